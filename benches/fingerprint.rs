@@ -1,0 +1,2 @@
+//! Time per URL.
+fn main() {}

@@ -1,0 +1,1 @@
+//! w3lib's safe and canonical URL.

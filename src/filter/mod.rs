@@ -1,0 +1,1 @@
+//! The filter: has this fingerprint been seen before?

@@ -1,0 +1,109 @@
+//! The fingerprint as a value.
+
+/// What identifies a request, ready made or computed.
+///
+/// Crawlers hand fingerprints over as hex digits of a digest: 40 (SHA-1, what Scrapy computes), 32
+/// or 64. Those are kept as the raw bytes they stand for. Any other text is a key in its own right
+/// and kept as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Fingerprint {
+    /// 16 raw bytes, shown as 32 hex digits.
+    Raw16([u8; 16]),
+    /// 20 raw bytes, shown as 40 hex digits: Scrapy's own.
+    Raw20([u8; 20]),
+    /// 32 raw bytes, shown as 64 hex digits.
+    Raw32([u8; 32]),
+    /// A plain-text key, as given.
+    Text(Box<[u8]>),
+}
+
+impl Fingerprint {
+    /// Reads a key as an item carries it: 32, 40 or 64 hex digits of either case stand for raw
+    /// bytes, anything else for itself.
+    pub fn from_text(text: &[u8]) -> Self {
+        Self::from_hex(text).unwrap_or_else(|| Self::Text(text.into()))
+    }
+
+    /// Reads 32, 40 or 64 hex digits of either case; `None` for anything else.
+    pub fn from_hex(text: &[u8]) -> Option<Self> {
+        match text.len() {
+            40 => decode(text).map(Self::Raw20),
+            32 => decode(text).map(Self::Raw16),
+            64 => decode(text).map(Self::Raw32),
+            _ => None,
+        }
+    }
+
+    /// The bytes that the filter hashes: raw for digests, as given for plain text.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Raw16(raw) => raw,
+            Self::Raw20(raw) => raw,
+            Self::Raw32(raw) => raw,
+            Self::Text(text) => text,
+        }
+    }
+}
+
+/// Two hex digits a byte into `N` bytes; `None` at the first character that is not a hex digit.
+fn decode<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
+    debug_assert_eq!(text.len(), 2 * N);
+    let mut raw = [0; N];
+    for (byte, pair) in raw.iter_mut().zip(text.chunks_exact(2)) {
+        let (high, low) = (DIGITS[usize::from(pair[0])], DIGITS[usize::from(pair[1])]);
+        if (high | low) > 15 {
+            return None;
+        }
+        *byte = high << 4 | low;
+    }
+    Some(raw)
+}
+
+/// The value of each ASCII hex digit, 255 for every other byte.
+const DIGITS: [u8; 256] = {
+    let mut digits = [255; 256];
+    let mut value = 0;
+    while value < 16 {
+        digits[b"0123456789abcdef"[value as usize] as usize] = value;
+        digits[b"0123456789ABCDEF"[value as usize] as usize] = value;
+        value += 1;
+    }
+    digits
+};
+
+/// Raw bytes as lower-case hex digits; plain text as it is, with what is not UTF-8 replaced.
+impl std::fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(&String::from_utf8_lossy(text)),
+            raw => raw.as_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hex_of_three_lengths_stands_for_raw_bytes_in_either_case() {
+        for digits in [32, 40, 64] {
+            let lower = "0f".repeat(digits / 2);
+            let read = Fingerprint::from_text(lower.as_bytes());
+            assert_eq!(read.as_bytes(), vec![15; digits / 2]);
+            assert_eq!(read.to_string(), lower);
+            assert_eq!(read, Fingerprint::from_text(lower.to_uppercase().as_bytes()));
+        }
+    }
+
+    #[test]
+    fn other_text_is_a_key_in_its_own_right() {
+        for text in ["", "a", &"0".repeat(39), &"0".repeat(41), &format!("{}g", "0".repeat(39))] {
+            assert_eq!(
+                Fingerprint::from_text(text.as_bytes()),
+                Fingerprint::Text(text.as_bytes().into())
+            );
+            assert_eq!(Fingerprint::from_hex(text.as_bytes()), None);
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! The hash functions that layouts use: the only file that names a hash crate.

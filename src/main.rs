@@ -1,0 +1,2 @@
+//! The `urlseen` command.
+fn main() {}
