@@ -8,9 +8,12 @@
 //! Data goes one way, and no stage knows the one behind it. `ARCHITECTURE.md` says which module may
 //! use which.
 
+pub mod batch;
 pub mod canonical;
 pub mod config;
+pub mod engine;
 pub mod filter;
 pub mod fingerprint;
 pub mod hash;
+pub mod item;
 pub mod request;

@@ -1,0 +1,281 @@
+//! The engine: threads that read items and judge them, each the only owner of its shards.
+//!
+//! Every batch goes through two steps. Its items are read (fingerprints are most of the work) in
+//! equal parts by all threads; then each thread judges what falls into its own shards. Batches
+//! are judged in the order in which they were submitted, and come out in that order. What is
+//! found unseen is only remembered when the batch is said to be committed.
+
+mod gauges;
+mod owner;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, Sender};
+use tokio::sync::mpsc;
+
+use crate::batch::{Batch, Judged, Taken};
+use crate::config::Emit;
+use crate::filter::native::{Native, Shards};
+use crate::item::Reader;
+pub use gauges::Gauges;
+use owner::{Done, InFlight, Job, Owner, Readings};
+
+/// How many batches may be submitted and not yet committed or forgotten.
+pub const BATCHES_MAX: usize = 32;
+
+/// What an engine is started with.
+#[derive(Debug)]
+pub struct Parts {
+    /// How fingerprints become positions.
+    pub layout: Native,
+    /// How items are read; a copy for each thread.
+    pub reader: Reader,
+    /// What of an item goes on.
+    pub emit: Emit,
+    /// The shards, split among as many threads as there are elements.
+    pub shards: Vec<Shards>,
+}
+
+/// A thread of the engine panicked. Its part of the filter is not to be trusted any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a filter thread panicked (its message stands above); what was not committed waits in Redis. \
+     Start again, and please report the message"
+)]
+pub struct Died;
+
+/// The engine, as seen by the one task that feeds it.
+#[derive(Debug)]
+pub struct Engine {
+    owners: Vec<Sender<Job>>,
+    threads: Vec<JoinHandle<()>>,
+    done: mpsc::UnboundedReceiver<Done>,
+    gauges: Arc<Gauges>,
+    /// Batches submitted and not yet handed back, oldest first.
+    progress: VecDeque<Progress>,
+    /// The number of the batch at the front of `progress`.
+    front: u64,
+    /// The number of the first batch that is not being judged yet.
+    unjudged: u64,
+    /// Batches handed back and neither committed nor forgotten.
+    uncommitted: usize,
+}
+
+/// How far a batch has come.
+#[derive(Debug)]
+struct Progress {
+    batch: Batch<Taken>,
+    /// What was read of it, a part a thread.
+    parts: Vec<Option<Readings>>,
+    /// The same once it is complete.
+    readings: Option<Arc<[Readings]>>,
+    unseen: Vec<u32>,
+    /// Threads that have not judged their part yet.
+    judging: usize,
+}
+
+impl Engine {
+    /// Starts a thread for each element of `parts.shards`.
+    pub fn start(parts: Parts) -> std::io::Result<Self> {
+        let (tell, done) = mpsc::unbounded_channel();
+        let gauges = Arc::new(Gauges::default());
+        let mut engine = Self {
+            owners: Vec::new(),
+            threads: Vec::new(),
+            done,
+            gauges: Arc::clone(&gauges),
+            progress: VecDeque::new(),
+            front: 0,
+            unjudged: 0,
+            uncommitted: 0,
+        };
+        for (number, shards) in parts.shards.into_iter().enumerate() {
+            // A batch is three jobs: read, judge, commit.
+            let (jobs, todo) = crossbeam_channel::bounded(3 * BATCHES_MAX);
+            let owner = Owner {
+                number,
+                layout: parts.layout,
+                shards,
+                reader: parts.reader.clone(),
+                emit: parts.emit,
+                gauges: Arc::clone(&gauges),
+                in_flight: InFlight::default(),
+            };
+            let tell = tell.clone();
+            let thread = std::thread::Builder::new().name(format!("filter-{number}"));
+            engine.threads.push(thread.spawn(move || run(owner, &todo, &tell))?);
+            engine.owners.push(jobs);
+        }
+        Ok(engine)
+    }
+
+    /// Whether another batch may be submitted now.
+    pub fn has_room(&self) -> bool {
+        self.progress.len() + self.uncommitted < BATCHES_MAX
+    }
+
+    /// How many batches were submitted and not handed back yet.
+    pub fn in_progress(&self) -> usize {
+        self.progress.len()
+    }
+
+    /// Gives the engine a batch to judge.
+    ///
+    /// # Panics
+    /// If there is no room ([`Engine::has_room`]).
+    pub fn submit(&mut self, batch: Batch<Taken>) {
+        assert!(self.has_room(), "at most {BATCHES_MAX} batches are in the engine");
+        let number = self.front + self.progress.len() as u64;
+        let items = batch.shared_items();
+        let threads = self.owners.len();
+        let size = items.len().div_ceil(threads).max(1);
+        let mut parts: Vec<_> = (0..threads).map(|_| Some(Readings::default())).collect();
+        for (owner, part) in parts.iter_mut().enumerate() {
+            let range = (owner * size).min(items.len())..((owner + 1) * size).min(items.len());
+            if !range.is_empty() {
+                *part = None;
+                let items = Arc::clone(&items);
+                self.tell(owner, Job::Read { batch: number, items, part: range });
+            }
+        }
+        let judging = threads;
+        self.progress.push_back(Progress {
+            batch,
+            parts,
+            readings: None,
+            unseen: Vec::new(),
+            judging,
+        });
+        self.judge();
+    }
+
+    /// The oldest batch that was submitted, once it is judged. Waits for ever if there is none.
+    /// Nothing is lost when the future is dropped.
+    pub async fn judged(&mut self) -> Result<Batch<Judged>, Died> {
+        loop {
+            if let Some(progress) = self.progress.pop_front_if(|front| front.judging == 0) {
+                self.front += 1;
+                self.uncommitted += 1;
+                return Ok(progress.finish());
+            }
+            match self.done.recv().await {
+                None | Some(Done::Died) => return Err(Died),
+                Some(Done::Read { batch, part, readings }) => {
+                    self.progress_of(batch).parts[part] = Some(readings);
+                    self.judge();
+                }
+                Some(Done::Judged { batch, unseen }) => {
+                    let progress = self.progress_of(batch);
+                    progress.unseen.extend(unseen);
+                    progress.judging -= 1;
+                }
+            }
+        }
+    }
+
+    /// The oldest batch handed back is committed: from now on its fingerprints are seen.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn committed(&mut self) {
+        self.uncommitted = self.uncommitted.checked_sub(1).expect("only what was judged commits");
+        (0..self.owners.len()).for_each(|owner| self.tell(owner, Job::Commit));
+    }
+
+    /// The batches handed back and not committed are dropped: their fingerprints are unseen
+    /// again.
+    ///
+    /// # Panics
+    /// If a batch is in progress: it was judged against those.
+    pub fn forget(&mut self) {
+        assert!(self.progress.is_empty(), "batches are forgotten from the last one back");
+        self.uncommitted = 0;
+        (0..self.owners.len()).for_each(|owner| self.tell(owner, Job::Forget));
+    }
+
+    /// How full each shard is; kept up to date by the threads.
+    pub fn gauges(&self) -> &Gauges {
+        &self.gauges
+    }
+
+    /// Sends every batch that is read on to be judged, in order.
+    fn judge(&mut self) {
+        loop {
+            let next = self.unjudged;
+            let Ok(index) = usize::try_from(next - self.front) else { return };
+            let Some(progress) = self.progress.get_mut(index) else { return };
+            if progress.parts.iter().any(Option::is_none) {
+                return;
+            }
+            let readings: Arc<[_]> = progress.parts.drain(..).flatten().collect();
+            progress.readings = Some(Arc::clone(&readings));
+            self.unjudged += 1;
+            for owner in 0..self.owners.len() {
+                self.tell(owner, Job::Judge { batch: next, readings: Arc::clone(&readings) });
+            }
+        }
+    }
+
+    fn progress_of(&mut self, batch: u64) -> &mut Progress {
+        let index = usize::try_from(batch - self.front).expect("a count of batches in memory");
+        &mut self.progress[index]
+    }
+
+    /// An owner that is gone has said so in `done`, which is where it is noticed.
+    fn tell(&self, owner: usize, job: Job) {
+        let _ = self.owners[owner].send(job);
+    }
+}
+
+impl Progress {
+    fn finish(self) -> Batch<Judged> {
+        let readings = self.readings.expect("a batch is read before it is judged");
+        let mut judged = Judged { onward: self.unseen, ..Judged::default() };
+        // The parts are in the order of their items; what the threads found unseen is not.
+        for part in readings.iter() {
+            judged.onward.extend(&part.unfiltered);
+            judged.unfiltered += part.unfiltered.len();
+            judged.rejects.extend_from_slice(&part.rejects);
+            judged.emitted.extend_from_slice(&part.emitted);
+        }
+        judged.onward.sort_unstable();
+        self.batch.judged(judged)
+    }
+}
+
+impl Drop for Engine {
+    /// The threads end once there is no one left to tell them anything.
+    fn drop(&mut self) {
+        self.owners.clear();
+        for thread in self.threads.drain(..) {
+            // A panic has printed its message and was reported by `judged`.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The life of a filter thread.
+fn run(mut owner: Owner, todo: &Receiver<Job>, tell: &mpsc::UnboundedSender<Done>) {
+    /// Says so when the thread unwinds.
+    struct Obituary<'a>(&'a mpsc::UnboundedSender<Done>);
+    impl Drop for Obituary<'_> {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                let _ = self.0.send(Done::Died);
+            }
+        }
+    }
+    let _obituary = Obituary(tell);
+    for job in todo {
+        if let Some(done) = owner.work(job)
+            && tell.send(done).is_err()
+        {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! One thread of the engine: it owns some of the shards, and judges what falls into them.
+
+use std::collections::{HashSet, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::gauges::Gauges;
+use crate::config::Emit;
+use crate::filter::Verdict;
+use crate::filter::native::{Native, Probe, Shards};
+use crate::item::{Identity, Items, Reader, Unreadable};
+
+/// What an owner is told to do. It does everything in the order it is told.
+#[derive(Debug)]
+pub(super) enum Job {
+    /// Read some of a batch's items.
+    Read { batch: u64, items: Arc<Items>, part: Range<usize> },
+    /// Judge those items of a batch that fall into its shards.
+    Judge { batch: u64, readings: Arc<[Readings]> },
+    /// The oldest judged batch is committed: remember it.
+    Commit,
+    /// No judged batch will be committed as it is: forget them all.
+    Forget,
+}
+
+/// What an owner did.
+#[derive(Debug)]
+pub(super) enum Done {
+    Read {
+        batch: u64,
+        part: usize,
+        readings: Readings,
+    },
+    Judged {
+        batch: u64,
+        unseen: Vec<u32>,
+    },
+    /// The thread panicked.
+    Died,
+}
+
+/// What the items of a part of a batch say; items are named by their place in the batch.
+#[derive(Debug, Default)]
+pub(super) struct Readings {
+    pub(super) probes: Vec<(u32, Probe)>,
+    pub(super) unfiltered: Vec<u32>,
+    pub(super) rejects: Vec<(u32, Unreadable)>,
+    pub(super) emitted: Vec<(u32, Box<[u8]>)>,
+}
+
+/// A thread's own share of the work: nothing in it is shared, so nothing is locked.
+#[derive(Debug)]
+pub(super) struct Owner {
+    pub(super) number: usize,
+    pub(super) layout: Native,
+    pub(super) shards: Shards,
+    pub(super) reader: Reader,
+    pub(super) emit: Emit,
+    pub(super) gauges: Arc<Gauges>,
+    pub(super) in_flight: InFlight,
+}
+
+impl Owner {
+    /// Does one job; `None` where there is nothing to tell.
+    pub(super) fn work(&mut self, job: Job) -> Option<Done> {
+        match job {
+            Job::Read { batch, items, part } => {
+                let readings = self.read(&items, part);
+                Some(Done::Read { batch, part: self.number, readings })
+            }
+            Job::Judge { batch, readings } => {
+                Some(Done::Judged { batch, unseen: self.judge(&readings) })
+            }
+            Job::Commit => {
+                self.commit();
+                None
+            }
+            Job::Forget => {
+                self.in_flight = InFlight::default();
+                None
+            }
+        }
+    }
+
+    fn read(&mut self, items: &Items, part: Range<usize>) -> Readings {
+        let mut readings =
+            Readings { probes: Vec::with_capacity(part.len()), ..Readings::default() };
+        for index in part {
+            let (bytes, number) = (items.get(index), position(index));
+            match self.reader.read(bytes) {
+                Err(unreadable) => readings.rejects.push((number, unreadable)),
+                Ok(item) => {
+                    match &item.identity {
+                        Identity::Unfiltered => readings.unfiltered.push(number),
+                        Identity::Fingerprint(fingerprint) => {
+                            readings.probes.push((number, self.layout.probe(fingerprint)));
+                        }
+                    }
+                    if let (Emit::Url, Some(url)) = (self.emit, item.url)
+                        && url.as_bytes() != bytes
+                    {
+                        readings.emitted.push((number, url.as_bytes().into()));
+                    }
+                }
+            }
+        }
+        readings
+    }
+
+    /// The items of a batch that are unseen, of those that fall into this owner's shards.
+    fn judge(&mut self, readings: &[Readings]) -> Vec<u32> {
+        let own = || {
+            let all = readings.iter().flat_map(|part| part.probes.iter().copied());
+            all.filter(|(_, probe)| self.shards.owns(probe.shard()))
+        };
+        // All cache lines of the batch are on their way before the first is needed.
+        own().for_each(|(_, probe)| self.shards.prefetch(probe));
+        let mut unseen = Vec::new();
+        let mut probes = Vec::new();
+        for (number, probe) in own() {
+            if self.shards.test(probe) == Verdict::Unseen && self.in_flight.insert(probe) {
+                unseen.push(number);
+                probes.push(probe);
+            }
+        }
+        self.in_flight.batches.push_back(probes);
+        unseen
+    }
+
+    /// Bits are set here and nowhere else: when the commit is known to have happened.
+    fn commit(&mut self) {
+        let probes = self.in_flight.batches.pop_front().expect("a batch is committed once judged");
+        probes.iter().for_each(|&probe| self.shards.prefetch(probe));
+        for probe in probes {
+            self.shards.set(probe);
+            self.in_flight.probes.remove(&probe.id());
+        }
+        self.gauges.store(&self.shards);
+    }
+}
+
+/// The place of an item in its batch, as it is kept for each.
+fn position(index: usize) -> u32 {
+    u32::try_from(index).expect("a batch has at most 100,000 items, a buffer of lines 4 GiB")
+}
+
+/// The exact set of what was found unseen and is not committed yet.
+#[derive(Debug, Default)]
+pub(super) struct InFlight {
+    /// By the 128 bits that the layout makes of a fingerprint: what they do not tell apart, the
+    /// filter cannot either.
+    probes: HashSet<u128, BuildHasherDefault<Hashed>>,
+    /// The same by batch, oldest first.
+    batches: VecDeque<Vec<Probe>>,
+}
+
+impl InFlight {
+    /// Whether `probe` was not there yet.
+    fn insert(&mut self, probe: Probe) -> bool {
+        self.probes.insert(probe.id())
+    }
+}
+
+/// A hasher for what is a hash already.
+#[derive(Debug, Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("only 128-bit hashes are hashed");
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // half of a hash is a hash
+    fn write_u128(&mut self, hash: u128) {
+        self.0 = hash as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,202 @@
+//! An item: one element of the source, and the forms it can have.
+//!
+//! A new form is one new file with a `read` function, a variant of [`ItemForm`], and one line in
+//! [`Reader::read`].
+
+mod fingerprint;
+mod items;
+mod json;
+mod tab;
+mod url;
+
+use std::borrow::Cow;
+
+pub use items::Items;
+pub use json::{JsonError, JsonRequest};
+
+use crate::config::{Emit, ItemForm};
+use crate::fingerprint::{Fingerprint, Fingerprinter, Refusal};
+
+/// What an item says.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Item<'a> {
+    /// What it is judged by.
+    pub identity: Identity,
+    /// Its URL as received, for the forms that have one.
+    pub url: Option<Cow<'a, str>>,
+}
+
+/// What an item is judged by.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// Unseen unless this was seen before.
+    Fingerprint(Fingerprint),
+    /// `dont_filter`: passed on unchecked and unrecorded.
+    Unfiltered,
+}
+
+/// Why an item could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // each variant is its message
+pub enum Unreadable {
+    #[error("the item is empty")]
+    Empty,
+    #[error("the URL is not UTF-8: byte {offset} begins no character")]
+    NotUtf8 { offset: usize },
+    #[error("{0}")]
+    Url(#[from] Refusal),
+    #[error("{0}")]
+    Json(#[from] JsonError),
+    #[error("there is no tab between a fingerprint and a payload")]
+    NoTab,
+    #[error("a fingerprint has no tab in it; with a payload behind it the item form is `tab`")]
+    TabInFingerprint,
+    #[error("pickled requests are not read by this version; queue them as JSON")]
+    Pickle,
+    #[error("the item has no URL to emit (sink.emit is `url`)")]
+    NothingToEmit,
+}
+
+/// Reads items: their form, and from it what they are judged by. One a thread; it keeps the
+/// buffers that fingerprints are computed in.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    form: ItemForm,
+    emit: Emit,
+    fingerprinter: Fingerprinter,
+}
+
+impl Reader {
+    /// A reader for items of `form`, of which `emit` is passed on.
+    pub fn new(form: ItemForm, emit: Emit, fingerprinter: Fingerprinter) -> Self {
+        Self { form, emit, fingerprinter }
+    }
+
+    /// Reads one item.
+    pub fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Item<'a>, Unreadable> {
+        if bytes.is_empty() {
+            return Err(Unreadable::Empty);
+        }
+        let form = if self.form == ItemForm::Auto { detect(bytes)? } else { self.form };
+        let item = match form {
+            ItemForm::Auto | ItemForm::Url => url::read(bytes, &mut self.fingerprinter),
+            ItemForm::Json => json::read(bytes, &mut self.fingerprinter),
+            ItemForm::Fingerprint => fingerprint::read(bytes),
+            ItemForm::Tab => tab::read(bytes),
+        }?;
+        match self.emit {
+            Emit::Url if item.url.is_none() => Err(Unreadable::NothingToEmit),
+            Emit::Url | Emit::Item => Ok(item),
+        }
+    }
+}
+
+/// Tells the forms apart by an item's first bytes.
+fn detect(bytes: &[u8]) -> Result<ItemForm, Unreadable> {
+    /// What pickle protocols 2 and up begin with; no character of UTF-8 does.
+    const PICKLE: u8 = 0x80;
+    match bytes[0] {
+        b'{' => return Ok(ItemForm::Json),
+        PICKLE => return Err(Unreadable::Pickle),
+        _ => {}
+    }
+    let digits = bytes.iter().take(65).take_while(|byte| byte.is_ascii_hexdigit()).count();
+    Ok(match (digits, bytes.get(digits)) {
+        (32 | 40 | 64, None) => ItemForm::Fingerprint,
+        (32 | 40 | 64, Some(b'\t')) => ItemForm::Tab,
+        _ => ItemForm::Url,
+    })
+}
+
+/// The item as text, as a URL must be.
+fn utf8(bytes: &[u8]) -> Result<&str, Unreadable> {
+    std::str::from_utf8(bytes).map_err(|error| Unreadable::NotUtf8 { offset: error.valid_up_to() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fingerprint::Algorithm;
+
+    const SHA1: &str = "0123456789abcdef0123456789abcdef01234567";
+
+    fn read(form: ItemForm, emit: Emit, item: &[u8]) -> Result<Item<'_>, Unreadable> {
+        Reader::new(form, emit, Fingerprinter::new(Algorithm::Scrapy, false)).read(item)
+    }
+
+    fn computed(url: &str) -> Identity {
+        let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+        Identity::Fingerprint(
+            fingerprinter.fingerprint(&crate::request::Request::get(url)).unwrap(),
+        )
+    }
+
+    fn given(text: &str) -> Identity {
+        Identity::Fingerprint(Fingerprint::from_text(text.as_bytes()))
+    }
+
+    #[test]
+    fn auto_tells_the_forms_apart_by_their_first_bytes() {
+        let url = "http://example.com/?b&a";
+        for (item, identity) in [
+            (url.to_owned(), computed(url)),
+            (format!(r#"{{"url": "{url}"}}"#), computed(url)),
+            (SHA1.to_owned(), given(SHA1)),
+            (SHA1[..32].to_uppercase(), given(&SHA1[..32])),
+            (format!("{SHA1}\tany payload\t"), given(SHA1)),
+            (format!("{SHA1}{}\t", &SHA1[..24]), given(&format!("{SHA1}{}", &SHA1[..24]))),
+        ] {
+            let read = read(ItemForm::Auto, Emit::Item, item.as_bytes()).unwrap();
+            assert_eq!(read.identity, identity, "{item}");
+        }
+    }
+
+    #[test]
+    fn auto_rejects_what_no_form_reads() {
+        let read = |item| read(ItemForm::Auto, Emit::Item, item).unwrap_err().to_string();
+        assert_eq!(read(b""), "the item is empty");
+        assert_eq!(read(b"http://a/\xff"), "the URL is not UTF-8: byte 9 begins no character");
+        assert!(read(b"\x80\x04\x95").starts_with("pickled requests are not read"));
+        // One digit short of a SHA-1: not a fingerprint, so it is read as a URL.
+        assert!(read(&SHA1.as_bytes()[1..]).contains("scheme"));
+        assert!(read(b"{\"url\": 1}").contains("url"));
+    }
+
+    #[test]
+    fn a_tab_item_is_judged_by_what_stands_before_its_first_tab() {
+        for (item, key) in [("a key\tpayload\tmore", "a key"), ("\tpayload", "")] {
+            let read = read(ItemForm::Tab, Emit::Item, item.as_bytes()).unwrap();
+            assert_eq!(read.identity, given(key));
+        }
+        assert_eq!(read(ItemForm::Tab, Emit::Item, SHA1.as_bytes()), Err(Unreadable::NoTab));
+    }
+
+    #[test]
+    fn a_fingerprint_item_is_any_bytes_without_a_tab() {
+        let key = b"caf\xc3\xa9 \xff";
+        let item = read(ItemForm::Fingerprint, Emit::Item, key).unwrap();
+        assert_eq!(item.identity, Identity::Fingerprint(Fingerprint::Text(key[..].into())));
+        let tab = read(ItemForm::Fingerprint, Emit::Item, b"a\tb");
+        assert_eq!(tab, Err(Unreadable::TabInFingerprint));
+    }
+
+    #[test]
+    fn a_json_item_brings_its_own_fingerprint_or_asks_not_to_be_filtered() {
+        let read = |item: &'static str| read(ItemForm::Auto, Emit::Item, item.as_bytes()).unwrap();
+        assert_eq!(read(r#"{"fingerprint": "k", "url": "nothing"}"#).identity, given("k"));
+        let unfiltered = read(r#"{"url": "http://a/", "dont_filter": true}"#);
+        assert_eq!(unfiltered.identity, Identity::Unfiltered);
+        let posted = read(r#"{"url": "http://a/", "method": "POST", "body": "b"}"#);
+        assert_ne!(posted.identity, computed("http://a/"));
+    }
+
+    #[test]
+    fn what_has_no_url_cannot_be_emitted_as_one() {
+        let read = |item| read(ItemForm::Auto, Emit::Url, item);
+        let json = read(br#"{"url": "http://a/\u00e9"}"#).unwrap();
+        assert_eq!(json.url.as_deref(), Some("http://a/\u{e9}"));
+        assert_eq!(read(b"http://a/").unwrap().url.as_deref(), Some("http://a/"));
+        assert_eq!(read(SHA1.as_bytes()), Err(Unreadable::NothingToEmit));
+        assert_eq!(read(br#"{"fingerprint": "k"}"#), Err(Unreadable::NothingToEmit));
+    }
+}
