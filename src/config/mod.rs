@@ -28,3 +28,17 @@ pub enum RejectsFull {
     Wait,
     DropOldest,
 }
+
+pub struct Source {
+    pub key: String,
+    pub take_from: End,
+    pub item: ItemForm,
+    pub batch: usize,
+    pub batch_bytes: usize,
+}
+pub struct Sink {
+    pub key: String,
+    pub push_to: End,
+    pub emit: Emit,
+    pub max_len: u64,
+}

@@ -1,0 +1,176 @@
+//! The batches that are logged and not known to be committed yet.
+
+use std::collections::VecDeque;
+
+use crate::head::Head;
+use crate::redis::protocol::Standing;
+use crate::state::Logged;
+
+/// A batch ready to be committed.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The batch.
+    pub batch: Logged,
+    /// Its rejects as JSON.
+    pub rejects: Vec<Vec<u8>>,
+}
+
+/// Logged batches in the order of their commits, and where the crawl stood before the first.
+#[derive(Debug)]
+pub struct Queue {
+    head: Head,
+    /// How many items are claimed as of `head`.
+    taken: u64,
+    batches: VecDeque<Prepared>,
+}
+
+/// What Redis knows of the queued batches.
+#[derive(Debug)]
+pub struct Settled {
+    /// The batches that were committed, oldest first.
+    pub committed: Vec<Prepared>,
+    /// Whether the others no longer fit what is claimed, and so are to be judged again.
+    pub stale: bool,
+}
+
+/// Redis stands where this run has never been.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "Redis and this run have different histories: Redis {}, this run last committed {ours}. \
+     Either Redis came back with older data or somebody changed the crawl's state. \
+     This version cannot take its filter back to that point: start it again, and it begins with \
+     an empty filter (links seen so far are emitted again, none is lost)",
+    theirs.as_ref().map_or_else(
+        || "knows nothing of the crawl any more".to_owned(), |head| format!("is at {head}")))]
+pub struct Diverged {
+    /// Where Redis stands.
+    pub theirs: Option<Head>,
+    /// Where this run stands.
+    pub ours: Head,
+}
+
+impl Queue {
+    /// Nothing queued, at the place where Redis stands.
+    pub fn new(head: Head, taken: u64) -> Self {
+        Self { head, taken, batches: VecDeque::new() }
+    }
+
+    /// How many batches are queued.
+    pub fn len(&self) -> usize {
+        self.batches.len()
+    }
+
+    /// How many items are claimed as of the last commit known.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// How many items the queued batches have.
+    pub fn items(&self) -> u64 {
+        self.batches.iter().map(|prepared| prepared.batch.items().len() as u64).sum()
+    }
+
+    /// The head that the next batch to be logged follows.
+    pub fn next_base(&self) -> Head {
+        self.batches.back().map_or(self.head, |last| last.batch.proof().head())
+    }
+
+    /// Adds a batch that was logged upon [`Queue::next_base`].
+    pub fn push(&mut self, prepared: Prepared) {
+        debug_assert_eq!(prepared.batch.proof().base(), self.next_base());
+        self.batches.push_back(prepared);
+    }
+
+    /// The batch at `index` from the oldest.
+    pub fn get(&self, index: usize) -> Option<&Prepared> {
+        self.batches.get(index)
+    }
+
+    /// The oldest batch, which is committed.
+    pub fn committed(&mut self) -> Option<Prepared> {
+        let prepared = self.batches.pop_front()?;
+        self.head = prepared.batch.proof().head();
+        self.taken = self.taken.saturating_sub(prepared.batch.items().len() as u64);
+        Some(prepared)
+    }
+
+    /// So many items are claimed, now that nothing is queued.
+    pub fn claimed(&mut self, taken: u64) {
+        self.taken = taken;
+    }
+
+    /// Drops all batches; answers how many.
+    pub fn clear(&mut self) -> usize {
+        self.batches.drain(..).count()
+    }
+
+    /// Holds the queue to where Redis stands, after a connection was lost or a commit refused.
+    pub fn settle(&mut self, standing: Standing) -> Result<Settled, Diverged> {
+        let diverged = Diverged { theirs: standing.head, ours: self.head };
+        let theirs = standing.head.ok_or_else(|| diverged.clone())?;
+        let mut heads = self.batches.iter().map(|prepared| prepared.batch.proof().head());
+        let committed = match heads.position(|head| head == theirs) {
+            Some(index) => index + 1,
+            None if theirs == self.head => 0,
+            None => return Err(diverged),
+        };
+        let committed = (0..committed).filter_map(|_| self.committed()).collect();
+        let stale = self.taken != standing.taken;
+        self.taken = standing.taken;
+        Ok(Settled { committed, stale })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::{Batch, Judged};
+    use crate::item::Items;
+    use crate::state::{Log, Volatile};
+
+    /// A queue of three batches of two items, at the start of a crawl with ten items claimed.
+    fn queue() -> (Queue, Vec<Head>) {
+        let mut queue = Queue::new(Head::START, 10);
+        let mut heads = vec![Head::START];
+        for _ in 0..3 {
+            let items: Items = [&b"a"[..], b"b"].into_iter().collect();
+            let judged = Batch::new(items).judged(Judged::default());
+            let batch = Volatile.append(queue.next_base(), judged).unwrap();
+            heads.push(batch.proof().head());
+            queue.push(Prepared { batch, rejects: Vec::new() });
+        }
+        (queue, heads)
+    }
+
+    #[test]
+    fn settling_commits_what_redis_knows_and_keeps_the_rest() {
+        for known in 0..=3 {
+            let (mut queue, heads) = queue();
+            let taken = 10 - 2 * known as u64;
+            let standing = Standing { head: Some(heads[known]), taken };
+            let settled = queue.settle(standing).unwrap();
+            assert_eq!((settled.committed.len(), settled.stale), (known, false));
+            assert_eq!((queue.len(), queue.taken(), queue.head), (3 - known, taken, heads[known]));
+        }
+    }
+
+    #[test]
+    fn a_changed_list_of_claimed_items_makes_the_rest_stale() {
+        let (mut queue, heads) = queue();
+        let settled = queue.settle(Standing { head: Some(heads[1]), taken: 9 }).unwrap();
+        assert_eq!((settled.committed.len(), settled.stale), (1, true));
+        assert_eq!(queue.taken(), 9);
+    }
+
+    #[test]
+    fn another_history_is_told() {
+        for theirs in [None, Some(Head::START.next()), Some(Head { seq: 7, ..Head::START })] {
+            let (mut queue, heads) = queue();
+            queue.committed();
+            let diverged = queue.settle(Standing { head: theirs, taken: 8 }).unwrap_err();
+            assert_eq!(diverged, Diverged { theirs, ours: heads[1] });
+            // Redis went back behind what it had acknowledged.
+            assert!(queue.settle(Standing { head: Some(Head::START), taken: 10 }).is_err());
+        }
+    }
+}

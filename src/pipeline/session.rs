@@ -1,0 +1,482 @@
+//! The work on one connection, from taking the lease to releasing it.
+
+use std::collections::VecDeque;
+use std::time::{Duration, SystemTime};
+
+use redis::Value;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+use tracing::{debug, info, warn};
+
+use super::queue::{Prepared, Queue, Settled};
+use super::window::Window;
+use super::{Ending, Failure, Pipeline, Report, reject};
+use crate::batch::{Batch, Judged, Taken};
+use crate::config::RejectsFull;
+use crate::head::Head;
+use crate::redis::connect::connect;
+use crate::redis::lease::{RENEWAL, Token};
+use crate::redis::link::Link;
+use crate::redis::preflight::preflight;
+use crate::redis::protocol::{Refusal, Unwelcome};
+use crate::redis::trouble::Trouble;
+
+/// Batches read and not committed, in all stages.
+const AHEAD_MAX: usize = 6;
+
+/// Commits sent and not answered.
+const IN_FLIGHT_MAX: usize = 2;
+
+/// How long one wait for an idle source lasts before it is made anew, in seconds.
+const WAIT_S: f64 = 1.0;
+
+/// How often a full sink or rejects list is looked at again.
+const HELD_UP_POLL: Duration = Duration::from_millis(50);
+
+/// What a reply will be the answer to.
+#[derive(Debug)]
+enum Asked {
+    Claim,
+    Window { items: u64 },
+    Commit,
+    Renewal,
+    SourceLength,
+    SinkLength,
+    RejectedLength,
+}
+
+/// What the daemon knows of the source.
+#[derive(Debug, PartialEq, Eq)]
+enum Supply {
+    /// There may be items to claim.
+    Unknown,
+    /// A claim is under way.
+    Claiming,
+    /// Items are claimed.
+    Claimed,
+    /// There was nothing to claim, and nothing has come since.
+    Empty,
+}
+
+/// What commits wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HeldUp {
+    Sink,
+    Rejects,
+}
+
+/// One connection's work.
+struct Session<'a> {
+    pipeline: &'a mut Pipeline,
+    link: Link,
+    /// A second connection, which waits for an idle source.
+    waiter: Option<Link>,
+    token: Token,
+    asked: VecDeque<Asked>,
+    supply: Supply,
+    window: Window,
+    /// How many items are claimed once all commits that were sent are done.
+    taken: u64,
+    /// How many of those are read or being read.
+    ahead: u64,
+    /// Windows being read.
+    windows: usize,
+    /// Batches read that the engine has no room for.
+    backlog: VecDeque<Batch<Taken>>,
+    /// How many of the queued batches were sent to be committed.
+    sent: usize,
+    /// How many items wait in the sink, as last seen, and on the rejects list.
+    sink_length: u64,
+    rejected_length: u64,
+    held_up: Option<HeldUp>,
+}
+
+impl Pipeline {
+    /// Works on one connection until the run ends or something fails.
+    pub(super) async fn session(
+        &mut self,
+        report_every: Option<Duration>,
+        show: &mut dyn FnMut(&Report),
+    ) -> Result<Ending, Failure> {
+        let mut session = Session::begin(self).await?;
+        let result = session.work(report_every, show).await;
+        let result = match result {
+            Ok(ending) => session.finish().await.map(|()| ending),
+            Err(failure) => Err(failure),
+        };
+        let Session { .. } = session;
+        if result.is_err() {
+            self.gather().await?;
+        }
+        result
+    }
+
+    /// Queues what the engine still judges: it was read before the connection failed.
+    async fn gather(&mut self) -> Result<(), Failure> {
+        while self.parts.engine.in_progress() > 0 {
+            let judged = self.parts.engine.judged().await?;
+            self.prepare(judged)?;
+        }
+        Ok(())
+    }
+
+    /// Logs a batch and queues it to be committed.
+    fn prepare(&mut self, judged: Batch<Judged>) -> Result<(), Failure> {
+        let queue = self.queue.as_mut().expect("batches are read in a session");
+        let batch = self.parts.log.append(queue.next_base(), judged).map_err(Failure::Log)?;
+        let now = SystemTime::now();
+        let rejects =
+            batch.rejects().map(|(item, reason)| reject::to_json(item, reason, now)).collect();
+        queue.push(Prepared { batch, rejects });
+        Ok(())
+    }
+
+    /// Takes note of a committed batch: only now are its fingerprints seen.
+    fn committed(&mut self, prepared: &Prepared) {
+        self.parts.engine.committed();
+        self.tally.add(&prepared.batch);
+    }
+}
+
+impl<'a> Session<'a> {
+    /// Connects, takes the lease, and then, not before, reads where the crawl stands.
+    async fn begin(pipeline: &'a mut Pipeline) -> Result<Self, Failure> {
+        let address = &pipeline.parts.address;
+        let mut link = Link::new(connect(address).await?);
+        if pipeline.queue.is_none() {
+            let facts = preflight(address, &pipeline.parts.needs).await;
+            facts.map_err(Failure::Preflight)?;
+        }
+        let protocol = &pipeline.parts.protocol;
+        for command in protocol.load() {
+            link.call(command).await?;
+        }
+        let token = pipeline.run.token();
+        let own = link.call(protocol.own(&token, &pipeline.parts.holder)).await?;
+        let standing = protocol.owned(own)?;
+        let sink_length = protocol.length(link.call(protocol.sink_length()).await?)?;
+        let rejected_length = protocol.length(link.call(protocol.rejected_length()).await?)?;
+        match &mut pipeline.queue {
+            None => {
+                let begin = protocol.begin(&token, pipeline.filter);
+                protocol.done(link.call(begin).await?)?;
+                let head = standing.head.unwrap_or(Head::START);
+                info!("the lease is taken; Redis is at {head}, {} items are claimed", standing.taken);
+                pipeline.queue = Some(Queue::new(head, standing.taken));
+            }
+            Some(queue) => {
+                let Settled { committed, stale } = queue.settle(standing)?;
+                let forgotten = if stale { queue.clear() } else { 0 };
+                let again = queue.len();
+                for prepared in &committed {
+                    pipeline.committed(prepared);
+                }
+                if stale {
+                    pipeline.parts.engine.forget();
+                    pipeline.tally.batches_forgotten += forgotten as u64;
+                }
+                info!(
+                    "connected again: {} batches had been committed, {again} are sent again, \
+                     {forgotten} are read and judged again",
+                    committed.len()
+                );
+            }
+        }
+        let queue = pipeline.queue.as_ref().expect("set above");
+        let (taken, ahead) = (queue.taken(), queue.items());
+        let settings = pipeline.parts.settings;
+        Ok(Self {
+            link,
+            waiter: None,
+            token,
+            asked: VecDeque::new(),
+            supply: if taken > 0 { Supply::Claimed } else { Supply::Unknown },
+            window: Window::new(settings.batch, settings.batch_bytes),
+            taken,
+            ahead,
+            windows: 0,
+            backlog: VecDeque::new(),
+            sent: 0,
+            sink_length,
+            rejected_length,
+            held_up: None,
+            pipeline,
+        })
+    }
+
+    /// The main loop: sends all that can be sent, then waits for whatever comes first.
+    async fn work(
+        &mut self,
+        report_every: Option<Duration>,
+        show: &mut dyn FnMut(&Report),
+    ) -> Result<Ending, Failure> {
+        let mut stop = self.pipeline.stop.clone();
+        let mut renewal = ticks(RENEWAL);
+        let mut poll = ticks(HELD_UP_POLL);
+        let mut report = ticks(report_every.unwrap_or(Duration::MAX / 4));
+        loop {
+            self.submit();
+            self.read_ahead();
+            self.send_commits();
+            self.claim();
+            if let Some(ending) = self.ending() {
+                return Ok(ending);
+            }
+            self.wait_if_idle().await?;
+            let Self { pipeline, link, waiter, .. } = self;
+            let judging = pipeline.parts.engine.in_progress() > 0;
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop) => return Ok(Ending::Stopped),
+                reply = link.receive() => self.take_note(reply?)?,
+                judged = pipeline.parts.engine.judged(), if judging => {
+                    pipeline.prepare(judged?)?;
+                }
+                found = receive(waiter.as_mut()) => self.woken(&found?),
+                _ = renewal.tick() => {
+                    let renew = self.pipeline.parts.protocol.renew(&self.token);
+                    self.ask(Asked::Renewal, renew);
+                }
+                _ = poll.tick(), if self.held_up.is_some() => self.look_again(),
+                _ = report.tick(), if report_every.is_some() => {
+                    let length = self.pipeline.parts.protocol.source_length();
+                    self.ask(Asked::SourceLength, length);
+                    show(&self.pipeline.report());
+                }
+            }
+        }
+    }
+
+    /// Lets the commits that were sent be answered, gives the rest back and releases the lease.
+    async fn finish(&mut self) -> Result<(), Failure> {
+        self.waiter = None;
+        while !self.asked.is_empty() {
+            let reply = self.link.receive().await?;
+            self.take_note(reply)?;
+        }
+        self.pipeline.gather().await?;
+        let queue = self.pipeline.queue.as_mut().expect("set at the beginning");
+        queue.clear();
+        self.pipeline.parts.engine.forget();
+        let protocol = &self.pipeline.parts.protocol;
+        let reply = self.link.call(protocol.give_back(&self.token)).await?;
+        Pipeline::tell_given_back(protocol.given_back(reply)?);
+        Ok(())
+    }
+
+    /// Gives the engine what was read, in order.
+    fn submit(&mut self) {
+        while self.pipeline.parts.engine.has_room()
+            && let Some(batch) = self.backlog.pop_front()
+        {
+            self.pipeline.parts.engine.submit(batch);
+        }
+    }
+
+    /// Asks for the next items while few enough batches are on their way.
+    fn read_ahead(&mut self) {
+        while self.link.has_room() && self.on_their_way() < AHEAD_MAX && self.ahead < self.taken {
+            let items = self.window.items().min(self.taken - self.ahead);
+            let window = self.pipeline.parts.protocol.window(self.ahead, items);
+            self.ahead += items;
+            self.windows += 1;
+            self.ask(Asked::Window { items }, window);
+        }
+    }
+
+    /// Batches between source and commit.
+    fn on_their_way(&self) -> usize {
+        let judging = self.pipeline.parts.engine.in_progress();
+        self.windows + self.backlog.len() + judging + self.queue().len()
+    }
+
+    /// Sends what is judged and logged to be committed, unless it has to wait.
+    fn send_commits(&mut self) {
+        while self.sent < IN_FLIGHT_MAX && self.link.has_room() {
+            let held_up = self.held_up_by();
+            self.tell_held_up(held_up);
+            if held_up.is_some() {
+                return;
+            }
+            let Parts { protocol, settings, .. } = &self.pipeline.parts;
+            let Some(prepared) = self.queue().get(self.sent) else { return };
+            let rejects_max = match settings.rejects_full {
+                RejectsFull::Wait => 0,
+                RejectsFull::DropOldest => settings.rejects_max,
+            };
+            let Prepared { batch, rejects } = prepared;
+            let commit = protocol.commit(&self.token, batch, rejects, self.taken, rejects_max);
+            let items = batch.items().len() as u64;
+            self.taken -= items;
+            self.ahead -= items;
+            self.sent += 1;
+            self.ask(Asked::Commit, commit);
+        }
+    }
+
+    /// What the next batch has to wait for, if anything.
+    fn held_up_by(&self) -> Option<HeldUp> {
+        let settings = &self.pipeline.parts.settings;
+        let queue = self.queue();
+        let next = queue.get(self.sent)?;
+        let sent = || (0..self.sent).filter_map(|index| queue.get(index));
+        let onward: u64 = sent().map(|prepared| prepared.batch.onward_len() as u64).sum();
+        if settings.sink_max > 0
+            && next.batch.onward_len() > 0
+            && self.sink_length + onward >= settings.sink_max
+        {
+            return Some(HeldUp::Sink);
+        }
+        let rejects: u64 = sent().map(|prepared| prepared.rejects.len() as u64).sum();
+        let after = self.rejected_length + rejects + next.rejects.len() as u64;
+        if settings.rejects_full == RejectsFull::Wait
+            && !next.rejects.is_empty()
+            && after > settings.rejects_max
+        {
+            return Some(HeldUp::Rejects);
+        }
+        None
+    }
+
+    /// Says so once when commits begin to wait, and when they go on.
+    fn tell_held_up(&mut self, held_up: Option<HeldUp>) {
+        if held_up == self.held_up {
+            return;
+        }
+        let (keys, settings) =
+            (self.pipeline.parts.protocol.keys(), &self.pipeline.parts.settings);
+        match held_up {
+            Some(HeldUp::Sink) => info!(
+                "waiting: {} holds {} items, sink.max_len is {}",
+                keys.sink, self.sink_length, settings.sink_max
+            ),
+            Some(HeldUp::Rejects) => warn!(
+                "waiting: {} holds {} items that could not be read, rejects.max_len is {}. Look \
+                 at them and delete them, or set rejects.when_full = \"drop-oldest\"",
+                keys.rejected, self.rejected_length, settings.rejects_max
+            ),
+            None => info!("going on"),
+        }
+        self.held_up = held_up;
+    }
+
+    /// Asks how long the lists are that commits wait for.
+    fn look_again(&mut self) {
+        if self.asked.iter().any(|asked| matches!(asked, Asked::SinkLength | Asked::RejectedLength))
+        {
+            return;
+        }
+        let protocol = &self.pipeline.parts.protocol;
+        let (sink, rejected) = (protocol.sink_length(), protocol.rejected_length());
+        self.ask(Asked::SinkLength, sink);
+        self.ask(Asked::RejectedLength, rejected);
+    }
+
+    /// Claims what the source holds once all that was claimed is committed.
+    fn claim(&mut self) {
+        if self.taken == 0 && matches!(self.supply, Supply::Unknown | Supply::Claimed) {
+            let claim = self.pipeline.parts.protocol.claim(&self.token);
+            self.supply = Supply::Claiming;
+            self.ask(Asked::Claim, claim);
+        }
+    }
+
+    /// Waits for an idle source on a connection of its own, as that blocks it.
+    async fn wait_if_idle(&mut self) -> Result<(), Failure> {
+        if self.supply != Supply::Empty {
+            return Ok(());
+        }
+        let waiter = match &mut self.waiter {
+            Some(waiter) => waiter,
+            none => none.insert(Link::new(connect(&self.pipeline.parts.address).await?)),
+        };
+        if waiter.is_idle() {
+            waiter.send(self.pipeline.parts.protocol.wait(WAIT_S));
+        }
+        Ok(())
+    }
+
+    /// The wait for an idle source is over, whether it found something or not.
+    fn woken(&mut self, found: &Value) {
+        if self.supply == Supply::Empty && *found != Value::Nil {
+            self.supply = Supply::Unknown;
+        }
+    }
+
+    /// Whether there is a reason to end, other than being told to.
+    fn ending(&self) -> Option<Ending> {
+        if self.pipeline.is_full() {
+            return Some(Ending::Full);
+        }
+        let drained = self.supply == Supply::Empty && self.on_their_way() == 0;
+        (self.pipeline.parts.settings.drain && drained).then_some(Ending::Drained)
+    }
+
+    /// Takes note of the reply to the oldest question.
+    fn take_note(&mut self, reply: Value) -> Result<(), Failure> {
+        let asked = self.asked.pop_front().expect("a reply answers a question");
+        let protocol = &self.pipeline.parts.protocol;
+        match asked {
+            Asked::Claim => {
+                self.taken = protocol.claimed(reply)?;
+                self.ahead = 0;
+                self.supply = if self.taken > 0 { Supply::Claimed } else { Supply::Empty };
+                self.queue_mut().claimed(self.taken);
+                self.pipeline.backoff.reset();
+            }
+            Asked::Window { items: wanted } => {
+                let items = protocol.items(reply)?;
+                self.windows -= 1;
+                if items.len() as u64 != wanted {
+                    let found = self.queue().taken() - wanted + items.len() as u64;
+                    return Err(Unwelcome::from(Refusal::Taken { found }).into());
+                }
+                let parts = self.window.split(items);
+                self.backlog.extend(parts.into_iter().map(Batch::new));
+            }
+            Asked::Commit => {
+                let committed = protocol.committed(reply)?;
+                self.sink_length = committed.sink;
+                self.rejected_length = committed.rejected;
+                self.sent -= 1;
+                let prepared = self.queue_mut().committed().expect("a commit is of a batch");
+                self.pipeline.committed(&prepared);
+                self.pipeline.tally.rejects_dropped += committed.dropped;
+                self.pipeline.watch_fullness();
+                self.pipeline.backoff.reset();
+            }
+            Asked::Renewal => protocol.done(reply)?,
+            Asked::SourceLength => self.pipeline.source_length = protocol.length(reply)?,
+            Asked::SinkLength => self.sink_length = protocol.length(reply)?,
+            Asked::RejectedLength => self.rejected_length = protocol.length(reply)?,
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, asked: Asked, command: redis::Cmd) {
+        self.asked.push_back(asked);
+        self.link.send(command);
+    }
+
+    fn queue(&self) -> &Queue {
+        self.pipeline.queue.as_ref().expect("set at the beginning")
+    }
+
+    fn queue_mut(&mut self) -> &mut Queue {
+        self.pipeline.queue.as_mut().expect("set at the beginning")
+    }
+}
+
+/// The next reply on a link that may not be there yet.
+async fn receive(link: Option<&mut Link>) -> Result<Value, Trouble> {
+    match link {
+        Some(link) => link.receive().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Ticks that are not made up for where they were missed, the first one interval from now.
+fn ticks(every: Duration) -> Interval {
+    let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + every, every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}

@@ -1,0 +1,44 @@
+//! What a run has done so far, in numbers.
+
+use serde::Serialize;
+
+use crate::batch::Batch;
+use crate::state::Logged;
+
+/// Counts of items since the start; each item is in exactly one of `unseen`, `seen`, `unfiltered`
+/// and `rejected`.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Items committed.
+    pub items: u64,
+    /// Of these, unseen ones, which went on.
+    pub unseen: u64,
+    /// Seen before.
+    pub seen: u64,
+    /// Passed on unchecked, as they asked (`dont_filter`).
+    pub unfiltered: u64,
+    /// Not readable, and put on the rejects list.
+    pub rejected: u64,
+    /// Rejects dropped from a full list, as `rejects.when_full = "drop-oldest"` has it.
+    pub rejects_dropped: u64,
+    /// Batches committed.
+    pub batches: u64,
+    /// Batches that were judged, not committed, and judged again.
+    pub batches_forgotten: u64,
+}
+
+impl Tally {
+    /// Adds a committed batch.
+    pub fn add(&mut self, batch: &Logged) {
+        let count = |number: usize| number as u64;
+        let (items, onward) = (count(batch.items().len()), count(batch.onward_len()));
+        let rejected = count(batch.rejects().len());
+        let unfiltered = count(batch.unfiltered_len());
+        self.items += items;
+        self.unseen += onward - unfiltered;
+        self.seen += items - onward - rejected;
+        self.unfiltered += unfiltered;
+        self.rejected += rejected;
+        self.batches += 1;
+    }
+}

@@ -1,0 +1,83 @@
+//! How many items to read at once.
+
+use crate::item::Items;
+
+/// What the size of an item is taken for before any was seen, in bytes.
+const FIRST_GUESS: usize = 8192;
+
+/// Bounds what is read at once, by count and by bytes.
+///
+/// A list tells the sizes of its items only once they are read, so a window is as many items as
+/// fit if they are as large as the largest of late. The first window that meets larger items than
+/// any before can be larger than asked for, once; it is split before it goes on.
+#[derive(Debug)]
+pub struct Window {
+    items_max: usize,
+    bytes_max: usize,
+    /// The largest item of late, in bytes.
+    item: usize,
+}
+
+impl Window {
+    /// At most so many items, and so many bytes.
+    pub fn new(items_max: usize, bytes_max: usize) -> Self {
+        Self { items_max, bytes_max, item: FIRST_GUESS.min(bytes_max / items_max.max(1)).max(1) }
+    }
+
+    /// How many items to ask for next; at least one, however large.
+    pub fn items(&self) -> u64 {
+        (self.bytes_max / self.item).clamp(1, self.items_max) as u64
+    }
+
+    /// Learns from what was read, and splits it where it is larger than a batch may be. An item
+    /// that is larger all by itself is a batch of one.
+    pub fn split(&mut self, items: Items) -> Vec<Items> {
+        let largest = items.iter().map(<[u8]>::len).max().unwrap_or(0);
+        // A large item is remembered for a while: they seldom come alone.
+        self.item = largest.max(self.item - self.item / 8).max(1);
+        if items.bytes_len() <= self.bytes_max {
+            return vec![items];
+        }
+        let mut parts: Vec<Items> = Vec::new();
+        for item in items.iter() {
+            match parts.last_mut() {
+                Some(part) if part.bytes_len() + item.len() <= self.bytes_max => part.push(item),
+                _ => parts.push(std::iter::once(item).collect()),
+            }
+        }
+        parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(sizes: &[usize]) -> Items {
+        sizes.iter().map(|&size| vec![b'x'; size]).collect::<Vec<_>>().iter().map(|i| &i[..]).collect()
+    }
+
+    #[test]
+    fn windows_shrink_at_once_when_items_grow_and_grow_again_slowly() {
+        let mut window = Window::new(1000, 1_000_000);
+        assert_eq!(window.items(), 1000);
+        window.split(items(&[10, 100_000, 10]));
+        assert_eq!(window.items(), 10);
+        window.split(items(&[10]));
+        assert_eq!(window.items(), 11);
+        (0..100).for_each(|_| drop(window.split(items(&[10]))));
+        assert_eq!(window.items(), 1000);
+        window.split(items(&[5_000_000]));
+        assert_eq!(window.items(), 1);
+    }
+
+    #[test]
+    fn no_part_is_over_the_bound_but_a_single_item_may_be() {
+        let mut window = Window::new(10, 100);
+        let parts = window.split(items(&[60, 40, 1, 250, 100, 0]));
+        let sizes: Vec<Vec<_>> =
+            parts.iter().map(|part| part.iter().map(<[u8]>::len).collect()).collect();
+        assert_eq!(sizes, [vec![60, 40], vec![1], vec![250], vec![100, 0]]);
+        assert_eq!(window.split(items(&[])).len(), 1);
+    }
+}

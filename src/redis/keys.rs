@@ -1,0 +1,61 @@
+//! The names of the keys that a crawl uses in Redis.
+
+/// A crawl's keys. The first three are urlseen's own; the others are named by the config.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keys {
+    /// String: who may run the crawl now.
+    pub lease: String,
+    /// Hash: `seq`, `tip`, `filter` and `version`.
+    pub state: String,
+    /// List: items claimed and not committed yet.
+    pub taken: String,
+    /// Where items come from.
+    pub source: String,
+    /// Where unseen ones go.
+    pub sink: String,
+    /// List: the items that could not be read.
+    pub rejected: String,
+}
+
+impl Keys {
+    /// The keys of the crawl that reads `source`.
+    pub fn new(source: &str, sink: &str, rejected: &str) -> Self {
+        let tagged = tagged(source);
+        Self {
+            lease: format!("urlseen:{tagged}:lease"),
+            state: format!("urlseen:{tagged}:state"),
+            taken: format!("urlseen:{tagged}:taken"),
+            source: source.to_owned(),
+            sink: sink.to_owned(),
+            rejected: rejected.to_owned(),
+        }
+    }
+}
+
+/// `key` in braces unless it has a hash tag already, so that what is named after it shares its
+/// slot in a Redis Cluster: the slot comes from what stands between the first `{` and the next
+/// `}`, if that is not empty (Redis Cluster specification, "Hash tags").
+fn tagged(key: &str) -> String {
+    let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
+    match tag {
+        Some((tag, _)) if !tag.is_empty() => key.to_owned(),
+        _ => format!("{{{key}}}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_keys_share_the_slot_of_the_source() {
+        for (source, tagged) in [
+            ("demo:discovered", "{demo:discovered}"),
+            ("{demo}:discovered", "{demo}:discovered"),
+            ("a{}b", "{a{}b}"),
+            ("a{b", "{a{b}"),
+        ] {
+            assert_eq!(Keys::new(source, "s", "r").taken, format!("urlseen:{tagged}:taken"));
+        }
+    }
+}

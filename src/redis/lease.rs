@@ -1,0 +1,101 @@
+//! The lease: the right to run a crawl, held by one process at a time.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How long a lease lasts that is not renewed.
+pub const LEASE: Duration = Duration::from_secs(15);
+
+/// How often it is renewed: two renewals may be lost before it ends.
+pub const RENEWAL: Duration = Duration::from_secs(5);
+
+/// What a lease is held under: a random number for the run, and another for each of its
+/// connections. A run takes its lease over from its own earlier connections; what such a
+/// connection still sends after that is told apart and refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+/// The random number that all tokens of a run begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run(u64);
+
+impl Run {
+    /// A fresh one.
+    pub fn random() -> Self {
+        Self(crate::head::random())
+    }
+
+    /// A token for a new connection.
+    pub fn token(self) -> Token {
+        Token(format!("{:016x}{:016x}", self.0, crate::head::random()))
+    }
+}
+
+impl Token {
+    /// As Redis keeps it: 32 hex digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Who holds a lease, for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The crawl's name.
+    pub crawl: String,
+    /// The machine's host name.
+    pub host: String,
+    /// The process on it.
+    pub pid: u32,
+    /// Since when it has been running, RFC 3339.
+    pub since: String,
+}
+
+impl Holder {
+    /// This process.
+    pub fn this(crawl: &str) -> Self {
+        Self {
+            crawl: crawl.to_owned(),
+            host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            pid: std::process::id(),
+            since: humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
+        }
+    }
+
+    /// As it stands in Redis behind the token.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("strings and a number are JSON")
+    }
+
+    /// Reads the value of a lease; `None` if it was not written by urlseen.
+    pub fn of_lease(lease: &str) -> Option<Self> {
+        serde_json::from_str(lease.split_once(' ')?.1).ok()
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { crawl, host, pid, since } = self;
+        write!(f, "crawl {crawl:?} (process {pid} on {host}, since {since})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_tells_its_holder_and_no_two_tokens_are_the_same() {
+        let holder = Holder::this("a crawl");
+        let run = Run::random();
+        let token = run.token();
+        let lease = format!("{} {}", token.as_str(), holder.to_json());
+        assert_eq!(Holder::of_lease(&lease), Some(holder));
+        assert_eq!(Holder::of_lease("something else"), None);
+        assert_eq!(token.as_str().len(), 32);
+        assert_ne!(token, run.token());
+        assert_eq!(token.as_str()[..16], run.token().as_str()[..16]);
+    }
+}

@@ -1,0 +1,17 @@
+-- Ends a run: gives what is claimed and not committed back to the source where that moves few
+-- items, and releases the lease.
+-- KEYS: lease, taken, source
+-- ARGV: token, most items to move
+-- Answers 'ok', items given back, items left in taken.
+local lease, taken, source = unpack(KEYS)
+local most = tonumber(ARGV[2])
+
+local refusal = lease_refusal(lease, ARGV[1])
+    or type_refusal(taken, 'list')
+    or type_refusal(source, 'list')
+if refusal then
+    return refusal
+end
+local back, left = source_give_back(taken, source, most)
+redis.call('DEL', lease)
+return {'ok', back, left}

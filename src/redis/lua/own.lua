@@ -1,0 +1,21 @@
+-- Takes the lease under a fresh token, and reads where the crawl stands.
+-- KEYS: lease, state, taken
+-- ARGV: token, holder, milliseconds
+-- Answers 'ok', seq, tip, version, length of taken; or 'held', lease, its milliseconds left.
+local lease, state, taken = unpack(KEYS)
+local token, holder, milliseconds = unpack(ARGV)
+
+local refusal = type_refusal(lease, 'string')
+    or type_refusal(state, 'hash')
+    or type_refusal(taken, 'list')
+if refusal then
+    return refusal
+end
+local held = redis.call('GET', lease)
+if held and run_of(held) ~= run_of(token) then
+    return {'held', held, redis.call('PTTL', lease)}
+end
+local found = redis.call('HMGET', state, 'seq', 'tip', 'version')
+local length = redis.call('LLEN', taken)
+redis.call('SET', lease, token .. ' ' .. holder, 'PX', milliseconds)
+return {'ok', found[1] or '', found[2] or '', found[3] or '', length}

@@ -1,0 +1,398 @@
+//! What urlseen asks of Redis, and how Redis answers: each script's call and reply in one place.
+
+use redis::{Cmd, Value, cmd};
+
+use super::keys::Keys;
+use super::lease::{Holder, LEASE, Token};
+use super::trouble::Trouble;
+use crate::head::{Head, Tip};
+use crate::sink::Sink;
+use crate::source::Source;
+use crate::state::Logged;
+
+/// The version of the state's fields. Another one is refused.
+const VERSION: &str = "1";
+
+/// How many items a clean exit moves at most to give back what was claimed. Giving back is one
+/// rename where one of the two lists is empty; this bounds how long Redis is held up elsewhere.
+const GIVE_BACK_MAX: usize = 100_000;
+
+/// Where a crawl stands in Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// The last committed batch; `None` where nothing was ever committed.
+    pub head: Option<Head>,
+    /// How many items are claimed and not committed.
+    pub taken: u64,
+}
+
+/// What a commit left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Committed {
+    /// Items that wait in the sink.
+    pub sink: u64,
+    /// Items on the rejects list.
+    pub rejected: u64,
+    /// Rejects that were dropped because the list was full.
+    pub dropped: u64,
+}
+
+/// Where unread items are after a clean exit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GivenBack {
+    /// At the source again.
+    pub back: u64,
+    /// Still claimed: the next start begins with them.
+    pub left: u64,
+}
+
+/// Why a script did nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The lease is not held under this token any more: it ran out, or another one took it.
+    #[error("the lease is not ours any more: {}", holder.as_ref().map_or_else(
+        || "it ran out".to_owned(), |holder| format!("it is held by {holder}")))]
+    Lease {
+        /// Who holds it now, if anybody.
+        holder: Option<Holder>,
+    },
+    /// Another batch is the last one committed.
+    #[error("the last committed batch in Redis is number {seq:?} ({tip:?})")]
+    Head {
+        /// As found; empty where nothing was found.
+        seq: String,
+        /// As found.
+        tip: String,
+    },
+    /// The list of claimed items is not as long as it must be: somebody else changed it.
+    #[error("somebody else changed the list of claimed items: it now holds {found}")]
+    Taken {
+        /// Its length.
+        found: u64,
+    },
+}
+
+/// Why a reply is not what was hoped for.
+#[derive(Debug, thiserror::Error)]
+pub enum Unwelcome {
+    /// Redis or the way to it has a problem.
+    #[error(transparent)]
+    Trouble(#[from] Trouble),
+    /// A script did nothing.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// Another process runs the crawl.
+    #[error("{}", held(holder.as_ref(), *milliseconds))]
+    Held {
+        /// Who.
+        holder: Option<Holder>,
+        /// How long its lease lasts unless it is renewed.
+        milliseconds: i64,
+    },
+    /// The crawl's state was written by another version.
+    #[error(
+        "the crawl's state in Redis has version {found}, this urlseen knows version {VERSION}: \
+         use the urlseen that wrote it"
+    )]
+    Version {
+        /// As found.
+        found: String,
+    },
+    /// Redis answered something that makes no sense here.
+    #[error("Redis answered {what} with something unexpected: {reply}")]
+    Nonsense {
+        /// What was asked.
+        what: &'static str,
+        /// The reply, cut short.
+        reply: String,
+    },
+}
+
+fn held(holder: Option<&Holder>, milliseconds: i64) -> String {
+    let seconds = (milliseconds.max(0) as u64).div_ceil(1000);
+    let holder =
+        holder.map_or_else(|| "a program other than urlseen".to_owned(), Holder::to_string);
+    format!(
+        "this source is already run by {holder}. Stop that one first; if it is dead, its lease \
+         ends in {seconds} s"
+    )
+}
+
+/// The calls, for one crawl's keys, source and sink.
+pub struct Protocol {
+    keys: Keys,
+    source: Box<dyn Source>,
+    sink: Box<dyn Sink>,
+    own: Script,
+    begin: Script,
+    renew: Script,
+    claim: Script,
+    commit: Script,
+    give_back: Script,
+}
+
+impl Protocol {
+    /// For these keys; `source` and `sink` bring their part of the scripts.
+    pub fn new(keys: Keys, source: Box<dyn Source>, sink: Box<dyn Sink>) -> Self {
+        const SHARED: &str = include_str!("lua/shared.lua");
+        let script = |parts: &[&str], text: &str| {
+            Script::new([&[SHARED], parts, &[text]].concat().join("\n"))
+        };
+        let (from, to) = (source.lua(), sink.lua());
+        Self {
+            own: script(&[], include_str!("lua/own.lua")),
+            begin: script(&[], include_str!("lua/begin.lua")),
+            renew: script(&[], include_str!("lua/renew.lua")),
+            claim: script(&[], include_str!("lua/claim.lua")),
+            commit: script(&[&from, &to], include_str!("lua/commit.lua")),
+            give_back: script(&[&from], include_str!("lua/give_back.lua")),
+            keys,
+            source,
+            sink,
+        }
+    }
+
+    /// The crawl's keys.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Teaches a server the scripts; it may have forgotten them.
+    pub fn load(&self) -> impl Iterator<Item = Cmd> {
+        let scripts =
+            [&self.own, &self.begin, &self.renew, &self.claim, &self.commit, &self.give_back];
+        scripts.into_iter().map(Script::load)
+    }
+
+    /// Takes the lease, from an earlier connection of the same run too.
+    pub fn own(&self, token: &Token, holder: &Holder) -> Cmd {
+        let Keys { lease, state, taken, .. } = &self.keys;
+        let mut command = call(&self.own, &[lease, state, taken]);
+        command.arg(token.as_str()).arg(holder.to_json()).arg(milliseconds());
+        command
+    }
+
+    /// The reply to [`Protocol::own`].
+    pub fn owned(&self, reply: Value) -> Result<Standing, Unwelcome> {
+        let mut answer = Answer::new("own", reply)?;
+        if answer.status == "held" {
+            let holder = Holder::of_lease(&answer.text()?);
+            return Err(Unwelcome::Held { holder, milliseconds: answer.number()? });
+        }
+        answer.ok()?;
+        let (seq, tip, version) = (answer.text()?, answer.text()?, answer.text()?);
+        let taken = answer.count()?;
+        if !version.is_empty() && version != VERSION {
+            return Err(Unwelcome::Version { found: version });
+        }
+        let head = match (seq.as_str(), tip.as_str()) {
+            ("", "") => None,
+            (seq, tip) => Some(Head::parse(seq, tip).ok_or_else(|| Unwelcome::Nonsense {
+                what: "own",
+                reply: format!("seq {seq:?}, tip {tip:?}"),
+            })?),
+        };
+        Ok(Standing { head, taken })
+    }
+
+    /// Ties the crawl's state to a filter.
+    pub fn begin(&self, token: &Token, filter: Tip) -> Cmd {
+        let Head { seq, tip } = Head::START;
+        let mut command = call(&self.begin, &[&self.keys.lease, &self.keys.state]);
+        command.arg(token.as_str()).arg(filter.to_string()).arg(VERSION);
+        command.arg(seq).arg(tip.to_string());
+        command
+    }
+
+    /// Renews the lease.
+    pub fn renew(&self, token: &Token) -> Cmd {
+        let mut command = call(&self.renew, &[&self.keys.lease]);
+        command.arg(token.as_str()).arg(milliseconds());
+        command
+    }
+
+    /// The reply to [`Protocol::begin`] and [`Protocol::renew`].
+    pub fn done(&self, reply: Value) -> Result<(), Unwelcome> {
+        Answer::new("a script", reply)?.ok()
+    }
+
+    /// Claims what the source holds.
+    pub fn claim(&self, token: &Token) -> Cmd {
+        let Keys { lease, taken, source, .. } = &self.keys;
+        let mut command = call(&self.claim, &[lease, taken, source]);
+        command.arg(token.as_str());
+        command
+    }
+
+    /// The reply to [`Protocol::claim`]: how many items are claimed.
+    pub fn claimed(&self, reply: Value) -> Result<u64, Unwelcome> {
+        let mut answer = Answer::new("claim", reply)?;
+        answer.ok()?;
+        answer.count()
+    }
+
+    /// Reads claimed items.
+    pub fn window(&self, from: u64, count: u64) -> Cmd {
+        self.source.window(&self.keys.taken, from, count)
+    }
+
+    /// The reply to [`Protocol::window`].
+    pub fn items(&self, reply: Value) -> Result<crate::item::Items, Unwelcome> {
+        let unexpected = || Unwelcome::Nonsense { what: "a read", reply: "not a list".to_owned() };
+        self.source.items(reply).ok_or_else(unexpected)
+    }
+
+    /// Commits a batch. `taken` is how many items are claimed before, `rejects_max` how long the
+    /// list of rejects may become before the oldest are dropped (0: without end).
+    pub fn commit(
+        &self,
+        token: &Token,
+        batch: &Logged,
+        rejects: &[Vec<u8>],
+        taken: u64,
+        rejects_max: u64,
+    ) -> Cmd {
+        let Keys { lease, state, taken: taken_key, sink, rejected, .. } = &self.keys;
+        let (base, head) = (batch.proof().base(), batch.proof().head());
+        let mut command = call(&self.commit, &[lease, state, taken_key, sink, rejected]);
+        command.arg(token.as_str()).arg(base.seq).arg(base.tip.to_string());
+        command.arg(head.seq).arg(head.tip.to_string());
+        command.arg(taken).arg(batch.items().len()).arg(rejects_max).arg(batch.onward_len());
+        batch.onward().for_each(|item| drop(command.arg(item)));
+        rejects.iter().for_each(|reject| drop(command.arg(reject)));
+        command
+    }
+
+    /// The reply to [`Protocol::commit`].
+    pub fn committed(&self, reply: Value) -> Result<Committed, Unwelcome> {
+        let mut answer = Answer::new("commit", reply)?;
+        answer.ok()?;
+        Ok(Committed { sink: answer.count()?, rejected: answer.count()?, dropped: answer.count()? })
+    }
+
+    /// Gives unread items back and releases the lease.
+    pub fn give_back(&self, token: &Token) -> Cmd {
+        let Keys { lease, taken, source, .. } = &self.keys;
+        let mut command = call(&self.give_back, &[lease, taken, source]);
+        command.arg(token.as_str()).arg(GIVE_BACK_MAX);
+        command
+    }
+
+    /// The reply to [`Protocol::give_back`].
+    pub fn given_back(&self, reply: Value) -> Result<GivenBack, Unwelcome> {
+        let mut answer = Answer::new("give back", reply)?;
+        answer.ok()?;
+        Ok(GivenBack { back: answer.count()?, left: answer.count()? })
+    }
+
+    /// Blocks until the source holds an item, or for `seconds`.
+    pub fn wait(&self, seconds: f64) -> Cmd {
+        self.source.wait(&self.keys.source, seconds)
+    }
+
+    /// How long the source is.
+    pub fn source_length(&self) -> Cmd {
+        self.source.length(&self.keys.source)
+    }
+
+    /// How long the sink is.
+    pub fn sink_length(&self) -> Cmd {
+        self.sink.length(&self.keys.sink)
+    }
+
+    /// How many rejects there are.
+    pub fn rejected_length(&self) -> Cmd {
+        let mut command = cmd("LLEN");
+        command.arg(&self.keys.rejected);
+        command
+    }
+
+    /// The reply to the three above.
+    pub fn length(&self, reply: Value) -> Result<u64, Unwelcome> {
+        count(reply).ok_or(Unwelcome::Nonsense { what: "a length", reply: "no number".to_owned() })
+    }
+}
+
+/// A Lua script that a server keeps under the SHA-1 of its text.
+struct Script {
+    text: String,
+    hash: String,
+}
+
+impl Script {
+    fn new(text: String) -> Self {
+        Self { hash: redis::Script::new(&text).get_hash().to_owned(), text }
+    }
+
+    fn load(&self) -> Cmd {
+        let mut command = cmd("SCRIPT");
+        command.arg("LOAD").arg(&self.text);
+        command
+    }
+}
+
+fn call(script: &Script, keys: &[&str]) -> Cmd {
+    let mut command = cmd("EVALSHA");
+    command.arg(&script.hash).arg(keys.len()).arg(keys);
+    command
+}
+
+fn milliseconds() -> u64 {
+    u64::try_from(LEASE.as_millis()).expect("a lease is short")
+}
+
+fn count(value: Value) -> Option<u64> {
+    redis::from_redis_value(value).ok()
+}
+
+/// A script's answer: how it went, and what it says.
+struct Answer {
+    what: &'static str,
+    status: String,
+    values: std::vec::IntoIter<Value>,
+}
+
+impl Answer {
+    fn new(what: &'static str, reply: Value) -> Result<Self, Unwelcome> {
+        let mut answer = match reply {
+            Value::Array(values) => {
+                Self { what, status: String::new(), values: values.into_iter() }
+            }
+            other => return Err(nonsense(what, &other)),
+        };
+        answer.status = answer.text()?;
+        Ok(answer)
+    }
+
+    fn ok(&mut self) -> Result<(), Unwelcome> {
+        Err(match self.status.as_str() {
+            "ok" => return Ok(()),
+            "lease" => Refusal::Lease { holder: Holder::of_lease(&self.text()?) }.into(),
+            "head" => Refusal::Head { seq: self.text()?, tip: self.text()? }.into(),
+            "taken" => Refusal::Taken { found: self.count()? }.into(),
+            other => nonsense(self.what, &other),
+        })
+    }
+
+    fn text(&mut self) -> Result<String, Unwelcome> {
+        self.next()
+    }
+
+    fn number(&mut self) -> Result<i64, Unwelcome> {
+        self.next()
+    }
+
+    fn count(&mut self) -> Result<u64, Unwelcome> {
+        self.next()
+    }
+
+    fn next<T: redis::FromRedisValue>(&mut self) -> Result<T, Unwelcome> {
+        let value =
+            self.values.next().ok_or_else(|| nonsense(self.what, &"too short an answer"))?;
+        redis::from_redis_value(value).map_err(|error| nonsense(self.what, &error))
+    }
+}
+
+fn nonsense(what: &'static str, reply: &dyn std::fmt::Debug) -> Unwelcome {
+    Unwelcome::Nonsense { what, reply: format!("{reply:?}").chars().take(200).collect() }
+}

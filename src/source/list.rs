@@ -1,0 +1,75 @@
+//! A Redis list as source.
+
+use redis::{Cmd, Value, cmd};
+
+use super::Source;
+use crate::config::End;
+use crate::item::Items;
+
+/// A list that items are taken from at one end.
+#[derive(Debug)]
+pub struct List {
+    take_from: End,
+}
+
+impl List {
+    /// Takes from the given end.
+    pub fn new(take_from: End) -> Self {
+        Self { take_from }
+    }
+}
+
+impl Source for List {
+    fn lua(&self) -> String {
+        let end = match self.take_from {
+            End::Left => "left",
+            End::Right => "right",
+        };
+        format!("local TAKE_FROM = '{end}'\n{}", include_str!("list.lua"))
+    }
+
+    fn window(&self, taken: &str, from: u64, count: u64) -> Cmd {
+        let mut command = cmd("LRANGE");
+        command.arg(taken);
+        match self.take_from {
+            End::Left => command.arg(from).arg(from + count - 1),
+            // Indexes from the right end count from -1 down.
+            End::Right => command.arg(format!("-{}", from + count)).arg(format!("-{}", from + 1)),
+        };
+        command
+    }
+
+    fn items(&self, reply: Value) -> Option<Items> {
+        let Value::Array(mut values) = reply else { return None };
+        if self.take_from == End::Right {
+            values.reverse();
+        }
+        let mut items = Items::with_capacity(values.len(), values.iter().map(size).sum());
+        for value in values {
+            let Value::BulkString(bytes) = value else { return None };
+            items.push(&bytes);
+        }
+        Some(items)
+    }
+
+    fn wait(&self, source: &str, seconds: f64) -> Cmd {
+        // Moves an item from an end to the same end, so to where it is; blocks while there is
+        // none.
+        let mut command = cmd("BLMOVE");
+        command.arg(source).arg(source).arg("LEFT").arg("LEFT").arg(seconds);
+        command
+    }
+
+    fn length(&self, source: &str) -> Cmd {
+        let mut command = cmd("LLEN");
+        command.arg(source);
+        command
+    }
+}
+
+fn size(value: &Value) -> usize {
+    match value {
+        Value::BulkString(bytes) => bytes.len(),
+        _ => 0,
+    }
+}
