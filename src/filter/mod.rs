@@ -1,1 +1,37 @@
 //! The filter: has this fingerprint been seen before?
+//!
+//! ```text
+//! capacity, error rate -> Sizing -> Geometry ┐
+//!                                    Seed    ├-> Native -> Probe (shard, hash)
+//!                                            │      └----> Shards (the bits) -> Verdict
+//!                                            └-> Fullness (how full, and how wrong by now)
+//! ```
+//!
+//! Pure: no threads, no clock, no files but memory, which reads how much memory there is.
+//! A [`Shards`] belongs to one thread; nothing in it is locked or atomic.
+
+mod capacity;
+mod error_rate;
+mod expectation;
+mod geometry;
+pub mod layout;
+mod line;
+mod prefetch;
+mod rate;
+mod region;
+mod seed;
+mod shard;
+mod shards;
+mod sizing;
+mod verdict;
+
+pub use capacity::{Capacity, CapacityError};
+pub use error_rate::{ErrorRate, ErrorRateError};
+pub use geometry::{Geometry, LINE_BITS, Lines};
+pub use layout::{Layout, native};
+pub use region::AllocationError;
+pub use seed::Seed;
+pub use shard::{SHARD_RULE, SHARDS, ShardId};
+pub use shards::{Count, Shards};
+pub use sizing::Sizing;
+pub use verdict::Verdict;
