@@ -1,0 +1,120 @@
+//! How many keys a filter is made for.
+
+use std::num::NonZeroU64;
+use std::str::FromStr;
+
+/// The number of keys up to which a filter keeps its error rate: 1 to [`Capacity::MAX`].
+///
+/// Read from text as people write numbers: `100000000`, `100_000_000`, `1e8`, `2.5e9`, `100M`
+/// (also `k`, `G`, `T`: powers of a thousand).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Capacity(NonZeroU64);
+
+/// A capacity that no filter can be made for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CapacityError {
+    /// Zero keys, or a negative number of them.
+    #[error("capacity {0} holds no key; give at least 1")]
+    None(String),
+    /// More than a shard's lines can be numbered for.
+    #[error("capacity {0} is more than the {max:e} keys that one filter can index", max = Capacity::MAX)]
+    TooLarge(String),
+    /// Not a whole number in any of the accepted forms.
+    #[error("capacity {0:?} is not a whole number such as 1e9, 100_000_000 or 10M")]
+    NotANumber(String),
+}
+
+impl Capacity {
+    /// The largest: at it, the smallest error rate and one line per key, each part of a shard has
+    /// 1.2e9 lines, within the 32 bits that number them.
+    pub const MAX: u64 = 1_000_000_000_000;
+
+    /// Checks a number of keys.
+    pub fn new(keys: u64) -> Result<Self, CapacityError> {
+        let Some(some) = NonZeroU64::new(keys) else {
+            return Err(CapacityError::None(keys.to_string()));
+        };
+        if keys > Self::MAX {
+            return Err(CapacityError::TooLarge(keys.to_string()));
+        }
+        Ok(Self(some))
+    }
+
+    /// The number of keys.
+    pub fn get(self) -> u64 {
+        self.0.get()
+    }
+}
+
+impl FromStr for Capacity {
+    type Err = CapacityError;
+
+    fn from_str(text: &str) -> Result<Self, CapacityError> {
+        let plain = text.trim().replace('_', "");
+        let (digits, unit) = match plain.char_indices().last() {
+            Some((at, 'k' | 'K')) => (&plain[..at], 1e3),
+            Some((at, 'M')) => (&plain[..at], 1e6),
+            Some((at, 'G')) => (&plain[..at], 1e9),
+            Some((at, 'T')) => (&plain[..at], 1e12),
+            _ => (plain.as_str(), 1.0),
+        };
+        let keys = match digits.parse::<f64>() {
+            Ok(number) if number.is_finite() => number * unit,
+            _ => return Err(CapacityError::NotANumber(text.into())),
+        };
+        if keys <= 0.0 {
+            return Err(CapacityError::None(text.into()));
+        }
+        if keys > Self::MAX as f64 {
+            return Err(CapacityError::TooLarge(text.into()));
+        }
+        if keys.fract() != 0.0 {
+            return Err(CapacityError::NotANumber(text.into()));
+        }
+        // Exact: a whole number below 2^53.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        Self::new(keys as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_people_write_them() {
+        for (text, keys) in [
+            ("1", 1),
+            ("1e9", 1_000_000_000),
+            ("100_000_000", 100_000_000),
+            ("10M", 10_000_000),
+            ("2.5e9", 2_500_000_000),
+            ("1.5k", 1_500),
+            ("3G", 3_000_000_000),
+            (" 1T ", Capacity::MAX),
+        ] {
+            assert_eq!(text.parse().map(Capacity::get), Ok(keys), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_no_filter_can_hold_is_refused_with_its_reason() {
+        for text in ["", "M", "ten", "1.5", "0x10", "nan", "inf", "1e9 keys", "10MM", "é"] {
+            let refused = text.parse::<Capacity>();
+            assert_eq!(refused, Err(CapacityError::NotANumber(text.into())), "{text}");
+        }
+        for text in ["0", "-5", "0M"] {
+            assert_eq!(text.parse::<Capacity>(), Err(CapacityError::None(text.into())));
+        }
+        for text in ["1000000000001", "1e13", "2T", "99999999999999999999"] {
+            assert_eq!(text.parse::<Capacity>(), Err(CapacityError::TooLarge(text.into())));
+        }
+        assert!(Capacity::new(0).is_err());
+        assert!(Capacity::new(Capacity::MAX).is_ok());
+        let refused = Capacity::new(u64::MAX).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "capacity 18446744073709551615 is more than the 1e12 keys that one filter can index"
+        );
+    }
+}

@@ -1,0 +1,88 @@
+//! How often a filter may be wrong.
+
+use std::str::FromStr;
+
+/// The share of unseen keys that a filter at capacity may take for seen: 1e-12 to 0.1.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct ErrorRate(f64);
+
+/// An error rate that no filter is made for.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ErrorRateError {
+    /// Outside of what is worth a filter.
+    #[error("error rate {0} is not between 1e-12 and 0.1")]
+    OutOfRange(String),
+    /// Not a number at all.
+    #[error("error rate {0:?} is not a number such as 1e-6 or 0.001")]
+    NotANumber(String),
+}
+
+impl ErrorRate {
+    /// The smallest; below it a set of the fingerprints themselves is hardly larger.
+    pub const MIN: f64 = 1e-12;
+    /// The largest.
+    pub const MAX: f64 = 0.1;
+
+    /// Checks a rate: a share of one, not a percentage.
+    pub fn new(rate: f64) -> Result<Self, ErrorRateError> {
+        if (Self::MIN..=Self::MAX).contains(&rate) {
+            Ok(Self(rate))
+        } else {
+            Err(ErrorRateError::OutOfRange(rate.to_string()))
+        }
+    }
+
+    /// The rate, as a share of one.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+
+    /// The fewest bits a key that any plain Bloom filter of this rate can do with:
+    /// log2(1/p) / ln 2 (Bloom 1970; see Broder and Mitzenmacher, "Network applications of Bloom
+    /// filters", 2004).
+    pub fn optimal_bits_per_key(self) -> f64 {
+        -self.0.log2() / std::f64::consts::LN_2
+    }
+}
+
+impl FromStr for ErrorRate {
+    type Err = ErrorRateError;
+
+    fn from_str(text: &str) -> Result<Self, ErrorRateError> {
+        match text.trim().parse::<f64>() {
+            Ok(rate) => Self::new(rate).map_err(|_| ErrorRateError::OutOfRange(text.trim().into())),
+            Err(_) => Err(ErrorRateError::NotANumber(text.into())),
+        }
+    }
+}
+
+/// In scientific notation: `1e-6`.
+impl std::fmt::Display for ErrorRate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:e}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_rates_worth_a_filter_are_taken() {
+        for text in ["1e-12", "0.1", " 1e-6", "0.000001"] {
+            assert!(text.parse::<ErrorRate>().is_ok(), "{text}");
+        }
+        for text in ["0", "1", "0.11", "9e-13", "-1e-6", "nan", "inf"] {
+            let refused = text.parse::<ErrorRate>();
+            assert_eq!(refused, Err(ErrorRateError::OutOfRange(text.into())));
+        }
+        assert_eq!("1%".parse::<ErrorRate>(), Err(ErrorRateError::NotANumber("1%".into())));
+    }
+
+    #[test]
+    fn the_optimum_is_that_of_the_textbook() {
+        let bits = |rate| ErrorRate::new(rate).unwrap().optimal_bits_per_key();
+        assert!((bits(1e-4) - 19.17).abs() < 0.01);
+        assert!((bits(1e-8) - 38.34).abs() < 0.01);
+    }
+}

@@ -1,0 +1,85 @@
+//! The mean of a function of a binomially distributed count.
+
+/// Means above which the distribution is taken as normal: its skew, 1/σ, is below 0.004 there and
+/// moves an error rate by less than one part in a thousand.
+const NORMAL_FROM: f64 = 1e5;
+
+/// The mean of `f(count)`, where each of `trials` falls with chance `1 / parts` into the part that
+/// is counted. `f` is smooth and within 0 to 1.
+///
+/// Terms are weighted by recurrence outwards from the mode and normalised by their sum, so nothing
+/// overflows and no factorial is taken. Only every σ/3-th term is summed: for a bell curve the sum
+/// over such a grid differs from the whole by less than rounding does.
+pub(super) fn over_binomial(trials: u64, parts: u64, f: impl Fn(u64) -> f64) -> f64 {
+    if parts == 1 {
+        return f(trials);
+    }
+    let chance = 1.0 / parts as f64;
+    let mean = trials as f64 * chance;
+    let sigma = (mean * (1.0 - chance)).sqrt();
+    if mean > NORMAL_FROM {
+        return over_normal(mean, sigma, f);
+    }
+    // Both casts: a positive number below `NORMAL_FROM`.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let (mode, stride) = (mean as u64, (sigma / 3.0).max(1.0) as u64);
+    // The weight beyond this, relative to the mode's, is lost on error rates of 1e-12 and more.
+    let negligible = 1e-20;
+    let odds = 1.0 / (parts - 1) as f64;
+    let (mut sum, mut weights) = (f(mode), 1.0);
+
+    let (mut weight, mut count) = (1.0, mode);
+    while weight > negligible && count < trials {
+        weight *= (trials - count) as f64 / (count + 1) as f64 * odds;
+        count += 1;
+        if (count - mode).is_multiple_of(stride) {
+            sum += weight * f(count);
+            weights += weight;
+        }
+    }
+    let (mut weight, mut count) = (1.0, mode);
+    while weight > negligible && count > 0 {
+        weight *= count as f64 / ((trials - count + 1) as f64 * odds);
+        count -= 1;
+        if (mode - count).is_multiple_of(stride) {
+            sum += weight * f(count);
+            weights += weight;
+        }
+    }
+    sum / weights
+}
+
+/// The same for a mean so large that the count is as good as normally distributed.
+fn over_normal(mean: f64, sigma: f64, f: impl Fn(u64) -> f64) -> f64 {
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for step in -30..=30 {
+        let z = f64::from(step) / 3.0;
+        let weight = (-0.5 * z * z).exp();
+        // Positive: ten sigma are far below a mean of this size.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let count = (mean + z * sigma).round() as u64;
+        sum += weight * f(count);
+        weights += weight;
+    }
+    sum / weights
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every mean is checked against a closed form: of `1 - e^(-count t)`, by the generating
+    /// function of the binomial distribution, `(1 - q + q e^(-t))^trials`.
+    #[test]
+    fn means_are_those_of_the_generating_function() {
+        for trials in [0, 1, 2, 7, 255, 256, 5_000, 1_000_000, 20_000_000, 30_000_000_000] {
+            for parts in [1, 2, 7, 256] {
+                let chance = 1.0 / parts as f64;
+                let t = 1.0 / (1.0 + trials as f64 * chance);
+                let got = over_binomial(trials, parts, |count| (-(count as f64) * t).exp());
+                let want = (trials as f64 * (chance * (-t).exp_m1()).ln_1p()).exp();
+                assert!((got / want - 1.0).abs() < 1e-9, "{trials}/{parts}: {got} {want}");
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! How a fingerprint becomes a shard and bit positions. A new layout is one file here and one line
+//! in [`Layout`].
+
+pub mod native;
+
+use std::str::FromStr;
+
+/// The layouts by their names in the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// This program's own: bits confined to a few cache lines of one of 256 shards.
+    Native,
+}
+
+/// A name that no layout has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no filter layout is called {0:?}; there is {known}", known = Layout::NAMES.join(", "))]
+pub struct UnknownLayout(String);
+
+impl Layout {
+    /// All of them.
+    pub const ALL: [Self; 1] = [Self::Native];
+    /// Their names, in the same order.
+    pub const NAMES: [&str; Self::ALL.len()] = ["native"];
+
+    /// The name in the configuration.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+impl FromStr for Layout {
+    type Err = UnknownLayout;
+
+    fn from_str(name: &str) -> Result<Self, UnknownLayout> {
+        let found = Self::ALL.into_iter().find(|layout| layout.name() == name);
+        found.ok_or_else(|| UnknownLayout(name.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts_are_known_by_their_names() {
+        for layout in Layout::ALL {
+            assert_eq!(layout.name().parse(), Ok(layout));
+        }
+        let refused = "bloom".parse::<Layout>().unwrap_err();
+        assert_eq!(refused.to_string(), r#"no filter layout is called "bloom"; there is native"#);
+    }
+}

@@ -1,0 +1,106 @@
+//! Zeroed memory for a filter's lines, mapped straight from the system.
+
+use memmap2::{Advice, MmapMut};
+
+use super::line::Line;
+
+/// A contiguous run of zeroed lines, all of it backed by memory from the start: no page fault, and
+/// no surprise, comes later. In huge pages where the system has them, as a random access to a large
+/// region would otherwise miss the address cache (TLB) too.
+#[derive(Debug)]
+pub(super) struct Region {
+    map: MmapMut,
+}
+
+/// The system has no memory for the lines of a filter.
+#[derive(Debug, thiserror::Error)]
+pub enum AllocationError {
+    /// More bytes than an address can tell apart.
+    #[error(
+        "{bytes} bytes of filter cannot be addressed on this machine; \
+         lower the capacity or raise the error rate"
+    )]
+    Unaddressable {
+        /// What the filter needs.
+        bytes: u64,
+    },
+    /// The system refused.
+    #[error(
+        "the system gave no {bytes} bytes of memory for the filter ({source}); free memory, lower \
+         the capacity or raise the error rate"
+    )]
+    Refused {
+        /// What this part of the filter needs.
+        bytes: usize,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl Region {
+    /// Maps `lines` lines.
+    pub(super) fn zeroed(lines: u64) -> Result<Self, AllocationError> {
+        let bytes = lines.saturating_mul(size_of::<Line>() as u64);
+        let bytes = usize::try_from(bytes).ok().filter(|&bytes| isize::try_from(bytes).is_ok());
+        let bytes =
+            bytes.ok_or(AllocationError::Unaddressable { bytes: lines.saturating_mul(64) })?;
+        let refused = |source| AllocationError::Refused { bytes, source };
+        let mut map = MmapMut::map_anon(bytes).map_err(refused)?;
+        #[cfg(target_os = "linux")]
+        {
+            // Systems without huge pages refuse this; small pages are slower, that is all.
+            let _ = map.advise(Advice::HugePage);
+            match map.advise(Advice::PopulateWrite) {
+                Ok(()) => return Ok(Self { map }),
+                // Linux before 5.14 does not know it.
+                Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {}
+                Err(error) => return Err(refused(error)),
+            }
+        }
+        touch(&mut map);
+        Ok(Self { map })
+    }
+
+    /// The lines, to read.
+    #[inline]
+    pub(super) fn lines(&self) -> &[Line] {
+        bytemuck::cast_slice(&self.map)
+    }
+
+    /// The lines, to change.
+    #[inline]
+    pub(super) fn lines_mut(&mut self) -> &mut [Line] {
+        bytemuck::cast_slice_mut(&mut self.map)
+    }
+}
+
+/// Writes to every page, for systems that cannot be asked to back them.
+fn touch(map: &mut [u8]) {
+    /// The smallest page of any system.
+    const PAGE: usize = 4096;
+    map.iter_mut().step_by(PAGE).for_each(|byte| *byte = 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_begin_empty_and_can_be_written() {
+        let mut region = Region::zeroed(1000).unwrap();
+        assert_eq!(region.lines().len(), 1000);
+        let [empty, full]: [Line; 2] = [bytemuck::zeroed(), bytemuck::cast([u64::MAX; 8])];
+        assert!(region.lines().iter().all(|line| *line == empty));
+        region.lines_mut()[999] = full;
+        touch(&mut region.map[..990 * 64]);
+        assert_eq!((region.lines()[0], region.lines()[999]), (empty, full));
+    }
+
+    #[test]
+    fn what_no_machine_has_is_an_error() {
+        let refused = Region::zeroed(u64::MAX).unwrap_err();
+        assert!(matches!(refused, AllocationError::Unaddressable { .. }), "{refused}");
+        let refused = Region::zeroed(1 << 56).unwrap_err();
+        assert!(matches!(refused, AllocationError::Refused { .. }), "{refused}");
+    }
+}
