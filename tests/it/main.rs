@@ -1,1 +1,7 @@
-//! Integration tests.
+//! Integration tests: the built binary against real servers, and the rules that the sources keep.
+
+mod harness;
+mod imports;
+mod links;
+mod tidy;
+mod util;

@@ -1,0 +1,185 @@
+//! A real Redis server of a test's own.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use redis::{Client, Connection};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::dies_with_us;
+use super::wait::{SOON, poll};
+
+/// A `redis-server` on a Unix socket in a folder of its own, killed when dropped.
+///
+/// It keeps nothing on disk and opens no TCP port unless told to.
+pub(crate) struct RedisServer {
+    /// Dropped, and so removed, after the server.
+    folder: TempDir,
+    arguments: Vec<String>,
+    process: Option<Child>,
+}
+
+impl RedisServer {
+    /// Starts a server that keeps nothing on disk.
+    pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts a server with arguments behind the harness's own, which they override:
+    /// `&["--appendonly", "yes"]`, `&["--bind", "127.0.0.1", "--port", &free_port()]`.
+    ///
+    /// # Panics
+    /// If it answers nothing in time, with its log.
+    pub(crate) fn start_with(arguments: &[&str]) -> Self {
+        let folder = TempDir::with_prefix("urlseen-redis-").expect("a temporary folder");
+        let arguments = arguments.iter().map(ToString::to_string).collect();
+        let mut server = Self { folder, arguments, process: None };
+        server.spawn();
+        server
+    }
+
+    /// Kills the server, as a crash would: nothing is saved.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().expect("a process of ours can be killed");
+            process.wait().expect("a child can be waited for");
+        }
+    }
+
+    /// Kills the server if it runs, and starts it again on the same folder, socket and arguments.
+    pub(crate) fn restart(&mut self) {
+        self.kill();
+        // The log of the run before would look like this one's.
+        let _ = fs::remove_file(self.log_file());
+        self.spawn();
+    }
+
+    /// Stops the process where it is (SIGSTOP): connections stay open, nothing is answered.
+    pub(crate) fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets a paused server go on.
+    pub(crate) fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    /// The folder that holds its socket, log, and what it saves.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Its address, for the configuration and for `redis::Client`, without user and password.
+    pub(crate) fn url(&self) -> String {
+        format!("unix://{}", self.socket().display())
+    }
+
+    /// Its address with a user and a password.
+    pub(crate) fn url_as(&self, user: &str, password: &str) -> String {
+        format!("{}?user={user}&pass={password}", self.url())
+    }
+
+    /// A new connection.
+    ///
+    /// # Panics
+    /// If the server does not accept it.
+    pub(crate) fn connection(&self) -> Connection {
+        connect(&self.url()).expect("a running server accepts connections")
+    }
+
+    /// What `redis-cli` prints, with the last line's end cut off.
+    ///
+    /// # Panics
+    /// If `redis-cli` fails or the server answers with an error.
+    pub(crate) fn cli(&self, arguments: &[&str]) -> String {
+        let output = Command::new("redis-cli")
+            .arg("-e")
+            .arg("-s")
+            .arg(self.socket())
+            .args(arguments)
+            .output()
+            .expect("redis-cli comes with redis-server; run scripts/setup");
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "redis-cli {arguments:?}: {printed}{complaint}");
+        printed.strip_suffix('\n').unwrap_or(&printed).to_owned()
+    }
+
+    fn spawn(&mut self) {
+        let folder = self.folder.path();
+        let log = File::create(self.log_file()).expect("a file in a folder of ours");
+        let errors = log.try_clone().expect("a file handle can be cloned");
+        let process = dies_with_us(program())
+            .args(["--port", "0", "--save", "", "--appendonly", "no", "--daemonize", "no"])
+            .arg("--dir")
+            .arg(folder)
+            .arg("--unixsocket")
+            .arg(self.socket())
+            .args(&self.arguments)
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(errors)
+            .spawn()
+            .expect("setpriv of util-linux is on every Debian");
+        let process = self.process.insert(process);
+
+        let url = format!("unix://{}", folder.join("socket").display());
+        let ready = poll(SOON, || match process.try_wait() {
+            Ok(None) => answers(&url).then_some(true),
+            _ => Some(false),
+        });
+        if ready != Some(true) {
+            let log = fs::read_to_string(self.log_file()).unwrap_or_default();
+            panic!("redis-server {:?} does not answer, its log:\n{log}", self.arguments);
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        let process = self.process.as_ref().expect("the server runs");
+        kill_process(Pid::from_child(process), signal).expect("a process of ours takes signals");
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("socket")
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A TCP port that was free a moment ago, as text, for servers that others reach by network.
+pub(crate) fn free_port() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port on loopback");
+    listener.local_addr().expect("a bound address").port().to_string()
+}
+
+/// A new connection to any server.
+pub(crate) fn connect(url: &str) -> redis::RedisResult<Connection> {
+    Client::open(url)?.get_connection_with_timeout(SOON)
+}
+
+/// Whether the server takes commands; one that wants a password first does.
+fn answers(url: &str) -> bool {
+    match connect(url).and_then(|mut connection| redis::cmd("PING").exec(&mut connection)) {
+        Ok(()) => true,
+        Err(error) => matches!(error.code(), Some("NOAUTH" | "NOPERM" | "MASTERDOWN")),
+    }
+}
+
+fn program() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .map(|folder| folder.join("redis-server"))
+        .find(|program| program.is_file())
+        .expect("the tests need redis-server, which is not on the PATH: run scripts/setup")
+}

@@ -1,0 +1,69 @@
+//! The project's own files, for the tests that read them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// A text file of the project.
+pub(crate) struct Source {
+    /// Relative to the repository, with `/` between the parts.
+    pub(crate) path: String,
+    pub(crate) text: String,
+    pub(crate) executable: bool,
+}
+
+/// The repository.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every Rust file, `src` first, each folder in the order of names.
+pub(crate) fn rust_files() -> Vec<Source> {
+    let mut files = files_below(&["src", "tests", "benches"]);
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "rs"));
+    files.iter().map(|path| read(path)).collect()
+}
+
+/// Every script: the files that have no name ending, or are executable.
+pub(crate) fn scripts() -> Vec<Source> {
+    let files = files_below(&["scripts", ".ci"]);
+    let scripts = files.iter().filter(|path| path.extension().is_none() || is_executable(path));
+    scripts.map(|path| read(path)).collect()
+}
+
+fn files_below(folders: &[&str]) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for folder in folders {
+        collect(&root().join(folder), &mut files);
+    }
+    files
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    let entries = fs::read_dir(folder).expect("a folder of the repository");
+    let mut paths = entries.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            // What Python leaves beside imported scripts.
+            if !path.ends_with("__pycache__") {
+                collect(&path, files);
+            }
+        } else {
+            files.push(path);
+        }
+    }
+}
+
+fn read(path: &Path) -> Source {
+    let text =
+        fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let relative = path.strip_prefix(root()).expect("a path below the repository");
+    let path_text = relative.to_str().expect("a path in UTF-8").to_owned();
+    Source { path: path_text, text, executable: is_executable(path) }
+}
+
+fn is_executable(path: &Path) -> bool {
+    let metadata = fs::metadata(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    metadata.permissions().mode() & 0o111 != 0
+}

@@ -1,0 +1,33 @@
+//! Waiting for a condition, never for a time.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long anything that should happen at once may take on a busy machine.
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+
+/// Between two looks.
+const POLL: Duration = Duration::from_millis(2);
+
+/// Returns once `condition` holds.
+///
+/// # Panics
+/// If it does not within `deadline`; the message names `what` was waited for.
+#[track_caller]
+pub(crate) fn wait_until(deadline: Duration, what: &str, mut condition: impl FnMut() -> bool) {
+    assert!(poll(deadline, || condition().then_some(())).is_some(), "no {what} in {deadline:?}");
+}
+
+/// What `look` finds first, or `None` if that is nothing within `deadline`. It looks at least once.
+pub(crate) fn poll<T>(deadline: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let end = Instant::now() + deadline;
+    loop {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        if Instant::now() >= end {
+            return None;
+        }
+        sleep(POLL);
+    }
+}
