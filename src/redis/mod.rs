@@ -1,6 +1,18 @@
-//! Redis, as urlseen uses it.
+//! Redis, as urlseen uses it: reaching it, telling its troubles apart, proving before the start
+//! that everything a crawl needs will work, and what the crawl then asks of it.
+//!
+//! ```text
+//! Address -> connect -> preflight -> Link <-> Protocol
+//!               \___________\_________\____ Trouble -> retry() -> Backoff
+//! ```
+
+pub mod address;
+pub mod backoff;
+mod classify;
+pub mod connect;
 pub mod keys;
 pub mod lease;
 pub mod link;
+pub mod preflight;
 pub mod protocol;
 pub mod trouble;

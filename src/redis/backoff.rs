@@ -1,0 +1,108 @@
+//! How long to wait before the next attempt, when the last one failed.
+
+use std::time::Duration;
+
+/// The shortest wait, whatever the jitter: attempts never spin.
+const SHORTEST: Duration = Duration::from_millis(10);
+
+/// Growing waits between attempts: up to 50 ms after the first failure, doubling up to 5 s, and
+/// then 5 s for as long as it takes. It never gives up.
+///
+/// Each wait is drawn evenly between 10 ms and the bound ("full jitter"), so that many processes
+/// that lost one server do not come back to it all at once.
+///
+/// It neither sleeps nor draws: the caller does both, so that its waits can be tested.
+#[derive(Debug, Clone)]
+pub struct Backoff {
+    first: Duration,
+    longest: Duration,
+    /// The bound of the next wait.
+    bound: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self::new(Duration::from_millis(50), Duration::from_secs(5))
+    }
+}
+
+impl Backoff {
+    /// Waits bounded by `first` at the beginning, doubling up to `longest`. Bounds under 10 ms
+    /// count as 10 ms.
+    pub fn new(first: Duration, longest: Duration) -> Self {
+        let first = first.max(SHORTEST);
+        Self { first, longest: longest.max(first), bound: first }
+    }
+
+    /// The wait after one more failure; `random` is any evenly drawn number.
+    pub fn next_wait(&mut self, random: u64) -> Duration {
+        let span = self.bound - SHORTEST;
+        self.bound = self.bound.saturating_mul(2).min(self.longest);
+        // The product of 64 random bits and the span, scaled down by 2^64: even, and never above
+        // the span.
+        let share = (u128::from(random) * span.as_nanos()) >> 64;
+        SHORTEST + Duration::from_nanos(u64::try_from(share).unwrap_or(u64::MAX))
+    }
+
+    /// Starts over; to be called after a success.
+    pub fn reset(&mut self) {
+        self.bound = self.first;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The bounds of the waits, read off by always drawing the largest number.
+    fn bounds(backoff: &mut Backoff, count: usize) -> Vec<u128> {
+        // The draw is one nanosecond short of the bound.
+        (0..count).map(|_| (backoff.next_wait(u64::MAX).as_nanos() + 1) / 1_000_000).collect()
+    }
+
+    #[test]
+    fn bounds_double_up_to_the_longest_and_stay_there() {
+        let expected = [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000];
+        assert_eq!(bounds(&mut Backoff::default(), 10), expected);
+    }
+
+    #[test]
+    fn a_success_starts_over() {
+        let mut backoff = Backoff::default();
+        bounds(&mut backoff, 9);
+        backoff.reset();
+        assert_eq!(bounds(&mut backoff, 2), [50, 100]);
+    }
+
+    #[test]
+    fn the_wait_is_spread_evenly_over_its_span() {
+        let mut backoff = Backoff::new(Duration::from_millis(110), Duration::from_millis(110));
+        let waits: Vec<u128> = (0..=4)
+            .map(|quarter| backoff.next_wait(quarter * (u64::MAX / 4)).as_millis())
+            .collect();
+        assert_eq!(waits, [10, 34, 59, 84, 109]);
+    }
+
+    #[test]
+    fn even_a_backoff_of_nothing_does_not_spin() {
+        let mut backoff = Backoff::new(Duration::ZERO, Duration::ZERO);
+        assert_eq!(backoff.next_wait(0), SHORTEST);
+        assert_eq!(backoff.next_wait(u64::MAX), SHORTEST);
+    }
+
+    proptest! {
+        #[test]
+        fn every_wait_lies_between_the_shortest_and_the_longest(
+            first in 0u64..10_000, longest in 0u64..100_000, draws in prop::collection::vec(any::<u64>(), 1..200),
+        ) {
+            let (first, longest) = (Duration::from_millis(first), Duration::from_millis(longest));
+            let mut backoff = Backoff::new(first, longest);
+            for random in draws {
+                let wait = backoff.next_wait(random);
+                prop_assert!(wait >= SHORTEST);
+                prop_assert!(wait <= longest.max(first).max(SHORTEST));
+            }
+        }
+    }
+}

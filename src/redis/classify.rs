@@ -1,0 +1,169 @@
+//! From the `redis` crate's errors to [`Trouble`].
+//!
+//! Redis begins an error reply with a code, and that decides. The words behind it are read only
+//! where there is no code of its own (`ERR …`), and where an error raised inside a script comes
+//! wrapped. Redis 7 keeps the code and adds a tail:
+//!
+//! ```text
+//! OOM command not allowed when used memory > 'maxmemory'. script: SHA, on @user_script:1.
+//! ```
+//!
+//! Redis 6.2 hides it in an `ERR`, and the code may have kept its `-`:
+//!
+//! ```text
+//! ERR Error running script (call to f_SHA): @user_script:1: @user_script: 1: -OOM command not …
+//! ERR Error running script (call to f_SHA): @user_script:1: WRONGTYPE Operation against …
+//! ```
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+
+use redis::{ErrorKind, RedisError, ServerError};
+
+use super::trouble::{Denied, Trouble};
+
+impl From<RedisError> for Trouble {
+    /// Of a pipeline's errors, the first.
+    fn from(error: RedisError) -> Self {
+        match error.clone().into_server_errors() {
+            Some(errors) => match errors.first() {
+                Some((_, error)) => error.into(),
+                None => Self::Garbled { cause: "a pipeline failed without an error".to_owned() },
+            },
+            None => of_client(&error),
+        }
+    }
+}
+
+impl From<&ServerError> for Trouble {
+    fn from(error: &ServerError) -> Self {
+        of_reply(error.code(), error.details().unwrap_or_default())
+    }
+}
+
+/// An error that no server sent.
+fn of_client(error: &RedisError) -> Trouble {
+    if error.is_timeout() {
+        return Trouble::LostConnection { cause: "no answer in the time allowed".to_owned() };
+    }
+    match error.kind() {
+        ErrorKind::Io => {
+            let cause = match io_error(error).map(io::Error::kind) {
+                // What the crate reports when the server closed the connection.
+                Some(io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof) => {
+                    "the server closed it".to_owned()
+                }
+                _ => error.to_string(),
+            };
+            Trouble::LostConnection { cause }
+        }
+        // Without a code: replies that the crate's own checks made up.
+        ErrorKind::Server(_) => Trouble::Refused {
+            code: error.code().unwrap_or("ERR").to_owned(),
+            reply: error.detail().unwrap_or_default().to_owned(),
+        },
+        _ => Trouble::Garbled { cause: error.to_string() },
+    }
+}
+
+/// The system's error inside, where there is one.
+pub(super) fn io_error(error: &RedisError) -> Option<&io::Error> {
+    // The crate hands its cause out still wrapped in the `Arc` that it is shared by.
+    let source = error.source()?;
+    match source.downcast_ref::<Arc<dyn Error + Send + Sync>>() {
+        Some(shared) => shared.downcast_ref(),
+        None => source.downcast_ref(),
+    }
+}
+
+/// An error reply, split at its first blank.
+fn of_reply(code: &str, reply: &str) -> Trouble {
+    match code {
+        "LOADING" => Trouble::Loading,
+        "MISCONF" => Trouble::Misconf,
+        "BUSY" => Trouble::Busy,
+        "READONLY" => Trouble::ReadOnly,
+        "OOM" => Trouble::OutOfMemory,
+        "NOSCRIPT" => Trouble::NoScript,
+        "MASTERDOWN" => Trouble::MasterDown,
+        "NOREPLICAS" => Trouble::NoReplicas,
+        "CLUSTERDOWN" | "TRYAGAIN" => Trouble::ClusterDown { reply: format!("{code} {reply}") },
+        "UNBLOCKED" => Trouble::Unblocked,
+        "MOVED" | "ASK" => Trouble::Cluster,
+        "CROSSSLOT" => Trouble::CrossSlot,
+        "WRONGPASS" => Trouble::WrongPassword { user: "default".to_owned() },
+        "NOAUTH" => Trouble::AuthNeeded,
+        "DENIED" => Trouble::Protected,
+        "NOPERM" => Trouble::NoPermission { denied: denied(reply) },
+        "WRONGTYPE" => Trouble::WrongType,
+        "ERR" => of_plain_reply(reply),
+        _ => Trouble::Refused { code: code.to_owned(), reply: reply.to_owned() },
+    }
+}
+
+/// A reply whose code is the general `ERR`.
+fn of_plain_reply(reply: &str) -> Trouble {
+    if let Some(inner) = in_script(reply) {
+        let (code, rest) = inner.split_once(' ').unwrap_or((inner, ""));
+        let is_code = !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_uppercase());
+        return if is_code { of_reply(code, rest) } else { of_words(inner) };
+    }
+    of_words(reply)
+}
+
+/// What the script of a Redis 6.2 ran into, out of the words around it.
+fn in_script(reply: &str) -> Option<&str> {
+    let call = reply.strip_prefix("Error running script (call to f_")?;
+    let (_, line) = call.split_once("): @user_script:")?;
+    let (_, inner) = line.split_once(": ")?;
+    let inner = match inner.strip_prefix("@user_script: ").and_then(|at| at.split_once(": ")) {
+        Some((_, error)) => error,
+        None => inner,
+    };
+    Some(inner.strip_prefix('-').unwrap_or(inner))
+}
+
+/// The errors that Redis gives no code of their own.
+fn of_words(reply: &str) -> Trouble {
+    let script_user = "The user executing the script can't ";
+    if let Some(what) = reply.strip_prefix(script_user) {
+        let denied = if what.starts_with("run ") { Denied::CommandInScript } else { Denied::Key };
+        Trouble::NoPermission { denied }
+    } else if let Some(rest) = reply.strip_prefix("unknown command ") {
+        // Only the name: the arguments that Redis repeats behind it may be a password.
+        Trouble::UnknownCommand { command: quoted(rest).unwrap_or_default().to_uppercase() }
+    } else if reply.starts_with("Unknown Redis command called from") {
+        Trouble::UnknownCommand { command: "that the script called".to_owned() }
+    } else if reply.starts_with("max number of clients") {
+        Trouble::TooManyClients
+    } else if reply.contains("Script killed by user") {
+        Trouble::ScriptKilled
+    } else if reply.contains("without any password configured")
+        || reply.contains("no password is set")
+    {
+        Trouble::NoPasswordSet
+    } else {
+        Trouble::Refused { code: "ERR".to_owned(), reply: reply.to_owned() }
+    }
+}
+
+/// What a `NOPERM` denied: `… run the 'lpush' command …` names a command, everything else is about
+/// keys.
+fn denied(reply: &str) -> Denied {
+    match reply.split_once("run the ").and_then(|(_, rest)| quoted(rest)) {
+        Some(command) => Denied::Command(command.to_uppercase()),
+        None if reply.contains("command") && !reply.contains("key") => Denied::CommandInScript,
+        None => Denied::Key,
+    }
+}
+
+/// The word that `text` begins with, in quotes or backquotes.
+fn quoted(text: &str) -> Option<&str> {
+    let mark = text.chars().next().filter(|mark| matches!(mark, '\'' | '`'))?;
+    text[1..].split(mark).next()
+}
+
+#[cfg(test)]
+#[path = "classify_test.rs"]
+mod tests;

@@ -1,0 +1,183 @@
+//! Replies as real servers sent them, each to its trouble.
+
+use super::*;
+use crate::redis::trouble::Retry;
+
+/// The trouble that a reply line is, by way of the crate's own parser.
+fn trouble(line: &str) -> Trouble {
+    let value = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
+    value.extract_error().unwrap_err().into()
+}
+
+/// The three ways in which an error reaches the caller of a script: from `redis.pcall` or outside
+/// any script, from `redis.call` on Redis 7, and from `redis.call` on Redis 6.2.
+fn wrapped(line: &str) -> [String; 4] {
+    let call = "ERR Error running script (call to f_a94ea23bc16b)";
+    [
+        line.to_owned(),
+        format!("{line} script: a94ea23bc16b, on @user_script:1."),
+        format!("{call}: @user_script:1: @user_script: 1: -{line}"),
+        format!("{call}: @user_script:1: {line}"),
+    ]
+}
+
+#[test]
+fn codes_decide_inside_scripts_too() {
+    for (line, expected, retry) in [
+        ("LOADING Redis is loading the dataset in memory", Trouble::Loading, Retry::Later),
+        ("MISCONF Redis is configured to save RDB snapshots, but", Trouble::Misconf, Retry::Later),
+        ("MISCONF Errors writing to the AOF file: No space", Trouble::Misconf, Retry::Later),
+        ("BUSY Redis is busy running a script. You can only", Trouble::Busy, Retry::Later),
+        ("READONLY You can't write against a replica.", Trouble::ReadOnly, Retry::Later),
+        ("OOM command not allowed when used memory >", Trouble::OutOfMemory, Retry::Later),
+        ("NOSCRIPT No matching script. Please use EVAL.", Trouble::NoScript, Retry::Later),
+        ("MASTERDOWN Link with MASTER is down", Trouble::MasterDown, Retry::Later),
+        ("NOREPLICAS Not enough good replicas to write.", Trouble::NoReplicas, Retry::Later),
+        ("UNBLOCKED force unblock from blocking", Trouble::Unblocked, Retry::Later),
+        ("MOVED 3999 127.0.0.1:6381", Trouble::Cluster, Retry::Never),
+        ("ASK 3999 127.0.0.1:6381", Trouble::Cluster, Retry::Never),
+        ("CROSSSLOT Keys in request don't hash", Trouble::CrossSlot, Retry::Never),
+        ("NOAUTH Authentication required.", Trouble::AuthNeeded, Retry::Never),
+        ("DENIED Redis is running in protected mode", Trouble::Protected, Retry::Never),
+        ("WRONGTYPE Operation against a key", Trouble::WrongType, Retry::Never),
+    ] {
+        for line in wrapped(line) {
+            assert_eq!(trouble(&line), expected, "{line}");
+        }
+        assert_eq!(expected.retry(), retry, "{line}");
+    }
+}
+
+#[test]
+fn cluster_states_keep_their_words() {
+    let line = "CLUSTERDOWN Hash slot not served";
+    let expected = Trouble::ClusterDown { reply: line.to_owned() };
+    assert_eq!(trouble(line), expected);
+    assert_eq!(expected.retry(), Retry::Later);
+    assert!(matches!(trouble("TRYAGAIN Multiple keys"), Trouble::ClusterDown { .. }));
+}
+
+#[test]
+fn a_denial_names_the_command_where_redis_does() {
+    let command = |name: &str| Denied::Command(name.to_owned());
+    for (line, denied) in [
+        // 6.2
+        (
+            "NOPERM this user has no permissions to run the 'lpush' command or its subcommand",
+            command("LPUSH"),
+        ),
+        // 7.0
+        ("NOPERM this user has no permissions to run the 'lpush' command", command("LPUSH")),
+        (
+            "NOPERM this user has no permissions to run the 'script|load' command",
+            command("SCRIPT|LOAD"),
+        ),
+        (
+            "NOPERM this user has no permissions to access one of the keys used as arguments",
+            Denied::Key,
+        ),
+        (
+            "ERR The user executing the script can't run this command or subcommand \
+             script: a94e, on @user_script:1.",
+            Denied::CommandInScript,
+        ),
+        (
+            "ERR The user executing the script can't access at least one of the keys mentioned in \
+             the command arguments script: f2e0, on @user_script:1.",
+            Denied::Key,
+        ),
+        // 6.2
+        (
+            "ERR Error running script (call to f_a9): @user_script:1: @user_script: 1: The user \
+             executing the script can't run this command or subcommand",
+            Denied::CommandInScript,
+        ),
+        (
+            "ERR Error running script (call to f_f2): @user_script:1: @user_script: 1: The user \
+             executing the script can't access at least one of the keys mentioned in the command",
+            Denied::Key,
+        ),
+        // 7.2
+        ("NOPERM User ann has no permissions to run the 'lpush' command", command("LPUSH")),
+        ("NOPERM No permissions to access a key", Denied::Key),
+        (
+            "NOPERM ACL failure in script: User ann has no permissions to run the 'lpush' command \
+             script: a94e, on @user_script:1.",
+            command("LPUSH"),
+        ),
+        (
+            "NOPERM ACL failure in script: No permissions to access a key script: a94e, on @user_s",
+            Denied::Key,
+        ),
+    ] {
+        assert_eq!(trouble(line), Trouble::NoPermission { denied }, "{line}");
+    }
+}
+
+#[test]
+fn an_unknown_command_is_named_without_its_arguments() {
+    let unknown = |command: &str| Trouble::UnknownCommand { command: command.to_owned() };
+    for (line, expected) in [
+        ("ERR unknown command 'AUTH', with args beginning with: 'hunter2' ", unknown("AUTH")),
+        ("ERR unknown command `blmove`, with args beginning with: `a`, ", unknown("BLMOVE")),
+        (
+            "ERR Unknown Redis command called from script script: 1996, on @user_script:1.",
+            unknown("that the script called"),
+        ),
+    ] {
+        assert_eq!(trouble(line), expected, "{line}");
+    }
+}
+
+#[test]
+fn replies_without_a_code_of_their_own() {
+    for (line, expected) in [
+        ("ERR max number of clients reached", Trouble::TooManyClients),
+        (
+            "ERR Error running script (call to f_a9): @user_script:1: Script killed by user with \
+             SCRIPT KILL...",
+            Trouble::ScriptKilled,
+        ),
+        (
+            "ERR AUTH <password> called without any password configured for the default user. Are \
+             you sure your configuration is correct?",
+            Trouble::NoPasswordSet,
+        ),
+        ("ERR Client sent AUTH, but no password is set", Trouble::NoPasswordSet),
+    ] {
+        assert_eq!(trouble(line), expected, "{line}");
+    }
+}
+
+#[test]
+fn any_other_reply_keeps_its_code_and_words() {
+    let refused = |code: &str, reply: &str| Trouble::Refused {
+        code: code.to_owned(),
+        reply: reply.to_owned(),
+    };
+    for (line, expected) in [
+        ("ERR syntax error", refused("ERR", "syntax error")),
+        ("URLSEEN stale", refused("URLSEEN", "stale")),
+        ("BANANA", refused("BANANA", "")),
+        (
+            "ERR Error running script (call to f_98): @user_script:1: user_script:1: boo",
+            refused("ERR", "user_script:1: boo"),
+        ),
+    ] {
+        assert_eq!(trouble(line), expected, "{line}");
+        assert_eq!(expected.retry(), Retry::Never);
+    }
+}
+
+#[test]
+fn what_broke_on_this_side() {
+    let lost = |kind: io::ErrorKind| Trouble::from(RedisError::from(io::Error::from(kind)));
+    let cause = |cause: &str| Trouble::LostConnection { cause: cause.to_owned() };
+    assert_eq!(lost(io::ErrorKind::TimedOut), cause("no answer in the time allowed"));
+    assert_eq!(lost(io::ErrorKind::BrokenPipe), cause("the server closed it"));
+    assert_eq!(lost(io::ErrorKind::ConnectionReset), cause("connection reset"));
+    assert_eq!(cause("x").retry(), Retry::Later);
+
+    let garbled = redis::parse_redis_value(b"HTTP/1.1 400 Bad Request\r\n").unwrap_err();
+    assert!(matches!(Trouble::from(garbled), Trouble::Garbled { .. }));
+}

@@ -1,0 +1,199 @@
+//! What the server says of itself in `INFO`, and whether a crawl can be run on such a server.
+
+use std::fmt;
+
+use super::problem::PreflightProblem;
+
+/// A version of Redis: major, minor, patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u32, pub u32, pub u32);
+
+impl Version {
+    /// The oldest that will do: the first with `BLMOVE`.
+    pub const NEEDED: Self = Self(6, 2, 0);
+
+    /// Reads `7.0.15`, and `6.2` as `6.2.0`.
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('.').map(|part| part.parse().ok());
+        let (major, minor) = (parts.next()??, parts.next()??);
+        Some(Self(major, minor, parts.next().flatten().unwrap_or(0)))
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
+/// What is known of a server that passed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerFacts {
+    /// `redis`, or the name that a relative gives itself: `valkey`.
+    pub name: String,
+    /// The version of Redis that it is, or is compatible with.
+    pub version: Version,
+    /// The random id that the server drew when it started.
+    pub run_id: Option<String>,
+    /// The ACL user of the connection; `None` where the server would not say.
+    pub user: Option<String>,
+    /// `maxmemory` in bytes; 0 is no limit.
+    pub maxmemory: Option<u64>,
+    /// `maxmemory-policy`.
+    pub eviction: Option<String>,
+    /// Whether every write goes to an append-only file; without one, a crash forgets what came
+    /// after the last snapshot.
+    pub appends: Option<bool>,
+}
+
+impl fmt::Display for ServerFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.name, self.version)
+    }
+}
+
+/// The reply to `INFO`: `name:value` lines, blank lines and `# Section` lines.
+pub(super) struct Info<'a>(&'a str);
+
+impl<'a> Info<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self(text)
+    }
+
+    fn get(&self, name: &str) -> Option<&'a str> {
+        self.0.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        self.get(name)?.trim().parse().ok()
+    }
+
+    /// What is there to know, `None` where even the version is missing.
+    pub(super) fn facts(&self, user: Option<String>) -> Option<ServerFacts> {
+        let owned = |name| self.get(name).map(str::to_owned);
+        Some(ServerFacts {
+            name: owned("server_name").unwrap_or_else(|| "redis".to_owned()),
+            version: Version::parse(self.get("redis_version")?)?,
+            run_id: owned("run_id"),
+            user,
+            maxmemory: self.number("maxmemory"),
+            eviction: owned("maxmemory_policy"),
+            appends: self.number("aof_enabled").map(|enabled| enabled == 1),
+        })
+    }
+
+    /// What speaks against this server, all of it.
+    pub(super) fn problems(&self) -> Vec<PreflightProblem> {
+        let mut problems = Vec::new();
+        if let Some(facts) = self.facts(None)
+            && facts.version < Version::NEEDED
+        {
+            problems.push(PreflightProblem::TooOld { name: facts.name, found: facts.version });
+        }
+        // A replica that can be written to forgets its writes at the next synchronisation.
+        if self.get("role") == Some("slave") {
+            let at = |host, port| format!("{host}:{port}");
+            let primary = self.get("master_host").zip(self.get("master_port"));
+            problems.push(PreflightProblem::Replica {
+                primary: primary.map(|(host, port)| at(host, port)),
+            });
+        }
+        if self.number("cluster_enabled") == Some(1) {
+            problems.push(PreflightProblem::Cluster);
+        }
+        if let Some(policy) = self.get("maxmemory_policy").filter(|it| it.starts_with("allkeys-")) {
+            problems.push(PreflightProblem::Eviction { policy: policy.to_owned() });
+        }
+        problems
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Redis 7.0 sends it, shortened.
+    const REDIS: &str = "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\n\
+        run_id:0a1b\r\n\r\n# Memory\r\nmaxmemory:0\r\nmaxmemory_human:0B\r\n\
+        maxmemory_policy:noeviction\r\n\r\n# Persistence\r\naof_enabled:1\r\n\r\n# Replication\r\n\
+        role:master\r\n\r\n# Cluster\r\ncluster_enabled:0\r\n";
+
+    fn problems(from: &str, to: &str) -> Vec<PreflightProblem> {
+        assert!(REDIS.contains(from), "{from}");
+        Info::new(&REDIS.replace(from, to)).problems()
+    }
+
+    #[test]
+    fn a_good_server_has_no_problems() {
+        assert_eq!(Info::new(REDIS).problems(), []);
+        let facts = Info::new(REDIS).facts(Some("ann".to_owned())).unwrap();
+        let expected = ServerFacts {
+            name: "redis".to_owned(),
+            version: Version(7, 0, 15),
+            run_id: Some("0a1b".to_owned()),
+            user: Some("ann".to_owned()),
+            maxmemory: Some(0),
+            eviction: Some("noeviction".to_owned()),
+            appends: Some(true),
+        };
+        assert_eq!(facts, expected);
+        assert_eq!(facts.to_string(), "redis 7.0.15");
+    }
+
+    #[test]
+    fn valkey_goes_by_the_redis_that_it_is_compatible_with() {
+        let text =
+            REDIS.replace("7.0.15\r\n", "7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0\r\n");
+        assert_eq!(Info::new(&text).problems(), []);
+        assert_eq!(Info::new(&text).facts(None).unwrap().to_string(), "valkey 7.2.4");
+    }
+
+    #[test]
+    fn versions_below_the_needed_one_are_too_old() {
+        let old = |major, minor, patch| {
+            let found = Version(major, minor, patch);
+            vec![PreflightProblem::TooOld { name: "redis".to_owned(), found }]
+        };
+        for (version, expected) in [
+            ("5.0.6", old(5, 0, 6)),
+            ("6.0.16", old(6, 0, 16)),
+            ("6.1.999", old(6, 1, 999)),
+            ("6.2.0", vec![]),
+            ("6.2", vec![]),
+            ("6.10.1", vec![]),
+            ("10.0.0", vec![]),
+            ("255.255.255", vec![]),
+        ] {
+            assert_eq!(problems("7.0.15", version), expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn evicting_any_key_is_a_problem_and_evicting_volatile_ones_is_not() {
+        for policy in ["allkeys-lru", "allkeys-lfu", "allkeys-random"] {
+            let expected = PreflightProblem::Eviction { policy: policy.to_owned() };
+            assert_eq!(problems("noeviction", policy), [expected]);
+        }
+        for policy in ["volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"] {
+            assert_eq!(problems("noeviction", policy), []);
+        }
+    }
+
+    #[test]
+    fn a_replica_names_its_primary() {
+        let text = "role:slave\r\nmaster_host:10.0.0.1\r\nmaster_port:6380";
+        let expected = PreflightProblem::Replica { primary: Some("10.0.0.1:6380".to_owned()) };
+        assert_eq!(problems("role:master", text), [expected]);
+        assert_eq!(
+            problems("role:master", "role:slave"),
+            [PreflightProblem::Replica { primary: None }],
+        );
+    }
+
+    #[test]
+    fn all_problems_are_found_at_once() {
+        let text = "redis_version:5.0.6\nrole:slave\ncluster_enabled:1\n\
+            maxmemory_policy:allkeys-lru\n";
+        assert_eq!(Info::new(text).problems().len(), 4);
+    }
+}

@@ -1,0 +1,208 @@
+//! What the ACL user may do, found out without doing any of it.
+//!
+//! Between `MULTI` and `DISCARD` Redis only queues commands, but checks each one as it comes: is
+//! there such a command, may this user run it, may it touch these keys, would it be refused for
+//! lack of memory or on a replica? So each command is sent as the crawl will send it, and none is
+//! ever run.
+
+use redis::aio::MultiplexedConnection;
+use redis::{Pipeline, RedisResult, Value};
+
+use super::needs::Needs;
+use super::problem::{MissingPermissions, PreflightProblem};
+use crate::redis::trouble::{Denied, Trouble};
+
+/// Everything that was refused so far, to be reported at once.
+#[derive(Default)]
+pub(super) struct Refusals<'a> {
+    /// Commands that the user may not run.
+    commands: Vec<String>,
+    /// Commands denied for one of their keys. Redis does not say which one.
+    on_keys: Vec<(String, Vec<&'a [u8]>)>,
+    /// Keys that some command was let through to.
+    proven: Vec<&'a [u8]>,
+    /// Keys of commands that were denied as such: Redis looks no further then.
+    unproven: Vec<&'a [u8]>,
+    unknown: Vec<String>,
+    troubles: Vec<Trouble>,
+    blind: bool,
+}
+
+impl<'a> Refusals<'a> {
+    /// Takes down how a command with these keys fared.
+    pub(super) fn note<T>(
+        &mut self,
+        name: &str,
+        keys: impl Iterator<Item = &'a [u8]>,
+        reply: RedisResult<T>,
+    ) -> Option<T> {
+        let trouble = match reply {
+            Ok(value) => {
+                keys.for_each(|key| push_new(&mut self.proven, key));
+                return Some(value);
+            }
+            Err(error) => Trouble::from(error),
+        };
+        match trouble {
+            Trouble::NoPermission { denied: Denied::Key } => {
+                self.on_keys.push((name.to_owned(), keys.collect()));
+            }
+            Trouble::NoPermission { .. } => {
+                push_new(&mut self.commands, name.to_owned());
+                keys.for_each(|key| push_new(&mut self.unproven, key));
+            }
+            Trouble::UnknownCommand { .. } => push_new(&mut self.unknown, name.to_owned()),
+            other => push_new(&mut self.troubles, other),
+        }
+        None
+    }
+
+    /// Queues every needed command on `connection`, which nobody else may use and which is of no
+    /// use afterwards.
+    pub(super) async fn rehearse(
+        &mut self,
+        connection: &mut MultiplexedConnection,
+        needs: &'a Needs,
+    ) -> Result<(), Trouble> {
+        // Alone, and answered, before anything else is sent: without it the rest would be run.
+        let multi = redis::cmd("MULTI").query_async::<()>(connection).await;
+        if self.note("MULTI", [].into_iter(), multi).is_none() {
+            self.blind = true;
+            return Ok(());
+        }
+        let mut rehearsal = Pipeline::new();
+        rehearsal.ignore_errors();
+        for command in &needs.commands {
+            rehearsal.add_command(command.to_cmd());
+        }
+        rehearsal.add_command(redis::cmd("DISCARD"));
+        let replies: Vec<RedisResult<Value>> = rehearsal.query_async(connection).await?;
+        let mut replies = replies.into_iter();
+        for (command, reply) in needs.commands.iter().zip(replies.by_ref()) {
+            self.note(command.name(), command.keys(), reply);
+        }
+        if let Some(reply) = replies.next() {
+            self.note("DISCARD", [].into_iter(), reply);
+        }
+        Ok(())
+    }
+
+    /// The keys that the user may not touch, each with the commands denied on it.
+    fn denied_keys(&self) -> Vec<(&'a [u8], Vec<String>)> {
+        let mut denied: Vec<(&[u8], Vec<String>)> = Vec::new();
+        let is_sure = |keys: &[&[u8]]| keys.len() == 1;
+        let (sure, guessed): (Vec<_>, Vec<_>) =
+            self.on_keys.iter().partition(|(_, keys)| is_sure(keys));
+        for (name, keys) in sure.into_iter().chain(guessed) {
+            // Of several keys, those found out elsewhere; or else those not let through anywhere;
+            // or else all of them, as one of them it must be.
+            let known = |key: &&&[u8]| denied.iter().any(|(other, _)| other == *key);
+            let mut guilty: Vec<&[u8]> = keys.iter().filter(known).copied().collect();
+            if guilty.is_empty() {
+                guilty = keys.iter().filter(|key| !self.proven.contains(key)).copied().collect();
+            }
+            if guilty.is_empty() {
+                guilty.clone_from(keys);
+            }
+            for key in guilty {
+                match denied.iter_mut().find(|(other, _)| *other == key) {
+                    Some((_, names)) => push_new(names, name.clone()),
+                    None => denied.push((key, vec![name.clone()])),
+                }
+            }
+        }
+        denied
+    }
+
+    /// What to say about all of it.
+    pub(super) fn into_problems(self, user: &str) -> Vec<PreflightProblem> {
+        let keys = self.denied_keys();
+        let Self { commands, proven, unproven, unknown, troubles, blind, .. } = self;
+        let mut problems = Vec::new();
+        if !commands.is_empty() || !keys.is_empty() {
+            let denied = |key: &[u8]| keys.iter().any(|(other, _)| *other == key);
+            let unproven: Vec<&[u8]> =
+                unproven.into_iter().filter(|key| !proven.contains(key) && !denied(key)).collect();
+            let command_rules = commands.iter().map(|name| command_rule(name));
+            problems.push(PreflightProblem::Permissions(MissingPermissions {
+                user: user.to_owned(),
+                rules: command_rules.chain(keys.iter().map(|(key, _)| key_rule(key))).collect(),
+                unproven: unproven.iter().map(|key| shown(key)).collect(),
+                unproven_rules: unproven.iter().map(|key| key_rule(key)).collect(),
+                keys: keys.into_iter().map(|(key, names)| (shown(key), names)).collect(),
+                blind: blind && commands.iter().any(|name| name == "MULTI"),
+                commands,
+            }));
+        }
+        if !unknown.is_empty() {
+            problems.push(PreflightProblem::UnknownCommands { commands: unknown });
+        }
+        problems.extend(troubles.into_iter().map(PreflightProblem::Trouble));
+        problems
+    }
+}
+
+fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
+    }
+}
+
+/// `SCRIPT LOAD` is granted by `+script|load`.
+fn command_rule(name: &str) -> String {
+    format!("+{}", name.to_lowercase().replace(' ', "|"))
+}
+
+/// The pattern that matches a key and can be typed behind `ACL SETUSER` as it stands: what has a
+/// meaning in patterns gets a backslash, what has one on a command line becomes a `?`.
+fn key_rule(key: &[u8]) -> String {
+    let mut rule = "~".to_owned();
+    for &byte in key {
+        match byte {
+            b'*' | b'?' | b'[' | b']' | b'\\' => rule.extend(['\\', char::from(byte)]),
+            b'"' | b'\'' => rule.push('?'),
+            byte if byte.is_ascii_graphic() => rule.push(char::from(byte)),
+            _ => rule.push('?'),
+        }
+    }
+    rule
+}
+
+/// A key as a message can show it.
+pub(super) fn shown(key: &[u8]) -> String {
+    match std::str::from_utf8(key) {
+        Ok(text) => text.escape_debug().to_string(),
+        Err(_) => key.escape_ascii().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_for_a_key_matches_it_and_can_be_typed() {
+        for (key, rule) in [
+            (&b"urlseen:{demo:discovered}:state"[..], "~urlseen:{demo:discovered}:state"),
+            (b"a*b?c[d]e\\f", "~a\\*b\\?c\\[d\\]e\\\\f"),
+            (b"two words", "~two?words"),
+            (b"it's \"quoted\"", "~it?s??quoted?"),
+            (b"\xff\n", "~??"),
+        ] {
+            assert_eq!(key_rule(key), rule);
+        }
+    }
+
+    #[test]
+    fn a_key_is_shown_on_one_line() {
+        assert_eq!(shown("demo:größe".as_bytes()), "demo:größe");
+        assert_eq!(shown(b"a\nb"), "a\\nb");
+        assert_eq!(shown(b"a\xff"), "a\\xff");
+    }
+
+    #[test]
+    fn a_subcommand_is_granted_behind_a_bar() {
+        assert_eq!(command_rule("SCRIPT LOAD"), "+script|load");
+        assert_eq!(command_rule("RPUSH"), "+rpush");
+    }
+}
