@@ -2,14 +2,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::filter::native::Shards;
+use crate::filter::{SHARDS, Shards};
 
 /// Two counts a shard. Each is written by the shard's owner alone, after every commit, so a reader
 /// sees counts that are at most a batch old.
 #[derive(Debug)]
 pub struct Gauges {
-    keys: [AtomicU64; 256],
-    ones: [AtomicU64; 256],
+    keys: [AtomicU64; SHARDS],
+    ones: [AtomicU64; SHARDS],
 }
 
 impl Default for Gauges {
@@ -21,19 +21,19 @@ impl Default for Gauges {
 
 impl Gauges {
     /// How many fingerprints were set in each shard.
-    pub fn keys(&self) -> [u64; 256] {
+    pub fn keys(&self) -> [u64; SHARDS] {
         std::array::from_fn(|shard| self.keys[shard].load(Ordering::Relaxed))
     }
 
     /// How many bits of each shard are 1.
-    pub fn ones(&self) -> [u64; 256] {
+    pub fn ones(&self) -> [u64; SHARDS] {
         std::array::from_fn(|shard| self.ones[shard].load(Ordering::Relaxed))
     }
 
     pub(super) fn store(&self, shards: &Shards) {
-        for shard in shards.ids() {
-            self.keys[shard.index()].store(shards.keys(shard), Ordering::Relaxed);
-            self.ones[shard.index()].store(shards.ones(shard), Ordering::Relaxed);
+        for (shard, count) in shards.counts() {
+            self.keys[shard.index()].store(count.keys, Ordering::Relaxed);
+            self.ones[shard.index()].store(count.ones, Ordering::Relaxed);
         }
     }
 }

@@ -17,7 +17,8 @@ use tokio::sync::mpsc;
 
 use crate::batch::{Batch, Judged, Taken};
 use crate::config::Emit;
-use crate::filter::native::{Native, Shards};
+use crate::filter::native::Native;
+use crate::filter::{AllocationError, Shards};
 use crate::item::Reader;
 pub use gauges::Gauges;
 use owner::{Done, InFlight, Job, Owner, Readings};
@@ -34,8 +35,19 @@ pub struct Parts {
     pub reader: Reader,
     /// What of an item goes on.
     pub emit: Emit,
-    /// The shards, split among as many threads as there are elements.
-    pub shards: Vec<Shards>,
+    /// How many threads; each owns its share of the shards.
+    pub threads: usize,
+}
+
+/// Why an engine did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The filter's memory could not be had.
+    #[error(transparent)]
+    Allocation(#[from] AllocationError),
+    /// A thread could not be had.
+    #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
+    Thread(#[from] std::io::Error),
 }
 
 /// A thread of the engine panicked. Its part of the filter is not to be trusted any more.
@@ -77,37 +89,42 @@ struct Progress {
 }
 
 impl Engine {
-    /// Starts a thread for each element of `parts.shards`.
-    pub fn start(parts: Parts) -> std::io::Result<Self> {
+    /// Starts the threads; each maps the memory of its own shards. Returns once all are ready.
+    pub fn start(parts: &Parts) -> Result<Self, StartError> {
         let (tell, done) = mpsc::unbounded_channel();
-        let gauges = Arc::new(Gauges::default());
+        let (tell_ready, ready) = crossbeam_channel::bounded(parts.threads);
         let mut engine = Self {
             owners: Vec::new(),
             threads: Vec::new(),
             done,
-            gauges: Arc::clone(&gauges),
+            gauges: Arc::default(),
             progress: VecDeque::new(),
             front: 0,
             unjudged: 0,
             uncommitted: 0,
         };
-        for (number, shards) in parts.shards.into_iter().enumerate() {
+        for number in 0..parts.threads {
             // A batch is three jobs: read, judge, commit.
             let (jobs, todo) = crossbeam_channel::bounded(3 * BATCHES_MAX);
-            let owner = Owner {
-                number,
-                layout: parts.layout,
-                shards,
-                reader: parts.reader.clone(),
-                emit: parts.emit,
-                gauges: Arc::clone(&gauges),
-                in_flight: InFlight::default(),
+            let (layout, owners, emit) = (parts.layout, parts.threads, parts.emit);
+            let (reader, gauges) = (parts.reader.clone(), Arc::clone(&engine.gauges));
+            let (tell, tell_ready) = (tell.clone(), tell_ready.clone());
+            let life = move || {
+                let shards = Shards::allocate(layout, number, owners);
+                let shards = shards.map_err(|error| drop(tell_ready.send(Err(error))));
+                let Ok(shards) = shards else { return };
+                let in_flight = InFlight::default();
+                let owner =
+                    Owner { number, owners, layout, shards, reader, emit, gauges, in_flight };
+                let _ = tell_ready.send(Ok(()));
+                run(owner, &todo, &tell);
             };
-            let tell = tell.clone();
             let thread = std::thread::Builder::new().name(format!("filter-{number}"));
-            engine.threads.push(thread.spawn(move || run(owner, &todo, &tell))?);
+            engine.threads.push(thread.spawn(life)?);
             engine.owners.push(jobs);
         }
+        drop(tell_ready);
+        ready.iter().collect::<Result<(), _>>()?;
         Ok(engine)
     }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::gauges::Gauges;
 use crate::config::Emit;
-use crate::filter::Verdict;
-use crate::filter::native::{Native, Probe, Shards};
+use crate::filter::native::{Native, Probe};
+use crate::filter::{Shards, Verdict};
 use crate::item::{Identity, Items, Reader, Unreadable};
 
 /// What an owner is told to do. It does everything in the order it is told.
@@ -53,6 +53,7 @@ pub(super) struct Readings {
 #[derive(Debug)]
 pub(super) struct Owner {
     pub(super) number: usize,
+    pub(super) owners: usize,
     pub(super) layout: Native,
     pub(super) shards: Shards,
     pub(super) reader: Reader,
@@ -112,7 +113,7 @@ impl Owner {
     fn judge(&mut self, readings: &[Readings]) -> Vec<u32> {
         let own = || {
             let all = readings.iter().flat_map(|part| part.probes.iter().copied());
-            all.filter(|(_, probe)| self.shards.owns(probe.shard()))
+            all.filter(|(_, probe)| probe.shard().owner(self.owners) == self.number)
         };
         // All cache lines of the batch are on their way before the first is needed.
         own().for_each(|(_, probe)| self.shards.prefetch(probe));

@@ -4,17 +4,18 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::config::ItemForm;
+use crate::filter::{Seed, Sizing};
 use crate::fingerprint::{Algorithm, Fingerprinter};
 use crate::item::Items;
 
-fn engine(threads: u8) -> Engine {
-    let reader =
-        Reader::new(ItemForm::Auto, Emit::Item, Fingerprinter::new(Algorithm::Scrapy, false));
-    Engine::start(Parts {
-        layout: Native,
-        reader,
+fn engine(threads: usize) -> Engine {
+    let fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+    let sizing = Sizing::new("10000".parse().unwrap(), "1e-12".parse().unwrap());
+    Engine::start(&Parts {
+        layout: Native::new(Seed::new(1), sizing.geometry()),
+        reader: Reader::new(ItemForm::Auto, Emit::Item, fingerprinter),
         emit: Emit::Item,
-        shards: (0..threads).map(|number| Shards(HashSet::default(), number, threads)).collect(),
+        threads,
     })
     .unwrap()
 }
