@@ -191,6 +191,7 @@ mod tests {
             ("src/middle.rs", "use crate::low::Thing;\nuse crate::middle::Other;"),
             ("src/middle/deep/er.rs", "fn a() { crate::low::f() }"),
             ("src/top.rs", "use crate::{low, middle::{a, b}, side::c};"),
+            ("src/middle.rs", "use crate::{low};\nstruct A { b: u8, side: u8 }"),
             ("src/low.rs", "//! [`crate::top`]\n    // crate::side::x\nuse other_crate::top;"),
             ("src/low/part.rs", "use super::top;"),
             ("src/low/deep/part.rs", "use super::super::top;"),
