@@ -117,6 +117,7 @@ impl Engine {
                 let owner =
                     Owner { number, owners, layout, shards, reader, emit, gauges, in_flight };
                 let _ = tell_ready.send(Ok(()));
+                drop(tell_ready);
                 run(owner, &todo, &tell);
             };
             let thread = std::thread::Builder::new().name(format!("filter-{number}"));
