@@ -4,9 +4,10 @@
 use super::choice::{Emit, ItemForm};
 use super::layers::{Found, Layers};
 use super::problem::{Fault, Origin, Problem, Problems};
+use super::raw::Refusal;
 use super::redis_url::Secret;
 use super::sections::Config;
-use super::value::{Refusal, Rule};
+use super::value::Rule;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Hands out typed values by key.

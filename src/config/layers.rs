@@ -3,9 +3,9 @@
 
 use super::nearest::nearest;
 use super::problem::{Fault, Origin, Place, Problem};
+use super::raw::Raw;
 use super::redis_url::{Secret, carries_password, masked};
 use super::sections::{KEYS, SECTIONS};
-use super::value::Raw;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
@@ -135,7 +135,7 @@ impl Layers {
             }
             let origin = Origin::Environment(presentable(&name));
             let Ok(value) = value.into().into_string() else {
-                self.refuse(origin, Fault::NotText(presentable(&name)));
+                self.refuse(origin, Fault::NotText);
                 continue;
             };
             if name == PASSWORD {
@@ -194,8 +194,8 @@ fn known(name: &str) -> Option<&'static str> {
 }
 
 fn unknown_key(name: &str) -> Fault {
-    if name == "redis.password" {
-        return Fault::PasswordKey;
+    if nearest(name, ["redis.password"]).is_some() {
+        return Fault::PasswordKey { key: presentable(name) };
     }
     let nearest = nearest_key(name).map(str::to_owned);
     Fault::UnknownKey { key: presentable(name), nearest }
@@ -203,10 +203,9 @@ fn unknown_key(name: &str) -> Fault {
 
 fn unknown_variable(name: &str) -> Fault {
     let name = name[PREFIX.len()..].to_lowercase().replace("__", ".");
-    let nearest = if name.contains("pass") {
-        Some(PASSWORD.to_owned())
-    } else {
-        nearest_key(&name).map(variable)
+    let nearest = match nearest(&name, ["redis.password"]) {
+        Some(_) => Some(PASSWORD.to_owned()),
+        None => nearest_key(&name).map(variable),
     };
     Fault::UnknownVariable { nearest }
 }

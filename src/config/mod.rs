@@ -18,6 +18,7 @@ mod layers;
 mod nearest;
 mod number;
 mod problem;
+mod raw;
 mod redis_url;
 mod sections;
 mod seed;
@@ -33,7 +34,8 @@ pub use number::{CountError, parse_count};
 pub use problem::{Fault, Origin, Place, Problem, Problems};
 pub use redis_url::{RedisUrl, Secret};
 pub use sections::{
-    Admin, Config, Crawl, Filter, Fingerprint, KEYS, Log, Redis, Rejects, Sink, Source, State,
+    Admin, CAPACITY, Config, Crawl, ERROR_RATE, Filter, Fingerprint, KEYS, Log, Redis, Rejects,
+    Sink, Source, State,
 };
 pub use seed::SeedChoice;
 

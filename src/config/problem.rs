@@ -1,5 +1,6 @@
 //! What is wrong with a configuration, and where.
 
+use memchr::{memchr_iter, memrchr};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -31,9 +32,9 @@ impl Place {
     /// The place of a byte of `text`.
     pub(super) fn of(byte: usize, text: &[u8]) -> Self {
         let before = &text[..byte.min(text.len())];
-        let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let line_start = memrchr(b'\n', before).map_or(0, |end| end + 1);
         Self {
-            line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
+            line: memchr_iter(b'\n', before).count() + 1,
             column: String::from_utf8_lossy(&before[line_start..]).chars().count() + 1,
         }
     }
@@ -109,10 +110,14 @@ pub enum Fault {
     },
     /// Passwords have no key of their own.
     #[error(
-        "there is no key redis.password; the password is part of redis.url or in the \
-        environment as URLSEEN_REDIS_PASSWORD"
+        "there is no key {}; the password is part of redis.url or in the environment as \
+         URLSEEN_REDIS_PASSWORD",
+        .key.escape_debug()
     )]
-    PasswordKey,
+    PasswordKey {
+        /// As found.
+        key: String,
+    },
     /// A section's name has a value of its own.
     #[error("{section} is {found}; allowed: a section, which begins with the line [{section}]")]
     NotASection {
@@ -154,14 +159,14 @@ pub enum Fault {
         allowed: String,
     },
     /// A variable's value is no text.
-    #[error("{0} is not UTF-8; set it to UTF-8 text")]
-    NotText(String),
+    #[error("is not UTF-8; set it to UTF-8 text")]
+    NotText,
     /// A `--set` that is not `key=value`.
     #[error("has no value; write --set key=value, as in --set filter.capacity=1e9")]
     NoValue,
     /// A password where every user of the machine can read it.
     #[error(
-        "redis.url is {found}: a password on the command line shows in the process list; put \
+        "redis.url is {found:?}: a password on the command line shows in the process list; put \
         it in the environment as URLSEEN_REDIS_PASSWORD, or the URL as URLSEEN_REDIS__URL"
     )]
     PasswordShown {

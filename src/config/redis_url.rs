@@ -123,9 +123,10 @@ pub(super) fn masked(text: &str) -> String {
         None => (server, ""),
     };
     // Colons inside brackets are an IPv6 address's own.
-    let host = address.find(']').map_or(0, |bracket| bracket + 1);
+    let v6_end = if address.starts_with('[') { address.find(']') } else { None };
+    let host = v6_end.map_or(0, |bracket| bracket + 1);
     let port = address[host..].find(':').map(|colon| host + colon + 1);
-    match port.filter(|port| !starts_with_port(&address[*port..])) {
+    match port.filter(|port| !is_port_and_database(&address[*port..])) {
         Some(port) => format!("{scheme}{user}{}***{query}", &address[..port]),
         None => format!("{scheme}{user}{address}{query}"),
     }
@@ -135,15 +136,16 @@ fn is_scheme(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)
 }
 
-/// Whether a port number is all there is up to the path.
-fn starts_with_port(text: &str) -> bool {
-    let (port, path) = text.split_once('/').unwrap_or((text, ""));
-    port.parse::<u16>().is_ok() && !path.contains(':')
+/// Whether all there is are a port and perhaps a database, which are numbers.
+fn is_port_and_database(text: &str) -> bool {
+    let (port, database) = text.split_once('/').unwrap_or((text, ""));
+    port.parse::<u16>().is_ok() && database.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn urls_of_every_form_are_taken() {
@@ -192,7 +194,7 @@ mod tests {
     }
 
     /// Each holds `secret`, or pieces of one, where a password was meant to be.
-    const WITH_PASSWORD: [&str; 19] = [
+    const WITH_PASSWORD: [&str; 21] = [
         "redis://:secret@localhost:6379/0",
         "redis://user:secret@localhost",
         "redis://user:sec@ret@localhost",
@@ -203,6 +205,8 @@ mod tests {
         "redis://user:secret@",
         "redis://:secret",
         "redis://user:secret/0",
+        "redis://user:9/secret",
+        "redis://user:sec]ret:9/0",
         "redis:://user:secret@localhost",
         "redis:/user:secret@localhost",
         "redsi://:secret@localhost:port",
@@ -228,6 +232,30 @@ mod tests {
         }
         let secret = Secret::new("secret".to_owned());
         assert_eq!(format!("{secret} {secret:?} {secret:#?}"), "*** *** ***");
+    }
+
+    proptest! {
+        #[test]
+        fn no_half_of_a_password_is_shown(
+            (one, two) in ("9[0-9]{5}", "9[0-9]{5}"),
+            between in r"[:/?#@%&=\[\]\\ ]{0,3}",
+            shape in 0_usize..8,
+        ) {
+            let password = format!("{one}{between}{two}");
+            let url = match shape {
+                0 => format!("redis://:{password}@localhost:6379/0"),
+                1 => format!("redis://user:{password}@localhost"),
+                2 => format!("rediss://user:{password}@[::1]:port"),
+                3 => format!("user:{password}@localhost"),
+                4 => format!("redis:/:{password}@"),
+                5 => format!("unix:///run/redis.sock?user=a&pass={password}&db=x"),
+                6 => format!("unix:///run/redis.sock?pass={password}"),
+                // With the host forgotten, what follows an @ cannot be told from one.
+                _ => format!("redis://user:{}", password.replace('@', "")),
+            };
+            let shown = masked(&url);
+            prop_assert!(!shown.contains(&one) && !shown.contains(&two), "{url} -> {shown}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::value::{
 };
 use crate::fingerprint::Algorithm;
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -58,6 +59,10 @@ macro_rules! sections {
     };
 }
 
+/// How many fingerprints a filter may be made for.
+pub const CAPACITY: RangeInclusive<u64> = 1..=1_000_000_000_000;
+/// The error rates that a filter may be made for.
+pub const ERROR_RATE: RangeInclusive<f64> = 1e-12..=0.1;
 /// The longest Redis list that this can be told to stay below.
 const LONGEST_LIST: u64 = u32::MAX as u64;
 /// The most threads that own shards.
@@ -105,9 +110,9 @@ sections! {
         /// Where the bits live.
         store: Store = Word, |_| Store::Local;
         /// How many fingerprints the filter holds at its error rate.
-        capacity: u64 = Whole(1..=1_000_000_000_000, ""), |_| 10_000_000;
+        capacity: u64 = Whole(CAPACITY, ""), |_| 10_000_000;
         /// The chance that an unseen fingerprint passes for a seen one once `capacity` are held.
-        error_rate: f64 = Number(1e-12..=0.1), |_| 1e-6;
+        error_rate: f64 = Number(ERROR_RATE), |_| 1e-6;
         /// What the hash is seeded with.
         seed: SeedChoice = Seed, |_| SeedChoice::Random;
         /// What happens once more than `capacity` fingerprints are held.
