@@ -73,31 +73,36 @@ impl Layers {
         for (section, value) in document.get_ref() {
             let section_at = at(section.span().start);
             let section = section.get_ref().as_ref();
-            match (SECTIONS.contains(&section), value.get_ref()) {
+            let fault = match (SECTIONS.contains(&section), value.get_ref()) {
                 (true, DeValue::Table(table)) => {
-                    for (key, value) in table {
-                        let name = format!("{section}.{}", key.get_ref());
-                        match known(&name) {
-                            Some(known) => {
-                                let origin = at(value.span().start);
-                                self.add(known, Raw::from_toml(value.get_ref()), origin);
-                            }
-                            None => self.refuse(at(key.span().start), unknown_key(&name)),
-                        }
-                    }
+                    self.add_section(section, table, &at);
+                    continue;
                 }
                 (true, other) => {
                     let found = Raw::from_toml(other).kind().to_owned();
-                    let fault = Fault::NotASection { section: section.to_owned(), found };
-                    self.refuse(section_at, fault);
+                    Fault::NotASection { section: section.to_owned(), found }
                 }
                 (false, DeValue::Table(_)) => {
                     let nearest = nearest(section, SECTIONS.iter().copied());
                     let nearest = nearest.map(|section| format!("[{section}]"));
-                    let section = presentable(section);
-                    self.refuse(section_at, Fault::UnknownSection { section, nearest });
+                    Fault::UnknownSection { section: presentable(section), nearest }
                 }
-                (false, _) => self.refuse(section_at, unknown_key(section)),
+                (false, _) => unknown_key(section),
+            };
+            self.refuse(section_at, fault);
+        }
+    }
+
+    /// Adds the keys of a section; `at` tells where a byte of the file is.
+    fn add_section(&mut self, section: &str, table: &DeTable<'_>, at: impl Fn(usize) -> Origin) {
+        for (key, value) in table {
+            let name = format!("{section}.{}", key.get_ref());
+            match known(&name) {
+                Some(known) => {
+                    let raw = Raw::from_toml(value.get_ref());
+                    self.add(known, raw, at(value.span().start));
+                }
+                None => self.refuse(at(key.span().start), unknown_key(&name)),
             }
         }
     }

@@ -107,6 +107,13 @@ fn a_file_that_was_asked_for_has_to_be_there() {
     );
     assert!(refused("long.toml").starts_with(": is longer than 1048576 bytes"));
     assert_eq!(load("bom.toml").unwrap().log.level, Level::Warn);
+    let all = Config::load(Sources {
+        file: Some(at("bom.toml")),
+        env: [("URLSEEN_LOG__LEVEL", "error"), ("URLSEEN_SOURCE__BATCH", "7")],
+        set: vec!["log.level=debug".to_owned()],
+    });
+    let all = all.unwrap();
+    assert_eq!((all.log.level, all.source.batch), (Level::Debug, 7));
 
     let mut layers = Layers::default();
     layers.add_file(&at("absent.toml"), false);

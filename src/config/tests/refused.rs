@@ -70,7 +70,8 @@ fn a_section_is_a_section() {
 
 #[test]
 fn broken_toml_is_told_line_by_line_and_hides_no_other_layer() {
-    let file = "[filter]\ncapacity = \nthreads = 1\nthreads = 2\n[sink\n[filter]\nbatch = x\n";
+    let file = "[filter]\ncapacity = \nthreads = 1\nthreads = 2\n[sink\n[filter]\nbatch = x\n\
+                level = \"C:\\wrong \\twice\\qed\"\n";
     assert_eq!(
         refused(file, &[("URLSEEN_LOG__LEVEL", "loud")], &["rejects.max_len=1"]),
         [
@@ -81,6 +82,8 @@ fn broken_toml_is_told_line_by_line_and_hides_no_other_layer() {
             "config.toml:6:2: not valid TOML: filter stands here for the second time",
             "config.toml:7:9: not valid TOML: string values must be quoted, expected literal \
              string",
+            "config.toml:8:13: not valid TOML: missing escaped value, expected `b`, `e`, `f`, \
+             `n`, `r`, `\\`, `\"`, `x`, `u`, `U`",
             "environment URLSEEN_LOG__LEVEL: log.level is \"loud\"; allowed: error, warn, info, \
              debug, trace",
         ]

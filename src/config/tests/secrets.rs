@@ -32,13 +32,28 @@ fn a_password_may_stand_in_the_file_or_the_environment() {
 fn a_password_on_the_command_line_is_refused() {
     assert_eq!(
         refused("", &[], &["redis.url=redis://:hunter2@localhost"]),
-        [
-            "--set redis.url: redis.url is \"redis://***@localhost\": a password on the command line \
+        ["--set redis.url: redis.url is \"redis://***@localhost\": a password on the command \
+          line \
           shows in the process list; put it in the environment as URLSEEN_REDIS_PASSWORD, or the \
-          URL as URLSEEN_REDIS__URL"
-        ]
+          URL as URLSEEN_REDIS__URL"]
     );
     assert!(load("", &[], &["redis.url=redis://crawler@localhost"]).is_ok());
+}
+
+#[test]
+fn who_looks_for_a_key_for_the_password_is_told_where_it_goes() {
+    let told = "the password is part of redis.url or in the environment as URLSEEN_REDIS_PASSWORD";
+    let env = [("URLSEEN_REDIS_PASWORD", "hunter2")];
+    assert_eq!(
+        refused("[redis]\npassword = 'hunter2'", &env, &["redis.pasword=hunter2"]),
+        [
+            format!("config.toml:2:1: there is no key redis.password; {told}"),
+            "environment URLSEEN_REDIS_PASWORD: no key has this name, and what begins with \
+             URLSEEN_ must have one's; did you mean URLSEEN_REDIS_PASSWORD?"
+                .to_owned(),
+            format!("--set redis.pasword: there is no key redis.pasword; {told}"),
+        ]
+    );
 }
 
 #[test]
