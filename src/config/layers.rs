@@ -75,7 +75,7 @@ impl Layers {
             let section = section.get_ref().as_ref();
             let fault = match (SECTIONS.contains(&section), value.get_ref()) {
                 (true, DeValue::Table(table)) => {
-                    self.add_section(section, table, &at);
+                    self.add_section(section, table, at);
                     continue;
                 }
                 (true, other) => {

@@ -33,9 +33,8 @@ fn a_password_on_the_command_line_is_refused() {
     assert_eq!(
         refused("", &[], &["redis.url=redis://:hunter2@localhost"]),
         ["--set redis.url: redis.url is \"redis://***@localhost\": a password on the command \
-          line \
-          shows in the process list; put it in the environment as URLSEEN_REDIS_PASSWORD, or the \
-          URL as URLSEEN_REDIS__URL"]
+          line shows in the process list; put it in the environment as URLSEEN_REDIS_PASSWORD, or \
+          the URL as URLSEEN_REDIS__URL"]
     );
     assert!(load("", &[], &["redis.url=redis://crawler@localhost"]).is_ok());
 }
