@@ -1,44 +1,92 @@
-//! The configuration, checked.
-#![allow(missing_docs)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ItemForm {
-    Auto,
-    Url,
-    Json,
-    Fingerprint,
-    Tab,
-}
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Emit {
-    Item,
-    Url,
-}
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    Left,
-    Right,
-}
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhenFull {
-    Warn,
-    Stop,
-}
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RejectsFull {
-    Wait,
-    DropOldest,
+//! The configuration: read, checked and typed before anything starts.
+//!
+//! ```text
+//! defaults < file < environment < --set      later ones go before earlier ones
+//! ```
+//!
+//! The layers become one flat map from key to values with their origins; every key is then taken
+//! out by its rule. So all problems show at once, each with the place it comes from. Nothing here
+//! reads the process's environment or arguments: they are handed in. Nothing is warned about: what
+//! is not right is refused.
+//!
+//! `config.toml` at the root of the repository documents every key and holds the defaults.
+
+mod check;
+mod choice;
+mod host_port;
+mod layers;
+mod nearest;
+mod number;
+mod problem;
+mod raw;
+mod redis_url;
+mod sections;
+mod seed;
+mod span;
+mod value;
+
+pub use choice::{
+    Choice, ChoiceError, Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Store,
+    WhenFull, choose,
+};
+pub use host_port::HostPort;
+pub use number::{CountError, parse_count};
+pub use problem::{Fault, Origin, Place, Problem, Problems};
+pub use redis_url::{RedisUrl, Secret};
+pub use sections::{
+    Admin, CAPACITY, Config, Crawl, ERROR_RATE, Filter, Fingerprint, KEYS, Log, Redis, Rejects,
+    Sink, Source, State,
+};
+pub use seed::SeedChoice;
+
+use check::Taker;
+use layers::Layers;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The file that is read where none is named, if it is there.
+pub const DEFAULT_FILE: &str = "config.toml";
+
+/// Where a configuration comes from.
+pub struct Sources<E> {
+    /// `--config`; [`DEFAULT_FILE`] if it is not given.
+    pub file: Option<PathBuf>,
+    /// The environment, all of it: what does not begin with `URLSEEN_` is left alone.
+    pub env: E,
+    /// The `key=value` of each `--set`, in order.
+    pub set: Vec<String>,
 }
 
-pub struct Source {
-    pub key: String,
-    pub take_from: End,
-    pub item: ItemForm,
-    pub batch: usize,
-    pub batch_bytes: usize,
+impl Config {
+    /// Reads and checks a configuration. Reads the file, and touches nothing else.
+    pub fn load<E, K, V>(sources: Sources<E>) -> Result<Self, Problems>
+    where
+        E: IntoIterator<Item = (K, V)>,
+        K: Into<OsString>,
+        V: Into<OsString>,
+    {
+        let mut layers = Layers::default();
+        match &sources.file {
+            Some(path) => layers.add_file(path, true),
+            None => layers.add_file(Path::new(DEFAULT_FILE), false),
+        }
+        layers.add_environment(sources.env);
+        layers.add_set(&sources.set);
+        Self::checked(layers)
+    }
+
+    fn checked(layers: Layers) -> Result<Self, Problems> {
+        let mut taker = Taker::new(layers);
+        let mut config = Self::take(&mut taker);
+        if let Some(password) = taker.take_password() {
+            config.redis.url = config.redis.url.with_password(password);
+        }
+        match taker.finish(&config) {
+            None => Ok(config),
+            Some(problems) => Err(problems),
+        }
+    }
 }
-pub struct Sink {
-    pub key: String,
-    pub push_to: End,
-    pub emit: Emit,
-    pub max_len: u64,
-}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! Takes the values out of the layers, one key after the other, and checks how they go together.
+//! Problems are collected, never returned at the first.
+
+use super::choice::{Emit, ItemForm};
+use super::layers::{Found, Layers};
+use super::problem::{Fault, Origin, Problem, Problems};
+use super::raw::Refusal;
+use super::redis_url::Secret;
+use super::sections::Config;
+use super::value::Rule;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Hands out typed values by key.
+#[derive(Default)]
+pub(super) struct Taker {
+    layers: Layers,
+    /// `crawl.name`, from which defaults are derived; known once that is taken.
+    crawl: String,
+    /// Where the values handed out come from; none for defaults.
+    origins: BTreeMap<&'static str, Origin>,
+    /// Keys with a value that was refused.
+    wrong: BTreeSet<&'static str>,
+}
+
+impl Taker {
+    pub(super) fn new(layers: Layers) -> Self {
+        Self { layers, ..Self::default() }
+    }
+
+    /// Derives the defaults of all keys taken from here on from this crawl's name.
+    pub(super) fn derive_from(&mut self, crawl: &str) {
+        crawl.clone_into(&mut self.crawl);
+    }
+
+    /// Takes a key: the value of its last layer, or else the default. Where the value is refused,
+    /// what comes back is only good for looking on for more problems.
+    pub(super) fn take<T>(
+        &mut self,
+        key: &'static str,
+        rule: &impl Rule<T>,
+        default: impl FnOnce(&str) -> T,
+    ) -> T {
+        let mut taken = None;
+        for Found { raw, origin } in self.layers.found.remove(key).unwrap_or_default() {
+            let refusal = match rule.read(&raw) {
+                Ok(value) => {
+                    taken = Some(value);
+                    self.origins.insert(key, origin);
+                    continue;
+                }
+                Err(refusal) => refusal,
+            };
+            self.wrong.insert(key);
+            let (key, found, allowed) = (key.to_owned(), rule.shown(&raw), rule.allowed());
+            let fault = match refusal {
+                Refusal::Type if found != raw.kind() => {
+                    Fault::WrongType { key, found, is: raw.kind(), allowed }
+                }
+                Refusal::Type | Refusal::Value => Fault::NotAllowed { key, found, allowed },
+                Refusal::NotYet => Fault::NotYet { key, found, allowed },
+            };
+            self.layers.problems.push(Problem { origin, fault });
+        }
+        taken.unwrap_or_else(|| default(&self.crawl))
+    }
+
+    /// The password that was set apart from the URL.
+    pub(super) fn take_password(&mut self) -> Option<Secret> {
+        self.layers.password.take()
+    }
+
+    /// Checks how the values of `config`, which came from here, go together.
+    pub(super) fn finish(mut self, config: &Config) -> Option<Problems> {
+        if !self.layers.incomplete {
+            self.check_redis_keys(config);
+            self.check_emit(config);
+            self.check_rejects(config);
+        }
+        Problems::new(self.layers.problems)
+    }
+
+    /// One Redis key has one use.
+    fn check_redis_keys(&mut self, config: &Config) {
+        let keys = [
+            ("source.key", &config.source.key),
+            ("filter.key", &config.filter.key),
+            ("sink.key", &config.sink.key),
+            ("rejects.key", &config.rejects.key),
+        ];
+        for (index, (key, name)) in keys.iter().enumerate() {
+            if is_own(name) && self.is_sound(&[key]) {
+                let fault = Fault::OwnRedisKey { key, name: (*name).clone() };
+                self.refuse(key, fault);
+            }
+            for (other, other_name) in &keys[..index] {
+                if name != other_name || !self.is_sound(&["crawl.name", key, other]) {
+                    continue;
+                }
+                // The one that was set is at fault, not the one left to its default.
+                let (key, other) =
+                    if self.origin(key) < self.origin(other) { (other, key) } else { (key, other) };
+                let (name, other_origin) = ((*name).clone(), self.origin(other));
+                self.refuse(key, Fault::SameRedisKey { key, other, other_origin, name });
+            }
+        }
+    }
+
+    /// A URL can be pushed only of items that have one.
+    fn check_emit(&mut self, config: &Config) {
+        let without_url = matches!(config.source.item, ItemForm::Fingerprint | ItemForm::Tab);
+        if config.sink.emit == Emit::Url
+            && without_url
+            && self.is_sound(&["sink.emit", "source.item"])
+        {
+            let item = config.source.item.name();
+            let fault = Fault::NoUrl { item, item_origin: self.origin("source.item") };
+            self.refuse("sink.emit", fault);
+        }
+    }
+
+    /// A batch is committed whole, so all its items must fit into the rejects list.
+    fn check_rejects(&mut self, config: &Config) {
+        let (max_len, batch) = (config.rejects.max_len, config.source.batch);
+        let fits = usize::try_from(max_len).map_or(true, |max_len| max_len >= batch);
+        if !fits && self.is_sound(&["rejects.max_len", "source.batch"]) {
+            let batch_origin = self.origin("source.batch");
+            self.refuse("rejects.max_len", Fault::RejectsTooShort { max_len, batch, batch_origin });
+        }
+    }
+
+    fn is_sound(&self, keys: &[&str]) -> bool {
+        keys.iter().all(|key| !self.wrong.contains(key))
+    }
+
+    fn origin(&self, key: &str) -> Origin {
+        self.origins.get(key).cloned().unwrap_or(Origin::Default)
+    }
+
+    fn refuse(&mut self, key: &str, fault: Fault) {
+        let origin = self.origin(key);
+        self.layers.problems.push(Problem { origin, fault });
+    }
+}
+
+/// Whether urlseen keeps records of some crawl under this Redis key.
+fn is_own(name: &str) -> bool {
+    name.starts_with("urlseen:")
+        && [":state", ":lease", ":taken"].iter().any(|end| name.ends_with(end))
+}

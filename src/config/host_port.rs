@@ -1,0 +1,75 @@
+//! Where to listen.
+
+use std::fmt;
+
+/// A host and a port to listen at, checked for syntax; names are not resolved yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPort {
+    /// A name or an address; an IPv6 one without its brackets, as `ToSocketAddrs` wants it.
+    pub host: String,
+    /// The port; 0 lets the system choose one.
+    pub port: u16,
+}
+
+/// What [`HostPort::parse`] takes.
+pub(super) const ALLOWED: &str =
+    "host:port, as 127.0.0.1:9090 for this machine alone, 0.0.0.0:9090 or [::]:9090 for all";
+
+impl HostPort {
+    /// Reads `host:port`, with brackets around an IPv6 address.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (host, port) = text.rsplit_once(':')?;
+        let port = port.bytes().all(|byte| byte.is_ascii_digit()).then_some(port)?.parse().ok()?;
+        let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+            Some(address) => address.parse::<std::net::Ipv6Addr>().ok().map(|_| address)?,
+            None => host,
+        };
+        let odd = |c: char| c.is_whitespace() || c.is_control() || "/@[]".contains(c);
+        let bare_v6 = text.starts_with(|c| c != '[') && host.contains(':');
+        let bad = host.is_empty() || host.contains(odd) || bare_v6;
+        (!bad).then(|| Self { host: host.to_owned(), port })
+    }
+}
+
+impl fmt::Display for HostPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_and_ports_read_back() {
+        for text in ["127.0.0.1:9090", "localhost:0", "[::]:9090", "[::1]:65535", "metrics.lan:1"] {
+            assert_eq!(HostPort::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(HostPort::parse("[::1]:80").unwrap().host, "::1");
+    }
+
+    #[test]
+    fn what_is_no_host_and_port_is_refused() {
+        for text in [
+            "9090",
+            ":9090",
+            "localhost",
+            "localhost:",
+            "localhost:+1",
+            "localhost:65536",
+            "::1:9090",
+            "[::1]",
+            "[localhost]:9090",
+            "[]:9090",
+            "http://localhost:9090",
+            "local host:9090",
+        ] {
+            assert_eq!(HostPort::parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The places that values come from, laid over each other: one flat map from key to the values
+//! found for it, each with its origin. Whether a value makes sense is not looked at here.
+
+use super::nearest::nearest;
+use super::problem::{Fault, Origin, Place, Problem};
+use super::raw::Raw;
+use super::redis_url::{Secret, carries_password, masked};
+use super::sections::{KEYS, SECTIONS};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+use std::sync::Arc;
+use toml::de::{DeTable, DeValue};
+
+/// What environment variables begin with; the section follows, `__`, and the key.
+pub(super) const PREFIX: &str = "URLSEEN_";
+/// The one variable that is no key, so that a password need not stand in a URL.
+const PASSWORD: &str = "URLSEEN_REDIS_PASSWORD";
+/// A file longer than this is refused unread.
+const LONGEST_FILE: u64 = 1 << 20;
+
+/// A value and where it was found.
+pub(super) struct Found {
+    pub(super) raw: Raw,
+    pub(super) origin: Origin,
+}
+
+/// Everything that was set. Layers are added in the order in which they go over each other.
+#[derive(Default)]
+pub(super) struct Layers {
+    /// Every value of a key, the one that counts last; those that do not count are checked too.
+    pub(super) found: BTreeMap<&'static str, Vec<Found>>,
+    pub(super) password: Option<Secret>,
+    pub(super) problems: Vec<Problem>,
+    /// A file's values are unknown, so that nothing can be said about how values go together.
+    pub(super) incomplete: bool,
+}
+
+impl Layers {
+    /// Adds a file. One that is not there is a problem only if somebody asked for it.
+    pub(super) fn add_file(&mut self, path: &Path, asked_for: bool) {
+        let mut bytes = Vec::new();
+        let read = std::fs::File::open(path)
+            .and_then(|file| file.take(LONGEST_FILE + 1).read_to_end(&mut bytes));
+        let length = match read {
+            Ok(length) => length,
+            Err(error) if error.kind() == ErrorKind::NotFound && !asked_for => return,
+            Err(error) => {
+                return self.refuse_file(path, None, Fault::Unreadable(error.to_string()));
+            }
+        };
+        if u64::try_from(length).is_ok_and(|length| length > LONGEST_FILE) {
+            return self.refuse_file(path, None, Fault::TooLong(LONGEST_FILE));
+        }
+        match std::str::from_utf8(&bytes) {
+            Ok(text) => self.add_toml(path, text),
+            Err(error) => {
+                let place = Place::of(error.valid_up_to(), &bytes);
+                self.refuse_file(path, Some(place), Fault::NotUtf8);
+            }
+        }
+    }
+
+    /// Adds a file's text.
+    pub(super) fn add_toml(&mut self, path: &Path, text: &str) {
+        let (document, errors) = DeTable::parse_recoverable(text);
+        if !errors.is_empty() {
+            return self.add_syntax_errors(path, text, &errors);
+        }
+        let path: Arc<Path> = path.into();
+        let at = |byte| Origin::File(path.clone(), Some(Place::of(byte, text.as_bytes())));
+        for (section, value) in document.get_ref() {
+            let section_at = at(section.span().start);
+            let section = section.get_ref().as_ref();
+            let fault = match (SECTIONS.contains(&section), value.get_ref()) {
+                (true, DeValue::Table(table)) => {
+                    self.add_section(section, table, at);
+                    continue;
+                }
+                (true, other) => {
+                    let found = Raw::from_toml(other).kind().to_owned();
+                    Fault::NotASection { section: section.to_owned(), found }
+                }
+                (false, DeValue::Table(_)) => {
+                    let nearest = nearest(section, SECTIONS.iter().copied());
+                    let nearest = nearest.map(|section| format!("[{section}]"));
+                    Fault::UnknownSection { section: presentable(section), nearest }
+                }
+                (false, _) => unknown_key(section),
+            };
+            self.refuse(section_at, fault);
+        }
+    }
+
+    /// Adds the keys of a section; `at` tells where a byte of the file is.
+    fn add_section(&mut self, section: &str, table: &DeTable<'_>, at: impl Fn(usize) -> Origin) {
+        for (key, value) in table {
+            let name = format!("{section}.{}", key.get_ref());
+            match known(&name) {
+                Some(known) => {
+                    let raw = Raw::from_toml(value.get_ref());
+                    self.add(known, raw, at(value.span().start));
+                }
+                None => self.refuse(at(key.span().start), unknown_key(&name)),
+            }
+        }
+    }
+
+    /// Says what the parser says, once a line: what follows on a line is mostly owed to the first.
+    fn add_syntax_errors(&mut self, path: &Path, text: &str, errors: &[toml::de::Error]) {
+        let mut lines = Vec::new();
+        for error in errors {
+            let span = error.span().unwrap_or(text.len()..text.len());
+            let place = Place::of(span.start, text.as_bytes());
+            if lines.contains(&place.line) {
+                continue;
+            }
+            lines.push(place.line);
+            let message = match (error.message(), text.get(span)) {
+                ("duplicate key", Some(key)) => {
+                    format!("{} stands here for the second time", presentable(key))
+                }
+                (message, _) => message.to_owned(),
+            };
+            self.refuse_file(path, Some(place), Fault::Syntax(message));
+        }
+    }
+
+    /// Adds the variables that are meant for urlseen.
+    pub(super) fn add_environment<K, V>(&mut self, pairs: impl IntoIterator<Item = (K, V)>)
+    where
+        K: Into<OsString>,
+        V: Into<OsString>,
+    {
+        for (name, value) in pairs {
+            let name = name.into().to_string_lossy().into_owned();
+            if !name.starts_with(PREFIX) {
+                continue;
+            }
+            let origin = Origin::Environment(presentable(&name));
+            let Ok(value) = value.into().into_string() else {
+                self.refuse(origin, Fault::NotText);
+                continue;
+            };
+            if name == PASSWORD {
+                // Compose files and the like set what they have no value for to nothing.
+                self.password = (!value.is_empty()).then(|| Secret::new(value));
+            } else if let Some(key) = KEYS.iter().find(|key| variable(key) == name) {
+                self.add(key, Raw::Text(value), origin);
+            } else {
+                self.refuse(origin, unknown_variable(&name));
+            }
+        }
+    }
+
+    /// Adds the `key=value` arguments of `--set`.
+    pub(super) fn add_set(&mut self, arguments: &[String]) {
+        for argument in arguments {
+            let Some((name, value)) = argument.split_once('=') else {
+                self.refuse(Origin::Set(presentable(argument)), Fault::NoValue);
+                continue;
+            };
+            let name = name.trim();
+            let origin = Origin::Set(presentable(name));
+            let Some(key) = known(name) else {
+                self.refuse(origin, unknown_key(name));
+                continue;
+            };
+            if key == "redis.url" && carries_password(value) {
+                self.refuse(origin.clone(), Fault::PasswordShown { found: masked(value) });
+            }
+            self.add(key, Raw::Text(value.to_owned()), origin);
+        }
+    }
+
+    fn add(&mut self, key: &'static str, raw: Raw, origin: Origin) {
+        self.found.entry(key).or_default().push(Found { raw, origin });
+    }
+
+    fn refuse(&mut self, origin: Origin, fault: Fault) {
+        self.problems.push(Problem { origin, fault });
+    }
+
+    /// As [`Self::refuse`], where the rest of the file cannot be read.
+    fn refuse_file(&mut self, path: &Path, place: Option<Place>, fault: Fault) {
+        self.incomplete = true;
+        self.refuse(Origin::File(path.into(), place), fault);
+    }
+}
+
+/// The environment variable that sets `key`.
+pub(super) fn variable(key: &str) -> String {
+    format!("{PREFIX}{}", key.replace('.', "__").to_uppercase())
+}
+
+fn known(name: &str) -> Option<&'static str> {
+    KEYS.iter().copied().find(|key| *key == name)
+}
+
+fn unknown_key(name: &str) -> Fault {
+    if nearest(name, ["redis.password"]).is_some() {
+        return Fault::PasswordKey { key: presentable(name) };
+    }
+    let nearest = nearest_key(name).map(str::to_owned);
+    Fault::UnknownKey { key: presentable(name), nearest }
+}
+
+fn unknown_variable(name: &str) -> Fault {
+    let name = name[PREFIX.len()..].to_lowercase().replace("__", ".");
+    let nearest = match nearest(&name, ["redis.password"]) {
+        Some(_) => Some(PASSWORD.to_owned()),
+        None => nearest_key(&name).map(variable),
+    };
+    Fault::UnknownVariable { nearest }
+}
+
+/// The key that `name` is a slip of the pen of, or is the last part of.
+fn nearest_key(name: &str) -> Option<&'static str> {
+    nearest(name, KEYS.iter().copied()).or_else(|| {
+        let last = |name: &str| name.rsplit('.').next().map(str::to_owned);
+        let mut same = KEYS.iter().copied().filter(|key| last(key) == last(name));
+        same.next().filter(|_| same.next().is_none())
+    })
+}
+
+/// A name that nobody knows, up to where it stops being one: what follows may be a value, even a
+/// password, that is where it does not belong.
+fn presentable(name: &str) -> String {
+    let part = |c: char| c.is_alphanumeric() || "._-".contains(c);
+    let end = name.char_indices().find(|(at, c)| !part(*c) || *at >= 60).map(|(at, _)| at);
+    end.map_or_else(|| name.to_owned(), |end| format!("{}…", &name[..end]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_named_after_their_keys() {
+        assert_eq!(variable("filter.capacity"), "URLSEEN_FILTER__CAPACITY");
+        assert_eq!(variable("source.take_from"), "URLSEEN_SOURCE__TAKE_FROM");
+    }
+
+    #[test]
+    fn a_slip_of_the_pen_finds_its_key() {
+        for (name, wanted) in [
+            ("filter.capasity", Some("filter.capacity")),
+            ("filtre.capacity", Some("filter.capacity")),
+            ("capacity", Some("filter.capacity")),
+            ("filter.batch", Some("source.batch")),
+            ("redis.uri", Some("redis.url")),
+            ("log.fmt", Some("log.format")),
+            ("key", None),
+            ("nothing.like.it", None),
+        ] {
+            assert_eq!(nearest_key(name), wanted, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_stop_where_a_value_might_begin() {
+        assert_eq!(presentable("redis.url"), "redis.url");
+        assert_eq!(presentable("redis.url:redis://:secret@host"), "redis.url…");
+        assert_eq!(presentable("a\nb"), "a…");
+        assert_eq!(presentable(&"ä".repeat(100)), format!("{}…", "ä".repeat(30)));
+    }
+}

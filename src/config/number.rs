@@ -1,0 +1,192 @@
+//! Whole numbers as people write them: `1e9`, `10_000_000`, `10M`.
+
+/// Why a text is not a count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CountError {
+    /// Neither digits, nor digits with a fraction, an exponent or a suffix.
+    #[error("not a number; write it as 1000000, 1_000_000, 1e6 or 1M")]
+    NotANumber,
+    /// A number with something left behind the decimal point.
+    #[error("not a whole number")]
+    NotWhole,
+    /// A number below zero.
+    #[error("below 0")]
+    Negative,
+    /// More than 64 bits hold.
+    #[error("over {}", u64::MAX)]
+    TooLarge,
+}
+
+/// Reads a count exactly: digits with `_` between them, a fraction, then an exponent (`2.5e6`) or
+/// one of the decimal suffixes `k`, `M`, `G` and `T` (`K` passes for `k`).
+///
+/// No floating point is involved, so what is written is what is meant up to `u64::MAX`.
+pub fn parse_count(text: &str) -> Result<u64, CountError> {
+    if let Some(magnitude) = text.strip_prefix('-') {
+        return if parse_magnitude(magnitude)? == 0 { Ok(0) } else { Err(CountError::Negative) };
+    }
+    parse_magnitude(text.strip_prefix('+').unwrap_or(text))
+}
+
+/// Reads a count that has no sign.
+fn parse_magnitude(unsigned: &str) -> Result<u64, CountError> {
+    let (mantissa, power) = split_power(unsigned)?;
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) => (digits(whole)?, digits(fraction)?),
+        None => (digits(mantissa)?, String::new()),
+    };
+    let fraction = fraction.trim_end_matches('0');
+    let all = format!("{whole}{fraction}");
+    let significant = all.trim_start_matches('0');
+    if significant.is_empty() {
+        return Ok(0);
+    }
+    // The mantissa's digits, read as one whole number, times ten to this power is the value.
+    let shift = power.saturating_sub(i64::try_from(fraction.len()).unwrap_or(i64::MAX));
+    if shift < 0 {
+        let excess = usize::try_from(shift.unsigned_abs()).unwrap_or(usize::MAX);
+        let zeros = significant.len() - significant.trim_end_matches('0').len();
+        if excess > zeros {
+            return Err(CountError::NotWhole);
+        }
+        return significant[..significant.len() - excess].parse().map_err(|_| CountError::TooLarge);
+    }
+    let value: u64 = significant.parse().map_err(|_| CountError::TooLarge)?;
+    u32::try_from(shift)
+        .ok()
+        .and_then(|shift| 10_u64.checked_pow(shift))
+        .and_then(|scale| value.checked_mul(scale))
+        .ok_or(CountError::TooLarge)
+}
+
+/// Splits off an exponent or a suffix: the mantissa, and the power of ten it is multiplied by.
+fn split_power(text: &str) -> Result<(&str, i64), CountError> {
+    if let Some((mantissa, exponent)) = text.split_once(['e', 'E']) {
+        let (negative, exponent) = match exponent.strip_prefix('-') {
+            Some(exponent) => (true, exponent),
+            None => (false, exponent.strip_prefix('+').unwrap_or(exponent)),
+        };
+        // An exponent too long for 64 bits is as good as the largest one.
+        let power: i64 = digits(exponent)?.parse().unwrap_or(i64::MAX);
+        return Ok((mantissa, if negative { -power } else { power }));
+    }
+    let power = match text.as_bytes().last() {
+        Some(b'k' | b'K') => 3,
+        Some(b'M') => 6,
+        Some(b'G') => 9,
+        Some(b'T') => 12,
+        _ => return Ok((text, 0)),
+    };
+    Ok((&text[..text.len() - 1], power))
+}
+
+/// One or more decimal digits, where single `_` may stand between two of them, without these.
+fn digits(text: &str) -> Result<String, CountError> {
+    let plain = |group: &str| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit());
+    if text.split('_').all(plain) { Ok(text.replace('_', "")) } else { Err(CountError::NotANumber) }
+}
+
+/// A number with `_` between its thousands, as configuration files have it.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push('_');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_ways_to_write_a_count() {
+        for (text, value) in [
+            ("0", 0),
+            ("-0", 0),
+            ("0e999", 0),
+            ("123", 123),
+            ("+7", 7),
+            ("007", 7),
+            ("1_000", 1000),
+            ("1e9", 1_000_000_000),
+            ("1E9", 1_000_000_000),
+            ("1e+3", 1000),
+            ("1_0e1_0", 100_000_000_000),
+            ("2.5e6", 2_500_000),
+            ("1.0", 1),
+            ("1500e-2", 15),
+            ("0.001e3", 1),
+            ("10k", 10_000),
+            ("10K", 10_000),
+            ("1.5M", 1_500_000),
+            ("10G", 10_000_000_000),
+            ("2T", 2_000_000_000_000),
+            ("18446744073709551615", u64::MAX),
+            ("18446744073709551615000e-3", u64::MAX),
+        ] {
+            assert_eq!(parse_count(text), Ok(value), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_count_says_why() {
+        use CountError::{Negative, NotANumber, NotWhole, TooLarge};
+        for (text, why) in [
+            ("", NotANumber),
+            (" 1", NotANumber),
+            ("many", NotANumber),
+            ("k", NotANumber),
+            ("e5", NotANumber),
+            ("1e", NotANumber),
+            ("1e3k", NotANumber),
+            ("1kk", NotANumber),
+            ("10m", NotANumber),
+            ("10 M", NotANumber),
+            (".5k", NotANumber),
+            ("5.", NotANumber),
+            ("_1", NotANumber),
+            ("1__0", NotANumber),
+            ("1_", NotANumber),
+            ("0x10", NotANumber),
+            ("nan", NotANumber),
+            ("inf", NotANumber),
+            ("١", NotANumber),
+            ("--1", NotANumber),
+            ("-many", NotANumber),
+            ("-1", Negative),
+            ("-1e3", Negative),
+            ("2.5", NotWhole),
+            ("1e-1", NotWhole),
+            ("1.2345k", NotWhole),
+            ("1e-99999999999999999999", NotWhole),
+            ("18446744073709551616", TooLarge),
+            ("1e20", TooLarge),
+            ("2e19", TooLarge),
+            ("1e99999999999999999999", TooLarge),
+        ] {
+            assert_eq!(parse_count(text), Err(why), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_count_reads_back_however_it_is_written(value: u64, power in 0_u32..20) {
+            prop_assert_eq!(parse_count(&value.to_string()), Ok(value));
+            prop_assert_eq!(parse_count(&grouped(value)), Ok(value));
+            let scale = 10_u64.checked_pow(power);
+            let wanted = scale.and_then(|scale| value.checked_mul(scale));
+            prop_assert_eq!(parse_count(&format!("{value}e{power}")).ok(), wanted);
+        }
+
+        #[test]
+        fn no_text_panics(text in "[-+0-9_.eEkKMGT]{0,12}") {
+            let _ = parse_count(&text);
+        }
+    }
+}

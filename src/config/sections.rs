@@ -1,0 +1,261 @@
+//! The one table of all keys: section, name, type, what is allowed, default. The structs, the list
+//! of known keys and the names of the environment variables all come from it.
+
+use super::check::Taker;
+use super::choice::{
+    Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Store, WhenFull,
+};
+use super::host_port::HostPort;
+use super::redis_url::RedisUrl;
+use super::seed::SeedChoice;
+use super::value::{
+    Address, Every, Flag, Folder, Name, Number, Redis as RedisRule, RedisKey, Seed, Whole, Word,
+};
+use crate::fingerprint::Algorithm;
+use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Declares the sections: for each key its field, its rule, and its default as a function of the
+/// crawl's name.
+macro_rules! sections {
+    ($(
+        $(#[doc = $doc:literal])+
+        $section:ident: $Section:ident {
+            $(
+                $(#[doc = $key_doc:literal])+
+                $key:ident: $Type:ty = $rule:expr, $default:expr;
+            )+
+        }
+    )+) => {
+        $(
+            $(#[doc = $doc])+
+            #[derive(Debug, Clone, PartialEq)]
+            pub struct $Section {
+                $( $(#[doc = $key_doc])+ pub $key: $Type, )+
+            }
+
+            impl $Section {
+                fn take(taker: &mut Taker) -> Self {
+                    $(
+                        let $key = taker.take(
+                            concat!(stringify!($section), ".", stringify!($key)),
+                            &$rule,
+                            $default,
+                        );
+                    )+
+                    Self { $( $key, )+ }
+                }
+            }
+        )+
+
+        /// Every section, in the order of the documentation.
+        pub(super) const SECTIONS: &[&str] = &[$( stringify!($section), )+];
+
+        /// Every key as `section.key`, in the order of the documentation.
+        pub const KEYS: &[&str] =
+            &[$( $( concat!(stringify!($section), ".", stringify!($key)), )+ )+];
+    };
+}
+
+/// How many fingerprints a filter may be made for.
+pub const CAPACITY: RangeInclusive<u64> = 1..=1_000_000_000_000;
+/// The error rates that a filter may be made for.
+pub const ERROR_RATE: RangeInclusive<f64> = 1e-12..=0.1;
+/// The longest Redis list that this can be told to stay below.
+const LONGEST_LIST: u64 = u32::MAX as u64;
+/// The most threads that own shards.
+const MOST_THREADS: usize = 64;
+
+sections! {
+    /// The crawl.
+    crawl: Crawl {
+        /// What it is called: names the default keys, the state folder and the metrics.
+        name: String = Name, |_| "demo".to_owned();
+    }
+
+    /// The Redis server that holds the lists.
+    redis: Redis {
+        /// Its address, with the password.
+        url: RedisUrl = RedisRule, |_| RedisUrl::local();
+    }
+
+    /// Where discovered items are taken from.
+    source: Source {
+        /// A Redis list.
+        key: String = RedisKey, |crawl| format!("{crawl}:discovered");
+        /// The end of the list that holds the item whose turn is next.
+        take_from: End = Word, |_| End::Left;
+        /// What the items look like.
+        item: ItemForm = Word, |_| ItemForm::Auto;
+        /// The most items that are taken, judged and committed together.
+        batch: usize = Whole(1..=100_000, ""), |_| 1000;
+        /// The most bytes that a batch's items have together, unless one item has more by itself.
+        batch_bytes: usize = Whole(1 << 10..=256 << 20, " of bytes"), |_| 8_388_608;
+    }
+
+    /// How fingerprints are computed.
+    fingerprint: Fingerprint {
+        /// Whose fingerprints they equal.
+        algorithm: Algorithm = Word, |_| Algorithm::Scrapy;
+        /// Whether URLs that differ in what follows `#` are different.
+        keep_fragments: bool = Flag, |_| false;
+    }
+
+    /// The filter that knows which fingerprints have been seen.
+    filter: Filter {
+        /// How a fingerprint becomes bit positions.
+        layout: Layout = Word, |_| Layout::Native;
+        /// Where the bits live.
+        store: Store = Word, |_| Store::Local;
+        /// How many fingerprints the filter holds at its error rate.
+        capacity: u64 = Whole(CAPACITY, ""), |_| 10_000_000;
+        /// The chance that an unseen fingerprint passes for a seen one once `capacity` are held.
+        error_rate: f64 = Number(ERROR_RATE), |_| 1e-6;
+        /// What the hash is seeded with.
+        seed: SeedChoice = Seed, |_| SeedChoice::Random;
+        /// What happens once more than `capacity` fingerprints are held.
+        when_full: WhenFull = Word, |_| WhenFull::Warn;
+        /// The Redis key, or what all the layout's keys begin with, of bits that live in Redis.
+        key: String = RedisKey, |crawl| format!("{crawl}:filter");
+        /// How many threads own shards, 0 to go by the machine: see [`Filter::owners`].
+        threads: usize = Whole(0..=MOST_THREADS as u64, ""), |_| 0;
+    }
+
+    /// Where unseen items are pushed.
+    sink: Sink {
+        /// A Redis list.
+        key: String = RedisKey, |crawl| format!("{crawl}:unseen");
+        /// The end of the list that items are pushed to.
+        push_to: End = Word, |_| End::Right;
+        /// What is pushed of an item.
+        emit: Emit = Word, |_| Emit::Item;
+        /// Nothing more is taken from the source while the list has this many items; 0 for no end.
+        max_len: u64 = Whole(0..=LONGEST_LIST, ""), |_| 0;
+    }
+
+    /// Where items go that cannot be read.
+    rejects: Rejects {
+        /// A Redis list.
+        key: String = RedisKey, |crawl| format!("{crawl}:rejected");
+        /// The most rejects that are kept; no less than [`Source::batch`].
+        max_len: u64 = Whole(1..=LONGEST_LIST, ""), |_| 1_000_000;
+        /// What happens once that many are kept.
+        when_full: RejectsFull = Word, |_| RejectsFull::Wait;
+    }
+
+    /// What is kept on this machine.
+    state: State {
+        /// The folder it is kept in.
+        dir: PathBuf = Folder, |crawl| PathBuf::from("state").join(crawl);
+        /// When the log is flushed to the disk.
+        fsync: Fsync = Word, |_| Fsync::Interval;
+    }
+
+    /// Metrics, health and status over HTTP.
+    admin: Admin {
+        /// Where to listen beside the Unix socket in the state folder.
+        listen: Option<HostPort> = Address, |_| None;
+    }
+
+    /// What is logged.
+    log: Log {
+        /// The least severe events that are.
+        level: Level = Word, |_| Level::Info;
+        /// What a line looks like.
+        format: LogFormat = Word, |_| LogFormat::Text;
+        /// How often a line says how the work goes, if ever.
+        progress: Option<Duration> = Every(Duration::from_secs(1)..=Duration::from_hours(24)),
+            |_| Some(Duration::from_secs(10));
+    }
+}
+
+/// A whole configuration, checked: every value is one that this version can run with, and they go
+/// together. The default is what an empty file gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// The crawl.
+    pub crawl: Crawl,
+    /// The Redis server that holds the lists.
+    pub redis: Redis,
+    /// Where discovered items are taken from.
+    pub source: Source,
+    /// How fingerprints are computed.
+    pub fingerprint: Fingerprint,
+    /// The filter that knows which fingerprints have been seen.
+    pub filter: Filter,
+    /// Where unseen items are pushed.
+    pub sink: Sink,
+    /// Where items go that cannot be read.
+    pub rejects: Rejects,
+    /// What is kept on this machine.
+    pub state: State,
+    /// Metrics, health and status over HTTP.
+    pub admin: Admin,
+    /// What is logged.
+    pub log: Log,
+}
+
+impl Config {
+    /// Takes all keys. The crawl's name goes first: defaults of others are derived from it.
+    pub(super) fn take(taker: &mut Taker) -> Self {
+        let crawl = Crawl::take(taker);
+        taker.derive_from(&crawl.name);
+        Self {
+            crawl,
+            redis: Redis::take(taker),
+            source: Source::take(taker),
+            fingerprint: Fingerprint::take(taker),
+            filter: Filter::take(taker),
+            sink: Sink::take(taker),
+            rejects: Rejects::take(taker),
+            state: State::take(taker),
+            admin: Admin::take(taker),
+            log: Log::take(taker),
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::take(&mut Taker::default())
+    }
+}
+
+impl Filter {
+    /// How many threads own shards on a machine of so many cores: as many as are set, or else all
+    /// cores but one, which is left to Redis and the ends of the pipeline.
+    pub fn owners(&self, cores: NonZeroUsize) -> NonZeroUsize {
+        let by_machine = (cores.get() - 1).min(MOST_THREADS);
+        NonZeroUsize::new(self.threads)
+            .or(NonZeroUsize::new(by_machine))
+            .unwrap_or(NonZeroUsize::MIN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_core_is_left_to_the_rest() {
+        let owners = |threads, cores| {
+            let filter = Filter { threads, ..Config::default().filter };
+            filter.owners(NonZeroUsize::new(cores).unwrap()).get()
+        };
+        assert_eq!([owners(0, 1), owners(0, 2), owners(0, 8), owners(0, 256)], [1, 1, 7, 64]);
+        assert_eq!([owners(1, 8), owners(5, 2), owners(64, 2)], [1, 5, 64]);
+    }
+
+    #[test]
+    fn the_names_of_a_crawl_are_derived_from_its_own() {
+        let mut taker = Taker::default();
+        taker.derive_from("shop");
+        assert_eq!(Source::take(&mut taker).key, "shop:discovered");
+        assert_eq!(Filter::take(&mut taker).key, "shop:filter");
+        assert_eq!(Sink::take(&mut taker).key, "shop:unseen");
+        assert_eq!(Rejects::take(&mut taker).key, "shop:rejected");
+        assert_eq!(State::take(&mut taker).dir, PathBuf::from("state/shop"));
+    }
+}

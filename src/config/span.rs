@@ -1,0 +1,50 @@
+//! Spans of time as people write them, always with a unit: `10s`, `500ms`.
+
+use std::time::Duration;
+
+/// The units, the longest first.
+const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
+/// Reads a whole number and its unit: `ms`, `s`, `m` or `h`.
+pub(super) fn parse_span(text: &str) -> Option<Duration> {
+    let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(unit_at);
+    let (_, millis) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    number.parse::<u64>().ok()?.checked_mul(*millis).map(Duration::from_millis)
+}
+
+/// A span as it is written, in the longest unit that it is a whole number of.
+pub(super) fn shown(span: Duration) -> String {
+    let millis = span.as_millis();
+    let (unit, length) = UNITS
+        .iter()
+        .find(|(_, length)| millis.is_multiple_of(u128::from(*length)))
+        .unwrap_or(&("ms", 1));
+    format!("{}{unit}", millis / u128::from(*length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_a_number_and_a_unit() {
+        for (text, millis) in
+            [("0s", 0), ("500ms", 500), ("10s", 10_000), ("5m", 300_000), ("2h", 7_200_000)]
+        {
+            assert_eq!(parse_span(text), Some(Duration::from_millis(millis)), "{text}");
+        }
+        for text in
+            ["", "10", "s", "10 s", "-1s", "1.5s", "10sec", "1d", "1s1", "9999999999999999h"]
+        {
+            assert_eq!(parse_span(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_span_is_shown_as_it_is_written() {
+        for text in ["1ms", "999ms", "1s", "61s", "1m", "59m", "24h"] {
+            assert_eq!(parse_span(text).map(shown).as_deref(), Some(text));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! How the layers lie over each other.
+
+use super::super::*;
+use super::{NOTHING, load};
+
+#[test]
+fn later_layers_go_before_earlier_ones() {
+    let file = "[filter]\ncapacity = 1e3\nthreads = 3\n[source]\nbatch = 30\n[log]\nlevel='warn'";
+    let env = [("URLSEEN_FILTER__CAPACITY", "2_000"), ("URLSEEN_FILTER__THREADS", "4")];
+    let config = load(file, &env, &["filter.capacity=3k", "filter.capacity=4k"]).unwrap();
+    assert_eq!(config.filter.capacity, 4000);
+    assert_eq!(config.filter.threads, 4);
+    assert_eq!(config.source.batch, 30);
+    assert_eq!(config.log.level, Level::Warn);
+}
+
+#[test]
+fn every_key_can_be_set_from_everywhere() {
+    let values = [
+        ("crawl.name", "shop"),
+        ("redis.url", "unix:///run/redis.sock"),
+        ("source.key", "in"),
+        ("source.take_from", "right"),
+        ("source.item", "json"),
+        ("source.batch", "10k"),
+        ("source.batch_bytes", "1e6"),
+        ("fingerprint.algorithm", "scrapy-2.6"),
+        ("fingerprint.keep_fragments", "true"),
+        ("filter.layout", "native"),
+        ("filter.store", "local"),
+        ("filter.capacity", "1e9"),
+        ("filter.error_rate", "1e-8"),
+        ("filter.seed", "7"),
+        ("filter.when_full", "stop"),
+        ("filter.key", "bits"),
+        ("filter.threads", "2"),
+        ("sink.key", "out"),
+        ("sink.push_to", "left"),
+        ("sink.emit", "url"),
+        ("sink.max_len", "5M"),
+        ("rejects.key", "bad"),
+        ("rejects.max_len", "20k"),
+        ("rejects.when_full", "drop-oldest"),
+        ("state.dir", "/var/lib/urlseen"),
+        ("state.fsync", "always"),
+        ("admin.listen", "[::1]:9090"),
+        ("log.level", "debug"),
+        ("log.format", "json"),
+        ("log.progress", "0s"),
+    ];
+    assert_eq!(values.map(|(key, _)| key), KEYS);
+    let bare = ["filter.capacity", "filter.error_rate", "filter.seed", "filter.threads"];
+    let file: String = values
+        .iter()
+        .map(|&(key, value)| match value {
+            "true" => format!("{key} = true\n"),
+            value if bare.contains(&key) => format!("{key} = {value}\n"),
+            value if parse_count(value).is_ok() => {
+                format!("{key} = {}\n", parse_count(value).unwrap())
+            }
+            text => format!("{key} = {text:?}\n"),
+        })
+        .collect();
+    let variables = values.map(|(key, value)| (layers::variable(key), value));
+    let env: Vec<_> = variables.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+    let set = values.map(|(key, value)| format!("{key}={value}"));
+    let set: Vec<_> = set.iter().map(String::as_str).collect();
+
+    let config = load(&file, &[], &[]).unwrap();
+    assert_eq!(load("", &env, &[]).as_ref(), Ok(&config));
+    assert_eq!(load("", &[], &set).as_ref(), Ok(&config));
+    assert_eq!(config.source.batch, 10_000);
+    assert_eq!(config.filter.seed, SeedChoice::Fixed(7));
+    assert_eq!(config.admin.listen.map(|listen| listen.port), Some(9090));
+    assert_eq!(config.log.progress, None);
+    assert_eq!(config.state.dir, Path::new("/var/lib/urlseen"));
+}
+
+#[test]
+fn names_follow_the_crawl_unless_they_are_set() {
+    let config = load("[source]\nkey = 'in'", &[("URLSEEN_CRAWL__NAME", "shop")], &[]).unwrap();
+    assert_eq!(config.source.key, "in");
+    assert_eq!(config.filter.key, "shop:filter");
+    assert_eq!(config.sink.key, "shop:unseen");
+    assert_eq!(config.rejects.key, "shop:rejected");
+    assert_eq!(config.state.dir, Path::new("state/shop"));
+}
+
+#[test]
+fn a_file_that_was_asked_for_has_to_be_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("latin1.toml"), b"[log]\nlevel = \"\xe9\"").unwrap();
+    std::fs::write(at("bom.toml"), "\u{feff}[log]\r\nlevel = 'warn'\r\n").unwrap();
+    std::fs::write(at("long.toml"), vec![b'\n'; (1 << 20) + 1]).unwrap();
+    let load =
+        |name: &str| Config::load(Sources { file: Some(at(name)), env: NOTHING, set: Vec::new() });
+    let refused = |name: &str| {
+        let problems = load(name).unwrap_err();
+        let first = problems.iter().next().unwrap().to_string();
+        first.strip_prefix(&at(name).display().to_string()).unwrap().to_owned()
+    };
+    assert!(refused("absent.toml").starts_with(": cannot be read: No such file"));
+    assert_eq!(
+        refused("latin1.toml"),
+        ":2:10: is not UTF-8 from here on; save the file as UTF-8 text"
+    );
+    assert!(refused("long.toml").starts_with(": is longer than 1048576 bytes"));
+    assert_eq!(load("bom.toml").unwrap().log.level, Level::Warn);
+    let all = Config::load(Sources {
+        file: Some(at("bom.toml")),
+        env: [("URLSEEN_LOG__LEVEL", "error"), ("URLSEEN_SOURCE__BATCH", "7")],
+        set: vec!["log.level=debug".to_owned()],
+    });
+    let all = all.unwrap();
+    assert_eq!((all.log.level, all.source.batch), (Level::Debug, 7));
+
+    let mut layers = Layers::default();
+    layers.add_file(&at("absent.toml"), false);
+    assert_eq!(Config::checked(layers), Ok(Config::default()));
+}
+
+#[cfg(unix)]
+#[test]
+fn variables_that_are_no_text_are_refused_only_where_they_are_ours() {
+    use std::os::unix::ffi::OsStringExt;
+    let bytes = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+    let mut layers = Layers::default();
+    layers.add_environment([
+        (bytes(b"LANG\xff"), bytes(b"\xff")),
+        (bytes(b"URLSEEN_CRAWL__NAME"), bytes(b"\xff")),
+    ]);
+    let problems = Config::checked(layers).unwrap_err().to_string();
+    assert!(problems.starts_with(
+        "environment URLSEEN_CRAWL__NAME: is not UTF-8; set it to UTF-8 text\n\
+         1 problem in"
+    ));
+}

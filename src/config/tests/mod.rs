@@ -1,0 +1,28 @@
+//! Whole configurations.
+
+mod documented;
+mod layered;
+mod refused;
+mod secrets;
+
+use super::*;
+
+/// A configuration from a file's text, environment variables and `--set` arguments.
+fn load(toml: &str, env: &[(&str, &str)], set: &[&str]) -> Result<Config, Problems> {
+    let mut layers = Layers::default();
+    layers.add_toml(Path::new("config.toml"), toml);
+    layers.add_environment(env.iter().copied());
+    layers.add_set(&set.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>());
+    Config::checked(layers)
+}
+
+/// The lines of the problems, without the count.
+#[track_caller]
+fn refused(toml: &str, env: &[(&str, &str)], set: &[&str]) -> Vec<String> {
+    let problems = load(toml, env, set).expect_err("refused").to_string();
+    let mut lines: Vec<_> = problems.lines().map(str::to_owned).collect();
+    lines.pop();
+    lines
+}
+
+const NOTHING: [(&str, &str); 0] = [];

@@ -1,0 +1,163 @@
+//! What is refused, in which words.
+
+use super::{load, refused};
+
+#[test]
+fn all_problems_show_at_once_by_origin() {
+    let file = r#"
+capacity = 1
+[filter]
+capacity = 0
+capasity = 10
+error_rate = 0.5
+seed = "42"
+layout = "imooc"
+store = 'redis'
+[source]
+item = "pickle"
+batch = "1000"
+[fliter]
+capacity = 10
+"#;
+    let env = [("URLSEEN_SOURCE__BATCH", "0"), ("URLSEEN_FILTER_CAPACITY", "1"), ("HOME", "/")];
+    let lines = refused(file, &env, &["sink.emit", "sink.push_to=top", "crawl.nmae=x"]);
+    assert_eq!(
+        lines,
+        [
+            "config.toml:2:1: there is no key capacity; did you mean filter.capacity?",
+            "config.toml:4:12: filter.capacity is 0; allowed: a whole number from 1 to \
+             1_000_000_000_000",
+            "config.toml:5:1: there is no key filter.capasity; did you mean filter.capacity?",
+            "config.toml:6:14: filter.error_rate is 0.5; allowed: a number from 1e-12 to 0.1",
+            "config.toml:7:8: filter.seed is \"42\"; allowed: \"random\", or a whole number from 0 \
+             to 4_294_967_295 without quotes",
+            "config.toml:8:10: filter.layout is \"imooc\", which is not in this version yet; \
+             allowed now: native",
+            "config.toml:9:9: filter.store is \"redis\", which is not in this version yet; \
+             allowed now: local",
+            "config.toml:11:8: source.item is \"pickle\", which is not in this version yet; \
+             allowed now: auto, url, json, fingerprint, tab",
+            "config.toml:12:9: source.batch is \"1000\", a string; allowed: a whole number from 1 \
+             to 100_000",
+            "config.toml:13:2: there is no section [fliter]; did you mean [filter]?",
+            "environment URLSEEN_FILTER_CAPACITY: no key has this name, and what begins with \
+             URLSEEN_ must have one's; did you mean URLSEEN_FILTER__CAPACITY?",
+            "environment URLSEEN_SOURCE__BATCH: source.batch is \"0\"; allowed: a whole number \
+             from 1 to 100_000",
+            "--set crawl.nmae: there is no key crawl.nmae; did you mean crawl.name?",
+            "--set sink.emit: has no value; write --set key=value, as in --set \
+             filter.capacity=1e9",
+            "--set sink.push_to: sink.push_to is \"top\"; allowed: left, right",
+        ]
+    );
+    let problems = load(file, &[], &[]).unwrap_err().to_string();
+    assert!(problems.ends_with("\n10 problems in the configuration, nothing was started"));
+}
+
+#[test]
+fn a_section_is_a_section() {
+    assert_eq!(
+        refused("log = 'debug'\n[[filter]]\ncapacity = 1\n[sink.key]\nname = 'x'", &[], &[]),
+        [
+            "config.toml:1:1: log is a string; allowed: a section, which begins with the line \
+             [log]",
+            "config.toml:2:3: filter is an array; allowed: a section, which begins with the line \
+             [filter]",
+            "config.toml:4:1: sink.key is a table; allowed: a Redis key, not empty",
+        ]
+    );
+}
+
+#[test]
+fn broken_toml_is_told_line_by_line_and_hides_no_other_layer() {
+    let file = "[filter]\ncapacity = \nthreads = 1\nthreads = 2\n[sink\n[filter]\nbatch = x\n\
+                level = \"C:\\wrong \\twice\\qed\"\n";
+    assert_eq!(
+        refused(file, &[("URLSEEN_LOG__LEVEL", "loud")], &["rejects.max_len=1"]),
+        [
+            "config.toml:2:12: not valid TOML: string values must be quoted, expected literal \
+             string",
+            "config.toml:4:1: not valid TOML: threads stands here for the second time",
+            "config.toml:5:6: not valid TOML: unclosed table, expected `]`",
+            "config.toml:6:2: not valid TOML: filter stands here for the second time",
+            "config.toml:7:9: not valid TOML: string values must be quoted, expected literal \
+             string",
+            "config.toml:8:13: not valid TOML: missing escaped value, expected `b`, `e`, `f`, \
+             `n`, `r`, `\\`, `\"`, `x`, `u`, `U`",
+            "environment URLSEEN_LOG__LEVEL: log.level is \"loud\"; allowed: error, warn, info, \
+             debug, trace",
+        ]
+    );
+}
+
+#[test]
+fn values_that_lose_to_a_later_layer_are_checked_too() {
+    assert_eq!(
+        refused("[filter]\nthreads = 65", &[], &["filter.threads=1"]),
+        ["config.toml:2:11: filter.threads is 65; allowed: a whole number from 0 to 64"]
+    );
+}
+
+#[test]
+fn one_redis_key_has_one_use() {
+    assert_eq!(
+        refused("[sink]\nkey = 'demo:discovered'", &[], &["rejects.key=demo:discovered"]),
+        [
+            "config.toml:2:7: sink.key is \"demo:discovered\", and so is source.key (default); \
+             allowed: a Redis key of its own for each",
+            "--set rejects.key: rejects.key is \"demo:discovered\", and so is source.key \
+             (default); allowed: a Redis key of its own for each",
+            "--set rejects.key: rejects.key is \"demo:discovered\", and so is sink.key \
+             (config.toml:2:7); allowed: a Redis key of its own for each",
+        ]
+    );
+    // The default of a later key is not at fault for what an earlier one is set to.
+    assert_eq!(
+        refused("", &[], &["source.key=demo:unseen"]),
+        ["--set source.key: source.key is \"demo:unseen\", and so is sink.key (default); \
+          allowed: a Redis key of its own for each"]
+    );
+    assert!(load("", &[], &["crawl.name=urlseen"]).is_ok());
+}
+
+#[test]
+fn the_keys_that_urlseen_keeps_for_itself_are_refused() {
+    for key in ["urlseen:{demo:discovered}:state", "urlseen:x:lease", "urlseen:{a}b:taken"] {
+        assert_eq!(
+            refused("", &[], &[&format!("sink.key={key}")]),
+            [format!(
+                "--set sink.key: sink.key is {key:?}, which is a key of urlseen's own; allowed: \
+                 any that is not urlseen:…:state, :lease or :taken"
+            )]
+        );
+    }
+}
+
+#[test]
+fn urls_can_be_emitted_only_of_items_that_have_one() {
+    for item in ["fingerprint", "tab"] {
+        assert_eq!(
+            refused(&format!("source.item = '{item}'"), &[("URLSEEN_SINK__EMIT", "url")], &[]),
+            [format!(
+                "environment URLSEEN_SINK__EMIT: sink.emit is \"url\", but items have no URL where \
+                 source.item is \"{item}\" (config.toml:1:15); allowed: sink.emit = \"item\", or \
+                 another source.item"
+            )]
+        );
+    }
+    for item in ["auto", "url", "json"] {
+        assert!(load("sink.emit = 'url'", &[], &[&format!("source.item={item}")]).is_ok());
+    }
+}
+
+#[test]
+fn a_batch_of_rejects_fits_their_list() {
+    assert!(load("rejects.max_len = 1000", &[], &[]).is_ok());
+    assert_eq!(
+        refused("rejects.max_len = 999", &[], &[]),
+        ["config.toml:1:19: rejects.max_len is 999, less than source.batch, 1000 (default); \
+          allowed: at least as many, since all items of a batch may be rejects"]
+    );
+    // A batch that is refused itself says nothing about the list.
+    assert_eq!(refused("rejects.max_len = 999", &[], &["source.batch=many"]).len(), 1);
+}
