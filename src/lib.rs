@@ -13,4 +13,5 @@ pub mod config;
 pub mod filter;
 pub mod fingerprint;
 pub mod hash;
+pub mod item;
 pub mod request;

@@ -1,0 +1,3 @@
+//! Items: the forms in which requests come.
+
+pub mod json;
