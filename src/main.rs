@@ -1,2 +1,9 @@
-//! The `urlseen` command.
-fn main() {}
+//! The `urlseen` command: a thin shell around the library.
+
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run()
+}

@@ -79,11 +79,9 @@ pub struct Engine {
 #[derive(Debug)]
 struct Progress {
     batch: Batch<Taken>,
-    /// What was read of it, a part a thread.
+    /// What was read of it, a part a thread; empty once all is read.
     parts: Vec<Option<Readings>>,
-    /// The same once it is complete.
-    readings: Option<Arc<[Readings]>>,
-    unseen: Vec<u32>,
+    judged: Judged,
     /// Threads that have not judged their part yet.
     judging: usize,
 }
@@ -159,13 +157,8 @@ impl Engine {
             }
         }
         let judging = threads;
-        self.progress.push_back(Progress {
-            batch,
-            parts,
-            readings: None,
-            unseen: Vec::new(),
-            judging,
-        });
+        let judged = Judged::default();
+        self.progress.push_back(Progress { batch, parts, judged, judging });
         self.judge();
     }
 
@@ -176,7 +169,10 @@ impl Engine {
             if let Some(progress) = self.progress.pop_front_if(|front| front.judging == 0) {
                 self.front += 1;
                 self.uncommitted += 1;
-                return Ok(progress.finish());
+                let Progress { batch, mut judged, .. } = progress;
+                // Each thread answers in order, but only for its own shards.
+                judged.onward.sort_unstable();
+                return Ok(batch.judged(judged));
             }
             match self.done.recv().await {
                 None | Some(Done::Died) => return Err(Died),
@@ -186,7 +182,7 @@ impl Engine {
                 }
                 Some(Done::Judged { batch, unseen }) => {
                     let progress = self.progress_of(batch);
-                    progress.unseen.extend(unseen);
+                    progress.judged.onward.extend(unseen);
                     progress.judging -= 1;
                 }
             }
@@ -227,11 +223,18 @@ impl Engine {
             if progress.parts.iter().any(Option::is_none) {
                 return;
             }
-            let readings: Arc<[_]> = progress.parts.drain(..).flatten().collect();
-            progress.readings = Some(Arc::clone(&readings));
+            let mut probes = Vec::with_capacity(progress.parts.len());
+            for part in progress.parts.drain(..).flatten() {
+                probes.push(part.probes);
+                progress.judged.unfiltered += part.unfiltered.len();
+                progress.judged.onward.extend(part.unfiltered);
+                progress.judged.rejects.extend(part.rejects);
+                progress.judged.emitted.extend(part.emitted);
+            }
             self.unjudged += 1;
+            let probes: Arc<[_]> = probes.into();
             for owner in 0..self.owners.len() {
-                self.tell(owner, Job::Judge { batch: next, readings: Arc::clone(&readings) });
+                self.tell(owner, Job::Judge { batch: next, probes: Arc::clone(&probes) });
             }
         }
     }
@@ -244,22 +247,6 @@ impl Engine {
     /// An owner that is gone has said so in `done`, which is where it is noticed.
     fn tell(&self, owner: usize, job: Job) {
         let _ = self.owners[owner].send(job);
-    }
-}
-
-impl Progress {
-    fn finish(self) -> Batch<Judged> {
-        let readings = self.readings.expect("a batch is read before it is judged");
-        let mut judged = Judged { onward: self.unseen, ..Judged::default() };
-        // The parts are in the order of their items; what the threads found unseen is not.
-        for part in readings.iter() {
-            judged.onward.extend(&part.unfiltered);
-            judged.unfiltered += part.unfiltered.len();
-            judged.rejects.extend_from_slice(&part.rejects);
-            judged.emitted.extend_from_slice(&part.emitted);
-        }
-        judged.onward.sort_unstable();
-        self.batch.judged(judged)
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) enum Job {
     /// Read some of a batch's items.
     Read { batch: u64, items: Arc<Items>, part: Range<usize> },
     /// Judge those items of a batch that fall into its shards.
-    Judge { batch: u64, readings: Arc<[Readings]> },
+    Judge { batch: u64, probes: Arc<[Probes]> },
     /// The oldest judged batch is committed: remember it.
     Commit,
     /// No judged batch will be committed as it is: forget them all.
@@ -40,10 +40,13 @@ pub(super) enum Done {
     Died,
 }
 
+/// What is to be judged of a part of a batch, and where in the batch it stands.
+pub(super) type Probes = Vec<(u32, Probe)>;
+
 /// What the items of a part of a batch say; items are named by their place in the batch.
 #[derive(Debug, Default)]
 pub(super) struct Readings {
-    pub(super) probes: Vec<(u32, Probe)>,
+    pub(super) probes: Probes,
     pub(super) unfiltered: Vec<u32>,
     pub(super) rejects: Vec<(u32, Unreadable)>,
     pub(super) emitted: Vec<(u32, Box<[u8]>)>,
@@ -70,8 +73,8 @@ impl Owner {
                 let readings = self.read(&items, part);
                 Some(Done::Read { batch, part: self.number, readings })
             }
-            Job::Judge { batch, readings } => {
-                Some(Done::Judged { batch, unseen: self.judge(&readings) })
+            Job::Judge { batch, probes } => {
+                Some(Done::Judged { batch, unseen: self.judge(&probes) })
             }
             Job::Commit => {
                 self.commit();
@@ -110,9 +113,9 @@ impl Owner {
     }
 
     /// The items of a batch that are unseen, of those that fall into this owner's shards.
-    fn judge(&mut self, readings: &[Readings]) -> Vec<u32> {
+    fn judge(&mut self, parts: &[Probes]) -> Vec<u32> {
         let own = || {
-            let all = readings.iter().flat_map(|part| part.probes.iter().copied());
+            let all = parts.iter().flatten().copied();
             all.filter(|(_, probe)| probe.shard().owner(self.owners) == self.number)
         };
         // All cache lines of the batch are on their way before the first is needed.

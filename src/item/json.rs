@@ -1,31 +1,315 @@
-//! stub
+//! The JSON form of an item: an object with a URL or a fingerprint, and what else its producer put
+//! there.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::Deserialize;
+use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
 use super::{Identity, Item, Unreadable};
 use crate::fingerprint::{Fingerprint, Fingerprinter};
 use crate::request::Request;
-use std::borrow::Cow;
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("json: {0}")]
-/// stub
-pub struct JsonError(String);
-/// stub
-pub struct JsonRequest;
+
 pub(super) fn read<'a>(
     bytes: &'a [u8],
     fingerprinter: &mut Fingerprinter,
 ) -> Result<Item<'a>, Unreadable> {
-    let v: serde_json::Value =
-        serde_json::from_slice(bytes).map_err(|e| JsonError(e.to_string()))?;
-    let url = v.get("url").and_then(|v| v.as_str()).map(str::to_owned);
-    let identity = if v.get("dont_filter") == Some(&true.into()) {
-        Identity::Unfiltered
-    } else if let Some(f) = v.get("fingerprint").and_then(|v| v.as_str()) {
-        Identity::Fingerprint(Fingerprint::from_text(f.as_bytes()))
-    } else {
-        let u = url.as_deref().ok_or(JsonError("no url".into()))?;
-        let body = v.get("body").and_then(|b| b.as_str()).unwrap_or("");
-        Identity::Fingerprint(
-            fingerprinter.fingerprint(&Request { body: body.as_bytes(), ..Request::get(u) })?,
-        )
+    let json = JsonRequest::parse(bytes)?;
+    let identity = match (json.dont_filter(), json.fingerprint(), json.request()) {
+        (true, ..) => Identity::Unfiltered,
+        (false, Some(given), _) => Identity::Fingerprint(given),
+        (false, None, Some(request)) => Identity::Fingerprint(fingerprinter.fingerprint(&request)?),
+        (false, None, None) => return Err(JsonError::NoIdentity.into()),
     };
-    Ok(Item { identity, url: url.map(Cow::Owned) })
+    Ok(Item { identity, url: json.url })
+}
+
+/// A request as JSON, read as far as its identity goes; text without escapes is borrowed.
+///
+/// ```json
+/// {"url": "https://example.com/", "method": "POST", "body": "a=1", "meta": {"depth": 3}}
+/// ```
+/// | field | value | default |
+/// |---|---|---|
+/// | `url` | text, required unless there is a `fingerprint` | |
+/// | `method` | text | `GET` |
+/// | `body` | text, hashed as UTF-8 | empty |
+/// | `body_base64` | standard base64, in place of `body` | |
+/// | `fingerprint` | text: the fingerprint, ready made | computed |
+/// | `dont_filter` | boolean: pass on unchecked and unrecorded, as Scrapy does | false |
+/// | `meta.verbatim_url` | boolean: see [`Request::verbatim_url`] | false |
+///
+/// `null` stands for a field that is not there. Other fields may hold anything. Where a key is
+/// repeated, the last one counts, as in Python.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonRequest<'a> {
+    url: Option<Cow<'a, str>>,
+    method: Cow<'a, str>,
+    body: Cow<'a, [u8]>,
+    fingerprint: Option<Cow<'a, str>>,
+    dont_filter: bool,
+    verbatim_url: bool,
+}
+
+/// Why a line is not a request in JSON.
+#[derive(Debug, thiserror::Error)]
+pub enum JsonError {
+    /// Not JSON, not UTF-8, or JSON that is no object.
+    #[error("not a JSON object: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// A field holds a value of another type.
+    #[error("`{field}` is {found}; it must be {expected}")]
+    Type {
+        /// The field's name.
+        field: &'static str,
+        /// What it must be.
+        expected: &'static str,
+        /// What it is.
+        found: &'static str,
+    },
+    /// `body_base64` cannot be decoded.
+    #[error("`body_base64` is not standard base64 with padding: {0}")]
+    Base64(base64::DecodeError),
+    /// Two bodies.
+    #[error("there are both `body` and `body_base64`; give one of them")]
+    TwoBodies,
+    /// Neither a URL nor a fingerprint.
+    #[error("there is neither `url` nor `fingerprint`; give one of them")]
+    NoIdentity,
+    /// A fingerprint without a character would make all such items one.
+    #[error("`fingerprint` is empty; leave it out to have it computed from `url`")]
+    EmptyFingerprint,
+}
+
+impl<'a> JsonRequest<'a> {
+    /// Reads one JSON object, which must be all there is in `line` but for white space around it.
+    pub fn parse(line: &'a [u8]) -> Result<Self, JsonError> {
+        let fields: Fields<'a> = serde_json::from_slice(line)?;
+        let meta = match fields.meta {
+            Meta::Object(verbatim_url) => verbatim_url,
+            Meta::Other(Value::Null) => Value::Null,
+            Meta::Other(other) => return Err(other.wrong("meta", "an object")),
+        };
+        let body = fields.body.text("body")?;
+        let body_base64 = fields.body_base64.text("body_base64")?;
+        let request = Self {
+            url: fields.url.text("url")?,
+            method: fields.method.text("method")?.unwrap_or(Cow::Borrowed("GET")),
+            body: match (body, body_base64) {
+                (Some(_), Some(_)) => return Err(JsonError::TwoBodies),
+                (Some(Cow::Borrowed(text)), None) => Cow::Borrowed(text.as_bytes()),
+                (Some(Cow::Owned(text)), None) => Cow::Owned(text.into_bytes()),
+                (None, Some(base64)) => {
+                    let decoded = BASE64_STANDARD.decode(base64.as_bytes());
+                    Cow::Owned(decoded.map_err(JsonError::Base64)?)
+                }
+                (None, None) => Cow::Borrowed(&[]),
+            },
+            fingerprint: fields.fingerprint.text("fingerprint")?,
+            dont_filter: fields.dont_filter.boolean("dont_filter")?,
+            verbatim_url: meta.boolean("meta.verbatim_url")?,
+        };
+        match (&request.url, &request.fingerprint) {
+            (None, None) => Err(JsonError::NoIdentity),
+            (_, Some(fingerprint)) if fingerprint.is_empty() => Err(JsonError::EmptyFingerprint),
+            _ => Ok(request),
+        }
+    }
+
+    /// What to compute a fingerprint from; `None` without a URL, and then there is a
+    /// [`fingerprint`](Self::fingerprint).
+    pub fn request(&self) -> Option<Request<'_>> {
+        self.url.as_deref().map(|url| Request {
+            method: &self.method,
+            url,
+            body: &self.body,
+            verbatim_url: self.verbatim_url,
+        })
+    }
+
+    /// The ready-made fingerprint, if the producer gave one; it goes before a computed one.
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        self.fingerprint.as_ref().map(|text| Fingerprint::from_text(text.as_bytes()))
+    }
+
+    /// Whether the item is to be passed on unchecked and unrecorded.
+    pub fn dont_filter(&self) -> bool {
+        self.dont_filter
+    }
+}
+
+/// The known fields as they came; what is wrong with them is said with the field's name, and only
+/// of the last of its name.
+#[derive(Default)]
+struct Fields<'a> {
+    url: Value<'a>,
+    method: Value<'a>,
+    body: Value<'a>,
+    body_base64: Value<'a>,
+    fingerprint: Value<'a>,
+    dont_filter: Value<'a>,
+    meta: Meta<'a>,
+}
+
+/// A value of any type, of which only text and booleans are kept.
+#[derive(Default)]
+enum Value<'a> {
+    #[default]
+    Null,
+    Text(Cow<'a, str>),
+    Boolean(bool),
+    /// What else it is, for a message.
+    Other(&'static str),
+}
+
+impl<'a> Value<'a> {
+    fn text(self, field: &'static str) -> Result<Option<Cow<'a, str>>, JsonError> {
+        match self {
+            Self::Null => Ok(None),
+            Self::Text(text) => Ok(Some(text)),
+            other => Err(other.wrong(field, "text")),
+        }
+    }
+
+    fn boolean(self, field: &'static str) -> Result<bool, JsonError> {
+        match self {
+            Self::Null => Ok(false),
+            Self::Boolean(value) => Ok(value),
+            other => Err(other.wrong(field, "true or false")),
+        }
+    }
+
+    fn wrong(&self, field: &'static str, expected: &'static str) -> JsonError {
+        let found = match self {
+            Self::Null => "null",
+            Self::Text(_) => "text",
+            Self::Boolean(_) => "true or false",
+            Self::Other(kind) => kind,
+        };
+        JsonError::Type { field, expected, found }
+    }
+}
+
+/// The value of `meta`: of an object, the value of `verbatim_url`.
+enum Meta<'a> {
+    Object(Value<'a>),
+    Other(Value<'a>),
+}
+
+impl Default for Meta<'_> {
+    fn default() -> Self {
+        Self::Other(Value::Null)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+struct FieldsVisitor;
+
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = Fields<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+        let mut fields = Fields::default();
+        while let Some(Key(key)) = map.next_key()? {
+            match &*key {
+                "url" => fields.url = map.next_value()?,
+                "method" => fields.method = map.next_value()?,
+                "body" => fields.body = map.next_value()?,
+                "body_base64" => fields.body_base64 = map.next_value()?,
+                "fingerprint" => fields.fingerprint = map.next_value()?,
+                "dont_filter" => fields.dont_filter = map.next_value()?,
+                "meta" => fields.meta = map.next_value()?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(fields)
+    }
+}
+
+/// A key, borrowed where it has no escapes.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match deserializer.deserialize_any(ValueVisitor)? {
+            Meta::Object(_) => Ok(Self::Other("an object")),
+            Meta::Other(value) => Ok(value),
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Meta<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+struct ValueVisitor;
+
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = Meta<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Meta<'de>, E> {
+        Ok(Meta::default())
+    }
+
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Meta<'de>, E> {
+        Ok(Meta::Other(Value::Boolean(value)))
+    }
+
+    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Meta<'de>, E> {
+        Ok(Meta::Other(Value::Other("a number")))
+    }
+
+    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Meta<'de>, E> {
+        Ok(Meta::Other(Value::Other("a number")))
+    }
+
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Meta<'de>, E> {
+        Ok(Meta::Other(Value::Other("a number")))
+    }
+
+    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Meta<'de>, E> {
+        Ok(Meta::Other(Value::Text(Cow::Borrowed(text))))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Meta<'de>, E> {
+        Ok(Meta::Other(Value::Text(Cow::Owned(text.to_owned()))))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Meta<'de>, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Meta::Other(Value::Other("a list")))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta<'de>, A::Error> {
+        let mut verbatim_url = Value::Null;
+        while let Some(Key(key)) = map.next_key()? {
+            if key == "verbatim_url" {
+                verbatim_url = map.next_value()?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(Meta::Object(verbatim_url))
+    }
 }

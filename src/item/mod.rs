@@ -36,7 +36,7 @@ pub enum Identity {
 }
 
 /// Why an item could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // each variant is its message
 pub enum Unreadable {
     #[error("the item is empty")]
@@ -168,7 +168,8 @@ mod tests {
             let read = read(ItemForm::Tab, Emit::Item, item.as_bytes()).unwrap();
             assert_eq!(read.identity, given(key));
         }
-        assert_eq!(read(ItemForm::Tab, Emit::Item, SHA1.as_bytes()), Err(Unreadable::NoTab));
+        let no_tab = read(ItemForm::Tab, Emit::Item, SHA1.as_bytes());
+        assert!(matches!(no_tab, Err(Unreadable::NoTab)));
     }
 
     #[test]
@@ -177,7 +178,7 @@ mod tests {
         let item = read(ItemForm::Fingerprint, Emit::Item, key).unwrap();
         assert_eq!(item.identity, Identity::Fingerprint(Fingerprint::Text(key[..].into())));
         let tab = read(ItemForm::Fingerprint, Emit::Item, b"a\tb");
-        assert_eq!(tab, Err(Unreadable::TabInFingerprint));
+        assert!(matches!(tab, Err(Unreadable::TabInFingerprint)));
     }
 
     #[test]
@@ -196,7 +197,8 @@ mod tests {
         let json = read(br#"{"url": "http://a/\u00e9"}"#).unwrap();
         assert_eq!(json.url.as_deref(), Some("http://a/\u{e9}"));
         assert_eq!(read(b"http://a/").unwrap().url.as_deref(), Some("http://a/"));
-        assert_eq!(read(SHA1.as_bytes()), Err(Unreadable::NothingToEmit));
-        assert_eq!(read(br#"{"fingerprint": "k"}"#), Err(Unreadable::NothingToEmit));
+        for item in [SHA1.as_bytes(), br#"{"fingerprint": "k"}"#] {
+            assert!(matches!(read(item), Err(Unreadable::NothingToEmit)));
+        }
     }
 }

@@ -1,0 +1,166 @@
+//! User info, host and port.
+
+use unicode_normalization::UnicodeNormalization;
+
+use super::bytes::{SAFE_USERINFO, push_requoted};
+use super::refusal::Refusal;
+use super::{idna, ipv6};
+
+/// Refuses an authority whose brackets do not hold an IPv6 address, or in which a character
+/// normalises to a delimiter.
+pub(super) fn check(authority: &str) -> Result<(), Refusal> {
+    if authority.contains('[') != authority.contains(']') {
+        return Err(Refusal::UnpairedBracket);
+    }
+    if authority.contains('[') {
+        check_brackets(authority)?;
+    }
+    if !authority.is_ascii() && hides_delimiter(authority) {
+        return Err(Refusal::HiddenDelimiter);
+    }
+    Ok(())
+}
+
+/// Brackets anywhere in the authority, be it in the user info, ask for an address as the host.
+fn check_brackets(authority: &str) -> Result<(), Refusal> {
+    let (_, host_and_port) = split_user_info(authority);
+    let host = match host_and_port.split_once('[') {
+        Some((before, bracketed)) => {
+            if !before.is_empty() {
+                return Err(Refusal::TextBeforeBracket);
+            }
+            let (host, port) = partition(bracketed, ']');
+            if !port.is_empty() && !port.starts_with(':') {
+                return Err(Refusal::TextAfterBracket);
+            }
+            host
+        }
+        None => partition(host_and_port, ':').0,
+    };
+    if host.starts_with(['v', 'V']) {
+        return if is_ipv_future(host) { Ok(()) } else { Err(Refusal::IpvFuture) };
+    }
+    if ipv6::parse_ipv4(host).is_some() {
+        return Err(Refusal::BracketedIpv4);
+    }
+    ipv6::Address::parse(host).map(drop).ok_or(Refusal::NotIpv6)
+}
+
+/// RFC 3986's `IPvFuture`, as loosely as Python reads it: anything may follow the dot.
+fn is_ipv_future(host: &str) -> bool {
+    host.strip_prefix('v').and_then(|rest| rest.split_once('.')).is_some_and(|(version, address)| {
+        !version.is_empty()
+            && version.bytes().all(|digit| digit.is_ascii_hexdigit())
+            && !address.is_empty()
+    })
+}
+
+/// Whether NFKC brings forth a delimiter. Where it changes anything at all, a `\` that was there
+/// before counts too, as it does in w3lib.
+fn hides_delimiter(authority: &str) -> bool {
+    let visible = || authority.chars().filter(|letter| !matches!(letter, '@' | ':' | '#' | '?'));
+    !visible().eq(visible().nfkc())
+        && visible().nfkc().any(|letter| matches!(letter, '/' | '?' | '#' | '@' | ':' | '\\'))
+}
+
+/// Appends a checked authority made safe; returns where in `out` its host begins.
+pub(super) fn push_safe(authority: &str, out: &mut String) -> Result<usize, Refusal> {
+    let (user_info, host_and_port) = split_user_info(authority);
+    if let Some(user_info) = user_info {
+        let (name, password) = match user_info.split_once(':') {
+            Some((name, password)) => (name, Some(password)),
+            None => (user_info, None),
+        };
+        push_requoted(name, &SAFE_USERINFO, out);
+        if let Some(password) = password {
+            out.push(':');
+            push_requoted(password, &SAFE_USERINFO, out);
+        }
+        out.push('@');
+    }
+    let start = out.len();
+    let (host, port) = if authority.contains('[') {
+        let (host, rest) = partition(partition(host_and_port, '[').1, ']');
+        (host, partition(rest, ':').1)
+    } else {
+        partition(host_and_port, ':')
+    };
+    push_host(host, out)?;
+    if !port.is_empty() {
+        out.push(':');
+        push_port(port, out)?;
+    }
+    Ok(start)
+}
+
+/// Appends a checked authority in canonical form: its host in lower case to the last letter, an
+/// IPv6 address at its shortest.
+pub(super) fn push_canonical(authority: &str, out: &mut String) -> Result<(), Refusal> {
+    let start = push_safe(authority, out)?;
+    if out[start..].bytes().any(|byte| byte.is_ascii_uppercase() || !byte.is_ascii()) {
+        let lower = out[start..].to_lowercase();
+        out.truncate(start);
+        out.push_str(&lower);
+    }
+    if let Some((host, rest)) = out[start..].strip_prefix('[').and_then(|host| host.split_once(']'))
+        && let Some(address) = ipv6::Address::parse(host)
+    {
+        let short = format!("[{address}]{rest}");
+        out.truncate(start);
+        out.push_str(&short);
+    }
+    Ok(())
+}
+
+/// Appends a host: lower-cased up to a `%`, which in an IPv6 address begins the zone; in ASCII by
+/// way of IDNA, or as it is where IDNA does not take it. Only an address with a colon gets its
+/// brackets back.
+fn push_host(host: &str, out: &mut String) -> Result<(), Refusal> {
+    let (name, zone) = host.split_at(host.find('%').unwrap_or(host.len()));
+    let host = name.to_lowercase() + zone;
+    if host.contains(':') {
+        if !host.is_ascii() {
+            return Err(Refusal::NonAsciiInBrackets);
+        }
+        out.push('[');
+        out.push_str(&host);
+        out.push(']');
+    } else if let Some(ascii) = idna::encode(&host) {
+        out.push_str(&ascii);
+    } else {
+        out.push_str(&host);
+    }
+    Ok(())
+}
+
+/// Appends a port as a plain decimal number.
+fn push_port(port: &str, out: &mut String) -> Result<(), Refusal> {
+    /// Python's limit for reading a decimal number, leading zeros included.
+    const MAX_DIGITS: usize = 4300;
+    if !port.bytes().all(|digit| digit.is_ascii_digit()) {
+        return Err(Refusal::PortNotNumber);
+    }
+    let significant = port.trim_start_matches('0');
+    if port.len() > MAX_DIGITS {
+        return Err(Refusal::PortOutOfRange);
+    }
+    let number = match significant {
+        "" => 0,
+        digits => digits.parse::<u16>().map_err(|_| Refusal::PortOutOfRange)?,
+    };
+    out.push_str(&number.to_string());
+    Ok(())
+}
+
+/// The user info, if there is any, and the rest: cut at the last `@`.
+fn split_user_info(authority: &str) -> (Option<&str>, &str) {
+    match authority.rsplit_once('@') {
+        Some((user_info, rest)) => (Some(user_info), rest),
+        None => (None, authority),
+    }
+}
+
+/// What is before and behind the first `delimiter`; all and nothing without one.
+fn partition(text: &str, delimiter: char) -> (&str, &str) {
+    text.split_once(delimiter).unwrap_or((text, ""))
+}

@@ -1,0 +1,126 @@
+//! The canonical query.
+
+use std::cmp::Ordering;
+
+use super::bytes::{PLAIN_QUERY, UNRESERVED, escape_at, push_escape};
+
+/// Where a field of a query stands in the text being written, in its canonical form.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Field {
+    start: usize,
+    /// Where the `=` between key and value is.
+    equals: usize,
+    end: usize,
+}
+
+/// Appends `?` and the query's fields: decoded, sorted by their decoded bytes (key, then value),
+/// and escaped again. Empty fields go; without any other, so does the query.
+///
+/// Fields are written in canonical form as they come, which is also the form they are compared in,
+/// and put in order at the end where they are not. `fields` and `spare` are room to work in.
+pub(super) fn push(query: &str, fields: &mut Vec<Field>, spare: &mut String, out: &mut String) {
+    fields.clear();
+    let start = out.len();
+    let mut in_order = true;
+    let mut rest = query;
+    while !rest.is_empty() {
+        if let Some(after) = rest.strip_prefix('&') {
+            rest = after;
+            continue;
+        }
+        out.push(if fields.is_empty() { '?' } else { '&' });
+        let (field, length) = push_field(rest, out);
+        in_order &= fields.last().is_none_or(|last| compare(out, last, &field).is_le());
+        fields.push(field);
+        rest = &rest[length..];
+    }
+    if !in_order {
+        sort(start, fields, spare, out);
+    }
+}
+
+/// Appends the field that `text` begins with, up to an `&` or its end; returns it and its length in
+/// `text`.
+fn push_field(text: &str, out: &mut String) -> (Field, usize) {
+    let bytes = text.as_bytes();
+    let start = out.len();
+    let mut equals = None;
+    let mut at = 0;
+    while at < bytes.len() {
+        let run = PLAIN_QUERY.run(&bytes[at..]);
+        if run > 0 {
+            out.push_str(&text[at..at + run]);
+            at += run;
+            continue;
+        }
+        match bytes[at] {
+            b'&' => break,
+            b'=' if equals.is_none() => {
+                equals = Some(out.len());
+                out.push('=');
+                at += 1;
+            }
+            byte => {
+                let escape = escape_at(bytes, at);
+                push_decoded(escape.unwrap_or(byte), out);
+                at += if escape.is_some() { 3 } else { 1 };
+            }
+        }
+    }
+    let equals = equals.unwrap_or_else(|| {
+        out.push('=');
+        out.len() - 1
+    });
+    (Field { start, equals, end: out.len() }, at)
+}
+
+/// Appends a decoded byte in canonical form.
+fn push_decoded(byte: u8, out: &mut String) {
+    match byte {
+        b' ' => out.push('+'),
+        _ if UNRESERVED.has(byte) => out.push(char::from(byte)),
+        _ => push_escape(byte, out),
+    }
+}
+
+/// Which of two fields comes first, by decoded key, then decoded value.
+fn compare(text: &str, one: &Field, other: &Field) -> Ordering {
+    let bytes = text.as_bytes();
+    compare_decoded(&bytes[one.start..one.equals], &bytes[other.start..other.equals]).then_with(
+        || compare_decoded(&bytes[one.equals + 1..one.end], &bytes[other.equals + 1..other.end]),
+    )
+}
+
+/// Compares what two texts in canonical form decode to, without decoding more than one byte of
+/// each: until they differ, they are the same either way.
+fn compare_decoded(one: &[u8], other: &[u8]) -> Ordering {
+    let same = one.iter().zip(other).take_while(|(a, b)| a == b).count();
+    let (Some(&a), Some(&b)) = (one.get(same), other.get(same)) else {
+        return one.len().cmp(&other.len());
+    };
+    // Inside an escape the hex digits compare like what they stand for.
+    let in_escape = one[same.saturating_sub(2)..same].contains(&b'%');
+    if in_escape { a.cmp(&b) } else { decoded_at(one, same).cmp(&decoded_at(other, same)) }
+}
+
+/// The byte that a text in canonical form decodes to at `at`.
+fn decoded_at(text: &[u8], at: usize) -> u8 {
+    match text[at] {
+        b'+' => b' ',
+        byte => escape_at(text, at).unwrap_or(byte),
+    }
+}
+
+/// Rewrites the fields that stand in `out` from `start` on, in order.
+fn sort(start: usize, fields: &mut [Field], spare: &mut String, out: &mut String) {
+    fields.sort_unstable_by(|one, other| compare(out, one, other));
+    spare.clear();
+    spare.push_str(&out[start..]);
+    out.truncate(start);
+    let mut delimiter = '?';
+    for field in fields {
+        out.push(delimiter);
+        out.push_str(&spare[field.start - start..field.end - start]);
+        delimiter = '&';
+    }
+}

@@ -1,0 +1,73 @@
+//! Cutting a URL into its parts, the way w3lib's `_strip` and `_urlsplit` do.
+
+use memchr::{memchr, memchr2, memchr3};
+
+use super::authority;
+use super::refusal::Refusal;
+use super::scheme::Scheme;
+
+/// The parts of a URL as written, delimiters removed; a part that is missing is empty.
+pub(super) struct Parts<'a> {
+    pub(super) scheme: Scheme<'a>,
+    /// Checked: brackets and hidden delimiters are as they should be.
+    pub(super) authority: &'a str,
+    pub(super) path: &'a str,
+    pub(super) query: &'a str,
+    pub(super) fragment: &'a str,
+}
+
+/// Removes what browsers ignore in a URL: C0 controls and spaces around it, tabs and line ends
+/// anywhere. In special schemes, `\` before the query and fragment becomes `/`.
+///
+/// Nearly every URL is returned as it is; `buffer` holds the others.
+pub(super) fn cleaned<'a>(url: &'a str, buffer: &'a mut String) -> &'a str {
+    let url = url.trim_matches(|edge: char| edge <= ' ');
+    let bytes = url.as_bytes();
+    if memchr3(b'\t', b'\n', b'\r', bytes).is_none() && memchr(b'\\', bytes).is_none() {
+        return url;
+    }
+    buffer.clear();
+    buffer.extend(url.chars().filter(|letter| !matches!(letter, '\t' | '\n' | '\r')));
+    if Scheme::split(buffer).0.is_special() {
+        let end = memchr2(b'?', b'#', buffer.as_bytes()).unwrap_or(buffer.len());
+        let slashed = buffer[..end].replace('\\', "/");
+        buffer.replace_range(..end, &slashed);
+    }
+    buffer
+}
+
+/// Cuts a cleaned URL.
+pub(super) fn split(url: &str) -> Result<Parts<'_>, Refusal> {
+    let (scheme, rest) = Scheme::split(url);
+    let (authority, rest) = match rest.strip_prefix("//") {
+        Some(rest) => rest.split_at(memchr3(b'/', b'?', b'#', rest.as_bytes()).unwrap_or(rest.len())),
+        None => ("", rest),
+    };
+    authority::check(authority)?;
+    let Tail { path, query, fragment } = Tail::split(rest);
+    Ok(Parts { scheme, authority, path, query, fragment })
+}
+
+/// What follows the authority.
+pub(super) struct Tail<'a> {
+    pub(super) path: &'a str,
+    pub(super) query: &'a str,
+    pub(super) fragment: &'a str,
+}
+
+impl<'a> Tail<'a> {
+    /// Cuts at the first `#`, and before it at the first `?`.
+    pub(super) fn split(text: &'a str) -> Self {
+        let (rest, fragment) = cut(text, memchr(b'#', text.as_bytes()));
+        let (path, query) = cut(rest, memchr(b'?', rest.as_bytes()));
+        Self { path, query, fragment }
+    }
+}
+
+/// What is before and behind the ASCII delimiter at `at`.
+fn cut(text: &str, at: Option<usize>) -> (&str, &str) {
+    match at {
+        Some(at) => (&text[..at], &text[at + 1..]),
+        None => (text, ""),
+    }
+}

@@ -1,0 +1,55 @@
+//! The command line: one file a command.
+
+mod fingerprint;
+mod lines;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// How a command that ran ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// All done.
+    Done,
+    /// Done, but some of the input was bad; each piece was named on standard error.
+    BadInput,
+}
+
+/// The URL-seen test for distributed crawls: which of these requests are new?
+#[derive(Debug, Parser)]
+#[command(version, about, after_help = "Exit status: 0 done, 1 some input was bad, 2 wrong use, \
+    3 a file failed.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Fingerprint(fingerprint::Args),
+}
+
+/// Runs the command that the process was started with; its exit status is the return value.
+pub(crate) fn run() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Fingerprint(args) => fingerprint::run(&args),
+    };
+    match result {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::BadInput) => ExitCode::from(1),
+        // Whoever read the output has all they wanted.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("urlseen: {error:#}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

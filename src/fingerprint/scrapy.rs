@@ -1,0 +1,17 @@
+//! `scrapy`: SHA-1 over the JSON that Python's `json.dumps(…, sort_keys=True)` writes.
+
+use super::{Definition, Parts, Text, Verbatim};
+
+pub(super) const DEFINITION: Definition =
+    Definition { name: "scrapy", verbatim: Verbatim::AsIs, write };
+
+fn write(request: &Parts<'_>, text: &mut Text) {
+    text.push(b"{\"body\": \"");
+    text.push_hex(request.body);
+    // Headers can take part in Scrapy's, but do not unless a fingerprinter of one's own asks.
+    text.push(b"\", \"headers\": {}, \"method\": \"");
+    text.push_json(request.method);
+    text.push(b"\", \"url\": \"");
+    text.push_json(request.url);
+    text.push(b"\"}");
+}

@@ -1,0 +1,14 @@
+//! `scrapy-2.6`: SHA-1 over method, canonical URL and body with nothing between them.
+//!
+//! Scrapy 2.6 had no `verbatim_url`; its fingerprint makes the URL of any request canonical.
+
+use super::{Definition, Parts, Text, Verbatim};
+
+pub(super) const DEFINITION: Definition =
+    Definition { name: "scrapy-2.6", verbatim: Verbatim::Canonical, write };
+
+fn write(request: &Parts<'_>, text: &mut Text) {
+    text.push(request.method.as_bytes());
+    text.push(request.url.as_bytes());
+    text.push(request.body);
+}

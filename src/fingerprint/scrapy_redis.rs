@@ -1,0 +1,19 @@
+//! `scrapy-redis`: SHA-1 over the JSON that Scrapy hashes, but without its headers.
+//!
+//! scrapy-redis has no `keep_fragments`; where that is asked for, its canonical URL keeps the
+//! fragment.
+
+use super::{Definition, Parts, Text, Verbatim};
+
+pub(super) const DEFINITION: Definition =
+    Definition { name: "scrapy-redis", verbatim: Verbatim::Canonical, write };
+
+fn write(request: &Parts<'_>, text: &mut Text) {
+    text.push(b"{\"body\": \"");
+    text.push_hex(request.body);
+    text.push(b"\", \"method\": \"");
+    text.push_json(request.method);
+    text.push(b"\", \"url\": \"");
+    text.push_json(request.url);
+    text.push(b"\"}");
+}
