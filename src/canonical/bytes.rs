@@ -48,12 +48,10 @@ pub(super) static SAFE_SPECIAL_QUERY: ByteSet =
 pub(super) static SAFE_USERINFO: ByteSet = ByteSet::alphanumeric_and(b"!$&'()*+,-._~");
 
 /// What stays as it is in a canonical path once it is decoded: w3lib's `_PATH_SAFE_CHARS`.
-pub(super) static CANONICAL_PATH: ByteSet =
-    ByteSet::alphanumeric_and(b":/?[]@!$&'()*+,;=-._~|%");
+pub(super) static CANONICAL_PATH: ByteSet = ByteSet::alphanumeric_and(b":/?[]@!$&'()*+,;=-._~|%");
 
 /// What is its own canonical form in a path.
-pub(super) static PLAIN_PATH: ByteSet =
-    ByteSet::alphanumeric_and(b":/?[]@!$&'()*+,;=-._~|");
+pub(super) static PLAIN_PATH: ByteSet = ByteSet::alphanumeric_and(b":/?[]@!$&'()*+,;=-._~|");
 
 /// What stays as it is in a canonical query once it is decoded: RFC 3986's unreserved characters.
 pub(super) static UNRESERVED: ByteSet = ByteSet::alphanumeric_and(b"-._~");

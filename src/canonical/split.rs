@@ -40,7 +40,9 @@ pub(super) fn cleaned<'a>(url: &'a str, buffer: &'a mut String) -> &'a str {
 pub(super) fn split(url: &str) -> Result<Parts<'_>, Refusal> {
     let (scheme, rest) = Scheme::split(url);
     let (authority, rest) = match rest.strip_prefix("//") {
-        Some(rest) => rest.split_at(memchr3(b'/', b'?', b'#', rest.as_bytes()).unwrap_or(rest.len())),
+        Some(rest) => {
+            rest.split_at(memchr3(b'/', b'?', b'#', rest.as_bytes()).unwrap_or(rest.len()))
+        }
         None => ("", rest),
     };
     authority::check(authority)?;

@@ -16,10 +16,9 @@ use crossbeam_channel::{Receiver, Sender};
 use tokio::sync::mpsc;
 
 use crate::batch::{Batch, Judged, Taken};
-use crate::config::Emit;
 use crate::filter::native::Native;
 use crate::filter::{AllocationError, Shards};
-use crate::item::Reader;
+use crate::item::{Options, Reader};
 pub use gauges::Gauges;
 use owner::{Done, InFlight, Job, Owner, Readings};
 
@@ -31,10 +30,8 @@ pub const BATCHES_MAX: usize = 32;
 pub struct Parts {
     /// How fingerprints become positions.
     pub layout: Native,
-    /// How items are read; a copy for each thread.
-    pub reader: Reader,
-    /// What of an item goes on.
-    pub emit: Emit,
+    /// How items are read.
+    pub items: Options,
     /// How many threads; each owns its share of the shards.
     pub threads: usize,
 }
@@ -104,8 +101,8 @@ impl Engine {
         for number in 0..parts.threads {
             // A batch is three jobs: read, judge, commit.
             let (jobs, todo) = crossbeam_channel::bounded(3 * BATCHES_MAX);
-            let (layout, owners, emit) = (parts.layout, parts.threads, parts.emit);
-            let (reader, gauges) = (parts.reader.clone(), Arc::clone(&engine.gauges));
+            let (layout, owners, emit) = (parts.layout, parts.threads, parts.items.emit);
+            let (reader, gauges) = (Reader::new(parts.items), Arc::clone(&engine.gauges));
             let (tell, tell_ready) = (tell.clone(), tell_ready.clone());
             let life = move || {
                 let shards = Shards::allocate(layout, number, owners);

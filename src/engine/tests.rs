@@ -3,18 +3,17 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::config::ItemForm;
+use crate::config::{Emit, ItemForm};
 use crate::filter::{Seed, Sizing};
-use crate::fingerprint::{Algorithm, Fingerprinter};
+use crate::fingerprint::Algorithm;
 use crate::item::Items;
 
 fn engine(threads: usize) -> Engine {
-    let fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+    let (form, emit, algorithm) = (ItemForm::Auto, Emit::Item, Algorithm::Scrapy);
     let sizing = Sizing::new("10000".parse().unwrap(), "1e-12".parse().unwrap());
     Engine::start(&Parts {
         layout: Native::new(Seed::new(1), sizing.geometry()),
-        reader: Reader::new(ItemForm::Auto, Emit::Item, fingerprinter),
-        emit: Emit::Item,
+        items: Options { form, emit, algorithm, keep_fragments: false },
         threads,
     })
     .unwrap()

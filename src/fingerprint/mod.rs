@@ -10,7 +10,7 @@ mod text;
 pub use fingerprinter::Fingerprinter;
 pub use key::Fingerprint;
 
-use text::{Text, Parts};
+use text::{Parts, Text};
 
 /// What an algorithm's file defines.
 struct Definition {

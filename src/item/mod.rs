@@ -14,8 +14,9 @@ use std::borrow::Cow;
 pub use items::Items;
 pub use json::{JsonError, JsonRequest};
 
+use crate::canonical::Refusal;
 use crate::config::{Emit, ItemForm};
-use crate::fingerprint::{Fingerprint, Fingerprinter, Refusal};
+use crate::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 
 /// What an item says.
 #[derive(Debug, PartialEq, Eq)]
@@ -59,17 +60,30 @@ pub enum Unreadable {
 
 /// Reads items: their form, and from it what they are judged by. One a thread; it keeps the
 /// buffers that fingerprints are computed in.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Reader {
-    form: ItemForm,
-    emit: Emit,
+    options: Options,
     fingerprinter: Fingerprinter,
 }
 
+/// How items are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// What they look like.
+    pub form: ItemForm,
+    /// What of them goes on.
+    pub emit: Emit,
+    /// How the fingerprints are computed that they do not bring along.
+    pub algorithm: Algorithm,
+    /// Whether URLs that differ in their fragments differ.
+    pub keep_fragments: bool,
+}
+
 impl Reader {
-    /// A reader for items of `form`, of which `emit` is passed on.
-    pub fn new(form: ItemForm, emit: Emit, fingerprinter: Fingerprinter) -> Self {
-        Self { form, emit, fingerprinter }
+    /// A reader.
+    pub fn new(options: Options) -> Self {
+        let fingerprinter = Fingerprinter::new(options.algorithm, options.keep_fragments);
+        Self { options, fingerprinter }
     }
 
     /// Reads one item.
@@ -77,14 +91,17 @@ impl Reader {
         if bytes.is_empty() {
             return Err(Unreadable::Empty);
         }
-        let form = if self.form == ItemForm::Auto { detect(bytes)? } else { self.form };
+        let form = match self.options.form {
+            ItemForm::Auto => detect(bytes)?,
+            form => form,
+        };
         let item = match form {
             ItemForm::Auto | ItemForm::Url => url::read(bytes, &mut self.fingerprinter),
             ItemForm::Json => json::read(bytes, &mut self.fingerprinter),
             ItemForm::Fingerprint => fingerprint::read(bytes),
             ItemForm::Tab => tab::read(bytes),
         }?;
-        match self.emit {
+        match self.options.emit {
             Emit::Url if item.url.is_none() => Err(Unreadable::NothingToEmit),
             Emit::Url | Emit::Item => Ok(item),
         }
@@ -116,12 +133,11 @@ fn utf8(bytes: &[u8]) -> Result<&str, Unreadable> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fingerprint::Algorithm;
-
     const SHA1: &str = "0123456789abcdef0123456789abcdef01234567";
 
     fn read(form: ItemForm, emit: Emit, item: &[u8]) -> Result<Item<'_>, Unreadable> {
-        Reader::new(form, emit, Fingerprinter::new(Algorithm::Scrapy, false)).read(item)
+        let algorithm = Algorithm::Scrapy;
+        Reader::new(Options { form, emit, algorithm, keep_fragments: false }).read(item)
     }
 
     fn computed(url: &str) -> Identity {

@@ -99,7 +99,8 @@ mod tests {
     #[test]
     fn leaves_what_the_codec_refuses() {
         let long = "é".repeat(60);
-        for host in [".é", "é..b", "aא", "אa", "א1", "\u{e000}é", "xn--é", "。", "\u{ad}.é", &long] {
+        for host in [".é", "é..b", "aא", "אa", "א1", "\u{e000}é", "xn--é", "。", "\u{ad}.é", &long]
+        {
             assert_eq!(encode(host), None, "{host}");
         }
     }
