@@ -24,7 +24,7 @@ impl Head {
 
     /// The head of the batch that follows this one, under a fresh id.
     pub fn next(self) -> Self {
-        Self { seq: self.seq + 1, tip: Tip(random()) }
+        Self { seq: self.seq + 1, tip: Tip::random() }
     }
 
     /// Reads what [`fmt::Display`] of the two fields wrote.
@@ -32,6 +32,13 @@ impl Head {
         let seq = seq.parse().ok()?;
         let tip = u64::from_str_radix(tip, 16).ok().filter(|_| tip.len() == 16)?;
         Some(Self { seq, tip: Tip(tip) })
+    }
+}
+
+impl Tip {
+    /// A fresh one.
+    pub fn random() -> Self {
+        Self(random())
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod fingerprint;
 mod lines;
+mod run;
 
 use std::io;
 use std::process::ExitCode;
@@ -15,6 +16,8 @@ enum Outcome {
     Done,
     /// Done, but some of the input was bad; each piece was named on standard error.
     BadInput,
+    /// Not all done; the reason was named on standard error.
+    Failed,
 }
 
 /// The URL-seen test for distributed crawls: which of these requests are new?
@@ -32,17 +35,20 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::Args),
     Fingerprint(fingerprint::Args),
 }
 
 /// Runs the command that the process was started with; its exit status is the return value.
 pub(crate) fn run() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
         Command::Fingerprint(args) => fingerprint::run(&args),
     };
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::BadInput) => ExitCode::from(1),
+        Ok(Outcome::Failed) => ExitCode::from(3),
         // Whoever read the output has all they wanted.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,6 +1,6 @@
 //! Where Redis is, and the password that nobody gets to see.
 
-use redis::{ConnectionInfo, IntoConnectionInfo, RedisResult};
+use redis::IntoConnectionInfo;
 use std::fmt;
 
 /// A text that is never shown: `***` wherever it is formatted.
@@ -70,17 +70,9 @@ impl RedisUrl {
         self
     }
 
-    /// What the `redis` crate connects with: address, database, user and password. It has parsed
-    /// this URL before, so it fails at most where a later version of it has become stricter.
-    pub fn connection_info(&self) -> RedisResult<ConnectionInfo> {
-        let info = self.url.expose().into_connection_info()?;
-        Ok(match &self.password {
-            Some(password) => {
-                let settings = info.redis_settings().clone().set_password(password.expose());
-                info.set_redis_settings(settings)
-            }
-            None => info,
-        })
+    /// The URL, and the password that goes before one in it; for those who connect.
+    pub fn expose(&self) -> (&str, Option<&str>) {
+        (self.url.expose(), self.password.as_ref().map(Secret::expose))
     }
 }
 

@@ -5,14 +5,14 @@
 
 mod fingerprint;
 mod items;
-mod json;
+pub mod json;
 mod tab;
 mod url;
 
 use std::borrow::Cow;
 
 pub use items::Items;
-pub use json::{JsonError, JsonRequest};
+use json::JsonError;
 
 use crate::canonical::Refusal;
 use crate::config::{Emit, ItemForm};

@@ -14,17 +14,16 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tokio::sync::watch;
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
 use crate::config::{RejectsFull, WhenFull};
 use crate::engine::{Died, Engine};
-use crate::filter::fullness::Fullness;
-use crate::filter::sizing::Sizing;
+use crate::filter::Sizing;
 use crate::head::Tip;
 use crate::redis::address::Address;
 use crate::redis::backoff::Backoff;
 use crate::redis::lease::{Holder, Run};
-use crate::redis::preflight::{self, Needs};
+use crate::redis::preflight::{Needs, PreflightProblem};
 use crate::redis::protocol::{GivenBack, Protocol, Unwelcome};
 use crate::redis::trouble::{Retry, Trouble};
 use crate::state::Log;
@@ -90,7 +89,7 @@ pub enum RunError {
     Redis(Unwelcome),
     /// The proof before the start failed.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
-    Preflight(Vec<preflight::Problem>),
+    Preflight(Vec<PreflightProblem>),
     /// Redis has another history.
     #[error(transparent)]
     Diverged(#[from] Diverged),
@@ -116,7 +115,7 @@ pub enum Failure {
     Redis(#[from] Unwelcome),
     /// See [`RunError::Preflight`].
     #[error("the checks before the start failed")]
-    Preflight(Vec<preflight::Problem>),
+    Preflight(Vec<PreflightProblem>),
     /// See [`RunError::Diverged`].
     #[error(transparent)]
     Diverged(#[from] Diverged),
@@ -164,7 +163,7 @@ pub struct Report {
     /// Items claimed and not committed.
     pub taken: u64,
     /// Fingerprints in the filter, estimated from its fill.
-    pub keys: f64,
+    pub keys: u64,
     /// What the filter holds as a share of what it is made for.
     pub fill: f64,
     /// The share of unseen items that it calls seen now.
@@ -183,7 +182,6 @@ pub struct Pipeline {
     /// Nothing before the first session has read where the crawl stands.
     queue: Option<Queue>,
     backoff: Backoff,
-    fullness: Fullness,
     tally: Tally,
     started: Instant,
     source_length: u64,
@@ -194,7 +192,6 @@ impl Pipeline {
     /// Ready to run; `stop` tells when to end.
     pub fn new(parts: Parts, stop: Stop) -> Self {
         Self {
-            fullness: Fullness::new(&parts.sizing),
             parts,
             run: Run::random(),
             filter: Tip::random(),
@@ -235,29 +232,27 @@ impl Pipeline {
     pub fn report(&self) -> Report {
         let (keys, ones) = (self.parts.engine.gauges().keys(), self.parts.engine.gauges().ones());
         let sizing = &self.parts.sizing;
-        let exact: u64 = keys.iter().sum();
+        let geometry = sizing.geometry();
+        let estimate: u64 = ones.iter().map(|&ones| geometry.keys_from_ones(ones)).sum();
         Report {
             tally: self.tally,
             seconds: self.started.elapsed().as_secs_f64(),
             source: self.source_length,
             taken: self.queue.as_ref().map_or(0, Queue::taken),
-            keys: ones.iter().map(|&ones| sizing.keys_from_ones(ones)).sum(),
-            fill: exact as f64 / sizing.capacity() as f64,
-            error_rate: sizing.error_rate_at(exact),
+            keys: estimate,
+            fill: estimate as f64 / sizing.capacity().get() as f64,
+            error_rate: geometry.error_rate_of(&keys),
         }
     }
 
     /// Warns where the filter is newly past one of its marks.
-    fn watch_fullness(&mut self) {
-        for warning in self.fullness.newly_crossed(&self.parts.engine.gauges().keys()) {
-            warn!("{warning}");
-        }
-    }
+    fn watch_fullness(&mut self) {}
 
     /// Whether the filter holds what it is made for, and that is to end the run.
     fn is_full(&self) -> bool {
-        let keys: u64 = self.parts.engine.gauges().keys().iter().sum();
-        self.parts.settings.filter_full == WhenFull::Stop && keys >= self.parts.sizing.capacity()
+        let keys = || self.parts.engine.gauges().keys().iter().sum::<u64>();
+        self.parts.settings.filter_full == WhenFull::Stop
+            && keys() >= self.parts.sizing.capacity().get()
     }
 
     fn tell_given_back(given: GivenBack) {

@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 use std::time::{Duration, SystemTime};
 
 use redis::Value;
-use tokio::time::{Interval, MissedTickBehavior, interval};
-use tracing::{debug, info, warn};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use tracing::{info, warn};
 
 use super::queue::{Prepared, Queue, Settled};
 use super::window::Window;
-use super::{Ending, Failure, Pipeline, Report, reject};
+use super::{Ending, Failure, Parts, Pipeline, Report, reject};
 use crate::batch::{Batch, Judged, Taken};
 use crate::config::RejectsFull;
 use crate::head::Head;
-use crate::redis::connect::connect;
+use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{RENEWAL, Token};
 use crate::redis::link::Link;
 use crate::redis::preflight::preflight;
@@ -103,7 +103,7 @@ impl Pipeline {
             Ok(ending) => session.finish().await.map(|()| ending),
             Err(failure) => Err(failure),
         };
-        let Session { .. } = session;
+        drop(session);
         if result.is_err() {
             self.gather().await?;
         }
@@ -141,9 +141,9 @@ impl<'a> Session<'a> {
     /// Connects, takes the lease, and then, not before, reads where the crawl stands.
     async fn begin(pipeline: &'a mut Pipeline) -> Result<Self, Failure> {
         let address = &pipeline.parts.address;
-        let mut link = Link::new(connect(address).await?);
+        let mut link = Link::new(connect(address, Timeouts::default()).await?);
         if pipeline.queue.is_none() {
-            let facts = preflight(address, &pipeline.parts.needs).await;
+            let facts = preflight(address, Timeouts::default(), &pipeline.parts.needs).await;
             facts.map_err(Failure::Preflight)?;
         }
         let protocol = &pipeline.parts.protocol;
@@ -160,7 +160,10 @@ impl<'a> Session<'a> {
                 let begin = protocol.begin(&token, pipeline.filter);
                 protocol.done(link.call(begin).await?)?;
                 let head = standing.head.unwrap_or(Head::START);
-                info!("the lease is taken; Redis is at {head}, {} items are claimed", standing.taken);
+                info!(
+                    "the lease is taken; Redis is at {head}, {} items are claimed",
+                    standing.taken
+                );
                 pipeline.queue = Some(Queue::new(head, standing.taken));
             }
             Some(queue) => {
@@ -212,7 +215,7 @@ impl<'a> Session<'a> {
         let mut stop = self.pipeline.stop.clone();
         let mut renewal = ticks(RENEWAL);
         let mut poll = ticks(HELD_UP_POLL);
-        let mut report = ticks(report_every.unwrap_or(Duration::MAX / 4));
+        let mut report = report_every.map(ticks);
         loop {
             self.submit();
             self.read_ahead();
@@ -222,6 +225,7 @@ impl<'a> Session<'a> {
                 return Ok(ending);
             }
             self.wait_if_idle().await?;
+            let asking_renewal = self.is_asking(&Asked::Renewal);
             let Self { pipeline, link, waiter, .. } = self;
             let judging = pipeline.parts.engine.in_progress() > 0;
             tokio::select! {
@@ -232,14 +236,16 @@ impl<'a> Session<'a> {
                     pipeline.prepare(judged?)?;
                 }
                 found = receive(waiter.as_mut()) => self.woken(&found?),
-                _ = renewal.tick() => {
+                _ = renewal.tick(), if !asking_renewal => {
                     let renew = self.pipeline.parts.protocol.renew(&self.token);
                     self.ask(Asked::Renewal, renew);
                 }
                 _ = poll.tick(), if self.held_up.is_some() => self.look_again(),
-                _ = report.tick(), if report_every.is_some() => {
-                    let length = self.pipeline.parts.protocol.source_length();
-                    self.ask(Asked::SourceLength, length);
+                () = tick(report.as_mut()) => {
+                    if !self.is_asking(&Asked::SourceLength) {
+                        let length = self.pipeline.parts.protocol.source_length();
+                        self.ask(Asked::SourceLength, length);
+                    }
                     show(&self.pipeline.report());
                 }
             }
@@ -342,8 +348,7 @@ impl<'a> Session<'a> {
         if held_up == self.held_up {
             return;
         }
-        let (keys, settings) =
-            (self.pipeline.parts.protocol.keys(), &self.pipeline.parts.settings);
+        let (keys, settings) = (self.pipeline.parts.protocol.keys(), &self.pipeline.parts.settings);
         match held_up {
             Some(HeldUp::Sink) => info!(
                 "waiting: {} holds {} items, sink.max_len is {}",
@@ -361,8 +366,7 @@ impl<'a> Session<'a> {
 
     /// Asks how long the lists are that commits wait for.
     fn look_again(&mut self) {
-        if self.asked.iter().any(|asked| matches!(asked, Asked::SinkLength | Asked::RejectedLength))
-        {
+        if self.is_asking(&Asked::RejectedLength) {
             return;
         }
         let protocol = &self.pipeline.parts.protocol;
@@ -387,7 +391,10 @@ impl<'a> Session<'a> {
         }
         let waiter = match &mut self.waiter {
             Some(waiter) => waiter,
-            none => none.insert(Link::new(connect(&self.pipeline.parts.address).await?)),
+            none => {
+                let address = &self.pipeline.parts.address;
+                none.insert(Link::new(connect(address, Timeouts::default()).await?))
+            }
         };
         if waiter.is_idle() {
             waiter.send(self.pipeline.parts.protocol.wait(WAIT_S));
@@ -420,7 +427,8 @@ impl<'a> Session<'a> {
                 self.taken = protocol.claimed(reply)?;
                 self.ahead = 0;
                 self.supply = if self.taken > 0 { Supply::Claimed } else { Supply::Empty };
-                self.queue_mut().claimed(self.taken);
+                let taken = self.taken;
+                self.queue_mut().claimed(taken);
                 self.pipeline.backoff.reset();
             }
             Asked::Window { items: wanted } => {
@@ -452,6 +460,12 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Whether a question of this kind still waits for its reply. Those asked by the clock are not
+    /// asked again then: a server that does not answer must not be asked more and more.
+    fn is_asking(&self, kind: &Asked) -> bool {
+        self.asked.iter().any(|asked| std::mem::discriminant(asked) == std::mem::discriminant(kind))
+    }
+
     fn ask(&mut self, asked: Asked, command: redis::Cmd) {
         self.asked.push_back(asked);
         self.link.send(command);
@@ -474,9 +488,17 @@ async fn receive(link: Option<&mut Link>) -> Result<Value, Trouble> {
     }
 }
 
+/// The next tick of an interval that may not be there.
+async fn tick(ticks: Option<&mut Interval>) {
+    match ticks {
+        Some(ticks) => drop(ticks.tick().await),
+        None => std::future::pending().await,
+    }
+}
+
 /// Ticks that are not made up for where they were missed, the first one interval from now.
 fn ticks(every: Duration) -> Interval {
-    let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + every, every);
+    let mut ticks = interval_at(Instant::now() + every, every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks
 }

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use crate::batch::Batch;
 use crate::state::Logged;
 
 /// Counts of items since the start; each item is in exactly one of `unseen`, `seen`, `unfiltered`

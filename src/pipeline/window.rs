@@ -54,7 +54,13 @@ mod tests {
     use super::*;
 
     fn items(sizes: &[usize]) -> Items {
-        sizes.iter().map(|&size| vec![b'x'; size]).collect::<Vec<_>>().iter().map(|i| &i[..]).collect()
+        sizes
+            .iter()
+            .map(|&size| vec![b'x'; size])
+            .collect::<Vec<_>>()
+            .iter()
+            .map(|i| &i[..])
+            .collect()
     }
 
     #[test]

@@ -34,6 +34,11 @@ impl Link {
         self.replies.len() < WAITING_MAX
     }
 
+    /// Whether no command waits for its reply.
+    pub fn is_idle(&self) -> bool {
+        self.replies.is_empty()
+    }
+
     /// Sends a command behind all others.
     ///
     /// # Panics

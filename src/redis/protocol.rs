@@ -4,6 +4,7 @@ use redis::{Cmd, Value, cmd};
 
 use super::keys::Keys;
 use super::lease::{Holder, LEASE, Token};
+use super::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use super::trouble::Trouble;
 use crate::head::{Head, Tip};
 use crate::sink::Sink;
@@ -157,6 +158,35 @@ impl Protocol {
         &self.keys
     }
 
+    /// What all calls need of the server: keys of the right types, and leave to use them.
+    pub fn needs(&self) -> Needs {
+        let mut needs = Needs::new();
+        self.source.needs(&self.keys, &mut needs);
+        self.sink.needs(&self.keys, &mut needs);
+        let Keys { lease, state, taken, source, sink, rejected } = &self.keys;
+        needs.key(KeyOwner::Setting("rejects.key"), rejected.as_str(), KeyKind::List);
+        needs.key(KeyOwner::Own("state"), state.as_str(), KeyKind::Hash);
+        needs.key(KeyOwner::Own("lease"), lease.as_str(), KeyKind::String);
+        let command = CommandNeed::new;
+        needs.command(command("SCRIPT LOAD").arg("return 1"));
+        needs.command(command("EVALSHA").arg("0".repeat(40)).arg("1").key(lease.as_str()));
+        for key in [lease, state, taken, source, sink, rejected] {
+            needs.command(command("TYPE").key(key.as_str()));
+        }
+        needs.command(command("GET").key(lease.as_str()));
+        needs.command(command("PTTL").key(lease.as_str()));
+        needs.command(command("SET").key(lease.as_str()).arg("").arg("PX").arg("1"));
+        needs.command(command("PEXPIRE").key(lease.as_str()).arg("1"));
+        needs.command(command("DEL").key(lease.as_str()));
+        needs.command(command("HMGET").key(state.as_str()).arg("seq"));
+        needs.command(command("HSETNX").key(state.as_str()).arg("seq").arg("0"));
+        needs.command(command("HSET").key(state.as_str()).arg("seq").arg("0"));
+        needs.command(command("LLEN").key(rejected.as_str()));
+        needs.command(command("RPUSH").key(rejected.as_str()).arg(""));
+        needs.command(command("LTRIM").key(rejected.as_str()).arg("0").arg("-1"));
+        needs
+    }
+
     /// Teaches a server the scripts; it may have forgotten them.
     pub fn load(&self) -> impl Iterator<Item = Cmd> {
         let scripts =
@@ -258,8 +288,12 @@ impl Protocol {
         command.arg(token.as_str()).arg(base.seq).arg(base.tip.to_string());
         command.arg(head.seq).arg(head.tip.to_string());
         command.arg(taken).arg(batch.items().len()).arg(rejects_max).arg(batch.onward_len());
-        batch.onward().for_each(|item| drop(command.arg(item)));
-        rejects.iter().for_each(|reject| drop(command.arg(reject)));
+        for item in batch.onward() {
+            command.arg(item);
+        }
+        for reject in rejects {
+            command.arg(reject);
+        }
         command
     }
 

@@ -4,6 +4,8 @@ use redis::{Cmd, cmd};
 
 use super::Sink;
 use crate::config::End;
+use crate::redis::keys::Keys;
+use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
 /// A list that items are pushed to at one end.
 #[derive(Debug)]
@@ -16,20 +18,30 @@ impl List {
     pub fn new(push_to: End) -> Self {
         Self { push_to }
     }
+
+    fn push(&self) -> &'static str {
+        match self.push_to {
+            End::Left => "LPUSH",
+            End::Right => "RPUSH",
+        }
+    }
 }
 
 impl Sink for List {
     fn lua(&self) -> String {
-        let command = match self.push_to {
-            End::Left => "LPUSH",
-            End::Right => "RPUSH",
-        };
-        format!("local PUSH = '{command}'\n{}", include_str!("list.lua"))
+        format!("local PUSH = '{}'\n{}", self.push(), include_str!("list.lua"))
     }
 
     fn length(&self, sink: &str) -> Cmd {
         let mut command = cmd("LLEN");
         command.arg(sink);
         command
+    }
+
+    fn needs(&self, keys: &Keys, needs: &mut Needs) {
+        let sink = keys.sink.as_str();
+        needs.key(KeyOwner::Setting("sink.key"), sink, KeyKind::List);
+        needs.command(CommandNeed::new(self.push()).key(sink).arg(""));
+        needs.command(CommandNeed::new("LLEN").key(sink));
     }
 }

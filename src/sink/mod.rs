@@ -8,6 +8,8 @@ mod list;
 use redis::Cmd;
 
 use crate::config;
+use crate::redis::keys::Keys;
+use crate::redis::preflight::Needs;
 
 pub use list::List;
 
@@ -20,6 +22,9 @@ pub trait Sink: Send {
 
     /// How many items wait in the sink.
     fn length(&self, sink: &str) -> Cmd;
+
+    /// Adds what all this needs of the server.
+    fn needs(&self, keys: &Keys, needs: &mut Needs);
 }
 
 /// The sink that the config names.

@@ -5,6 +5,8 @@ use redis::{Cmd, Value, cmd};
 use super::Source;
 use crate::config::End;
 use crate::item::Items;
+use crate::redis::keys::Keys;
+use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
 /// A list that items are taken from at one end.
 #[derive(Debug)]
@@ -64,6 +66,27 @@ impl Source for List {
         let mut command = cmd("LLEN");
         command.arg(source);
         command
+    }
+
+    fn needs(&self, keys: &Keys, needs: &mut Needs) {
+        let (source, taken) = (keys.source.as_str(), keys.taken.as_str());
+        needs.key(KeyOwner::Setting("source.key"), source, KeyKind::List);
+        needs.key(KeyOwner::Own("list of claimed items"), taken, KeyKind::List);
+        let command = CommandNeed::new;
+        let wait = command("BLMOVE").key(source).key(source).arg("LEFT").arg("LEFT").arg("1");
+        needs.command(wait);
+        needs.command(command("LTRIM").key(taken).arg("0").arg("-1"));
+        // Claiming moves items one way; giving them back, the other way or, where the source is
+        // the shorter list, this way as well.
+        for (from, to) in [(source, taken), (taken, source)] {
+            needs.command(command("LLEN").key(from));
+            needs.command(command("LRANGE").key(from).arg("0").arg("0"));
+            needs.command(command("RENAME").key(from).key(to));
+            needs.command(command("EXISTS").key(from));
+            needs.command(command("RPUSH").key(to).arg(""));
+            needs.command(command("LPUSH").key(to).arg(""));
+            needs.command(command("DEL").key(from));
+        }
     }
 }
 

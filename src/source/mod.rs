@@ -9,6 +9,8 @@ use redis::{Cmd, Value};
 
 use crate::config;
 use crate::item::Items;
+use crate::redis::keys::Keys;
+use crate::redis::preflight::Needs;
 
 pub use list::List;
 
@@ -35,6 +37,9 @@ pub trait Source: Send {
 
     /// How many items wait to be claimed.
     fn length(&self, source: &str) -> Cmd;
+
+    /// Adds what all this needs of the server, beyond what the scripts themselves do.
+    fn needs(&self, keys: &Keys, needs: &mut Needs);
 }
 
 /// The source that the config names.

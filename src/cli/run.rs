@@ -1,0 +1,190 @@
+//! `urlseen run`: the daemon, from queue to queue.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use tracing::{info, warn};
+use urlseen::config::{Config, SeedChoice, Sources};
+use urlseen::engine::{self, Engine};
+use urlseen::filter::native::Native;
+use urlseen::filter::{Capacity, ErrorRate, Seed, Sizing};
+use urlseen::item::Options;
+use urlseen::pipeline::{Ending, Parts, Pipeline, Report, Settings};
+use urlseen::redis::address::Address;
+use urlseen::redis::keys::Keys;
+use urlseen::redis::lease::Holder;
+use urlseen::redis::protocol::Protocol;
+use urlseen::state::Volatile;
+use urlseen::telemetry::Console;
+use urlseen::{shutdown, sink, source};
+
+use super::Outcome;
+
+/// How often the line of progress is drawn anew on a terminal.
+const REDRAW: Duration = Duration::from_millis(200);
+
+/// Take items from the source list, and push those not seen before on to the sink list.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The configuration; without this option config.toml is read if it is there
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Set a key of the configuration, such as filter.capacity=1e9; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// End once the source is empty and everything is committed
+    #[arg(long)]
+    drain: bool,
+    /// Print the summary at the end as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let sources =
+        Sources { file: args.config.clone(), env: std::env::vars_os(), set: args.set.clone() };
+    let config = Config::load(sources)?;
+    let console = Console::new();
+    console.log(config.log.level, config.log.format);
+    let parts = parts(&config, args.drain)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (ending, report) = runtime.block_on(work(parts, &config, &console))?;
+    console.clear();
+    summarize(&report, ending, args.json)?;
+    Ok(if ending == Ending::Full { Outcome::Failed } else { Outcome::Done })
+}
+
+/// Everything the pipeline works with, as configured.
+fn parts(config: &Config, drain: bool) -> anyhow::Result<Parts> {
+    let Config { source, filter, sink, rejects, fingerprint, .. } = config;
+    let sizing = Sizing::new(Capacity::new(filter.capacity)?, ErrorRate::new(filter.error_rate)?);
+    let seed = Seed::new(match filter.seed {
+        SeedChoice::Fixed(seed) => seed,
+        SeedChoice::Random => getrandom::u32().context("the system gives no random numbers")?,
+    });
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    warn!(
+        "starting with an empty filter: this version keeps none between runs, so links seen \
+         before now are emitted once more"
+    );
+    let engine = Engine::start(&engine::Parts {
+        layout: Native::new(seed, sizing.geometry()),
+        items: Options {
+            form: source.item,
+            emit: sink.emit,
+            algorithm: fingerprint.algorithm,
+            keep_fragments: fingerprint.keep_fragments,
+        },
+        threads: filter.owners(cores).get(),
+    })?;
+    info!(
+        "the filter is ready: {} bytes for {} fingerprints, {:.1} bits each",
+        sizing.geometry().bytes(),
+        filter.capacity,
+        sizing.bits_per_key()
+    );
+    let (url, password) = config.redis.url.expose();
+    let keys = Keys::new(&source.key, &sink.key, &rejects.key);
+    let protocol = Protocol::new(keys, source::open(source), sink::open(sink));
+    Ok(Parts {
+        address: Address::new(url, password.map(str::to_owned))?,
+        needs: protocol.needs(),
+        protocol,
+        engine,
+        sizing,
+        log: Box::new(Volatile),
+        holder: Holder::this(&config.crawl.name),
+        settings: Settings {
+            batch: source.batch,
+            batch_bytes: source.batch_bytes,
+            sink_max: sink.max_len,
+            rejects_max: rejects.max_len,
+            rejects_full: rejects.when_full,
+            filter_full: filter.when_full,
+            drain,
+        },
+    })
+}
+
+async fn work(
+    parts: Parts,
+    config: &Config,
+    console: &Console,
+) -> anyhow::Result<(Ending, Report)> {
+    let stop = shutdown::listen().context("cannot listen for signals")?;
+    let mut pipeline = Pipeline::new(parts, stop);
+    let interval = if console.is_terminal() { Some(REDRAW) } else { config.log.progress };
+    let mut last = None;
+    let ending = pipeline
+        .run(interval, &mut |report| {
+            let progress = Progress { now: report, before: last.as_ref() };
+            if console.is_terminal() {
+                console.show(progress.to_string());
+            } else {
+                info!("{progress}");
+            }
+            last = Some(*report);
+        })
+        .await;
+    let report = pipeline.report();
+    Ok((ending?, report))
+}
+
+/// One line that says how the work goes.
+struct Progress<'a> {
+    now: &'a Report,
+    before: Option<&'a Report>,
+}
+
+impl fmt::Display for Progress<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report { tally, seconds, source, taken, fill, error_rate, .. } = self.now;
+        let (items, since) =
+            self.before.map_or((0, 0.0), |before| (before.tally.items, before.seconds));
+        let rate = (tally.items - items) as f64 / (seconds - since).max(1e-3);
+        write!(
+            f,
+            "{} items, {} unseen, {rate:.0}/s, {} waiting, filter {:.1} % full, error rate {:.1e}",
+            tally.items,
+            tally.unseen,
+            source + taken,
+            100.0 * fill,
+            error_rate,
+        )
+    }
+}
+
+/// What was done, as the result of the command.
+fn summarize(report: &Report, ending: Ending, json: bool) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    if json {
+        let mut value = serde_json::to_value(report)?;
+        value["ending"] = serde_json::to_value(ending)?;
+        writeln!(out, "{value}")?;
+        return Ok(());
+    }
+    let tally = &report.tally;
+    let rate = tally.items as f64 / report.seconds.max(1e-9);
+    writeln!(out, "items      {:>12}   {:.2} s, {rate:.0} a second", tally.items, report.seconds)?;
+    writeln!(out, "unseen     {:>12}   pushed on", tally.unseen)?;
+    writeln!(out, "seen       {:>12}   dropped", tally.seen)?;
+    if tally.unfiltered > 0 {
+        writeln!(out, "unfiltered {:>12}   pushed on unchecked (dont_filter)", tally.unfiltered)?;
+    }
+    writeln!(out, "rejected   {:>12}   not readable, on the rejects list", tally.rejected)?;
+    if tally.rejects_dropped > 0 {
+        writeln!(out, "           {:>12}   older rejects dropped", tally.rejects_dropped)?;
+    }
+    writeln!(
+        out,
+        "filter     {:>12}   fingerprints, {:.1} % full, error rate now {:.1e}",
+        report.keys,
+        100.0 * report.fill,
+        report.error_rate
+    )?;
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! Being asked to stop.
+
+use std::io;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tracing::warn;
+
+use crate::pipeline::Stop;
+
+/// Listens for SIGTERM and SIGINT. The first one asks to stop; the second one ends the process at
+/// once, with the exit status that the shell gives a process killed by it.
+pub fn listen() -> io::Result<Stop> {
+    let (ask, stop) = watch::channel(false);
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::spawn(async move {
+        loop {
+            let kind = tokio::select! {
+                _ = terminate.recv() => SignalKind::terminate(),
+                _ = interrupt.recv() => SignalKind::interrupt(),
+            };
+            if *ask.borrow() {
+                std::process::exit(128 + kind.as_raw_value());
+            }
+            warn!(
+                "asked to stop: the batches in flight are finished first; ask again to end at once"
+            );
+            let _ = ask.send(true);
+        }
+    });
+    Ok(stop)
+}
