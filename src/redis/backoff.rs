@@ -36,7 +36,7 @@ impl Backoff {
 
     /// The wait after one more failure; `random` is any evenly drawn number.
     pub fn next_wait(&mut self, random: u64) -> Duration {
-        let span = self.bound - SHORTEST;
+        let span = self.bound.saturating_sub(SHORTEST);
         self.bound = self.bound.saturating_mul(2).min(self.longest);
         // The product of 64 random bits and the span, scaled down by 2^64: even, and never above
         // the span.

@@ -1,1 +1,5 @@
 //! Integration tests.
+
+mod connect;
+mod preflight;
+mod trouble;
