@@ -111,9 +111,9 @@ async fn log_in(
     let mut name = redis::cmd("CLIENT");
     let reply = name.arg("SETNAME").arg("urlseen").exec_async(&mut connection).await;
     match reply.map_err(|error| hung_up(error.into())) {
-        Ok(()) => Ok(connection),
         // A connection without a name works as well.
-        Err(
+        Ok(())
+        | Err(
             Trouble::NoPermission { .. } | Trouble::UnknownCommand { .. } | Trouble::Refused { .. },
         ) => Ok(connection),
         Err(trouble) => Err(trouble),

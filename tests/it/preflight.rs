@@ -1,5 +1,7 @@
 //! The preflight against real servers: each refusal in its words, and nothing written.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails right there")]
+
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -125,7 +127,10 @@ async fn check(server: &Server, login: &str) -> Result<ServerFacts, Vec<Prefligh
     let result = preflight(&server.address(login), Timeouts::default(), &needs()).await;
     let shown = match &result {
         Ok(facts) => format!("{facts} {facts:?}"),
-        Err(problems) => problems.iter().map(|it| format!("{it} {it:?}\n")).collect(),
+        Err(problems) => {
+            let sentences: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            format!("{sentences:?} {problems:?}")
+        }
     };
     assert!(!shown.contains(PASSWORD), "{shown}");
     result
@@ -304,7 +309,7 @@ async fn eviction_of_any_key_is_refused() {
 
 #[tokio::test]
 async fn a_replica_is_refused_with_the_way_to_its_primary() {
-    let server = Server::start(&["--replicaof", "127.0.0.1 1"]);
+    let server = Server::start(&["--replicaof", "127.0.0.1", "1"]);
     let expected = [
         "this Redis is a replica of 127.0.0.1:1, where writes are refused or lost; point redis.url \
          at the primary, 127.0.0.1:1",

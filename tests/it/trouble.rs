@@ -1,5 +1,7 @@
 //! Every trouble that a real server can be brought into, each told apart, outside scripts and in.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails right there")]
+
 use std::thread;
 
 use redis::Value;
@@ -54,7 +56,7 @@ async fn out_of_memory() {
 
 #[tokio::test]
 async fn read_only_and_master_down() {
-    let server = Server::start(&["--replicaof", "127.0.0.1 1"]);
+    let server = Server::start(&["--replicaof", "127.0.0.1", "1"]);
     let mut connection = connected(&server, "").await;
     writes_run_into(&mut connection, &Trouble::ReadOnly).await;
     server.run::<()>("CONFIG SET replica-serve-stale-data no");
@@ -67,7 +69,7 @@ async fn read_only_and_master_down() {
 
 #[tokio::test]
 async fn a_failed_save_stops_writes() {
-    let server = Server::start(&["--save", "3600 1"]);
+    let server = Server::start(&["--save", "3600", "1"]);
     let mut connection = connected(&server, "").await;
     std::fs::remove_dir_all(server.folder.path().join("data")).unwrap();
     server.run::<()>("SET a b");
