@@ -94,7 +94,9 @@ mod tests {
     proptest! {
         #[test]
         fn every_wait_lies_between_the_shortest_and_the_longest(
-            first in 0u64..10_000, longest in 0u64..100_000, draws in prop::collection::vec(any::<u64>(), 1..200),
+            first in 0u64..10_000,
+            longest in 0u64..100_000,
+            draws in prop::collection::vec(any::<u64>(), 1..200),
         ) {
             let (first, longest) = (Duration::from_millis(first), Duration::from_millis(longest));
             let mut backoff = Backoff::new(first, longest);

@@ -60,7 +60,8 @@ async fn open(address: &Address, timeouts: Timeouts) -> RedisResult<MultiplexedC
     let info = info
         .set_redis_settings(login)
         .set_tcp_settings(TcpSettings::default().set_nodelay(true).set_keepalive(keepalive));
-    // Its defaults (1 s to connect, 0.5 s to answer) would call every slow moment a lost connection.
+    // Its defaults (1 s to connect, 0.5 s to answer) would take a slow moment for a lost
+    // connection.
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(None)
         .set_response_timeout(Some(timeouts.response));
@@ -87,8 +88,8 @@ fn closed(address: &Address, error: &RedisError) -> Trouble {
     }
 }
 
-/// Logs in, chooses the database and names the connection. One command at a time: of a pipeline, the
-/// crate reports a reply that makes no sense as a lost connection.
+/// Logs in, chooses the database and names the connection. One command at a time: of a pipeline,
+/// the crate reports a reply that makes no sense as a lost connection.
 async fn log_in(
     address: &Address,
     mut connection: MultiplexedConnection,

@@ -121,8 +121,10 @@ async fn a_connection_lost_and_an_answer_that_does_not_come() {
     let mut server = Server::start(&[]);
     let timeouts = Timeouts { response: Duration::from_millis(100), ..Timeouts::default() };
     let mut connection = connect(&server.address(""), timeouts).await.unwrap();
-    let waits = redis::cmd("BLPOP").arg("list").arg(0).exec_async(&mut connection).await;
-    let found = Trouble::from(waits.unwrap_err());
+    let mut wait = redis::cmd("BLPOP");
+    let wait = wait.arg("list").arg(0).exec_async(&mut connection);
+    let ended = tokio::time::timeout(Duration::from_secs(20), wait).await;
+    let found = Trouble::from(ended.expect("it has a response timeout").unwrap_err());
     let cause = "no answer in the time allowed".to_owned();
     assert_eq!(found, Trouble::LostConnection { cause });
 
