@@ -37,6 +37,11 @@ impl Console {
         self.line.tick();
     }
 
+    /// Prints a line above the line of progress.
+    pub fn say(&self, line: &str) {
+        self.line.suspend(|| eprintln!("{line}"));
+    }
+
     /// Takes the line of progress away.
     pub fn clear(&self) {
         self.line.finish_and_clear();

@@ -33,7 +33,7 @@ pub(super) struct Args {
 }
 
 /// Offers the registry's names in the help and in messages.
-fn parse_algorithm() -> impl clap::builder::TypedValueParser<Value = Algorithm> {
+pub(super) fn parse_algorithm() -> impl clap::builder::TypedValueParser<Value = Algorithm> {
     use clap::builder::{PossibleValuesParser, TypedValueParser};
     PossibleValuesParser::new(Algorithm::all().iter().map(|algorithm| algorithm.name()))
         .try_map(|name| name.parse::<Algorithm>())

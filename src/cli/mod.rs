@@ -1,5 +1,6 @@
 //! The command line: one file a command.
 
+mod filter;
 mod fingerprint;
 mod lines;
 mod run;
@@ -36,6 +37,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Args),
+    Filter(filter::Args),
     Fingerprint(fingerprint::Args),
 }
 
@@ -43,6 +45,7 @@ enum Command {
 pub(crate) fn run() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Filter(args) => filter::run(&args),
         Command::Fingerprint(args) => fingerprint::run(&args),
     };
     match result {

@@ -36,7 +36,7 @@ impl Backoff {
 
     /// The wait after one more failure; `random` is any evenly drawn number.
     pub fn next_wait(&mut self, random: u64) -> Duration {
-        let span = self.bound - SHORTEST;
+        let span = self.bound.saturating_sub(SHORTEST);
         self.bound = self.bound.saturating_mul(2).min(self.longest);
         // The product of 64 random bits and the span, scaled down by 2^64: even, and never above
         // the span.
@@ -94,7 +94,9 @@ mod tests {
     proptest! {
         #[test]
         fn every_wait_lies_between_the_shortest_and_the_longest(
-            first in 0u64..10_000, longest in 0u64..100_000, draws in prop::collection::vec(any::<u64>(), 1..200),
+            first in 0u64..10_000,
+            longest in 0u64..100_000,
+            draws in prop::collection::vec(any::<u64>(), 1..200),
         ) {
             let (first, longest) = (Duration::from_millis(first), Duration::from_millis(longest));
             let mut backoff = Backoff::new(first, longest);

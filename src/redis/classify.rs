@@ -8,9 +8,11 @@
 //! OOM command not allowed when used memory > 'maxmemory'. script: SHA, on @user_script:1.
 //! ```
 //!
-//! Redis 6.2 hides it in an `ERR`, and the code may have kept its `-`:
+//! Redis 6.2 hides it behind the place in the script (`redis.pcall`), or in an `ERR` as well
+//! (`redis.call`), and the code may have kept its `-`:
 //!
 //! ```text
+//! @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.
 //! ERR Error running script (call to f_SHA): @user_script:1: @user_script: 1: -OOM command not …
 //! ERR Error running script (call to f_SHA): @user_script:1: WRONGTYPE Operation against …
 //! ```
@@ -98,18 +100,17 @@ fn of_reply(code: &str, reply: &str) -> Trouble {
         "NOPERM" => Trouble::NoPermission { denied: denied(reply) },
         "WRONGTYPE" => Trouble::WrongType,
         "ERR" => of_plain_reply(reply),
+        "@user_script:" => of_wrapped(behind_line(reply).unwrap_or(reply)),
         _ => Trouble::Refused { code: code.to_owned(), reply: reply.to_owned() },
     }
 }
 
 /// A reply whose code is the general `ERR`.
 fn of_plain_reply(reply: &str) -> Trouble {
-    if let Some(inner) = in_script(reply) {
-        let (code, rest) = inner.split_once(' ').unwrap_or((inner, ""));
-        let is_code = !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_uppercase());
-        return if is_code { of_reply(code, rest) } else { of_words(inner) };
+    match in_script(reply) {
+        Some(inner) => of_wrapped(inner),
+        None => of_words(reply),
     }
-    of_words(reply)
 }
 
 /// What the script of a Redis 6.2 ran into, out of the words around it.
@@ -117,11 +118,23 @@ fn in_script(reply: &str) -> Option<&str> {
     let call = reply.strip_prefix("Error running script (call to f_")?;
     let (_, line) = call.split_once("): @user_script:")?;
     let (_, inner) = line.split_once(": ")?;
-    let inner = match inner.strip_prefix("@user_script: ").and_then(|at| at.split_once(": ")) {
-        Some((_, error)) => error,
-        None => inner,
-    };
-    Some(inner.strip_prefix('-').unwrap_or(inner))
+    match inner.strip_prefix("@user_script: ") {
+        Some(at) => behind_line(at),
+        None => Some(inner),
+    }
+}
+
+/// `1: -OOM …` without the number of the line.
+fn behind_line(at: &str) -> Option<&str> {
+    at.split_once(": ").map(|(_, error)| error)
+}
+
+/// An error with its wrapping off: again a code and words, or only words.
+fn of_wrapped(error: &str) -> Trouble {
+    let error = error.strip_prefix('-').unwrap_or(error);
+    let (code, rest) = error.split_once(' ').unwrap_or((error, ""));
+    let is_code = !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_uppercase());
+    if is_code { of_reply(code, rest) } else { of_words(error) }
 }
 
 /// The errors that Redis gives no code of their own.

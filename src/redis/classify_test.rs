@@ -9,15 +9,16 @@ fn trouble(line: &str) -> Trouble {
     value.extract_error().unwrap_err().into()
 }
 
-/// The three ways in which an error reaches the caller of a script: from `redis.pcall` or outside
-/// any script, from `redis.call` on Redis 7, and from `redis.call` on Redis 6.2.
-fn wrapped(line: &str) -> [String; 4] {
+/// The ways in which an error reaches the caller: outside any script and from `redis.pcall` on
+/// Redis 7, from `redis.call` on Redis 7, and on Redis 6.2 from both, which there may differ.
+fn wrapped(line: &str) -> [String; 5] {
     let call = "ERR Error running script (call to f_a94ea23bc16b)";
     [
         line.to_owned(),
         format!("{line} script: a94ea23bc16b, on @user_script:1."),
         format!("{call}: @user_script:1: @user_script: 1: -{line}"),
         format!("{call}: @user_script:1: {line}"),
+        format!("@user_script: 1: -{line}"),
     ]
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use redis::{AsyncConnectionConfig, Client, Pipeline, RedisError, RedisResult, Value};
+use redis::{AsyncConnectionConfig, Client, RedisError, RedisResult};
 
 use super::address::Address;
 use super::classify::io_error;
@@ -60,7 +60,8 @@ async fn open(address: &Address, timeouts: Timeouts) -> RedisResult<MultiplexedC
     let info = info
         .set_redis_settings(login)
         .set_tcp_settings(TcpSettings::default().set_nodelay(true).set_keepalive(keepalive));
-    // Its defaults (1 s to connect, 0.5 s to answer) would call every slow moment a lost connection.
+    // Its defaults (1 s to connect, 0.5 s to answer) would take a slow moment for a lost
+    // connection.
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(None)
         .set_response_timeout(Some(timeouts.response));
@@ -70,8 +71,9 @@ async fn open(address: &Address, timeouts: Timeouts) -> RedisResult<MultiplexedC
 /// Why no connection could be opened.
 fn closed(address: &Address, error: &RedisError) -> Trouble {
     let system = io_error(error);
-    let of_tls =
-        |error: &io::Error| error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>());
+    let of_tls = |error: &io::Error| {
+        error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()).is_some()
+    };
     if address.is_tls() && system.is_none_or(of_tls) {
         return Trouble::Tls { address: address.to_string(), cause: error.to_string() };
     }
@@ -86,43 +88,36 @@ fn closed(address: &Address, error: &RedisError) -> Trouble {
     }
 }
 
-/// Logs in, chooses the database and names the connection, in one round trip.
+/// Logs in, chooses the database and names the connection. One command at a time: of a pipeline,
+/// the crate reports a reply that makes no sense as a lost connection.
 async fn log_in(
     address: &Address,
     mut connection: MultiplexedConnection,
 ) -> Result<MultiplexedConnection, Trouble> {
-    let mut login = Pipeline::new();
-    login.ignore_errors();
+    let hung_up = |trouble: Trouble| match trouble {
+        Trouble::LostConnection { .. } => Trouble::HungUp { address: address.to_string() },
+        other => other,
+    };
     if let Some(password) = address.password() {
-        login.cmd("AUTH").arg(address.user()).arg(password);
+        let mut auth = redis::cmd("AUTH");
+        auth.arg(address.user()).arg(password);
+        let reply = auth.exec_async(&mut connection).await;
+        reply.map_err(|error| of_auth(address, hung_up(error.into())))?;
     }
     if address.db() != 0 {
-        login.cmd("SELECT").arg(address.db());
+        let mut select = redis::cmd("SELECT");
+        let reply = select.arg(address.db()).exec_async(&mut connection).await;
+        reply.map_err(|error| of_select(address, hung_up(error.into())))?;
     }
-    login.cmd("CLIENT").arg("SETNAME").arg("urlseen");
-    let replies: Vec<RedisResult<Value>> =
-        login.query_async(&mut connection).await.map_err(|error| match Trouble::from(error) {
-            Trouble::LostConnection { .. } => Trouble::HungUp { address: address.to_string() },
-            other => other,
-        })?;
-    let mut replies = replies.into_iter();
-    let mut reply = || replies.next().and_then(Result::err).map(Trouble::from);
-    if address.password().is_some()
-        && let Some(trouble) = reply()
-    {
-        return Err(of_auth(address, trouble));
-    }
-    if address.db() != 0
-        && let Some(trouble) = reply()
-    {
-        return Err(of_select(address, trouble));
-    }
-    match reply() {
-        // The first command of all where there is no password to send.
-        Some(Trouble::AuthNeeded) => Err(Trouble::AuthNeeded),
-        Some(trouble @ (Trouble::TooManyClients | Trouble::Protected)) => Err(trouble),
+    let mut name = redis::cmd("CLIENT");
+    let reply = name.arg("SETNAME").arg("urlseen").exec_async(&mut connection).await;
+    match reply.map_err(|error| hung_up(error.into())) {
         // A connection without a name works as well.
-        _ => Ok(connection),
+        Ok(())
+        | Err(
+            Trouble::NoPermission { .. } | Trouble::UnknownCommand { .. } | Trouble::Refused { .. },
+        ) => Ok(connection),
+        Err(trouble) => Err(trouble),
     }
 }
 

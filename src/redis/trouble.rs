@@ -33,8 +33,8 @@ impl std::fmt::Display for Denied {
 /// One trouble with Redis: every error of the `redis` crate is one of these (`Trouble::from`).
 ///
 /// After [`LostConnection`](Self::LostConnection) and [`Garbled`](Self::Garbled) the connection is
-/// of no more use; after the other ones it is. A command that Redis refused did nothing, but a script
-/// may have written before the command in it that failed.
+/// of no more use; after the other ones it is. A command that Redis refused did nothing, but a
+/// script may have written before the command in it that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
     /// No connection could be opened.
@@ -182,8 +182,8 @@ pub enum Trouble {
     },
     /// `NOAUTH`.
     #[error(
-        "Redis asks for a password and none was given; set URLSEEN_REDIS_PASSWORD, and a user other \
-         than default in redis.url like redis://user@host:6379/0"
+        "Redis asks for a password and none was given; set URLSEEN_REDIS_PASSWORD, and a user \
+         other than default in redis.url like redis://user@host:6379/0"
     )]
     AuthNeeded,
     /// A password for a server that has none.

@@ -22,8 +22,8 @@ use super::trouble::Trouble;
 
 /// Checks the server at `address` against `needs`; on failure, everything that is wrong.
 ///
-/// Where every problem's [`retry`](PreflightProblem::retry) is `Later`, waiting and asking again may
-/// help; where one is `Never`, somebody must change something first.
+/// Where every problem's [`retry`](PreflightProblem::retry) is `Later`, waiting and asking again
+/// may help; where one is `Never`, somebody must change something first.
 pub async fn preflight(
     address: &Address,
     timeouts: Timeouts,

@@ -200,6 +200,41 @@ mod tests {
         assert_eq!(shown(b"a\xff"), "a\\xff");
     }
 
+    /// Notes a command on these keys as let through, or as denied for one of its keys.
+    fn note<'a>(refusals: &mut Refusals<'a>, name: &str, keys: &[&'a str], through: bool) {
+        let denied =
+            redis::parse_redis_value(b"-NOPERM No permissions to access a key\r\n").unwrap();
+        let reply = if through { Ok(Value::Okay) } else { denied.extract_error() };
+        refusals.note(name, keys.iter().map(|key| key.as_bytes()), reply);
+    }
+
+    fn denied_keys(refusals: &Refusals<'_>) -> Vec<String> {
+        refusals
+            .denied_keys()
+            .iter()
+            .map(|(key, names)| format!("{} {names:?}", shown(key)))
+            .collect()
+    }
+
+    #[test]
+    fn of_several_keys_those_that_nothing_was_let_through_to_are_to_blame() {
+        let mut refusals = Refusals::default();
+        note(&mut refusals, "EVALSHA", &["a", "b", "c"], false);
+        note(&mut refusals, "LLEN", &["a"], true);
+        assert_eq!(denied_keys(&refusals), ["b [\"EVALSHA\"]", "c [\"EVALSHA\"]"]);
+        // Found out by itself: that explains it.
+        note(&mut refusals, "LLEN", &["c"], false);
+        assert_eq!(denied_keys(&refusals), ["c [\"LLEN\", \"EVALSHA\"]"]);
+    }
+
+    #[test]
+    fn where_all_keys_may_be_read_any_of_them_may_lack_the_right_to_write() {
+        let mut refusals = Refusals::default();
+        note(&mut refusals, "EVALSHA", &["a", "b"], false);
+        note(&mut refusals, "TYPE", &["a", "b"], true);
+        assert_eq!(denied_keys(&refusals), ["a [\"EVALSHA\"]", "b [\"EVALSHA\"]"]);
+    }
+
     #[test]
     fn a_subcommand_is_granted_behind_a_bar() {
         assert_eq!(command_rule("SCRIPT LOAD"), "+script|load");

@@ -1,0 +1,283 @@
+//! Lines from files and standard input, a block at a time.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::item::Items;
+
+/// How many bytes of lines are handed on together, if that many are there.
+const BLOCK: usize = 1 << 19;
+
+/// The longest line that is read, in bytes: as much as Redis takes as one item.
+const LINE_MAX: usize = 512 << 20;
+
+/// What stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// Some lines of an input.
+#[derive(Debug)]
+pub struct Block {
+    /// The lines, without their line feeds.
+    pub lines: Items,
+    name: Arc<Path>,
+    first: u64,
+}
+
+/// Where a line stands, for messages: `FILE, line N`.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    name: &'a Path,
+    line: u64,
+}
+
+/// Why an input cannot be read on.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// It cannot be opened.
+    #[error("cannot open {}: {source}", Name(name))]
+    Open {
+        /// The file.
+        name: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Reading, or decompressing, failed.
+    #[error("cannot read {} beyond line {line}: {source}", Name(name))]
+    Read {
+        /// The file.
+        name: PathBuf,
+        /// The last line that was read whole.
+        line: u64,
+        /// Why.
+        source: io::Error,
+    },
+    /// A line has no end.
+    #[error("{}, line {line} is longer than 512 MiB; is this a file of lines?", Name(name))]
+    Endless {
+        /// The file.
+        name: PathBuf,
+        /// The line.
+        line: u64,
+    },
+}
+
+impl Block {
+    /// Where the line at `index` of the block stands.
+    pub fn place(&self, index: usize) -> Place<'_> {
+        Place { name: &self.name, line: self.first + index as u64 }
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, line {}", Name(self.name), self.line)
+    }
+}
+
+/// Shows `-` as what it stands for.
+struct Name<'a>(&'a Path);
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.as_os_str() == STANDARD_INPUT {
+            f.write_str("standard input")
+        } else {
+            write!(f, "{}", self.0.display())
+        }
+    }
+}
+
+/// The lines of `files` one after the other, in blocks; of standard input where there are none or
+/// where one is `-`. What is compressed with gzip or Zstandard is decompressed. A last line
+/// without a line feed is a line like any other.
+pub fn blocks(files: Vec<PathBuf>) -> impl Iterator<Item = Result<Block, InputError>> {
+    let files = if files.is_empty() { vec![PathBuf::from(STANDARD_INPUT)] } else { files };
+    files.into_iter().flat_map(|name| match open(&name) {
+        Ok(reader) => Blocks::Open(Lines::new(name, reader)),
+        Err(source) => Blocks::Failed(Some(InputError::Open { name, source })),
+    })
+}
+
+/// The blocks of one input.
+enum Blocks {
+    Open(Lines),
+    Failed(Option<InputError>),
+}
+
+impl Iterator for Blocks {
+    type Item = Result<Block, InputError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Open(lines) => lines.next().transpose(),
+            Self::Failed(error) => error.take().map(Err),
+        }
+    }
+}
+
+/// An input that can be read, whatever it is and however it is compressed.
+struct Source {
+    reader: Box<dyn Read + Send>,
+    /// Whether what comes in is to go on at once, as somebody may be typing it.
+    is_live: bool,
+}
+
+fn open(name: &Path) -> io::Result<Source> {
+    let is_live = name.as_os_str() == STANDARD_INPUT;
+    let plain: Box<dyn Read + Send> =
+        if is_live { Box::new(io::stdin()) } else { Box::new(File::open(name)?) };
+    let mut plain = BufReader::with_capacity(1 << 17, plain);
+    // The first bytes tell (RFC 1952, RFC 8878): a text of URLs or JSON begins with neither.
+    let reader: Box<dyn Read + Send> = match plain.fill_buf()? {
+        [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(plain)),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::with_buffer(plain)?),
+        _ => Box::new(plain),
+    };
+    Ok(Source { reader, is_live })
+}
+
+/// Cuts an input into blocks of whole lines.
+struct Lines {
+    name: Arc<Path>,
+    source: Source,
+    /// What was read of a line whose end was not.
+    begun: Vec<u8>,
+    line: u64,
+    is_at_end: bool,
+}
+
+impl Lines {
+    fn new(name: PathBuf, source: Source) -> Self {
+        Self { name: name.into(), source, begun: Vec::new(), line: 1, is_at_end: false }
+    }
+
+    fn next(&mut self) -> Result<Option<Block>, InputError> {
+        if self.is_at_end {
+            return Ok(None);
+        }
+        let mut bytes = std::mem::take(&mut self.begun);
+        let mut end = None;
+        while end.is_none() || (bytes.len() < BLOCK && !self.source.is_live) {
+            let begun = bytes.len();
+            if begun > LINE_MAX {
+                let name = self.name.to_path_buf();
+                return Err(InputError::Endless { name, line: self.line });
+            }
+            bytes.resize(begun.max(BLOCK / 2) * 2, 0);
+            let read = self.source.read(&mut bytes[begun..]).map_err(|source| {
+                InputError::Read { name: self.name.to_path_buf(), line: self.line - 1, source }
+            })?;
+            bytes.truncate(begun + read);
+            if read == 0 {
+                self.is_at_end = true;
+                if bytes.is_empty() {
+                    return Ok(None);
+                }
+                if bytes.last() != Some(&b'\n') {
+                    bytes.push(b'\n');
+                }
+                end = Some(bytes.len());
+                break;
+            }
+            end = memchr::memrchr(b'\n', &bytes[begun..]).map(|at| begun + at + 1).or(end);
+        }
+        let end = end.unwrap_or(bytes.len());
+        self.begun = bytes[end..].to_vec();
+        bytes.truncate(end);
+        let lines = Items::from_lines(bytes);
+        let first = self.line;
+        self.line += lines.len() as u64;
+        Ok(Some(Block { lines, name: Arc::clone(&self.name), first }))
+    }
+}
+
+impl Source {
+    /// Reads what is there; 0 at the end. An interrupted call is made again.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.reader.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => return other,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn read(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("lines");
+        std::fs::write(&file, bytes).unwrap();
+        let mut all = Vec::new();
+        for block in blocks(vec![file]) {
+            let block = block.unwrap();
+            for (index, line) in block.lines.iter().enumerate() {
+                let place = block.place(index).to_string();
+                all.push((place.rsplit(", ").next().unwrap().to_owned(), line.to_vec()));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn lines_are_numbered_and_the_last_needs_no_end() {
+        let expected: Vec<_> =
+            [("line 1", "a"), ("line 2", ""), ("line 3", "b\r"), ("line 4", "c")]
+                .map(|(place, line)| (place.to_owned(), line.as_bytes().to_vec()))
+                .into();
+        assert_eq!(read(b"a\n\nb\r\nc"), expected);
+        assert_eq!(read(b"a\n\nb\r\nc\n"), expected);
+        assert!(read(b"").is_empty());
+    }
+
+    #[test]
+    fn lines_of_all_lengths_cross_the_borders_of_blocks_whole() {
+        let mut text = Vec::new();
+        let lengths = [1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 0, 7, BLOCK / 3, BLOCK / 3, 5];
+        for (&length, byte) in lengths.iter().cycle().take(40).zip((b'a'..=b'z').cycle()) {
+            text.extend(std::iter::repeat_n(byte, length));
+            text.push(b'\n');
+        }
+        let lines: Vec<_> =
+            text.strip_suffix(b"\n").unwrap().split(|&byte| byte == b'\n').collect();
+        let gz = || {
+            let mut encoder =
+                flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(&text).unwrap();
+            encoder.finish().unwrap()
+        };
+        // Two members one after the other are one file (RFC 1952, 2.2).
+        let twice = [gz(), gz()].concat();
+        let zst = zstd::encode_all(&text[..], 1).unwrap();
+        for (file, times) in [(text.clone(), 1), (gz(), 1), (twice, 2), (zst, 1)] {
+            let read = read(&file);
+            assert_eq!(read.len(), times * lines.len());
+            for ((_, line), expected) in read.iter().zip(lines.iter().cycle()) {
+                assert!(line == expected);
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let missing = blocks(vec!["no/such/file".into()]).next().unwrap().unwrap_err();
+        assert!(missing.to_string().starts_with("cannot open no/such/file: "), "{missing}");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("cut.gz");
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(b"a\nb\n").unwrap();
+        let whole = encoder.finish().unwrap();
+        std::fs::write(&file, &whole[..whole.len() - 4]).unwrap();
+        let error = blocks(vec![file]).find_map(Result::err).unwrap().to_string();
+        assert!(error.starts_with("cannot read ") && error.contains("cut.gz"), "{error}");
+    }
+}

@@ -1,0 +1,157 @@
+//! The pipe: lines in, unseen lines out, with nothing but this process.
+//!
+//! What is unseen is remembered once it is written out, so that nothing counts as seen that
+//! nobody has got.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+
+use crate::batch::{Batch, Judged};
+use crate::engine::{Died, Engine};
+use crate::input::{self, Block, InputError};
+
+/// Blocks that are read and wait to be judged.
+const READ_AHEAD: usize = 4;
+
+/// Blocks that are being judged.
+const JUDGING_MAX: usize = 8;
+
+/// How often progress is told.
+const TELL: Duration = Duration::from_millis(200);
+
+/// Why the pipe broke.
+#[derive(Debug, thiserror::Error)]
+pub enum PipeError {
+    /// On the reading side.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// On the writing side.
+    #[error("cannot write the output: {0}")]
+    Output(#[source] io::Error),
+    /// In the middle.
+    #[error(transparent)]
+    Died(#[from] Died),
+    /// The thread that reads could not be started.
+    #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
+    Thread(io::Error),
+}
+
+/// Lines counted.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Count {
+    /// All lines.
+    pub lines: u64,
+    /// Lines not seen before, or not to be checked.
+    pub unseen: u64,
+    /// Lines that could not be read.
+    pub bad: u64,
+}
+
+/// What a pipe is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Print {
+    /// Print lines that were not seen before.
+    Unseen,
+    /// Print lines that were.
+    Seen,
+}
+
+/// Who is told about a pipe's work while it goes on.
+pub trait Audience {
+    /// A line cannot be read: where it stands, and why.
+    fn bad_line(&mut self, place: input::Place<'_>, reason: &crate::item::Unreadable);
+    /// So much was done; `engine` knows how full the filter is.
+    fn progress(&mut self, count: &Count, engine: &Engine);
+    /// Whether anybody still reads the output. Asked from time to time, as a pipe without a reader
+    /// is otherwise noticed only with the next unseen line, which may be long in coming.
+    fn is_reading(&self) -> bool;
+}
+
+/// Reads the lines of `files`, judges them, and writes those asked for to `output` as received, in
+/// order. Each block is flushed, so that a reader sees what there is.
+pub async fn run(
+    files: Vec<PathBuf>,
+    engine: &mut Engine,
+    print: Print,
+    output: &mut impl Write,
+    audience: &mut impl Audience,
+) -> Result<Count, PipeError> {
+    let mut blocks = read(files)?;
+    let mut judging: VecDeque<Block> = VecDeque::new();
+    let mut count = Count::default();
+    let mut is_open = true;
+    let mut tell = tokio::time::interval(TELL);
+    tell.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while is_open || !judging.is_empty() {
+        tokio::select! {
+            judged = engine.judged(), if !judging.is_empty() => {
+                let judged = judged?;
+                let block = judging.pop_front().expect("every batch was a block");
+                write(&judged, print, output).map_err(PipeError::Output)?;
+                engine.committed();
+                for (index, (_, reason)) in judged.rejected_at().zip(judged.rejects()) {
+                    audience.bad_line(block.place(index), reason);
+                }
+                count.lines += judged.items().len() as u64;
+                count.unseen += judged.onward_len() as u64;
+                count.bad += judged.rejects().len() as u64;
+            }
+            block = blocks.recv(), if is_open && judging.len() < JUDGING_MAX => match block {
+                None => is_open = false,
+                Some(block) => {
+                    let mut block = block?;
+                    engine.submit(Batch::new(std::mem::take(&mut block.lines)));
+                    judging.push_back(block);
+                }
+            },
+            _ = tell.tick() => {
+                audience.progress(&count, engine);
+                if !audience.is_reading() {
+                    return Err(PipeError::Output(io::ErrorKind::BrokenPipe.into()));
+                }
+            }
+        }
+    }
+    audience.progress(&count, engine);
+    Ok(count)
+}
+
+/// Reads blocks ahead, on a thread of its own.
+fn read(files: Vec<PathBuf>) -> Result<mpsc::Receiver<Result<Block, InputError>>, PipeError> {
+    let (hand_over, blocks) = mpsc::channel(READ_AHEAD);
+    let life = move || {
+        for block in input::blocks(files) {
+            let failed = block.is_err();
+            // Nobody takes it any more: the pipe has ended.
+            if hand_over.blocking_send(block).is_err() || failed {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new().name("reader".to_owned()).spawn(life).map_err(PipeError::Thread)?;
+    Ok(blocks)
+}
+
+fn write(batch: &Batch<Judged>, print: Print, output: &mut impl Write) -> io::Result<()> {
+    match print {
+        Print::Unseen => write_lines(batch.onward(), output),
+        Print::Seen => write_lines(batch.seen(), output),
+    }?;
+    output.flush()
+}
+
+fn write_lines<'a>(
+    lines: impl Iterator<Item = &'a [u8]>,
+    output: &mut impl Write,
+) -> io::Result<()> {
+    for line in lines {
+        output.write_all(line)?;
+        output.write_all(b"\n")?;
+    }
+    Ok(())
+}

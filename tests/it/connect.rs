@@ -1,0 +1,225 @@
+//! Connecting: what works, and what is said when it does not.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails right there")]
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use urlseen::redis::address::Address;
+use urlseen::redis::connect::{Timeouts, connect};
+use urlseen::redis::trouble::{Retry, Trouble};
+
+use crate::preflight::{PASSWORD, Server, wait_until};
+
+/// Tries to connect; the trouble, which never shows the password.
+async fn trouble(url: &str, timeouts: Timeouts) -> Trouble {
+    let address = Address::new(url, None).unwrap();
+    let trouble = connect(&address, timeouts).await.map(|_| ()).unwrap_err();
+    let shown = format!("{trouble} {trouble:?}");
+    assert!(!shown.contains(PASSWORD), "{shown}");
+    trouble
+}
+
+/// A server that does `serve` with its first client.
+fn impostor(serve: impl FnOnce(TcpStream) + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || serve(listener.accept().unwrap().0));
+    format!("redis://ann:{PASSWORD}@127.0.0.1:{port}/1")
+}
+
+/// A TCP port that nobody listens on.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+#[tokio::test]
+async fn logs_in_chooses_the_database_and_names_the_connection() {
+    let server = Server::start(&[]);
+    server.run::<()>(&format!("ACL SETUSER ann on >{PASSWORD} ~* +@all"));
+    let address = server.address(&format!("user=ann&pass={PASSWORD}&db=3"));
+    let mut connection = connect(&address, Timeouts::default()).await.unwrap();
+    let info: String = redis::cmd("CLIENT").arg("INFO").query_async(&mut connection).await.unwrap();
+    for part in ["name=urlseen ", "user=ann ", "db=3 "] {
+        assert!(info.contains(part), "{part}: {info}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_there() {
+    let port = free_port();
+    let found =
+        trouble(&format!("redis://:{PASSWORD}@127.0.0.1:{port}"), Timeouts::default()).await;
+    let expected = format!(
+        "cannot reach Redis at redis://:***@127.0.0.1:{port}/0: Connection refused (os error 111); \
+         check that the server runs and that redis.url is right"
+    );
+    assert_eq!(found.to_string(), expected);
+    assert_eq!(found.retry(), Retry::Later);
+    let found = trouble("unix:///nowhere/redis.sock", Timeouts::default()).await;
+    assert!(matches!(found, Trouble::Unreachable { .. }), "{found:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_up() {
+    let url = impostor(drop);
+    let found = trouble(&url, Timeouts::default()).await;
+    assert!(matches!(found, Trouble::HungUp { .. }), "{found:?}");
+    assert_eq!(found.retry(), Retry::Later);
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing() {
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let url = impostor(move |_client| held.recv().unwrap_or_default());
+    let timeouts = Timeouts { connect: Duration::from_millis(50), ..Timeouts::default() };
+    let found = trouble(&url, timeouts).await;
+    assert!(found.to_string().contains("no answer within 50ms"), "{found}");
+    assert_eq!(found.retry(), Retry::Later);
+    drop(release);
+}
+
+#[tokio::test]
+async fn a_server_of_something_else() {
+    let url = impostor(|mut client| {
+        client.read_exact(&mut [0; 8]).unwrap();
+        client.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+    });
+    let found = trouble(&url, Timeouts::default()).await;
+    assert!(matches!(found, Trouble::Garbled { .. }), "{found:?}");
+    assert_eq!(found.retry(), Retry::Never);
+}
+
+#[tokio::test]
+async fn a_database_out_of_range() {
+    let server = Server::start(&[]);
+    let found = trouble(&server.address("db=99").to_string(), Timeouts::default()).await;
+    assert_eq!(found, Trouble::NoSuchDatabase { db: 99 });
+}
+
+#[tokio::test]
+async fn a_password_for_a_server_without_one() {
+    let server = Server::start(&[]);
+    let url = format!("unix://{}?pass={PASSWORD}", server.socket().display());
+    assert_eq!(trouble(&url, Timeouts::default()).await, Trouble::NoPasswordSet);
+}
+
+#[tokio::test]
+async fn an_auth_that_was_renamed_away_does_not_repeat_the_password() {
+    let server = Server::start(&["--rename-command", "AUTH", ""]);
+    let url = format!("unix://{}?pass={PASSWORD}", server.socket().display());
+    let expected = Trouble::UnknownCommand { command: "AUTH".to_owned() };
+    assert_eq!(trouble(&url, Timeouts::default()).await, expected);
+}
+
+#[tokio::test]
+async fn a_connection_lost_and_an_answer_that_does_not_come() {
+    let mut server = Server::start(&[]);
+    let timeouts = Timeouts { response: Duration::from_millis(100), ..Timeouts::default() };
+    let mut connection = connect(&server.address(""), timeouts).await.unwrap();
+    let mut wait = redis::cmd("BLPOP");
+    let wait = wait.arg("list").arg(0).exec_async(&mut connection);
+    let ended = tokio::time::timeout(Duration::from_secs(20), wait).await;
+    let found = Trouble::from(ended.expect("it has a response timeout").unwrap_err());
+    let cause = "no answer in the time allowed".to_owned();
+    assert_eq!(found, Trouble::LostConnection { cause });
+
+    let mut connection = connect(&server.address(""), Timeouts::default()).await.unwrap();
+    server.restart(&[]);
+    let ping = redis::cmd("PING").exec_async(&mut connection).await;
+    let found = Trouble::from(ping.unwrap_err());
+    assert!(matches!(found, Trouble::LostConnection { .. }), "{found:?}");
+    assert_eq!(found.retry(), Retry::Later);
+}
+
+/// Makes `name.key` and `name.pem` with openssl: an authority, or signed by the authority `by`.
+fn certificate(folder: &Path, name: &str, by: Option<&str>) {
+    let (key, pem) = (format!("{name}.key"), format!("{name}.pem"));
+    let mut words = vec!["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
+    words.extend(["-nodes", "-days", "2", "-keyout", &key, "-out", &pem]);
+    let subject = format!("/CN={name}");
+    words.extend(["-subj", &subject]);
+    let signer = by.map(|by| (format!("{by}.pem"), format!("{by}.key")));
+    if let Some((pem, key)) = &signer {
+        words.extend(["-CA", pem, "-CAkey", key]);
+        words.extend(["-addext", "subjectAltName=DNS:localhost"]);
+        words.extend(["-addext", "basicConstraints=critical,CA:FALSE"]);
+    }
+    let made = Command::new("openssl").args(words).current_dir(folder).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+/// The variable that tells the TLS test to play the client of this URL. Which authorities are
+/// trusted is read from the environment, so each client is a process of its own.
+const CLIENT_OF: &str = "URLSEEN_TEST_TLS_CLIENT_OF";
+
+#[test]
+fn tls_with_the_authorities_of_the_system() {
+    if let Ok(url) = std::env::var(CLIENT_OF) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        println!("<{}>", runtime.block_on(tls_client(&url)));
+        return;
+    }
+    let server = Server::start(&[]);
+    let folder = server.folder.path();
+    certificate(folder, "ours", None);
+    certificate(folder, "theirs", None);
+    certificate(folder, "redis", Some("ours"));
+    let port = free_port();
+    let file = |name: &str| folder.join(name).display().to_string();
+    server.run::<()>(&format!(
+        "CONFIG SET tls-cert-file {} tls-key-file {} tls-ca-cert-file {} tls-auth-clients no \
+         tls-port {port}",
+        file("redis.pem"),
+        file("redis.key"),
+        file("ours.pem"),
+    ));
+    wait_until("the TLS port is open", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+
+    let client = |host: &str, authority: &str| {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "connect::tls_with_the_authorities_of_the_system", "--nocapture"])
+            .env(CLIENT_OF, format!("rediss://{host}:{port}"))
+            .env("SSL_CERT_FILE", folder.join(authority))
+            .env_remove("SSL_CERT_DIR")
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        let end = said.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
+        end.unwrap_or_else(|| panic!("{said}")).0.to_owned()
+    };
+    let refused = |host: &str, cause: &str| {
+        format!(
+            "no TLS connection to Redis at rediss://{host}:{port}/0: {cause}; the port must be the \
+             server's tls-port, and its certificate must be made for that host name and signed by \
+             an authority that this machine trusts (the file of an authority of your own is named \
+             in SSL_CERT_FILE)"
+        )
+    };
+    assert_eq!(client("localhost", "ours.pem"), "PONG");
+    let unknown = refused("localhost", "invalid peer certificate: UnknownIssuer");
+    assert_eq!(client("localhost", "theirs.pem"), unknown);
+    let named = client("127.0.0.1", "ours.pem");
+    assert!(named.contains("127.0.0.1") && named.contains("not valid for"), "{named}");
+    assert!(client("localhost", "missing.pem").starts_with("no TLS connection to Redis at"));
+    // The TLS port taken for a plain one.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let plain = format!("redis://127.0.0.1:{port}");
+    let found = runtime.block_on(trouble(&plain, Timeouts::default()));
+    assert!(matches!(found, Trouble::HungUp { .. }), "{found:?}");
+}
+
+/// What a client of `url` gets.
+async fn tls_client(url: &str) -> String {
+    let address = Address::new(url, None).unwrap();
+    match connect(&address, Timeouts::default()).await {
+        Ok(mut connection) => {
+            redis::cmd("PING").query_async::<String>(&mut connection).await.unwrap()
+        }
+        Err(trouble) => trouble.to_string(),
+    }
+}

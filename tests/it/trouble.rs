@@ -1,0 +1,213 @@
+//! Every trouble that a real server can be brought into, each told apart, outside scripts and in.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails right there")]
+
+use std::thread;
+
+use redis::Value;
+use redis::aio::MultiplexedConnection;
+use urlseen::redis::connect::{Timeouts, connect};
+use urlseen::redis::preflight::{Needs, PreflightProblem, preflight};
+use urlseen::redis::trouble::{Denied, Retry, Trouble};
+
+use crate::preflight::{Server, wait_until};
+
+async fn connected(server: &Server, login: &str) -> MultiplexedConnection {
+    connect(&server.address(login), Timeouts::default()).await.unwrap()
+}
+
+/// The trouble that a command line runs into.
+async fn trouble_of(connection: &mut MultiplexedConnection, words: &[&str]) -> Trouble {
+    let mut command = redis::Cmd::new();
+    command.arg(words);
+    match command.query_async::<Value>(connection).await {
+        Ok(value) => panic!("{words:?} went well: {value:?}"),
+        Err(error) => error.into(),
+    }
+}
+
+/// A write outside a script, in one with `redis.call` and in one with `redis.pcall` all run into
+/// `expected`.
+async fn writes_run_into(connection: &mut MultiplexedConnection, expected: &Trouble) {
+    for words in [
+        &["RPUSH", "list", "x"][..],
+        &["EVAL", "return redis.call('RPUSH', KEYS[1], 'x')", "1", "list"],
+        &["EVAL", "return redis.pcall('RPUSH', KEYS[1], 'x')", "1", "list"],
+    ] {
+        assert_eq!(&trouble_of(connection, words).await, expected, "{words:?}");
+    }
+}
+
+/// What the preflight makes of it: this, and nothing else.
+async fn preflight_finds(server: &Server, expected: Trouble) {
+    let mut needs = Needs::new();
+    needs.command(urlseen::redis::preflight::CommandNeed::new("RPUSH").key("list").arg("x"));
+    let found = preflight(&server.address(""), Timeouts::default(), &needs).await.unwrap_err();
+    assert_eq!(found, [PreflightProblem::Trouble(expected)]);
+    assert_eq!(found[0].retry(), Retry::Later);
+}
+
+#[tokio::test]
+async fn out_of_memory() {
+    let server = Server::start(&["--maxmemory", "1"]);
+    writes_run_into(&mut connected(&server, "").await, &Trouble::OutOfMemory).await;
+    preflight_finds(&server, Trouble::OutOfMemory).await;
+}
+
+#[tokio::test]
+async fn read_only_and_master_down() {
+    let server = Server::start(&["--replicaof", "127.0.0.1", "1"]);
+    let mut connection = connected(&server, "").await;
+    writes_run_into(&mut connection, &Trouble::ReadOnly).await;
+    server.run::<()>("CONFIG SET replica-serve-stale-data no");
+    for words in
+        [&["LLEN", "list"][..], &["EVAL", "return redis.call('LLEN', KEYS[1])", "1", "list"]]
+    {
+        assert_eq!(trouble_of(&mut connection, words).await, Trouble::MasterDown, "{words:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_failed_save_stops_writes() {
+    let server = Server::start(&["--save", "3600", "1"]);
+    let mut connection = connected(&server, "").await;
+    std::fs::remove_dir_all(server.folder.path().join("data")).unwrap();
+    server.run::<()>("SET a b");
+    server.run::<()>("BGSAVE");
+    wait_until("the save has failed", || {
+        server.run::<String>("INFO persistence").contains("rdb_last_bgsave_status:err")
+    });
+    writes_run_into(&mut connection, &Trouble::Misconf).await;
+    preflight_finds(&server, Trouble::Misconf).await;
+}
+
+#[tokio::test]
+async fn too_few_replicas_stop_writes() {
+    let server = Server::start(&["--min-replicas-to-write", "1"]);
+    writes_run_into(&mut connected(&server, "").await, &Trouble::NoReplicas).await;
+    preflight_finds(&server, Trouble::NoReplicas).await;
+}
+
+#[tokio::test]
+async fn loading() {
+    let mut server = Server::start(&[]);
+    let big = "x".repeat(10_000);
+    for number in 0..300 {
+        server.run::<()>(&format!("SET {number} {big}"));
+    }
+    server.run::<()>("SAVE");
+    // 30 ms for each of 300 keys: longer than the questions take.
+    server.restart(&[
+        "--rdbcompression",
+        "no",
+        "--key-load-delay",
+        "30000",
+        "--loading-process-events-interval-bytes",
+        "1024",
+    ]);
+    let mut connection = connected(&server, "").await;
+    writes_run_into(&mut connection, &Trouble::Loading).await;
+    preflight_finds(&server, Trouble::Loading).await;
+}
+
+#[tokio::test]
+async fn busy_with_a_script_and_the_script_killed() {
+    let server = Server::start(&["--lua-time-limit", "10"]);
+    let mut connection = connected(&server, "").await;
+    let url = format!("unix://{}", server.socket().display());
+    let endless = thread::spawn(move || {
+        let mut connection = redis::Client::open(url).unwrap().get_connection().unwrap();
+        redis::cmd("EVAL").arg("while true do end").arg(0).exec(&mut connection).unwrap_err()
+    });
+    wait_until("the script counts as too long", || {
+        server.ask(&["PING"]).is_some_and(|reply| reply.is_err())
+    });
+    writes_run_into(&mut connection, &Trouble::Busy).await;
+    preflight_finds(&server, Trouble::Busy).await;
+    server.run::<()>("SCRIPT KILL");
+    let killed = endless.join().unwrap();
+    assert_eq!(Trouble::from(killed), Trouble::ScriptKilled);
+}
+
+#[tokio::test]
+async fn a_script_that_redis_does_not_hold() {
+    let server = Server::start(&[]);
+    let sha = "0".repeat(40);
+    let trouble = trouble_of(&mut connected(&server, "").await, &["EVALSHA", &sha, "0"]).await;
+    assert_eq!(trouble, Trouble::NoScript);
+}
+
+#[tokio::test]
+async fn a_key_of_another_type() {
+    let server = Server::start(&[]);
+    server.run::<()>("SET list x");
+    writes_run_into(&mut connected(&server, "").await, &Trouble::WrongType).await;
+}
+
+#[tokio::test]
+async fn denied_commands_and_keys() {
+    let server = Server::start(&[]);
+    server.run::<()>("ACL SETUSER ann on nopass ~list +@all -rpush");
+    server.run::<()>("ACL SETUSER bob on nopass ~other +@all");
+    let denied = |denied: Denied| Trouble::NoPermission { denied };
+
+    let mut ann = connected(&server, "user=ann&pass=any").await;
+    let trouble = trouble_of(&mut ann, &["RPUSH", "list", "x"]).await;
+    assert_eq!(trouble, denied(Denied::Command("RPUSH".to_owned())));
+    let script = ["EVAL", "return redis.call('RPUSH', 'list', 'x')", "0"];
+    let trouble = trouble_of(&mut ann, &script).await;
+    // Redis 7.2 and later name it here, too.
+    let named = denied(Denied::Command("RPUSH".to_owned()));
+    assert!(trouble == denied(Denied::CommandInScript) || trouble == named, "{trouble:?}");
+
+    let mut bob = connected(&server, "user=bob&pass=any").await;
+    for words in [&["RPUSH", "list", "x"][..], &script] {
+        assert_eq!(trouble_of(&mut bob, words).await, denied(Denied::Key), "{words:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_redis_does_not_know() {
+    let server = Server::start(&[]);
+    let mut connection = connected(&server, "").await;
+    let trouble = trouble_of(&mut connection, &["frobnicate", "x"]).await;
+    assert_eq!(trouble, Trouble::UnknownCommand { command: "FROBNICATE".to_owned() });
+    let script = ["EVAL", "return redis.call('FROBNICATE')", "0"];
+    let trouble = trouble_of(&mut connection, &script).await;
+    assert!(matches!(trouble, Trouble::UnknownCommand { .. }), "{trouble:?}");
+}
+
+#[tokio::test]
+async fn a_cluster_without_its_slots_and_keys_in_different_ones() {
+    let server = Server::start(&["--cluster-enabled", "yes"]);
+    let mut connection = connected(&server, "").await;
+    let trouble = trouble_of(&mut connection, &["RPUSH", "list", "x"]).await;
+    assert!(matches!(trouble, Trouble::ClusterDown { .. }), "{trouble:?}");
+    let slots: Vec<String> = (0..16384).map(|slot| slot.to_string()).collect();
+    server.run::<()>(&format!("CLUSTER ADDSLOTS {}", slots.join(" ")));
+    let trouble = trouble_of(&mut connection, &["RENAME", "one", "two"]).await;
+    assert_eq!(trouble, Trouble::CrossSlot);
+}
+
+#[tokio::test]
+async fn a_waiting_command_cut_short() {
+    let server = Server::start(&[]);
+    let mut connection = connected(&server, "").await;
+    let waiting = tokio::spawn(async move {
+        trouble_of(&mut connection, &["BLMOVE", "a", "b", "LEFT", "RIGHT", "0"]).await
+    });
+    // Lets the task send its command while this thread waits for Redis to say that it has.
+    let server = tokio::task::spawn_blocking(move || {
+        let blocked = || server.run::<String>("INFO clients").contains("blocked_clients:1");
+        wait_until("the client waits", blocked);
+        let clients = server.run::<String>("CLIENT LIST");
+        let client = clients.lines().find(|line| line.contains("name=urlseen")).unwrap();
+        let id = client.strip_prefix("id=").unwrap().split(' ').next().unwrap();
+        server.run::<()>(&format!("CLIENT UNBLOCK {id} ERROR"));
+        server
+    })
+    .await
+    .unwrap();
+    assert_eq!(waiting.await.unwrap(), Trouble::Unblocked);
+    drop(server);
+}
