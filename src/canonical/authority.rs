@@ -48,11 +48,13 @@ fn check_brackets(authority: &str) -> Result<(), Refusal> {
 
 /// RFC 3986's `IPvFuture`, as loosely as Python reads it: anything may follow the dot.
 fn is_ipv_future(host: &str) -> bool {
-    host.strip_prefix('v').and_then(|rest| rest.split_once('.')).is_some_and(|(version, address)| {
-        !version.is_empty()
-            && version.bytes().all(|digit| digit.is_ascii_hexdigit())
-            && !address.is_empty()
-    })
+    host.strip_prefix('v').and_then(|rest| rest.split_once('.')).is_some_and(
+        |(version, address)| {
+            !version.is_empty()
+                && version.bytes().all(|digit| digit.is_ascii_hexdigit())
+                && !address.is_empty()
+        },
+    )
 }
 
 /// Whether NFKC brings forth a delimiter. Where it changes anything at all, a `\` that was there

@@ -61,8 +61,7 @@ fn read(
     let mut place = Place { file, line: 0 };
     let mut begun = Vec::new();
     loop {
-        let buffer =
-            input.fill_buf().with_context(|| format!("cannot read {}", file.display()))?;
+        let buffer = input.fill_buf().with_context(|| format!("cannot read {}", file.display()))?;
         if buffer.is_empty() {
             break;
         }

@@ -19,8 +19,12 @@ enum Outcome {
 
 /// The URL-seen test for distributed crawls: which of these requests are new?
 #[derive(Debug, Parser)]
-#[command(version, about, after_help = "Exit status: 0 done, 1 some input was bad, 2 wrong use, \
-    3 a file failed.")]
+#[command(
+    version,
+    about,
+    after_help = "Exit status: 0 done, 1 some input was bad, 2 wrong use, \
+    3 a file failed."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -49,7 +53,5 @@ pub(crate) fn run() -> ExitCode {
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -1,5 +1,7 @@
-//! Nameprep's tables. Written by `scripts/nameprep-tables` from CPython
+//! Nameprep's tables. Written by `scripts/nameprep-tables` from those of Python
 //! 3.11.7 (Unicode 3.2.0 and 14.0.0); change that script instead.
+
+#![allow(clippy::unreadable_literal, reason = "numbers that nobody reads")]
 
 /// Where a run of code points of one class begins, times four, plus the class: RFC 3454's
 /// tables C and D.
