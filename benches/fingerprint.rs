@@ -1,4 +1,4 @@
-//! Time per URL: canonical form, fingerprint, and what merely parsing it costs with the `url` crate.
+//! Time per URL: canonical form and fingerprint, beside merely parsing it with the `url` crate.
 //!
 //! The links are those of `tests/vectors`. Figures are for one thread whose buffers are warm.
 

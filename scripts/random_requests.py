@@ -28,7 +28,9 @@ PECULIAR = [
         or unicodedata.category(letter) in ("Cf", "Zs", "Zl", "Zp", "Cc")
     )
 ]
-LETTER_HOSTS = ("{0}", "a{0}", "{0}é", "א{0}", "Σ{0}", "aΣ{0}", "{0}Σ", "{0}\u0338", "a{0}Σ{0}b", "é.{0}.é")
+LETTER_HOSTS = (
+    "{0}", "a{0}", "{0}é", "א{0}", "Σ{0}", "aΣ{0}", "{0}Σ", "{0}\u0338", "a{0}Σ{0}b", "é.{0}.é",
+)
 LETTER_REQUESTS = len(ASSIGNED) * len(LETTER_HOSTS)
 
 
@@ -48,6 +50,7 @@ def assembled(rng):
     elif rng.random() < 0.1:
         host = ".".join(rng.choices(hard.HOSTS, k=2))
     scheme = rng.choice(hard.SCHEMES[:2]) if rng.random() < 0.6 else rng.choice(hard.SCHEMES)
+    queries = rng.choices(hard.QUERIES, k=rng.choice((0, 1, 1, 2)))
     return "".join((
         scheme,
         "://" if rng.random() < 0.8 else rng.choice(hard.SEPARATORS),
@@ -55,7 +58,8 @@ def assembled(rng):
         host,
         rng.choice(hard.PORTS) if rng.random() < 0.3 else "",
         *(rng.choice(hard.PATHS) for _ in range(rng.choice((0, 1, 1, 1, 2, 3)))),
-        *(rng.choice(hard.QUERIES).replace("?", "&" if n else "?", 1) for n in range(rng.choice((0, 1, 1, 2)))),
+        *queries[:1],
+        *(query.replace("?", "&", 1) for query in queries[1:]),
         rng.choice(hard.FRAGMENTS) if rng.random() < 0.3 else "",
     ))
 

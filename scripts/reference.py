@@ -1,5 +1,4 @@
-"""What the installed Scrapy, w3lib and scrapy-redis answer: the reference for urlseen's fingerprints.
-"""
+"""What the installed Scrapy, w3lib and scrapy-redis answer: the reference for fingerprints."""
 
 import hashlib
 import json

@@ -2,8 +2,8 @@
 //!
 //! Scrapy treats a URL twice: a `Request` makes it *safe* (`w3lib.url.safe_url_string`, what a
 //! browser and a server both take), and a fingerprint makes that *canonical*
-//! (`w3lib.url.canonicalize_url`, what equivalent URLs share). Neither is the WHATWG parser: default
-//! ports stay, hosts are not validated, queries are sorted. [`push_request_url`] does both.
+//! (`w3lib.url.canonicalize_url`, what equivalent URLs share). Neither is the WHATWG parser:
+//! default ports stay, hosts are not validated, queries are sorted. [`push_request_url`] does both.
 //!
 //! All functions append to a `String` of the caller's and work in [`Buffers`] of the caller's, so
 //! that a thread that reuses them allocates nothing for ordinary links. Text encodings other than
@@ -13,8 +13,9 @@
 //!
 //! Outside ASCII, hosts depend on Unicode's tables. The reference is Python 3.11: Unicode 14.0, and
 //! 3.2 for nameprep as IDNA 2003 asks. Rust's tables are newer. As Unicode changes neither lower
-//! case nor normalisation of what it has assigned, the results are the same for all code points that
-//! 14.0 has assigned, and may differ in hosts with later ones.
+//! case nor normalisation of what it has assigned, the results are the same for all code points
+//! that 14.0 has assigned, and may differ in hosts with later ones, as they do between versions of
+//! Python. Methods, which are upper-cased, depend on Unicode in the same way.
 
 mod authority;
 mod bytes;

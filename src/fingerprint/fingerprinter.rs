@@ -150,6 +150,12 @@ mod tests {
     }
 
     #[test]
+    fn each_thread_can_have_one() {
+        fn can_move_to_a_thread<T: Send>(_: &T) {}
+        can_move_to_a_thread(&Fingerprinter::new(Algorithm::default(), false));
+    }
+
+    #[test]
     fn a_refusal_leaves_nothing_behind() {
         let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
         let request = Request::get("http://h/");
@@ -162,6 +168,9 @@ mod tests {
     fn names_lead_back_to_algorithms() {
         for algorithm in Algorithm::all() {
             assert_eq!(algorithm.name().parse(), Ok(*algorithm));
+        }
+        for unknown in ["", "scrapy-", "Scrapy"] {
+            assert!(unknown.parse::<Algorithm>().is_err(), "{unknown}");
         }
         let error = "sha1".parse::<Algorithm>().unwrap_err();
         assert!(error.to_string().contains("scrapy, scrapy-2.6, scrapy-redis"));

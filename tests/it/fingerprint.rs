@@ -94,7 +94,7 @@ fn random_requests_agree() {
     let seed = env::var("URLSEEN_FUZZ_SEED").unwrap_or_else(|_| "1".to_owned());
     let output = Command::new(python)
         .arg(Path::new(ROOT).join("scripts/fuzz-fingerprints"))
-        .args(["--seed", &seed, "--count", "30000", "--program", URLSEEN])
+        .args(["--seed", &seed, "--count", "50000", "--program", URLSEEN])
         .output()
         .unwrap();
     let said = [output.stdout, output.stderr].concat();

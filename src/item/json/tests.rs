@@ -21,8 +21,9 @@ fn a_url_is_enough() {
 
 #[test]
 fn all_known_fields_are_read_and_others_are_not() {
-    let line = r#"{"url": "http:\/\/h\/\u00e9", "method": "post", "body": "\u00ff", "dont_filter": true,
-        "meta": {"depth": [1, {"url": 2}], "verbatim_url": true}, "headers": {"a": "\ud800"}, "x": 1e9}"#;
+    let line = r#"{"url": "http:\/\/h\/\u00e9", "method": "post", "body": "\u00ff",
+        "dont_filter": true, "meta": {"depth": [1, {"url": 2}], "verbatim_url": true},
+        "headers": {"a": "\ud800"}, "priority": -1e9}"#;
     let item = parse(line).unwrap();
     assert_eq!(
         item.request(),
