@@ -7,9 +7,9 @@ impl ByteSet {
     /// ASCII letters and digits, and `others`.
     const fn alphanumeric_and(others: &[u8]) -> Self {
         let mut table = [false; 256];
-        let mut byte = 0;
-        while byte < 128 {
-            table[byte] = (byte as u8).is_ascii_alphanumeric();
+        let mut byte: u8 = 0;
+        while byte.is_ascii() {
+            table[byte as usize] = byte.is_ascii_alphanumeric();
             byte += 1;
         }
         let mut index = 0;
@@ -126,10 +126,10 @@ pub(super) fn escape_at(bytes: &[u8], at: usize) -> Option<u8> {
 /// The value of each ASCII hex digit, 255 for every other byte.
 static HEX_VALUE: [u8; 256] = {
     let mut values = [255; 256];
-    let mut value = 0;
+    let mut value: u8 = 0;
     while value < 16 {
-        values[b"0123456789abcdef"[value] as usize] = value as u8;
-        values[b"0123456789ABCDEF"[value] as usize] = value as u8;
+        values[b"0123456789abcdef"[value as usize] as usize] = value;
+        values[b"0123456789ABCDEF"[value as usize] as usize] = value;
         value += 1;
     }
     values

@@ -1,15 +1,14 @@
 //! The canonical path.
 
-use memchr::{memchr, memmem};
+use memchr::{memchr, memchr_iter};
 
 use super::bytes::{
     CANONICAL_PATH, PLAIN_PATH, SAFE, escape_at, push_byte, push_escape, push_quoted,
 };
-use super::scheme::Scheme;
 
-/// Cuts the parameters of the last segment off a path, in schemes that have them.
-pub(super) fn split_parameters<'a>(path: &'a str, scheme: Scheme<'_>) -> (&'a str, &'a str) {
-    if memchr(b';', path.as_bytes()).is_none() || !scheme.has_parameters() {
+/// Cuts the parameters of the last segment off a path; only some schemes have them.
+pub(super) fn split_parameters(path: &str) -> (&str, &str) {
+    if memchr(b';', path.as_bytes()).is_none() {
         return (path, "");
     }
     let last = path.rfind('/').map_or(0, |slash| slash + 1);
@@ -48,7 +47,8 @@ pub(super) fn push(path: &str, spare: &mut String, out: &mut String) {
         out.push('/');
     }
     let path = &out.as_bytes()[start..];
-    if path.starts_with(b"/") && memmem::find(path, b"/.").is_some() {
+    let dot_segment = |dot: usize| dot > 0 && path[dot - 1] == b'/';
+    if path[0] == b'/' && memchr_iter(b'.', path).any(dot_segment) {
         remove_dot_segments(start, spare, out);
     }
 }

@@ -11,9 +11,7 @@ pub(super) struct Parts<'a> {
     pub(super) scheme: Scheme<'a>,
     /// Checked: brackets and hidden delimiters are as they should be.
     pub(super) authority: &'a str,
-    pub(super) path: &'a str,
-    pub(super) query: &'a str,
-    pub(super) fragment: &'a str,
+    pub(super) tail: Tail<'a>,
 }
 
 /// Removes what browsers ignore in a URL: C0 controls and spaces around it, tabs and line ends
@@ -46,11 +44,11 @@ pub(super) fn split(url: &str) -> Result<Parts<'_>, Refusal> {
         None => ("", rest),
     };
     authority::check(authority)?;
-    let Tail { path, query, fragment } = Tail::split(rest);
-    Ok(Parts { scheme, authority, path, query, fragment })
+    Ok(Parts { scheme, authority, tail: Tail::split(rest) })
 }
 
 /// What follows the authority.
+#[derive(Clone, Copy)]
 pub(super) struct Tail<'a> {
     pub(super) path: &'a str,
     pub(super) query: &'a str,

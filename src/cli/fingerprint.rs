@@ -13,9 +13,9 @@ use super::{Outcome, lines};
 
 /// Print the fingerprint of each request: one line in, one fingerprint out.
 ///
-/// A line is a URL, or, where it begins with `{`, a request in JSON: url, method, body or
-/// body_base64, meta.verbatim_url, or a ready fingerprint. A line that has no fingerprint prints
-/// `-`, and its reason on standard error.
+/// A line is a URL, or, where it begins with `{`, a request in JSON: `url`, `method`, `body` or
+/// `body_base64`, `meta.verbatim_url`, or a ready `fingerprint`. A line that has no fingerprint
+/// prints `-`, and its reason on standard error.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// How fingerprints are computed
@@ -51,91 +51,79 @@ enum BadLine {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let mut printer = Printer {
+    let mut rows = Rows {
         fingerprinter: Fingerprinter::new(args.algorithm, args.keep_fragments),
         canonical: args.canonical,
-        output: BufWriter::with_capacity(1 << 16, io::stdout().lock()),
+        row: String::new(),
     };
+    let mut output = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let mut outcome = Outcome::Done;
     lines::for_each(&args.files, |place, line| {
-        if let Err(reason) = printer.line(line)? {
+        let row = rows.make(line).unwrap_or_else(|reason| {
             eprintln!("urlseen: {place}: {reason}");
             outcome = Outcome::BadInput;
-            printer.refused()?;
-        }
-        Ok(())
+            if args.canonical { "-\t-\n" } else { "-\n" }
+        });
+        Ok(output.write_all(row.as_bytes())?)
     })?;
-    printer.output.flush()?;
+    output.flush()?;
     Ok(outcome)
 }
 
-struct Printer<W> {
+/// Makes the output's rows, one at a time.
+struct Rows {
     fingerprinter: Fingerprinter,
     canonical: bool,
-    output: W,
+    row: String,
 }
 
-impl<W: Write> Printer<W> {
-    /// Prints what a line's request has for a fingerprint; nothing where it has none.
-    fn line(&mut self, line: &[u8]) -> io::Result<Result<(), BadLine>> {
-        let parsed;
-        let (given, request) = if line.starts_with(b"{") {
-            parsed = match JsonRequest::parse(line) {
-                Ok(parsed) => parsed,
-                Err(error) => return Ok(Err(error.into())),
-            };
-            (parsed.fingerprint(), parsed.request())
+impl Rows {
+    /// The row for a line, line feed included.
+    fn make(&mut self, line: &[u8]) -> Result<&str, BadLine> {
+        if line.starts_with(b"{") {
+            let item = JsonRequest::parse(line)?;
+            self.make_for(item.fingerprint(), item.request().as_ref())?;
         } else {
-            match std::str::from_utf8(line) {
-                Ok(url) => (None, Some(Request::get(url))),
-                Err(error) => return Ok(Err(error.into())),
-            }
-        };
-        let fingerprint = match (given, &request) {
-            (Some(given), _) => given,
-            (None, Some(request)) => match self.fingerprinter.fingerprint(request) {
-                Ok(computed) => computed,
-                Err(refusal) => return Ok(Err(refusal.into())),
-            },
-            (None, None) => return Ok(Err(JsonError::NoIdentity.into())),
-        };
-        self.print(&fingerprint, request.as_ref()).map(Ok)
-    }
-
-    fn print(
-        &mut self,
-        fingerprint: &Fingerprint,
-        request: Option<&Request<'_>>,
-    ) -> io::Result<()> {
-        write_in_line(&fingerprint.to_string(), &mut self.output)?;
-        if self.canonical {
-            self.output.write_all(b"\t")?;
-            // Beside a ready fingerprint, the URL may be missing or be none.
-            match request.map(|request| self.fingerprinter.canonical(request)) {
-                Some(Ok(url)) => write_in_line(url, &mut self.output)?,
-                Some(Err(_)) | None => self.output.write_all(b"-")?,
-            }
+            self.make_for(None, Some(&Request::get(std::str::from_utf8(line)?)))?;
         }
-        self.output.write_all(b"\n")
+        Ok(&self.row)
     }
 
-    fn refused(&mut self) -> io::Result<()> {
-        self.output.write_all(if self.canonical { b"-\t-\n" } else { b"-\n" })
+    /// The row for a ready fingerprint, or else for the request's.
+    fn make_for(
+        &mut self,
+        ready: Option<Fingerprint>,
+        request: Option<&Request<'_>>,
+    ) -> Result<(), BadLine> {
+        let fingerprint = match (ready, request) {
+            (Some(ready), _) => ready,
+            (None, Some(request)) => self.fingerprinter.fingerprint(request)?,
+            (None, None) => return Err(JsonError::NoIdentity.into()),
+        };
+        self.row.clear();
+        push_in_line(&fingerprint.to_string(), &mut self.row);
+        if self.canonical {
+            // Beside a ready fingerprint, the URL may be missing or be none.
+            let url = request.and_then(|request| self.fingerprinter.canonical(request).ok());
+            self.row.push('\t');
+            push_in_line(url.unwrap_or("-"), &mut self.row);
+        }
+        self.row.push('\n');
+        Ok(())
     }
 }
 
-/// Writes text as it is, but for tabs and line ends, which get JSON's escapes: verbatim URLs and
+/// Appends text as it is, but for tabs and line ends, which get JSON's escapes: verbatim URLs and
 /// ready fingerprints can hold them.
-fn write_in_line(text: &str, output: &mut impl Write) -> io::Result<()> {
-    let mut rest = text.as_bytes();
-    while let Some(at) = memchr::memchr3(b'\t', b'\n', b'\r', rest) {
-        output.write_all(&rest[..at])?;
-        output.write_all(match rest[at] {
-            b'\t' => b"\\t",
-            b'\n' => b"\\n",
-            _ => b"\\r",
-        })?;
-        rest = &rest[at + 1..];
+fn push_in_line(text: &str, row: &mut String) {
+    for part in text.split_inclusive(['\t', '\n', '\r']) {
+        let plain = part.trim_end_matches(['\t', '\n', '\r']);
+        row.push_str(plain);
+        row.push_str(match &part[plain.len()..] {
+            "\t" => "\\t",
+            "\n" => "\\n",
+            "\r" => "\\r",
+            _ => "",
+        });
     }
-    output.write_all(rest)
 }

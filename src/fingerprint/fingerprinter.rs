@@ -91,3 +91,88 @@ fn upper_case(method: &str) -> Cow<'_, str> {
         Cow::Owned(method.to_uppercase())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fingerprint(algorithm: Algorithm, request: &Request<'_>) -> Result<String, Refusal> {
+        let mut fingerprinter = Fingerprinter::new(algorithm, false);
+        fingerprinter.fingerprint(request).map(|fingerprint| fingerprint.to_string())
+    }
+
+    #[test]
+    fn algorithms_hash_what_their_packages_do() {
+        let request =
+            Request { method: "post", body: b"a=1", ..Request::get("https://example.com") };
+        for (algorithm, expected) in [
+            (Algorithm::Scrapy, "d858e977a5230ec08824b0fd1e49c384575ddcd3"),
+            (Algorithm::Scrapy26, "94f9a55ac269433d392ccbdae82b13f763ff50d1"),
+            (Algorithm::ScrapyRedis, "2715c58f9dd91a3d214f1dc1e1395e666440fdad"),
+        ] {
+            assert_eq!(fingerprint(algorithm, &request).as_deref(), Ok(expected), "{algorithm}");
+        }
+    }
+
+    #[test]
+    fn methods_are_upper_cased_and_nothing_else() {
+        let with = |method| {
+            fingerprint(Algorithm::Scrapy26, &Request { method, ..Request::get("http://h") })
+        };
+        assert_eq!(with("get"), with("GET"));
+        assert_eq!(with("ß"), with("SS"));
+        assert_ne!(with(" get"), with("GET"));
+        assert_ne!(with(""), with("GET"));
+    }
+
+    #[test]
+    fn verbatim_urls_stay_as_they_are_for_scrapy_only() {
+        let request = Request { verbatim_url: true, ..Request::get("HTTP://h?b&a#f") };
+        for (algorithm, url) in [
+            (Algorithm::Scrapy, "HTTP://h?b&a#f"),
+            (Algorithm::Scrapy26, "http://h/?a=&b="),
+            (Algorithm::ScrapyRedis, "http://h/?a=&b="),
+        ] {
+            let mut fingerprinter = Fingerprinter::new(algorithm, false);
+            assert_eq!(fingerprinter.canonical(&request), Ok(url), "{algorithm}");
+        }
+        // Tested as it is: made safe, this one would be absolute.
+        let request = Request { verbatim_url: true, ..Request::get("http:/\t/h") };
+        assert_eq!(fingerprint(Algorithm::Scrapy, &request), Err(Refusal::NotAbsolute));
+    }
+
+    #[test]
+    fn fragments_count_where_they_are_kept() {
+        let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, true);
+        let mut with = |url| fingerprinter.fingerprint(&Request::get(url));
+        assert_ne!(with("http://h/#a"), with("http://h/"));
+        assert_eq!(with("http://h/#"), with("http://h/"));
+    }
+
+    #[test]
+    fn each_thread_can_have_one() {
+        fn can_move_to_a_thread<T: Send>(_: &T) {}
+        can_move_to_a_thread(&Fingerprinter::new(Algorithm::default(), false));
+    }
+
+    #[test]
+    fn a_refusal_leaves_nothing_behind() {
+        let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+        let request = Request::get("http://h/");
+        let before = fingerprinter.fingerprint(&request);
+        assert!(fingerprinter.fingerprint(&Request::get("http://h:x/")).is_err());
+        assert_eq!(fingerprinter.fingerprint(&request), before);
+    }
+
+    #[test]
+    fn names_lead_back_to_algorithms() {
+        for algorithm in Algorithm::all() {
+            assert_eq!(algorithm.name().parse(), Ok(*algorithm));
+        }
+        for unknown in ["", "scrapy-", "Scrapy"] {
+            assert!(unknown.parse::<Algorithm>().is_err(), "{unknown}");
+        }
+        let error = "sha1".parse::<Algorithm>().unwrap_err();
+        assert!(error.to_string().contains("scrapy, scrapy-2.6, scrapy-redis"));
+    }
+}

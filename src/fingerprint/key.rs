@@ -76,7 +76,15 @@ impl std::fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Text(text) => f.write_str(&String::from_utf8_lossy(text)),
-            raw => raw.as_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}")),
+            raw => {
+                let mut text = [0; 64];
+                let bytes = raw.as_bytes();
+                for (pair, byte) in text.chunks_exact_mut(2).zip(bytes) {
+                    pair[0] = b"0123456789abcdef"[usize::from(byte >> 4)];
+                    pair[1] = b"0123456789abcdef"[usize::from(byte & 15)];
+                }
+                f.write_str(std::str::from_utf8(&text[..2 * bytes.len()]).unwrap_or_default())
+            }
         }
     }
 }

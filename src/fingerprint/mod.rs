@@ -33,13 +33,13 @@ enum Verbatim {
 
 /// Makes [`Algorithm`] out of `Variant => file` lines; the files define `DEFINITION`.
 macro_rules! algorithms {
-    ($($(#[$doc:meta])* $variant:ident => $file:ident,)+) => {
+    ($($(#[$attribute:meta])* $variant:ident => $file:ident,)+) => {
         $(mod $file;)+
 
         /// How a fingerprint is computed from a request.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
         pub enum Algorithm {
-            $($(#[$doc])* $variant,)+
+            $($(#[$attribute])* $variant,)+
         }
 
         impl Algorithm {
@@ -58,6 +58,7 @@ macro_rules! algorithms {
 }
 
 algorithms! {
+    #[default]
     /// `scrapy.utils.request.fingerprint` of Scrapy 2.7 and later, as of Scrapy 2.19.
     Scrapy => scrapy,
     /// Scrapy's own up to 2.6, and `REQUEST_FINGERPRINTER_IMPLEMENTATION = "2.6"` after that.
@@ -70,12 +71,6 @@ impl Algorithm {
     /// The name in configurations and on command lines: `scrapy`, `scrapy-2.6`, `scrapy-redis`.
     pub fn name(self) -> &'static str {
         self.definition().name
-    }
-}
-
-impl Default for Algorithm {
-    fn default() -> Self {
-        Self::Scrapy
     }
 }
 

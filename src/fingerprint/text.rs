@@ -97,3 +97,49 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What has been appended, as long as it is short.
+    fn written(write: impl Fn(&mut Text)) -> String {
+        let mut text = Text::default();
+        write(&mut text);
+        String::from_utf8(text.pending).unwrap()
+    }
+
+    #[test]
+    fn json_is_escaped_as_in_python() {
+        let escaped =
+            written(|text| text.push_json("a\"\\/\u{8}\u{c}\n\r\t\0\u{1f}~\u{7f}é\u{ffff}😀"));
+        assert_eq!(escaped, r#"a\"\\/\b\f\n\r\t\u0000\u001f~\u007f\u00e9\uffff\ud83d\ude00"#);
+    }
+
+    #[test]
+    fn hex_is_lower_case() {
+        assert_eq!(written(|text| text.push_hex(&[0, 0x9a, 0xff])), "009aff");
+    }
+
+    #[test]
+    fn long_texts_have_the_hash_of_their_whole() {
+        for length in [0, 1, 2047, 2048, 2049, 4095, 4096, 4097, 20_000] {
+            let bytes: Vec<u8> = (0..=250).cycle().take(length).collect();
+            let mut text = Text::default();
+            for _ in 0..2 {
+                text.push(b"<");
+                text.push(&bytes);
+                text.push_hex(&bytes);
+                text.push(b">");
+                let hex: Vec<u8> = bytes
+                    .iter()
+                    .flat_map(|&byte| {
+                        [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]
+                    })
+                    .collect();
+                let whole = [b"<", &*bytes, &*hex, b">"].concat();
+                assert_eq!(text.finish(), <[u8; 20]>::from(Sha1::digest(whole)), "{length}");
+            }
+        }
+    }
+}

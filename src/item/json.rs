@@ -313,3 +313,6 @@ impl<'de> Visitor<'de> for ValueVisitor {
         Ok(Meta::Object(verbatim_url))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! Integration tests: the built binary against real servers, and the rules that the sources keep.
-//! Integration tests.
 
 mod connect;
+mod fingerprint;
 mod harness;
 mod imports;
 mod links;

@@ -1,8 +1,10 @@
-//! Nameprep's tables. Written by `scripts/nameprep-tables` from CPython
-//! 3.11.7 (Unicode 3.2.0 and 14.0.0); change that script instead.
+//! Nameprep's tables. Written by `scripts/nameprep-tables` from those of Python
+//! 3.11.7 (Unicode 3.2.0, 14.0.0); change that script instead.
 
-/// Where a run of code points of one class begins, times four, plus the class: RFC 3454's
-/// tables C and D.
+#![allow(clippy::unreadable_literal, reason = "nobody reads these")]
+
+/// Where a run of code points of one class begins, times four, plus the class: RFC
+/// 3454's tables C and D.
 #[rustfmt::skip]
 pub(super) static CLASSES: &[u32] = &[
     0x0, 0x105, 0x16c, 0x185, 0x1ec, 0x203, 0x284, 0x2a9, 0x2ac, 0x2d5, 0x2d8, 0x2e9, 0x2ec, 0x301,
@@ -80,8 +82,8 @@ pub(super) static CLASSES: &[u32] = &[
     0x380008, 0x380083, 0x380200, 0x3bfffb,
 ];
 
-/// RFC 3454's table B.2 as far as it is neither the lower case nor a matter of composition, for
-/// letters in NFKC.
+/// RFC 3454's table B.2 as far as it is neither the lower case nor a matter of
+/// composition, for letters in NFKC.
 #[rustfmt::skip]
 pub(super) static FOLDED: &[(char, &str)] = &[
     ('\u{df}', "\u{73}\u{73}"), ('\u{345}', "\u{3b9}"), ('\u{3c2}', "\u{3c3}"),

@@ -1,0 +1,68 @@
+"""What the installed Scrapy, w3lib and scrapy-redis answer: the reference for fingerprints."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from scrapy import Request
+from scrapy.utils.request import fingerprint
+from scrapy_redis.dupefilter import RFPDupeFilter
+from w3lib.url import canonicalize_url
+
+ALGORITHMS = ("scrapy", "scrapy-2.6", "scrapy-redis")
+REDIS_FILTER = RFPDupeFilter(server=None, key="")
+
+
+def versions():
+    """The packages that answer, as text."""
+    return ", ".join(f"{name} {version(name)}" for name in ("Scrapy", "w3lib", "scrapy-redis"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A request to be fingerprinted."""
+
+    url: str
+    method: str = "GET"
+    body: bytes = b""
+    verbatim_url: bool = False
+    keep_fragments: bool = False
+
+    def request(self):
+        """The Scrapy request; raises where Scrapy refuses it."""
+        meta = {"verbatim_url": True} if self.verbatim_url else None
+        return Request(self.url, method=self.method, body=self.body, meta=meta)
+
+
+def answer(case, algorithm):
+    """The fingerprint in hex and the URL in it; twice None where Python raises, whatever it is."""
+    try:
+        request = case.request()
+        if algorithm == "scrapy" and case.verbatim_url:
+            url = request.url
+        else:
+            url = canonicalize_url(request.url, keep_fragments=case.keep_fragments)
+        return HASHES[algorithm](case, request, url), url
+    except Exception:  # noqa: BLE001
+        return None, None
+
+
+def scrapy(case, request, _url):
+    return fingerprint(request, keep_fragments=case.keep_fragments).hex()
+
+
+def scrapy_2_6(_case, request, url):
+    """`request_fingerprint` as Scrapy 2.6 had it, which no installable version has any more."""
+    return hashlib.sha1(request.method.encode() + url.encode() + request.body).hexdigest()
+
+
+def scrapy_redis(case, request, url):
+    """scrapy-redis always drops fragments; urlseen's option is applied to the same text."""
+    if not case.keep_fragments:
+        return REDIS_FILTER.request_fingerprint(request)
+    text = {"method": request.method, "url": url, "body": request.body.hex()}
+    return hashlib.sha1(json.dumps(text, sort_keys=True).encode()).hexdigest()
+
+
+HASHES = dict(zip(ALGORITHMS, (scrapy, scrapy_2_6, scrapy_redis), strict=True))
