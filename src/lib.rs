@@ -9,6 +9,7 @@
 //! use which.
 
 pub mod canonical;
+pub mod cli;
 pub mod config;
 pub mod filter;
 pub mod fingerprint;

@@ -1,2 +1,8 @@
 //! The `urlseen` command.
-fn main() {}
+
+use clap::Parser;
+use urlseen::cli::Cli;
+
+fn main() -> anyhow::Result<()> {
+    Ok(Cli::parse().run()?)
+}

@@ -89,7 +89,8 @@ mod tests {
     fn lines_begin_empty_and_can_be_written() {
         let mut region = Region::zeroed(1000).unwrap();
         assert_eq!(region.lines().len(), 1000);
-        let [empty, full]: [Line; 2] = [bytemuck::zeroed(), bytemuck::cast([u64::MAX; 8])];
+        let [empty, full]: [Line; 2] =
+            [bytemuck::Zeroable::zeroed(), bytemuck::cast([u64::MAX; 8])];
         assert!(region.lines().iter().all(|line| *line == empty));
         region.lines_mut()[999] = full;
         touch(&mut region.map[..990 * 64]);
