@@ -16,7 +16,7 @@ const GROWTH_PERCENT: [u64; 7] = [50, 80, 100, 125, 150, 200, 300];
 /// Show what a filter takes: bits, hashes and memory, and how the error rate grows past capacity.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Plan {
-    /// URLs that the crawl will see: 1e9, 100_000_000, 10M
+    /// URLs that the crawl will see, as 1e9, `100_000_000` or 10M
     #[arg(long, value_name = "N", default_value = "10M")]
     capacity: Capacity,
     /// Share of unseen URLs that may be taken for seen at capacity: 1e-12 to 0.1

@@ -217,8 +217,8 @@ mod tests {
         read(|path| files.get(path).map(ToString::to_string))
     }
 
-    fn group(folder: &str, bytes: u64) -> Option<Available> {
-        Some(Available { bytes, limit: Limit::Group(folder.into()) })
+    fn group(folder: &str, bytes: u64) -> Available {
+        Available { bytes, limit: Limit::Group(folder.into()) }
     }
 
     #[test]
@@ -249,7 +249,7 @@ mod tests {
             ("/sys/fs/cgroup/system.slice/memory.current", "3221225472\n"),
             ("/sys/fs/cgroup/system.slice/memory.stat", "anon 1\ninactive_file 1073741824\n"),
         ];
-        assert_eq!(read_from(&files), group("/sys/fs/cgroup/system.slice", 2 * GIB));
+        assert_eq!(read_from(&files).unwrap(), group("/sys/fs/cgroup/system.slice", 2 * GIB));
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
             ("/cg/memory/memory.usage_in_bytes", "1610612736\n"),
             ("/cg/memory/memory.stat", "inactive_file 1\ntotal_inactive_file 536870912\n"),
         ];
-        assert_eq!(read_from(&files), group("/cg/memory", GIB));
+        assert_eq!(read_from(&files).unwrap(), group("/cg/memory", GIB));
     }
 
     #[test]
@@ -275,7 +275,7 @@ mod tests {
             ("/sys/fs/cgroup/memory.max", "100\n"),
             ("/sys/fs/cgroup/memory.current", "200\n"),
         ];
-        assert_eq!(read_from(&files), group("/sys/fs/cgroup", 0));
+        assert_eq!(read_from(&files).unwrap(), group("/sys/fs/cgroup", 0));
     }
 
     #[test]
