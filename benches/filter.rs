@@ -53,6 +53,23 @@ impl Crawl {
     }
 }
 
+/// Tests keys and sets the unseen, `ahead` keys prefetched at a time; how many were unseen.
+fn judge(shards: &mut Shards, probes: &[Probe], ahead: usize) -> usize {
+    let mut unseen = 0;
+    for group in probes.chunks(ahead) {
+        for &probe in group {
+            shards.prefetch(probe);
+        }
+        for &probe in group {
+            if shards.test(probe) == Verdict::Unseen {
+                shards.set(probe);
+                unseen += 1;
+            }
+        }
+    }
+    unseen
+}
+
 fn test_and_set(criterion: &mut Criterion) {
     let sizing = Sizing::new(
         Capacity::new(CAPACITY).expect("a capacity"),
@@ -66,47 +83,35 @@ fn test_and_set(criterion: &mut Criterion) {
     for chunk in (0..crawl.set).collect::<Vec<_>>().chunks(BATCH) {
         probes.clear();
         probes.extend(chunk.iter().map(|&number| native.probe(&fingerprint(number))));
-        probes.iter().for_each(|&probe| shards.prefetch(probe));
-        probes.iter().for_each(|&probe| {
-            shards.set(probe);
-        });
+        judge(&mut shards, &probes, Shards::AHEAD);
     }
 
     let mut group = criterion.benchmark_group("filter");
     group.throughput(Throughput::Elements(BATCH as u64));
     group.measurement_time(Duration::from_secs(8)).sample_size(30);
-    group.bench_function("test and set, 70 % seen", |bencher| {
-        bencher.iter_batched_ref(
-            || {
-                let mut probes = Vec::with_capacity(BATCH);
-                crawl.batch(&native, &mut probes);
-                probes
-            },
-            |probes| {
-                let mut unseen = 0;
-                probes.iter().for_each(|&probe| shards.prefetch(probe));
-                for &probe in probes.iter() {
-                    if shards.test(probe) == Verdict::Unseen {
-                        shards.set(probe);
-                        unseen += 1;
-                    }
-                }
-                unseen
-            },
-            criterion::BatchSize::SmallInput,
-        );
-    });
-    let mut numbers = 0;
+    for ahead in [Shards::AHEAD, BATCH] {
+        group.bench_function(format!("test and set, 70 % seen, {ahead} ahead"), |bencher| {
+            bencher.iter_batched_ref(
+                || {
+                    let mut probes = Vec::with_capacity(BATCH);
+                    crawl.batch(&native, &mut probes);
+                    probes
+                },
+                |probes| judge(&mut shards, probes, ahead),
+                criterion::BatchSize::SmallInput,
+            );
+        });
+    }
+    let fingerprints: Vec<_> = (0..BATCH as u64).map(fingerprint).collect();
     group.bench_function("hash", |bencher| {
-        let batch: Vec<_> = (0..BATCH as u64).map(fingerprint).collect();
         bencher.iter(|| {
-            batch.iter().for_each(|fingerprint| {
+            for fingerprint in &fingerprints {
                 black_box(native.probe(fingerprint));
-            });
+            }
         });
     });
     drop(shards);
-    machine_limit(&mut group, &sizing, &mut numbers);
+    machine_limit(&mut group, &sizing);
     group.finish();
 }
 
@@ -115,11 +120,10 @@ fn test_and_set(criterion: &mut Criterion) {
 fn machine_limit(
     group: &mut criterion::BenchmarkGroup<'_, criterion::measurement::WallTime>,
     sizing: &Sizing,
-    asked: &mut u64,
 ) {
+    let mut asked = 0;
     let geometry = sizing.geometry();
     let lines = usize::try_from(geometry.bits() / 512).expect("an index");
-    // A filter of another key count maps the same kind of memory; its lines are all that is used.
     let mut memory = memmap2::MmapMut::map_anon(lines * 64).expect("memory");
     #[cfg(target_os = "linux")]
     let _ = memory.advise(memmap2::Advice::HugePage);
@@ -131,8 +135,8 @@ fn machine_limit(
             || {
                 (0..per_batch)
                     .map(|_| {
-                        *asked += 1;
-                        usize::try_from(mixed(*asked)).expect("64 bits") % lines
+                        asked += 1;
+                        usize::try_from(mixed(asked)).expect("64 bits") % lines
                     })
                     .collect::<Vec<_>>()
             },

@@ -5,20 +5,18 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use urlseen::config::{Emit, ItemForm};
-use urlseen::engine::{self, Engine};
-use urlseen::filter::native::Native;
-use urlseen::filter::{Capacity, ErrorRate, Seed, Sizing};
+use urlseen::config::{Emit, ItemForm, SeedChoice};
+use urlseen::engine::Engine;
+use urlseen::filter::{Capacity, ErrorRate, Fullness, Sizing};
 use urlseen::fingerprint::Algorithm;
 use urlseen::input::Place;
 use urlseen::item::{Options, Unreadable};
 use urlseen::pipe::{self, Audience, Count, PipeError, Print};
 use urlseen::telemetry::Console;
 
-use super::Outcome;
 use super::fingerprint::parse_algorithm;
+use super::{Outcome, start};
 
 /// How much output is gathered before it is written, in bytes.
 const BUFFER: usize = 1 << 17;
@@ -64,24 +62,20 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let sizing = Sizing::new(args.capacity, args.error_rate);
-    let seed = match args.seed {
-        Some(seed) => seed,
-        None => getrandom::u32().context("the system gives no random numbers")?,
+    let items = Options {
+        form: args.item,
+        emit: Emit::Item,
+        algorithm: args.algorithm,
+        keep_fragments: args.keep_fragments,
     };
+    let seed = args.seed.map_or(SeedChoice::Random, SeedChoice::Fixed);
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let mut engine = Engine::start(&engine::Parts {
-        layout: Native::new(Seed::new(seed), sizing.geometry()),
-        items: Options {
-            form: args.item,
-            emit: Emit::Item,
-            algorithm: args.algorithm,
-            keep_fragments: args.keep_fragments,
-        },
-        threads: args.threads.map_or(cores.min(64), usize::from),
-    })?;
+    let threads = args.threads.map_or(cores.min(64), usize::from);
+    let mut engine = start::engine(&sizing, seed, items, threads)?;
     let print = if args.invert { Print::Seen } else { Print::Unseen };
     let mut output = BufWriter::with_capacity(BUFFER, io::stdout().lock());
-    let mut teller = Teller { console: Console::new(), sizing, started: Instant::now() };
+    let fullness = Fullness::new(sizing);
+    let mut teller = Teller { console: Console::new(), sizing, fullness, started: Instant::now() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let files = args.files.clone();
     let result = runtime.block_on(pipe::run(files, &mut engine, print, &mut output, &mut teller));
@@ -105,6 +99,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 struct Teller {
     console: Console,
     sizing: Sizing,
+    fullness: Fullness,
     started: Instant,
 }
 
@@ -114,12 +109,15 @@ impl Audience for Teller {
     }
 
     fn progress(&mut self, count: &Count, engine: &Engine) {
+        let keys = engine.gauges().keys();
+        if let Some(crossing) = self.fullness.observe(&keys) {
+            self.console.say(&format!("urlseen: {crossing}"));
+        }
         // A line of progress between printed lines would be in the way.
         if !self.console.is_terminal() || io::stdout().is_terminal() {
             return;
         }
-        let keys: u64 = engine.gauges().keys().iter().sum();
-        let fill = 100.0 * keys as f64 / self.sizing.capacity().get() as f64;
+        let fill = 100.0 * keys.iter().sum::<u64>() as f64 / self.sizing.capacity().get() as f64;
         let rate = count.lines as f64 / self.started.elapsed().as_secs_f64();
         let Count { lines, unseen, .. } = count;
         self.console

@@ -3,7 +3,9 @@
 mod filter;
 mod fingerprint;
 mod lines;
+mod plan;
 mod run;
+mod start;
 
 use std::io;
 use std::process::ExitCode;
@@ -39,6 +41,7 @@ enum Command {
     Run(run::Args),
     Filter(filter::Args),
     Fingerprint(fingerprint::Args),
+    Plan(plan::Plan),
 }
 
 /// Runs the command that the process was started with; its exit status is the return value.
@@ -47,6 +50,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Filter(args) => filter::run(&args),
         Command::Fingerprint(args) => fingerprint::run(&args),
+        Command::Plan(plan) => plan::run(&plan),
     };
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

@@ -8,10 +8,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tracing::{info, warn};
-use urlseen::config::{Config, SeedChoice, Sources};
-use urlseen::engine::{self, Engine};
-use urlseen::filter::native::Native;
-use urlseen::filter::{Capacity, ErrorRate, Seed, Sizing};
+use urlseen::config::{Config, Sources};
+use urlseen::filter::{Capacity, ErrorRate, Sizing};
 use urlseen::item::Options;
 use urlseen::pipeline::{Ending, Parts, Pipeline, Report, Settings};
 use urlseen::redis::address::Address;
@@ -22,7 +20,7 @@ use urlseen::state::Volatile;
 use urlseen::telemetry::Console;
 use urlseen::{shutdown, sink, source};
 
-use super::Outcome;
+use super::{Outcome, start};
 
 /// How often the line of progress is drawn anew on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -62,25 +60,18 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 fn parts(config: &Config, drain: bool) -> anyhow::Result<Parts> {
     let Config { source, filter, sink, rejects, fingerprint, .. } = config;
     let sizing = Sizing::new(Capacity::new(filter.capacity)?, ErrorRate::new(filter.error_rate)?);
-    let seed = Seed::new(match filter.seed {
-        SeedChoice::Fixed(seed) => seed,
-        SeedChoice::Random => getrandom::u32().context("the system gives no random numbers")?,
-    });
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     warn!(
         "starting with an empty filter: this version keeps none between runs, so links seen \
          before now are emitted once more"
     );
-    let engine = Engine::start(&engine::Parts {
-        layout: Native::new(seed, sizing.geometry()),
-        items: Options {
-            form: source.item,
-            emit: sink.emit,
-            algorithm: fingerprint.algorithm,
-            keep_fragments: fingerprint.keep_fragments,
-        },
-        threads: filter.owners(cores).get(),
-    })?;
+    let items = Options {
+        form: source.item,
+        emit: sink.emit,
+        algorithm: fingerprint.algorithm,
+        keep_fragments: fingerprint.keep_fragments,
+    };
+    let engine = start::engine(&sizing, filter.seed, items, filter.owners(cores).get())?;
     info!(
         "the filter is ready: {} bytes for {} fingerprints, {:.1} bits each",
         sizing.geometry().bytes(),

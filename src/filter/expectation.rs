@@ -78,7 +78,8 @@ mod tests {
                 let t = 1.0 / (1.0 + trials as f64 * chance);
                 let got = over_binomial(trials, parts, |count| (-(count as f64) * t).exp());
                 let want = (trials as f64 * (chance * (-t).exp_m1()).ln_1p()).exp();
-                assert!((got / want - 1.0).abs() < 1e-9, "{trials}/{parts}: {got} {want}");
+                let allowed = if trials as f64 * chance > NORMAL_FROM { 1e-6 } else { 1e-9 };
+                assert!((got / want - 1.0).abs() < allowed, "{trials}/{parts}: {got} {want}");
             }
         }
     }

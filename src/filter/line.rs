@@ -33,5 +33,5 @@ impl Line {
 /// The word that a bit is in; `bit` is below 512, and masked so that no bounds are checked.
 #[inline]
 fn word(bit: u32) -> usize {
-    (bit / u64::BITS & 7) as usize
+    (bit / u64::BITS % 8) as usize
 }

@@ -7,15 +7,17 @@
 //!                                            └-> Fullness (how full, and how wrong by now)
 //! ```
 //!
-//! Pure: no threads, no clock, no files but memory, which reads how much memory there is.
+//! Pure: no threads, no clock, no files but [`memory`], which reads how much memory there is.
 //! A [`Shards`] belongs to one thread; nothing in it is locked or atomic.
 
 mod capacity;
 mod error_rate;
 mod expectation;
+mod fullness;
 mod geometry;
 pub mod layout;
 mod line;
+pub mod memory;
 mod prefetch;
 mod rate;
 mod region;
@@ -27,6 +29,7 @@ mod verdict;
 
 pub use capacity::{Capacity, CapacityError};
 pub use error_rate::{ErrorRate, ErrorRateError};
+pub use fullness::{Crossing, Extent, Fullness, Level};
 pub use geometry::{Geometry, LINE_BITS, Lines};
 pub use layout::{Layout, native};
 pub use region::AllocationError;

@@ -59,13 +59,13 @@ impl LineRate {
     }
 
     /// The error rate of a shard that holds `keys` keys.
-    fn of_shard(&self, geometry: &Geometry, keys: u64) -> f64 {
+    fn of_shard(&self, geometry: Geometry, keys: u64) -> f64 {
         let part = self.of_part(keys, geometry.lines_per_part());
         part.powi(geometry.lines().get().cast_signed())
     }
 
     /// The error rate of a filter that `keys` evenly spread keys are set in.
-    pub(super) fn of_filter(&self, geometry: &Geometry, keys: u64) -> f64 {
+    pub(super) fn of_filter(&self, geometry: Geometry, keys: u64) -> f64 {
         over_binomial(keys, SHARDS as u64, |in_shard| self.of_shard(geometry, in_shard))
     }
 }
@@ -79,14 +79,14 @@ impl Geometry {
     /// The error rate once `keys` evenly spread keys are set: what share of further, unseen keys
     /// are taken for seen. Takes up to a millisecond.
     pub fn error_rate_at(&self, keys: u64) -> f64 {
-        LineRate::new(self.bits_per_line()).of_filter(self, keys)
+        LineRate::new(self.bits_per_line()).of_filter(*self, keys)
     }
 
     /// The error rate of a filter whose shards hold `keys` each, however uneven; for unseen keys
     /// that fall on all shards alike. Takes up to a millisecond.
     pub fn error_rate_of(&self, keys: &[u64; SHARDS]) -> f64 {
         let line = LineRate::new(self.bits_per_line());
-        keys.iter().map(|&keys| line.of_shard(self, keys)).sum::<f64>() / SHARDS as f64
+        keys.iter().map(|&keys| line.of_shard(*self, keys)).sum::<f64>() / SHARDS as f64
     }
 
     /// How many keys were probably set in a shard of which `ones` bits are set: the number that

@@ -8,8 +8,9 @@ use super::{SHARDS, ShardId, Verdict};
 /// The shards that are one owner's, in one contiguous region; a whole shard's bits are contiguous
 /// in it. Nothing is locked: all that is done to a shard is done by the thread that has this.
 ///
-/// A test misses the processor's caches once per line, so keys are best taken by the batch: while
-/// one line is waited for, the others are under way.
+/// A test misses the processor's caches once per line, so keys are best taken by the group: while
+/// one line is waited for, the others are under way. [`Shards::AHEAD`] keys are a good group: of a
+/// whole batch the first lines would be gone from the innermost cache before they are tested.
 ///
 /// ```
 /// # use urlseen::filter::{Capacity, ErrorRate, Seed, Shards, Sizing, Verdict, native::Native};
@@ -19,10 +20,12 @@ use super::{SHARDS, ShardId, Verdict};
 /// let mut shards = Shards::allocate(native, 0, 1)?;
 /// # let batch = [Fingerprint::Raw20([1; 20]), Fingerprint::Raw20([2; 20])];
 /// let probes: Vec<_> = batch.iter().map(|fingerprint| native.probe(fingerprint)).collect();
-/// probes.iter().for_each(|&probe| shards.prefetch(probe));
-/// for &probe in &probes {
-///     if shards.test(probe) == Verdict::Unseen {
-///         shards.set(probe);
+/// for group in probes.chunks(Shards::AHEAD) {
+///     group.iter().for_each(|&probe| shards.prefetch(probe));
+///     for &probe in group {
+///         if shards.test(probe) == Verdict::Unseen {
+///             shards.set(probe);
+///         }
 ///     }
 /// }
 /// # assert!(probes.iter().all(|&probe| shards.test(probe) == Verdict::Seen));
@@ -31,15 +34,16 @@ use super::{SHARDS, ShardId, Verdict};
 #[derive(Debug)]
 pub struct Shards {
     native: Native,
-    owner: usize,
-    owners: usize,
-    /// Lines in a part and in a shard, as indexes.
-    part: usize,
-    shard: usize,
+    /// The place of each shard in the region, [`FOREIGN`] for those of other owners.
+    slots: [u16; SHARDS],
+    shard_lines: usize,
     region: Region,
     /// Of each shard owned, in the region's order.
     counts: Vec<Count>,
 }
+
+/// The slot of a shard that another owner has.
+const FOREIGN: u16 = u16::MAX;
 
 /// What is set in a shard.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,6 +56,10 @@ pub struct Count {
 }
 
 impl Shards {
+    /// How many keys are best prefetched before the first of them is tested: measured; half or
+    /// twice as many do about as well.
+    pub const AHEAD: usize = 64;
+
     /// Maps the memory of those shards that are `owner`'s, one of `owners` (see
     /// [`ShardId::owner`]), and counts it as empty.
     ///
@@ -59,25 +67,27 @@ impl Shards {
     /// If `owner` is not below `owners`, or there are more owners than shards.
     pub fn allocate(native: Native, owner: usize, owners: usize) -> Result<Self, AllocationError> {
         assert!(owner < owners && owners <= SHARDS, "owner {owner} of {owners}");
-        let owned = ShardId::all().filter(|shard| shard.owner(owners) == owner).count();
-        let geometry = native.geometry();
-        let region = Region::zeroed(geometry.shard_lines() * owned as u64)?;
-        // No larger than the region's length, which an index can hold.
+        let mut slots = [FOREIGN; SHARDS];
+        let mine = ShardId::all().filter(|shard| shard.owner(owners) == owner);
+        let held = mine.zip(0..).map(|(shard, slot)| slots[shard.index()] = slot).count();
+        let shard_lines = native.geometry().shard_lines();
+        let region = Region::zeroed(shard_lines.saturating_mul(held as u64))?;
+        // No larger than the region, whose length an index can hold.
         #[allow(clippy::cast_possible_truncation)]
-        let (part, shard) = (geometry.lines_per_part() as usize, geometry.shard_lines() as usize);
-        let counts = vec![Count::default(); owned];
-        Ok(Self { native, owner, owners, part, shard, region, counts })
+        let shard_lines = shard_lines as usize;
+        let counts = vec![Count::default(); held];
+        Ok(Self { native, slots, shard_lines, region, counts })
     }
 
     /// Begins to fetch the key's lines, to be tested or set soon.
+    ///
+    /// # Panics
+    /// If the key's shard has another owner.
     #[inline]
     pub fn prefetch(&self, probe: Probe) {
         let lines = self.region.lines();
-        let mut first = self.first_line(probe);
-        for draw in self.native.draws(probe) {
-            prefetch(&lines[first + draw.line]);
-            first += self.part;
-        }
+        let first = self.slot(probe) * self.shard_lines;
+        self.native.lines(probe).for_each(|line| prefetch(&lines[first + line]));
     }
 
     /// Whether the key was set before.
@@ -87,13 +97,9 @@ impl Shards {
     #[inline]
     pub fn test(&self, probe: Probe) -> Verdict {
         let lines = self.region.lines();
-        let mut first = self.first_line(probe);
-        let seen = self.native.draws(probe).all(|draw| {
-            let line = &lines[first + draw.line];
-            first += self.part;
-            line.holds(draw)
-        });
-        Verdict::of(seen)
+        let first = self.slot(probe) * self.shard_lines;
+        let mut drawn = self.native.lines(probe).zip(self.native.draws(probe));
+        Verdict::of(drawn.all(|(line, draw)| lines[first + line].holds(draw)))
     }
 
     /// Sets the key; how many bits were not set before, none if it was seen.
@@ -102,14 +108,11 @@ impl Shards {
     /// If the key's shard has another owner.
     #[inline]
     pub fn set(&mut self, probe: Probe) -> u32 {
-        let mut first = self.first_line(probe);
         let slot = self.slot(probe);
+        let first = slot * self.shard_lines;
         let lines = self.region.lines_mut();
-        let mut new = 0;
-        for draw in self.native.draws(probe) {
-            new += lines[first + draw.line].set(draw);
-            first += self.part;
-        }
+        let drawn = self.native.lines(probe).zip(self.native.draws(probe));
+        let new = drawn.map(|(line, draw)| lines[first + line].set(draw)).sum();
         let count = &mut self.counts[slot];
         count.keys += u64::from(new > 0);
         count.ones += u64::from(new);
@@ -118,26 +121,102 @@ impl Shards {
 
     /// What is set in each shard owned.
     pub fn counts(&self) -> impl Iterator<Item = (ShardId, Count)> {
-        let owned = ShardId::all().filter(|shard| shard.owner(self.owners) == self.owner);
+        let owned = ShardId::all().filter(|shard| self.slots[shard.index()] != FOREIGN);
         owned.zip(self.counts.iter().copied())
     }
 
-    /// Where the key's shard begins.
-    #[inline]
-    fn first_line(&self, probe: Probe) -> usize {
-        self.slot(probe) * self.shard
-    }
-
-    /// The place of the key's shard among those owned.
+    /// The place of the key's shard in the region.
     #[inline]
     fn slot(&self, probe: Probe) -> usize {
-        let shard = probe.shard();
+        let slot = self.slots[probe.shard().index()];
+        assert!(slot != FOREIGN, "shard {} has another owner", probe.shard());
+        usize::from(slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::{Geometry, Lines, Seed};
+    use super::*;
+    use crate::fingerprint::Fingerprint;
+
+    fn shards(owner: usize, owners: usize) -> Shards {
+        let geometry = Geometry::new(Lines::Four, 9, 5).unwrap();
+        Shards::allocate(Native::new(Seed::new(3), geometry), owner, owners).unwrap()
+    }
+
+    fn key(leading: u8, rest: u8) -> Fingerprint {
+        let mut raw = [rest; 20];
+        raw[0] = leading;
+        Fingerprint::Raw20(raw)
+    }
+
+    /// All positions of a shard that are set, read from memory.
+    fn ones(shards: &Shards, shard: usize) -> BTreeSet<u64> {
+        let first = usize::from(shards.slots[shard]) * shards.shard_lines;
+        let lines = &shards.region.lines()[first..first + shards.shard_lines];
+        let words: &[u64] = bytemuck::cast_slice(lines);
+        let bits = (0u64..).zip(words.iter().flat_map(|word| (0..64).map(move |b| word >> b & 1)));
+        bits.filter(|&(_, bit)| bit == 1).map(|(position, _)| position).collect()
+    }
+
+    #[test]
+    fn setting_sets_the_positions_of_the_key_and_no_others() {
+        let mut shards = shards(1, 3);
+        let mut expected = BTreeSet::new();
+        for (keys, rest) in (1..).zip(0..20) {
+            let probe = shards.native.probe(&key(7, rest));
+            let before = expected.len();
+            expected.extend(shards.native.positions(probe));
+            assert_eq!(shards.set(probe) as usize, expected.len() - before);
+            assert_eq!(ones(&shards, 7), expected);
+            let count = Count { keys, ones: expected.len() as u64 };
+            assert_eq!(shards.counts().find(|(id, _)| id.index() == 7).unwrap().1, count);
+            assert_eq!(shards.set(probe), 0, "set again, it adds nothing");
+        }
         assert!(
-            shard.owner(self.owners) == self.owner,
-            "shard {shard} is not one of owner {} of {}",
-            self.owner,
-            self.owners
+            (0..256)
+                .filter(|&shard| shard % 3 == 1 && shard != 7)
+                .all(|shard| { ones(&shards, shard).is_empty() })
         );
-        shard.index() / self.owners
+    }
+
+    #[test]
+    fn a_key_of_one_shard_is_unseen_in_all_others() {
+        let mut shards = shards(0, 1);
+        let set = shards.native.probe(&key(0, 9));
+        shards.set(set);
+        for leading in 0..=255 {
+            let probe = shards.native.probe(&key(leading, 9));
+            assert_eq!(shards.test(probe), Verdict::of(leading == 0), "{leading}");
+        }
+    }
+
+    #[test]
+    fn every_shard_has_one_owner() {
+        for owners in [1, 2, 3, 7, 255, 256] {
+            let all = (0..owners).flat_map(|owner| {
+                shards(owner, owners).counts().map(|(id, _)| id).collect::<Vec<_>>()
+            });
+            let mut all: Vec<_> = all.collect();
+            all.sort();
+            assert_eq!(all, ShardId::all().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "shard 06 has another owner")]
+    fn the_shard_of_another_is_refused() {
+        let shards = shards(1, 3);
+        shards.test(shards.native.probe(&key(6, 0)));
+    }
+
+    #[test]
+    fn memory_that_no_machine_has_is_an_error() {
+        let geometry = Geometry::new(Lines::Eight, 9, u32::MAX).unwrap();
+        let refused = Shards::allocate(Native::new(Seed::new(3), geometry), 0, 1);
+        assert!(matches!(refused, Err(AllocationError::Refused { .. })));
     }
 }

@@ -18,7 +18,7 @@ use tracing::{info, warn};
 
 use crate::config::{RejectsFull, WhenFull};
 use crate::engine::{Died, Engine};
-use crate::filter::Sizing;
+use crate::filter::{Fullness, Sizing};
 use crate::head::Tip;
 use crate::redis::address::Address;
 use crate::redis::backoff::Backoff;
@@ -182,6 +182,7 @@ pub struct Pipeline {
     /// Nothing before the first session has read where the crawl stands.
     queue: Option<Queue>,
     backoff: Backoff,
+    fullness: Fullness,
     tally: Tally,
     started: Instant,
     source_length: u64,
@@ -192,6 +193,7 @@ impl Pipeline {
     /// Ready to run; `stop` tells when to end.
     pub fn new(parts: Parts, stop: Stop) -> Self {
         Self {
+            fullness: Fullness::new(parts.sizing),
             parts,
             run: Run::random(),
             filter: Tip::random(),

@@ -1,6 +1,7 @@
 //! Integration tests: the built binary against real servers, and the rules that the sources keep.
 
 mod connect;
+mod filter;
 mod fingerprint;
 mod harness;
 mod imports;

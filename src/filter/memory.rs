@@ -1,0 +1,303 @@
+//! Whether the memory that a filter takes is there: asked before it is taken, as Linux hands out
+//! more than it has and then kills.
+//!
+//! Two limits count: what the machine can still give, and what the control group (a container, a
+//! systemd unit) of this process, or any group above it, still allows. Groups are read in both
+//! versions: [v2](https://docs.kernel.org/admin-guide/cgroup-v2.html#memory) and
+//! [v1](https://docs.kernel.org/admin-guide/cgroup-v1/memory.html). Systems other than Linux have
+//! none of these files and are not limited here.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::Sizing;
+
+/// The least of what limits this process's memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Available {
+    /// Bytes that can still be taken.
+    pub bytes: u64,
+    /// What limits them.
+    pub limit: Limit,
+}
+
+/// What limits a process's memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Limit {
+    /// The machine: `MemAvailable`, what can be had without swapping.
+    Machine,
+    /// A control group, by its folder.
+    Group(PathBuf),
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Machine => f.write_str("on this machine"),
+            Self::Group(folder) => write!(f, "in the control group {}", folder.display()),
+        }
+    }
+}
+
+/// A filter does not fit into memory.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error(
+    "the filter does not fit: {capacity} keys at error rate {error_rate} take {bits_per_key:.1} \
+     bits a key (k {k}, {lines} lines), {need:.2} GiB in all, and {have:.2} GiB are available \
+     {limit}; give the process more memory, lower the capacity to {fits} or raise the error rate",
+    capacity = sizing.capacity().get(),
+    error_rate = sizing.error_rate(),
+    bits_per_key = sizing.bits_per_key(),
+    k = sizing.geometry().k(),
+    lines = sizing.geometry().lines().get(),
+    need = gib(sizing.geometry().bytes()),
+    have = gib(available.bytes),
+    limit = available.limit,
+    fits = self.capacity_that_fits(),
+)]
+pub struct TooLarge {
+    /// The filter.
+    pub sizing: Sizing,
+    /// What there is for it.
+    pub available: Available,
+}
+
+impl TooLarge {
+    /// About how many keys would fit, rounded down to two digits.
+    fn capacity_that_fits(&self) -> u64 {
+        let share = self.available.bytes as f64 / self.sizing.geometry().bytes() as f64;
+        // Below the capacity, as the share is below 1.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let keys = (self.sizing.capacity().get() as f64 * share) as u64;
+        let digits = 10u64.pow(keys.checked_ilog10().unwrap_or(0).saturating_sub(1));
+        keys / digits * digits
+    }
+}
+
+/// Bytes in the unit that messages give.
+fn gib(bytes: u64) -> f64 {
+    bytes as f64 / (1u64 << 30) as f64
+}
+
+/// Checks that a filter fits into the memory that this process can still have. Passes where that
+/// cannot be known.
+pub fn check(sizing: &Sizing) -> Result<(), TooLarge> {
+    fits(sizing, available())
+}
+
+/// What this process can still have; `None` where the system does not say.
+pub fn available() -> Option<Available> {
+    cfg!(target_os = "linux").then(|| read(|path| std::fs::read_to_string(path).ok()))?
+}
+
+fn fits(sizing: &Sizing, available: Option<Available>) -> Result<(), TooLarge> {
+    match available {
+        Some(available) if available.bytes < sizing.geometry().bytes() => {
+            Err(TooLarge { sizing: *sizing, available })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The least of all limits in the files that `file` gives the contents of.
+fn read(file: impl Fn(&Path) -> Option<String>) -> Option<Available> {
+    let machine = file(Path::new("/proc/meminfo")).and_then(|meminfo| {
+        let kib: u64 =
+            field(&meminfo, "MemAvailable:")?.trim_end_matches("kB").trim().parse().ok()?;
+        Some(Available { bytes: kib.checked_mul(1024)?, limit: Limit::Machine })
+    });
+    let groups = file(Path::new("/proc/self/cgroup")).unwrap_or_default();
+    let mounts = file(Path::new("/proc/self/mountinfo")).unwrap_or_default();
+    let groups = groups.lines().filter_map(|line| Group::of(line, &mounts));
+    let allowed = groups.flat_map(|group| group.allowed(&file));
+    machine.into_iter().chain(allowed).min_by_key(|available| available.bytes)
+}
+
+/// The rest of the line that begins with `name`.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+}
+
+/// Where a version of control groups keeps what.
+#[derive(Debug)]
+struct Version {
+    limits: &'static [&'static str],
+    usage: &'static str,
+    /// In `memory.stat`: file pages not used lately, which the kernel drops before it refuses.
+    reclaimable: &'static str,
+}
+
+const V1: Version = Version {
+    limits: &["memory.limit_in_bytes"],
+    usage: "memory.usage_in_bytes",
+    reclaimable: "total_inactive_file ",
+};
+
+const V2: Version = Version {
+    limits: &["memory.max", "memory.high"],
+    usage: "memory.current",
+    reclaimable: "inactive_file ",
+};
+
+/// A control group that counts memory: its folder, below the folder that its tree is mounted at.
+#[derive(Debug)]
+struct Group {
+    version: &'static Version,
+    mount: PathBuf,
+    folder: PathBuf,
+}
+
+impl Group {
+    /// Reads a line of `/proc/self/cgroup`, `id:controllers:path`; `None` unless it is a group that
+    /// counts memory and its tree is mounted.
+    fn of(line: &str, mounts: &str) -> Option<Self> {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        let (version, kind) = match controllers {
+            "" => (&V2, "cgroup2"),
+            v1 if v1.split(',').any(|controller| controller == "memory") => (&V1, "cgroup"),
+            _ => return None,
+        };
+        let (root, mount) = mounts.lines().find_map(|line| mount_of(line, kind))?;
+        // Inside a container the mount may show only the group's own part of the tree.
+        let below = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
+        Some(Self { version, mount: mount.into(), folder: Path::new(mount).join(below) })
+    }
+
+    /// What this group and each above it still allow.
+    fn allowed(self, file: impl Fn(&Path) -> Option<String>) -> Vec<Available> {
+        let Self { version, mount, folder } = self;
+        let number = |folder: &Path, name: &str| -> Option<u64> {
+            file(&folder.join(name))?.trim().parse().ok() // "max" is no number and no limit.
+        };
+        folder
+            .ancestors()
+            .take_while(|above| above.starts_with(&mount))
+            .filter_map(|above| {
+                let limits = version.limits.iter().filter_map(|name| number(above, name));
+                let limit = limits.min()?;
+                let stat = file(&above.join("memory.stat")).unwrap_or_default();
+                let reclaimable = field(&stat, version.reclaimable).and_then(|n| n.parse().ok());
+                let usage = number(above, version.usage)?.saturating_sub(reclaimable.unwrap_or(0));
+                let bytes = limit.saturating_sub(usage);
+                Some(Available { bytes, limit: Limit::Group(above.into()) })
+            })
+            .collect()
+    }
+}
+
+/// Reads a line of `/proc/self/mountinfo` (proc(5)): what of a file system of type `kind` is
+/// mounted where. Of v1's many trees, only the one that counts memory.
+fn mount_of<'a>(line: &'a str, kind: &str) -> Option<(&'a str, &'a str)> {
+    let (left, right) = line.split_once(" - ")?;
+    let mut right = right.split(' ');
+    let (found, _source, options) = (right.next()?, right.next()?, right.next().unwrap_or(""));
+    if found != kind || (kind == "cgroup" && !options.split(',').any(|o| o == "memory")) {
+        return None;
+    }
+    let mut left = left.split(' ').skip(3);
+    Some((left.next()?, left.next()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+    const MEMINFO: &str = "MemTotal: 16777216 kB\nMemFree: 12 kB\nMemAvailable:  8388608 kB\n";
+    const V2_MOUNT: &str = "29 22 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
+    const V1_MOUNTS: &str = "31 30 0:27 / /cg/cpu rw - cgroup cgroup rw,cpu\n\
+        32 30 0:28 /docker/abc /cg/memory rw - cgroup cgroup rw,memory\n";
+
+    /// What is read from these files: path, contents.
+    fn read_from(files: &[(&str, &str)]) -> Option<Available> {
+        let files: HashMap<_, _> = files.iter().map(|&(p, text)| (Path::new(p), text)).collect();
+        read(|path| files.get(path).map(ToString::to_string))
+    }
+
+    fn group(folder: &str, bytes: u64) -> Available {
+        Available { bytes, limit: Limit::Group(folder.into()) }
+    }
+
+    #[test]
+    fn without_groups_the_machine_is_the_limit() {
+        let machine = Some(Available { bytes: 8 * GIB, limit: Limit::Machine });
+        assert_eq!(read_from(&[("/proc/meminfo", MEMINFO)]), machine);
+        let unlimited = [
+            ("/proc/meminfo", MEMINFO),
+            ("/proc/self/cgroup", "0::/a\n"),
+            ("/proc/self/mountinfo", V2_MOUNT),
+            ("/sys/fs/cgroup/a/memory.max", "max\n"),
+            ("/sys/fs/cgroup/a/memory.current", "1\n"),
+        ];
+        assert_eq!(read_from(&unlimited), machine);
+        assert_eq!(read_from(&[]), None);
+    }
+
+    #[test]
+    fn the_tightest_group_above_counts() {
+        let files = [
+            ("/proc/meminfo", MEMINFO),
+            ("/proc/self/cgroup", "0::/system.slice/urlseen.service\n"),
+            ("/proc/self/mountinfo", V2_MOUNT),
+            ("/sys/fs/cgroup/system.slice/urlseen.service/memory.max", "6442450944\n"),
+            ("/sys/fs/cgroup/system.slice/urlseen.service/memory.current", "1073741824\n"),
+            ("/sys/fs/cgroup/system.slice/memory.max", "max\n"),
+            ("/sys/fs/cgroup/system.slice/memory.high", "4294967296\n"),
+            ("/sys/fs/cgroup/system.slice/memory.current", "3221225472\n"),
+            ("/sys/fs/cgroup/system.slice/memory.stat", "anon 1\ninactive_file 1073741824\n"),
+        ];
+        assert_eq!(read_from(&files).unwrap(), group("/sys/fs/cgroup/system.slice", 2 * GIB));
+    }
+
+    #[test]
+    fn version_1_in_a_container_is_read_at_its_mount() {
+        let files = [
+            ("/proc/meminfo", MEMINFO),
+            ("/proc/self/cgroup", "5:cpu:/docker/abc\n4:memory:/docker/abc/job\n0::/\n"),
+            ("/proc/self/mountinfo", V1_MOUNTS),
+            ("/cg/memory/job/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("/cg/memory/job/memory.usage_in_bytes", "0\n"),
+            ("/cg/memory/memory.limit_in_bytes", "2147483648\n"),
+            ("/cg/memory/memory.usage_in_bytes", "1610612736\n"),
+            ("/cg/memory/memory.stat", "inactive_file 1\ntotal_inactive_file 536870912\n"),
+        ];
+        assert_eq!(read_from(&files).unwrap(), group("/cg/memory", GIB));
+    }
+
+    #[test]
+    fn a_full_group_leaves_nothing() {
+        let files = [
+            ("/proc/self/cgroup", "0::/\n"),
+            ("/proc/self/mountinfo", V2_MOUNT),
+            ("/sys/fs/cgroup/memory.max", "100\n"),
+            ("/sys/fs/cgroup/memory.current", "200\n"),
+        ];
+        assert_eq!(read_from(&files).unwrap(), group("/sys/fs/cgroup", 0));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_the_sizing_and_a_way_out() {
+        let sizing = Sizing::new("1e9".parse().unwrap(), "1e-8".parse().unwrap());
+        let available = |bytes| Some(Available { bytes, limit: Limit::Machine });
+        assert_eq!(fits(&sizing, None), Ok(()));
+        assert_eq!(fits(&sizing, available(sizing.geometry().bytes())), Ok(()));
+        let refused = fits(&sizing, available(GIB)).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "the filter does not fit: 1000000000 keys at error rate 1e-8 take 44.1 bits a key (k \
+             24, 2 lines), 5.13 GiB in all, and 1.00 GiB are available on this machine; give the \
+             process more memory, lower the capacity to 190000000 or raise the error rate"
+        );
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_machine_says_what_it_has() {
+        assert!(available().is_some_and(|available| available.bytes > 0));
+        let huge = Sizing::new("1e12".parse().unwrap(), "1e-12".parse().unwrap());
+        assert!(check(&huge).is_err());
+    }
+}

@@ -1,0 +1,196 @@
+//! What the filter promises, measured.
+//!
+//! The rates are measured in batches as a crawl would ask, 70 million questions in all, which keeps
+//! the whole file under half a minute on one core in the development profile.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use urlseen::filter::native::Native;
+use urlseen::filter::{
+    Capacity, ErrorRate, Geometry, Lines, SHARDS, Seed, ShardId, Shards, Sizing, Verdict,
+};
+use urlseen::fingerprint::Fingerprint;
+
+/// The `number`-th fingerprint: 20 bytes as good as random (SplitMix64), no two alike.
+fn fingerprint(number: u64) -> Fingerprint {
+    let mix = |number: u64| {
+        let z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    };
+    let mut raw = [0; 20];
+    raw[..8].copy_from_slice(&mix(number).to_le_bytes());
+    raw[8..16].copy_from_slice(&mix(!number).to_le_bytes());
+    Fingerprint::Raw20(raw)
+}
+
+fn sizing(capacity: u64, error_rate: f64) -> Sizing {
+    Sizing::new(
+        Capacity::new(capacity).expect("a capacity"),
+        ErrorRate::new(error_rate).expect("an error rate"),
+    )
+}
+
+/// A filter in which the fingerprints 0 to `keys` are set.
+fn filled(native: Native, keys: u64) -> Shards {
+    let mut shards = Shards::allocate(native, 0, 1).expect("memory");
+    set(&mut shards, native, 0..keys);
+    shards
+}
+
+fn set(shards: &mut Shards, native: Native, numbers: std::ops::Range<u64>) {
+    for number in numbers {
+        shards.set(native.probe(&fingerprint(number)));
+    }
+}
+
+/// Those of `numbers` that the filter says were seen.
+fn seen(shards: &Shards, native: Native, numbers: std::ops::Range<u64>) -> Vec<u64> {
+    let mut seen = Vec::new();
+    let mut probes = Vec::with_capacity(64);
+    for first in numbers.clone().step_by(64) {
+        let numbers = first..(first + 64).min(numbers.end);
+        probes.clear();
+        probes.extend(numbers.clone().map(|number| native.probe(&fingerprint(number))));
+        for &probe in &probes {
+            shards.prefetch(probe);
+        }
+        let verdicts = probes.iter().map(|&probe| shards.test(probe));
+        let all = numbers.zip(verdicts).filter(|(_, verdict)| *verdict == Verdict::Seen);
+        seen.extend(all.map(|(number, _)| number));
+    }
+    seen
+}
+
+/// Fails unless `wrong` of `asked` is what a rate gives: within three standard deviations. The
+/// variance is that of independent questions, and that of the rate itself between filters of the
+/// same size, whose shards and lines fill differently.
+fn assert_rate(wrong: usize, asked: u64, rate: f64, context: &str) {
+    let expected = asked as f64 * rate;
+    let sigma = (expected + (0.01 * expected).powi(2)).sqrt();
+    let off = (wrong as f64 - expected) / sigma;
+    assert!(off.abs() <= 3.0, "{context}: {wrong} wrong, {expected:.1} expected, {off:.2} sigma");
+}
+
+#[test]
+fn the_error_rate_at_capacity_is_the_one_computed() {
+    for seed in [1, 0xdead_beef, 20_260_101] {
+        for (capacity, rate, asked) in
+            [(500_000, 1e-2, 500_000), (500_000, 1e-4, 3_000_000), (500_000, 1e-6, 20_000_000)]
+        {
+            let sizing = sizing(capacity, rate);
+            let native = Native::new(Seed::new(seed), sizing.geometry());
+            let shards = filled(native, capacity);
+            let wrong = seen(&shards, native, capacity..capacity + asked).len();
+            let at_capacity = sizing.geometry().error_rate_at(capacity);
+            assert_rate(wrong, asked, at_capacity, &format!("{rate:e}, seed {seed}"));
+        }
+    }
+}
+
+/// With more lines and past capacity, where a mistake in the model would show most: rates that are
+/// large enough to be measured closely.
+#[test]
+fn the_error_rate_is_the_one_computed_with_any_number_of_lines_however_full() {
+    for lines in Lines::ALL {
+        for bits_per_line in [1, 5, 8] {
+            let geometry = Geometry::new(lines, bits_per_line, 16).unwrap();
+            let native = Native::new(Seed::new(5), geometry);
+            // Keys that leave half of the bits zero, and twice as many.
+            let half = geometry.keys_from_ones(geometry.shard_bits() / 2) * SHARDS as u64;
+            for keys in [half, 2 * half] {
+                let shards = filled(native, keys);
+                let asked = 200_000;
+                let wrong = seen(&shards, native, keys..keys + asked).len();
+                let context = format!("{lines:?}, {bits_per_line} bits a line, {keys} keys");
+                assert_rate(wrong, asked, geometry.error_rate_at(keys), &context);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_number_of_keys_is_estimated_to_one_percent() {
+    let capacity = 1_000_000;
+    let sizing = sizing(capacity, 1e-6);
+    let native = Native::new(Seed::new(11), sizing.geometry());
+    let mut shards = Shards::allocate(native, 0, 1).unwrap();
+    let mut set_so_far = 0;
+    for percent in [10, 50, 100, 200] {
+        let keys = capacity * percent / 100;
+        set(&mut shards, native, set_so_far..keys);
+        set_so_far = keys;
+        let estimate = |ones| sizing.geometry().keys_from_ones(ones);
+        let total: u64 = shards.counts().map(|(_, count)| estimate(count.ones)).sum();
+        assert!((total as f64 / keys as f64 - 1.0).abs() < 0.01, "{percent} %: {total}");
+        let mut of_shard = [0u64; SHARDS];
+        (0..keys).for_each(|number| {
+            of_shard[native.probe(&fingerprint(number)).shard().index()] += 1;
+        });
+        for (shard, count) in shards.counts() {
+            let off = estimate(count.ones) as f64 / of_shard[shard.index()] as f64 - 1.0;
+            assert!(off.abs() < 0.01, "{percent} %, shard {shard}: off by {off}");
+        }
+    }
+}
+
+#[test]
+fn filters_with_other_seeds_are_wrong_about_other_keys() {
+    let (capacity, rate, asked) = (400_000, 1e-2, 1_000_000);
+    let sizing = sizing(capacity, rate);
+    let [a, b] = [1, 2].map(|seed| {
+        let native = Native::new(Seed::new(seed), sizing.geometry());
+        let wrong = seen(&filled(native, capacity), native, capacity..capacity + asked);
+        wrong.into_iter().collect::<HashSet<_>>()
+    });
+    assert!(a.len() > 8000 && b.len() > 8000, "{} and {}", a.len(), b.len());
+    let both = a.intersection(&b).count();
+    assert_rate(both, asked, (a.len() * b.len()) as f64 / (asked as f64).powi(2), "both wrong");
+}
+
+/// Fingerprints of all kinds, from so small a space that many are asked for twice.
+fn any_fingerprint() -> impl Strategy<Value = Fingerprint> {
+    prop_oneof![
+        any::<u8>().prop_map(|byte| Fingerprint::Raw16([byte; 16])),
+        any::<u8>().prop_map(|byte| Fingerprint::Raw20([byte; 20])),
+        any::<u8>().prop_map(|byte| Fingerprint::Raw32([byte; 32])),
+        "[a-c]{0,4}".prop_map(|text| Fingerprint::Text(text.into_bytes().into())),
+    ]
+}
+
+proptest! {
+    /// Against an exact set: what was set is seen, whatever its kind, its shard and its owner; and
+    /// with this little set at this rate, what was not is unseen.
+    #[test]
+    fn what_was_set_is_seen(
+        asked in prop::collection::vec(any_fingerprint(), 0..300),
+        owners in prop::sample::select(vec![1usize, 2, 3, 16]),
+        rate in prop::sample::select(vec![1e-8, 1e-12]),
+        seed in any::<u32>(),
+    ) {
+        let native = Native::new(Seed::new(seed), sizing(1000, rate).geometry());
+        let mut owned: Vec<Shards> =
+            (0..owners).map(|owner| Shards::allocate(native, owner, owners).unwrap()).collect();
+        let mut exact = HashSet::new();
+        for fingerprint in &asked {
+            let probe = native.probe(fingerprint);
+            let shards = &mut owned[probe.shard().owner(owners)];
+            shards.prefetch(probe);
+            let verdict = shards.test(probe);
+            let unseen = exact.insert(fingerprint.clone());
+            prop_assert_eq!(verdict == Verdict::Unseen, unseen, "{}", fingerprint);
+            prop_assert_eq!(shards.set(probe) > 0, unseen);
+            prop_assert_eq!(shards.test(probe), Verdict::Seen);
+        }
+        for fingerprint in &exact {
+            let probe = native.probe(fingerprint);
+            prop_assert_eq!(owned[probe.shard().owner(owners)].test(probe), Verdict::Seen);
+        }
+        let counts = owned.iter().flat_map(Shards::counts);
+        let (shards, keys): (Vec<ShardId>, Vec<u64>) = counts.map(|(id, c)| (id, c.keys)).unzip();
+        prop_assert_eq!(shards.len(), SHARDS);
+        prop_assert_eq!(keys.iter().sum::<u64>(), exact.len() as u64);
+    }
+}
