@@ -49,6 +49,27 @@ pub struct Crossing {
     pub error_rate: f64,
 }
 
+/// A warning: what is how full, what that means now, and what to do.
+impl std::fmt::Display for Crossing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { level, extent, keys, error_rate } = self;
+        match extent {
+            Extent::Whole => write!(f, "the filter has {keys} fingerprints")?,
+            Extent::Shard(shard) => write!(
+                f,
+                "shard {shard} of the filter is fuller than the others (leading bytes are not \
+                 evenly spread)"
+            )?,
+        }
+        write!(
+            f,
+            ", {} % of what it is made for: of unseen ones it now takes a share of {error_rate:.1e} \
+             for seen. Give the next run a larger filter.capacity",
+            level.percent()
+        )
+    }
+}
+
 /// Which levels a filter has crossed so far.
 ///
 /// The whole filter crosses a level with its number of keys. A shard crosses it with more keys than

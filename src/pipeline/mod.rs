@@ -248,7 +248,11 @@ impl Pipeline {
     }
 
     /// Warns where the filter is newly past one of its marks.
-    fn watch_fullness(&mut self) {}
+    fn watch_fullness(&mut self) {
+        if let Some(crossing) = self.fullness.observe(&self.parts.engine.gauges().keys()) {
+            warn!("{crossing}");
+        }
+    }
 
     /// Whether the filter holds what it is made for, and that is to end the run.
     fn is_full(&self) -> bool {
