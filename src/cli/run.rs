@@ -14,7 +14,6 @@ use urlseen::filter::native::Native;
 use urlseen::filter::{Capacity, ErrorRate, Seed, Sizing};
 use urlseen::item::Options;
 use urlseen::pipeline::{Ending, Parts, Pipeline, Report, Settings};
-use urlseen::redis::address::Address;
 use urlseen::redis::keys::Keys;
 use urlseen::redis::lease::Holder;
 use urlseen::redis::protocol::Protocol;
@@ -87,11 +86,10 @@ fn parts(config: &Config, drain: bool) -> anyhow::Result<Parts> {
         filter.capacity,
         sizing.bits_per_key()
     );
-    let (url, password) = config.redis.url.expose();
     let keys = Keys::new(&source.key, &sink.key, &rejects.key);
     let protocol = Protocol::new(keys, source::open(source), sink::open(sink));
     Ok(Parts {
-        address: Address::new(url, password.map(str::to_owned))?,
+        address: config.redis.url.clone(),
         needs: protocol.needs(),
         protocol,
         engine,
