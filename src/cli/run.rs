@@ -26,13 +26,18 @@ use super::Outcome;
 /// How often the line of progress is drawn anew on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);
 
-/// Take items from the source list, and push those not seen before on to the sink list.
+/// Move unseen items from the source list in Redis to the sink list.
+///
+/// Works until it is told to stop (Ctrl-C, SIGTERM), or with --drain until nothing is left. Every
+/// key of the configuration can also be set from the environment, filter.capacity as
+/// URLSEEN_FILTER__CAPACITY; --set goes before the environment, the environment before the file.
+/// The password of Redis is best given as URLSEEN_REDIS_PASSWORD.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The configuration; without this option config.toml is read if it is there
+    /// The configuration; without this option ./config.toml is read if it is there
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Set a key of the configuration, such as filter.capacity=1e9; may be repeated
+    /// Set a key of the configuration, as in filter.capacity=1e9; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// End once the source is empty and everything is committed

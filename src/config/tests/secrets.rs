@@ -43,11 +43,9 @@ fn a_user_needs_a_password_from_somewhere() {
     assert_eq!((url.user(), url.password()), (Some("crawler"), Some("hunter2")));
     assert_eq!(
         refused(file, &[], &[]),
-        [
-            "config.toml:1:13: redis.url is \"redis://***@localhost:6379/0\": there is a user and no \
-          password; add one as user:password@, or set URLSEEN_REDIS_PASSWORD (any text for a user \
-          with nopass)"
-        ]
+        ["config.toml:1:13: redis.url is \"redis://***@localhost:6379/0\": there is a user and \
+             no password; add one as user:password@, or set URLSEEN_REDIS_PASSWORD (any text for a \
+             user with nopass)"]
     );
     // Only the URL that counts is ever logged in with, and only a URL is.
     assert!(load(file, &[], &["redis.url=redis://localhost"]).is_ok());
