@@ -27,7 +27,7 @@ pub(super) struct Args {
     /// Add a tab and the canonical URL
     #[arg(long)]
     canonical: bool,
-    /// Where requests are read from; `-` is standard input, the default
+    /// Where requests are read from, one after the other; `-` is standard input, the default
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }

@@ -7,10 +7,11 @@ mod plan;
 mod run;
 mod start;
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use urlseen::config::Problems;
 
 /// How a command that ran ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,19 +24,31 @@ enum Outcome {
     Failed,
 }
 
-/// The URL-seen test for distributed crawls: which of these requests are new?
+/// How the process ends. clap ends it with `WRONG_USE` where it cannot make sense of the arguments.
+mod status {
+    pub(super) const DONE: u8 = 0;
+    pub(super) const BAD_INPUT: u8 = 1;
+    pub(super) const WRONG_USE: u8 = 2;
+    pub(super) const FAILED: u8 = 3;
+}
+
+/// Stands below the help of every command.
+const EXIT_STATUS: &str = "\
+Exit status:
+  0  done
+  1  some of the input was bad
+  2  wrong use, or a configuration that is wrong or cannot be read
+  3  a server or a file failed";
+
+/// The URL-seen test for distributed crawls: of all requests discovered, which ones are new?
 #[derive(Debug, Parser)]
-#[command(
-    version,
-    about,
-    after_help = "Exit status: 0 done, 1 some input was bad, 2 wrong use, \
-    3 a file failed."
-)]
+#[command(version)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
+/// In the order of the help: what most people come for first.
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Args),
@@ -46,25 +59,76 @@ enum Command {
 
 /// Runs the command that the process was started with; its exit status is the return value.
 pub(crate) fn run() -> ExitCode {
-    let result = match Cli::parse().command {
+    let matches = grammar().get_matches();
+    let result = match Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command
+    {
         Command::Run(args) => run::run(&args),
         Command::Filter(args) => filter::run(&args),
         Command::Fingerprint(args) => fingerprint::run(&args),
         Command::Plan(plan) => plan::run(&plan),
     };
-    match result {
-        Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::BadInput) => ExitCode::from(1),
-        Ok(Outcome::Failed) => ExitCode::from(3),
-        // Whoever read the output has all they wanted.
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("urlseen: {error:#}");
-            ExitCode::from(3)
-        }
+    ExitCode::from(match result {
+        Ok(Outcome::Done) => status::DONE,
+        Ok(Outcome::BadInput) => status::BAD_INPUT,
+        Ok(Outcome::Failed) => status::FAILED,
+        Err(error) => report(&error),
+    })
+}
+
+/// What clap accepts, with the exit statuses below every command's help.
+fn grammar() -> clap::Command {
+    Cli::command()
+        .after_help(EXIT_STATUS)
+        .mut_subcommands(|command| command.after_help(EXIT_STATUS))
+}
+
+/// Says what went wrong, and returns the status for it.
+fn report(error: &anyhow::Error) -> u8 {
+    // Whoever read the output has all they wanted.
+    if is_broken_pipe(error) {
+        return status::DONE;
     }
+    let mut stderr = io::stderr().lock();
+    // There is no other place to say that standard error cannot be written to.
+    if error.is::<Problems>() {
+        // Each line begins with its file, line and column, which editors and terminals jump to.
+        let _ = writeln!(stderr, "{error}");
+        return status::WRONG_USE;
+    }
+    let _ = writeln!(stderr, "urlseen: {error:#}");
+    status::FAILED
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use urlseen::config::{Config, Sources};
+
+    #[test]
+    fn the_grammar_is_sound() {
+        grammar().debug_assert();
+    }
+
+    #[test]
+    fn every_help_ends_with_the_exit_statuses() {
+        let mut grammar = grammar();
+        assert!(grammar.render_help().to_string().trim_end().ends_with(EXIT_STATUS));
+        for command in grammar.get_subcommands_mut() {
+            let help = command.render_long_help().to_string();
+            assert!(help.trim_end().ends_with(EXIT_STATUS), "{help}");
+        }
+    }
+
+    #[test]
+    fn every_error_has_its_status() {
+        let env = [("URLSEEN_FILTER__CAPACITY", "0")];
+        let problems = Config::load(Sources { file: None, env, set: Vec::new() }).unwrap_err();
+        assert_eq!(report(&problems.into()), status::WRONG_USE);
+        assert_eq!(report(&io::Error::other("the disk is gone").into()), status::FAILED);
+        assert_eq!(report(&io::Error::from(io::ErrorKind::BrokenPipe).into()), status::DONE);
+    }
 }

@@ -12,7 +12,6 @@ use urlseen::config::{Config, Sources};
 use urlseen::filter::{Capacity, ErrorRate, Sizing};
 use urlseen::item::Options;
 use urlseen::pipeline::{Ending, Parts, Pipeline, Report, Settings};
-use urlseen::redis::address::Address;
 use urlseen::redis::keys::Keys;
 use urlseen::redis::lease::Holder;
 use urlseen::redis::protocol::Protocol;
@@ -25,13 +24,18 @@ use super::{Outcome, start};
 /// How often the line of progress is drawn anew on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);
 
-/// Take items from the source list, and push those not seen before on to the sink list.
+/// Move unseen items from the source list in Redis to the sink list.
+///
+/// Works until it is told to stop (Ctrl-C, SIGTERM), or with --drain until nothing is left. Every
+/// key of the configuration can also be set from the environment, filter.capacity as
+/// URLSEEN_FILTER__CAPACITY; --set goes before the environment, the environment before the file.
+/// The password of Redis is best given as URLSEEN_REDIS_PASSWORD.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The configuration; without this option config.toml is read if it is there
+    /// The configuration; without this option ./config.toml is read if it is there
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Set a key of the configuration, such as filter.capacity=1e9; may be repeated
+    /// Set a key of the configuration, as in filter.capacity=1e9; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// End once the source is empty and everything is committed
@@ -78,11 +82,10 @@ fn parts(config: &Config, drain: bool) -> anyhow::Result<Parts> {
         filter.capacity,
         sizing.bits_per_key()
     );
-    let (url, password) = config.redis.url.expose();
     let keys = Keys::new(&source.key, &sink.key, &rejects.key);
     let protocol = Protocol::new(keys, source::open(source), sink::open(sink));
     Ok(Parts {
-        address: Address::new(url, password.map(str::to_owned))?,
+        address: config.redis.url.clone(),
         needs: protocol.needs(),
         protocol,
         engine,

@@ -3,9 +3,10 @@
 
 use super::choice::{Emit, ItemForm};
 use super::layers::{Found, Layers};
+use super::mask::masked;
 use super::problem::{Fault, Origin, Problem, Problems};
 use super::raw::Refusal;
-use super::redis_url::Secret;
+use super::redis_address::{RedisAddress, RedisAddressError};
 use super::sections::Config;
 use super::value::Rule;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,6 +58,7 @@ impl Taker {
                     Fault::WrongType { key, found, is: raw.kind(), allowed }
                 }
                 Refusal::Type | Refusal::Value => Fault::NotAllowed { key, found, allowed },
+                Refusal::Because(reason) => Fault::Refused { key, found, reason },
                 Refusal::NotYet => Fault::NotYet { key, found, allowed },
             };
             self.layers.problems.push(Problem { origin, fault });
@@ -64,9 +66,16 @@ impl Taker {
         taken.unwrap_or_else(|| default(&self.crawl))
     }
 
-    /// The password that was set apart from the URL.
-    pub(super) fn take_password(&mut self) -> Option<Secret> {
-        self.layers.password.take()
+    /// Adds the password that was set apart from the URL, which goes before one in it.
+    pub(super) fn log_in(&mut self, url: RedisAddress) -> RedisAddress {
+        let url = url.with_password(self.layers.password.take());
+        if url.lacks_password() && self.is_sound(&["redis.url"]) {
+            // What stands in a user's place may be a password.
+            let found = format!("{:?}", masked(&url.to_string()));
+            let reason = RedisAddressError::NoPassword.to_string();
+            self.refuse("redis.url", Fault::Refused { key: "redis.url".to_owned(), found, reason });
+        }
+        url
     }
 
     /// Checks how the values of `config`, which came from here, go together.

@@ -1,10 +1,10 @@
 //! The places that values come from, laid over each other: one flat map from key to the values
 //! found for it, each with its origin. Whether a value makes sense is not looked at here.
 
+use super::mask::{carries_password, masked};
 use super::nearest::nearest;
 use super::problem::{Fault, Origin, Place, Problem};
 use super::raw::Raw;
-use super::redis_url::{Secret, carries_password, masked};
 use super::sections::{KEYS, SECTIONS};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -31,7 +31,8 @@ pub(super) struct Found {
 pub(super) struct Layers {
     /// Every value of a key, the one that counts last; those that do not count are checked too.
     pub(super) found: BTreeMap<&'static str, Vec<Found>>,
-    pub(super) password: Option<Secret>,
+    /// [`PASSWORD`]; never formatted.
+    pub(super) password: Option<String>,
     pub(super) problems: Vec<Problem>,
     /// A file's values are unknown, so that nothing can be said about how values go together.
     pub(super) incomplete: bool,
@@ -145,7 +146,7 @@ impl Layers {
             };
             if name == PASSWORD {
                 // Compose files and the like set what they have no value for to nothing.
-                self.password = (!value.is_empty()).then(|| Secret::new(value));
+                self.password = Some(value).filter(|value| !value.is_empty());
             } else if let Some(key) = KEYS.iter().find(|key| variable(key) == name) {
                 self.add(key, Raw::Text(value), origin);
             } else {

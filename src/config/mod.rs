@@ -15,11 +15,12 @@ mod check;
 mod choice;
 mod host_port;
 mod layers;
+mod mask;
 mod nearest;
 mod number;
 mod problem;
 mod raw;
-mod redis_url;
+mod redis_address;
 mod sections;
 mod seed;
 mod span;
@@ -32,7 +33,7 @@ pub use choice::{
 pub use host_port::HostPort;
 pub use number::{CountError, parse_count};
 pub use problem::{Fault, Origin, Place, Problem, Problems};
-pub use redis_url::{RedisUrl, Secret};
+pub use redis_address::{RedisAddress, RedisAddressError};
 pub use sections::{
     Admin, CAPACITY, Config, Crawl, ERROR_RATE, Filter, Fingerprint, KEYS, Log, Redis, Rejects,
     Sink, Source, State,
@@ -78,9 +79,7 @@ impl Config {
     fn checked(layers: Layers) -> Result<Self, Problems> {
         let mut taker = Taker::new(layers);
         let mut config = Self::take(&mut taker);
-        if let Some(password) = taker.take_password() {
-            config.redis.url = config.redis.url.with_password(password);
-        }
+        config.redis.url = taker.log_in(config.redis.url);
         match taker.finish(&config) {
             None => Ok(config),
             Some(problems) => Err(problems),

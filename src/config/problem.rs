@@ -148,6 +148,16 @@ pub enum Fault {
         /// What the key takes.
         allowed: String,
     },
+    /// As [`Fault::NotAllowed`], where the reason says more than what is allowed.
+    #[error("{key} is {found}: {reason}")]
+    Refused {
+        /// The key.
+        key: String,
+        /// The value, shortened.
+        found: String,
+        /// What is wrong with it, and what to do.
+        reason: String,
+    },
     /// A value that a later version will know.
     #[error("{key} is {found}, which is not in this version yet; allowed now: {allowed}")]
     NotYet {

@@ -82,6 +82,8 @@ pub(super) enum Refusal {
     Type,
     /// It has the right type, but makes no sense.
     Value,
+    /// As `Value`, for this reason, which also says what to write instead.
+    Because(String),
     /// A later version will know it.
     NotYet,
 }

@@ -6,7 +6,7 @@ use super::choice::{
     Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Store, WhenFull,
 };
 use super::host_port::HostPort;
-use super::redis_url::RedisUrl;
+use super::redis_address::RedisAddress;
 use super::seed::SeedChoice;
 use super::value::{
     Address, Every, Flag, Folder, Name, Number, Redis as RedisRule, RedisKey, Seed, Whole, Word,
@@ -78,7 +78,7 @@ sections! {
     /// The Redis server that holds the lists.
     redis: Redis {
         /// Its address, with the password.
-        url: RedisUrl = RedisRule, |_| RedisUrl::local();
+        url: RedisAddress = RedisRule, |_| RedisAddress::local();
     }
 
     /// Where discovered items are taken from.

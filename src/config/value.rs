@@ -2,9 +2,10 @@
 
 use super::choice::{self, Choice, ChoiceError, choose};
 use super::host_port::{self, HostPort};
+use super::mask::masked;
 use super::number::{grouped, parse_count};
 use super::raw::{Raw, Refusal};
-use super::redis_url::{self, RedisUrl, masked};
+use super::redis_address::{self, RedisAddress};
 use super::seed::SeedChoice;
 use super::span::{self, parse_span};
 use std::ops::RangeInclusive;
@@ -141,13 +142,13 @@ impl Rule<PathBuf> for Folder {
 /// Where Redis is.
 pub(super) struct Redis;
 
-impl Rule<RedisUrl> for Redis {
-    fn read(&self, raw: &Raw) -> Result<RedisUrl, Refusal> {
-        RedisUrl::parse(raw.text()?).ok_or(Refusal::Value)
+impl Rule<RedisAddress> for Redis {
+    fn read(&self, raw: &Raw) -> Result<RedisAddress, Refusal> {
+        RedisAddress::parse(raw.text()?).map_err(|error| Refusal::Because(error.to_string()))
     }
 
     fn allowed(&self) -> String {
-        redis_url::ALLOWED.to_owned()
+        redis_address::ALLOWED.to_owned()
     }
 
     fn shown(&self, raw: &Raw) -> String {

@@ -16,11 +16,10 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::config::{RejectsFull, WhenFull};
+use crate::config::{RedisAddress, RejectsFull, WhenFull};
 use crate::engine::{Died, Engine};
 use crate::filter::{Fullness, Sizing};
 use crate::head::Tip;
-use crate::redis::address::Address;
 use crate::redis::backoff::Backoff;
 use crate::redis::lease::{Holder, Run};
 use crate::redis::preflight::{Needs, PreflightProblem};
@@ -33,7 +32,7 @@ pub use tally::Tally;
 /// What a pipeline works with.
 pub struct Parts {
     /// How to reach Redis.
-    pub address: Address,
+    pub address: RedisAddress,
     /// What to ask of it.
     pub protocol: Protocol,
     /// What must be proved before the first item is taken.

@@ -7,9 +7,9 @@ use redis::aio::MultiplexedConnection;
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
 use redis::{AsyncConnectionConfig, Client, RedisError, RedisResult};
 
-use super::address::Address;
 use super::classify::io_error;
 use super::trouble::Trouble;
+use crate::config::RedisAddress;
 
 /// How long to wait for Redis before a connection counts as lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ const KEEPALIVE: Duration = Duration::from_secs(15);
 /// Commands are sent in the order in which their futures are first polled. One that runs into the
 /// response timeout leaves the connection out of step with its caller: drop it then.
 pub async fn connect(
-    address: &Address,
+    address: &RedisAddress,
     timeouts: Timeouts,
 ) -> Result<MultiplexedConnection, Trouble> {
     let opened = async {
@@ -53,7 +53,7 @@ pub async fn connect(
 
 /// The bare connection. The crate's own login is not used: it turns whatever reply `AUTH` gets into
 /// one and the same error.
-async fn open(address: &Address, timeouts: Timeouts) -> RedisResult<MultiplexedConnection> {
+async fn open(address: &RedisAddress, timeouts: Timeouts) -> RedisResult<MultiplexedConnection> {
     let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
     let info = address.connection_info()?;
     let login = info.redis_settings().clone().set_skip_set_lib_name();
@@ -69,7 +69,7 @@ async fn open(address: &Address, timeouts: Timeouts) -> RedisResult<MultiplexedC
 }
 
 /// Why no connection could be opened.
-fn closed(address: &Address, error: &RedisError) -> Trouble {
+fn closed(address: &RedisAddress, error: &RedisError) -> Trouble {
     let system = io_error(error);
     let of_tls = |error: &io::Error| {
         error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()).is_some()
@@ -91,7 +91,7 @@ fn closed(address: &Address, error: &RedisError) -> Trouble {
 /// Logs in, chooses the database and names the connection. One command at a time: of a pipeline,
 /// the crate reports a reply that makes no sense as a lost connection.
 async fn log_in(
-    address: &Address,
+    address: &RedisAddress,
     mut connection: MultiplexedConnection,
 ) -> Result<MultiplexedConnection, Trouble> {
     let hung_up = |trouble: Trouble| match trouble {
@@ -122,7 +122,7 @@ async fn log_in(
 }
 
 /// What an error reply to `AUTH` means. Never repeats the reply: the command held the password.
-fn of_auth(address: &Address, trouble: Trouble) -> Trouble {
+fn of_auth(address: &RedisAddress, trouble: Trouble) -> Trouble {
     match trouble {
         Trouble::WrongPassword { .. } => {
             Trouble::WrongPassword { user: address.user().unwrap_or("default").to_owned() }
@@ -135,7 +135,7 @@ fn of_auth(address: &Address, trouble: Trouble) -> Trouble {
 }
 
 /// What an error reply to `SELECT` means: refused as such only for a number out of range.
-fn of_select(address: &Address, trouble: Trouble) -> Trouble {
+fn of_select(address: &RedisAddress, trouble: Trouble) -> Trouble {
     match trouble {
         Trouble::Refused { .. } => Trouble::NoSuchDatabase { db: address.db() },
         other => other,

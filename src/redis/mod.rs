@@ -2,11 +2,10 @@
 //! that everything a crawl needs will work, and what the crawl then asks of it.
 //!
 //! ```text
-//! Address -> connect -> preflight -> Link <-> Protocol
-//!               \___________\_________\____ Trouble -> retry() -> Backoff
+//! RedisAddress -> connect -> preflight -> Link <-> Protocol
+//!                    \___________\_________\____ Trouble -> retry() -> Backoff
 //! ```
 
-pub mod address;
 pub mod backoff;
 mod classify;
 pub mod connect;

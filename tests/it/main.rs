@@ -1,5 +1,6 @@
 //! Integration tests: the built binary against real servers, and the rules that the sources keep.
 
+mod cli;
 mod connect;
 mod filter;
 mod fingerprint;

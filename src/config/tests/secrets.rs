@@ -1,14 +1,9 @@
 //! Passwords: where they may stand, and that nobody gets to see them.
 
-use super::super::Config;
 use super::{load, refused};
 
 #[test]
 fn a_password_may_stand_in_the_file_or_the_environment() {
-    let password = |config: Config| {
-        let info = config.redis.url.connection_info().unwrap();
-        info.redis_settings().password().map(str::to_owned)
-    };
     let file = "redis.url = 'redis://:first@localhost'";
     let url = ("URLSEEN_REDIS__URL", "redis://:second@localhost");
     let alone = ("URLSEEN_REDIS_PASSWORD", "third");
@@ -24,7 +19,7 @@ fn a_password_may_stand_in_the_file_or_the_environment() {
         for secret in ["first", "second", "third"] {
             assert!(!shown.contains(secret), "{shown}");
         }
-        assert_eq!(password(config).as_deref(), Some(wanted));
+        assert_eq!(config.redis.url.password(), Some(wanted));
     }
 }
 
@@ -36,7 +31,50 @@ fn a_password_on_the_command_line_is_refused() {
           line shows in the process list; put it in the environment as URLSEEN_REDIS_PASSWORD, or \
           the URL as URLSEEN_REDIS__URL"]
     );
-    assert!(load("", &[], &["redis.url=redis://crawler@localhost"]).is_ok());
+    let apart = ("URLSEEN_REDIS_PASSWORD", "hunter2");
+    assert!(load("", &[apart], &["redis.url=redis://crawler@localhost"]).is_ok());
+}
+
+#[test]
+fn a_user_needs_a_password_from_somewhere() {
+    let file = "redis.url = 'redis://crawler@localhost'";
+    let alone = ("URLSEEN_REDIS_PASSWORD", "hunter2");
+    let url = load(file, &[alone], &[]).unwrap().redis.url;
+    assert_eq!((url.user(), url.password()), (Some("crawler"), Some("hunter2")));
+    assert_eq!(
+        refused(file, &[], &[]),
+        ["config.toml:1:13: redis.url is \"redis://***@localhost:6379/0\": there is a user and \
+             no password; add one as user:password@, or set URLSEEN_REDIS_PASSWORD (any text for a \
+             user with nopass)"]
+    );
+    // Only the URL that counts is ever logged in with, and only a URL is.
+    assert!(load(file, &[], &["redis.url=redis://localhost"]).is_ok());
+    assert_eq!(refused(file, &[], &["redis.url=redis://"]).len(), 1);
+}
+
+#[test]
+fn a_url_that_cannot_be_used_is_told_why() {
+    let file = "[redis]\nurl = 'rediss://crawler:hunter2@localhost#insecure'";
+    let env = [("URLSEEN_REDIS__URL", "http://localhost")];
+    assert_eq!(
+        refused(file, &env, &["redis.url=redis://0.0.0.0"]),
+        [
+            "config.toml:2:7: redis.url is \"rediss://***@localhost#insecure\": nothing may follow \
+             a #; certificates are always checked (no #insecure): name the file of your own \
+             authority in SSL_CERT_FILE instead, and write a # in a password as %23",
+            "environment URLSEEN_REDIS__URL: redis.url is \"http://localhost\": http:// is not \
+             Redis; write redis:// for TCP, rediss:// for TLS or unix:// for a socket file",
+            "--set redis.url: redis.url is \"redis://0.0.0.0\": 0.0.0.0 and :: are addresses that \
+             only servers can listen on; write 127.0.0.1 for this machine, or the server's own \
+             address",
+        ]
+    );
+    assert_eq!(
+        refused("redis.url = 6379", &[], &[]),
+        ["config.toml:1:13: redis.url is a number; allowed: \
+          redis://[[user]:password@]host[:port][/database], the same with rediss:// for TLS, or \
+          unix:///path/to/socket[?db=0]"]
+    );
 }
 
 #[test]

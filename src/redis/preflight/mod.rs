@@ -16,16 +16,16 @@ pub use self::facts::{ServerFacts, Version};
 pub use self::needs::{CommandNeed, KeyKind, KeyNeed, KeyOwner, Needs};
 use self::permissions::{Refusals, shown};
 pub use self::problem::{MissingPermissions, PreflightProblem};
-use super::address::Address;
 use super::connect::{Timeouts, connect};
 use super::trouble::Trouble;
+use crate::config::RedisAddress;
 
 /// Checks the server at `address` against `needs`; on failure, everything that is wrong.
 ///
 /// Where every problem's [`retry`](PreflightProblem::retry) is `Later`, waiting and asking again
 /// may help; where one is `Never`, somebody must change something first.
 pub async fn preflight(
-    address: &Address,
+    address: &RedisAddress,
     timeouts: Timeouts,
     needs: &Needs,
 ) -> Result<ServerFacts, Vec<PreflightProblem>> {
@@ -38,7 +38,7 @@ pub async fn preflight(
 
 /// The examination proper; the error is a connection lost half-way.
 async fn examine(
-    address: &Address,
+    address: &RedisAddress,
     mut connection: MultiplexedConnection,
     needs: &Needs,
 ) -> Result<Result<ServerFacts, Vec<PreflightProblem>>, Trouble> {

@@ -1,0 +1,111 @@
+//! What a `redis.url` may be, and that nobody gets to see its password.
+
+use super::*;
+
+fn shown(url: &str) -> String {
+    RedisAddress::new(url, None).unwrap().to_string()
+}
+
+fn refused(url: &str) -> RedisAddressError {
+    RedisAddress::new(url, None).unwrap_err()
+}
+
+#[test]
+fn shows_every_part_but_the_password() {
+    for (url, expected) in [
+        ("redis://127.0.0.1", "redis://127.0.0.1:6379/0"),
+        ("  redis://127.0.0.1:7000/3 ", "redis://127.0.0.1:7000/3"),
+        ("redis://:hunter2@host", "redis://:***@host:6379/0"),
+        ("redis://ann:hunter2@host:1/2", "redis://ann:***@host:1/2"),
+        ("rediss://ann:hunter2@host/1", "rediss://ann:***@host:6379/1"),
+        ("REDIS://host/", "redis://host:6379/0"),
+        ("valkey://host", "valkey://host:6379/0"),
+        ("redis://[::1]:7000/3", "redis://[::1]:7000/3"),
+        ("redis://a%0Ab:hunter2@host", "redis://a\\nb:***@host:6379/0"),
+        ("unix:///run/r.sock", "unix:///run/r.sock?db=0"),
+        ("redis+unix:///run/r.sock?db=3", "redis+unix:///run/r.sock?db=3"),
+        (
+            "unix:///run/r.sock?pass=hunter2&db=1&user=ann",
+            "unix:///run/r.sock?db=1&user=ann&pass=***",
+        ),
+    ] {
+        assert_eq!(shown(url), expected, "{url}");
+    }
+}
+
+#[test]
+fn keeps_the_login_for_the_connection() {
+    let address = RedisAddress::new("rediss://an%20n:hunter%402@host/7", None).unwrap();
+    assert_eq!(address.user(), Some("an n"));
+    assert_eq!(address.password(), Some("hunter@2"));
+    assert_eq!(address.db(), 7);
+    assert!(address.is_tls());
+    assert_eq!(address.connection_info().unwrap().redis_settings().password(), None);
+}
+
+#[test]
+fn a_password_given_apart_goes_before_the_one_in_the_url() {
+    let address = |password: &str| {
+        RedisAddress::new("redis://ann:inside@host", Some(password.to_owned())).unwrap()
+    };
+    assert_eq!(address("apart").password(), Some("apart"));
+    assert_eq!(address("").password(), Some("inside"));
+    assert_eq!(format!("{:?}", address("apart")), "RedisAddress(redis://ann:***@host:6379/0)");
+}
+
+#[test]
+fn the_default_is_what_its_url_says() {
+    assert_eq!(RedisAddress::new("redis://127.0.0.1:6379/0", None), Ok(RedisAddress::local()));
+}
+
+#[test]
+fn refuses_what_cannot_be_meant() {
+    use RedisAddressError as E;
+    for (url, expected) in [
+        ("", E::Unreadable),
+        ("127.0.0.1:6379", E::Unreadable),
+        ("unix:/run/r.sock", E::Unreadable),
+        ("redis:localhost", E::Unreadable),
+        ("redis://host:port", E::Unreadable),
+        ("redis://host:99999", E::Unreadable),
+        ("redis://:hun/ter2@host", E::Unreadable),
+        ("redis://ann:%ff@host", E::Unreadable),
+        ("http://host", E::Scheme { found: "http".to_owned() }),
+        ("hunter2@redis://host", E::Unreadable),
+        ("redis://", E::NoHost),
+        ("redis:///3", E::NoHost),
+        ("redis://0.0.0.0", E::Wildcard),
+        ("redis://[::]:1", E::Wildcard),
+        ("redis://host/demo", E::Database),
+        ("redis://host/-1", E::Database),
+        ("unix:///run/r.sock?db=x", E::Database),
+        ("unix://run/r.sock", E::SocketPath),
+        ("unix:///", E::SocketPath),
+        ("redis://host?db=1", E::Settings),
+        ("redis://host/?protocol=resp3", E::Settings),
+        ("unix:///run/r.sock?password=hunter2", E::Settings),
+        ("rediss://host#insecure", E::Fragment),
+        ("redis://ann@host", E::NoPassword),
+        ("redis://ann:@host", E::NoPassword),
+        ("unix:///run/r.sock?user=ann", E::NoPassword),
+    ] {
+        assert_eq!(refused(url), expected, "{url}");
+    }
+}
+
+#[test]
+fn no_refusal_repeats_a_password() {
+    for url in [
+        "hunter2@redis://host",
+        "redis://ann:hunter2/x@host",
+        "redis://ann:1/hunter2@host",
+        "redis://ann:1?hunter2@host",
+        "redis://ann:1#hunter2@host",
+        "redis://ann:hunter2@",
+        "redis://ann:hunter2@0.0.0.0",
+        "unix://ann:hunter2@host/run/r.sock",
+    ] {
+        let error = refused(url);
+        assert!(!format!("{error} {error:?}").contains("hunter2"), "{url}: {error}");
+    }
+}

@@ -1,0 +1,163 @@
+//! What every command has in common: how it ends, and where it finds its configuration.
+//!
+//! A configuration file that cannot be read counts as wrong use (2), not as a file that failed (3):
+//! it is told together with everything else that is wrong with the configuration, and nothing has
+//! been started.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::util::binary::{Output, urlseen};
+use crate::util::redis::RedisServer;
+
+/// The lines of standard error.
+fn said(output: &Output) -> Vec<&str> {
+    output.stderr.lines().collect()
+}
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn wrong_use_is_explained_with_status_2() {
+    for (arguments, reason) in [
+        (&[][..], "Usage: urlseen <COMMAND>"),
+        (&["rum"], "unrecognized subcommand 'rum'"),
+        (&["run", "--drian"], "unexpected argument '--drian' found"),
+        (&["run", "config.toml"], "unexpected argument 'config.toml' found"),
+        (&["run", "--set"], "a value is required for '--set <KEY=VALUE>'"),
+        (&["fingerprint", "--algorithm", "md5"], "possible values: scrapy, scrapy-2.6"),
+    ] {
+        let output = urlseen(arguments).output();
+        assert_eq!(output.code(), Some(2), "{arguments:?}: {output:?}");
+        assert!(output.stderr.contains(reason), "{arguments:?}: {}", output.stderr);
+        assert_eq!(output.text(), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn help_is_a_result_and_tells_the_statuses() {
+    for arguments in [&["--help"][..], &["help"], &["run", "--help"], &["fingerprint", "-h"]] {
+        let output = urlseen(arguments).output();
+        assert_eq!((output.code(), output.stderr.as_str()), (Some(0), ""), "{arguments:?}");
+        let (_, foot) = output.text().split_once("Exit status:\n").expect("a foot");
+        let statuses = foot.lines().map(|line| line.trim_start().split(' ').next().unwrap());
+        assert_eq!(statuses.collect::<Vec<_>>(), ["0", "1", "2", "3"], "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_configuration_is_told_at_once_with_status_2() {
+    let folder = folder(&[(
+        "bad.toml",
+        "[filter]\ncapacity = 0\ncapasity = 1\n[redis]\nurl = 'redis://ann:hunter2@host#insecure'",
+    )]);
+    let output = urlseen(["run", "--config", "bad.toml", "--set", "sink.emit=all"])
+        .env("URLSEEN_LOG__LEVEL", "loud")
+        .dir(folder.path())
+        .output();
+    assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
+    let starts = [
+        "bad.toml:2:12: filter.capacity is 0; allowed: a whole number from 1 to",
+        "bad.toml:3:1: there is no key filter.capasity; did you mean filter.capacity?",
+        "bad.toml:5:7: redis.url is \"redis://***@host#insecure\": nothing may follow a #;",
+        "environment URLSEEN_LOG__LEVEL: log.level is \"loud\"; allowed: error, warn,",
+        "--set sink.emit: sink.emit is \"all\"; allowed: item, url",
+        "5 problems in the configuration, nothing was started",
+    ];
+    let said = said(&output);
+    assert_eq!(said.len(), starts.len(), "{}", output.stderr);
+    for (line, start) in said.iter().zip(starts) {
+        assert!(line.starts_with(start), "{line}\nbegins not with\n{start}");
+    }
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_is_wrong_use() {
+    let folder = folder(&[("config.toml", "")]);
+    for (file, reason) in [
+        ("absent.toml", "absent.toml: cannot be read: No such file or directory"),
+        (".", ".: cannot be read: Is a directory"),
+    ] {
+        let output = urlseen(["run", "--config", file]).dir(folder.path()).output();
+        assert_eq!(output.code(), Some(2), "{output:?}");
+        assert!(output.stderr.starts_with(reason), "{}", output.stderr);
+        assert!(output.stderr.contains("\n1 problem in the configuration"), "{}", output.stderr);
+    }
+    fs::remove_file(folder.path().join("config.toml")).unwrap();
+    fs::create_dir(folder.path().join("config.toml")).unwrap();
+    let output = urlseen(["run"]).dir(folder.path()).output();
+    assert_eq!(output.code(), Some(2), "{output:?}");
+    assert!(output.stderr.starts_with("config.toml: cannot be read"), "{}", output.stderr);
+}
+
+/// Runs until the source is empty, in `folder`.
+fn drain(folder: &Path, arguments: &[&str], server: &RedisServer) -> Output {
+    urlseen(["run", "--drain"].iter().chain(arguments))
+        .env("URLSEEN_REDIS__URL", server.url())
+        .env("URLSEEN_FILTER__CAPACITY", "1000")
+        .dir(folder)
+        .output()
+}
+
+#[test]
+fn config_toml_is_read_if_it_is_there_and_no_other_is_named() {
+    let server = RedisServer::start();
+    for name in ["demo", "near", "named"] {
+        server.cli(&["RPUSH", &format!("{name}:discovered"), "https://example.com/"]);
+    }
+    let crawled = || {
+        let unseen = |name: &&str| server.cli(&["LLEN", &format!("{name}:unseen")]) == "1";
+        ["demo", "near", "named"].into_iter().filter(unseen).collect::<Vec<_>>()
+    };
+    let empty = folder(&[]);
+    let full = folder(&[
+        ("config.toml", "[crawl]\nname = 'near'"),
+        ("other.toml", "[crawl]\nname = 'named'"),
+    ]);
+    for (folder, arguments, expected) in [
+        (&empty, &[][..], &["demo"][..]),
+        (&full, &["--config", "other.toml"], &["demo", "named"]),
+        (&full, &[], &["demo", "near", "named"]),
+    ] {
+        let output = drain(folder.path(), arguments, &server);
+        assert_eq!(output.code(), Some(0), "{output:?}");
+        assert_eq!(crawled(), expected);
+    }
+}
+
+#[test]
+fn a_server_that_refuses_is_status_3() {
+    let server = RedisServer::start_with(&["--requirepass", "hunter2"]);
+    let empty = folder(&[]);
+    let output = drain(empty.path(), &[], &server);
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(output.stderr.contains("URLSEEN_REDIS_PASSWORD"), "{}", output.stderr);
+    let wrong = server.url_as("default", "wr0ng");
+    let run = |url: &str| urlseen(["run", "--drain"]).env("URLSEEN_REDIS__URL", url);
+    let output = run(&wrong).output();
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(!output.stderr.contains("wr0ng"), "{}", output.stderr);
+    // The password set apart goes before the wrong one.
+    let output = run(&wrong).env("URLSEEN_REDIS_PASSWORD", "hunter2").output();
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    assert!(!output.stderr.contains("hunter2"), "{}", output.stderr);
+}
+
+#[test]
+fn bad_input_is_status_1_and_a_file_that_fails_3() {
+    let output = urlseen(["fingerprint"]).stdin("https://example.com/\nno-scheme\n").output();
+    assert_eq!(output.code(), Some(1), "{output:?}");
+    assert_eq!(output.text().lines().nth(1), Some("-"));
+    assert_eq!(said(&output).len(), 1, "{}", output.stderr);
+    let output = urlseen(["fingerprint", "absent.txt"]).output();
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(output.stderr.starts_with("urlseen: cannot open absent.txt: "), "{}", output.stderr);
+}
