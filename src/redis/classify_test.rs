@@ -181,4 +181,9 @@ fn what_broke_on_this_side() {
 
     let garbled = redis::parse_redis_value(b"HTTP/1.1 400 Bad Request\r\n").unwrap_err();
     assert!(matches!(Trouble::from(garbled), Trouble::Garbled { .. }));
+    let whole = b"*2\r\n$5\r\nhello\r\n$-1\r\n";
+    for length in 1..whole.len() {
+        let cut = redis::parse_redis_value(&whole[..length]).unwrap_err();
+        assert_eq!(Trouble::from(cut), cause("the server closed it in the middle of a reply"));
+    }
 }

@@ -2,6 +2,7 @@
 
 mod cli;
 mod connect;
+mod daemon;
 mod filter;
 mod fingerprint;
 mod harness;

@@ -1,0 +1,43 @@
+//! Which end of a list items are taken from and pushed to.
+
+use super::{Bytes, Crawl, SINK, urls};
+
+/// The items, with a duplicate of each behind it.
+fn doubled(items: &[String]) -> Vec<String> {
+    items.iter().flat_map(|item| [item.clone(), item.clone()]).collect()
+}
+
+#[test]
+fn items_keep_their_order_from_whichever_end_to_whichever_end() {
+    let items = urls(0, 100);
+    for (take_from, push_to, is_reversed) in [
+        ("left", "right", false),
+        ("left", "left", true),
+        ("right", "right", true),
+        ("right", "left", false),
+    ] {
+        let crawl = Crawl::new()
+            .set("source.batch=7")
+            .set(&format!("source.take_from={take_from}"))
+            .set(&format!("sink.push_to={push_to}"));
+        crawl.push(&doubled(&items));
+        crawl.drain();
+        let mut expected: Vec<Bytes> = items.iter().map(|item| item.clone().into()).collect();
+        if is_reversed {
+            expected.reverse();
+        }
+        assert_eq!(crawl.list(SINK), expected, "{take_from} to {push_to}");
+    }
+}
+
+#[test]
+fn rejects_are_kept_in_the_order_of_taking_whichever_end_that_is() {
+    for (take_from, expected) in [("left", ["{1", "{2", "{3"]), ("right", ["{3", "{2", "{1"])] {
+        let crawl = Crawl::new().set(&format!("source.take_from={take_from}"));
+        crawl.push(&["{1", "{2", "{3"]);
+        crawl.drain();
+        let rejects = crawl.rejects();
+        let items: Vec<&str> = rejects.iter().map(|json| json["item"].as_str().unwrap()).collect();
+        assert_eq!(items, expected);
+    }
+}

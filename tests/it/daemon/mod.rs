@@ -1,0 +1,201 @@
+//! The daemon, `urlseen run`, against real servers.
+
+mod ends;
+mod items;
+mod model;
+mod stream;
+
+use std::collections::BTreeMap;
+
+use redis::{Commands, Connection, ToRedisArgs};
+use serde_json::Value;
+
+use crate::util::binary::{Daemon, Output, Run, urlseen};
+use crate::util::redis::RedisServer;
+use crate::util::wait::{SOON, wait_until};
+
+const SOURCE: &str = "demo:discovered";
+const SINK: &str = "demo:unseen";
+const REJECTED: &str = "demo:rejected";
+const TAKEN: &str = "urlseen:{demo:discovered}:taken";
+const STATE: &str = "urlseen:{demo:discovered}:state";
+const LEASE: &str = "urlseen:{demo:discovered}:lease";
+
+/// What the daemon says once it works.
+const READY: &str = "the lease is taken";
+
+type Bytes = Vec<u8>;
+
+/// A crawl with the default names, on a server of its own.
+struct Crawl {
+    server: RedisServer,
+    settings: Vec<String>,
+    /// The ACL user of the daemon, if not the default one.
+    user: Option<&'static str>,
+}
+
+/// The password of every user in these tests.
+const PASSWORD: &str = "a-secret-word";
+
+impl Crawl {
+    /// On a fresh server, with a small filter that errs practically never.
+    fn new() -> Self {
+        Self::on(RedisServer::start())
+    }
+
+    fn on(server: RedisServer) -> Self {
+        let settings = ["filter.capacity=100_000", "filter.error_rate=1e-12"];
+        Self { server, settings: settings.map(str::to_owned).to_vec(), user: None }
+    }
+
+    /// With a user of its own for the daemon, who may do everything so far.
+    fn with_user(mut self, user: &'static str) -> Self {
+        let password = format!(">{PASSWORD}");
+        self.server.cli(&["acl", "setuser", user, "on", &password, "~*", "&*", "+@all"]);
+        self.user = Some(user);
+        self
+    }
+
+    /// Sets `KEY=VALUE` for all runs from here on.
+    fn set(mut self, setting: &str) -> Self {
+        self.settings.push(setting.to_owned());
+        self
+    }
+
+    /// `urlseen run` with these arguments and all settings.
+    fn run(&self, arguments: &[&str]) -> Run {
+        let url = self.server.url();
+        match self.user {
+            Some(user) => self
+                .run_at(&format!("{url}?user={user}"), arguments)
+                .env("URLSEEN_REDIS_PASSWORD", PASSWORD),
+            None => self.run_at(&url, arguments),
+        }
+    }
+
+    /// The same with another address of the server.
+    fn run_at(&self, url: &str, arguments: &[&str]) -> Run {
+        let run = urlseen(["run", "--set"]).arg(format!("redis.url={url}"));
+        let run = self.settings.iter().fold(run, |run, setting| run.arg("--set").arg(setting));
+        arguments.iter().fold(run, Run::arg)
+    }
+
+    /// Runs until the source is empty.
+    #[track_caller]
+    fn drain(&self) -> Summary {
+        Summary::of(self.run(&["--drain", "--json"]).output())
+    }
+
+    /// Starts the daemon, and waits until it works.
+    #[track_caller]
+    fn start(&self) -> Daemon {
+        let mut daemon = self.run(&["--json"]).start();
+        daemon.wait_for_line(READY, SOON);
+        daemon
+    }
+
+    fn connection(&self) -> Connection {
+        self.server.connection()
+    }
+
+    /// Pushes to the right end of the source, in order.
+    fn push<T: ToRedisArgs + Send + Sync>(&self, items: &[T]) {
+        let mut connection = self.connection();
+        for items in items.chunks(1000) {
+            let () = connection.rpush(SOURCE, items).unwrap();
+        }
+    }
+
+    /// A list from left to right.
+    fn list(&self, key: &str) -> Vec<Bytes> {
+        self.connection().lrange(key, 0, -1).unwrap()
+    }
+
+    fn len(&self, key: &str) -> usize {
+        self.connection().llen(key).unwrap()
+    }
+
+    /// The rejects as JSON, oldest first.
+    fn rejects(&self) -> Vec<Value> {
+        self.list(REJECTED).iter().map(|json| serde_json::from_slice(json).unwrap()).collect()
+    }
+
+    /// Waits until the sink holds so many items.
+    #[track_caller]
+    fn wait_for_sink(&self, items: usize) {
+        let mut connection = self.connection();
+        wait_until(SOON, &format!("{items} items in the sink"), || {
+            connection.llen::<_, usize>(SINK).unwrap() >= items
+        });
+    }
+
+    /// Waits until nothing waits in the source, and nothing is claimed.
+    #[track_caller]
+    fn wait_until_idle(&self) {
+        let mut connection = self.connection();
+        wait_until(SOON, "empty source", || {
+            connection.exists::<_, usize>(&[SOURCE, TAKEN]).unwrap() == 0
+        });
+    }
+
+    /// Every key with its value, as `DUMP` gives it, except the lease, which comes and goes.
+    fn dump(&self) -> BTreeMap<String, Bytes> {
+        let mut connection = self.connection();
+        let keys: Vec<String> = connection.keys("*").unwrap();
+        let dump = |key: String| {
+            let value = redis::cmd("DUMP").arg(&key).query(&mut connection).unwrap();
+            (key, value)
+        };
+        keys.into_iter().filter(|key| key != LEASE).map(dump).collect()
+    }
+}
+
+/// What a run with `--json` printed at its end.
+#[derive(Debug)]
+struct Summary {
+    code: Option<i32>,
+    values: Value,
+    stderr: String,
+}
+
+impl Summary {
+    #[track_caller]
+    fn of(output: Output) -> Self {
+        let values = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("no summary ({error}): {output:?}"));
+        Self { code: output.code(), values, stderr: output.stderr }
+    }
+
+    /// A number.
+    #[track_caller]
+    fn count(&self, name: &str) -> usize {
+        let value = self.values[name].as_u64();
+        let value = value.unwrap_or_else(|| panic!("no count {name:?}: {}", self.values));
+        usize::try_from(value).unwrap()
+    }
+
+    /// Items, and what became of them: unseen, seen, unfiltered, rejected.
+    #[track_caller]
+    fn counts(&self) -> (usize, [usize; 4]) {
+        let fates = ["unseen", "seen", "unfiltered", "rejected"].map(|name| self.count(name));
+        (self.count("items"), fates)
+    }
+
+    fn ending(&self) -> &str {
+        self.values["ending"].as_str().unwrap_or_default()
+    }
+}
+
+/// Ends the daemon as a service manager would, and takes its summary.
+#[track_caller]
+fn stop(daemon: Daemon) -> Summary {
+    daemon.signal(rustix::process::Signal::TERM);
+    let summary = Summary::of(daemon.output(SOON));
+    assert_eq!(summary.code, Some(0), "{summary:?}");
+    summary
+}
+
+/// `count` URLs that differ, numbered from `from`.
+fn urls(from: usize, count: usize) -> Vec<String> {
+    (from..from + count).map(|number| format!("http://example.com/{number}")).collect()
+}

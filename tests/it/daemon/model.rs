@@ -1,0 +1,307 @@
+//! Random items, random troubles, and an exact model of what must come out.
+//!
+//! A run begins with an empty filter, so the model is held to the output of each run for itself:
+//! what was in its source and is there no more is what it must have judged.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use redis::{Commands, Connection};
+
+use super::items::{Identity, Item, Random, item, seeds};
+use super::{Bytes, Crawl, LEASE, REJECTED, SINK, SOURCE, Summary, TAKEN, stop};
+use crate::util::binary::Daemon;
+use crate::util::wait::{SOON, poll, wait_until};
+
+/// Long enough for the daemon to run into a trouble, most of the time.
+const A_MOMENT: Duration = Duration::from_millis(30);
+
+/// Items by their bytes, with how often each is there.
+type Bag = HashMap<Bytes, usize>;
+
+fn bag(items: impl IntoIterator<Item = Bytes>) -> Bag {
+    let mut bag = Bag::new();
+    items.into_iter().for_each(|item| *bag.entry(item).or_default() += 1);
+    bag
+}
+
+/// `all` without `part`.
+fn without(mut all: Bag, part: Bag) -> Bag {
+    for (item, count) in part {
+        let left = all.get_mut(&item).unwrap_or_else(|| panic!("nobody pushed {}", shown(&item)));
+        *left = left.checked_sub(count).unwrap_or_else(|| panic!("doubled: {}", shown(&item)));
+        if *left == 0 {
+            all.remove(&item);
+        }
+    }
+    all
+}
+
+fn shown(item: &[u8]) -> String {
+    item.escape_ascii().take(200).map(char::from).collect()
+}
+
+/// All that was pushed, and what the runs so far made of it.
+#[derive(Default)]
+struct Model {
+    identities: HashMap<Bytes, Identity>,
+    /// Pushed, and not judged by an earlier run.
+    pending: Bag,
+    /// How much of the lists is the output of earlier runs.
+    sink: usize,
+    rejected: usize,
+}
+
+/// What a run must have counted.
+#[derive(Debug, PartialEq, Eq)]
+struct Counts {
+    items: usize,
+    fates: [usize; 4],
+}
+
+impl Model {
+    fn push(&mut self, items: &[Item]) {
+        for Item { bytes, identity } in items {
+            *self.pending.entry(bytes.clone()).or_default() += 1;
+            let known = self.identities.insert(bytes.clone(), identity.clone());
+            assert!(known.is_none_or(|known| known == *identity), "{}", shown(bytes));
+        }
+    }
+
+    /// Holds the lists to what the run that just ended must have left there.
+    fn check_run(&mut self, crawl: &Crawl) -> Counts {
+        let remaining = bag([crawl.list(TAKEN), crawl.list(SOURCE)].concat());
+        let judged = without(std::mem::take(&mut self.pending), remaining.clone());
+        self.pending = remaining;
+
+        let sink = crawl.list(SINK).split_off(self.sink);
+        self.sink += sink.len();
+        let mut expected: HashSet<&Identity> =
+            judged.keys().map(|it| &self.identities[it]).collect();
+        let keys = expected.iter().filter(|it| matches!(it, Identity::Key(_))).count();
+        expected.retain(|identity| matches!(identity, Identity::Key(_)));
+        let mut unfiltered = Bag::new();
+        for item in sink {
+            assert!(judged.contains_key(&item), "not judged by this run: {}", shown(&item));
+            match &self.identities[&item] {
+                Identity::Unreadable => panic!("not to go on: {}", shown(&item)),
+                Identity::Unfiltered => *unfiltered.entry(item).or_default() += 1,
+                key => assert!(expected.remove(key), "out twice: {}", shown(&item)),
+            }
+        }
+        assert!(expected.is_empty(), "lost: {expected:?}");
+        let of = |identity: &Identity| -> Bag {
+            let those = judged.iter().filter(|(item, _)| self.identities[*item] == *identity);
+            those.map(|(item, count)| (item.clone(), *count)).collect()
+        };
+        assert!(unfiltered == of(&Identity::Unfiltered), "unfiltered: {unfiltered:?}");
+
+        let rejects = crawl.rejects().split_off(self.rejected);
+        self.rejected += rejects.len();
+        let rejected = bag(rejects.iter().map(|reject| match reject["item"].as_str() {
+            Some(text) => text.as_bytes().to_vec(),
+            None => {
+                use base64::Engine;
+                let text = reject["item_base64"].as_str().expect("an item");
+                base64::prelude::BASE64_STANDARD.decode(text).expect("base64")
+            }
+        }));
+        assert!(rejected == of(&Identity::Unreadable), "{} rejects", rejects.len());
+
+        let [items, unfiltered, rejected] =
+            [&judged, &unfiltered, &rejected].map(|bag| bag.values().sum::<usize>());
+        Counts { items, fates: [keys, items - keys - unfiltered - rejected, unfiltered, rejected] }
+    }
+}
+
+/// A crawl in trouble.
+struct Trial {
+    crawl: Crawl,
+    connection: Connection,
+    random: Random,
+    model: Model,
+    daemon: Option<Daemon>,
+    runs_ended: usize,
+}
+
+impl Trial {
+    fn new(seed: u64) -> Self {
+        println!("TEST_SEED={seed}");
+        let mut random = Random::new(seed);
+        let crawl = Crawl::new()
+            .with_user("crawler")
+            .set(&format!("source.batch={}", 1 + random.below(20)))
+            .set("source.batch_bytes=100_000")
+            .set(&format!("filter.threads={}", 1 + random.below(3)));
+        let connection = crawl.connection();
+        Self { crawl, connection, random, model: Model::default(), daemon: None, runs_ended: 0 }
+    }
+
+    fn items(&mut self) -> Vec<Item> {
+        let count = self.random.below(400);
+        let items: Vec<Item> = (0..count).map(|_| item(&mut self.random, 300)).collect();
+        self.model.push(&items);
+        items
+    }
+
+    /// Pushes some items to either end of the source, in one transaction, as memory may run out.
+    fn push(&mut self, items: &[Item]) {
+        let mut pushes = redis::pipe();
+        pushes.atomic();
+        for Item { bytes, .. } in items {
+            let command = ["LPUSH", "RPUSH"][self.random.below(2)];
+            pushes.cmd(command).arg(SOURCE).arg(bytes).ignore();
+        }
+        let () = pushes.query(&mut self.connection).unwrap();
+    }
+
+    fn said(&self, words: &str) -> usize {
+        let daemon = self.daemon.as_ref().expect("a daemon runs");
+        daemon.stderr().matches(words).count()
+    }
+
+    /// Gives the daemon a moment to run into a trouble and say `words`.
+    fn let_it_notice(&self, words: &str) {
+        let before = self.said(words);
+        poll(A_MOMENT, || (self.said(words) > before).then_some(()));
+    }
+
+    /// Does something to Redis, to the connection or to the lease.
+    fn trouble(&mut self) {
+        let cli = |arguments: &[&str]| self.crawl.server.cli(arguments);
+        match self.random.below(8) {
+            0 | 1 => {
+                let _ = cli(&["client", "kill", "type", "normal"]);
+                self.connection = self.crawl.connection();
+            }
+            2 => {
+                cli(&["config", "set", "maxmemory", "1"]);
+                self.let_it_notice("maxmemory");
+                cli(&["config", "set", "maxmemory", "0"]);
+            }
+            3 => {
+                cli(&["del", LEASE]);
+            }
+            4 => {
+                // Rarely the daemon sees it; then it ends, as the crawl is another's.
+                let mut overwrite = redis::pipe();
+                overwrite.set(LEASE, "somebody").ignore().del(LEASE).ignore();
+                let () = overwrite.query(&mut self.connection).unwrap();
+            }
+            5 => {
+                cli(&["script", "flush"]);
+            }
+            6 => {
+                self.crawl.server.pause();
+                std::thread::sleep(A_MOMENT);
+                self.crawl.server.resume();
+            }
+            _ => {
+                cli(&["acl", "setuser", "crawler", "-rpush"]);
+                self.let_it_notice("may not");
+                cli(&["acl", "setuser", "crawler", "+rpush"]);
+            }
+        }
+    }
+
+    /// Starts the daemon where none runs any more.
+    fn keep_running(&mut self) {
+        if let Some(daemon) = &mut self.daemon {
+            if daemon.is_running() {
+                return;
+            }
+            let output = self.daemon.take().unwrap().output(SOON);
+            assert_eq!(output.code(), Some(3), "{output:?}");
+            self.model.check_run(&self.crawl);
+            self.runs_ended += 1;
+            // As if the time of its lease had passed.
+            self.crawl.server.cli(&["del", LEASE]);
+        }
+        self.daemon = Some(self.crawl.start());
+    }
+
+    /// Waits until all is judged, ends the daemon, and holds everything to the model.
+    fn end(mut self) -> Summary {
+        self.keep_running();
+        // Whatever is left among the claimed items is found with the next claim.
+        let last = item(&mut self.random, 300);
+        self.model.push(std::slice::from_ref(&last));
+        let () = self.connection.rpush(SOURCE, &last.bytes).unwrap();
+        let mut connection = self.crawl.connection();
+        wait_until(SOON, "empty source", || {
+            self.keep_running();
+            connection.exists::<_, usize>(&[SOURCE, TAKEN]).unwrap() == 0
+        });
+        let summary = stop(self.daemon.take().unwrap());
+        let counts = self.model.check_run(&self.crawl);
+        let (items, fates) = summary.counts();
+        assert_eq!(Counts { items, fates }, counts, "{summary:?}");
+        assert!(self.model.pending.is_empty());
+        assert_eq!(self.crawl.list(REJECTED).len(), self.model.rejected);
+        summary
+    }
+}
+
+#[test]
+fn nothing_is_lost_doubled_or_invented_whatever_happens_to_redis() {
+    for seed in seeds(&[1, 2, 3]) {
+        let mut trial = Trial::new(seed);
+        for _ in 0..40 {
+            let items = trial.items();
+            trial.push(&items);
+            trial.keep_running();
+            trial.trouble();
+        }
+        trial.end();
+    }
+}
+
+#[test]
+fn what_somebody_puts_among_the_claimed_items_comes_out_like_any_other() {
+    for seed in seeds(&[4, 5]) {
+        let mut trial = Trial::new(seed);
+        trial.keep_running();
+        let mut forgotten = 0;
+        while forgotten < 5 {
+            let items = trial.items();
+            trial.push(&items);
+            let extra = item(&mut trial.random, 300);
+            trial.model.push(std::slice::from_ref(&extra));
+            let command = ["LPUSH", "RPUSH"][trial.random.below(2)];
+            let () = redis::cmd(command)
+                .arg(TAKEN)
+                .arg(&extra.bytes)
+                .query(&mut trial.connection)
+                .unwrap();
+            forgotten = trial.said("are read and judged again") - trial.said(" 0 are read");
+        }
+        let summary = trial.end();
+        assert!(summary.count("batches_forgotten") >= 5, "{summary:?}");
+    }
+}
+
+#[test]
+fn order_is_kept_whatever_happens_to_redis() {
+    for seed in seeds(&[6, 7]) {
+        let mut trial = Trial::new(seed);
+        let items: Vec<Item> = (0..10_000).map(|_| item(&mut trial.random, 3000)).collect();
+        trial.crawl.push(&items.iter().map(|item| item.bytes.as_slice()).collect::<Vec<_>>());
+        let mut daemon = trial.crawl.run(&["--drain", "--json"]).start();
+        while daemon.is_running() {
+            let _ = trial.crawl.server.cli(&["client", "kill", "type", "normal"]);
+            poll(Duration::from_millis(5), || (!daemon.is_running()).then_some(()));
+        }
+        let summary = Summary::of(daemon.output(SOON));
+        let mut met = HashSet::new();
+        let goes_on = |item: &&Item| match &item.identity {
+            Identity::Key(key) => met.insert(key.clone()),
+            Identity::Unfiltered => true,
+            Identity::Unreadable => false,
+        };
+        let expected: Vec<&Bytes> = items.iter().filter(goes_on).map(|it| &it.bytes).collect();
+        let sink = trial.crawl.list(SINK);
+        assert!(sink.iter().eq(expected.iter().copied()), "{} {}", sink.len(), expected.len());
+        assert_eq!(summary.count("items"), items.len());
+        assert!(summary.stderr.contains("connected again"), "{}", summary.stderr);
+    }
+}

@@ -1,0 +1,202 @@
+//! What comes of a stream of items: real links, each form, what goes on and what is rejected.
+
+use serde_json::Value;
+
+use super::{Crawl, REJECTED, SINK};
+use crate::util::links::{discovered, refused, unseen};
+
+#[test]
+fn a_real_crawl_comes_out_as_scrapy_would_have_it() {
+    let crawl = Crawl::new();
+    let discovered = discovered();
+    let links: Vec<&str> = discovered.lines().collect();
+    crawl.push(&links);
+    let summary = crawl.drain();
+    let expected = unseen();
+    let expected: Vec<&str> = expected.lines().collect();
+    let unseen = crawl.list(SINK);
+    assert_eq!(unseen.len(), expected.len());
+    for (number, (found, expected)) in unseen.iter().zip(&expected).enumerate() {
+        assert_eq!(String::from_utf8_lossy(found), **expected, "line {number}");
+    }
+    let refused: Vec<String> = refused().into_iter().map(|(_, link)| link).collect();
+    let rejects = crawl.rejects();
+    let rejected: Vec<&str> = rejects.iter().map(|json| json["item"].as_str().unwrap()).collect();
+    assert_eq!(rejected, refused);
+    let others = links.len() - expected.len() - refused.len();
+    let counts = (links.len(), [expected.len(), others, 0, refused.len()]);
+    assert_eq!((summary.counts(), summary.ending()), (counts, "drained"));
+}
+
+/// What becomes of an item.
+enum Fate {
+    /// It goes on as it came.
+    Unseen,
+    Seen,
+    /// It goes on as these bytes.
+    As(&'static [u8]),
+    /// It cannot be read, and the reason holds these words.
+    Rejected(&'static str),
+}
+use Fate::{As, Rejected, Seen, Unseen};
+
+/// Drains a crawl with these settings of these items in one batch, and again with every item in a
+/// batch of its own.
+fn check(settings: &[&str], items: &[(&[u8], Fate)]) {
+    for batch in ["source.batch=100", "source.batch=1"] {
+        let crawl = settings.iter().fold(Crawl::new().set(batch), |crawl, it| crawl.set(it));
+        crawl.push(&items.iter().map(|(item, _)| *item).collect::<Vec<_>>());
+        let summary = crawl.drain();
+        let onward = items.iter().filter_map(|(item, fate)| match fate {
+            Unseen => Some(*item),
+            As(bytes) => Some(*bytes),
+            Seen | Rejected(_) => None,
+        });
+        let found = crawl.list(SINK);
+        assert_eq!(found, onward.map(<[u8]>::to_vec).collect::<Vec<_>>(), "{summary:?}");
+        let mut rejects = crawl.rejects().into_iter();
+        for (item, fate) in items {
+            let Rejected(reason) = fate else { continue };
+            let reject = rejects.next().expect("a reject for each item that cannot be read");
+            assert_reject(&reject, item, reason);
+        }
+        assert_eq!(rejects.next(), None);
+        assert_eq!(summary.count("items"), items.len());
+    }
+}
+
+#[track_caller]
+fn assert_reject(reject: &Value, item: &[u8], reason: &str) {
+    let (found, time) = (reject["reason"].as_str().unwrap(), reject["time"].as_str().unwrap());
+    assert!(found.contains(reason), "{found:?} does not hold {reason:?}");
+    humantime::parse_rfc3339(time).unwrap();
+    match std::str::from_utf8(item) {
+        Ok(text) => assert_eq!(reject["item"].as_str(), Some(text), "{reject}"),
+        Err(_) => {
+            use base64::Engine;
+            let text = reject["item_base64"].as_str().expect("base64 of what is not UTF-8");
+            let decoded = base64::prelude::BASE64_STANDARD.decode(text).unwrap();
+            assert_eq!((decoded.as_slice(), reject.get("item")), (item, None));
+        }
+    }
+}
+
+const SHA1: &[u8] = b"0123456789abcdef0123456789abcdef01234567";
+
+#[test]
+fn every_form_is_told_apart_and_unreadable_items_are_kept_with_their_reason() {
+    check(
+        &[],
+        &[
+            (b"http://a/?b=1&a=2", Unseen),
+            (b"http://a/?a=2&b=1#fragment", Seen),
+            (br#"{"url": "http://a/?a=2&b=1", "meta": {"depth": 1}}"#, Seen),
+            (br#"{"url": "http://a/?a=2&b=1", "method": "POST"}"#, Unseen),
+            (br#"{"url": "http://a/?a=2&b=1", "method": "POST", "body": "x"}"#, Unseen),
+            (br#"{"url": "http://a/?a=2&b=1", "method": "POST", "body_base64": "eA=="}"#, Seen),
+            (SHA1, Unseen),
+            (b"0123456789ABCDEF0123456789ABCDEF01234567", Seen),
+            (b"0123456789abcdef0123456789abcdef01234567\tpayload", Seen),
+            (br#"{"fingerprint": "0123456789abcdef0123456789abcdef01234567"}"#, Seen),
+            (b"0123456789abcdef0123456789abcdef", Unseen),
+            (b"0123456789ABCDEF0123456789ABCDEF\t\xff\x00", Seen),
+            (b"ff23456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\t\xff\x00", Unseen),
+            (b"FF23456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", Seen),
+            (br#"{"fingerprint": "a key"}"#, Unseen),
+            (br#"{"fingerprint": "a key", "url": "http://b/"}"#, Seen),
+            (b"http://b/", Unseen),
+            (b"", Rejected("empty")),
+            (b"http://a/\xff", Rejected("not UTF-8: byte 9")),
+            (b"\x80\x04\x95", Rejected("pickle")),
+            (b"/relative", Rejected("")),
+            (b"mailto:a@b", Rejected("")),
+            (b"{\"url\": 1}", Rejected("`url` is a number")),
+            (b"{\"url\": ", Rejected("not a JSON object")),
+            (b"{}", Rejected("neither `url` nor `fingerprint`")),
+            // A reject leaves no trace in the filter: it comes again and again.
+            (b"{}", Rejected("neither `url` nor `fingerprint`")),
+            (b"http://b/", Seen),
+        ],
+    );
+}
+
+#[test]
+fn what_asks_not_to_be_filtered_passes_each_time_and_is_not_remembered() {
+    check(
+        &[],
+        &[
+            (br#"{"url": "http://a/", "dont_filter": true}"#, Unseen),
+            (br#"{"url": "http://a/", "dont_filter": true}"#, Unseen),
+            (b"http://a/", Unseen),
+            (b"http://a/", Seen),
+            (br#"{"url": "http://a/", "dont_filter": true}"#, Unseen),
+            (br#"{"url": "http://a/", "dont_filter": false}"#, Seen),
+            (br#"{"url": "http://a/", "dont_filter": 1}"#, Rejected("`dont_filter`")),
+        ],
+    );
+}
+
+#[test]
+fn urls_alone_go_on_where_the_config_says_so() {
+    check(
+        &["sink.emit=url"],
+        &[
+            (br#"{"url": "http://a/\u00e9", "meta": {"depth": 1}}"#, As("http://a/é".as_bytes())),
+            ("http://a/é".as_bytes(), Seen),
+            (b"http://b/", Unseen),
+            (br#"{"url": "http://c/", "dont_filter": true}"#, As(b"http://c/")),
+            (SHA1, Rejected("no URL to emit")),
+            (br#"{"fingerprint": "a key"}"#, Rejected("no URL to emit")),
+            (br#"{"fingerprint": "a key", "url": "http://d/"}"#, As(b"http://d/")),
+            (b"0123456789abcdef0123456789abcdef01234567\tpayload", Rejected("no URL to emit")),
+        ],
+    );
+}
+
+#[test]
+fn a_form_that_the_config_fixes_is_the_only_one() {
+    check(
+        &["source.item=fingerprint"],
+        &[
+            (b"http://a/?b&a", Unseen),
+            (b"http://a/?a&b", Unseen),
+            (b"\xff\x00", Unseen),
+            (b"\xff\x00", Seen),
+            (b"a\tb", Rejected("tab")),
+        ],
+    );
+    check(
+        &["source.item=tab"],
+        &[(b"a key\tpayload", Unseen), (b"a key\tother payload", Seen), (SHA1, Rejected("no tab"))],
+    );
+    check(
+        &["source.item=json"],
+        &[(b"http://a/", Rejected("JSON")), (br#"{"url": "http://a/"}"#, Unseen)],
+    );
+    check(&["source.item=url"], &[(SHA1, Rejected("scheme")), (b"http://a/", Unseen)]);
+}
+
+#[test]
+fn fingerprints_are_computed_as_the_config_says() {
+    let (plain, fragment): (&[u8], &[u8]) = (b"http://a/", b"http://a/#b");
+    check(&["fingerprint.keep_fragments=false"], &[(plain, Unseen), (fragment, Seen)]);
+    check(&["fingerprint.keep_fragments=true"], &[(plain, Unseen), (fragment, Unseen)]);
+    for (algorithm, fingerprint) in [
+        ("scrapy", "ea6d1b8954623b4af48bb7e965657d5d34c7c039"),
+        ("scrapy-2.6", "95ec56a3664046ce630550b520498054efbd1cc2"),
+        ("scrapy-redis", "796979b33ce918655ec282ff86c264f51375ad00"),
+    ] {
+        let setting = format!("fingerprint.algorithm={algorithm}");
+        check(&[&setting], &[(fingerprint.as_bytes(), Unseen), (plain, Seen)]);
+    }
+}
+
+#[test]
+fn nothing_is_left_behind_but_the_results_and_where_the_crawl_stands() {
+    let crawl = Crawl::new();
+    crawl.push(&["http://a/", ""]);
+    crawl.drain();
+    let keys: Vec<String> = crawl.dump().into_keys().collect();
+    assert_eq!(keys, [REJECTED, SINK, super::STATE]);
+    assert_eq!(crawl.server.cli(&["exists", super::LEASE]), "0");
+}
