@@ -76,15 +76,19 @@ struct RedisSet {
 }
 
 pub(super) fn run(plan: &Plan) -> anyhow::Result<Outcome> {
-    let mut out = io::stdout().lock();
+    print(plan, &mut io::stdout().lock())?;
+    Ok(Outcome::Done)
+}
+
+/// Prints the tables, or JSON.
+fn print(plan: &Plan, out: &mut impl Write) -> io::Result<()> {
     let figures = Figures::of(plan.capacity, plan.error_rate);
     if plan.json {
-        serde_json::to_writer_pretty(&mut out, &figures)?;
-        writeln!(out)?;
+        serde_json::to_writer_pretty(&mut *out, &figures)?;
+        writeln!(out)
     } else {
-        figures.print(plan.error_rate, &mut out)?;
+        figures.print(plan.error_rate, out)
     }
-    Ok(Outcome::Done)
 }
 
 impl Figures {
@@ -215,7 +219,7 @@ mod tests {
     fn printed(arguments: &[&str]) -> String {
         let command = Command::try_parse_from([&["plan"], arguments].concat()).unwrap();
         let mut out = Vec::new();
-        command.plan.run(&mut out).unwrap();
+        print(&command.plan, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use urlseen::redis::address::Address;
+use urlseen::config::RedisAddress;
 use urlseen::redis::connect::{Timeouts, connect};
 use urlseen::redis::trouble::{Retry, Trouble};
 
@@ -17,7 +17,7 @@ use crate::preflight::{PASSWORD, Server, wait_until};
 
 /// Tries to connect; the trouble, which never shows the password.
 async fn trouble(url: &str, timeouts: Timeouts) -> Trouble {
-    let address = Address::new(url, None).unwrap();
+    let address = RedisAddress::new(url, None).unwrap();
     let trouble = connect(&address, timeouts).await.map(|_| ()).unwrap_err();
     let shown = format!("{trouble} {trouble:?}");
     assert!(!shown.contains(PASSWORD), "{shown}");
@@ -215,7 +215,7 @@ fn tls_with_the_authorities_of_the_system() {
 
 /// What a client of `url` gets.
 async fn tls_client(url: &str) -> String {
-    let address = Address::new(url, None).unwrap();
+    let address = RedisAddress::new(url, None).unwrap();
     match connect(&address, Timeouts::default()).await {
         Ok(mut connection) => {
             redis::cmd("PING").query_async::<String>(&mut connection).await.unwrap()

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use redis::{FromRedisValue, Value};
 use tempfile::TempDir;
-use urlseen::redis::address::Address;
+use urlseen::config::RedisAddress;
 use urlseen::redis::connect::Timeouts;
 use urlseen::redis::preflight::{
     CommandNeed, KeyKind, KeyOwner, Needs, PreflightProblem, ServerFacts, Version, preflight,
@@ -63,9 +63,9 @@ impl Server {
     }
 
     /// Its address, with `login` such as `user=ann&pass=hunter2`.
-    pub(crate) fn address(&self, login: &str) -> Address {
+    pub(crate) fn address(&self, login: &str) -> RedisAddress {
         let url = format!("unix://{}?{login}", self.socket().display());
-        Address::new(&url, None).unwrap()
+        RedisAddress::new(&url, None).unwrap()
     }
 
     /// The reply to a command, errors included, as the default user on a new connection; `None`
