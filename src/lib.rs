@@ -20,6 +20,7 @@ pub mod input;
 pub mod item;
 pub mod pipe;
 pub mod pipeline;
+pub mod protocol;
 pub mod redis;
 pub mod request;
 pub mod shutdown;

@@ -6,7 +6,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::warn;
 
-use crate::pipeline::Stop;
+/// Asked to stop, or not yet.
+pub type Stop = watch::Receiver<bool>;
 
 /// Listens for SIGTERM and SIGINT. The first one asks to stop; the second one ends the process at
 /// once, with the exit status that the shell gives a process killed by it.

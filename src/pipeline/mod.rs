@@ -13,18 +13,18 @@ mod window;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::config::{RedisAddress, RejectsFull, WhenFull};
 use crate::engine::{Died, Engine};
 use crate::filter::{Fullness, Sizing};
 use crate::head::Tip;
+use crate::protocol::{GivenBack, Protocol, Unwelcome};
 use crate::redis::backoff::Backoff;
 use crate::redis::lease::{Holder, Run};
 use crate::redis::preflight::{Needs, PreflightProblem};
-use crate::redis::protocol::{GivenBack, Protocol, Unwelcome};
 use crate::redis::trouble::{Retry, Trouble};
+use crate::shutdown::Stop;
 use crate::state::Log;
 pub use queue::{Diverged, Queue};
 pub use tally::Tally;
@@ -168,9 +168,6 @@ pub struct Report {
     /// The share of unseen items that it calls seen now.
     pub error_rate: f64,
 }
-
-/// Asked to stop, or not yet.
-pub type Stop = watch::Receiver<bool>;
 
 /// Moves batches from the source through the engine to the sink.
 pub struct Pipeline {

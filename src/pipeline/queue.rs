@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::head::Head;
-use crate::redis::protocol::Standing;
+use crate::protocol::Standing;
 use crate::state::Logged;
 
 /// A batch ready to be committed.

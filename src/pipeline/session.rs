@@ -13,11 +13,11 @@ use super::{Ending, Failure, Parts, Pipeline, Report, reject};
 use crate::batch::{Batch, Judged, Taken};
 use crate::config::RejectsFull;
 use crate::head::Head;
+use crate::protocol::{Refusal, Unwelcome};
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{RENEWAL, Token};
 use crate::redis::link::Link;
 use crate::redis::preflight::preflight;
-use crate::redis::protocol::{Refusal, Unwelcome};
 use crate::redis::trouble::Trouble;
 
 /// Batches read and not committed, in all stages.

@@ -1,8 +1,8 @@
 //! Redis, as urlseen uses it: reaching it, telling its troubles apart, proving before the start
-//! that everything a crawl needs will work, and what the crawl then asks of it.
+//! that everything a crawl needs will work, and a connection on which commands keep their order.
 //!
 //! ```text
-//! RedisAddress -> connect -> preflight -> Link <-> Protocol
+//! RedisAddress -> connect -> preflight -> Link
 //!                    \___________\_________\____ Trouble -> retry() -> Backoff
 //! ```
 
@@ -13,5 +13,4 @@ pub mod keys;
 pub mod lease;
 pub mod link;
 pub mod preflight;
-pub mod protocol;
 pub mod trouble;

@@ -2,11 +2,11 @@
 
 use redis::{Cmd, Value, cmd};
 
-use super::keys::Keys;
-use super::lease::{Holder, LEASE, Token};
-use super::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
-use super::trouble::Trouble;
 use crate::head::{Head, Tip};
+use crate::redis::keys::Keys;
+use crate::redis::lease::{Holder, LEASE, Token};
+use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
+use crate::redis::trouble::Trouble;
 use crate::sink::Sink;
 use crate::source::Source;
 use crate::state::Logged;
