@@ -17,7 +17,7 @@
 //! and cost a branch for each bit.
 //!
 //! The shard of a digest and its positions are independent, as the positions' hash is seeded. The
-//! shard of plain text is the top byte of h1, which the generator's mixing hides from the positions.
+//! shard of plain text is the top byte of h1, which the generator's mixing hides from them.
 
 use super::super::geometry::LINE_BITS;
 use super::super::{Geometry, Seed, ShardId};
