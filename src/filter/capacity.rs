@@ -17,7 +17,10 @@ pub enum CapacityError {
     #[error("capacity {0} holds no key; give at least 1")]
     None(String),
     /// More than a shard's lines can be numbered for.
-    #[error("capacity {0} is more than the {max:e} keys that one filter can index", max = Capacity::MAX)]
+    #[error(
+        "capacity {0} is more than the {max:e} keys that one filter can index",
+        max = Capacity::MAX
+    )]
     TooLarge(String),
     /// Not a whole number in any of the accepted forms.
     #[error("capacity {0:?} is not a whole number such as 1e9, 100_000_000 or 10M")]

@@ -258,13 +258,13 @@ mod tests {
             ("/proc/meminfo", MEMINFO),
             ("/proc/self/cgroup", "5:cpu:/docker/abc\n4:memory:/docker/abc/job\n0::/\n"),
             ("/proc/self/mountinfo", V1_MOUNTS),
-            ("/cg/memory/job/memory.limit_in_bytes", "9223372036854771712\n"),
-            ("/cg/memory/job/memory.usage_in_bytes", "0\n"),
+            ("/cg/memory/job/memory.limit_in_bytes", "1073741824\n"),
+            ("/cg/memory/job/memory.usage_in_bytes", "536870912\n"),
             ("/cg/memory/memory.limit_in_bytes", "2147483648\n"),
             ("/cg/memory/memory.usage_in_bytes", "1610612736\n"),
             ("/cg/memory/memory.stat", "inactive_file 1\ntotal_inactive_file 536870912\n"),
         ];
-        assert_eq!(read_from(&files).unwrap(), group("/cg/memory", GIB));
+        assert_eq!(read_from(&files).unwrap(), group("/cg/memory/job", GIB / 2));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Zeroed memory for a filter's lines, mapped straight from the system.
 
-use memmap2::{Advice, MmapMut};
+use memmap2::MmapMut;
 
 use super::line::Line;
 
@@ -48,6 +48,7 @@ impl Region {
         let mut map = MmapMut::map_anon(bytes).map_err(refused)?;
         #[cfg(target_os = "linux")]
         {
+            use memmap2::Advice;
             // Systems without huge pages refuse this; small pages are slower, that is all.
             let _ = map.advise(Advice::HugePage);
             match map.advise(Advice::PopulateWrite) {
