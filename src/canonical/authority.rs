@@ -99,7 +99,9 @@ pub(super) fn push_safe(authority: &str, out: &mut String) -> Result<usize, Refu
 /// IPv6 address at its shortest.
 pub(super) fn push_canonical(authority: &str, out: &mut String) -> Result<(), Refusal> {
     let start = push_safe(authority, out)?;
-    if out[start..].bytes().any(|byte| byte.is_ascii_uppercase() || !byte.is_ascii()) {
+    if out[start..].is_ascii() {
+        out[start..].make_ascii_lowercase();
+    } else {
         let lower = out[start..].to_lowercase();
         out.truncate(start);
         out.push_str(&lower);
@@ -119,18 +121,26 @@ pub(super) fn push_canonical(authority: &str, out: &mut String) -> Result<(), Re
 /// brackets back.
 fn push_host(host: &str, out: &mut String) -> Result<(), Refusal> {
     let (name, zone) = host.split_at(host.find('%').unwrap_or(host.len()));
-    let host = name.to_lowercase() + zone;
-    if host.contains(':') {
-        if !host.is_ascii() {
+    let has_brackets = host.contains(':');
+    if has_brackets {
+        out.push('[');
+    }
+    if host.is_ascii() {
+        let start = out.len();
+        out.push_str(name);
+        out[start..].make_ascii_lowercase();
+        out.push_str(zone);
+    } else {
+        // That alone can make it ASCII: the Kelvin sign becomes a `k`.
+        let host = name.to_lowercase() + zone;
+        if has_brackets && !host.is_ascii() {
             return Err(Refusal::NonAsciiInBrackets);
         }
-        out.push('[');
-        out.push_str(&host);
+        let ascii = if has_brackets { None } else { idna::encode(&host) };
+        out.push_str(ascii.as_deref().unwrap_or(&host));
+    }
+    if has_brackets {
         out.push(']');
-    } else if let Some(ascii) = idna::encode(&host) {
-        out.push_str(&ascii);
-    } else {
-        out.push_str(&host);
     }
     Ok(())
 }

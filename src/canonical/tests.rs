@@ -138,6 +138,7 @@ fn shortens_ipv6_addresses() {
         ("http://[FE80::1%25ETH0]/", "http://[fe80::1%25eth0]/"),
         ("http://[v1.A]/", "http://v1.a/"),
         ("http://[v1.A:]/", "http://[v1.a:]/"),
+        ("http://[v1.\u{212a}:]/", "http://[v1.k:]/"),
         ("http://[]@v1.a/", "http://%5B%5D@/"),
     ]);
     check_refused(&[
