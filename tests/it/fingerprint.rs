@@ -82,7 +82,7 @@ fn check(vector: &Vector, line: &str) {
     }
 }
 
-/// Random requests, the same each time unless `URLSEEN_FUZZ_SEED` says otherwise. Longer runs are
+/// Random requests, the same each time unless `FUZZ_SEED` says otherwise. Longer runs are
 /// made with the script itself.
 #[test]
 fn random_requests_agree() {
@@ -91,7 +91,7 @@ fn random_requests_agree() {
         python.exists(),
         "the Python packages to compare with are missing: run scripts/setup first"
     );
-    let seed = env::var("URLSEEN_FUZZ_SEED").unwrap_or_else(|_| "1".to_owned());
+    let seed = env::var("FUZZ_SEED").unwrap_or_else(|_| "1".to_owned());
     let output = Command::new(python)
         .arg(Path::new(ROOT).join("scripts/fuzz-fingerprints"))
         .args(["--seed", &seed, "--count", "50000", "--program", URLSEEN])
