@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 use urlseen::config::{Config, SeedChoice, Sources};
 use urlseen::engine::{self, Engine};
 use urlseen::filter::native::Native;
@@ -130,8 +130,16 @@ async fn work(
             last = Some(*report);
         })
         .await;
-    let report = pipeline.report();
-    Ok((ending?, report))
+    let (ending, report) = (ending?, pipeline.report());
+    if ending == Ending::Full {
+        error!(
+            "the filter holds {} fingerprints or more, as many as it is made for, and \
+             filter.when_full is \"stop\": what is not judged waits in the source. Raise \
+             filter.capacity, or set filter.when_full = \"warn\", and start again",
+            config.filter.capacity
+        );
+    }
+    Ok((ending, report))
 }
 
 /// One line that says how the work goes.

@@ -45,6 +45,8 @@ pub struct GivenBack {
     pub back: u64,
     /// Still claimed: the next start begins with them.
     pub left: u64,
+    /// How long the source is now.
+    pub source: u64,
 }
 
 /// Why a script did nothing.
@@ -316,7 +318,7 @@ impl Protocol {
     pub fn given_back(&self, reply: Value) -> Result<GivenBack, Unwelcome> {
         let mut answer = Answer::new("give back", reply)?;
         answer.ok()?;
-        Ok(GivenBack { back: answer.count()?, left: answer.count()? })
+        Ok(GivenBack { back: answer.count()?, left: answer.count()?, source: answer.count()? })
     }
 
     /// Blocks until the source holds an item, or for `seconds`.

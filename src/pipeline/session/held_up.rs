@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::{Asked, Session};
@@ -9,6 +10,9 @@ use crate::config::RejectsFull;
 
 /// How often a full sink or rejects list is looked at again.
 pub(super) const HELD_UP_POLL: Duration = Duration::from_millis(50);
+
+/// How long nothing more is said of waiting once it was said.
+const QUIET: Duration = Duration::from_secs(10);
 
 /// What commits wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,11 +46,21 @@ impl Session<'_> {
         None
     }
 
-    /// Says so once when commits begin to wait, and when they go on.
+    /// Says so when commits begin to wait, and when they go on. Behind slow crawlers that happens
+    /// many times a second, and is said now and then.
     pub(super) fn tell_held_up(&mut self, held_up: Option<HeldUp>) {
-        if held_up == self.held_up {
+        // While commits are under way, the lists are not known to be as long as that yet.
+        let is_sure = held_up.is_none() || self.sent == 0;
+        let has_changed = held_up != self.told_held_up && is_sure;
+        self.held_up = held_up;
+        let is_new = |told: Instant| told.elapsed() < QUIET;
+        if !has_changed || held_up.is_some() && self.held_up_told.is_some_and(is_new) {
             return;
         }
+        if held_up.is_some() {
+            self.held_up_told = Some(Instant::now());
+        }
+        self.told_held_up = held_up;
         let (keys, settings) = (self.pipeline.parts.protocol.keys(), &self.pipeline.parts.settings);
         match held_up {
             Some(HeldUp::Sink) => info!(
@@ -60,7 +74,6 @@ impl Session<'_> {
             ),
             None => info!("going on"),
         }
-        self.held_up = held_up;
     }
 
     /// Asks how long the lists are that commits wait for.

@@ -16,6 +16,7 @@ use super::{Ending, Failure, Parts, Pipeline, Report, reject};
 use crate::batch::{Batch, Judged, Taken};
 use crate::config::RejectsFull;
 use crate::head::Head;
+use crate::item::Items;
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{RENEWAL, Token};
 use crate::redis::link::Link;
@@ -70,6 +71,9 @@ struct Session<'a> {
     sink_length: u64,
     rejected_length: u64,
     held_up: Option<HeldUp>,
+    /// What was last said of it, and when it was last said that commits wait.
+    told_held_up: Option<HeldUp>,
+    held_up_told: Option<Instant>,
 }
 
 impl Pipeline {
@@ -98,6 +102,18 @@ impl Pipeline {
             let judged = self.parts.engine.judged().await?;
             self.prepare(judged)?;
         }
+        Ok(())
+    }
+
+    /// Drops what is judged and not committed, and waits until the filter threads have done all
+    /// that they were told, so that the numbers at the end are whole.
+    async fn settle_engine(&mut self) -> Result<(), Failure> {
+        let engine = &mut self.parts.engine;
+        engine.forget();
+        // What is judged comes behind all commits.
+        engine.submit(Batch::new(Items::default()));
+        engine.judged().await?;
+        engine.forget();
         Ok(())
     }
 
@@ -184,6 +200,8 @@ impl<'a> Session<'a> {
             sink_length,
             rejected_length,
             held_up: None,
+            told_held_up: None,
+            held_up_told: None,
             pipeline,
         })
     }
@@ -242,12 +260,14 @@ impl<'a> Session<'a> {
             self.take_note(reply)?;
         }
         self.pipeline.gather().await?;
-        let queue = self.pipeline.queue.as_mut().expect("set at the beginning");
-        queue.clear();
-        self.pipeline.parts.engine.forget();
+        self.queue_mut().clear();
+        self.pipeline.settle_engine().await?;
         let protocol = &self.pipeline.parts.protocol;
         let reply = self.link.call(protocol.give_back(&self.token)).await?;
-        Pipeline::tell_given_back(protocol.given_back(reply)?);
+        let given = protocol.given_back(reply)?;
+        self.queue_mut().claimed(given.left);
+        self.pipeline.source_length = given.source;
+        Pipeline::tell_given_back(given);
         Ok(())
     }
 

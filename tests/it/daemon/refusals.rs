@@ -149,8 +149,27 @@ fn a_command_denied_later_stops_the_daemon_with_nothing_half_done() {
         let deny = format!("-{command}");
         let output =
             harm(&crawl, || drop(crawl.server.cli(&["acl", "setuser", "crawler", &deny])), || ());
+        let command = command.to_uppercase();
         assert!(output.stderr.contains("may not"), "{command} {key}: {output:?}");
-        assert_refused(&output, &["ACL SETUSER", "ACL LOG"]);
+        assert_refused(&output, &["crawler", &command, "ACL SETUSER"]);
+    }
+}
+
+#[test]
+fn what_giving_back_needs_is_checked_before_it_begins() {
+    for command in ["lrange", "lpush", "rpush", "del", "rename"] {
+        let crawl = Crawl::new().with_user("crawler").set("sink.max_len=5").set("source.batch=5");
+        crawl.push(&urls(0, 30));
+        let mut daemon = crawl.start();
+        daemon.wait_for_line("waiting", SOON);
+        // Behind what is claimed, so that giving back has to move items.
+        crawl.push(&urls(30, 40));
+        let before = crawl.dump();
+        crawl.server.cli(&["acl", "setuser", "crawler", &format!("-{command}")]);
+        daemon.signal(Signal::TERM);
+        let output = daemon.output(SOON);
+        assert_eq!(crawl.dump(), before, "{command}: {output:?}");
+        assert_refused(&output, &["crawler", &command.to_uppercase(), "ACL SETUSER"]);
     }
 }
 
@@ -159,6 +178,6 @@ fn a_key_denied_later_stops_the_daemon_with_nothing_half_done() {
     for denied in KEYS {
         let crawl = Crawl::new().with_user("crawler");
         let output = harm(&crawl, || allow_all_keys_but(&crawl, denied), || ());
-        assert_refused(&output, &["may not", "ACL SETUSER", "ACL LOG"]);
+        assert_refused(&output, &["crawler", &format!("~{denied}"), "ACL SETUSER"]);
     }
 }
