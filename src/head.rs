@@ -23,6 +23,7 @@ impl Head {
     pub const START: Self = Self { seq: 0, tip: Tip(0) };
 
     /// The head of the batch that follows this one, under a fresh id.
+    #[must_use]
     pub fn next(self) -> Self {
         Self { seq: self.seq + 1, tip: Tip::random() }
     }

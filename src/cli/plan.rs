@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn the_tables_line_up_and_mark_what_is_chosen() {
         let printed = printed(&["--capacity", "1e9", "--error-rate", "1e-8"]);
-        assert_eq!(printed, include_str!("../../vectors/plan-1e9-1e-8.txt"));
+        assert_eq!(printed, include_str!("../../tests/vectors/plan-1e9-1e-8.txt"));
     }
 
     #[test]

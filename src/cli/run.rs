@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 use urlseen::config::{Config, Sources};
 use urlseen::filter::{Capacity, ErrorRate, Sizing};
 use urlseen::item::Options;
@@ -28,8 +28,8 @@ const REDRAW: Duration = Duration::from_millis(200);
 ///
 /// Works until it is told to stop (Ctrl-C, SIGTERM), or with --drain until nothing is left. Every
 /// key of the configuration can also be set from the environment, filter.capacity as
-/// URLSEEN_FILTER__CAPACITY; --set goes before the environment, the environment before the file.
-/// The password of Redis is best given as URLSEEN_REDIS_PASSWORD.
+/// `URLSEEN_FILTER__CAPACITY`; --set goes before the environment, the environment before the file.
+/// The password of Redis is best given as `URLSEEN_REDIS_PASSWORD`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The configuration; without this option ./config.toml is read if it is there
@@ -124,8 +124,16 @@ async fn work(
             last = Some(*report);
         })
         .await;
-    let report = pipeline.report();
-    Ok((ending?, report))
+    let (ending, report) = (ending?, pipeline.report());
+    if ending == Ending::Full {
+        error!(
+            "the filter holds {} fingerprints or more, as many as it is made for, and \
+             filter.when_full is \"stop\": what is not judged waits in the source. Raise \
+             filter.capacity, or set filter.when_full = \"warn\", and start again",
+            config.filter.capacity
+        );
+    }
+    Ok((ending, report))
 }
 
 /// One line that says how the work goes.

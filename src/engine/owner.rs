@@ -135,7 +135,9 @@ impl Owner {
     /// Bits are set here and nowhere else: when the commit is known to have happened.
     fn commit(&mut self) {
         let probes = self.in_flight.batches.pop_front().expect("a batch is committed once judged");
-        probes.iter().for_each(|&probe| self.shards.prefetch(probe));
+        for &probe in &probes {
+            self.shards.prefetch(probe);
+        }
         for probe in probes {
             self.shards.set(probe);
             self.in_flight.probes.remove(&probe.id());

@@ -1,6 +1,6 @@
 //! The way of a batch through the daemon, and what happens when it is interrupted.
 //!
-//! A [`Session`](session) is the work on one connection. When it fails, its batches stay queued;
+//! A session is the work on one connection. When it fails, its batches stay queued;
 //! the next session takes the lease under a new token, asks Redis how far it came, and goes on
 //! from there.
 
@@ -21,8 +21,9 @@ use crate::filter::{Fullness, Sizing};
 use crate::head::Tip;
 use crate::protocol::{GivenBack, Protocol, Unwelcome};
 use crate::redis::backoff::Backoff;
+use crate::redis::connect::Timeouts;
 use crate::redis::lease::{Holder, Run};
-use crate::redis::preflight::{Needs, PreflightProblem};
+use crate::redis::preflight::{Needs, PreflightProblem, preflight};
 use crate::redis::trouble::{Retry, Trouble};
 use crate::shutdown::Stop;
 use crate::state::Log;
@@ -86,8 +87,8 @@ pub enum RunError {
     /// What no retry mends.
     #[error(transparent)]
     Redis(Unwelcome),
-    /// The proof before the start failed.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    /// What Redis must have and grant is not there, or not any more.
+    #[error("{}", lines(.0))]
     Preflight(Vec<PreflightProblem>),
     /// Redis has another history.
     #[error(transparent)]
@@ -106,6 +107,10 @@ pub enum RunError {
     Away(Box<Failure>),
 }
 
+fn lines(problems: &[PreflightProblem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
 /// Why a session ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -113,7 +118,7 @@ pub enum Failure {
     #[error(transparent)]
     Redis(#[from] Unwelcome),
     /// See [`RunError::Preflight`].
-    #[error("the checks before the start failed")]
+    #[error("{}", lines(.0))]
     Preflight(Vec<PreflightProblem>),
     /// See [`RunError::Diverged`].
     #[error(transparent)]
@@ -141,6 +146,9 @@ impl Failure {
             }
             Self::Redis(Unwelcome::Trouble(_) | Unwelcome::Refused(_)) => Ok(self),
             Self::Redis(unwelcome) => Err(RunError::Redis(unwelcome)),
+            Self::Preflight(problems) if problems.iter().all(|it| it.retry() == Retry::Later) => {
+                Ok(Self::Preflight(problems))
+            }
             Self::Preflight(problems) => Err(RunError::Preflight(problems)),
             Self::Diverged(diverged) => Err(diverged.into()),
             Self::Died(died) => Err(died.into()),
@@ -212,7 +220,10 @@ impl Pipeline {
         loop {
             let failure = match self.session(interval, show).await {
                 Ok(ending) => return Ok(ending),
-                Err(failure) => failure.mendable()?,
+                Err(failure) => match failure.mendable() {
+                    Ok(failure) => failure,
+                    Err(error) => return Err(self.diagnosed(error).await),
+                },
             };
             let wait = self.backoff.next_wait(crate::head::random());
             warn!("{failure}. Trying again in {} ms", wait.as_millis());
@@ -223,6 +234,25 @@ impl Pipeline {
                 }
                 () = tokio::time::sleep(wait) => {}
             }
+        }
+    }
+
+    /// Redis does not say which of a command's keys has a wrong type or is denied: the proof of
+    /// the start, made again, does.
+    async fn diagnosed(&self, error: RunError) -> RunError {
+        let RunError::Redis(Unwelcome::Trouble(
+            Trouble::WrongType | Trouble::NoPermission { .. } | Trouble::UnknownCommand { .. },
+        )) = error
+        else {
+            return error;
+        };
+        let Parts { address, needs, .. } = &self.parts;
+        match preflight(address, Timeouts::default(), needs).await {
+            Err(problems) if problems.iter().any(|it| it.retry() == Retry::Never) => {
+                RunError::Preflight(problems)
+            }
+            // Mended meanwhile, or Redis is away: what is known has to do.
+            Ok(_) | Err(_) => error,
         }
     }
 
@@ -259,8 +289,8 @@ impl Pipeline {
 
     fn tell_given_back(given: GivenBack) {
         match given {
-            GivenBack { back: 0, left: 0 } => info!("the lease is released"),
-            GivenBack { back, left: 0 } => {
+            GivenBack { back: 0, left: 0, .. } => info!("the lease is released"),
+            GivenBack { back, left: 0, .. } => {
                 info!("{back} unread items are back in the source, the lease is released");
             }
             GivenBack { left, .. } => info!(

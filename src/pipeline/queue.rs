@@ -56,7 +56,7 @@ impl Queue {
     }
 
     /// How many batches are queued.
-    pub fn len(&self) -> usize {
+    pub fn batches(&self) -> usize {
         self.batches.len()
     }
 
@@ -150,7 +150,10 @@ mod tests {
             let standing = Standing { head: Some(heads[known]), taken };
             let settled = queue.settle(standing).unwrap();
             assert_eq!((settled.committed.len(), settled.stale), (known, false));
-            assert_eq!((queue.len(), queue.taken(), queue.head), (3 - known, taken, heads[known]));
+            assert_eq!(
+                (queue.batches(), queue.taken(), queue.head),
+                (3 - known, taken, heads[known])
+            );
         }
     }
 

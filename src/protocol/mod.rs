@@ -45,6 +45,8 @@ pub struct GivenBack {
     pub back: u64,
     /// Still claimed: the next start begins with them.
     pub left: u64,
+    /// How long the source is now.
+    pub source: u64,
 }
 
 /// Why a script did nothing.
@@ -110,7 +112,7 @@ pub enum Unwelcome {
 }
 
 fn held(holder: Option<&Holder>, milliseconds: i64) -> String {
-    let seconds = (milliseconds.max(0) as u64).div_ceil(1000);
+    let seconds = milliseconds.max(0).cast_unsigned().div_ceil(1000);
     let holder =
         holder.map_or_else(|| "a program other than urlseen".to_owned(), Holder::to_string);
     format!(
@@ -316,7 +318,7 @@ impl Protocol {
     pub fn given_back(&self, reply: Value) -> Result<GivenBack, Unwelcome> {
         let mut answer = Answer::new("give back", reply)?;
         answer.ok()?;
-        Ok(GivenBack { back: answer.count()?, left: answer.count()? })
+        Ok(GivenBack { back: answer.count()?, left: answer.count()?, source: answer.count()? })
     }
 
     /// Blocks until the source holds an item, or for `seconds`.

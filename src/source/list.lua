@@ -39,6 +39,20 @@ local function move(from, to, to_left)
     redis.call('DEL', from)
 end
 
+-- Refuses unless all will work that giving back may do.
+local function source_give_back_refusal(taken, source)
+    for _, key in ipairs({taken, source}) do
+        local refusal = permission_refusal('LRANGE', key, 0, 0)
+            or permission_refusal('LPUSH', key, '')
+            or permission_refusal('RPUSH', key, '')
+            or permission_refusal('DEL', key)
+        if refusal then
+            return refusal
+        end
+    end
+    return permission_refusal('RENAME', taken, source)
+end
+
 -- Puts what is claimed back to the end of the source that it was taken from, moving the shorter
 -- of the two lists, if that has at most `most` items. Answers what went back and what is left.
 local function source_give_back(taken, source, most)

@@ -1,7 +1,5 @@
 //! Connecting: what works, and what is said when it does not.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails right there")]
-
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;

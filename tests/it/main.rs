@@ -1,5 +1,7 @@
 //! Integration tests: the built binary against real servers, and the rules that the sources keep.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails right there")]
+
 mod cli;
 mod connect;
 mod daemon;

@@ -1,7 +1,5 @@
 //! The preflight against real servers: each refusal in its words, and nothing written.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails right there")]
-
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};

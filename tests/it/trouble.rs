@@ -1,7 +1,5 @@
 //! Every trouble that a real server can be brought into, each told apart, outside scripts and in.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails right there")]
-
 use std::thread;
 
 use redis::Value;

@@ -2,16 +2,18 @@
 -- items, and releases the lease.
 -- KEYS: lease, taken, source
 -- ARGV: token, most items to move
--- Answers 'ok', items given back, items left in taken.
+-- Answers 'ok', items given back, items left in taken, length of the source.
 local lease, taken, source = unpack(KEYS)
 local most = tonumber(ARGV[2])
 
 local refusal = lease_refusal(lease, ARGV[1])
     or type_refusal(taken, 'list')
     or type_refusal(source, 'list')
+    or source_give_back_refusal(taken, source)
+    or permission_refusal('DEL', lease)
 if refusal then
     return refusal
 end
 local back, left = source_give_back(taken, source, most)
 redis.call('DEL', lease)
-return {'ok', back, left}
+return {'ok', back, left, redis.call('LLEN', source)}

@@ -2,7 +2,10 @@
 
 mod ends;
 mod items;
+mod lease;
 mod model;
+mod refusals;
+mod signals;
 mod stream;
 
 use std::collections::BTreeMap;

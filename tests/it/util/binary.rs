@@ -164,6 +164,11 @@ impl Daemon {
         }
     }
 
+    /// The id of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Standard error so far.
     pub(crate) fn stderr(&self) -> String {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()

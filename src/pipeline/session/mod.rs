@@ -1,11 +1,14 @@
 //! The work on one connection, from taking the lease to releasing it.
 
+mod asked;
+mod held_up;
+
 use std::collections::VecDeque;
 use std::time::{Duration, SystemTime};
 
 use redis::Value;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
-use tracing::{info, warn};
+use tracing::info;
 
 use super::queue::{Prepared, Queue, Settled};
 use super::window::Window;
@@ -13,12 +16,14 @@ use super::{Ending, Failure, Parts, Pipeline, Report, reject};
 use crate::batch::{Batch, Judged, Taken};
 use crate::config::RejectsFull;
 use crate::head::Head;
-use crate::protocol::{Refusal, Unwelcome};
+use crate::item::Items;
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{RENEWAL, Token};
 use crate::redis::link::Link;
 use crate::redis::preflight::preflight;
 use crate::redis::trouble::Trouble;
+use asked::Asked;
+use held_up::{HELD_UP_POLL, HeldUp};
 
 /// Batches read and not committed, in all stages.
 const AHEAD_MAX: usize = 6;
@@ -28,21 +33,6 @@ const IN_FLIGHT_MAX: usize = 2;
 
 /// How long one wait for an idle source lasts before it is made anew, in seconds.
 const WAIT_S: f64 = 1.0;
-
-/// How often a full sink or rejects list is looked at again.
-const HELD_UP_POLL: Duration = Duration::from_millis(50);
-
-/// What a reply will be the answer to.
-#[derive(Debug)]
-enum Asked {
-    Claim,
-    Window { items: u64 },
-    Commit,
-    Renewal,
-    SourceLength,
-    SinkLength,
-    RejectedLength,
-}
 
 /// What the daemon knows of the source.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,13 +45,6 @@ enum Supply {
     Claimed,
     /// There was nothing to claim, and nothing has come since.
     Empty,
-}
-
-/// What commits wait for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HeldUp {
-    Sink,
-    Rejects,
 }
 
 /// One connection's work.
@@ -88,6 +71,9 @@ struct Session<'a> {
     sink_length: u64,
     rejected_length: u64,
     held_up: Option<HeldUp>,
+    /// What was last said of it, and when it was last said that commits wait.
+    told_held_up: Option<HeldUp>,
+    held_up_told: Option<Instant>,
 }
 
 impl Pipeline {
@@ -116,6 +102,18 @@ impl Pipeline {
             let judged = self.parts.engine.judged().await?;
             self.prepare(judged)?;
         }
+        Ok(())
+    }
+
+    /// Drops what is judged and not committed, and waits until the filter threads have done all
+    /// that they were told, so that the numbers at the end are whole.
+    async fn settle_engine(&mut self) -> Result<(), Failure> {
+        let engine = &mut self.parts.engine;
+        engine.forget();
+        // What is judged comes behind all commits.
+        engine.submit(Batch::new(Items::default()));
+        engine.judged().await?;
+        engine.forget();
         Ok(())
     }
 
@@ -169,7 +167,7 @@ impl<'a> Session<'a> {
             Some(queue) => {
                 let Settled { committed, stale } = queue.settle(standing)?;
                 let forgotten = if stale { queue.clear() } else { 0 };
-                let again = queue.len();
+                let again = queue.batches();
                 for prepared in &committed {
                     pipeline.committed(prepared);
                 }
@@ -202,6 +200,8 @@ impl<'a> Session<'a> {
             sink_length,
             rejected_length,
             held_up: None,
+            told_held_up: None,
+            held_up_told: None,
             pipeline,
         })
     }
@@ -260,12 +260,14 @@ impl<'a> Session<'a> {
             self.take_note(reply)?;
         }
         self.pipeline.gather().await?;
-        let queue = self.pipeline.queue.as_mut().expect("set at the beginning");
-        queue.clear();
-        self.pipeline.parts.engine.forget();
+        self.queue_mut().clear();
+        self.pipeline.settle_engine().await?;
         let protocol = &self.pipeline.parts.protocol;
         let reply = self.link.call(protocol.give_back(&self.token)).await?;
-        Pipeline::tell_given_back(protocol.given_back(reply)?);
+        let given = protocol.given_back(reply)?;
+        self.queue_mut().claimed(given.left);
+        self.pipeline.source_length = given.source;
+        Pipeline::tell_given_back(given);
         Ok(())
     }
 
@@ -292,7 +294,7 @@ impl<'a> Session<'a> {
     /// Batches between source and commit.
     fn on_their_way(&self) -> usize {
         let judging = self.pipeline.parts.engine.in_progress();
-        self.windows + self.backlog.len() + judging + self.queue().len()
+        self.windows + self.backlog.len() + judging + self.queue().batches()
     }
 
     /// Sends what is judged and logged to be committed, unless it has to wait.
@@ -317,62 +319,6 @@ impl<'a> Session<'a> {
             self.sent += 1;
             self.ask(Asked::Commit, commit);
         }
-    }
-
-    /// What the next batch has to wait for, if anything.
-    fn held_up_by(&self) -> Option<HeldUp> {
-        let settings = &self.pipeline.parts.settings;
-        let queue = self.queue();
-        let next = queue.get(self.sent)?;
-        let sent = || (0..self.sent).filter_map(|index| queue.get(index));
-        let onward: u64 = sent().map(|prepared| prepared.batch.onward_len() as u64).sum();
-        if settings.sink_max > 0
-            && next.batch.onward_len() > 0
-            && self.sink_length + onward >= settings.sink_max
-        {
-            return Some(HeldUp::Sink);
-        }
-        let rejects: u64 = sent().map(|prepared| prepared.rejects.len() as u64).sum();
-        let after = self.rejected_length + rejects + next.rejects.len() as u64;
-        if settings.rejects_full == RejectsFull::Wait
-            && !next.rejects.is_empty()
-            && after > settings.rejects_max
-        {
-            return Some(HeldUp::Rejects);
-        }
-        None
-    }
-
-    /// Says so once when commits begin to wait, and when they go on.
-    fn tell_held_up(&mut self, held_up: Option<HeldUp>) {
-        if held_up == self.held_up {
-            return;
-        }
-        let (keys, settings) = (self.pipeline.parts.protocol.keys(), &self.pipeline.parts.settings);
-        match held_up {
-            Some(HeldUp::Sink) => info!(
-                "waiting: {} holds {} items, sink.max_len is {}",
-                keys.sink, self.sink_length, settings.sink_max
-            ),
-            Some(HeldUp::Rejects) => warn!(
-                "waiting: {} holds {} items that could not be read, rejects.max_len is {}. Look \
-                 at them and delete them, or set rejects.when_full = \"drop-oldest\"",
-                keys.rejected, self.rejected_length, settings.rejects_max
-            ),
-            None => info!("going on"),
-        }
-        self.held_up = held_up;
-    }
-
-    /// Asks how long the lists are that commits wait for.
-    fn look_again(&mut self) {
-        if self.is_asking(&Asked::RejectedLength) {
-            return;
-        }
-        let protocol = &self.pipeline.parts.protocol;
-        let (sink, rejected) = (protocol.sink_length(), protocol.rejected_length());
-        self.ask(Asked::SinkLength, sink);
-        self.ask(Asked::RejectedLength, rejected);
     }
 
     /// Claims what the source holds once all that was claimed is committed.
@@ -416,59 +362,6 @@ impl<'a> Session<'a> {
         }
         let drained = self.supply == Supply::Empty && self.on_their_way() == 0;
         (self.pipeline.parts.settings.drain && drained).then_some(Ending::Drained)
-    }
-
-    /// Takes note of the reply to the oldest question.
-    fn take_note(&mut self, reply: Value) -> Result<(), Failure> {
-        let asked = self.asked.pop_front().expect("a reply answers a question");
-        let protocol = &self.pipeline.parts.protocol;
-        match asked {
-            Asked::Claim => {
-                self.taken = protocol.claimed(reply)?;
-                self.ahead = 0;
-                self.supply = if self.taken > 0 { Supply::Claimed } else { Supply::Empty };
-                let taken = self.taken;
-                self.queue_mut().claimed(taken);
-                self.pipeline.backoff.reset();
-            }
-            Asked::Window { items: wanted } => {
-                let items = protocol.items(reply)?;
-                self.windows -= 1;
-                if items.len() as u64 != wanted {
-                    let found = self.queue().taken() - wanted + items.len() as u64;
-                    return Err(Unwelcome::from(Refusal::Taken { found }).into());
-                }
-                let parts = self.window.split(items);
-                self.backlog.extend(parts.into_iter().map(Batch::new));
-            }
-            Asked::Commit => {
-                let committed = protocol.committed(reply)?;
-                self.sink_length = committed.sink;
-                self.rejected_length = committed.rejected;
-                self.sent -= 1;
-                let prepared = self.queue_mut().committed().expect("a commit is of a batch");
-                self.pipeline.committed(&prepared);
-                self.pipeline.tally.rejects_dropped += committed.dropped;
-                self.pipeline.watch_fullness();
-                self.pipeline.backoff.reset();
-            }
-            Asked::Renewal => protocol.done(reply)?,
-            Asked::SourceLength => self.pipeline.source_length = protocol.length(reply)?,
-            Asked::SinkLength => self.sink_length = protocol.length(reply)?,
-            Asked::RejectedLength => self.rejected_length = protocol.length(reply)?,
-        }
-        Ok(())
-    }
-
-    /// Whether a question of this kind still waits for its reply. Those asked by the clock are not
-    /// asked again then: a server that does not answer must not be asked more and more.
-    fn is_asking(&self, kind: &Asked) -> bool {
-        self.asked.iter().any(|asked| std::mem::discriminant(asked) == std::mem::discriminant(kind))
-    }
-
-    fn ask(&mut self, asked: Asked, command: redis::Cmd) {
-        self.asked.push_back(asked);
-        self.link.send(command);
     }
 
     fn queue(&self) -> &Queue {

@@ -1,0 +1,74 @@
+//! The questions that a session has asked on its connection, and what their answers change.
+
+use redis::Value;
+
+use super::{Failure, Session, Supply};
+use crate::batch::Batch;
+use crate::protocol::{Refusal, Unwelcome};
+
+/// What a reply will be the answer to.
+#[derive(Debug)]
+pub(super) enum Asked {
+    Claim,
+    Window { items: u64 },
+    Commit,
+    Renewal,
+    SourceLength,
+    SinkLength,
+    RejectedLength,
+}
+
+impl Session<'_> {
+    /// Takes note of the reply to the oldest question.
+    pub(super) fn take_note(&mut self, reply: Value) -> Result<(), Failure> {
+        let asked = self.asked.pop_front().expect("a reply answers a question");
+        let protocol = &self.pipeline.parts.protocol;
+        match asked {
+            Asked::Claim => {
+                self.taken = protocol.claimed(reply)?;
+                self.ahead = 0;
+                self.supply = if self.taken > 0 { Supply::Claimed } else { Supply::Empty };
+                let taken = self.taken;
+                self.queue_mut().claimed(taken);
+                self.pipeline.backoff.reset();
+            }
+            Asked::Window { items: wanted } => {
+                let items = protocol.items(reply)?;
+                self.windows -= 1;
+                if items.len() as u64 != wanted {
+                    let found = self.queue().taken() - wanted + items.len() as u64;
+                    return Err(Unwelcome::from(Refusal::Taken { found }).into());
+                }
+                let parts = self.window.split(items);
+                self.backlog.extend(parts.into_iter().map(Batch::new));
+            }
+            Asked::Commit => {
+                let committed = protocol.committed(reply)?;
+                self.sink_length = committed.sink;
+                self.rejected_length = committed.rejected;
+                self.sent -= 1;
+                let prepared = self.queue_mut().committed().expect("a commit is of a batch");
+                self.pipeline.committed(&prepared);
+                self.pipeline.tally.rejects_dropped += committed.dropped;
+                self.pipeline.watch_fullness();
+                self.pipeline.backoff.reset();
+            }
+            Asked::Renewal => protocol.done(reply)?,
+            Asked::SourceLength => self.pipeline.source_length = protocol.length(reply)?,
+            Asked::SinkLength => self.sink_length = protocol.length(reply)?,
+            Asked::RejectedLength => self.rejected_length = protocol.length(reply)?,
+        }
+        Ok(())
+    }
+
+    /// Whether a question of this kind still waits for its reply. Those asked by the clock are not
+    /// asked again then: a server that does not answer must not be asked more and more.
+    pub(super) fn is_asking(&self, kind: &Asked) -> bool {
+        self.asked.iter().any(|asked| std::mem::discriminant(asked) == std::mem::discriminant(kind))
+    }
+
+    pub(super) fn ask(&mut self, asked: Asked, command: redis::Cmd) {
+        self.asked.push_back(asked);
+        self.link.send(command);
+    }
+}

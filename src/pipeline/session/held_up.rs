@@ -1,0 +1,89 @@
+//! What commits wait for: lists that are as long as the config lets them be.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use super::{Asked, Session};
+use crate::config::RejectsFull;
+
+/// How often a full sink or rejects list is looked at again.
+pub(super) const HELD_UP_POLL: Duration = Duration::from_millis(50);
+
+/// How long nothing more is said of waiting once it was said.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// What commits wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HeldUp {
+    Sink,
+    Rejects,
+}
+
+impl Session<'_> {
+    /// What the next batch has to wait for, if anything.
+    pub(super) fn held_up_by(&self) -> Option<HeldUp> {
+        let settings = &self.pipeline.parts.settings;
+        let queue = self.queue();
+        let next = queue.get(self.sent)?;
+        let sent = || (0..self.sent).filter_map(|index| queue.get(index));
+        let onward: u64 = sent().map(|prepared| prepared.batch.onward_len() as u64).sum();
+        if settings.sink_max > 0
+            && next.batch.onward_len() > 0
+            && self.sink_length + onward >= settings.sink_max
+        {
+            return Some(HeldUp::Sink);
+        }
+        let rejects: u64 = sent().map(|prepared| prepared.rejects.len() as u64).sum();
+        let after = self.rejected_length + rejects + next.rejects.len() as u64;
+        if settings.rejects_full == RejectsFull::Wait
+            && !next.rejects.is_empty()
+            && after > settings.rejects_max
+        {
+            return Some(HeldUp::Rejects);
+        }
+        None
+    }
+
+    /// Says so when commits begin to wait, and when they go on. Behind slow crawlers that happens
+    /// many times a second, and is said now and then.
+    pub(super) fn tell_held_up(&mut self, held_up: Option<HeldUp>) {
+        // While commits are under way, the lists are not known to be as long as that yet.
+        let is_sure = held_up.is_none() || self.sent == 0;
+        let has_changed = held_up != self.told_held_up && is_sure;
+        self.held_up = held_up;
+        let is_new = |told: Instant| told.elapsed() < QUIET;
+        if !has_changed || held_up.is_some() && self.held_up_told.is_some_and(is_new) {
+            return;
+        }
+        if held_up.is_some() {
+            self.held_up_told = Some(Instant::now());
+        }
+        self.told_held_up = held_up;
+        let (keys, settings) = (self.pipeline.parts.protocol.keys(), &self.pipeline.parts.settings);
+        match held_up {
+            Some(HeldUp::Sink) => info!(
+                "waiting: {} holds {} items, sink.max_len is {}",
+                keys.sink, self.sink_length, settings.sink_max
+            ),
+            Some(HeldUp::Rejects) => warn!(
+                "waiting: {} holds {} items that could not be read, rejects.max_len is {}. Look \
+                 at them and delete them, or set rejects.when_full = \"drop-oldest\"",
+                keys.rejected, self.rejected_length, settings.rejects_max
+            ),
+            None => info!("going on"),
+        }
+    }
+
+    /// Asks how long the lists are that commits wait for.
+    pub(super) fn look_again(&mut self) {
+        if self.is_asking(&Asked::RejectedLength) {
+            return;
+        }
+        let protocol = &self.pipeline.parts.protocol;
+        let (sink, rejected) = (protocol.sink_length(), protocol.rejected_length());
+        self.ask(Asked::SinkLength, sink);
+        self.ask(Asked::RejectedLength, rejected);
+    }
+}

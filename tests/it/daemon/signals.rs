@@ -1,0 +1,187 @@
+//! Ending a daemon: what is under way is finished, what is not goes back.
+
+use redis::Commands;
+use rustix::process::Signal;
+
+use super::{Bytes, Crawl, LEASE, SINK, SOURCE, Summary, TAKEN, stop, urls};
+use crate::util::binary::Daemon;
+use crate::util::wait::{SOON, wait_until};
+
+/// A daemon that has read all it may ahead, and commits nothing, as its sink is full. It takes
+/// from 100 items.
+fn held_up(take_from: &str) -> (Crawl, Daemon) {
+    let crawl = Crawl::new()
+        .set("source.batch=5")
+        .set("sink.max_len=5")
+        .set(&format!("source.take_from={take_from}"));
+    crawl.push(&urls(0, 100));
+    let mut daemon = crawl.start();
+    daemon.wait_for_line("waiting: demo:unseen holds 5 items", SOON);
+    (crawl, daemon)
+}
+
+fn bytes(items: Vec<String>) -> Vec<Bytes> {
+    items.into_iter().map(String::into_bytes).collect()
+}
+
+/// All 100 items, one after the other: first what went on, then what waits.
+fn expected(take_from: &str) -> (Vec<Bytes>, Vec<Bytes>) {
+    match take_from {
+        "left" => (bytes(urls(0, 5)), bytes(urls(5, 95))),
+        _ => (urls(95, 5).into_iter().rev().map(String::into_bytes).collect(), bytes(urls(0, 95))),
+    }
+}
+
+#[test]
+fn unread_items_go_back_to_an_empty_source_in_order() {
+    for (take_from, signal) in [("left", Signal::TERM), ("right", Signal::INT)] {
+        let (crawl, daemon) = held_up(take_from);
+        daemon.signal(signal);
+        let summary = Summary::of(daemon.output(SOON));
+        assert_eq!((summary.code, summary.ending()), (Some(0), "stopped"), "{summary:?}");
+        let (out, waiting) = expected(take_from);
+        assert_eq!(crawl.list(SINK), out);
+        assert_eq!(crawl.list(SOURCE), waiting);
+        assert_eq!(crawl.server.cli(&["exists", LEASE, TAKEN]), "0");
+        assert_eq!((summary.count("items"), summary.count("unseen")), (5, 5));
+        assert_eq!((summary.count("source"), summary.count("taken")), (95, 0), "{summary:?}");
+        assert!(summary.stderr.contains("95 unread items are back in the source"), "{summary:?}");
+    }
+}
+
+#[test]
+fn unread_items_go_back_to_the_end_of_a_source_that_they_were_taken_from() {
+    // A source that is shorter than what is claimed, and one that is longer.
+    for (take_from, later) in [("left", 10), ("right", 10), ("left", 20_000), ("right", 20_000)] {
+        let (crawl, daemon) = held_up(take_from);
+        crawl.push(&urls(100, later));
+        stop(daemon);
+        let (_, mut waiting) = expected(take_from);
+        let more = bytes(urls(100, later));
+        if take_from == "left" {
+            waiting.extend(more);
+        } else {
+            waiting = more.into_iter().chain(waiting).collect();
+        }
+        // Taken from the right, what comes to the right end is taken first, and so is on the left
+        // of what was claimed before.
+        assert!(crawl.list(SOURCE) == waiting, "{take_from} {later}");
+        assert_eq!(crawl.server.cli(&["exists", LEASE, TAKEN]), "0");
+    }
+}
+
+#[test]
+fn many_unread_items_go_back_in_pieces_and_whole() {
+    // More than Lua hands over at once, in both lists, and the shorter one moves.
+    for (take_from, claimed, later) in
+        [("left", 15_000, 16_000), ("right", 15_000, 16_000), ("left", 16_000, 15_000)]
+    {
+        let crawl = Crawl::new()
+            .set("sink.max_len=1")
+            .set("source.batch=1")
+            .set(&format!("source.take_from={take_from}"));
+        crawl.push(&urls(0, claimed));
+        let mut daemon = crawl.start();
+        daemon.wait_for_line("waiting: demo:unseen holds 1 items", SOON);
+        crawl.push(&urls(claimed, later));
+        stop(daemon);
+        let expected = if take_from == "left" {
+            bytes(urls(1, claimed + later - 1))
+        } else {
+            bytes([urls(claimed, later), urls(0, claimed - 1)].concat())
+        };
+        assert!(crawl.list(SOURCE) == expected, "{take_from} {claimed} {later}");
+    }
+}
+
+#[test]
+fn where_both_lists_are_long_claimed_items_stay_claimed_and_come_first_next_time() {
+    let crawl = Crawl::new().set("sink.max_len=1").set("source.batch=1");
+    crawl.push(&urls(0, 100_002));
+    let mut daemon = crawl.start();
+    daemon.wait_for_line("waiting: demo:unseen holds 1 items", SOON);
+    crawl.push(&urls(200_000, 100_001));
+    let summary = stop(daemon);
+    assert!(summary.stderr.contains("100001 unread items wait where they were claimed"));
+    assert_eq!((crawl.len(TAKEN), crawl.len(SOURCE)), (100_001, 100_001));
+    let counts = (summary.count("taken"), summary.count("source"));
+    assert_eq!(counts, (100_001, 100_001), "{summary:?}");
+    let () = crawl.connection().del(SINK).unwrap();
+    let mut daemon = crawl.start();
+    daemon.wait_for_line("waiting: demo:unseen holds 1 items", SOON);
+    assert_eq!(crawl.list(SINK), bytes(urls(1, 1)));
+}
+
+#[test]
+fn a_busy_daemon_finishes_what_it_committed_and_counts_it() {
+    let crawl = Crawl::new().set("source.batch=10");
+    let items = urls(0, 20_000);
+    crawl.push(&items);
+    let daemon = crawl.start();
+    crawl.wait_for_sink(1);
+    let summary = stop(daemon);
+    let done = crawl.len(SINK);
+    assert_eq!((summary.count("items"), summary.count("unseen")), (done, done));
+    assert_eq!(summary.count("batches"), done / 10);
+    assert_eq!([crawl.list(SINK), crawl.list(SOURCE)].concat(), bytes(items));
+}
+
+#[test]
+fn an_idle_daemon_ends_when_asked() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let crawl = Crawl::new();
+        let daemon = crawl.start();
+        crawl.push(&urls(0, 1));
+        crawl.wait_for_sink(1);
+        daemon.signal(signal);
+        let output = daemon.output(SOON);
+        assert_eq!(output.code(), Some(0), "{output:?}");
+        assert_eq!(crawl.server.cli(&["exists", LEASE]), "0");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let crawl = Crawl::new();
+        let mut daemon = crawl.start();
+        // So that it cannot end by itself.
+        crawl.server.pause();
+        daemon.signal(signal);
+        daemon.wait_for_line("ask again to end at once", SOON);
+        daemon.signal(signal);
+        let status = daemon.wait(SOON);
+        crawl.server.resume();
+        assert_eq!(status.code(), Some(code));
+    }
+}
+
+#[test]
+fn asked_to_end_while_redis_is_away_it_says_where_things_are() {
+    let mut crawl = Crawl::new();
+    crawl.push(&urls(0, 10));
+    let mut daemon = crawl.start();
+    crawl.wait_for_sink(10);
+    crawl.server.kill();
+    daemon.wait_for_line("Trying again in", SOON);
+    daemon.signal(Signal::TERM);
+    let output = daemon.output(SOON);
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    let last = output.stderr.lines().last().unwrap();
+    assert!(last.contains("stopped while Redis was away"), "{output:?}");
+    assert!(last.contains("the lease ends by itself within 15 s"), "{output:?}");
+}
+
+#[test]
+fn a_crawl_goes_on_where_a_killed_daemon_left_it() {
+    let (crawl, mut daemon) = held_up("left");
+    daemon.signal(Signal::KILL);
+    daemon.wait(SOON);
+    assert_eq!((crawl.len(SINK), crawl.len(TAKEN), crawl.len(SOURCE)), (5, 95, 0));
+    let () = crawl.connection().del(LEASE).unwrap();
+    let crawl = crawl.set("sink.max_len=0");
+    crawl.push(&urls(100, 10));
+    assert_eq!(crawl.drain().count("items"), 105);
+    assert_eq!(crawl.list(SINK), bytes(urls(0, 110)));
+    wait_until(SOON, "nothing claimed", || crawl.len(TAKEN) == 0);
+}
