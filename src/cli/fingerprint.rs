@@ -13,9 +13,9 @@ use super::{Outcome, lines};
 
 /// Print the fingerprint of each request: one line in, one fingerprint out.
 ///
-/// A line is a URL, or, where it begins with `{`, a request in JSON: url, method, body or
-/// body_base64, meta.verbatim_url, or a ready fingerprint. A line that has no fingerprint prints
-/// `-`, and its reason on standard error.
+/// A line is a URL, or, where it begins with `{`, a request in JSON: `url`, `method`, `body` or
+/// `body_base64`, `meta.verbatim_url`, or a ready `fingerprint`. A line that has no fingerprint
+/// prints `-`, and its reason on standard error.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// How fingerprints are computed
