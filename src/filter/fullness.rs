@@ -63,8 +63,8 @@ impl std::fmt::Display for Crossing {
         }
         write!(
             f,
-            ", {} % of what it is made for: of unseen ones it now takes a share of {error_rate:.1e} \
-             for seen. Give the next run a larger filter.capacity",
+            ", {} % of what it is made for: of unseen ones it now takes a share of \
+             {error_rate:.1e} for seen. Give the next run a larger filter.capacity",
             level.percent()
         )
     }

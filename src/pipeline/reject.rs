@@ -41,7 +41,10 @@ mod tests {
         let json = |item: &[u8]| {
             String::from_utf8(to_json(item, &Unreadable::NoTab, SystemTime::UNIX_EPOCH)).unwrap()
         };
-        let head = r#"{"reason":"there is no tab between a fingerprint and a payload","time":"1970-01-01T00:00:00.000Z","#;
+        let head = concat!(
+            r#"{"reason":"there is no tab between a fingerprint and a payload","#,
+            r#""time":"1970-01-01T00:00:00.000Z","#
+        );
         assert_eq!(json(b"a \"b\"\n"), format!(r#"{head}"item":"a \"b\"\n"}}"#));
         assert_eq!(json(b"\xff\x00"), format!(r#"{head}"item_base64":"/wA="}}"#));
     }

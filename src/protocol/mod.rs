@@ -1,125 +1,22 @@
 //! What urlseen asks of Redis, and how Redis answers: each script's call and reply in one place.
 
+mod reply;
+
 use redis::{Cmd, Value, cmd};
 
 use crate::head::{Head, Tip};
 use crate::redis::keys::Keys;
 use crate::redis::lease::{Holder, LEASE, Token};
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
-use crate::redis::trouble::Trouble;
 use crate::sink::Sink;
 use crate::source::Source;
 use crate::state::Logged;
-
-/// The version of the state's fields. Another one is refused.
-const VERSION: &str = "1";
+use reply::{Answer, VERSION};
+pub use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
 
 /// How many items a clean exit moves at most to give back what was claimed. Giving back is one
 /// rename where one of the two lists is empty; this bounds how long Redis is held up elsewhere.
 const GIVE_BACK_MAX: usize = 100_000;
-
-/// Where a crawl stands in Redis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
-    /// The last committed batch; `None` where nothing was ever committed.
-    pub head: Option<Head>,
-    /// How many items are claimed and not committed.
-    pub taken: u64,
-}
-
-/// What a commit left behind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Committed {
-    /// Items that wait in the sink.
-    pub sink: u64,
-    /// Items on the rejects list.
-    pub rejected: u64,
-    /// Rejects that were dropped because the list was full.
-    pub dropped: u64,
-}
-
-/// Where unread items are after a clean exit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GivenBack {
-    /// At the source again.
-    pub back: u64,
-    /// Still claimed: the next start begins with them.
-    pub left: u64,
-    /// How long the source is now.
-    pub source: u64,
-}
-
-/// Why a script did nothing.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// The lease is not held under this token any more: it ran out, or another one took it.
-    #[error("the lease is not ours any more: {}", holder.as_ref().map_or_else(
-        || "it ran out".to_owned(), |holder| format!("it is held by {holder}")))]
-    Lease {
-        /// Who holds it now, if anybody.
-        holder: Option<Holder>,
-    },
-    /// Another batch is the last one committed.
-    #[error("the last committed batch in Redis is number {seq:?} ({tip:?})")]
-    Head {
-        /// As found; empty where nothing was found.
-        seq: String,
-        /// As found.
-        tip: String,
-    },
-    /// The list of claimed items is not as long as it must be: somebody else changed it.
-    #[error("somebody else changed the list of claimed items: it now holds {found}")]
-    Taken {
-        /// Its length.
-        found: u64,
-    },
-}
-
-/// Why a reply is not what was hoped for.
-#[derive(Debug, thiserror::Error)]
-pub enum Unwelcome {
-    /// Redis or the way to it has a problem.
-    #[error(transparent)]
-    Trouble(#[from] Trouble),
-    /// A script did nothing.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// Another process runs the crawl.
-    #[error("{}", held(holder.as_ref(), *milliseconds))]
-    Held {
-        /// Who.
-        holder: Option<Holder>,
-        /// How long its lease lasts unless it is renewed.
-        milliseconds: i64,
-    },
-    /// The crawl's state was written by another version.
-    #[error(
-        "the crawl's state in Redis has version {found}, this urlseen knows version {VERSION}: \
-         use the urlseen that wrote it"
-    )]
-    Version {
-        /// As found.
-        found: String,
-    },
-    /// Redis answered something that makes no sense here.
-    #[error("Redis answered {what} with something unexpected: {reply}")]
-    Nonsense {
-        /// What was asked.
-        what: &'static str,
-        /// The reply, cut short.
-        reply: String,
-    },
-}
-
-fn held(holder: Option<&Holder>, milliseconds: i64) -> String {
-    let seconds = milliseconds.max(0).cast_unsigned().div_ceil(1000);
-    let holder =
-        holder.map_or_else(|| "a program other than urlseen".to_owned(), Holder::to_string);
-    format!(
-        "this source is already run by {holder}. Stop that one first; if it is dead, its lease \
-         ends in {seconds} s"
-    )
-}
 
 /// The calls, for one crawl's keys, source and sink.
 pub struct Protocol {
@@ -379,56 +276,4 @@ fn milliseconds() -> u64 {
 
 fn count(value: Value) -> Option<u64> {
     redis::from_redis_value(value).ok()
-}
-
-/// A script's answer: how it went, and what it says.
-struct Answer {
-    what: &'static str,
-    status: String,
-    values: std::vec::IntoIter<Value>,
-}
-
-impl Answer {
-    fn new(what: &'static str, reply: Value) -> Result<Self, Unwelcome> {
-        let mut answer = match reply {
-            Value::Array(values) => {
-                Self { what, status: String::new(), values: values.into_iter() }
-            }
-            other => return Err(nonsense(what, &other)),
-        };
-        answer.status = answer.text()?;
-        Ok(answer)
-    }
-
-    fn ok(&mut self) -> Result<(), Unwelcome> {
-        Err(match self.status.as_str() {
-            "ok" => return Ok(()),
-            "lease" => Refusal::Lease { holder: Holder::of_lease(&self.text()?) }.into(),
-            "head" => Refusal::Head { seq: self.text()?, tip: self.text()? }.into(),
-            "taken" => Refusal::Taken { found: self.count()? }.into(),
-            other => nonsense(self.what, &other),
-        })
-    }
-
-    fn text(&mut self) -> Result<String, Unwelcome> {
-        self.next()
-    }
-
-    fn number(&mut self) -> Result<i64, Unwelcome> {
-        self.next()
-    }
-
-    fn count(&mut self) -> Result<u64, Unwelcome> {
-        self.next()
-    }
-
-    fn next<T: redis::FromRedisValue>(&mut self) -> Result<T, Unwelcome> {
-        let value =
-            self.values.next().ok_or_else(|| nonsense(self.what, &"too short an answer"))?;
-        redis::from_redis_value(value).map_err(|error| nonsense(self.what, &error))
-    }
-}
-
-fn nonsense(what: &'static str, reply: &dyn std::fmt::Debug) -> Unwelcome {
-    Unwelcome::Nonsense { what, reply: format!("{reply:?}").chars().take(200).collect() }
 }

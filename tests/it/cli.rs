@@ -18,9 +18,9 @@ fn said(output: &Output) -> Vec<&str> {
 }
 
 fn folder(files: &[(&str, &str)]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, text) in files {
-        fs::write(folder.path().join(name), text).unwrap();
+        fs::write(folder.path().join(name), text).expect("a file in a folder of ours");
     }
     folder
 }
