@@ -21,14 +21,18 @@ use crate::filter::{Fullness, Sizing};
 use crate::head::Tip;
 use crate::protocol::{GivenBack, Protocol, Unwelcome};
 use crate::redis::backoff::Backoff;
-use crate::redis::connect::Timeouts;
+use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{Holder, Run};
+use crate::redis::link::Link;
 use crate::redis::preflight::{Needs, PreflightProblem, preflight};
 use crate::redis::trouble::{Retry, Trouble};
 use crate::shutdown::Stop;
 use crate::state::Log;
 pub use queue::{Diverged, Queue};
 pub use tally::Tally;
+
+/// How long to try to release the lease of a run that failed.
+const RELEASE: Duration = Duration::from_secs(2);
 
 /// What a pipeline works with.
 pub struct Parts {
@@ -185,6 +189,8 @@ pub struct Pipeline {
     filter: Tip,
     /// Nothing before the first session has read where the crawl stands.
     queue: Option<Queue>,
+    /// Whether the lease was asked for, and so may be held.
+    has_asked_for_lease: bool,
     backoff: Backoff,
     fullness: Fullness,
     tally: Tally,
@@ -202,6 +208,7 @@ impl Pipeline {
             run: Run::random(),
             filter: Tip::random(),
             queue: None,
+            has_asked_for_lease: false,
             backoff: Backoff::default(),
             tally: Tally::default(),
             started: Instant::now(),
@@ -222,7 +229,10 @@ impl Pipeline {
                 Ok(ending) => return Ok(ending),
                 Err(failure) => match failure.mendable() {
                     Ok(failure) => failure,
-                    Err(error) => return Err(self.diagnosed(error).await),
+                    Err(error) => {
+                        self.release().await;
+                        return Err(self.diagnosed(error).await);
+                    }
                 },
             };
             let wait = self.backoff.next_wait(crate::head::random());
@@ -234,6 +244,25 @@ impl Pipeline {
                 }
                 () = tokio::time::sleep(wait) => {}
             }
+        }
+    }
+
+    /// Releases the lease at the end of a run that failed, so that the next start need not wait
+    /// until it runs out. Where that fails too, it does: the reason to end is what counts.
+    async fn release(&self) {
+        if !self.has_asked_for_lease {
+            return;
+        }
+        let Parts { address, protocol, .. } = &self.parts;
+        let release = async {
+            let mut link = Link::new(connect(address, Timeouts::default()).await?);
+            for command in protocol.load().chain([protocol.release(&self.run.token())]) {
+                link.call(command).await?;
+            }
+            Ok::<_, Trouble>(())
+        };
+        if !matches!(tokio::time::timeout(RELEASE, release).await, Ok(Ok(()))) {
+            warn!("the lease could not be released; it ends by itself within 15 s");
         }
     }
 

@@ -29,6 +29,7 @@ pub struct Protocol {
     claim: Script,
     commit: Script,
     give_back: Script,
+    release: Script,
 }
 
 impl Protocol {
@@ -46,6 +47,7 @@ impl Protocol {
             claim: script(&[], include_str!("lua/claim.lua")),
             commit: script(&[&from, &to], include_str!("lua/commit.lua")),
             give_back: script(&[&from], include_str!("lua/give_back.lua")),
+            release: script(&[], include_str!("lua/release.lua")),
             keys,
             source,
             sink,
@@ -90,7 +92,7 @@ impl Protocol {
     pub fn load(&self) -> impl Iterator<Item = Cmd> {
         let scripts =
             [&self.own, &self.begin, &self.renew, &self.claim, &self.commit, &self.give_back];
-        scripts.into_iter().map(Script::load)
+        scripts.into_iter().chain([&self.release]).map(Script::load)
     }
 
     /// Takes the lease, from an earlier connection of the same run too.
@@ -216,6 +218,13 @@ impl Protocol {
         let mut answer = Answer::new("give back", reply)?;
         answer.ok()?;
         Ok(GivenBack { back: answer.count()?, left: answer.count()?, source: answer.count()? })
+    }
+
+    /// Releases the lease that some connection of the token's run took; does nothing to another's.
+    pub fn release(&self, token: &Token) -> Cmd {
+        let mut command = call(&self.release, &[&self.keys.lease]);
+        command.arg(token.as_str());
+        command
     }
 
     /// Blocks until the source holds an item, or for `seconds`.

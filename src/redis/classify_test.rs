@@ -184,6 +184,6 @@ fn what_broke_on_this_side() {
     let whole = b"*2\r\n$5\r\nhello\r\n$-1\r\n";
     for length in 1..whole.len() {
         let cut = redis::parse_redis_value(&whole[..length]).unwrap_err();
-        assert_eq!(Trouble::from(cut), cause("the server closed it in the middle of a reply"));
+        assert!(matches!(Trouble::from(cut), Trouble::LostConnection { .. }), "{length}");
     }
 }

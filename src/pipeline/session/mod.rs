@@ -149,6 +149,7 @@ impl<'a> Session<'a> {
             link.call(command).await?;
         }
         let token = pipeline.run.token();
+        pipeline.has_asked_for_lease = true;
         let own = link.call(protocol.own(&token, &pipeline.parts.holder)).await?;
         let standing = protocol.owned(own)?;
         let sink_length = protocol.length(link.call(protocol.sink_length()).await?)?;

@@ -1,12 +1,17 @@
 //! The daemon, `urlseen run`, against real servers.
 
+mod bounds;
 mod ends;
+mod idle;
 mod items;
 mod lease;
 mod model;
+mod outages;
 mod refusals;
 mod signals;
 mod stream;
+mod tampering;
+mod words;
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,12 @@
 //! Keys of another type and commands denied: refused before the first item, or, where it happens
 //! later, stopped at, with nothing half done.
 
+use std::collections::BTreeMap;
+
 use redis::Commands;
 use rustix::process::Signal;
 
-use super::{Crawl, LEASE, READY, REJECTED, SINK, SOURCE, STATE, TAKEN, urls};
+use super::{Bytes, Crawl, LEASE, READY, REJECTED, SINK, SOURCE, STATE, TAKEN, urls};
 use crate::util::binary::{Daemon, Output};
 use crate::util::wait::{SOON, wait_until};
 
@@ -45,29 +47,56 @@ fn a_key_of_another_type_is_refused_before_anything_is_touched() {
     }
 }
 
-/// Puts a batch of each kind of item into the source of a daemon that cannot see it yet, as it is
-/// stopped, does `harm`, and lets it go on. Then it must end with nothing half done: each item is
-/// where it was, and the crawl stands where it stood.
-fn harm(crawl: &Crawl, harm: impl FnOnce(), undo: impl FnOnce()) -> Output {
-    let daemon = crawl.start();
+/// What the daemon is about to do when it is harmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Claim,
+    Commit,
+}
+
+/// Stops the process of a daemon where it is about to claim items or to commit a batch with some of
+/// every kind, does `harm`, and lets it go on. Then it must end with nothing half done: each item
+/// is where it was, and the crawl stands where it stood. `undo` puts aside what was not there
+/// before.
+fn harm(crawl: Crawl, next: Next, harm: impl FnOnce(&Crawl), undo: impl FnOnce(&Crawl)) -> Output {
+    let crawl = if next == Next::Commit { crawl.set("sink.max_len=10") } else { crawl };
+    let mut daemon = crawl.start();
     crawl.push(&urls(0, 10));
     crawl.wait_for_sink(10);
     crawl.wait_until_idle();
-    stop_process(&daemon);
-    crawl.push(&urls(5, 10));
-    crawl.push(&["", "{"]);
-    let before = crawl.dump();
-    harm();
+    let push = || {
+        let mut items = urls(5, 10);
+        items.extend([String::new(), "{".to_owned()]);
+        crawl.push(&items);
+    };
+    match next {
+        Next::Claim => {
+            stop_process(&daemon);
+            push();
+        }
+        Next::Commit => {
+            push();
+            daemon.wait_for_line("waiting", SOON);
+            stop_process(&daemon);
+            let () = crawl.connection().ltrim(SINK, 0, 0).unwrap();
+        }
+    }
+    let before = standing(&crawl);
+    harm(&crawl);
     daemon.signal(Signal::CONT);
     let output = daemon.output(SOON);
-    undo();
-    let mut after = crawl.dump();
-    // Claimed or not, the items are one list.
-    if let Some(taken) = after.remove(TAKEN) {
-        assert!(after.insert(SOURCE.to_owned(), taken).is_none());
-    }
-    assert_eq!(after, before, "{output:?}");
+    undo(&crawl);
+    assert_eq!(standing(&crawl), before, "{next:?}: {output:?}");
     output
+}
+
+/// All keys, with claimed items and those that wait as one list.
+fn standing(crawl: &Crawl) -> BTreeMap<String, Bytes> {
+    let mut dump = crawl.dump();
+    if let Some(taken) = dump.remove(TAKEN) {
+        assert!(dump.insert(SOURCE.to_owned(), taken).is_none());
+    }
+    dump
 }
 
 /// Stops the process where it is, and waits until it is.
@@ -81,32 +110,44 @@ fn stop_process(daemon: &Daemon) {
 
 #[test]
 fn a_key_that_changes_its_type_stops_the_daemon_with_nothing_half_done() {
-    for key in KEYS {
-        let crawl = Crawl::new();
-        let mut connection = crawl.connection();
-        let mut other = crawl.connection();
+    for (next, key) in cases(KEYS) {
         let aside = format!("{key}:aside");
-        let was_there = std::cell::Cell::new(false);
-        let output = harm(
-            &crawl,
-            || {
-                was_there.set(connection.exists(key).unwrap());
-                if was_there.get() {
-                    let () = connection.rename(key, &aside).unwrap();
-                }
-                let () = connection.sadd(key, "member").unwrap();
-            },
-            || {
-                let kind: String = redis::cmd("TYPE").arg(key).query(&mut other).unwrap();
-                assert_eq!(kind, "set", "{key}");
-                let () = other.del(key).unwrap();
-                if was_there.get() {
-                    let () = other.rename(&aside, key).unwrap();
-                }
-            },
-        );
-        assert_refused(&output, &[key, "set", "RENAME"]);
+        let put_set = |crawl: &Crawl| {
+            let mut connection = crawl.connection();
+            if connection.exists(key).unwrap() {
+                let () = connection.rename(key, &aside).unwrap();
+            }
+            let () = connection.sadd(key, "member").unwrap();
+        };
+        let put_back = |crawl: &Crawl| {
+            let mut connection = crawl.connection();
+            let kind: String = redis::cmd("TYPE").arg(key).query(&mut connection).unwrap();
+            assert_eq!(kind, "set", "{key}");
+            let () = connection.del(key).unwrap();
+            if connection.exists(&aside).unwrap() {
+                let () = connection.rename(&aside, key).unwrap();
+            }
+        };
+        let output = harm(Crawl::new(), next, put_set, put_back);
+        assert_refused(&output, &[key, "holds a set", "RENAME"]);
     }
+}
+
+#[test]
+fn a_daemon_that_had_to_stop_leaves_no_lease_behind() {
+    let crawl = Crawl::new();
+    let daemon = crawl.start();
+    let () = crawl.connection().set(SOURCE, "string").unwrap();
+    let output = daemon.output(SOON);
+    assert_refused(&output, &[SOURCE, "holds a string"]);
+    let () = crawl.connection().del(SOURCE).unwrap();
+    assert_eq!(crawl.drain().ending(), "drained");
+}
+
+/// Each with what the daemon can be about to do. It does nothing to the source while it commits.
+fn cases<T: Copy, const N: usize>(keys: [T; N]) -> impl Iterator<Item = (Next, T)> {
+    let commits = keys.into_iter().skip(1).map(|key| (Next::Commit, key));
+    keys.into_iter().map(|key| (Next::Claim, key)).chain(commits)
 }
 
 #[test]
@@ -144,11 +185,10 @@ fn allow_all_keys_but(crawl: &Crawl, denied: &str) {
 
 #[test]
 fn a_command_denied_later_stops_the_daemon_with_nothing_half_done() {
-    for (command, key) in COMMANDS {
-        let crawl = Crawl::new().with_user("crawler");
-        let deny = format!("-{command}");
-        let output =
-            harm(&crawl, || drop(crawl.server.cli(&["acl", "setuser", "crawler", &deny])), || ());
+    for (next, (command, key)) in cases(COMMANDS) {
+        let rule = format!("-{command}");
+        let deny = |crawl: &Crawl| drop(crawl.server.cli(&["acl", "setuser", "crawler", &rule]));
+        let output = harm(Crawl::new().with_user("crawler"), next, deny, |_| ());
         let command = command.to_uppercase();
         assert!(output.stderr.contains("may not"), "{command} {key}: {output:?}");
         assert_refused(&output, &["crawler", &command, "ACL SETUSER"]);
@@ -175,9 +215,9 @@ fn what_giving_back_needs_is_checked_before_it_begins() {
 
 #[test]
 fn a_key_denied_later_stops_the_daemon_with_nothing_half_done() {
-    for denied in KEYS {
-        let crawl = Crawl::new().with_user("crawler");
-        let output = harm(&crawl, || allow_all_keys_but(&crawl, denied), || ());
+    for (next, denied) in cases(KEYS) {
+        let deny = |crawl: &Crawl| allow_all_keys_but(crawl, denied);
+        let output = harm(Crawl::new().with_user("crawler"), next, deny, |_| ());
         assert_refused(&output, &["crawler", &format!("~{denied}"), "ACL SETUSER"]);
     }
 }

@@ -57,6 +57,12 @@ impl RedisServer {
         self.spawn();
     }
 
+    /// The same with more arguments from now on.
+    pub(crate) fn restart_with(&mut self, arguments: &[&str]) {
+        self.arguments.extend(arguments.iter().map(ToString::to_string));
+        self.restart();
+    }
+
     /// Stops the process where it is (SIGSTOP): connections stay open, nothing is answered.
     pub(crate) fn pause(&self) {
         self.signal(Signal::STOP);

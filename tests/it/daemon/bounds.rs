@@ -1,0 +1,135 @@
+//! What is bounded: the sink, the rejects, the filter, the bytes of a batch.
+
+use redis::Commands;
+use rustix::process::Signal;
+
+use super::{Bytes, Crawl, READY, REJECTED, SINK, SOURCE, Summary, stop, urls};
+use crate::util::wait::{SOON, wait_until};
+
+#[test]
+fn a_full_sink_holds_the_daemon_up_and_is_never_overfilled() {
+    let (batch, max) = (7, 20);
+    let crawl =
+        Crawl::new().set(&format!("source.batch={batch}")).set(&format!("sink.max_len={max}"));
+    let items = urls(0, 1000);
+    crawl.push(&items);
+    let mut daemon = crawl.start();
+    daemon.wait_for_line("waiting: demo:unseen holds 21 items, sink.max_len is 20", SOON);
+    let mut connection = crawl.connection();
+    let mut taken: Vec<String> = Vec::new();
+    wait_until(SOON, "all items", || {
+        let waiting: usize = connection.llen(SINK).unwrap();
+        assert!(waiting < max + 2 * batch, "{waiting}");
+        let some: Vec<String> = connection.lpop(SINK, std::num::NonZero::new(30)).unwrap();
+        taken.extend(some);
+        taken.len() == items.len()
+    });
+    assert_eq!(taken, items);
+    daemon.wait_for_line("going on", SOON);
+    let summary = stop(daemon);
+    // Waiting and going on for each batch, it says so only now and then.
+    assert_eq!(summary.stderr.matches("waiting: ").count(), 1, "{}", summary.stderr);
+    assert_eq!(summary.stderr.matches("going on").count(), 1, "{}", summary.stderr);
+}
+
+#[test]
+fn seen_items_and_rejects_pass_a_full_sink() {
+    let crawl = Crawl::new().set("sink.max_len=1").set("source.batch=1");
+    crawl.push(&["http://a/", "http://a/", "", "http://a/"]);
+    assert_eq!(crawl.drain().counts(), (4, [1, 2, 0, 1]));
+}
+
+#[test]
+fn a_full_list_of_rejects_holds_the_daemon_up_until_there_is_room() {
+    let crawl = Crawl::new().set("source.batch=2").set("rejects.max_len=3");
+    crawl.push(&["1", "2", "3", "4", "http://a/"]);
+    let mut daemon = crawl.start();
+    let line = daemon.wait_for_line("waiting: demo:rejected holds 2 items", SOON);
+    assert!(line.contains("rejects.max_len is 3") && line.contains("drop-oldest"), "{line}");
+    assert_eq!((crawl.len(REJECTED), crawl.len(SINK)), (2, 0));
+    let () = crawl.connection().ltrim(REJECTED, 1, -1).unwrap();
+    crawl.wait_for_sink(1);
+    assert_eq!(crawl.len(REJECTED), 3);
+    let summary = stop(daemon);
+    assert_eq!((summary.count("rejected"), summary.count("rejects_dropped")), (4, 0));
+}
+
+#[test]
+fn the_oldest_rejects_make_room_where_the_config_says_so_and_are_counted() {
+    let crawl = Crawl::new()
+        .set("source.batch=2")
+        .set("rejects.max_len=3")
+        .set("rejects.when_full=drop-oldest");
+    crawl.push(&["1", "2", "http://a/", "3", "4", "5"]);
+    let summary = crawl.drain();
+    assert_eq!((summary.count("rejected"), summary.count("rejects_dropped")), (5, 2));
+    let rejects = crawl.rejects();
+    let items: Vec<&str> = rejects.iter().map(|json| json["item"].as_str().unwrap()).collect();
+    assert_eq!(items, ["3", "4", "5"]);
+    assert_eq!(crawl.len(SINK), 1);
+}
+
+#[test]
+fn a_full_filter_stops_the_daemon_where_the_config_says_so() {
+    let crawl = Crawl::new()
+        .set("filter.capacity=1000")
+        .set("filter.when_full=stop")
+        .set("source.batch=100");
+    let items = urls(0, 5000);
+    crawl.push(&items);
+    let summary = Summary::of(crawl.run(&["--json"]).output());
+    assert_eq!((summary.code, summary.ending()), (Some(3), "full"), "{summary:?}");
+    for words in ["filter.capacity", "filter.when_full", "1000 fingerprints"] {
+        assert!(summary.stderr.contains(words), "no {words:?} in {}", summary.stderr);
+    }
+    // Those on their way when it was full are finished.
+    let done = summary.count("items");
+    assert!((1000..2000).contains(&done), "{done}");
+    assert_eq!(summary.count("unseen"), done);
+    let all: Vec<Bytes> = [crawl.list(SINK), crawl.list(SOURCE)].concat();
+    assert!(all.iter().map(|item| str::from_utf8(item).unwrap()).eq(&items));
+    assert_eq!(crawl.len(SINK), done);
+}
+
+#[test]
+fn a_full_filter_goes_on_where_the_config_says_so() {
+    let crawl = Crawl::new().set("filter.capacity=1000").set("filter.when_full=warn");
+    crawl.push(&urls(0, 3000));
+    let summary = crawl.drain();
+    assert_eq!(summary.count("items"), 3000);
+    assert!(summary.count("unseen") > 2900, "{summary:?}");
+    assert!(summary.values["fill"].as_f64().unwrap() > 2.5, "{summary:?}");
+}
+
+#[test]
+fn large_items_come_through_whole_in_batches_of_bounded_bytes() {
+    const MEGABYTE: usize = 1 << 20;
+    let crawl = Crawl::new().set("source.batch_bytes=2_097_152");
+    let mut items: Vec<Bytes> = Vec::new();
+    for number in 0..40 {
+        items.extend(urls(number * 100, 100).into_iter().map(String::into_bytes));
+        let mut large = format!("{number:040x}\t").into_bytes();
+        large.resize(MEGABYTE, b'x');
+        items.push(large);
+    }
+    for items in items.chunks(500) {
+        crawl.push(items);
+    }
+    let summary = crawl.drain();
+    assert!(crawl.list(SINK) == items);
+    // Two large items with what lies between them do not fit into a batch.
+    assert!(summary.count("batches") >= 40, "{summary:?}");
+}
+
+#[test]
+fn a_daemon_that_waits_keeps_its_lease_and_ends_when_asked() {
+    let crawl = Crawl::new().set("sink.max_len=1");
+    crawl.push(&urls(0, 1));
+    let mut daemon = crawl.start();
+    crawl.push(&urls(1, 1));
+    daemon.wait_for_line(READY, SOON);
+    daemon.wait_for_line("waiting", SOON);
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.output(SOON).code(), Some(0));
+    assert_eq!(crawl.len(SOURCE), 1);
+}

@@ -1,0 +1,284 @@
+//! Redis goes away, comes back, or answers that it cannot just now: the daemon says what it is,
+//! waits, and goes on by itself.
+
+use std::fs;
+
+use redis::Commands;
+use rustix::process::Signal;
+
+use super::{Bytes, Crawl, SINK, STATE, stop, urls};
+use crate::util::binary::Daemon;
+use crate::util::redis::{RedisServer, free_port};
+use crate::util::wait::{SOON, wait_until};
+
+/// What an attempt that failed ends with in the log.
+const AGAIN: &str = "Trying again in";
+
+/// Waits until the daemon has run into `words` a few times, and sees that it waits longer and
+/// longer between: it neither gives up nor spins.
+#[track_caller]
+fn wait_for_attempts(daemon: &mut Daemon, words: &str) {
+    daemon.wait_for_line(words, SOON);
+    wait_until(SOON, "third attempt", || daemon.stderr().matches(AGAIN).count() >= 3);
+    let stderr = daemon.stderr();
+    for line in stderr.lines().filter(|line| line.contains(AGAIN)).skip(1) {
+        assert!(line.contains(words), "not {words:?}: {line}");
+        assert!(line.contains("WARN"), "{line}");
+    }
+}
+
+/// Lets a crawl run into a trouble, ends the trouble, and sees that all comes out once.
+fn outlast(crawl: Crawl, words: &str, begin: impl FnOnce(&Crawl), end: impl FnOnce(&Crawl)) {
+    let crawl = crawl.set("source.batch=3");
+    let mut daemon = crawl.start();
+    crawl.push(&urls(0, 100));
+    crawl.wait_for_sink(100);
+    // One at a time, as it cannot be seen before it is stopped.
+    daemon.signal(Signal::STOP);
+    crawl.push(&urls(50, 100));
+    begin(&crawl);
+    daemon.signal(Signal::CONT);
+    wait_for_attempts(&mut daemon, words);
+    end(&crawl);
+    crawl.wait_for_sink(150);
+    crawl.wait_until_idle();
+    let summary = stop(daemon);
+    let expected: Vec<Bytes> = urls(0, 150).into_iter().map(String::into_bytes).collect();
+    assert_eq!(crawl.list(SINK), expected);
+    assert_eq!(summary.counts(), (200, [150, 50, 0, 0]));
+    assert!(summary.stderr.contains("connected again"), "{}", summary.stderr);
+}
+
+#[test]
+fn out_of_memory() {
+    outlast(
+        Crawl::new(),
+        "Redis has reached its maxmemory",
+        |crawl| drop(crawl.server.cli(&["config", "set", "maxmemory", "1"])),
+        |crawl| drop(crawl.server.cli(&["config", "set", "maxmemory", "0"])),
+    );
+}
+
+#[test]
+fn a_save_that_failed() {
+    let saves = tempfile::tempdir().unwrap();
+    let folder = saves.path().join("gone");
+    fs::create_dir(&folder).unwrap();
+    let server = RedisServer::start_with(&[
+        "--save",
+        "3600 1000000000",
+        "--enable-protected-configs",
+        "yes",
+    ]);
+    let crawl = Crawl::on(server);
+    let cli = |crawl: &Crawl, arguments: &[&str]| crawl.server.cli(arguments);
+    let status = |crawl: &Crawl, status: &str| {
+        cli(crawl, &["bgsave"]);
+        wait_until(SOON, "end of the save", || {
+            let info = cli(crawl, &["info", "persistence"]);
+            info.contains("rdb_bgsave_in_progress:0")
+                && info.contains(&format!("rdb_last_bgsave_status:{status}"))
+        });
+    };
+    outlast(
+        crawl,
+        "its last save to disk failed",
+        |crawl| {
+            cli(crawl, &["config", "set", "dir", folder.to_str().unwrap()]);
+            fs::remove_dir(&folder).unwrap();
+            status(crawl, "err");
+        },
+        |crawl| {
+            cli(crawl, &["config", "set", "dir", saves.path().to_str().unwrap()]);
+            status(crawl, "ok");
+        },
+    );
+}
+
+#[test]
+fn too_few_replicas() {
+    outlast(
+        Crawl::new(),
+        "fewer replicas are connected",
+        |crawl| drop(crawl.server.cli(&["config", "set", "min-replicas-to-write", "1"])),
+        |crawl| drop(crawl.server.cli(&["config", "set", "min-replicas-to-write", "0"])),
+    );
+}
+
+#[test]
+fn a_read_only_replica() {
+    outlast(
+        Crawl::new(),
+        "has become a read-only replica",
+        |crawl| drop(crawl.server.cli(&["replicaof", "127.0.0.1", &free_port()])),
+        |crawl| drop(crawl.server.cli(&["replicaof", "no", "one"])),
+    );
+}
+
+#[test]
+fn a_replica_without_its_primary() {
+    outlast(
+        Crawl::new(),
+        "a replica that has lost its primary",
+        |crawl| {
+            crawl.server.cli(&["config", "set", "replica-serve-stale-data", "no"]);
+            crawl.server.cli(&["replicaof", "127.0.0.1", &free_port()]);
+        },
+        |crawl| drop(crawl.server.cli(&["replicaof", "no", "one"])),
+    );
+}
+
+#[test]
+fn a_script_of_somebody_else() {
+    let mut runner = None;
+    outlast(
+        Crawl::new(),
+        "busy with a script",
+        |crawl| {
+            crawl.server.cli(&["config", "set", "busy-reply-threshold", "1"]);
+            let mut connection = crawl.connection();
+            runner = Some(std::thread::spawn(move || {
+                let mut script = redis::cmd("EVAL");
+                script.arg("while true do end").arg(0);
+                script.exec(&mut connection).unwrap_err()
+            }));
+            let mut other = crawl.connection();
+            wait_until(SOON, "busy server", || {
+                let ping = redis::cmd("PING").exec(&mut other);
+                ping.is_err_and(|error| error.code() == Some("BUSY"))
+            });
+        },
+        |crawl| drop(crawl.server.cli(&["script", "kill"])),
+    );
+    assert!(runner.unwrap().join().unwrap().to_string().contains("killed"));
+}
+
+#[test]
+fn scripts_that_were_forgotten() {
+    let crawl = Crawl::new();
+    let mut daemon = crawl.start();
+    crawl.server.cli(&["script", "flush"]);
+    crawl.push(&urls(0, 10));
+    crawl.wait_for_sink(10);
+    daemon.wait_for_line("Redis does not know the script any more", SOON);
+    let summary = stop(daemon);
+    assert_eq!(summary.stderr.matches(AGAIN).count(), 1, "{}", summary.stderr);
+    assert_eq!(summary.count("unseen"), 10);
+}
+
+#[test]
+fn a_server_that_is_not_there_yet() {
+    let mut crawl = Crawl::new();
+    crawl.server.kill();
+    let mut daemon = crawl.run(&["--json"]).start();
+    wait_for_attempts(&mut daemon, "cannot reach Redis at");
+    crawl.server.restart();
+    crawl.push(&urls(0, 10));
+    crawl.wait_for_sink(10);
+    assert_eq!(stop(daemon).count("unseen"), 10);
+}
+
+/// Keeps every write that was acknowledged.
+const DURABLE: &[&str] = &["--appendonly", "yes", "--appendfsync", "always"];
+
+#[test]
+fn a_server_that_crashes_and_keeps_all_loses_nothing() {
+    let mut crawl = Crawl::on(RedisServer::start_with(DURABLE)).set("source.batch=10");
+    crawl.push(&[urls(0, 20_000), urls(10_000, 20_000)].concat());
+    let mut daemon = crawl.start();
+    for crash in 1..=3 {
+        crawl.wait_for_sink(crash * 1000);
+        crawl.server.kill();
+        wait_until(SOON, "lost connection", || daemon.stderr().matches(AGAIN).count() >= crash);
+        crawl.server.restart();
+        wait_until(SOON, "next connection", || {
+            daemon.stderr().matches("connected again").count() >= crash
+        });
+    }
+    crawl.wait_until_idle();
+    assert!(daemon.is_running());
+    let summary = stop(daemon);
+    let expected: Vec<Bytes> = urls(0, 30_000).into_iter().map(String::into_bytes).collect();
+    assert!(crawl.list(SINK) == expected, "{}", crawl.len(SINK));
+    assert_eq!(summary.counts(), (40_000, [30_000, 10_000, 0, 0]));
+}
+
+#[test]
+fn a_server_that_is_still_loading() {
+    let mut crawl = Crawl::on(RedisServer::start_with(DURABLE));
+    let mut daemon = crawl.start();
+    crawl.push(&urls(0, 10));
+    crawl.wait_for_sink(10);
+    // Enough to load for, slowly: the delay is in microseconds a key.
+    let values: Vec<(String, &str)> = urls(0, 5000).into_iter().map(|key| (key, "")).collect();
+    let () = crawl.connection().mset(&values).unwrap();
+    crawl.server.cli(&["bgrewriteaof"]);
+    wait_until(SOON, "end of the rewrite", || {
+        let info = crawl.server.cli(&["info", "persistence"]);
+        info.contains("aof_rewrite_in_progress:0") && info.contains("aof_rewrite_scheduled:0")
+    });
+    crawl.server.restart_with(&[
+        "--key-load-delay",
+        "100",
+        "--loading-process-events-interval-bytes",
+        "1024",
+    ]);
+    daemon.wait_for_line("Redis is still loading its data", SOON);
+    daemon.wait_for_line("connected again", SOON);
+    crawl.push(&urls(0, 20));
+    crawl.wait_for_sink(20);
+    assert_eq!(stop(daemon).count("unseen"), 20);
+}
+
+#[test]
+fn a_server_that_comes_back_with_nothing_is_another_history() {
+    let mut crawl = Crawl::new();
+    let mut daemon = crawl.start();
+    crawl.push(&urls(0, 10));
+    crawl.wait_for_sink(10);
+    crawl.server.restart();
+    daemon.wait_for_line("different histories", SOON);
+    let output = daemon.output(SOON);
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    for words in ["Redis knows nothing of the crawl any more", "batch 1 (", "none is lost"] {
+        assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
+    }
+    assert!(crawl.dump().is_empty());
+    // A fresh start goes on from there.
+    crawl.push(&urls(0, 10));
+    assert_eq!(crawl.drain().count("unseen"), 10);
+}
+
+#[test]
+fn a_server_that_comes_back_with_older_data_is_another_history() {
+    let mut crawl = Crawl::new();
+    let mut daemon = crawl.start();
+    crawl.push(&urls(0, 10));
+    crawl.wait_for_sink(10);
+    crawl.server.cli(&["save"]);
+    crawl.push(&urls(10, 10));
+    crawl.wait_for_sink(20);
+    crawl.server.restart();
+    daemon.wait_for_line("different histories", SOON);
+    let output = daemon.output(SOON);
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    for words in ["Redis is at batch 1 (", "last committed batch 2 ("] {
+        assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
+    }
+    assert_eq!(crawl.len(SINK), 10);
+}
+
+#[test]
+fn a_state_that_somebody_deleted_is_another_history() {
+    let crawl = Crawl::new();
+    let daemon = crawl.start();
+    crawl.push(&urls(0, 10));
+    crawl.wait_for_sink(10);
+    crawl.wait_until_idle();
+    let () = crawl.connection().del(STATE).unwrap();
+    crawl.push(&urls(10, 10));
+    let output = daemon.output(SOON);
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(output.stderr.contains("different histories"), "{output:?}");
+    assert_eq!((crawl.len(SINK), crawl.len(super::TAKEN)), (10, 10));
+}

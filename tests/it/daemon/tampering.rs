@@ -1,0 +1,158 @@
+//! Others change the source while the daemon takes from it.
+
+use std::collections::BTreeSet;
+use std::thread;
+
+use redis::Commands;
+
+use super::{Crawl, SINK, SOURCE, TAKEN, stop, urls};
+use crate::util::wait::{SOON, wait_until};
+
+#[test]
+fn many_producers_push_at_both_ends() {
+    let crawl = Crawl::new().set("source.batch=13");
+    let daemon = crawl.start();
+    thread::scope(|scope| {
+        for producer in 0..4 {
+            let mut connection = crawl.connection();
+            scope.spawn(move || {
+                for item in urls(1000 * producer, 1500) {
+                    let () = match producer % 2 {
+                        0 => connection.rpush(SOURCE, item).unwrap(),
+                        _ => connection.lpush(SOURCE, item).unwrap(),
+                    };
+                }
+            });
+        }
+    });
+    crawl.wait_until_idle();
+    let summary = stop(daemon);
+    // Each producer but the last shares 500 items with the next.
+    assert_eq!(summary.counts(), (6000, [4500, 1500, 0, 0]));
+    let out: BTreeSet<_> = crawl.list(SINK).into_iter().collect();
+    assert_eq!(out, urls(0, 4500).into_iter().map(String::into_bytes).collect());
+    assert_eq!(crawl.len(SINK), 4500);
+}
+
+#[test]
+fn what_stays_in_a_source_that_others_change_comes_out_once() {
+    let crawl = Crawl::new().set("source.batch=5");
+    let daemon = crawl.start();
+    let mut connection = crawl.connection();
+    let mut pushed = 0;
+    let mut gone = BTreeSet::new();
+    for round in 0..200 {
+        let items = urls(pushed, 10);
+        pushed += 10;
+        match round % 4 {
+            0 => {
+                let () = connection.rpush(SOURCE, items).unwrap();
+            }
+            // Renamed away and back, with more pushed meanwhile; claimed or not.
+            1 => {
+                let () = connection.rpush(SOURCE, &items[..5]).unwrap();
+                let is_there: redis::RedisResult<()> = connection.rename(SOURCE, "aside");
+                let () = connection.rpush(SOURCE, &items[5..]).unwrap();
+                if is_there.is_ok() {
+                    let mut back = || -> Option<String> {
+                        let (from, to) = (redis::Direction::Left, redis::Direction::Right);
+                        connection.lmove("aside", SOURCE, from, to).unwrap()
+                    };
+                    while back().is_some() {}
+                }
+            }
+            // Cut, in one step with what is cut away.
+            2 => {
+                let cut: (Vec<String>,) = redis::pipe()
+                    .atomic()
+                    .rpush(SOURCE, items)
+                    .ignore()
+                    .lrange(SOURCE, 0, 3)
+                    .ltrim(SOURCE, 4, -1)
+                    .ignore()
+                    .query(&mut connection)
+                    .unwrap();
+                gone.extend(cut.0);
+            }
+            // Deleted, in one step with what it held.
+            _ => {
+                let cut: (Vec<String>,) = redis::pipe()
+                    .atomic()
+                    .rpush(SOURCE, items)
+                    .ignore()
+                    .lrange(SOURCE, 0, -1)
+                    .del(SOURCE)
+                    .ignore()
+                    .query(&mut connection)
+                    .unwrap();
+                gone.extend(cut.0);
+            }
+        }
+    }
+    crawl.wait_until_idle();
+    let summary = stop(daemon);
+    let expected: Vec<_> = urls(0, pushed).into_iter().filter(|it| !gone.contains(it)).collect();
+    let mut out: Vec<String> = connection.lrange(SINK, 0, -1).unwrap();
+    out.sort_unstable();
+    let mut sorted = expected.clone();
+    sorted.sort_unstable();
+    assert_eq!(out, sorted);
+    assert_eq!(summary.counts(), (expected.len(), [expected.len(), 0, 0, 0]));
+}
+
+#[test]
+fn a_changed_list_of_claimed_items_is_read_and_judged_again() {
+    for (take_from, command) in
+        [("left", "LPUSH"), ("left", "RPUSH"), ("right", "LPUSH"), ("right", "RPUSH")]
+    {
+        let crawl = Crawl::new()
+            .set("source.batch=5")
+            .set("sink.max_len=5")
+            .set(&format!("source.take_from={take_from}"));
+        let items = urls(0, 50);
+        crawl.push(&items);
+        let mut daemon = crawl.start();
+        daemon.wait_for_line("waiting", SOON);
+        let mut connection = crawl.connection();
+        let () = redis::cmd(command).arg(TAKEN).arg("http://b/").query(&mut connection).unwrap();
+        // Another of an item that was judged unseen, but whose batch will not be committed.
+        let () = redis::cmd(command).arg(TAKEN).arg(&items[25]).query(&mut connection).unwrap();
+        let mut out: Vec<String> = Vec::new();
+        wait_until(SOON, "all items", || {
+            let some: Vec<String> = connection.lpop(SINK, std::num::NonZero::new(100)).unwrap();
+            out.extend(some);
+            out.len() >= 51
+        });
+        crawl.wait_until_idle();
+        daemon.wait_for_line("somebody else changed the list of claimed items", SOON);
+        let summary = stop(daemon);
+        out.sort_unstable();
+        let mut expected = [items, vec!["http://b/".to_owned()]].concat();
+        expected.sort_unstable();
+        assert_eq!(out, expected);
+        assert_eq!(summary.counts(), (52, [51, 1, 0, 0]), "{take_from} {command}");
+        assert!(summary.count("batches_forgotten") > 0, "{summary:?}");
+        assert_eq!(crawl.len(SINK), 0);
+    }
+}
+
+#[test]
+fn items_put_among_claimed_ones_that_are_gone_are_found_missing() {
+    let crawl = Crawl::new().set("source.batch=5").set("sink.max_len=5");
+    crawl.push(&urls(0, 50));
+    let mut daemon = crawl.start();
+    daemon.wait_for_line("waiting", SOON);
+    // Thirty items are lost by whoever does this; the others are not.
+    let mut connection = crawl.connection();
+    let () = connection.ltrim(TAKEN, 30, -1).unwrap();
+    let () = connection.del(SINK).unwrap();
+    let mut out: Vec<String> = Vec::new();
+    wait_until(SOON, "the rest", || {
+        let some: Vec<String> = connection.lpop(SINK, std::num::NonZero::new(100)).unwrap();
+        out.extend(some);
+        out.len() >= 15
+    });
+    crawl.wait_until_idle();
+    assert_eq!(out, urls(35, 15));
+    assert_eq!(stop(daemon).counts(), (20, [20, 0, 0, 0]));
+}
