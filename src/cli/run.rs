@@ -75,6 +75,9 @@ fn parts(config: &Config, drain: bool) -> anyhow::Result<Parts> {
         algorithm: fingerprint.algorithm,
         keep_fragments: fingerprint.keep_fragments,
     };
+    if config.admin.listen.is_some() {
+        warn!("admin.listen is set, but this version has no admin endpoint yet");
+    }
     let engine = start::engine(&sizing, filter.seed, items, filter.owners(cores).get())?;
     info!(
         "the filter is ready: {} bytes for {} fingerprints, {:.1} bits each",
