@@ -2,26 +2,30 @@
 
 use crate::item::Items;
 
-/// What the size of an item is taken for before any was seen, in bytes.
-const FIRST_GUESS: usize = 8192;
+/// How many items the first window has at most: nothing is known of their sizes yet.
+const FIRST_WINDOW: usize = 16;
 
 /// Bounds what is read at once, by count and by bytes.
 ///
 /// A list tells the sizes of its items only once they are read, so a window is as many items as
-/// fit if they are as large as the largest of late. The first window that meets larger items than
-/// any before can be larger than asked for, once; it is split before it goes on.
+/// fit if they are as large as the largest of late. It begins with few and doubles as long as they
+/// turn out to be small. Windows that meet larger items than any before can be larger than asked
+/// for, once; they are split before they go on.
 #[derive(Debug)]
 pub struct Window {
     items_max: usize,
     bytes_max: usize,
     /// The largest item of late, in bytes.
     item: usize,
+    /// Whether windows double still, as neither bound was met yet.
+    is_starting: bool,
 }
 
 impl Window {
     /// At most so many items, and so many bytes.
     pub fn new(items_max: usize, bytes_max: usize) -> Self {
-        Self { items_max, bytes_max, item: FIRST_GUESS.min(bytes_max / items_max.max(1)).max(1) }
+        let item = (bytes_max / FIRST_WINDOW).max(1);
+        Self { items_max, bytes_max, item, is_starting: true }
     }
 
     /// How many items to ask for next; at least one, however large.
@@ -33,8 +37,11 @@ impl Window {
     /// that is larger all by itself is a batch of one.
     pub fn split(&mut self, items: Items) -> Vec<Items> {
         let largest = items.iter().map(<[u8]>::len).max().unwrap_or(0);
+        self.is_starting &= self.items() < self.items_max as u64;
         // A large item is remembered for a while: they seldom come alone.
-        self.item = largest.max(self.item - self.item / 8).max(1);
+        let faded = self.item - self.item / if self.is_starting { 2 } else { 8 };
+        self.is_starting &= largest < faded;
+        self.item = largest.max(faded).max(1);
         if items.bytes_len() <= self.bytes_max {
             return vec![items];
         }
@@ -64,8 +71,20 @@ mod tests {
     }
 
     #[test]
+    fn windows_double_from_few_items_until_a_bound_is_met() {
+        let mut window = Window::new(1000, 1 << 20);
+        let sizes = |window: &mut Window, item| {
+            (0..8).map(|_| (window.items(), window.split(items(&[item]))).0).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(&mut window, 10), [16, 32, 64, 128, 256, 512, 1000, 1000]);
+        let mut window = Window::new(1000, 1 << 20);
+        assert_eq!(sizes(&mut window, 1 << 18), [16, 4, 4, 4, 4, 4, 4, 4]);
+    }
+
+    #[test]
     fn windows_shrink_at_once_when_items_grow_and_grow_again_slowly() {
         let mut window = Window::new(1000, 1_000_000);
+        (0..10).for_each(|_| drop(window.split(items(&[10]))));
         assert_eq!(window.items(), 1000);
         window.split(items(&[10, 100_000, 10]));
         assert_eq!(window.items(), 10);

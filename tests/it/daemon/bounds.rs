@@ -122,6 +122,26 @@ fn large_items_come_through_whole_in_batches_of_bounded_bytes() {
 }
 
 #[test]
+fn many_large_items_are_not_all_in_memory_at_once() {
+    const MEGABYTE: usize = 1 << 20;
+    let crawl = Crawl::new().set("source.batch_bytes=1_048_576");
+    for number in 0..150 {
+        let mut large = format!("{number:040x}\t").into_bytes();
+        large.resize(MEGABYTE, b'x');
+        crawl.push(&[large]);
+    }
+    let daemon = crawl.start();
+    crawl.wait_for_sink(150);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.id())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kilobytes: usize = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    println!("peak {kilobytes} kB");
+    // All of them take 150 MB as a reply, and as much again as a batch.
+    assert!(kilobytes < 200 * 1024, "{peak}");
+    stop(daemon);
+}
+
+#[test]
 fn a_daemon_that_waits_keeps_its_lease_and_ends_when_asked() {
     let crawl = Crawl::new().set("sink.max_len=1");
     crawl.push(&urls(0, 1));

@@ -160,6 +160,11 @@ impl Trial {
         daemon.stderr().matches(words).count()
     }
 
+    /// How often the daemon had batches to judge again.
+    fn forgotten(&self) -> usize {
+        self.said("are read and judged again") - self.said(" 0 are read and judged again")
+    }
+
     /// Gives the daemon a moment to run into a trouble and say `words`.
     fn let_it_notice(&self, words: &str) {
         let before = self.said(words);
@@ -273,7 +278,8 @@ fn what_somebody_puts_among_the_claimed_items_comes_out_like_any_other() {
                 .arg(&extra.bytes)
                 .query(&mut trial.connection)
                 .unwrap();
-            forgotten = trial.said("are read and judged again") - trial.said(" 0 are read");
+            poll(A_MOMENT, || (trial.forgotten() > forgotten).then_some(()));
+            forgotten = trial.forgotten();
         }
         let summary = trial.end();
         assert!(summary.count("batches_forgotten") >= 5, "{summary:?}");
