@@ -230,13 +230,10 @@ impl<'a> Session<'a> {
             let Self { pipeline, link, waiter, .. } = self;
             let judging = pipeline.parts.engine.in_progress() > 0;
             tokio::select! {
+                // What the clock and people ask for comes first: work never runs out when it is
+                // most.
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return Ok(Ending::Stopped),
-                reply = link.receive() => self.take_note(reply?)?,
-                judged = pipeline.parts.engine.judged(), if judging => {
-                    pipeline.prepare(judged?)?;
-                }
-                found = receive(waiter.as_mut()) => self.woken(&found?),
                 _ = renewal.tick(), if !asking_renewal => {
                     let renew = self.pipeline.parts.protocol.renew(&self.token);
                     self.ask(Asked::Renewal, renew);
@@ -249,6 +246,11 @@ impl<'a> Session<'a> {
                     }
                     show(&self.pipeline.report());
                 }
+                reply = link.receive() => self.take_note(reply?)?,
+                judged = pipeline.parts.engine.judged(), if judging => {
+                    pipeline.prepare(judged?)?;
+                }
+                found = receive(waiter.as_mut()) => self.woken(&found?),
             }
         }
     }
