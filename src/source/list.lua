@@ -19,38 +19,23 @@ local function source_remove(taken, count)
     end
 end
 
--- Pushes the items of one list to an end of another, as many at a time as Lua hands over.
+-- Moves all items of one list to an end of another, in their order. Redis moves them one by one:
+-- none passes through Lua, however large it is.
 local function move(from, to, to_left)
-    local length = redis.call('LLEN', from)
-    for first = 0, length - 1, CHUNK do
-        local last = math.min(first + CHUNK, length) - 1
-        if to_left then
-            -- Pushed to the left one by one, so in reverse: the last chunk first.
-            local items = redis.call('LRANGE', from, -last - 1, -first - 1)
-            local reversed = {}
-            for i = #items, 1, -1 do
-                reversed[#reversed + 1] = items[i]
-            end
-            redis.call('LPUSH', to, unpack(reversed))
-        else
-            redis.call('RPUSH', to, unpack(redis.call('LRANGE', from, first, last)))
-        end
+    local pop, push = 'LEFT', 'RIGHT'
+    if to_left then
+        pop, push = push, pop
     end
-    redis.call('DEL', from)
+    for _ = 1, redis.call('LLEN', from) do
+        redis.call('LMOVE', from, to, pop, push)
+    end
 end
 
 -- Refuses unless all will work that giving back may do.
 local function source_give_back_refusal(taken, source)
-    for _, key in ipairs({taken, source}) do
-        local refusal = permission_refusal('LRANGE', key, 0, 0)
-            or permission_refusal('LPUSH', key, '')
-            or permission_refusal('RPUSH', key, '')
-            or permission_refusal('DEL', key)
-        if refusal then
-            return refusal
-        end
-    end
-    return permission_refusal('RENAME', taken, source)
+    return permission_refusal('LMOVE', taken, source, 'LEFT', 'LEFT')
+        or permission_refusal('LMOVE', source, taken, 'LEFT', 'LEFT')
+        or permission_refusal('RENAME', taken, source)
 end
 
 -- Puts what is claimed back to the end of the source that it was taken from, moving the shorter
@@ -63,9 +48,7 @@ local function source_give_back(taken, source, most)
     if claimed <= waiting then
         move(taken, source, TAKE_FROM == 'left')
     else
-        if waiting > 0 then
-            move(source, taken, TAKE_FROM == 'right')
-        end
+        move(source, taken, TAKE_FROM == 'right')
         redis.call('RENAME', taken, source)
     end
     return claimed, 0

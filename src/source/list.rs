@@ -76,16 +76,13 @@ impl Source for List {
         let wait = command("BLMOVE").key(source).key(source).arg("LEFT").arg("LEFT").arg("1");
         needs.command(wait);
         needs.command(command("LTRIM").key(taken).arg("0").arg("-1"));
-        // Claiming moves items one way; giving them back, the other way or, where the source is
-        // the shorter list, this way as well.
+        needs.command(command("LRANGE").key(taken).arg("0").arg("0"));
+        needs.command(command("EXISTS").key(source));
+        // Claiming renames one way. Giving back renames the other way, or moves the shorter list.
         for (from, to) in [(source, taken), (taken, source)] {
             needs.command(command("LLEN").key(from));
-            needs.command(command("LRANGE").key(from).arg("0").arg("0"));
             needs.command(command("RENAME").key(from).key(to));
-            needs.command(command("EXISTS").key(from));
-            needs.command(command("RPUSH").key(to).arg(""));
-            needs.command(command("LPUSH").key(to).arg(""));
-            needs.command(command("DEL").key(from));
+            needs.command(command("LMOVE").key(from).key(to).arg("LEFT").arg("LEFT"));
         }
     }
 }
