@@ -22,8 +22,8 @@ pub trait Source: Send {
     /// Lua: `source_refusal(taken, length)` answers a refusal unless `taken` holds exactly this
     /// many items and may be trimmed; `source_remove(taken, count)` removes the first so many;
     /// `source_give_back_refusal(taken, source)` answers a refusal unless nothing that giving back
-    /// does will fail; `source_give_back(taken, source, most)` returns what is not committed and answers how many
-    /// items went back and how many are left.
+    /// does will fail; `source_give_back(taken, source, most)` returns what is not committed and
+    /// answers how many items went back and how many are left.
     fn lua(&self) -> String;
 
     /// Reads `count` claimed items behind the first `from`, in the order of taking.
