@@ -83,12 +83,11 @@ pub(super) fn item(random: &mut Random, keys: usize) -> Item {
             format!(r#"{{"fingerprint": "key {number}", "padding": "{padding}"}}"#).into(),
             format!("text {number}"),
         ),
-        6..=8 => fingerprint(random, number, &padding),
-        9 => Item {
+        6 => Item {
             bytes: format!(r#"{{"url": "http://a/{number}", "dont_filter": true}}"#).into(),
             identity: Identity::Unfiltered,
         },
-        10 => Item { bytes: garbage(random, &padding), identity: Identity::Unreadable },
+        7 => Item { bytes: garbage(random, &padding), identity: Identity::Unreadable },
         _ => fingerprint(random, number, &padding),
     }
 }
@@ -104,8 +103,8 @@ fn url(random: &mut Random, number: usize) -> String {
 /// A ready fingerprint of each length and case, bare, with a payload or in JSON.
 fn fingerprint(random: &mut Random, number: usize, padding: &str) -> Item {
     let length = [32, 40, 64][random.below(3)];
-    let digits: String =
-        (0..4).map(|part| format!("{:016x}", mix(number as u64 * 4 + part))).collect();
+    let parts = [0, 1, 2, 3].map(|part| format!("{:016x}", mix(number as u64 * 4 + part)));
+    let digits = parts.concat();
     let lower = &digits[..length];
     let shown = if random.below(2) == 0 { lower.to_uppercase() } else { lower.to_owned() };
     let bytes = match random.below(4) {

@@ -15,6 +15,8 @@ mod words;
 
 use std::collections::BTreeMap;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use redis::{Commands, Connection, ToRedisArgs};
 use serde_json::Value;
 
@@ -201,6 +203,13 @@ fn stop(daemon: Daemon) -> Summary {
     let summary = Summary::of(daemon.output(SOON));
     assert_eq!(summary.code, Some(0), "{summary:?}");
     summary
+}
+
+/// The item that a reject holds.
+fn rejected_item(reject: &Value) -> Bytes {
+    let text = |name: &str| reject[name].as_str();
+    let decoded = text("item_base64").map(|text| BASE64_STANDARD.decode(text).expect("base64"));
+    decoded.unwrap_or_else(|| text("item").expect("an item").into())
 }
 
 /// `count` URLs that differ, numbered from `from`.
