@@ -211,7 +211,12 @@ impl Pipeline {
     ) -> Result<Ending, RunError> {
         loop {
             let failure = match self.session(interval, show).await {
-                Ok(ending) => return Ok(ending),
+                Ok(ending) => {
+                    // The last commits are in the gauges, for the report and the last warning.
+                    self.parts.engine.settled().await?;
+                    self.watch_fullness();
+                    return Ok(ending);
+                }
                 Err(failure) => failure.mendable()?,
             };
             let wait = self.backoff.next_wait(crate::head::random());
