@@ -145,54 +145,72 @@ fn open(name: &Path) -> io::Result<Source> {
 struct Lines {
     name: Arc<Path>,
     source: Source,
-    /// What was read of a line whose end was not.
-    begun: Vec<u8>,
+    /// What is read goes here. Longer than `filled`, so that it is not zeroed for each read.
+    buffer: Vec<u8>,
+    /// How much of `buffer` was read and not handed on yet: a line whose end was not read.
+    filled: usize,
+    /// The number of that line.
     line: u64,
-    is_at_end: bool,
+    /// How the input ended, if it has: told once the lines before are handed on.
+    end: Option<io::Result<()>>,
 }
 
 impl Lines {
     fn new(name: PathBuf, source: Source) -> Self {
-        Self { name: name.into(), source, begun: Vec::new(), line: 1, is_at_end: false }
+        Self { name: name.into(), source, buffer: Vec::new(), filled: 0, line: 1, end: None }
     }
 
     fn next(&mut self) -> Result<Option<Block>, InputError> {
-        if self.is_at_end {
-            return Ok(None);
-        }
-        let mut bytes = std::mem::take(&mut self.begun);
-        let mut end = None;
-        while end.is_none() || (bytes.len() < BLOCK && !self.source.is_live) {
-            let begun = bytes.len();
-            if begun > LINE_MAX {
-                let name = self.name.to_path_buf();
-                return Err(InputError::Endless { name, line: self.line });
-            }
-            bytes.resize(begun.max(BLOCK / 2) * 2, 0);
-            let read = self.source.read(&mut bytes[begun..]).map_err(|source| {
-                InputError::Read { name: self.name.to_path_buf(), line: self.line - 1, source }
-            })?;
-            bytes.truncate(begun + read);
-            if read == 0 {
-                self.is_at_end = true;
-                if bytes.is_empty() {
-                    return Ok(None);
+        let lines = self.fill()?;
+        if lines == 0 {
+            let name = || self.name.to_path_buf();
+            return match self.end.replace(Ok(())) {
+                Some(Err(source)) => {
+                    Err(InputError::Read { name: name(), line: self.line - 1, source })
                 }
-                if bytes.last() != Some(&b'\n') {
-                    bytes.push(b'\n');
-                }
-                end = Some(bytes.len());
-                break;
-            }
-            end = memchr::memrchr(b'\n', &bytes[begun..]).map(|at| begun + at + 1).or(end);
+                _ => Ok(None),
+            };
         }
-        let end = end.unwrap_or(bytes.len());
-        self.begun = bytes[end..].to_vec();
-        bytes.truncate(end);
+        let mut bytes = Vec::with_capacity(lines + 1);
+        bytes.extend_from_slice(&self.buffer[..lines]);
+        if bytes.last() != Some(&b'\n') {
+            bytes.push(b'\n');
+        }
+        self.buffer.copy_within(lines..self.filled, 0);
+        self.filled -= lines;
+        if self.filled < BLOCK && self.buffer.len() > BLOCK {
+            // The room that a long line took.
+            self.buffer.truncate(BLOCK);
+            self.buffer.shrink_to_fit();
+        }
         let lines = Items::from_lines(bytes);
         let first = self.line;
         self.line += lines.len() as u64;
         Ok(Some(Block { lines, name: Arc::clone(&self.name), first }))
+    }
+
+    /// Reads until the buffer holds a block of whole lines, or all whole lines that will come; how
+    /// many bytes they have.
+    fn fill(&mut self) -> Result<usize, InputError> {
+        let mut lines = 0;
+        while self.end.is_none() && (lines == 0 || (self.filled < BLOCK && !self.source.is_live)) {
+            let begun = self.filled;
+            if begun > LINE_MAX {
+                let name = self.name.to_path_buf();
+                return Err(InputError::Endless { name, line: self.line });
+            }
+            let room = if begun < BLOCK { BLOCK } else { 2 * begun };
+            self.buffer.resize(self.buffer.len().max(room), 0);
+            match self.source.read(&mut self.buffer[begun..room]) {
+                Ok(0) => self.end = Some(Ok(())),
+                Ok(read) => self.filled += read,
+                Err(error) => self.end = Some(Err(error)),
+            }
+            let read = &self.buffer[begun..self.filled];
+            lines = memchr::memrchr(b'\n', read).map_or(lines, |at| begun + at + 1);
+        }
+        // A last line needs no line feed, but one that was cut off by an error is none.
+        Ok(if matches!(self.end, Some(Ok(()))) { self.filled } else { lines })
     }
 }
 

@@ -73,7 +73,8 @@ pub trait Audience {
 }
 
 /// Reads the lines of `files`, judges them, and writes those asked for to `output` as received, in
-/// order. Each block is flushed, so that a reader sees what there is.
+/// order. Each block is flushed, so that a reader sees what there is. Where the input fails, what
+/// was read before is judged and written first.
 pub async fn run(
     files: Vec<PathBuf>,
     engine: &mut Engine,
@@ -84,10 +85,10 @@ pub async fn run(
     let mut blocks = read(files)?;
     let mut judging: VecDeque<Block> = VecDeque::new();
     let mut count = Count::default();
-    let mut is_open = true;
+    let mut end = None;
     let mut tell = tokio::time::interval(TELL);
     tell.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while is_open || !judging.is_empty() {
+    while end.is_none() || !judging.is_empty() {
         tokio::select! {
             judged = engine.judged(), if !judging.is_empty() => {
                 let judged = judged?;
@@ -101,10 +102,10 @@ pub async fn run(
                 count.unseen += judged.onward_len() as u64;
                 count.bad += judged.rejects().len() as u64;
             }
-            block = blocks.recv(), if is_open && judging.len() < JUDGING_MAX => match block {
-                None => is_open = false,
-                Some(block) => {
-                    let mut block = block?;
+            block = blocks.recv(), if end.is_none() && judging.len() < JUDGING_MAX => match block {
+                None => end = Some(Ok(())),
+                Some(Err(error)) => end = Some(Err(error)),
+                Some(Ok(mut block)) => {
                     engine.submit(Batch::new(std::mem::take(&mut block.lines)));
                     judging.push_back(block);
                 }
@@ -117,7 +118,9 @@ pub async fn run(
             }
         }
     }
+    engine.settled().await?;
     audience.progress(&count, engine);
+    end.unwrap_or(Ok(()))?;
     Ok(count)
 }
 

@@ -6,10 +6,11 @@ use std::str::Utf8Error;
 
 use urlseen::canonical::Refusal;
 use urlseen::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
+use urlseen::input;
 use urlseen::item::json::{JsonError, JsonRequest};
 use urlseen::request::Request;
 
-use super::{Outcome, lines};
+use super::Outcome;
 
 /// Print the fingerprint of each request: one line in, one fingerprint out.
 ///
@@ -27,7 +28,7 @@ pub(super) struct Args {
     /// Add a tab and the canonical URL
     #[arg(long)]
     canonical: bool,
-    /// Where requests are read from, one after the other; `-` is standard input, the default
+    /// Where requests are read from, plain, .gz or .zst; `-` is standard input, the default
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -58,15 +59,19 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     };
     let mut output = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let mut outcome = Outcome::Done;
-    lines::for_each(&args.files, |place, line| {
-        let row = rows.make(line).unwrap_or_else(|reason| {
-            eprintln!("urlseen: {place}: {reason}");
-            outcome = Outcome::BadInput;
-            if args.canonical { "-\t-\n" } else { "-\n" }
-        });
-        Ok(output.write_all(row.as_bytes())?)
-    })?;
-    output.flush()?;
+    for block in input::blocks(args.files.clone()) {
+        let block = block?;
+        for (index, line) in block.lines.iter().enumerate() {
+            let row = rows.make(line).unwrap_or_else(|reason| {
+                eprintln!("urlseen: {}: {reason}", block.place(index));
+                outcome = Outcome::BadInput;
+                if args.canonical { "-\t-\n" } else { "-\n" }
+            });
+            output.write_all(row.as_bytes())?;
+        }
+        // Whoever typed the line, or feeds a pipe, waits for its answer.
+        output.flush()?;
+    }
     Ok(outcome)
 }
 

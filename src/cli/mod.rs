@@ -2,7 +2,6 @@
 
 mod filter;
 mod fingerprint;
-mod lines;
 mod plan;
 mod run;
 mod start;

@@ -70,6 +70,8 @@ pub struct Engine {
     unjudged: u64,
     /// Batches handed back and neither committed nor forgotten.
     uncommitted: usize,
+    /// Threads that were told to say when they get so far, and have not yet.
+    marks: usize,
 }
 
 /// How far a batch has come.
@@ -97,6 +99,7 @@ impl Engine {
             front: 0,
             unjudged: 0,
             uncommitted: 0,
+            marks: 0,
         };
         for number in 0..parts.threads {
             // A batch is three jobs: read, judge, commit.
@@ -108,9 +111,17 @@ impl Engine {
                 let shards = Shards::allocate(layout, number, owners);
                 let shards = shards.map_err(|error| drop(tell_ready.send(Err(error))));
                 let Ok(shards) = shards else { return };
-                let in_flight = InFlight::default();
-                let owner =
-                    Owner { number, owners, layout, shards, reader, emit, gauges, in_flight };
+                let owner = Owner {
+                    number,
+                    owners,
+                    layout,
+                    shards,
+                    reader,
+                    emit,
+                    gauges,
+                    in_flight: InFlight::default(),
+                    own: Vec::new(),
+                };
                 let _ = tell_ready.send(Ok(()));
                 drop(tell_ready);
                 run(owner, &todo, &tell);
@@ -171,19 +182,19 @@ impl Engine {
                 judged.onward.sort_unstable();
                 return Ok(batch.judged(judged));
             }
-            match self.done.recv().await {
-                None | Some(Done::Died) => return Err(Died),
-                Some(Done::Read { batch, part, readings }) => {
-                    self.progress_of(batch).parts[part] = Some(readings);
-                    self.judge();
-                }
-                Some(Done::Judged { batch, unseen }) => {
-                    let progress = self.progress_of(batch);
-                    progress.judged.onward.extend(unseen);
-                    progress.judging -= 1;
-                }
-            }
+            self.hear().await?;
         }
+    }
+
+    /// Waits until the threads have done all that they were told so far, so that the gauges count
+    /// every batch that was committed. Nothing is lost when the future is dropped.
+    pub async fn settled(&mut self) -> Result<(), Died> {
+        self.marks += self.owners.len();
+        (0..self.owners.len()).for_each(|owner| self.tell(owner, Job::Mark));
+        while self.marks > 0 {
+            self.hear().await?;
+        }
+        Ok(())
     }
 
     /// The oldest batch handed back is committed: from now on its fingerprints are seen.
@@ -209,6 +220,24 @@ impl Engine {
     /// How full each shard is; kept up to date by the threads.
     pub fn gauges(&self) -> &Gauges {
         &self.gauges
+    }
+
+    /// Waits for the next answer of a thread, and takes note of it.
+    async fn hear(&mut self) -> Result<(), Died> {
+        match self.done.recv().await.ok_or(Died)? {
+            Done::Died => return Err(Died),
+            Done::Read { batch, part, readings } => {
+                self.progress_of(batch).parts[part] = Some(readings);
+                self.judge();
+            }
+            Done::Judged { batch, unseen } => {
+                let progress = self.progress_of(batch);
+                progress.judged.onward.extend(unseen);
+                progress.judging -= 1;
+            }
+            Done::Marked => self.marks -= 1,
+        }
+        Ok(())
     }
 
     /// Sends every batch that is read on to be judged, in order.

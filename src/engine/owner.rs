@@ -22,6 +22,8 @@ pub(super) enum Job {
     Commit,
     /// No judged batch will be committed as it is: forget them all.
     Forget,
+    /// Say so when all that was told before is done.
+    Mark,
 }
 
 /// What an owner did.
@@ -36,6 +38,7 @@ pub(super) enum Done {
         batch: u64,
         unseen: Vec<u32>,
     },
+    Marked,
     /// The thread panicked.
     Died,
 }
@@ -63,6 +66,8 @@ pub(super) struct Owner {
     pub(super) emit: Emit,
     pub(super) gauges: Arc<Gauges>,
     pub(super) in_flight: InFlight,
+    /// Of the batch being judged, what falls into its shards. Kept for its memory.
+    pub(super) own: Probes,
 }
 
 impl Owner {
@@ -84,6 +89,7 @@ impl Owner {
                 self.in_flight = InFlight::default();
                 None
             }
+            Job::Mark => Some(Done::Marked),
         }
     }
 
@@ -114,18 +120,20 @@ impl Owner {
 
     /// The items of a batch that are unseen, of those that fall into this owner's shards.
     fn judge(&mut self, parts: &[Probes]) -> Vec<u32> {
-        let own = || {
-            let all = parts.iter().flatten().copied();
-            all.filter(|(_, probe)| probe.shard().owner(self.owners) == self.number)
-        };
-        // All cache lines of the batch are on their way before the first is needed.
-        own().for_each(|(_, probe)| self.shards.prefetch(probe));
+        let is_own = |probe: Probe| probe.shard().owner(self.owners) == self.number;
+        self.own.clear();
+        self.own.extend(parts.iter().flatten().filter(|&&(_, probe)| is_own(probe)));
         let mut unseen = Vec::new();
         let mut probes = Vec::new();
-        for (number, probe) in own() {
-            if self.shards.test(probe) == Verdict::Unseen && self.in_flight.insert(probe) {
-                unseen.push(number);
-                probes.push(probe);
+        for group in self.own.chunks(Shards::AHEAD) {
+            for &(_, probe) in group {
+                self.shards.prefetch(probe);
+            }
+            for &(number, probe) in group {
+                if self.shards.test(probe) == Verdict::Unseen && self.in_flight.insert(probe) {
+                    unseen.push(number);
+                    probes.push(probe);
+                }
             }
         }
         self.in_flight.batches.push_back(probes);
@@ -135,12 +143,14 @@ impl Owner {
     /// Bits are set here and nowhere else: when the commit is known to have happened.
     fn commit(&mut self) {
         let probes = self.in_flight.batches.pop_front().expect("a batch is committed once judged");
-        for &probe in &probes {
-            self.shards.prefetch(probe);
-        }
-        for probe in probes {
-            self.shards.set(probe);
-            self.in_flight.probes.remove(&probe.id());
+        for group in probes.chunks(Shards::AHEAD) {
+            for &probe in group {
+                self.shards.prefetch(probe);
+            }
+            for &probe in group {
+                self.shards.set(probe);
+                self.in_flight.probes.remove(&probe.id());
+            }
         }
         self.gauges.store(&self.shards);
     }

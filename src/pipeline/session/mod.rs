@@ -16,7 +16,6 @@ use super::{Ending, Failure, Parts, Pipeline, Report, reject};
 use crate::batch::{Batch, Judged, Taken};
 use crate::config::RejectsFull;
 use crate::head::Head;
-use crate::item::Items;
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{RENEWAL, Token};
 use crate::redis::link::Link;
@@ -108,12 +107,9 @@ impl Pipeline {
     /// Drops what is judged and not committed, and waits until the filter threads have done all
     /// that they were told, so that the numbers at the end are whole.
     async fn settle_engine(&mut self) -> Result<(), Failure> {
-        let engine = &mut self.parts.engine;
-        engine.forget();
-        // What is judged comes behind all commits.
-        engine.submit(Batch::new(Items::default()));
-        engine.judged().await?;
-        engine.forget();
+        self.parts.engine.forget();
+        self.parts.engine.settled().await?;
+        self.watch_fullness();
         Ok(())
     }
 
