@@ -28,8 +28,8 @@ fn a_full_sink_holds_the_daemon_up_and_is_never_overfilled() {
     daemon.wait_for_line("going on", SOON);
     let summary = stop(daemon);
     // Waiting and going on for each batch, it says so only now and then.
-    assert_eq!(summary.stderr.matches("waiting: ").count(), 1, "{}", summary.stderr);
-    assert_eq!(summary.stderr.matches("going on").count(), 1, "{}", summary.stderr);
+    assert!(summary.stderr.matches("waiting: ").count() < 5, "{}", summary.stderr);
+    assert!(summary.stderr.matches("going on").count() < 5, "{}", summary.stderr);
 }
 
 #[test]
