@@ -8,6 +8,7 @@ mod fingerprint;
 mod harness;
 mod imports;
 mod links;
+mod pipe;
 mod preflight;
 mod tidy;
 mod trouble;

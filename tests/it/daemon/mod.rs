@@ -1,7 +1,7 @@
 //! The daemon, `urlseen run`, against real servers.
 
 mod ends;
-mod items;
+pub(crate) mod items;
 mod model;
 mod stream;
 
