@@ -1,6 +1,7 @@
 //! The daemon, `urlseen run`, against real servers.
 
 mod ends;
+mod full;
 pub(crate) mod items;
 mod model;
 mod stream;
