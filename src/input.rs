@@ -39,22 +39,22 @@ pub struct Place<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// It cannot be opened.
-    #[error("cannot open {}: {source}", Name(name))]
+    #[error("cannot open {}: {reason}", Name(name))]
     Open {
         /// The file.
         name: PathBuf,
         /// Why.
-        source: io::Error,
+        reason: io::Error,
     },
     /// Reading, or decompressing, failed.
-    #[error("cannot read {} beyond line {line}: {source}", Name(name))]
+    #[error("cannot read {} beyond line {line}: {reason}", Name(name))]
     Read {
         /// The file.
         name: PathBuf,
         /// The last line that was read whole.
         line: u64,
         /// Why.
-        source: io::Error,
+        reason: io::Error,
     },
     /// A line has no end.
     #[error("{}, line {line} is longer than 512 MiB; is this a file of lines?", Name(name))]
@@ -99,7 +99,7 @@ pub fn blocks(files: Vec<PathBuf>) -> impl Iterator<Item = Result<Block, InputEr
     let files = if files.is_empty() { vec![PathBuf::from(STANDARD_INPUT)] } else { files };
     files.into_iter().flat_map(|name| match open(&name) {
         Ok(reader) => Blocks::Open(Lines::new(name, reader)),
-        Err(source) => Blocks::Failed(Some(InputError::Open { name, source })),
+        Err(reason) => Blocks::Failed(Some(InputError::Open { name, reason })),
     })
 }
 
@@ -163,10 +163,10 @@ impl Lines {
     fn next(&mut self) -> Result<Option<Block>, InputError> {
         let lines = self.fill()?;
         if lines == 0 {
-            let name = || self.name.to_path_buf();
             return match self.end.replace(Ok(())) {
-                Some(Err(source)) => {
-                    Err(InputError::Read { name: name(), line: self.line - 1, source })
+                Some(Err(reason)) => {
+                    let name = self.name.to_path_buf();
+                    Err(InputError::Read { name, line: self.line - 1, reason })
                 }
                 _ => Ok(None),
             };

@@ -32,7 +32,7 @@ pub enum PipeError {
     Input(#[from] InputError),
     /// On the writing side.
     #[error("cannot write the output: {0}")]
-    Output(#[source] io::Error),
+    Output(io::Error),
     /// In the middle.
     #[error(transparent)]
     Died(#[from] Died),

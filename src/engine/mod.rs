@@ -44,7 +44,7 @@ pub enum StartError {
     Allocation(#[from] AllocationError),
     /// A thread could not be had.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
-    Thread(#[from] std::io::Error),
+    Thread(std::io::Error),
 }
 
 /// A thread of the engine panicked. Its part of the filter is not to be trusted any more.
@@ -127,7 +127,7 @@ impl Engine {
                 run(owner, &todo, &tell);
             };
             let thread = std::thread::Builder::new().name(format!("filter-{number}"));
-            engine.threads.push(thread.spawn(life)?);
+            engine.threads.push(thread.spawn(life).map_err(StartError::Thread)?);
             engine.owners.push(jobs);
         }
         drop(tell_ready);

@@ -102,6 +102,27 @@ async fn unfiltered_items_go_on_in_their_place_and_are_not_recorded() {
 }
 
 #[tokio::test]
+async fn once_settled_the_gauges_count_all_that_was_committed() {
+    let mut engine = engine(5);
+    for round in 1..=50u32 {
+        engine.submit(batch(&urls((round - 1) * 100..round * 100)));
+        assert_eq!(engine.judged().await.unwrap().onward_len(), 100);
+        // What is judged meanwhile is not lost, and a future that is dropped leaves no mark behind.
+        engine.submit(batch(&urls(0..1)));
+        engine.committed();
+        tokio::select! {
+            biased;
+            settled = engine.settled() => settled.unwrap(),
+            () = std::future::ready(()) => {}
+        }
+        engine.settled().await.unwrap();
+        assert_eq!(engine.gauges().keys().iter().sum::<u64>(), u64::from(round) * 100);
+        assert_eq!(onward(&engine.judged().await.unwrap()).len(), 0);
+        engine.committed();
+    }
+}
+
+#[tokio::test]
 async fn there_is_a_bound_on_batches() {
     let mut engine = engine(1);
     for _ in 0..BATCHES_MAX {

@@ -1,6 +1,7 @@
 //! Integration tests: the built binary against real servers, and the rules that the sources keep.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails right there")]
+#![allow(clippy::format_collect, reason = "the text of a test need not be made fast")]
 
 mod cli;
 mod connect;
@@ -10,6 +11,7 @@ mod fingerprint;
 mod harness;
 mod imports;
 mod links;
+mod pipe;
 mod preflight;
 mod tidy;
 mod trouble;

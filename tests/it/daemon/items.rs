@@ -5,7 +5,7 @@ use std::env;
 use super::Bytes;
 
 /// The seeds to run a random test with: `TEST_SEED` alone where it is set.
-pub(super) fn seeds(fixed: &[u64]) -> Vec<u64> {
+pub(crate) fn seeds(fixed: &[u64]) -> Vec<u64> {
     match env::var("TEST_SEED") {
         Ok(seed) => vec![seed.parse().expect("TEST_SEED is a whole number")],
         Err(_) => fixed.to_vec(),
@@ -13,10 +13,10 @@ pub(super) fn seeds(fixed: &[u64]) -> Vec<u64> {
 }
 
 /// Random numbers by SplitMix64 (Steele, Lea and Flood, 2014).
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -26,11 +26,11 @@ impl Random {
     }
 
     /// Below `bound`.
-    pub(super) fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % bound as u64).unwrap()
     }
 
-    pub(super) fn bytes(&mut self, count: usize) -> Bytes {
+    pub(crate) fn bytes(&mut self, count: usize) -> Bytes {
         (0..count).map(|_| self.next().to_le_bytes()[0]).collect()
     }
 }
@@ -43,7 +43,7 @@ fn mix(mut x: u64) -> u64 {
 
 /// What must become of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Identity {
+pub(crate) enum Identity {
     /// The first with this key goes on.
     Key(String),
     /// It goes on whatever came before.
@@ -53,13 +53,13 @@ pub(super) enum Identity {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Item {
-    pub(super) bytes: Bytes,
-    pub(super) identity: Identity,
+pub(crate) struct Item {
+    pub(crate) bytes: Bytes,
+    pub(crate) identity: Identity,
 }
 
 /// A random item out of `keys` keys a form. One in a thousand has a megabyte.
-pub(super) fn item(random: &mut Random, keys: usize) -> Item {
+pub(crate) fn item(random: &mut Random, keys: usize) -> Item {
     let padding = if random.below(1000) == 0 { 1 << 20 } else { random.below(20) };
     let padding = "x".repeat(padding);
     let number = random.below(keys);

@@ -2,8 +2,9 @@
 
 mod bounds;
 mod ends;
+mod full;
 mod idle;
-mod items;
+pub(crate) mod items;
 mod lease;
 mod model;
 mod outages;

@@ -1,0 +1,15 @@
+//! The benchmark's own proof that the tools which it compares do the same.
+
+use crate::util::binary::Run;
+use crate::util::sources::root;
+
+/// A small run that measures nothing.
+#[test]
+fn urlseen_and_awk_print_the_same_canonical_lines() {
+    let program = env!("CARGO_BIN_EXE_urlseen");
+    let script = root().join("scripts/bench-filter");
+    let output = Run::of(script, ["--only-agreement", "--lines", "100000", program]).output();
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    let said = "print the same lines: ";
+    assert!(output.text().contains(said), "{}", output.text());
+}

@@ -1,0 +1,84 @@
+//! The bundled links, however they come in: out come those that Scrapy would make requests of.
+
+use std::collections::HashMap;
+use std::fs;
+
+use super::{filter, gzip, zstandard};
+use crate::util::binary::{Output, Run};
+use crate::util::links::{discovered, refused, unseen};
+
+/// `lines` is what was to be printed, `places` where each link stands that Scrapy refuses.
+#[track_caller]
+fn check(output: &Output, lines: &str, places: impl Iterator<Item = String>) {
+    let expected = lines.lines().zip(1..);
+    for (found, (expected, number)) in output.text().lines().zip(expected) {
+        assert_eq!(found, expected, "line {number} of the output");
+    }
+    assert!(output.text() == lines, "{} lines", output.text().lines().count());
+    let said: Vec<_> = output.stderr.lines().collect();
+    let places: Vec<_> = places.collect();
+    assert_eq!(said.len(), places.len(), "{}", output.stderr);
+    for (said, place) in said.iter().zip(places) {
+        assert!(said.starts_with(&format!("urlseen: {place}: ")), "{said:?} names not {place}");
+    }
+    assert_eq!(output.code(), Some(1));
+}
+
+/// Where the refused links stand in an input of this name.
+fn places(name: &str) -> impl Iterator<Item = String> {
+    refused().into_iter().map(move |(number, _)| format!("{name}, line {number}"))
+}
+
+#[test]
+fn a_real_crawl_comes_out_as_scrapy_would_have_it() {
+    let (links, unseen) = (discovered().into_bytes(), unseen());
+    let folder = tempfile::tempdir().unwrap();
+    let packed = [("plain", links.clone()), ("gz", gzip(&links)), ("zst", zstandard(&links))];
+    for (name, bytes) in packed {
+        fs::write(folder.path().join(name), &bytes).unwrap();
+        // The first bytes tell, not the name.
+        let run = |run: Run| run.dir(folder.path()).output();
+        check(&run(filter(&[name])), &unseen, places(name));
+        check(&run(filter(&[]).stdin(bytes.clone())), &unseen, places("standard input"));
+        check(&run(filter(&["-"]).stdin(bytes)), &unseen, places("standard input"));
+    }
+}
+
+#[test]
+fn several_files_are_one_stream() {
+    let (links, unseen) = (discovered(), unseen());
+    let lines: Vec<_> = links.split_inclusive('\n').collect();
+    let part = lines.len() / 4;
+    let text = |range: std::ops::Range<usize>| lines[range].concat().into_bytes();
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["a.txt", "b.gz", "standard input", "d.zst"];
+    let bounds = [0, part, 2 * part, 3 * part, lines.len()];
+    let [a, b, c, d] = [0, 1, 2, 3].map(|it| text(bounds[it]..bounds[it + 1]));
+    for (name, bytes) in [("a.txt", a), ("b.gz", gzip(&b)), ("d.zst", zstandard(&d))] {
+        fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    let output = filter(&["a.txt", "b.gz", "-", "d.zst"]).stdin(c).dir(folder.path()).output();
+    let places = refused().into_iter().map(|(number, _)| {
+        let file = bounds.iter().rposition(|&before| before < number).unwrap();
+        format!("{}, line {}", names[file], number - bounds[file])
+    });
+    check(&output, &unseen, places);
+    // Once more: nothing is new.
+    let twice = filter(&["a.txt", "a.txt", "a.txt"]).dir(folder.path()).output();
+    let once = filter(&["a.txt"]).dir(folder.path()).output();
+    assert!(twice.stdout == once.stdout);
+}
+
+#[test]
+fn inverted_it_prints_the_lines_that_were_seen() {
+    let (links, unseen) = (discovered(), unseen());
+    let refused: HashMap<_, _> = refused().into_iter().collect();
+    let mut unseen = unseen.lines().peekable();
+    let is_seen = |&(number, line): &(usize, &str)| {
+        unseen.next_if_eq(&line).is_none() && !refused.contains_key(&number)
+    };
+    let seen: String =
+        (1..).zip(links.lines()).filter(is_seen).map(|(_, line)| format!("{line}\n")).collect();
+    let output = filter(&["--invert"]).stdin(links.clone()).output();
+    check(&output, &seen, places("standard input"));
+}

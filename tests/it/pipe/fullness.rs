@@ -1,0 +1,44 @@
+//! How large the filter is, and what is said when it is full.
+
+use crate::util::binary::urlseen;
+
+#[test]
+fn a_filter_that_does_not_fit_is_refused_with_what_it_would_take() {
+    let huge = ["filter", "--capacity", "1e12", "--error-rate", "1e-8"];
+    let output = urlseen(huge).stdin("http://a/\n").output();
+    assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");
+    let said = output.stderr.as_str();
+    let sizing = "urlseen: the filter does not fit: 1000000000000 keys at error rate 1e-8 take ";
+    assert!(said.starts_with(sizing) && said.contains(" GiB in all, and "), "{said}");
+    assert!(said.contains("lower the capacity to ") && said.lines().count() == 1, "{said}");
+}
+
+#[test]
+fn impossible_sizes_are_wrong_use() {
+    for (option, value) in [("--capacity", "0"), ("--capacity", "many"), ("--error-rate", "1")] {
+        let output = urlseen(["filter", option, value]).stdin("http://a/\n").output();
+        assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
+        assert!(output.stderr.contains(&format!("'{value}' for '{option} <")), "{output:?}");
+    }
+}
+
+/// All lines are in one block, so that only the look at the very end can see how full it is.
+#[test]
+fn warnings_tell_how_full_the_filter_is_to_the_last_line() {
+    for (lines, warning) in [
+        (799, None),
+        (800, Some("the filter has 800 fingerprints, 80 % of what it is made for")),
+        (999, Some("the filter has 999 fingerprints, 80 % of")),
+        (1000, Some("the filter has 1000 fingerprints, 100 % of")),
+        (1500, Some("the filter has 1500 fingerprints, 150 % of")),
+    ] {
+        let links: String = (0..lines).map(|number| format!("http://a/{number}\n")).collect();
+        let small = ["filter", "--capacity", "1000", "--error-rate", "1e-6", "--seed", "1"];
+        let output = urlseen(small).stdin(&*links).output();
+        assert_eq!((output.text(), output.code()), (&*links, Some(0)));
+        let said = output.stderr.lines().collect::<Vec<_>>();
+        assert_eq!(said.len(), usize::from(warning.is_some()), "{lines} lines: {said:?}");
+        let begins = |warning| said[0].starts_with(&format!("urlseen: {warning}"));
+        assert!(warning.is_none_or(begins), "{lines} lines: {said:?}");
+    }
+}

@@ -1,0 +1,163 @@
+//! A pipe that stays open: who writes, who reads, and who has stopped reading.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::mpsc;
+use std::thread;
+
+use crate::util::dies_with_us;
+use crate::util::wait::{SOON, poll, wait_until};
+
+/// A running command, with what it reads and writes in the test's hands.
+struct Live {
+    process: Child,
+}
+
+impl Live {
+    fn start(arguments: &[&str], stdin: impl Into<Stdio>) -> Self {
+        let process = dies_with_us(env!("CARGO_BIN_EXE_urlseen"))
+            .args(arguments)
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("setpriv of util-linux is on every Debian");
+        Self { process }
+    }
+
+    fn stdin(&mut self) -> ChildStdin {
+        self.process.stdin.take().expect("piped, and taken once")
+    }
+
+    fn stdout(&mut self) -> ChildStdout {
+        self.process.stdout.take().expect("piped, and taken once")
+    }
+
+    /// Waits for its end, which must be a good one with nothing on standard error.
+    #[track_caller]
+    fn ends_well(mut self) {
+        let status = poll(SOON, || self.process.try_wait().unwrap()).expect("an end");
+        let mut said = String::new();
+        self.process.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!((status.code(), said.as_str()), (Some(0), ""));
+    }
+
+    /// A file of the kernel's about it.
+    fn proc(&self, file: &str) -> String {
+        fs::read_to_string(format!("/proc/{}/{file}", self.process.id())).unwrap()
+    }
+
+    /// Whether every thread waits for something (proc(5): the state stands behind the name).
+    fn is_waiting(&self) -> bool {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.process.id())).unwrap();
+        threads
+            .map(|thread| thread.unwrap().path().join("stat"))
+            .all(|stat| fs::read_to_string(stat).is_ok_and(|stat| stat.contains(") S ")))
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        // Fails only for one that has ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The lines of a pipe as they come, with a bound on the wait for each.
+fn lines(pipe: ChildStdout) -> impl FnMut() -> Option<String> {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(pipe).lines() {
+            if tell.send(line.unwrap()).is_err() {
+                return;
+            }
+        }
+    });
+    move || match told.recv_timeout(SOON) {
+        Ok(line) => Some(line),
+        Err(mpsc::RecvTimeoutError::Disconnected) => None,
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("no line in {SOON:?}"),
+    }
+}
+
+#[test]
+fn a_line_is_answered_while_the_pipe_stays_open() {
+    for arguments in [&["filter"][..], &["fingerprint", "--canonical"]] {
+        let mut live = Live::start(arguments, Stdio::piped());
+        let (mut stdin, mut next) = (live.stdin(), lines(live.stdout()));
+        for number in 0..20 {
+            let url = format!("http://example.com/{number}");
+            stdin.write_all(format!("{url}\n").as_bytes()).unwrap();
+            assert!(next().unwrap().ends_with(&url));
+        }
+        // A line that is seen has no answer, one that is begun has none yet.
+        if arguments == ["filter"] {
+            stdin.write_all(b"http://example.com/0\nhttp://exam").unwrap();
+            stdin.write_all(b"ple.com/end\n").unwrap();
+            assert_eq!(next().unwrap(), "http://example.com/end");
+        }
+        drop(stdin);
+        assert_eq!(next(), None);
+        live.ends_well();
+    }
+}
+
+/// `urlseen filter | head -1` on a stream that never ends and brings nothing new.
+#[test]
+fn it_ends_when_nobody_reads_even_if_nothing_is_left_to_print() {
+    let mut live = Live::start(&["filter"], Stdio::piped());
+    let mut stdin = live.stdin();
+    let endless = thread::spawn(move || {
+        let same = "http://example.com/\n".repeat(1000);
+        while stdin.write_all(same.as_bytes()).is_ok() {}
+    });
+    let mut stdout = BufReader::new(live.stdout());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "http://example.com/\n");
+    drop(stdout);
+    live.ends_well();
+    endless.join().unwrap();
+}
+
+/// The same on a pipe where nothing comes any more.
+#[test]
+fn it_ends_when_nobody_reads_even_if_nobody_writes() {
+    let mut live = Live::start(&["filter"], Stdio::piped());
+    let stdin = live.stdin();
+    drop(live.stdout());
+    live.ends_well();
+    drop(stdin);
+}
+
+#[test]
+fn a_reader_that_is_slow_is_waited_for_with_bounded_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("links");
+    let links: String =
+        (0..1_000_000).map(|number| format!("http://example.com/{number}\n")).collect();
+    fs::write(&file, &links).unwrap();
+    let mut live = Live::start(&["filter"], File::open(&file).unwrap());
+    let mut looks = 0;
+    wait_until(SOON, "rest", || {
+        looks = if live.is_waiting() { looks + 1 } else { 0 };
+        looks == 20
+    });
+    let position = live.proc("fdinfo/0");
+    let position = position.lines().find_map(|line| line.strip_prefix("pos:")).unwrap();
+    let position = position.trim().parse::<usize>().unwrap();
+    assert!((1..links.len() / 2).contains(&position), "{position} of {} bytes", links.len());
+    let mut stdout = live.stdout();
+    let (mut read, mut piece) = (Vec::new(), [0; 3000]);
+    loop {
+        let length = stdout.read(&mut piece).unwrap();
+        if length == 0 {
+            break;
+        }
+        read.extend_from_slice(&piece[..length]);
+    }
+    assert!(read == links.as_bytes(), "{} of {} bytes", read.len(), links.len());
+    live.ends_well();
+}

@@ -1,0 +1,44 @@
+//! `urlseen filter`: lines in, unseen lines out.
+
+mod agreement;
+mod crawl;
+mod forms;
+mod fullness;
+mod inputs;
+mod live;
+mod model;
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::util::binary::{Output, Run, urlseen};
+
+/// `urlseen filter` with a small filter that errs practically never.
+fn filter(arguments: &[&str]) -> Run {
+    urlseen(["filter", "--capacity", "100000", "--error-rate", "1e-12"].iter().chain(arguments))
+}
+
+/// What it makes of these lines on standard input.
+fn filtered(arguments: &[&str], input: impl Into<Vec<u8>>) -> Output {
+    filter(arguments).stdin(input).output()
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstandard(text: &[u8]) -> Vec<u8> {
+    zstd::encode_all(text, 1).unwrap()
+}
+
+/// The exit status, and all that was printed.
+#[track_caller]
+fn check(output: &Output, code: i32, stdout: &str, stderr: &str) {
+    assert_eq!(output.text(), stdout, "{}", output.stderr);
+    assert_eq!(output.stderr, stderr);
+    assert_eq!(output.code(), Some(code));
+}

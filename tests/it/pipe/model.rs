@@ -1,0 +1,58 @@
+//! Random lines of every form against an exact set, with as many threads as a small machine has,
+//! and more.
+
+use std::collections::HashSet;
+
+use super::{filter, gzip, zstandard};
+use crate::daemon::items::{Identity, Item, Random, item, seeds};
+
+/// Lines of a run.
+const LINES: usize = 20_000;
+
+/// Out of so many keys a form.
+const KEYS: usize = 3000;
+
+/// What a filter must print of the lines: those that are unseen, or those that are seen.
+fn expected(items: &[Item], print_unseen: bool) -> Vec<u8> {
+    let mut met = HashSet::new();
+    let mut lines = Vec::new();
+    for Item { bytes, identity } in items {
+        let is_unseen = match identity {
+            Identity::Unreadable => continue,
+            Identity::Unfiltered => true,
+            Identity::Key(_) => met.insert(identity),
+        };
+        if is_unseen == print_unseen {
+            lines.extend_from_slice(bytes);
+            lines.push(b'\n');
+        }
+    }
+    lines
+}
+
+#[test]
+fn random_lines_come_out_as_an_exact_set_would_have_them() {
+    for seed in seeds(&[1, 2, 3]) {
+        let mut random = Random::new(seed);
+        let items: Vec<Item> = std::iter::repeat_with(|| item(&mut random, KEYS))
+            .filter(|item| !item.bytes.contains(&b'\n'))
+            .take(LINES)
+            .collect();
+        let lines = items.iter().map(|item| &item.bytes[..]).collect::<Vec<_>>().join(&b'\n');
+        let bad = items.iter().filter(|item| item.identity == Identity::Unreadable).count();
+        let packed: fn(&[u8]) -> Vec<u8> = match random.below(3) {
+            0 => <[u8]>::to_vec,
+            1 => gzip,
+            _ => zstandard,
+        };
+        let input = packed(&lines);
+        for (threads, invert) in [("1", false), ("2", false), ("5", false), ("2", true)] {
+            let run = filter(&["--threads", threads]).stdin(input.clone());
+            let output = if invert { run.arg("--invert") } else { run }.output();
+            let said = format!("seed {seed}, {threads} threads, inverted {invert}");
+            assert!(output.stdout == expected(&items, !invert), "other lines: {said}");
+            assert_eq!(output.stderr.lines().count(), bad, "{said}: {}", output.stderr);
+            assert_eq!(output.code(), Some(i32::from(bad > 0)), "{said}");
+        }
+    }
+}
