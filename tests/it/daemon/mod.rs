@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use redis::{Commands, Connection, ToRedisArgs};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::util::binary::{Daemon, Output, Run, urlseen};
@@ -200,10 +201,19 @@ impl Summary {
 /// Ends the daemon as a service manager would, and takes its summary.
 #[track_caller]
 fn stop(daemon: Daemon) -> Summary {
-    daemon.signal(rustix::process::Signal::TERM);
+    daemon.signal(Signal::TERM);
     let summary = Summary::of(daemon.output(SOON));
     assert_eq!(summary.code, Some(0), "{summary:?}");
     summary
+}
+
+/// Stops the process where it is, and waits until it is.
+fn stop_process(daemon: &Daemon) {
+    daemon.signal(Signal::STOP);
+    wait_until(SOON, "stopped process", || {
+        let status = std::fs::read_to_string(format!("/proc/{}/stat", daemon.id())).unwrap();
+        status.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
+    });
 }
 
 /// The item that a reject holds.
