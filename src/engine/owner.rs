@@ -126,7 +126,9 @@ impl Owner {
         let mut unseen = Vec::new();
         let mut probes = Vec::new();
         for group in self.own.chunks(Shards::AHEAD) {
-            group.iter().for_each(|&(_, probe)| self.shards.prefetch(probe));
+            for &(_, probe) in group {
+                self.shards.prefetch(probe);
+            }
             for &(number, probe) in group {
                 if self.shards.test(probe) == Verdict::Unseen && self.in_flight.insert(probe) {
                     unseen.push(number);
@@ -142,7 +144,9 @@ impl Owner {
     fn commit(&mut self) {
         let probes = self.in_flight.batches.pop_front().expect("a batch is committed once judged");
         for group in probes.chunks(Shards::AHEAD) {
-            group.iter().for_each(|&probe| self.shards.prefetch(probe));
+            for &probe in group {
+                self.shards.prefetch(probe);
+            }
             for &probe in group {
                 self.shards.set(probe);
                 self.in_flight.probes.remove(&probe.id());

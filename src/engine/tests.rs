@@ -54,20 +54,19 @@ async fn each_is_unseen_once_in_order_within_and_across_batches_in_flight() {
             check(&mut engine, &mut model, &mut submitted).await;
         }
     }
+}
 
-    async fn check(
-        engine: &mut Engine,
-        model: &mut HashSet<String>,
-        submitted: &mut VecDeque<Vec<String>>,
-    ) {
-        let items = submitted.pop_front().unwrap();
-        let expected: Vec<_> =
-            items.into_iter().filter(|item| model.insert(item.clone())).collect();
-        assert_eq!(onward(&engine.judged().await.unwrap()), expected);
-        // Commits come late: the next two batches are judged before.
-        if engine.uncommitted == 2 {
-            engine.committed();
-        }
+async fn check(
+    engine: &mut Engine,
+    model: &mut HashSet<String>,
+    submitted: &mut VecDeque<Vec<String>>,
+) {
+    let items = submitted.pop_front().unwrap();
+    let expected: Vec<_> = items.into_iter().filter(|item| model.insert(item.clone())).collect();
+    assert_eq!(onward(&engine.judged().await.unwrap()), expected);
+    // Commits come late: the next two batches are judged before.
+    if engine.uncommitted == 2 {
+        engine.committed();
     }
 }
 
