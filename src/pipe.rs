@@ -75,6 +75,9 @@ pub trait Audience {
 /// Reads the lines of `files`, judges them, and writes those asked for to `output` as received, in
 /// order. Each block is flushed, so that a reader sees what there is. Where the input fails, what
 /// was read before is judged and written first.
+///
+/// # Panics
+/// If `engine` is judging batches that were submitted before.
 pub async fn run(
     files: Vec<PathBuf>,
     engine: &mut Engine,
