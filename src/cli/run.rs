@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
+use indicatif::{BinaryBytes, HumanCount};
 use tracing::{error, info, warn};
 use urlseen::config::{Config, Sources};
 use urlseen::filter::{Capacity, ErrorRate, Sizing};
@@ -80,9 +81,9 @@ fn parts(config: &Config, drain: bool) -> anyhow::Result<Parts> {
     }
     let engine = start::engine(&sizing, filter.seed, items, filter.owners(cores).get())?;
     info!(
-        "the filter is ready: {} bytes for {} fingerprints, {:.1} bits each",
-        sizing.geometry().bytes(),
-        filter.capacity,
+        "the filter is ready: {} for {} fingerprints, {:.1} bits each",
+        BinaryBytes(sizing.geometry().bytes()),
+        HumanCount(filter.capacity),
         sizing.bits_per_key()
     );
     let keys = Keys::new(&source.key, &sink.key, &rejects.key);
