@@ -46,8 +46,8 @@ fn a_real_crawl_comes_out_as_scrapy_would_have_it() {
 
 #[test]
 fn several_files_are_one_stream() {
-    let (links, unseen) = (discovered(), unseen());
-    let lines: Vec<_> = links.split_inclusive('\n').collect();
+    let (stream, unseen) = (discovered(), unseen());
+    let lines: Vec<_> = stream.split_inclusive('\n').collect();
     let part = lines.len() / 4;
     let text = |range: std::ops::Range<usize>| lines[range].concat().into_bytes();
     let folder = tempfile::tempdir().unwrap();

@@ -115,9 +115,9 @@ fn it_ends_when_nobody_reads_even_if_nothing_is_left_to_print() {
         while stdin.write_all(same.as_bytes()).is_ok() {}
     });
     let mut reader = BufReader::new(live.stdout());
-    let mut line = String::new();
-    reader.read_line(&mut line).unwrap();
-    assert_eq!(line, "http://example.com/\n");
+    let mut first = String::new();
+    reader.read_line(&mut first).unwrap();
+    assert_eq!(first, "http://example.com/\n");
     drop(reader);
     live.ends_well();
     endless.join().unwrap();
