@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 
-use super::{filter, gzip, zstandard};
+use super::{filter, gzip, joined, zstandard};
 use crate::util::binary::{Output, Run};
 use crate::util::links::{discovered, refused, unseen};
 
@@ -46,18 +46,20 @@ fn a_real_crawl_comes_out_as_scrapy_would_have_it() {
 
 #[test]
 fn several_files_are_one_stream() {
-    let (links, unseen) = (discovered(), unseen());
-    let lines: Vec<_> = links.split_inclusive('\n').collect();
+    let (stream, unseen) = (discovered(), unseen());
+    let lines: Vec<_> = stream.split_inclusive('\n').collect();
     let part = lines.len() / 4;
     let text = |range: std::ops::Range<usize>| lines[range].concat().into_bytes();
     let folder = tempfile::tempdir().unwrap();
     let names = ["a.txt", "b.gz", "standard input", "d.zst"];
     let bounds = [0, part, 2 * part, 3 * part, lines.len()];
-    let [a, b, c, d] = [0, 1, 2, 3].map(|it| text(bounds[it]..bounds[it + 1]));
-    for (name, bytes) in [("a.txt", a), ("b.gz", gzip(&b)), ("d.zst", zstandard(&d))] {
+    let quarter = |it: usize| text(bounds[it]..bounds[it + 1]);
+    let packed = [quarter(0), gzip(&quarter(1)), quarter(2), zstandard(&quarter(3))];
+    for (name, bytes) in names.iter().zip(&packed) {
         fs::write(folder.path().join(name), bytes).unwrap();
     }
-    let output = filter(&["a.txt", "b.gz", "-", "d.zst"]).stdin(c).dir(folder.path()).output();
+    let run = filter(&["a.txt", "b.gz", "-", "d.zst"]).stdin(packed[2].clone());
+    let output = run.dir(folder.path()).output();
     let places = refused().into_iter().map(|(number, _)| {
         let file = bounds.iter().rposition(|&before| before < number).unwrap();
         format!("{}, line {}", names[file], number - bounds[file])
@@ -73,12 +75,11 @@ fn several_files_are_one_stream() {
 fn inverted_it_prints_the_lines_that_were_seen() {
     let (links, unseen) = (discovered(), unseen());
     let refused: HashMap<_, _> = refused().into_iter().collect();
-    let mut unseen = unseen.lines().peekable();
+    let mut rest = unseen.lines().peekable();
     let is_seen = |&(number, line): &(usize, &str)| {
-        unseen.next_if_eq(&line).is_none() && !refused.contains_key(&number)
+        rest.next_if_eq(&line).is_none() && !refused.contains_key(&number)
     };
-    let seen: String =
-        (1..).zip(links.lines()).filter(is_seen).map(|(_, line)| format!("{line}\n")).collect();
+    let seen = joined((1..).zip(links.lines()).filter(is_seen).map(|(_, line)| line));
     let output = filter(&["--invert"]).stdin(links.clone()).output();
     check(&output, &seen, places("standard input"));
 }

@@ -1,6 +1,6 @@
 //! What lines look like, how they are fingerprinted, and what is counted.
 
-use super::{check, filtered};
+use super::{check, filtered, joined};
 
 const SHA1: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -30,8 +30,7 @@ fn each_form_is_read_as_told() {
     ];
     for &(form, unseen, seen, other) in cases {
         let input = [unseen, &[other], seen].concat().join("\n");
-        let lines = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect();
-        let (unseen, seen): (String, String) = (lines(unseen), lines(seen));
+        let (unseen, seen) = (joined(unseen.iter().copied()), joined(seen.iter().copied()));
         let output = filtered(&["--item", form], input.clone());
         assert_eq!((output.text(), output.code()), (&*unseen, Some(1)), "{form}: {output:?}");
         let bad = format!("standard input, line {}: ", unseen.lines().count() + 1);

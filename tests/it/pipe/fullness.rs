@@ -1,5 +1,6 @@
 //! How large the filter is, and what is said when it is full.
 
+use super::urls;
 use crate::util::binary::urlseen;
 
 #[test]
@@ -32,7 +33,7 @@ fn warnings_tell_how_full_the_filter_is_to_the_last_line() {
         (1000, Some("the filter has 1000 fingerprints, 100 % of")),
         (1500, Some("the filter has 1500 fingerprints, 150 % of")),
     ] {
-        let links: String = (0..lines).map(|number| format!("http://a/{number}\n")).collect();
+        let links = urls(lines);
         let small = ["filter", "--capacity", "1000", "--error-rate", "1e-6", "--seed", "1"];
         let output = urlseen(small).stdin(&*links).output();
         assert_eq!((output.text(), output.code()), (&*links, Some(0)));

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use super::{check, filter, filtered, gzip, zstandard};
+use super::{check, filter, filtered, gzip, urls, zstandard};
+use crate::util::binary::urlseen;
 
 #[test]
 fn a_last_line_needs_no_line_feed() {
@@ -69,14 +70,13 @@ fn what_was_read_before_a_file_that_fails_is_printed() {
 fn what_can_be_read_of_a_file_that_is_cut_is_printed() {
     let folder = tempfile::tempdir().unwrap();
     // More than a block, so that some of it is decompressed when the end is missed.
-    let links: String =
-        (0..100_000).map(|number| format!("http://example.com/{number}\n")).collect();
+    let links = urls(100_000);
     for (name, whole) in
         [("cut.gz", gzip(links.as_bytes())), ("cut.zst", zstandard(links.as_bytes()))]
     {
         fs::write(folder.path().join(name), &whole[..whole.len() / 2]).unwrap();
         for command in ["filter", "fingerprint"] {
-            let output = crate::util::binary::urlseen([command, name]).dir(folder.path()).output();
+            let output = urlseen([command, name]).dir(folder.path()).output();
             assert_eq!(output.code(), Some(3), "{output:?}");
             let printed = output.text().lines().count();
             assert!((10_000..90_000).contains(&printed), "{command}: {printed} lines of {name}");

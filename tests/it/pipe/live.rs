@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
+use super::urls;
 use crate::util::dies_with_us;
 use crate::util::wait::{SOON, poll, wait_until};
 
@@ -113,11 +114,11 @@ fn it_ends_when_nobody_reads_even_if_nothing_is_left_to_print() {
         let same = "http://example.com/\n".repeat(1000);
         while stdin.write_all(same.as_bytes()).is_ok() {}
     });
-    let mut stdout = BufReader::new(live.stdout());
-    let mut line = String::new();
-    stdout.read_line(&mut line).unwrap();
-    assert_eq!(line, "http://example.com/\n");
-    drop(stdout);
+    let mut reader = BufReader::new(live.stdout());
+    let mut first = String::new();
+    reader.read_line(&mut first).unwrap();
+    assert_eq!(first, "http://example.com/\n");
+    drop(reader);
     live.ends_well();
     endless.join().unwrap();
 }
@@ -136,8 +137,7 @@ fn it_ends_when_nobody_reads_even_if_nobody_writes() {
 fn a_reader_that_is_slow_is_waited_for_with_bounded_memory() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("links");
-    let links: String =
-        (0..1_000_000).map(|number| format!("http://example.com/{number}\n")).collect();
+    let links = urls(1_000_000);
     fs::write(&file, &links).unwrap();
     let mut live = Live::start(&["filter"], File::open(&file).unwrap());
     let mut looks = 0;

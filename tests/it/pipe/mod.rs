@@ -1,5 +1,7 @@
 //! `urlseen filter`: lines in, unseen lines out.
 
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
 mod agreement;
 mod crawl;
 mod forms;
@@ -33,6 +35,17 @@ fn gzip(text: &[u8]) -> Vec<u8> {
 
 fn zstandard(text: &[u8]) -> Vec<u8> {
     zstd::encode_all(text, 1).unwrap()
+}
+
+/// These lines, each with its line feed.
+fn joined<'a>(lines: impl IntoIterator<Item = &'a str>) -> String {
+    lines.into_iter().flat_map(|line| [line, "\n"]).collect()
+}
+
+/// `count` URLs that differ, a line each.
+fn urls(count: usize) -> String {
+    let urls: Vec<_> = (0..count).map(|number| format!("http://example.com/{number}")).collect();
+    joined(urls.iter().map(String::as_str))
 }
 
 /// The exit status, and all that was printed.
