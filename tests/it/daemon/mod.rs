@@ -141,12 +141,15 @@ impl Crawl {
         });
     }
 
-    /// Waits until nothing waits in the source, and nothing is claimed.
+    /// Waits until nothing waits in the source, nothing is claimed, and the daemon knows: only then
+    /// does it wait for more.
     #[track_caller]
     fn wait_until_idle(&self) {
         let mut connection = self.connection();
-        wait_until(SOON, "empty source", || {
+        wait_until(SOON, "idle daemon", || {
+            let clients: String = redis::cmd("INFO").arg("clients").query(&mut connection).unwrap();
             connection.exists::<_, usize>(&[SOURCE, TAKEN]).unwrap() == 0
+                && clients.contains("blocked_clients:1")
         });
     }
 
