@@ -4,6 +4,7 @@
 //! the next session takes the lease under a new token, asks Redis how far it came, and goes on
 //! from there.
 
+mod failure;
 mod queue;
 mod reject;
 mod session;
@@ -16,7 +17,7 @@ use serde::Serialize;
 use tracing::{info, warn};
 
 use crate::config::{RedisAddress, RejectsFull, WhenFull};
-use crate::engine::{Died, Engine};
+use crate::engine::Engine;
 use crate::filter::{Fullness, Sizing};
 use crate::head::Tip;
 use crate::protocol::{GivenBack, Protocol, Unwelcome};
@@ -24,10 +25,11 @@ use crate::redis::backoff::Backoff;
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{Holder, Run};
 use crate::redis::link::Link;
-use crate::redis::preflight::{Needs, PreflightProblem, preflight};
+use crate::redis::preflight::{Needs, preflight};
 use crate::redis::trouble::{Retry, Trouble};
 use crate::shutdown::Stop;
 use crate::state::Log;
+pub use failure::Failure;
 pub use queue::{Diverged, Queue};
 pub use tally::Tally;
 
@@ -83,82 +85,6 @@ pub enum Ending {
     Stopped,
     /// The filter is full, and the config says to stop then.
     Full,
-}
-
-/// Why a run ended otherwise. Whatever it is, items that were not committed wait in Redis.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// What no retry mends.
-    #[error(transparent)]
-    Redis(Unwelcome),
-    /// What Redis must have and grant is not there, or not any more.
-    #[error("{}", lines(.0))]
-    Preflight(Vec<PreflightProblem>),
-    /// Redis has another history.
-    #[error(transparent)]
-    Diverged(#[from] Diverged),
-    /// A filter thread panicked.
-    #[error(transparent)]
-    Died(#[from] Died),
-    /// The log cannot be written.
-    #[error("the log cannot be written: {0}. Nothing more is committed; make room and start again")]
-    Log(std::io::Error),
-    /// Asked to stop while Redis was away.
-    #[error(
-        "stopped while Redis was away ({0}). Items that were claimed wait there for the next \
-         start; the lease ends by itself within 15 s"
-    )]
-    Away(Box<Failure>),
-}
-
-fn lines(problems: &[PreflightProblem]) -> String {
-    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-}
-
-/// Why a session ended early.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// Redis, or the way to it.
-    #[error(transparent)]
-    Redis(#[from] Unwelcome),
-    /// See [`RunError::Preflight`].
-    #[error("{}", lines(.0))]
-    Preflight(Vec<PreflightProblem>),
-    /// See [`RunError::Diverged`].
-    #[error(transparent)]
-    Diverged(#[from] Diverged),
-    /// See [`RunError::Died`].
-    #[error(transparent)]
-    Died(#[from] Died),
-    /// See [`RunError::Log`].
-    #[error(transparent)]
-    Log(std::io::Error),
-}
-
-impl From<Trouble> for Failure {
-    fn from(trouble: Trouble) -> Self {
-        Self::Redis(trouble.into())
-    }
-}
-
-impl Failure {
-    /// Sorts out what another session would not mend.
-    fn mendable(self) -> Result<Self, RunError> {
-        match self {
-            Self::Redis(Unwelcome::Trouble(trouble)) if trouble.retry() == Retry::Never => {
-                Err(RunError::Redis(trouble.into()))
-            }
-            Self::Redis(Unwelcome::Trouble(_) | Unwelcome::Refused(_)) => Ok(self),
-            Self::Redis(unwelcome) => Err(RunError::Redis(unwelcome)),
-            Self::Preflight(problems) if problems.iter().all(|it| it.retry() == Retry::Later) => {
-                Ok(Self::Preflight(problems))
-            }
-            Self::Preflight(problems) => Err(RunError::Preflight(problems)),
-            Self::Diverged(diverged) => Err(diverged.into()),
-            Self::Died(died) => Err(died.into()),
-            Self::Log(error) => Err(RunError::Log(error)),
-        }
-    }
 }
 
 /// What a run looks like at some moment.
@@ -223,24 +149,22 @@ impl Pipeline {
         &mut self,
         interval: Option<Duration>,
         show: &mut dyn FnMut(&Report),
-    ) -> Result<Ending, RunError> {
+    ) -> Result<Ending, Failure> {
         loop {
             let failure = match self.session(interval, show).await {
                 Ok(ending) => return Ok(ending),
-                Err(failure) => match failure.mendable() {
-                    Ok(failure) => failure,
-                    Err(error) => {
-                        self.release().await;
-                        return Err(self.diagnosed(error).await);
-                    }
-                },
+                Err(failure) if failure.is_mendable() => failure,
+                Err(failure) => {
+                    self.release().await;
+                    return Err(self.diagnosed(failure).await);
+                }
             };
             let wait = self.backoff.next_wait(crate::head::random());
             warn!("{failure}. Trying again in {} ms", wait.as_millis());
             tokio::select! {
                 biased;
                 _ = self.stop.wait_for(|stop| *stop) => {
-                    return Err(RunError::Away(Box::new(failure)));
+                    return Err(Failure::Away(Box::new(failure)));
                 }
                 () = tokio::time::sleep(wait) => {}
             }
@@ -268,20 +192,20 @@ impl Pipeline {
 
     /// Redis does not say which of a command's keys has a wrong type or is denied: the proof of
     /// the start, made again, does.
-    async fn diagnosed(&self, error: RunError) -> RunError {
-        let RunError::Redis(Unwelcome::Trouble(
+    async fn diagnosed(&self, failure: Failure) -> Failure {
+        let Failure::Redis(Unwelcome::Trouble(
             Trouble::WrongType | Trouble::NoPermission { .. } | Trouble::UnknownCommand { .. },
-        )) = error
+        )) = failure
         else {
-            return error;
+            return failure;
         };
         let Parts { address, needs, .. } = &self.parts;
         match preflight(address, Timeouts::default(), needs).await {
             Err(problems) if problems.iter().any(|it| it.retry() == Retry::Never) => {
-                RunError::Preflight(problems)
+                Failure::Preflight(problems)
             }
             // Mended meanwhile, or Redis is away: what is known has to do.
-            Ok(_) | Err(_) => error,
+            Ok(_) | Err(_) => failure,
         }
     }
 

@@ -1,6 +1,5 @@
 //! `urlseen filter`: lines in, unseen lines out.
 
-#![allow(clippy::unwrap_used)] // helpers of tests are tests
 
 mod agreement;
 mod crawl;

@@ -1,0 +1,51 @@
+//! Why a session, or the whole run, ended early.
+
+use super::queue::Diverged;
+use crate::engine::Died;
+use crate::protocol::Unwelcome;
+use crate::redis::preflight::PreflightProblem;
+use crate::redis::trouble::{Retry, Trouble};
+
+/// Why work stopped. Whatever it is, items that were not committed wait in Redis.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Redis, or the way to it.
+    #[error(transparent)]
+    Redis(#[from] Unwelcome),
+    /// What Redis must have and grant is not there, or not any more.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Preflight(Vec<PreflightProblem>),
+    /// Redis has another history.
+    #[error(transparent)]
+    Diverged(#[from] Diverged),
+    /// A filter thread panicked.
+    #[error(transparent)]
+    Died(#[from] Died),
+    /// The log cannot be written.
+    #[error("the log cannot be written: {0}. Nothing more is committed; make room and start again")]
+    Log(std::io::Error),
+    /// Asked to stop while Redis was away.
+    #[error(
+        "stopped while Redis was away ({0}). Items that were claimed wait there for the next \
+         start; the lease ends by itself within 15 s"
+    )]
+    Away(Box<Failure>),
+}
+
+impl From<Trouble> for Failure {
+    fn from(trouble: Trouble) -> Self {
+        Self::Redis(trouble.into())
+    }
+}
+
+impl Failure {
+    /// Whether another session may go better.
+    pub(super) fn is_mendable(&self) -> bool {
+        match self {
+            Self::Redis(Unwelcome::Trouble(trouble)) => trouble.retry() == Retry::Later,
+            Self::Redis(unwelcome) => matches!(unwelcome, Unwelcome::Refused(_)),
+            Self::Preflight(problems) => problems.iter().all(|it| it.retry() == Retry::Later),
+            Self::Diverged(_) | Self::Died(_) | Self::Log(_) | Self::Away(_) => false,
+        }
+    }
+}
