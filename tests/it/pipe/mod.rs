@@ -1,6 +1,5 @@
 //! `urlseen filter`: lines in, unseen lines out.
 
-
 mod agreement;
 mod crawl;
 mod forms;
