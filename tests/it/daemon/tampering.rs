@@ -136,6 +136,31 @@ fn a_changed_list_of_claimed_items_is_read_and_judged_again() {
     }
 }
 
+/// Behind the last commit of what is claimed, the next claim is on its way already. Where that commit
+/// is refused, the claim must not put the source in the place of what is still there.
+#[test]
+fn a_claim_behind_a_refused_commit_leaves_claimed_items_alone() {
+    let crawl = Crawl::new().set("sink.max_len=1");
+    let mut connection = crawl.connection();
+    let () = connection.rpush(SINK, "full").unwrap();
+    crawl.push(&urls(0, 10));
+    let mut daemon = crawl.start();
+    daemon.wait_for_line("waiting", SOON);
+    let () = connection.rpush(TAKEN, "http://b/").unwrap();
+    crawl.push(&urls(10, 20));
+    let mut out: Vec<String> = Vec::new();
+    wait_until(SOON, "all items", || {
+        let some: Vec<String> = connection.lpop(SINK, std::num::NonZero::new(100)).unwrap();
+        out.extend(some);
+        out.len() >= 32
+    });
+    daemon.wait_for_line("somebody else changed the list of claimed items", SOON);
+    let expected =
+        [vec!["full".to_owned()], urls(0, 10), vec!["http://b/".to_owned()], urls(10, 20)].concat();
+    assert_eq!(out, expected);
+    assert_eq!(stop(daemon).counts(), (31, [31, 0, 0, 0]));
+}
+
 #[test]
 fn items_put_among_claimed_ones_that_are_gone_are_found_missing() {
     let crawl = Crawl::new().set("source.batch=5").set("sink.max_len=5");
