@@ -92,7 +92,7 @@ sections! {
         /// The most items that are taken, judged and committed together.
         batch: usize = Whole(1..=100_000, ""), |_| 1000;
         /// The most bytes that a batch's items have together, unless one item has more by itself.
-        batch_bytes: usize = Whole(1 << 10..=256 << 20, " of bytes"), |_| 8_388_608;
+        batch_bytes: usize = Whole(1 << 10..=64 << 20, " of bytes"), |_| 8_388_608;
     }
 
     /// How fingerprints are computed.

@@ -50,7 +50,7 @@ impl Text {
     }
 
     /// Appends the inside of a JSON string as Python's `json.dumps` writes it by default: ASCII,
-    /// with `\uXXXX` in lower-case digits for all that has no shorter escape, DEL among it.
+    /// with `\u` and four lower-case digits for all that has no shorter escape, DEL among it.
     pub(super) fn push_json(&mut self, text: &str) {
         // Without an early end, this is a few vector instructions.
         let plain = text.bytes().fold(true, |plain, byte| plain & is_plain(byte));
