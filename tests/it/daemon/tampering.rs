@@ -136,8 +136,8 @@ fn a_changed_list_of_claimed_items_is_read_and_judged_again() {
     }
 }
 
-/// Behind the last commit of what is claimed, the next claim is on its way already. Where that commit
-/// is refused, the claim must not put the source in the place of what is still there.
+/// Behind the last commit of what is claimed, the next claim is on its way already. Where that
+/// commit is refused, the claim must not put the source in the place of what is still there.
 #[test]
 fn a_claim_behind_a_refused_commit_leaves_claimed_items_alone() {
     let crawl = Crawl::new().set("sink.max_len=1");
