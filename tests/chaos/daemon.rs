@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use fastrand::Rng;
 use rustix::process::Signal;
 
@@ -16,8 +16,10 @@ use crate::process::{Process, SOON};
 /// for run out when its holder is killed, and settings of the state are not given.
 pub(crate) const KEEPS_STATE: bool = false;
 
-/// What it says once it works.
+/// What it says each time the filter stands where Redis does, and work begins.
 const READY: &str = "the lease is taken";
+/// What it says when it waits for its turn.
+const STANDING_BY: &str = "standing by";
 
 /// The keys of the crawl.
 pub(crate) const SOURCE: &str = "demo:discovered";
@@ -84,22 +86,67 @@ pub(crate) struct Runner {
     pub(crate) folder: PathBuf,
     pub(crate) redis: SocketAddr,
     pub(crate) settings: Settings,
+    /// How often the state folder was moved.
+    moves: u32,
 }
 
 impl Runner {
+    pub(crate) fn new(
+        program: &Path,
+        folder: &Path,
+        redis: SocketAddr,
+        settings: Settings,
+    ) -> Self {
+        let (program, folder) = (program.to_owned(), folder.to_owned());
+        Self { program, folder, redis, settings, moves: 0 }
+    }
+
     pub(crate) fn state(&self) -> PathBuf {
-        self.folder.join("state")
+        self.folder.join(format!("state-{}", self.moves))
+    }
+
+    /// From now on the state folder is another one.
+    pub(crate) fn move_state(&mut self) {
+        self.moves += 1;
     }
 
     /// Starts a daemon; it need not work yet when this returns.
     pub(crate) fn start(&self, options: &[&str]) -> Result<Daemon> {
         let mut arguments = vec!["run".to_owned()];
         arguments.extend(options.iter().map(ToString::to_string));
-        for line in self.settings.lines(self.redis, &self.state()) {
-            arguments.extend(["--set".to_owned(), line]);
-        }
-        let process = Process::start(&self.program, arguments, &self.folder)?;
-        Ok(Daemon { process, log: self.folder.join("daemon.log"), is_told: false })
+        arguments.extend(self.set());
+        Ok(self.daemon(Process::start(&self.program, arguments, &self.folder)?))
+    }
+
+    /// Starts a daemon that fails to flush anything from the `first` time on.
+    pub(crate) fn start_with_failing_syncs(&self, first: u64) -> Result<Daemon> {
+        // Detached, so that the daemon is the child.
+        let tracer = ["-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e"];
+        let mut arguments: Vec<String> = tracer.map(str::to_owned).to_vec();
+        arguments.push(format!("inject=fsync,fdatasync:error=EIO:when={first}+"));
+        arguments.extend([self.program.display().to_string(), "run".to_owned()]);
+        arguments.extend(self.set());
+        Ok(self.daemon(Process::start(Path::new("strace"), arguments, &self.folder)?))
+    }
+
+    /// Runs `urlseen state` with this command to its end.
+    pub(crate) fn state_command(&self, command: &str) -> Result<()> {
+        let mut arguments = vec!["state".to_owned(), command.to_owned()];
+        arguments.extend(self.set());
+        let mut process = Process::start(&self.program, arguments, &self.folder)?;
+        let status = process.wait(SOON)?;
+        ensure!(status.success(), "urlseen state {command}: {status}: {}", process.said());
+        Ok(())
+    }
+
+    fn set(&self) -> impl Iterator<Item = String> {
+        let lines = self.settings.lines(self.redis, &self.state());
+        lines.into_iter().flat_map(|line| ["--set".to_owned(), line])
+    }
+
+    fn daemon(&self, process: Process) -> Daemon {
+        let log = self.folder.join("daemon.log");
+        Daemon { process, log, is_told: false, readies_before: 0 }
     }
 }
 
@@ -108,12 +155,31 @@ pub(crate) struct Daemon {
     process: Process,
     log: PathBuf,
     is_told: bool,
+    /// How often it had begun to work before it had to go back.
+    readies_before: usize,
 }
 
 impl Daemon {
-    /// Whether it has begun to work.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Whether it has begun to work, and not found since that it has to go back.
     pub(crate) fn is_ready(&self) -> bool {
-        self.process.has_said(READY)
+        self.readies() > self.readies_before
+    }
+
+    /// Redis has come back with older data: its filter is not where Redis is any more.
+    pub(crate) fn goes_back(&mut self) {
+        self.readies_before = self.readies();
+    }
+
+    pub(crate) fn is_standing_by(&self) -> bool {
+        self.process.said().contains(STANDING_BY)
+    }
+
+    fn readies(&self) -> usize {
+        self.process.said().matches(READY).count()
     }
 
     pub(crate) fn said(&self) -> String {

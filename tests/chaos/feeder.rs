@@ -80,14 +80,15 @@ impl Feeder {
     pub(crate) fn resume(&mut self, server: &Server) -> Result<bool> {
         let mut connection = server.connection()?;
         let fed: u64 = connection.get::<_, Option<u64>>(FED)?.unwrap_or_default();
-        if fed == self.fed {
-            return Ok(false);
-        }
         let entries: Vec<String> = connection.lrange(GENERATIONS, 0, -1)?;
         let mut history = Vec::new();
         for entry in entries {
             let (first, number) = entry.split_once(' ').context("two numbers")?;
             history.push(Generation { first: first.parse()?, number: number.parse()? });
+        }
+        let known = self.items.history.len() - usize::from(self.is_generation_new);
+        if fed == self.fed && history == self.items.history[..known] {
+            return Ok(false);
         }
         self.generation += 1;
         history.push(Generation { first: fed, number: self.generation });

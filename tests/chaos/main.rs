@@ -2,6 +2,7 @@
 //! Redis has at the end to what must be there. `scripts/chaos --help` says how to run it.
 
 mod daemon;
+mod disk;
 mod facts;
 mod feeder;
 mod items;
@@ -10,7 +11,9 @@ mod plan;
 mod process;
 mod proxy;
 mod round;
+mod scenario;
 mod server;
+mod state;
 mod strike;
 mod tally;
 
@@ -22,7 +25,7 @@ use anyhow::{Context, Result};
 use clap::Parser;
 
 use oracle::Wrong;
-use plan::{Kind, Plan};
+use plan::{Kind, Plan, Scenario};
 use round::{Outcome, Round, daemon_log};
 use tally::Tally;
 
@@ -67,6 +70,9 @@ struct Args {
     /// These kinds of faults alone
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     faults: Vec<Kind>,
+    /// This scenario alone
+    #[arg(long, value_name = "NAME")]
+    scenario: Option<Scenario>,
     /// The urlseen that is tested
     #[arg(long, value_name = "FILE")]
     program: PathBuf,
@@ -97,6 +103,7 @@ impl Needs {
 
 fn main() -> Result<ExitCode> {
     let args = Args::parse();
+    disk::enter_namespace()?;
     let started = Instant::now();
     let seed = if args.short { SHORT_SEED } else { args.seed.unwrap_or_else(|| fastrand::u64(..)) };
     let needs = if args.short { SHORT } else { Needs { items: args.items, ..LONG } };
@@ -114,7 +121,8 @@ fn main() -> Result<ExitCode> {
         if is_enough || started.elapsed() > Duration::from_mins(args.minutes) {
             break;
         }
-        let plan = Plan::draw(seed.wrapping_add(round), args.steps, &args.faults);
+        let seed = seed.wrapping_add(round);
+        let plan = Plan::draw(seed, args.scenario, args.steps, &args.faults);
         match run(&plan, &program, args.keep) {
             Ok(outcome) => {
                 unclean += u64::from(!outcome.is_clean());
@@ -147,9 +155,9 @@ fn run(plan: &Plan, program: &Path, keep: bool) -> Result<Outcome> {
     let started = Instant::now();
     let mut folder = tempfile::Builder::new().prefix("urlseen-chaos-").tempdir()?;
     let result = Round::run(plan, program, folder.path());
-    let Plan { seed, persistence, settings, new_percent, .. } = plan;
+    let Plan { seed, scenario, persistence, settings, new_percent, .. } = plan;
     print!(
-        "round of seed {seed}: {persistence:?}, batch {}, {new_percent} % new, fsync {}: ",
+        "round of seed {seed}: {scenario:?}, {persistence:?}, batch {}, {new_percent} % new, fsync {}: ",
         settings.batch, settings.fsync
     );
     match &result {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use crate::daemon::Settings;
+use crate::daemon::{KEEPS_STATE, Settings};
 use crate::proxy::{Act, Direction, Fault, Weather};
 use crate::server::Persistence;
 
@@ -37,6 +37,22 @@ pub(crate) enum Kind {
     Late,
     /// items pushed to the claimed ones by somebody else
     Meddle,
+    /// a bit flipped in the log or a snapshot while the daemon is down
+    FlipBit,
+    /// bytes cut off the end of the log while the daemon is down
+    TearLog,
+    /// an old copy of the state folder brought back
+    OldFolder,
+    /// a second daemon started beside the first
+    SecondDaemon,
+    /// the daemon killed or stopped while another stands by
+    TakeOver,
+    /// SIGSTOP until the lease has run out
+    Freeze,
+    /// the disk with the state folder full
+    DiskFull,
+    /// fsync of the daemon fails
+    SyncFails,
 }
 
 impl Kind {
@@ -44,46 +60,70 @@ impl Kind {
         let value = clap::ValueEnum::to_possible_value(&self);
         value.map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
-
-    /// Whether no daemon runs any more after it.
-    pub(crate) fn ends_daemon(self) -> bool {
-        matches!(
-            self,
-            Self::KillDaemon
-                | Self::KillInRecovery
-                | Self::KillInSnapshot
-                | Self::StopDaemon
-                | Self::CrashBoth
-                | Self::RollBackDown
-        )
-    }
 }
 
 /// How often each kind is drawn, against the others.
 const WEIGHTS: &[(Kind, u32)] = &[
-    (Kind::KillDaemon, 22),
-    (Kind::KillInRecovery, 8),
-    (Kind::KillInSnapshot, 8),
-    (Kind::StopDaemon, 3),
-    (Kind::PauseDaemon, 3),
-    (Kind::CrashRedis, 8),
-    (Kind::CrashBoth, 6),
-    (Kind::RollBackRunning, 5),
-    (Kind::RollBackDown, 5),
-    (Kind::Cut, 24),
-    (Kind::Stall, 3),
-    (Kind::Late, 10),
-    (Kind::Meddle, 3),
+    (Kind::KillDaemon, 220),
+    (Kind::KillInRecovery, 80),
+    (Kind::KillInSnapshot, 80),
+    (Kind::StopDaemon, 30),
+    (Kind::PauseDaemon, 30),
+    (Kind::CrashRedis, 80),
+    (Kind::CrashBoth, 60),
+    (Kind::RollBackRunning, 60),
+    (Kind::RollBackDown, 60),
+    (Kind::Cut, 240),
+    (Kind::Stall, 30),
+    (Kind::Late, 100),
+    (Kind::Meddle, 30),
+    (Kind::FlipBit, 50),
+    (Kind::TearLog, 50),
+    (Kind::OldFolder, 40),
+    (Kind::SecondDaemon, 15),
+    (Kind::TakeOver, 40),
+    // Takes as long as a lease.
+    (Kind::Freeze, 7),
+    (Kind::DiskFull, 30),
+    (Kind::SyncFails, 15),
 ];
+
+/// What kind of round it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Scenario {
+    /// faults drawn one after the other
+    Faults,
+    /// two histories with the same number of batches
+    Histories,
+    /// the last record of the log torn at every byte
+    Torn,
+    /// a folder that lacks what Redis knows, and the ways on
+    Lacking,
+}
+
+impl Scenario {
+    /// Most rounds are of faults.
+    fn draw(random: &mut Rng) -> Self {
+        match random.u8(0..if KEEPS_STATE { 16 } else { 1 }) {
+            1 => Self::Histories,
+            2 => Self::Torn,
+            3 => Self::Lacking,
+            _ => Self::Faults,
+        }
+    }
+}
 
 /// A round.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,
+    pub(crate) scenario: Scenario,
     pub(crate) persistence: Persistence,
     pub(crate) settings: Settings,
     /// How many of 100 items are new.
     pub(crate) new_percent: u8,
+    /// Whether the state folder is on a small disk of its own.
+    pub(crate) own_disk: bool,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -109,9 +149,20 @@ pub(crate) struct Step {
 }
 
 impl Plan {
-    /// The round of this seed: so many steps, of these kinds only if there are any.
-    pub(crate) fn draw(seed: u64, steps: usize, kinds: &[Kind]) -> Self {
+    /// The round of this seed: of this scenario if there is one; so many steps, of these kinds only
+    /// if there are any.
+    pub(crate) fn draw(
+        seed: u64,
+        scenario: Option<Scenario>,
+        steps: usize,
+        kinds: &[Kind],
+    ) -> Self {
         let mut random = Rng::with_seed(seed);
+        let drawn = Scenario::draw(&mut random);
+        let scenario = scenario.unwrap_or(if kinds.is_empty() { drawn } else { Scenario::Faults });
+        if scenario != Scenario::Faults {
+            return Self::of_scenario(seed, scenario, &mut random);
+        }
         let persistence =
             [Persistence::Always, Persistence::EverySecond, Persistence::Saves][random.usize(0..3)];
         let new_percent = [5, 30, 30, 60][random.usize(0..4)];
@@ -123,7 +174,24 @@ impl Plan {
         // At the error rate of the settings; past it false positives would pass for losses. Twice:
         // what Redis forgot is fed again, and differs.
         settings.capacity = (2 * items * u64::from(new_percent) / 100).max(1000);
-        Self { seed, persistence, settings, new_percent, steps }
+        let own_disk = steps.iter().any(|step| step.kind == Kind::DiskFull);
+        Self { seed, scenario, persistence, settings, new_percent, own_disk, steps }
+    }
+
+    /// Scenarios put Redis's data back and forth, and count batches.
+    fn of_scenario(seed: u64, scenario: Scenario, random: &mut Rng) -> Self {
+        let mut settings = Settings::draw(random);
+        settings.batch = random.u64(4..12);
+        settings.capacity = 20_000;
+        Self {
+            seed,
+            scenario,
+            persistence: Persistence::Saves,
+            settings,
+            new_percent: 60,
+            own_disk: false,
+            steps: Vec::new(),
+        }
     }
 }
 
@@ -145,7 +213,10 @@ impl Step {
 }
 
 fn draw_kind(random: &mut Rng, kinds: &[Kind]) -> Kind {
-    let drawn = WEIGHTS.iter().filter(|(kind, _)| kinds.is_empty() || kinds.contains(kind));
+    let drawn = WEIGHTS.iter().filter(|(kind, _)| {
+        let is_possible = KEEPS_STATE || *kind < Kind::FlipBit;
+        is_possible && (kinds.is_empty() || kinds.contains(kind))
+    });
     let sum: u32 = drawn.clone().map(|(_, weight)| weight).sum();
     let mut at = random.u32(0..sum);
     for &(kind, weight) in drawn {
@@ -185,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_plan_follows_from_its_seed() {
-        let plan = |seed| format!("{:?}", Plan::draw(seed, 50, &[]));
+        let plan = |seed| format!("{:?}", Plan::draw(seed, Some(Scenario::Faults), 50, &[]));
         assert_eq!(plan(1), plan(1));
         assert_ne!(plan(1), plan(2));
     }
@@ -193,13 +264,14 @@ mod tests {
     #[test]
     fn only_the_wanted_kinds_are_drawn_and_all_of_them() {
         let kinds = |wanted: &[Kind]| {
-            let plan = Plan::draw(1, 2_000, wanted);
+            let plan = Plan::draw(1, Some(Scenario::Faults), 2_000, wanted);
             let mut kinds: Vec<Kind> = plan.steps.iter().map(|step| step.kind).collect();
             kinds.sort();
             kinds.dedup();
             kinds
         };
         assert_eq!(kinds(&[Kind::Cut, Kind::Late]), [Kind::Cut, Kind::Late]);
-        assert_eq!(kinds(&[]).len(), WEIGHTS.len());
+        let possible = WEIGHTS.iter().filter(|(kind, _)| KEEPS_STATE || *kind < Kind::FlipBit);
+        assert_eq!(kinds(&[]).len(), possible.count());
     }
 }

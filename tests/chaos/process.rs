@@ -87,11 +87,6 @@ impl Process {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether it has said `words`.
-    pub(crate) fn has_said(&self, words: &str) -> bool {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).contains(words)
-    }
-
     /// Its status if it has ended; what it said is whole then.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
         let status = self.child.try_wait().context("a child cannot be waited for")?;

@@ -1,16 +1,16 @@
 //! One round: a fresh server and a fresh crawl, faults one after the other, and the oracle's word.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use fastrand::Rng;
 use redis::{Commands, Connection};
 use rustix::process::Signal;
 
 use crate::daemon::{Daemon, KEEPS_STATE, LEASE, REJECTED, Runner, SINK, SOURCE};
+use crate::disk::Disk;
 use crate::facts::Facts;
 use crate::feeder::Feeder;
 use crate::oracle::{Oracle, Verdict};
@@ -18,6 +18,8 @@ use crate::plan::{Plan, Step};
 use crate::process::{POLL, SOON, wait_for};
 use crate::proxy::{Proxy, Weather};
 use crate::server::Server;
+use crate::state;
+use crate::strike::OldFolder;
 use crate::tally::{Phase, Tally};
 
 /// How long a fault waits for the moment it is meant for.
@@ -25,6 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often a daemon may stop where it should go on, before a round is given up.
 const STOPS_MAX: usize = 5;
+
+/// The exit status of a run that a server or file made fail.
+const FAILED: i32 = 3;
 
 /// How a round ended.
 #[derive(Debug)]
@@ -48,6 +53,9 @@ pub(crate) struct Round {
     pub(crate) feeder: Feeder,
     pub(crate) runner: Runner,
     pub(crate) daemon: Daemon,
+    /// Below the state folder, where that has one of its own.
+    pub(crate) disk: Option<Disk>,
+    pub(crate) old_folder: Option<OldFolder>,
     pub(crate) random: Rng,
     pub(crate) tally: Tally,
     stops: Vec<String>,
@@ -56,27 +64,40 @@ pub(crate) struct Round {
 impl Round {
     /// Runs a plan in `folder`.
     pub(crate) fn run(plan: &Plan, program: &Path, folder: &Path) -> Result<Outcome> {
-        let mut round = Self::begin(plan, program, folder)?;
-        for (number, step) in plan.steps.iter().enumerate() {
-            round.step(step).with_context(|| format!("step {number}, {step:?}"))?;
+        Self::begin(plan, program, folder)?.tell(plan)
+    }
+
+    /// Faults, one after the other.
+    pub(crate) fn faults(&mut self, steps: &[Step]) -> Result<()> {
+        for (number, step) in steps.iter().enumerate() {
+            self.step(step).with_context(|| format!("step {number}, {step:?}"))?;
         }
-        round.end().context("the end")
+        Ok(())
     }
 
     fn begin(plan: &Plan, program: &Path, folder: &Path) -> Result<Self> {
         let server = Server::start(&folder.join("redis"), plan.persistence)?;
         let proxy = Proxy::start(server.socket())?;
         let feeder = Feeder::new(plan.seed, plan.new_percent, plan.settings.push());
-        let runner = Runner {
-            program: program.to_owned(),
-            folder: folder.to_owned(),
-            redis: proxy.address(),
-            settings: plan.settings.clone(),
-        };
+        let runner = Runner::new(program, folder, proxy.address(), plan.settings.clone());
+        let disk = if plan.own_disk { Disk::mount(&runner.state())? } else { None };
         let daemon = runner.start(&[])?;
-        let random = Rng::with_seed(!plan.seed);
-        let (tally, stops) = (Tally::default(), Vec::new());
-        Ok(Self { server, proxy, feeder, runner, daemon, random, tally, stops })
+        let mut round = Self {
+            server,
+            proxy,
+            feeder,
+            runner,
+            daemon,
+            disk,
+            old_folder: None,
+            random: Rng::with_seed(!plan.seed),
+            tally: Tally::default(),
+            stops: Vec::new(),
+        };
+        round.wait_until_ready()?;
+        // A Redis that knows nothing of the crawl is another matter than one with older data.
+        round.server.settle()?;
+        Ok(round)
     }
 
     fn step(&mut self, step: &Step) -> Result<()> {
@@ -92,8 +113,7 @@ impl Round {
         self.server.note_length()?;
         self.wait_for_the_moment(step)?;
         sleep(step.delay);
-        let struck = self.strike(step);
-        struck?;
+        self.strike(step)?;
         self.proxy.relent();
         self.proxy.set_weather(Weather::default());
         self.wait_for_progress()
@@ -123,8 +143,39 @@ impl Round {
         .with_context(|| format!("the daemon said: {}", tail(&self.daemon.said())))
     }
 
+    /// Waits until the daemon works.
+    pub(crate) fn wait_until_ready(&mut self) -> Result<()> {
+        wait_for("working daemon", SOON, || {
+            self.keep_running()?;
+            Ok(self.daemon.is_ready().then_some(()))
+        })
+    }
+
+    /// Waits until nothing waits any more.
+    pub(crate) fn wait_until_done(&mut self) -> Result<()> {
+        wait_for("end of the work", SOON, || {
+            self.keep_running()?;
+            Ok((self.facts()?.waiting == 0).then_some(()))
+        })
+    }
+
+    /// Waits until the daemon works or has stopped; then what it said. It must say so by its
+    /// status.
+    pub(crate) fn refusal(&mut self) -> Result<Option<String>> {
+        let status = wait_for("daemon that works or stops", SOON, || {
+            let status = self.daemon.ended()?;
+            Ok((status.is_some() || self.daemon.is_ready()).then_some(status))
+        })?;
+        let Some(status) = status else { return Ok(None) };
+        let said = tail(&self.daemon.said());
+        if status.code() != Some(FAILED) {
+            self.note_stop(&format!("{status}, not {FAILED}: {said}"))?;
+        }
+        Ok(Some(said))
+    }
+
     /// Starts the daemon again if it has ended, which it should not have.
-    fn keep_running(&mut self) -> Result<()> {
+    pub(crate) fn keep_running(&mut self) -> Result<()> {
         if let Some(status) = self.daemon.ended()? {
             self.note_stop(&format!("{status}: {}", tail(&self.daemon.said())))?;
             self.start_daemon()?;
@@ -132,7 +183,7 @@ impl Round {
         Ok(())
     }
 
-    fn note_stop(&mut self, said: &str) -> Result<()> {
+    pub(crate) fn note_stop(&mut self, said: &str) -> Result<()> {
         self.stops.push(said.to_owned());
         if self.stops.len() > STOPS_MAX {
             bail!("the daemon stopped {} times, the last time with {said}", self.stops.len());
@@ -147,10 +198,15 @@ impl Round {
 
     fn start_daemon_with(&mut self, options: &[&str]) -> Result<()> {
         if !KEEPS_STATE {
-            let () = self.server.connection()?.del(LEASE)?;
+            self.forget_lease()?;
         }
         self.daemon = self.runner.start(options)?;
         Ok(())
+    }
+
+    /// As if the time of the lease had passed.
+    pub(crate) fn forget_lease(&self) -> Result<()> {
+        Ok(self.server.connection()?.del(LEASE)?)
     }
 
     pub(crate) fn facts(&self) -> Result<Facts> {
@@ -172,26 +228,23 @@ impl Round {
 
     /// Whether a snapshot is being written, or was when the daemon was killed.
     pub(crate) fn is_writing_snapshot(&self) -> bool {
-        let entries = fs::read_dir(self.runner.state()).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).any(|path| {
-            let is_snapshot = path
-                .file_stem()
-                .is_some_and(|stem| stem.as_encoded_bytes().starts_with(b"snapshot"));
-            is_snapshot && path.extension().is_some_and(|ending| ending == "tmp")
-        })
+        state::has_unfinished_snapshot(&self.runner.state())
+    }
+
+    /// Starts the daemon again if it has ended, as it may have.
+    pub(crate) fn restart_if_ended(&mut self) -> Result<()> {
+        if self.daemon.ended()?.is_some() { self.start_daemon() } else { Ok(()) }
     }
 
     /// Lets everything be done, and asks the oracle.
-    fn end(mut self) -> Result<Outcome> {
+    pub(crate) fn end(mut self) -> Result<Outcome> {
         self.proxy.relent();
         self.proxy.set_weather(Weather::default());
-        self.keep_running()?;
-        wait_for("working daemon", SOON, || {
-            self.keep_running()?;
-            // Without a state the next start would begin with an empty filter.
-            let is_done = KEEPS_STATE || self.facts()?.waiting == 0;
-            Ok((self.daemon.is_ready() && is_done).then_some(()))
-        })?;
+        self.wait_until_ready()?;
+        if !KEEPS_STATE {
+            // The next start would begin with an empty filter.
+            self.wait_until_done()?;
+        }
         self.stop_daemon()?;
         self.start_daemon_with(&["--drain"])?;
         let status = self.daemon.wait()?;
@@ -200,14 +253,26 @@ impl Round {
             let said = tail(&self.daemon.said());
             self.note_stop(&format!("--drain: {status}, {} waiting: {said}", facts.waiting))?;
         }
-        let oracle = Oracle::of(self.feeder.items(), self.feeder.fed());
-        let mut connection = self.server.connection()?;
-        let sink = list(&mut connection, SINK)?;
-        let verdict = oracle.judge(sink, list(&mut connection, REJECTED)?);
+        let verdict = self.verdict()?;
         self.tally.rounds = 1;
         self.tally.items += self.feeder.fed();
         self.tally.late_bytes = self.proxy.late();
         Ok(Outcome { verdict, stops: self.stops, tally: self.tally })
+    }
+
+    /// What the oracle says of the lists as they are.
+    fn verdict(&self) -> Result<Verdict> {
+        let oracle = Oracle::of(self.feeder.items(), self.feeder.fed());
+        let mut connection = self.server.connection()?;
+        let sink = list(&mut connection, SINK)?;
+        Ok(oracle.judge(sink, list(&mut connection, REJECTED)?))
+    }
+
+    /// Holds the lists to what must be there, in the middle of a round in which all is done.
+    pub(crate) fn check(&self) -> Result<()> {
+        let verdict = self.verdict()?;
+        ensure!(verdict.is_clean(), "{verdict}");
+        Ok(())
     }
 
     /// Ends the daemon as a service manager would.

@@ -107,6 +107,13 @@ impl Server {
         self.note_length()
     }
 
+    /// Takes what there is for flushed: no crash goes back behind it.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        self.lengths.clear();
+        self.note_length()?;
+        self.copy()
+    }
+
     /// Notes how long the append-only file is now; to be called now and then.
     pub(crate) fn note_length(&mut self) -> Result<()> {
         if self.persistence == Persistence::EverySecond {
@@ -121,15 +128,26 @@ impl Server {
     /// Takes a copy of the data, to be put back later.
     pub(crate) fn copy(&mut self) -> Result<()> {
         let kept = if self.persistence == Persistence::Saves {
-            let mut connection = self.connection()?;
-            // Refused while another save is under way.
-            wait_for("save", SOON, || Ok(redis::cmd("SAVE").exec(&mut connection).ok()))?;
-            Kept::Dump(fs::read(self.dump())?)
+            Kept::Dump(self.dump()?)
         } else {
             Kept::Length(fs::metadata(self.append_only()?)?.len())
         };
         self.copies.push(Copy { taken: Instant::now(), kept });
         Ok(())
+    }
+
+    /// The data as it is saved, of a server that keeps its data so.
+    pub(crate) fn dump(&self) -> Result<Vec<u8>> {
+        let mut connection = self.connection()?;
+        // Refused while another save is under way.
+        wait_for("save", SOON, || Ok(redis::cmd("SAVE").exec(&mut connection).ok()))?;
+        Ok(fs::read(self.dump_file())?)
+    }
+
+    /// Kills it, and puts other data in the place of its own.
+    pub(crate) fn put(&mut self, dump: &[u8]) -> Result<()> {
+        self.kill()?;
+        Ok(fs::write(self.dump_file(), dump)?)
     }
 
     /// Saves, as Redis does by itself where it is told to.
@@ -170,7 +188,7 @@ impl Server {
     fn put_back(&mut self, index: usize) -> Result<()> {
         match &self.copies[index].kept {
             Kept::Length(length) => self.truncate(*length)?,
-            Kept::Dump(dump) => fs::write(self.dump(), dump)?,
+            Kept::Dump(dump) => fs::write(self.dump_file(), dump)?,
         }
         // What is of later has never been.
         self.copies.truncate(index + 1);
@@ -189,7 +207,7 @@ impl Server {
         self.process.take().map_or(Ok(()), |mut process| process.kill())
     }
 
-    fn dump(&self) -> PathBuf {
+    fn dump_file(&self) -> PathBuf {
         self.folder.join("dump.rdb")
     }
 

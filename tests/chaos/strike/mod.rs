@@ -1,5 +1,8 @@
 //! The faults, one function each.
 
+mod folder;
+mod pair;
+
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -11,6 +14,7 @@ use crate::plan::{Kind, Step};
 use crate::process::POLL;
 use crate::round::Round;
 use crate::tally::{Effect, Phase};
+pub(crate) use folder::OldFolder;
 
 /// How long a fault waits for its moment within the strike.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -19,24 +23,34 @@ impl Round {
     /// Strikes, and brings back whatever it has killed.
     pub(crate) fn strike(&mut self, step: &Step) -> Result<()> {
         match step.kind {
-            Kind::KillDaemon => self.kill_daemon(step.kind)?,
-            Kind::KillInRecovery => self.kill_in_recovery(step)?,
-            Kind::KillInSnapshot => self.kill_in_snapshot(step.kind)?,
+            Kind::KillDaemon => self.kill_and_start(step.kind),
+            Kind::KillInRecovery => self.kill_in_recovery(step),
+            Kind::KillInSnapshot => self.kill_in_snapshot(step.kind),
             Kind::StopDaemon => {
                 let phase = self.phase(&self.facts()?);
-                self.stop_daemon()?;
                 self.tally.strike(step.kind, phase, &[]);
+                self.stop_daemon()?;
+                self.start_daemon()
             }
-            Kind::PauseDaemon => self.pause_daemon(step)?,
-            Kind::CrashRedis | Kind::RollBackRunning => self.crash(step.kind, false)?,
-            Kind::CrashBoth | Kind::RollBackDown => self.crash(step.kind, true)?,
-            Kind::Cut | Kind::Stall | Kind::Late => self.disturb(step)?,
-            Kind::Meddle => self.meddle(step)?,
+            Kind::PauseDaemon => self.pause_daemon(step),
+            Kind::CrashRedis | Kind::RollBackRunning => {
+                self.crash(step.kind, false)?;
+                self.kill_while_it_goes_back(step)
+            }
+            Kind::CrashBoth | Kind::RollBackDown => {
+                self.crash(step.kind, true)?;
+                self.start_daemon()
+            }
+            Kind::Cut | Kind::Stall | Kind::Late => self.disturb(step),
+            Kind::Meddle => self.meddle(step),
+            Kind::FlipBit | Kind::TearLog => self.damage(step),
+            Kind::OldFolder => self.old_folder(step),
+            Kind::SecondDaemon => self.second_daemon(step),
+            Kind::TakeOver => self.take_over(step),
+            Kind::Freeze => self.freeze(step),
+            Kind::DiskFull => self.fill_disk(step),
+            Kind::SyncFails => self.fail_syncs(step),
         }
-        if self.daemon.ended()?.is_some() && step.kind.ends_daemon() {
-            self.start_daemon()?;
-        }
-        Ok(())
     }
 
     fn kill_daemon(&mut self, kind: Kind) -> Result<()> {
@@ -46,12 +60,16 @@ impl Round {
         Ok(())
     }
 
+    fn kill_and_start(&mut self, kind: Kind) -> Result<()> {
+        self.kill_daemon(kind)?;
+        self.start_daemon()
+    }
+
     fn kill_in_recovery(&mut self, step: &Step) -> Result<()> {
-        self.kill_daemon(Kind::KillDaemon)?;
+        self.kill_and_start(Kind::KillDaemon)?;
         for turn in 0..=step.draw % 3 {
-            self.start_daemon()?;
             sleep(Duration::from_micros((step.draw >> (8 + 8 * turn)) % 20_000));
-            self.kill_daemon(step.kind)?;
+            self.kill_and_start(step.kind)?;
         }
         Ok(())
     }
@@ -61,7 +79,16 @@ impl Round {
         while !self.is_writing_snapshot() && self.facts()?.waiting > 0 && Instant::now() < end {
             sleep(POLL / 5);
         }
-        self.kill_daemon(kind)
+        self.kill_and_start(kind)
+    }
+
+    /// Kills, now and then, the daemon that has found Redis with older data.
+    fn kill_while_it_goes_back(&mut self, step: &Step) -> Result<()> {
+        if !step.draw.is_multiple_of(4) {
+            return Ok(());
+        }
+        sleep(Duration::from_micros((step.draw >> 8) % 60_000));
+        self.kill_and_start(Kind::KillInRecovery)
     }
 
     fn pause_daemon(&mut self, step: &Step) -> Result<()> {
@@ -99,6 +126,9 @@ impl Round {
         }
         if has_forgotten_items || self.facts()?.seq() < before.seq() {
             effects.push(Effect::RolledBack);
+            self.daemon.goes_back();
+            // Whether it is behind Redis cannot be told by the number any more.
+            self.old_folder = None;
         }
         self.proxy.open(true);
         self.tally.strike(kind, phase, &effects);
