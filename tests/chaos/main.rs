@@ -1,6 +1,8 @@
 //! Fault injection: kills, cuts and rolls back what urlseen runs on, at random, and holds what
 //! Redis has at the end to what must be there. `scripts/chaos --help` says how to run it.
 
+mod broken;
+mod campaign;
 mod daemon;
 mod disk;
 mod facts;
@@ -17,17 +19,16 @@ mod state;
 mod strike;
 mod tally;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Parser;
 
-use oracle::Wrong;
-use plan::{Kind, Plan, Scenario};
-use round::{Outcome, Round, daemon_log};
-use tally::Tally;
+use broken::Choice;
+use campaign::{Campaign, Needs};
+use plan::{Kind, Scenario};
 
 /// What a long run must have counted before it may pass.
 const LONG: Needs =
@@ -53,7 +54,7 @@ struct Args {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// A fixed seed and under two minutes
-    #[arg(long, conflicts_with_all = ["rounds", "minutes", "items", "faults"])]
+    #[arg(long, conflicts_with_all = ["rounds", "minutes", "items", "faults", "broken"])]
     short: bool,
     /// Exactly so many rounds, whatever they count
     #[arg(long, value_name = "R")]
@@ -76,114 +77,36 @@ struct Args {
     /// The urlseen that is tested
     #[arg(long, value_name = "FILE")]
     program: PathBuf,
+    /// Build urlseen broken in this way, or in `all`, and see that the oracle sees it
+    #[arg(long, value_name = "NAME", value_parser = Choice::parse)]
+    broken: Option<Choice>,
     /// Keep the folders of rounds in which something is wrong
     #[arg(long)]
     keep: bool,
 }
 
-/// What a run must have counted.
-#[derive(Debug, Clone, Copy)]
-struct Needs {
-    daemon_kills: u64,
-    redis_kills: u64,
-    rollbacks: u64,
-    cuts: u64,
-    items: u64,
-}
-
-impl Needs {
-    fn met_by(&self, tally: &Tally) -> bool {
-        tally.daemon_kills >= self.daemon_kills
-            && tally.redis_kills >= self.redis_kills
-            && tally.rollbacks >= self.rollbacks
-            && tally.cuts >= self.cuts
-            && tally.items >= self.items
-    }
-}
-
 fn main() -> Result<ExitCode> {
     let args = Args::parse();
     disk::enter_namespace()?;
-    let started = Instant::now();
-    let seed = if args.short { SHORT_SEED } else { args.seed.unwrap_or_else(|| fastrand::u64(..)) };
-    let needs = if args.short { SHORT } else { Needs { items: args.items, ..LONG } };
-    let is_free = args.rounds.is_some() || !args.faults.is_empty();
-    println!("seed {seed}");
-    let program = args.program.canonicalize().context("the program to test")?;
-    let mut total = Tally::default();
-    let mut wrongs = [0; Wrong::ALL.len()];
-    let mut unclean = 0;
-    for round in 0.. {
-        let is_enough = match args.rounds {
-            Some(rounds) => round >= rounds,
-            None => needs.met_by(&total),
-        };
-        if is_enough || started.elapsed() > Duration::from_mins(args.minutes) {
-            break;
-        }
-        let seed = seed.wrapping_add(round);
-        let plan = Plan::draw(seed, args.scenario, args.steps, &args.faults);
-        match run(&plan, &program, args.keep) {
-            Ok(outcome) => {
-                unclean += u64::from(!outcome.is_clean());
-                total += &outcome.tally;
-                for (sum, wrong) in wrongs.iter_mut().zip(Wrong::ALL) {
-                    *sum += outcome.verdict.count(wrong);
-                }
-            }
-            Err(error) => {
-                unclean += 1;
-                println!("  failed: {error:#}");
-            }
-        }
-    }
-    println!("\n{total}");
-    let sums = Wrong::ALL.iter().zip(wrongs).map(|(wrong, sum)| format!("{sum} {}", wrong.name()));
-    println!("{}", sums.collect::<Vec<_>>().join(", "));
-    println!("{unclean} rounds with something wrong; {} s", started.elapsed().as_secs());
-    let is_enough = is_free || needs.met_by(&total);
-    if !is_enough {
-        println!("not enough for a verdict: {needs:?}");
-    }
-    let passes = unclean == 0 && is_enough;
-    println!("{} (seed {seed})", if passes { "passed" } else { "FAILED" });
+    let is_free = args.scenario.is_some() || !args.faults.is_empty();
+    let campaign = Campaign {
+        program: args.program.canonicalize().context("the program to test")?,
+        seed: if args.short { SHORT_SEED } else { args.seed.unwrap_or_else(|| fastrand::u64(..)) },
+        rounds: args.rounds,
+        time: Duration::from_mins(args.minutes),
+        needs: match (args.short, is_free) {
+            (true, _) => SHORT,
+            (false, true) => Needs { items: args.items, ..Needs::default() },
+            (false, false) => Needs { items: args.items, ..LONG },
+        },
+        scenario: args.scenario,
+        steps: args.steps,
+        faults: args.faults,
+        keep: args.keep,
+    };
+    let passes = match args.broken {
+        Some(Choice(broken)) => campaign.run_broken(&broken)?,
+        None => campaign.run(),
+    };
     Ok(if passes { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// Runs one round in a folder of its own.
-fn run(plan: &Plan, program: &Path, keep: bool) -> Result<Outcome> {
-    let started = Instant::now();
-    let mut folder = tempfile::Builder::new().prefix("urlseen-chaos-").tempdir()?;
-    let result = Round::run(plan, program, folder.path());
-    let Plan { seed, scenario, persistence, settings, new_percent, .. } = plan;
-    print!(
-        "round of seed {seed}: {scenario:?}, {persistence:?}, batch {}, {new_percent} % new, fsync {}: ",
-        settings.batch, settings.fsync
-    );
-    match &result {
-        Ok(outcome) => {
-            let Outcome { verdict, stops, tally } = outcome;
-            let word = if outcome.is_clean() { "right" } else { "WRONG" };
-            let seconds = started.elapsed().as_secs_f64();
-            println!(
-                "{} items, {} faults counted, {seconds:.1} s, {word}",
-                tally.items,
-                tally.counted()
-            );
-            print!("{verdict}");
-            for stop in stops {
-                println!("  stopped: {stop}");
-            }
-        }
-        Err(_) => println!("WRONG"),
-    }
-    let is_clean = result.as_ref().is_ok_and(Outcome::is_clean);
-    if !is_clean {
-        println!("  again: scripts/chaos --seed {seed} --rounds 1");
-        if keep {
-            folder.disable_cleanup(true);
-            println!("  kept: {}", daemon_log(folder.path()).display());
-        }
-    }
-    result
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::AddAssign;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -71,11 +72,26 @@ impl Verdict {
         self.counts.remove(&Wrong::Repeated);
     }
 
+    /// All counts in a line.
+    pub(crate) fn counts(&self) -> String {
+        let counts = Wrong::ALL.map(|wrong| format!("{} {}", self.count(wrong), wrong.name()));
+        counts.join(", ")
+    }
+
     fn add(&mut self, wrong: Wrong, example: impl FnOnce() -> String) {
         let count = self.counts.entry(wrong).or_default();
         *count += 1;
         if *count <= EXAMPLES as u64 {
             self.examples.push((wrong, example()));
+        }
+    }
+}
+
+impl AddAssign<&Self> for Verdict {
+    /// Adds the counts; the examples were shown.
+    fn add_assign(&mut self, other: &Self) {
+        for (&wrong, count) in &other.counts {
+            *self.counts.entry(wrong).or_default() += count;
         }
     }
 }

@@ -102,6 +102,11 @@ pub(crate) enum Scenario {
 }
 
 impl Scenario {
+    pub(crate) fn name(self) -> String {
+        let value = clap::ValueEnum::to_possible_value(&self);
+        value.map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
     /// Most rounds are of faults.
     fn draw(random: &mut Rng) -> Self {
         match random.u8(0..if KEEPS_STATE { 16 } else { 1 }) {

@@ -1,5 +1,6 @@
 //! One round: a fresh server and a fresh crawl, faults one after the other, and the oracle's word.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -43,6 +44,19 @@ pub(crate) struct Outcome {
 impl Outcome {
     pub(crate) fn is_clean(&self) -> bool {
         self.verdict.is_clean() && self.stops.is_empty()
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { verdict, stops, tally } = self;
+        write!(f, "{} items, {} faults counted", tally.items, tally.counted())?;
+        if self.is_clean() {
+            return write!(f, ", right");
+        }
+        writeln!(f, ", WRONG")?;
+        write!(f, "{verdict}")?;
+        stops.iter().try_for_each(|stop| writeln!(f, "  stopped: {stop}"))
     }
 }
 
