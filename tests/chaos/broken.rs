@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
 use crate::oracle::{Verdict, Wrong};
-use crate::plan::{Kind, Plan, Scenario};
+use crate::plan::Kind;
 
 /// What is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -47,13 +47,12 @@ impl Broken {
         value.map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// A round in which it does harm.
-    pub(crate) fn plan(self, seed: u64) -> Plan {
-        let kinds: &[Kind] = match self {
-            Self::NoSeq => &[Kind::Cut, Kind::Late],
-            Self::BitsBeforeCommit => &[Kind::Meddle, Kind::Cut],
-        };
-        Plan::draw(seed, Some(Scenario::Faults), 30, kinds)
+    /// The faults under which it does harm.
+    pub(crate) fn faults(self) -> Vec<Kind> {
+        match self {
+            Self::NoSeq => vec![Kind::Cut, Kind::Late],
+            Self::BitsBeforeCommit => vec![Kind::Meddle, Kind::Cut],
+        }
     }
 
     /// Whether a verdict shows the harm.

@@ -64,8 +64,7 @@ impl Campaign {
             if is_enough || started.elapsed() > self.time {
                 break;
             }
-            let seed = self.seed.wrapping_add(round);
-            match self.run_round(&Plan::draw(seed, self.scenario, self.steps, &self.faults)) {
+            match self.run_round(&self.plan(round)) {
                 Ok(outcome) => {
                     unclean += u64::from(!outcome.is_clean());
                     total += &outcome.tally;
@@ -95,6 +94,7 @@ impl Campaign {
         for broken in broken {
             println!("\n{}: building", broken.name());
             self.program = broken.build()?;
+            self.faults = broken.faults();
             if !self.sees(*broken)? {
                 unseen.push(broken.name());
             }
@@ -106,11 +106,15 @@ impl Campaign {
         Ok(unseen.is_empty())
     }
 
+    fn plan(&self, round: u64) -> Plan {
+        let seed = self.seed.wrapping_add(round);
+        Plan::draw(seed, self.scenario, self.steps, &self.faults)
+    }
+
     /// Whether a round shows the oracle what is broken.
     fn sees(&self, broken: Broken) -> Result<bool> {
         for round in 0..ROUNDS {
-            let plan = broken.plan(self.seed.wrapping_add(round));
-            match self.run_round(&plan) {
+            match self.run_round(&self.plan(round)) {
                 Ok(outcome) if Broken::is_seen_in(&outcome.verdict) => return Ok(true),
                 Ok(_) => {}
                 Err(error) => bail!("{}: {error:#}", broken.name()),

@@ -271,3 +271,89 @@ impl Ends {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+    use std::time::Instant;
+
+    /// A proxy, a client's end and the server's end of a connection through it.
+    fn joined() -> (Proxy, TcpStream, UnixStream, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join("socket")).unwrap();
+        let proxy = Proxy::start(folder.path().join("socket")).unwrap();
+        let client = TcpStream::connect(proxy.address()).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        (proxy, client, server, folder)
+    }
+
+    fn all(mut from: impl Read) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn bytes_pass_both_ways_whole_or_in_pieces() {
+        for piece in [None, Some(1), Some(3)] {
+            let (proxy, mut client, mut server, _folder) = joined();
+            proxy.set_weather(Weather { piece, delay: Duration::from_micros(1) });
+            client.write_all(b"to the server").unwrap();
+            server.write_all(b"to the client").unwrap();
+            let mut bytes = [0; 13];
+            server.read_exact(&mut bytes).unwrap();
+            assert_eq!(&bytes, b"to the server");
+            client.read_exact(&mut bytes).unwrap();
+            assert_eq!(&bytes, b"to the client");
+            assert_eq!(proxy.struck(), 0);
+        }
+    }
+
+    #[test]
+    fn a_connection_is_cut_after_just_so_many_bytes() {
+        for bytes in 0..10 {
+            let (proxy, mut client, server, _folder) = joined();
+            proxy.prepare(Fault { direction: Direction::ToServer, bytes, act: Act::Cut });
+            client.write_all(b"0123456789").unwrap();
+            let expected = &b"0123456789"[..usize::try_from(bytes).unwrap()];
+            assert_eq!(all(&server), expected);
+            assert_eq!((all(&client), proxy.struck()), (Vec::new(), 1));
+        }
+        let (proxy, client, mut server, _folder) = joined();
+        proxy.prepare(Fault { direction: Direction::ToClient, bytes: 4, act: Act::Cut });
+        server.write_all(b"0123456789").unwrap();
+        assert_eq!(all(&client), b"0123");
+    }
+
+    #[test]
+    fn what_was_sent_arrives_after_the_client_has_lost_its_connection() {
+        let (proxy, mut client, server, _folder) = joined();
+        let late = Duration::from_millis(200);
+        proxy.prepare(Fault { direction: Direction::ToServer, bytes: 4, act: Act::Late(late) });
+        let sent = Instant::now();
+        client.write_all(b"0123456789").unwrap();
+        assert_eq!(all(&client), b"");
+        assert_eq!(all(&server), b"0123456789");
+        assert!(sent.elapsed() >= late, "{:?}", sent.elapsed());
+        assert_eq!((proxy.struck(), proxy.late()), (1, 6));
+    }
+
+    #[test]
+    fn a_fault_that_did_not_strike_is_taken_back() {
+        let (proxy, mut client, mut server, _folder) = joined();
+        proxy.prepare(Fault { direction: Direction::ToServer, bytes: 0, act: Act::Cut });
+        proxy.relent();
+        client.write_all(b"0123").unwrap();
+        let mut bytes = [0; 4];
+        server.read_exact(&mut bytes).unwrap();
+        assert_eq!(proxy.struck(), 0);
+    }
+
+    #[test]
+    fn a_closed_proxy_joins_nobody() {
+        let (proxy, _client, _server, _folder) = joined();
+        proxy.open(false);
+        assert_eq!(all(TcpStream::connect(proxy.address()).unwrap()), b"");
+    }
+}
