@@ -35,6 +35,7 @@ pub(crate) struct Settings {
     pub(crate) capacity: u64,
     pub(crate) fsync: &'static str,
     pub(crate) snapshot_bytes: u64,
+    pub(crate) horizon_bytes: u64,
     pub(crate) on_rollback: &'static str,
 }
 
@@ -48,6 +49,7 @@ impl Settings {
             capacity: 0,
             fsync: ["always", "interval", "never"][random.usize(0..3)],
             snapshot_bytes: 1 << random.u32(12..18),
+            horizon_bytes: 16 << 30,
             on_rollback: "stop",
         }
     }
@@ -68,6 +70,7 @@ impl Settings {
             format!("state.dir={}", state.display()),
             format!("state.fsync={}", self.fsync),
             format!("state.snapshot_bytes={}", self.snapshot_bytes),
+            format!("state.horizon_bytes={}", self.horizon_bytes),
             format!("state.on_rollback={}", self.on_rollback),
         ]
     }

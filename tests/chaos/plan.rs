@@ -99,6 +99,8 @@ pub(crate) enum Scenario {
     Torn,
     /// a folder that lacks what Redis knows, and the ways on
     Lacking,
+    /// Redis back with data older than the folder goes
+    Horizon,
 }
 
 impl Scenario {
@@ -107,12 +109,13 @@ impl Scenario {
         value.map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// Most rounds are of faults.
-    fn draw(random: &mut Rng) -> Self {
-        match random.u8(0..16) {
+    /// Four rounds of sixteen are not of faults.
+    fn of_seed(seed: u64) -> Self {
+        match seed % 16 {
             1 => Self::Histories,
             2 => Self::Torn,
             3 => Self::Lacking,
+            4 => Self::Horizon,
             _ => Self::Faults,
         }
     }
@@ -163,8 +166,11 @@ impl Plan {
         kinds: &[Kind],
     ) -> Self {
         let mut random = Rng::with_seed(seed);
-        let drawn = Scenario::draw(&mut random);
-        let scenario = scenario.unwrap_or(if kinds.is_empty() { drawn } else { Scenario::Faults });
+        let by_seed = || match kinds {
+            [] => Scenario::of_seed(seed),
+            _ => Scenario::Faults,
+        };
+        let scenario = scenario.unwrap_or_else(by_seed);
         if scenario != Scenario::Faults {
             return Self::of_scenario(seed, scenario, &mut random);
         }
@@ -188,6 +194,11 @@ impl Plan {
         let mut settings = Settings::draw(random);
         settings.batch = random.u64(4..12);
         settings.capacity = 20_000;
+        if scenario == Scenario::Horizon {
+            settings.batch = 500;
+            settings.capacity = 150_000;
+            settings.horizon_bytes = 1 << 20;
+        }
         Self {
             seed,
             scenario,

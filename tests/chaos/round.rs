@@ -341,7 +341,8 @@ impl Round {
         let status = self.daemon.wait()?;
         let said = tail(&self.daemon.said());
         // Without a connection it cannot release the lease, and says so.
-        if !status.success() && !said.contains("stopped while Redis was away") {
+        let is_away = said.contains("stopped while Redis was away");
+        if !status.success() && !is_away && !self.outwaits_lease()? {
             self.note_stop(&format!("SIGTERM: {status}: {said}"))?;
         }
         Ok(())

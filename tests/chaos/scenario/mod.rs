@@ -2,6 +2,7 @@
 //! would hardly take it.
 
 mod histories;
+mod horizon;
 mod lacking;
 mod torn;
 
@@ -19,6 +20,7 @@ impl Round {
             Scenario::Histories => self.histories()?,
             Scenario::Torn => self.torn()?,
             Scenario::Lacking => return self.lacking(),
+            Scenario::Horizon => return self.horizon(),
         }
         self.end()
     }

@@ -7,6 +7,7 @@ use anyhow::Result;
 use fastrand::Rng;
 
 use crate::disk::Disk;
+use crate::facts::Facts;
 use crate::plan::{Kind, Step};
 use crate::process::{POLL, SOON, wait_for};
 use crate::round::Round;
@@ -50,14 +51,21 @@ impl Round {
         self.put_back_and_start(&right, &folder)
     }
 
+    /// Takes a copy of the folder while no daemon runs, to be brought back later, if there is none.
+    pub(super) fn remember_folder(&mut self, facts: &Facts) -> Result<()> {
+        if self.old_folder.is_none() {
+            let contents = Contents::read(&self.runner.state())?;
+            self.old_folder = Some(OldFolder { contents, seq: facts.seq() });
+        }
+        Ok(())
+    }
+
     /// The daemon dies, and an old copy of its folder is there when it is started again.
     pub(super) fn old_folder(&mut self, step: &Step) -> Result<()> {
         self.kill_daemon(Kind::KillDaemon)?;
         let folder = self.runner.state();
         let (right, seq) = (Contents::read(&folder)?, self.facts()?.seq());
-        let old = self.old_folder.take().filter(|old| seq > old.seq + IN_FLIGHT);
-        let Some(old) = old else {
-            self.old_folder = Some(OldFolder { contents: right, seq });
+        let Some(old) = self.old_folder.take_if(|old| seq > old.seq + IN_FLIGHT) else {
             self.tally.strike(step.kind, Phase::Idle, &[]);
             return self.start_daemon();
         };

@@ -55,7 +55,9 @@ impl Round {
 
     fn kill_daemon(&mut self, kind: Kind) -> Result<()> {
         self.daemon.kill()?;
-        let phase = self.phase(&self.facts()?);
+        let facts = self.facts()?;
+        self.remember_folder(&facts)?;
+        let phase = self.phase(&facts);
         self.tally.strike(kind, phase, &[Effect::DaemonKilled]);
         Ok(())
     }

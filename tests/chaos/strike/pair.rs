@@ -19,6 +19,7 @@ const LEASE_ENDS: Duration = Duration::from_secs(25);
 impl Round {
     /// A second daemon on the same folder must stop, and leave the first alone.
     pub(super) fn second_daemon(&mut self, step: &Step) -> Result<()> {
+        self.wait_until_ready()?;
         let phase = self.phase(&self.facts()?);
         let mut second = self.runner.start(&[])?;
         let status = second.wait()?;
@@ -31,6 +32,7 @@ impl Round {
 
     /// A daemon that stands by takes over from one that dies or is stopped.
     pub(super) fn take_over(&mut self, step: &Step) -> Result<()> {
+        self.wait_until_ready()?;
         let mut second = self.runner.start(&["--standby"])?;
         wait_for("daemon standing by", SOON, || {
             ensure!(second.ended()?.is_none(), "it ended: {}", second.said());
@@ -51,6 +53,7 @@ impl Round {
     /// The daemon is stopped where it is until its lease has run out, and wakes again: alone, or
     /// when another one with a copy of its folder has taken over.
     pub(super) fn freeze(&mut self, step: &Step) -> Result<()> {
+        self.wait_until_ready()?;
         self.daemon.signal(Signal::STOP)?;
         let phase = self.phase(&self.facts()?);
         self.tally.strike(step.kind, phase, &[]);
