@@ -3,12 +3,16 @@
 use anyhow::Result;
 
 use crate::daemon::SOURCE;
+use crate::process::{SOON, wait_for};
 use crate::round::{Outcome, Round};
 
 /// Items behind the copy of Redis's data: their fingerprints take more than the folder may.
 const ITEMS: u64 = 200_000;
 /// So many are fed at once, so that snapshots are taken in between.
 const PART: u64 = 10_000;
+
+/// The one that a folder begins with.
+const FIRST_SNAPSHOT: &str = "snapshot-00000000000000000000";
 
 impl Round {
     /// The daemon says that it cannot go back so far, and stops; told to emit again, it goes on.
@@ -20,6 +24,9 @@ impl Round {
             self.feeder.feed(&self.server, SOURCE, PART)?;
             self.wait_until_done()?;
         }
+        // The snapshot that the copy could begin with is dropped once a later one is finished.
+        let first = self.runner.state().join(FIRST_SNAPSHOT);
+        wait_for("end of a snapshot", SOON, || Ok((!first.exists()).then_some(())))?;
         self.proxy.open(false);
         self.load(&redis_before)?;
         self.proxy.open(true);
