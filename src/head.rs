@@ -30,9 +30,7 @@ impl Head {
 
     /// Reads what [`fmt::Display`] of the two fields wrote.
     pub fn parse(seq: &str, tip: &str) -> Option<Self> {
-        let seq = seq.parse().ok()?;
-        let tip = u64::from_str_radix(tip, 16).ok().filter(|_| tip.len() == 16)?;
-        Some(Self { seq, tip: Tip(tip) })
+        Some(Self { seq: seq.parse().ok()?, tip: Tip::parse(tip)? })
     }
 }
 
@@ -40,6 +38,11 @@ impl Tip {
     /// A fresh one.
     pub fn random() -> Self {
         Self(random())
+    }
+
+    /// Reads 16 hex digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        u64::from_str_radix(text, 16).ok().filter(|_| text.len() == 16).map(Self)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::queue::Diverged;
 use crate::engine::Died;
 use crate::protocol::Unwelcome;
+use crate::redis::lease::{LEASE, MARGIN};
 use crate::redis::preflight::PreflightProblem;
 use crate::redis::trouble::{Retry, Trouble};
 
@@ -18,6 +19,11 @@ pub enum Failure {
     /// Redis has another history.
     #[error(transparent)]
     Diverged(#[from] Diverged),
+    /// The lease could not be renewed in time.
+    #[error(
+        "the lease could not be renewed: Redis has not answered for {} s",
+        (LEASE - MARGIN).as_secs())]
+    Lapsed,
     /// A filter thread panicked.
     #[error(transparent)]
     Died(#[from] Died),
@@ -45,6 +51,7 @@ impl Failure {
             Self::Redis(Unwelcome::Trouble(trouble)) => trouble.retry() == Retry::Later,
             Self::Redis(unwelcome) => matches!(unwelcome, Unwelcome::Refused(_)),
             Self::Preflight(problems) => problems.iter().all(|it| it.retry() == Retry::Later),
+            Self::Lapsed => true,
             Self::Diverged(_) | Self::Died(_) | Self::Log(_) | Self::Away(_) => false,
         }
     }

@@ -6,7 +6,7 @@ use redis::{Cmd, Value, cmd};
 
 use crate::head::{Head, Tip};
 use crate::redis::keys::Keys;
-use crate::redis::lease::{Holder, LEASE, Token};
+use crate::redis::lease::{Holder, LEASE, Run, Token};
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::sink::Sink;
 use crate::source::Source;
@@ -96,11 +96,14 @@ impl Protocol {
         scripts.into_iter().chain([&self.release]).map(Script::load)
     }
 
-    /// Takes the lease, from an earlier connection of the same run too.
-    pub fn own(&self, token: &Token, holder: &Holder) -> Cmd {
+    /// Takes the lease, from an earlier connection of the same run too, and from `dead` runs.
+    pub fn own(&self, token: &Token, holder: &Holder, dead: &[Run]) -> Cmd {
         let Keys { lease, state, taken, .. } = &self.keys;
         let mut command = call(&self.own, &[lease, state, taken]);
         command.arg(token.as_str()).arg(holder.to_json()).arg(milliseconds());
+        for run in dead {
+            command.arg(run.to_string());
+        }
         command
     }
 
@@ -113,7 +116,7 @@ impl Protocol {
         }
         answer.ok()?;
         let (seq, tip, version) = (answer.text()?, answer.text()?, answer.text()?);
-        let taken = answer.count()?;
+        let (filter, taken) = (Tip::parse(&answer.text()?), answer.count()?);
         if !version.is_empty() && version != VERSION {
             return Err(Unwelcome::Version { found: version });
         }
@@ -124,12 +127,13 @@ impl Protocol {
                 reply: format!("seq {seq:?}, tip {tip:?}"),
             })?),
         };
-        Ok(Standing { head, taken })
+        Ok(Standing { head, filter, taken })
     }
 
-    /// Ties the crawl's state to a filter.
-    pub fn begin(&self, token: &Token, filter: Tip) -> Cmd {
-        let Head { seq, tip } = Head::START;
+    /// Ties the crawl's state to a filter; where Redis knows nothing of the crawl, it stands at
+    /// `head` from now on.
+    pub fn begin(&self, token: &Token, filter: Tip, head: Head) -> Cmd {
+        let Head { seq, tip } = head;
         let mut command = call(&self.begin, &[&self.keys.lease, &self.keys.state]);
         command.arg(token.as_str()).arg(filter.to_string()).arg(VERSION);
         command.arg(seq).arg(tip.to_string());

@@ -35,7 +35,7 @@ const MAY_USE: &[Rule] = &[
     // Flow.
     ("shutdown", &[]),
     ("telemetry", &["config"]),
-    ("engine", &["filter", "fingerprint", "config", "item", "batch"]),
+    ("engine", &["request", "head", "filter", "fingerprint", "config", "item", "batch"]),
     ("pipe", &["item", "batch", "input", "engine"]),
     (
         "pipeline",

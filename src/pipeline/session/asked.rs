@@ -5,6 +5,7 @@ use redis::Value;
 use super::{Failure, Session, Supply};
 use crate::batch::Batch;
 use crate::protocol::{Refusal, Unwelcome};
+use crate::redis::lease::{LEASE, MARGIN};
 
 /// What a reply will be the answer to.
 #[derive(Debug)]
@@ -53,7 +54,10 @@ impl Session<'_> {
                 self.pipeline.watch_fullness();
                 self.pipeline.backoff.reset();
             }
-            Asked::Renewal => protocol.done(reply)?,
+            Asked::Renewal => {
+                protocol.done(reply)?;
+                self.lease_until = self.renewal_asked + LEASE - MARGIN;
+            }
             Asked::SourceLength => self.pipeline.source_length = protocol.length(reply)?,
             Asked::SinkLength => self.sink_length = protocol.length(reply)?,
             Asked::RejectedLength => self.rejected_length = protocol.length(reply)?,

@@ -53,6 +53,10 @@ struct Session<'a> {
     /// A second connection, which waits for an idle source.
     waiter: Option<Link>,
     token: Token,
+    /// When the lease counts as lost unless it is renewed before.
+    lease_until: Instant,
+    /// When the renewal was asked for that is under way.
+    renewal_asked: Instant,
     asked: VecDeque<Asked>,
     supply: Supply,
     window: Window,
@@ -96,9 +100,9 @@ impl Pipeline {
     }
 
     /// Queues what the engine still judges: it was read before the connection failed.
-    async fn gather(&mut self) -> Result<(), Failure> {
-        while self.parts.engine.in_progress() > 0 {
-            let judged = self.parts.engine.judged().await?;
+    pub(super) async fn gather(&mut self) -> Result<(), Failure> {
+        while self.store().engine.in_progress() > 0 {
+            let judged = self.store().engine.judged().await?;
             self.prepare(judged)?;
         }
         Ok(())
@@ -107,32 +111,33 @@ impl Pipeline {
     /// Drops what is judged and not committed, and waits until the filter threads have done all
     /// that they were told, so that the numbers at the end are whole.
     async fn settle_engine(&mut self) -> Result<(), Failure> {
-        self.parts.engine.forget();
-        self.parts.engine.settled().await?;
+        self.store().engine.forget();
+        self.store().engine.settled().await?;
         self.watch_fullness();
         Ok(())
     }
 
     /// Logs a batch and queues it to be committed.
     fn prepare(&mut self, judged: Batch<Judged>) -> Result<(), Failure> {
-        let queue = self.queue.as_mut().expect("batches are read in a session");
-        let batch = self.parts.log.append(queue.next_base(), judged).map_err(Failure::Log)?;
+        let base = self.queue.as_ref().expect("batches are read in a session").next_base();
+        let batch = self.store().append(base, judged).map_err(Failure::Log)?;
         let now = SystemTime::now();
         let rejects =
             batch.rejects().map(|(item, reason)| reject::to_json(item, reason, now)).collect();
-        queue.push(Prepared { batch, rejects });
+        self.queue.as_mut().expect("it was there").push(Prepared { batch, rejects });
         Ok(())
     }
 
     /// Takes note of a committed batch: only now are its fingerprints seen.
-    fn committed(&mut self, prepared: &Prepared) {
-        self.parts.engine.committed();
+    pub(super) fn committed(&mut self, prepared: &Prepared) {
+        self.store().committed(&prepared.batch);
         self.tally.add(&prepared.batch);
     }
 }
 
 impl<'a> Session<'a> {
-    /// Connects, takes the lease, and then, not before, reads where the crawl stands.
+    /// Connects, takes the lease, and then, not before, reads where the crawl stands and brings
+    /// the filter there.
     async fn begin(pipeline: &'a mut Pipeline) -> Result<Self, Failure> {
         let address = &pipeline.parts.address;
         let mut link = Link::new(connect(address, Timeouts::default()).await?);
@@ -140,52 +145,20 @@ impl<'a> Session<'a> {
             let facts = preflight(address, Timeouts::default(), &pipeline.parts.needs).await;
             facts.map_err(Failure::Preflight)?;
         }
+        let mut held = Held::take(pipeline, &mut link).await?;
         let protocol = &pipeline.parts.protocol;
-        for command in protocol.load() {
-            link.call(command).await?;
-        }
-        let token = pipeline.run.token();
-        pipeline.has_asked_for_lease = true;
-        let own = link.call(protocol.own(&token, &pipeline.parts.holder)).await?;
-        let standing = protocol.owned(own)?;
         let sink_length = protocol.length(link.call(protocol.sink_length()).await?)?;
         let rejected_length = protocol.length(link.call(protocol.rejected_length()).await?)?;
-        match &mut pipeline.queue {
-            None => {
-                let begin = protocol.begin(&token, pipeline.filter);
-                protocol.done(link.call(begin).await?)?;
-                let head = standing.head.unwrap_or(Head::START);
-                info!(
-                    "the lease is taken; Redis is at {head}, {} items are claimed",
-                    standing.taken
-                );
-                pipeline.queue = Some(Queue::new(head, standing.taken));
-            }
-            Some(queue) => {
-                let Settled { committed, stale } = queue.settle(standing)?;
-                let forgotten = if stale { queue.clear() } else { 0 };
-                let again = queue.batches();
-                for prepared in &committed {
-                    pipeline.committed(prepared);
-                }
-                if stale {
-                    pipeline.parts.engine.forget();
-                    pipeline.tally.batches_forgotten += forgotten as u64;
-                }
-                info!(
-                    "connected again: {} batches had been committed, {again} are sent again, \
-                     {forgotten} are read and judged again",
-                    committed.len()
-                );
-            }
-        }
+        pipeline.go_on_from(&mut link, &mut held).await?;
         let queue = pipeline.queue.as_ref().expect("set above");
         let (taken, ahead) = (queue.taken(), queue.items());
         let settings = pipeline.parts.settings;
         Ok(Self {
             link,
             waiter: None,
-            token,
+            token: held.token,
+            lease_until: held.until,
+            renewal_asked: held.until,
             asked: VecDeque::new(),
             supply: if taken > 0 { Supply::Claimed } else { Supply::Unknown },
             window: Window::new(settings.batch, settings.batch_bytes),
@@ -224,14 +197,16 @@ impl<'a> Session<'a> {
             self.wait_if_idle().await?;
             let asking_renewal = self.is_asking(&Asked::Renewal);
             let Self { pipeline, link, waiter, .. } = self;
-            let judging = pipeline.parts.engine.in_progress() > 0;
+            let judging = pipeline.store_ref().engine.in_progress() > 0;
             tokio::select! {
                 // What the clock and people ask for comes first: work never runs out when it is
                 // most.
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return Ok(Ending::Stopped),
+                () = tokio::time::sleep_until(self.lease_until) => return Err(Failure::Lapsed),
                 _ = renewal.tick(), if !asking_renewal => {
                     let renew = self.pipeline.parts.protocol.renew(&self.token);
+                    self.renewal_asked = Instant::now();
                     self.ask(Asked::Renewal, renew);
                 }
                 _ = poll.tick(), if self.held_up.is_some() => self.look_again(),
@@ -243,7 +218,7 @@ impl<'a> Session<'a> {
                     show(&self.pipeline.report());
                 }
                 reply = link.receive() => self.take_note(reply?)?,
-                judged = pipeline.parts.engine.judged(), if judging => {
+                judged = pipeline.store().engine.judged(), if judging => {
                     pipeline.prepare(judged?)?;
                 }
                 found = receive(waiter.as_mut()) => self.woken(&found?),
@@ -272,10 +247,10 @@ impl<'a> Session<'a> {
 
     /// Gives the engine what was read, in order.
     fn submit(&mut self) {
-        while self.pipeline.parts.engine.has_room()
+        while self.pipeline.store().engine.has_room()
             && let Some(batch) = self.backlog.pop_front()
         {
-            self.pipeline.parts.engine.submit(batch);
+            self.pipeline.store().engine.submit(batch);
         }
     }
 
@@ -292,7 +267,7 @@ impl<'a> Session<'a> {
 
     /// Batches between source and commit.
     fn on_their_way(&self) -> usize {
-        let judging = self.pipeline.parts.engine.in_progress();
+        let judging = self.pipeline.store_ref().engine.in_progress();
         self.windows + self.backlog.len() + judging + self.queue().batches()
     }
 
