@@ -94,7 +94,7 @@ fn parts(config: &Config, drain: bool) -> anyhow::Result<Parts> {
         protocol,
         engine,
         sizing,
-        log: Box::new(Volatile),
+        log: Box::<Volatile>::default(),
         holder: Holder::this(&config.crawl.name),
         settings: Settings {
             batch: source.batch,

@@ -135,7 +135,7 @@ mod tests {
         for _ in 0..3 {
             let items: Items = [&b"a"[..], b"b"].into_iter().collect();
             let judged = Batch::new(items).judged(Judged::default());
-            let batch = Volatile.append(queue.next_base(), judged).unwrap();
+            let batch = Volatile::default().append(queue.next_base(), judged).unwrap();
             heads.push(batch.proof().head());
             queue.push(Prepared { batch, rejects: Vec::new() });
         }

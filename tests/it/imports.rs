@@ -23,10 +23,10 @@ const MAY_USE: &[Rule] = &[
     ("filter", &["hash", "fingerprint"]),
     ("config", &["fingerprint"]),
     ("item", &["request", "canonical", "fingerprint", "config"]),
-    ("batch", &["item"]),
+    ("batch", &["fingerprint", "item"]),
     // Files, blocking.
     ("input", &["item"]),
-    ("state", &["head", "batch"]),
+    ("state", &["head", "fingerprint", "filter", "config", "batch"]),
     // Network, async. A source and a sink never name each other, nor the state.
     ("redis", &["head", "config"]),
     ("source", &["config", "item", "redis"]),
