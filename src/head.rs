@@ -61,6 +61,7 @@ impl Tip {
     /// Reads 16 hex digits.
     pub fn parse(text: &str) -> Option<Self> {
         u64::from_str_radix(text, 16).ok().filter(|_| text.len() == 16).map(Self)
+    }
 
     /// The one that [`Tip::get`] gave.
     pub fn new(id: u64) -> Self {

@@ -282,7 +282,7 @@ impl Engine {
     }
 
     /// How full each shard is; kept up to date by the threads.
-    pub fn gauges(&self) -> &Gauges {
+    pub fn gauges(&self) -> &Arc<Gauges> {
         &self.gauges
     }
 

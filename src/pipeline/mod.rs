@@ -6,20 +6,24 @@
 
 mod failure;
 mod queue;
+mod recovery;
 mod reject;
 mod session;
 mod tally;
 mod window;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::config::{RedisAddress, RejectsFull, WhenFull};
-use crate::engine::Engine;
+use crate::engine::Gauges;
 use crate::filter::{Fullness, Sizing};
-use crate::head::Tip;
+use crate::head::Head;
+use crate::phase::Phase;
 use crate::protocol::{GivenBack, Protocol, Unwelcome};
 use crate::redis::backoff::Backoff;
 use crate::redis::connect::{Timeouts, connect};
@@ -28,10 +32,13 @@ use crate::redis::link::Link;
 use crate::redis::preflight::{Needs, preflight};
 use crate::redis::trouble::{Retry, Trouble};
 use crate::shutdown::Stop;
-use crate::state::Log;
+use crate::store::{Local, Look};
 pub use failure::Failure;
 pub use queue::{Diverged, Queue};
 pub use tally::Tally;
+
+/// How often a lease that is waited for is asked for.
+const STANDBY: Duration = Duration::from_secs(1);
 
 /// How long to try to release the lease of a run that failed.
 const RELEASE: Duration = Duration::from_secs(2);
@@ -44,12 +51,8 @@ pub struct Parts {
     pub protocol: Protocol,
     /// What must be proved before the first item is taken.
     pub needs: Needs,
-    /// Judges.
-    pub engine: Engine,
     /// How large the filter is.
     pub sizing: Sizing,
-    /// Remembers.
-    pub log: Box<dyn Log>,
     /// Who runs it.
     pub holder: Holder,
     /// How it behaves.
@@ -73,6 +76,8 @@ pub struct Settings {
     pub filter_full: WhenFull,
     /// End once the source is empty and all is committed.
     pub drain: bool,
+    /// Wait for a lease that another process holds, rather than end.
+    pub standby: bool,
 }
 
 /// How a run ended.
@@ -107,16 +112,42 @@ pub struct Report {
     pub error_rate: f64,
 }
 
+/// What a run looks like to those who ask while it goes on.
+#[derive(Debug, Clone)]
+pub struct Live {
+    /// What it is doing.
+    pub phase: Phase,
+    /// What it has done.
+    pub report: Report,
+    /// The last batch committed, once that is known.
+    pub head: Option<Head>,
+    /// When the lease counts as lost unless it is renewed, while it is held.
+    pub lease_until: Option<Instant>,
+    /// Items that wait in the sink, as last seen.
+    pub sink: Option<u64>,
+    /// Items on the rejects list, as last seen.
+    pub rejected: Option<u64>,
+    /// What is kept of the filter.
+    pub kept: Option<Look>,
+}
+
 /// Moves batches from the source through the engine to the sink.
 pub struct Pipeline {
     parts: Parts,
     run: Run,
-    /// The id of the filter that the crawl's state is tied to.
-    filter: Tip,
+    /// The filter; not here while a thread of its own brings it to where Redis stands.
+    store: Option<Local>,
+    gauges: Arc<Gauges>,
+    /// Who wants to know how it goes.
+    live: watch::Sender<Live>,
     /// Nothing before the first session has read where the crawl stands.
     queue: Option<Queue>,
     /// Whether the lease was asked for, and so may be held.
     has_asked_for_lease: bool,
+    /// Whether it was held once.
+    has_lease: bool,
+    /// The holder of the lease that is waited for, so that it is named once.
+    told_holder: Option<Option<Holder>>,
     backoff: Backoff,
     fullness: Fullness,
     tally: Tally,
@@ -126,21 +157,43 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Ready to run; `stop` tells when to end.
-    pub fn new(parts: Parts, stop: Stop) -> Self {
+    /// Ready to run with the filter in `store`; `stop` tells when to end.
+    pub fn new(parts: Parts, store: Local, stop: Stop) -> Self {
+        let gauges = Arc::clone(store.engine.gauges());
+        let (tally, started) = (Tally::default(), Instant::now());
+        let report = report(&parts.sizing, &gauges, tally, started, 0, 0);
+        let phase = Phase::Starting;
+        let live = Live {
+            phase,
+            report,
+            head: None,
+            lease_until: None,
+            sink: None,
+            rejected: None,
+            kept: None,
+        };
         Self {
             fullness: Fullness::new(parts.sizing),
             parts,
             run: Run::random(),
-            filter: Tip::random(),
+            store: Some(store),
+            gauges,
+            live: watch::Sender::new(live),
             queue: None,
             has_asked_for_lease: false,
+            has_lease: false,
+            told_holder: None,
             backoff: Backoff::default(),
-            tally: Tally::default(),
-            started: Instant::now(),
+            tally,
+            started,
             source_length: 0,
             stop,
         }
+    }
+
+    /// How it goes, for others to look at while it runs.
+    pub fn live(&self) -> watch::Receiver<Live> {
+        self.live.subscribe()
     }
 
     /// Runs until there is nothing more to do or something that no retry mends. `show` is called
@@ -151,16 +204,28 @@ impl Pipeline {
         show: &mut dyn FnMut(&Report),
     ) -> Result<Ending, Failure> {
         loop {
-            let failure = match self.session(interval, show).await {
+            let wait = match self.session(interval, show).await {
                 Ok(ending) => return Ok(ending),
-                Err(failure) if failure.is_mendable() => failure,
+                Err(failure) if failure.is_mendable() => {
+                    let wait = self.backoff.next_wait(crate::head::random());
+                    warn!("{failure}. Trying again in {} ms", wait.as_millis());
+                    self.enter(Phase::RedisAway { trouble: failure.to_string() });
+                    (wait, failure)
+                }
+                Err(Failure::Redis(Unwelcome::Held { holder, milliseconds }))
+                    if self.parts.settings.standby =>
+                {
+                    let failure = Unwelcome::Held { holder: holder.clone(), milliseconds };
+                    self.tell_standby(holder);
+                    (STANDBY, failure.into())
+                }
                 Err(failure) => {
+                    self.enter(Phase::Failed { reason: failure.to_string() });
                     self.release().await;
                     return Err(self.diagnosed(failure).await);
                 }
             };
-            let wait = self.backoff.next_wait(crate::head::random());
-            warn!("{failure}. Trying again in {} ms", wait.as_millis());
+            let (wait, failure) = wait;
             tokio::select! {
                 biased;
                 _ = self.stop.wait_for(|stop| *stop) => {
@@ -169,6 +234,44 @@ impl Pipeline {
                 () = tokio::time::sleep(wait) => {}
             }
         }
+    }
+
+    /// Says for whom it waits, once for each.
+    fn tell_standby(&mut self, holder: Option<Holder>) {
+        let name = holder.as_ref().map_or_else(
+            || "a program other than urlseen".to_owned(),
+            Holder::to_string,
+        );
+        if self.told_holder.as_ref() != Some(&holder) {
+            info!("standing by: waiting for the lease, which {name} holds");
+            self.told_holder = Some(holder);
+        }
+        self.enter(Phase::WaitingForLease { holder: name });
+    }
+
+    /// Tells everybody what it does from now on.
+    fn enter(&mut self, phase: Phase) {
+        if self.live.borrow().phase != phase {
+            self.live.send_modify(|live| live.phase = phase);
+        }
+        self.publish();
+    }
+
+    /// Tells everybody how it goes.
+    fn publish(&mut self) {
+        let report = self.report();
+        let head = self.queue.as_ref().map(Queue::head);
+        let kept = self.store.as_ref().and_then(Local::look);
+        self.live.send_modify(|live| {
+            live.report = report;
+            live.head = head.or(live.head);
+            live.kept = kept.or(live.kept.take());
+        });
+    }
+
+    /// The filter.
+    fn store(&mut self) -> &mut Local {
+        self.store.as_mut().expect("only a recovery takes it, and gives it back")
     }
 
     /// Releases the lease at the end of a run that failed, so that the next start need not wait
@@ -211,31 +314,21 @@ impl Pipeline {
 
     /// What the run looks like now.
     pub fn report(&self) -> Report {
-        let (keys, ones) = (self.parts.engine.gauges().keys(), self.parts.engine.gauges().ones());
-        let sizing = &self.parts.sizing;
-        let geometry = sizing.geometry();
-        let estimate: u64 = ones.iter().map(|&ones| geometry.keys_from_ones(ones)).sum();
-        Report {
-            tally: self.tally,
-            seconds: self.started.elapsed().as_secs_f64(),
-            source: self.source_length,
-            taken: self.queue.as_ref().map_or(0, Queue::taken),
-            keys: estimate,
-            fill: estimate as f64 / sizing.capacity().get() as f64,
-            error_rate: geometry.error_rate_of(&keys),
-        }
+        let taken = self.queue.as_ref().map_or(0, Queue::taken);
+        let (sizing, source) = (&self.parts.sizing, self.source_length);
+        report(sizing, &self.gauges, self.tally, self.started, source, taken)
     }
 
     /// Warns where the filter is newly past one of its marks.
     fn watch_fullness(&mut self) {
-        if let Some(crossing) = self.fullness.observe(&self.parts.engine.gauges().keys()) {
+        if let Some(crossing) = self.fullness.observe(&self.gauges.keys()) {
             warn!("{crossing}");
         }
     }
 
     /// Whether the filter holds what it is made for, and that is to end the run.
     fn is_full(&self) -> bool {
-        let keys = || self.parts.engine.gauges().keys().iter().sum::<u64>();
+        let keys = || self.gauges.keys().iter().sum::<u64>();
         self.parts.settings.filter_full == WhenFull::Stop
             && keys() >= self.parts.sizing.capacity().get()
     }
@@ -251,5 +344,26 @@ impl Pipeline {
                  give them back to at once); the next start begins with them. The lease is released"
             ),
         }
+    }
+}
+
+fn report(
+    sizing: &Sizing,
+    gauges: &Gauges,
+    tally: Tally,
+    started: Instant,
+    source: u64,
+    taken: u64,
+) -> Report {
+    let (keys, ones, geometry) = (gauges.keys(), gauges.ones(), sizing.geometry());
+    let estimate: u64 = ones.iter().map(|&ones| geometry.keys_from_ones(ones)).sum();
+    Report {
+        tally,
+        seconds: started.elapsed().as_secs_f64(),
+        source,
+        taken,
+        keys: estimate,
+        fill: estimate as f64 / sizing.capacity().get() as f64,
+        error_rate: geometry.error_rate_of(&keys),
     }
 }
