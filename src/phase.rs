@@ -21,14 +21,7 @@ pub enum Phase {
         holder: String,
     },
     /// The filter is being brought to where Redis stands.
-    Recovering {
-        /// What is being read, for people.
-        step: String,
-        /// How much of it is done, in units of the step.
-        done: u64,
-        /// How much there is; 0 while that is not known.
-        total: u64,
-    },
+    Recovering,
     /// Items are taken, judged and committed, or waited for.
     Working,
     /// Commits wait because a list is as long as it may be.
@@ -80,7 +73,7 @@ impl Phase {
             Self::Starting => 0,
             Self::WaitingForFolder { .. } => 1,
             Self::WaitingForLease { .. } => 2,
-            Self::Recovering { .. } => 3,
+            Self::Recovering => 3,
             Self::Working => 4,
             Self::HeldUp { .. } => 5,
             Self::RedisAway { .. } => 6,
@@ -110,12 +103,8 @@ impl fmt::Display for Phase {
             Self::WaitingForLease { holder } => {
                 write!(f, "waiting for the lease, which {holder} holds")
             }
-            Self::Recovering { step, done, total: 0 } => {
-                write!(f, "recovering: {step}, {done} so far")
-            }
-            Self::Recovering { step, done, total } => {
-                let percent = 100.0 * *done as f64 / *total as f64;
-                write!(f, "recovering: {step}, {percent:.0} % of {total}")
+            Self::Recovering => {
+                f.write_str("recovering: bringing the filter to where Redis stands")
             }
             Self::Working => f.write_str("working"),
             Self::HeldUp { by: HeldUpBy::Sink } => {
@@ -143,7 +132,7 @@ mod tests {
             Phase::Starting,
             Phase::WaitingForFolder { holder: text() },
             Phase::WaitingForLease { holder: text() },
-            Phase::Recovering { step: text(), done: 0, total: 0 },
+            Phase::Recovering,
             Phase::Working,
             Phase::HeldUp { by: HeldUpBy::Sink },
             Phase::RedisAway { trouble: text() },
@@ -158,12 +147,5 @@ mod tests {
         assert_eq!(ready.collect::<Vec<_>>(), ["working", "held-up"]);
         let failed = all.iter().filter(|phase| phase.has_failed()).map(Phase::name);
         assert_eq!(failed.collect::<Vec<_>>(), ["failed"]);
-    }
-
-    #[test]
-    fn progress_is_told_in_percent_once_its_end_is_known() {
-        let recovering = |total| Phase::Recovering { step: "the log".to_owned(), done: 5, total };
-        assert_eq!(recovering(0).to_string(), "recovering: the log, 5 so far");
-        assert_eq!(recovering(20).to_string(), "recovering: the log, 25 % of 20");
     }
 }

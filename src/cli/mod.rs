@@ -95,6 +95,9 @@ fn report(error: &anyhow::Error) -> u8 {
         return status::WRONG_USE;
     }
     let _ = writeln!(stderr, "urlseen: {error:#}");
+    if error.is::<start::Unsuited>() {
+        return status::WRONG_USE;
+    }
     status::FAILED
 }
 

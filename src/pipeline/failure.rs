@@ -1,11 +1,11 @@
 //! Why a session, or the whole run, ended early.
 
-use super::queue::Diverged;
 use crate::engine::Died;
 use crate::protocol::Unwelcome;
 use crate::redis::lease::{LEASE, MARGIN};
 use crate::redis::preflight::PreflightProblem;
 use crate::redis::trouble::{Retry, Trouble};
+use crate::store::Unfit;
 
 /// Why work stopped. Whatever it is, items that were not committed wait in Redis.
 #[derive(Debug, thiserror::Error)]
@@ -16,9 +16,6 @@ pub enum Failure {
     /// What Redis must have and grant is not there, or not any more.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Preflight(Vec<PreflightProblem>),
-    /// Redis has another history.
-    #[error(transparent)]
-    Diverged(#[from] Diverged),
     /// The lease could not be renewed in time.
     #[error(
         "the lease could not be renewed: Redis has not answered for {} s",
@@ -27,6 +24,15 @@ pub enum Failure {
     /// A filter thread panicked.
     #[error(transparent)]
     Died(#[from] Died),
+    /// A thread could not be had.
+    #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
+    Thread(std::io::Error),
+    /// The filter cannot be brought to where Redis stands.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+    /// The state folder cannot be written.
+    #[error("the state folder cannot be written: {0}")]
+    Folder(std::io::Error),
     /// The log cannot be written.
     #[error("the log cannot be written: {0}. Nothing more is committed; make room and start again")]
     Log(std::io::Error),
@@ -52,7 +58,12 @@ impl Failure {
             Self::Redis(unwelcome) => matches!(unwelcome, Unwelcome::Refused(_)),
             Self::Preflight(problems) => problems.iter().all(|it| it.retry() == Retry::Later),
             Self::Lapsed => true,
-            Self::Diverged(_) | Self::Died(_) | Self::Log(_) | Self::Away(_) => false,
+            Self::Died(_)
+            | Self::Thread(_)
+            | Self::Unfit(_)
+            | Self::Folder(_)
+            | Self::Log(_)
+            | Self::Away(_) => false,
         }
     }
 }

@@ -13,11 +13,12 @@ mod tally;
 mod window;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use indicatif::BinaryBytes;
 use serde::Serialize;
 use tokio::sync::watch;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::config::{RedisAddress, RejectsFull, WhenFull};
 use crate::engine::Gauges;
@@ -32,7 +33,8 @@ use crate::redis::link::Link;
 use crate::redis::preflight::{Needs, preflight};
 use crate::redis::trouble::{Retry, Trouble};
 use crate::shutdown::Stop;
-use crate::store::{Local, Look};
+use crate::state::Finished;
+use crate::store::{Footprint, Local};
 pub use failure::Failure;
 pub use queue::{Diverged, Queue};
 pub use tally::Tally;
@@ -128,7 +130,7 @@ pub struct Live {
     /// Items on the rejects list, as last seen.
     pub rejected: Option<u64>,
     /// What is kept of the filter.
-    pub kept: Option<Look>,
+    pub kept: Option<Footprint>,
 }
 
 /// Moves batches from the source through the engine to the sink.
@@ -217,7 +219,7 @@ impl Pipeline {
                 {
                     let failure = Unwelcome::Held { holder: holder.clone(), milliseconds };
                     self.tell_standby(holder);
-                    (STANDBY, failure.into())
+                    (STANDBY, Failure::from(failure))
                 }
                 Err(failure) => {
                     self.enter(Phase::Failed { reason: failure.to_string() });
@@ -261,7 +263,7 @@ impl Pipeline {
     fn publish(&mut self) {
         let report = self.report();
         let head = self.queue.as_ref().map(Queue::head);
-        let kept = self.store.as_ref().and_then(Local::look);
+        let kept = self.store.as_ref().and_then(Local::footprint);
         self.live.send_modify(|live| {
             live.report = report;
             live.head = head.or(live.head);
@@ -272,6 +274,42 @@ impl Pipeline {
     /// The filter.
     fn store(&mut self) -> &mut Local {
         self.store.as_mut().expect("only a recovery takes it, and gives it back")
+    }
+
+    /// Batches that are being judged.
+    fn in_progress(&self) -> usize {
+        self.store.as_ref().map_or(0, |store| store.engine.in_progress())
+    }
+
+    /// Begins a snapshot. Redis may come back with data that was current so long ago; for ever ago
+    /// where it does not say.
+    fn begin_snapshot(&mut self, may_forget: Option<Duration>) {
+        let horizon = may_forget.and_then(|time| SystemTime::now().checked_sub(time));
+        let begun = self.store().begin_snapshot(horizon.unwrap_or(SystemTime::UNIX_EPOCH));
+        match begun {
+            Ok(()) => debug!("a snapshot is begun"),
+            Err(error) => warn!("no snapshot could be begun ({error}); the log grows on"),
+        }
+    }
+
+    /// Tells what became of the last snapshot.
+    fn tell_snapshot(&mut self) {
+        match self.store().finished_snapshot() {
+            None => {}
+            Some(Ok(finished)) => {
+                self.tally.snapshots += 1;
+                let Finished { name, bytes, cut_by_bytes, .. } = finished;
+                info!("{name} is on the disk ({})", BinaryBytes(bytes));
+                if cut_by_bytes {
+                    warn!(
+                        "state.horizon_bytes cuts how far the state folder goes back: should Redis \
+                         come back with data from before its last save, or older than a minute, \
+                         the filter may not be able to follow"
+                    );
+                }
+            }
+            Some(Err(error)) => warn!("no snapshot could be taken ({error}); the log grows on"),
+        }
     }
 
     /// Releases the lease at the end of a run that failed, so that the next start need not wait

@@ -8,10 +8,10 @@ use tracing::{info, warn};
 
 use super::queue::{Queue, Settled};
 use super::{Failure, Pipeline};
-use crate::head::Head;
+use crate::engine::Died;
 use crate::phase::Phase;
 use crate::protocol::Standing;
-use crate::redis::lease::{LEASE, MARGIN, RENEWAL, Token};
+use crate::redis::lease::{LEASE, MARGIN, RENEWAL, Run, Token};
 use crate::redis::link::Link;
 use crate::store::Brought;
 
@@ -29,7 +29,11 @@ impl Pipeline {
     /// that this run is dead.
     pub(super) async fn own(&mut self, link: &mut Link) -> Result<Held, Failure> {
         let (token, run) = (self.run.token(), self.run);
-        let dead = if self.has_lease { Vec::new() } else { self.store().announce(run)? };
+        let mut dead = Vec::new();
+        if !self.has_lease {
+            let runs = self.store().announce(run.get()).map_err(Failure::Folder)?;
+            dead.extend(runs.into_iter().map(Run::new));
+        }
         let protocol = &self.parts.protocol;
         for command in protocol.load() {
             link.call(command).await?;
@@ -40,7 +44,7 @@ impl Pipeline {
         let standing = protocol.owned(reply)?;
         if !self.has_lease {
             self.has_lease = true;
-            self.store().hold(run)?;
+            self.store().hold(run.get()).map_err(Failure::Folder)?;
         }
         Ok(Held { token, until: asked + LEASE - MARGIN, standing })
     }
@@ -57,7 +61,8 @@ impl Pipeline {
             Some(Ok(settled)) => self.settle(settled),
             Some(Err(diverged)) => {
                 warn!("{diverged}");
-                self.tally.batches_forgotten += self.queue.take().map_or(0, |queue| queue.batches() as u64);
+                let forgotten = self.queue.take().map_or(0, |queue| queue.batches());
+                self.tally.batches_forgotten += forgotten as u64;
                 self.tally.rollbacks += 1;
                 self.recover(link, held).await?;
             }
@@ -89,14 +94,17 @@ impl Pipeline {
     async fn recover(&mut self, link: &mut Link, held: &mut Held) -> Result<(), Failure> {
         let Standing { head: theirs, filter, taken } = held.standing;
         self.enter(Phase::Recovering);
-        let Brought { head, filter: ours, words } = self.bring_to(link, held).await?;
+        let Brought { head, filter: ours, how } = self.bring_to(link, held).await?;
         if theirs.is_none() || filter != Some(ours) {
             let protocol = &self.parts.protocol;
             let begin = protocol.begin(&held.token, ours, head);
             protocol.done(link.call(begin).await?)?;
         }
         self.tally.recoveries += 1;
-        info!("the lease is taken; Redis is at {head}, {taken} items are claimed. {words}");
+        info!("the lease is taken; Redis is at {head}, {taken} items are claimed. {how}");
+        for warning in how.warnings() {
+            warn!("{warning}");
+        }
         self.queue = Some(Queue::new(head, taken));
         self.watch_fullness();
         Ok(())
@@ -118,7 +126,7 @@ impl Pipeline {
         let brought = loop {
             tokio::select! {
                 told = &mut told => {
-                    let (store, brought) = told.map_err(|_| Failure::RecoveryDied)?;
+                    let (store, brought) = told.map_err(|_| Failure::Died(Died))?;
                     self.store = Some(store);
                     break brought;
                 }

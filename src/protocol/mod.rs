@@ -1,6 +1,9 @@
 //! What urlseen asks of Redis, and how Redis answers: each script's call and reply in one place.
 
+mod persistence;
 mod reply;
+
+use std::time::Duration;
 
 use redis::{Cmd, Value, cmd};
 
@@ -254,7 +257,20 @@ impl Protocol {
         command
     }
 
-    /// The reply to the three above.
+    /// Asks what Redis may forget when it crashes.
+    pub fn persistence(&self) -> Cmd {
+        cmd("INFO")
+    }
+
+    /// The reply to [`Protocol::persistence`]: how long ago the oldest data was current that it may
+    /// come back with; `None` where it does not tell.
+    pub fn may_forget(&self, reply: Value) -> Result<Option<Duration>, Unwelcome> {
+        let unexpected = |error| Unwelcome::Nonsense { what: "INFO", reply: format!("{error}") };
+        let info: String = redis::from_redis_value(reply).map_err(unexpected)?;
+        Ok(persistence::may_forget(&info))
+    }
+
+    /// The reply to the three lengths above.
     pub fn length(&self, reply: Value) -> Result<u64, Unwelcome> {
         count(reply).ok_or(Unwelcome::Nonsense { what: "a length", reply: "no number".to_owned() })
     }

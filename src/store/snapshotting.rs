@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::Handle;
 use crate::filter::ShardId;
-use crate::state::{Finished, Retention, SnapshotWriter};
+use crate::state::{Finished, LogHandle, Retention, SnapshotWriter};
 
 /// How long the thread rests after each shard, as a multiple of what the shard took: a snapshot is
 /// to be hardly felt.
@@ -27,12 +27,13 @@ impl Snapshotting {
     pub(super) fn begin(
         filter: Handle,
         writer: SnapshotWriter,
+        log: LogHandle,
         retention: Retention,
     ) -> io::Result<Self> {
         let stop = Arc::<AtomicBool>::default();
         let life = {
             let stop = Arc::clone(&stop);
-            move || write(&filter, writer, &retention, &stop)
+            move || write(&filter, writer, &log, &retention, &stop)
         };
         let thread = std::thread::Builder::new().name("snapshot".to_owned()).spawn(life)?;
         Ok(Self { stop, thread: Some(thread) })
@@ -65,6 +66,7 @@ impl Drop for Snapshotting {
 fn write(
     filter: &Handle,
     mut writer: SnapshotWriter,
+    log: &LogHandle,
     retention: &Retention,
     stop: &AtomicBool,
 ) -> io::Result<Option<Finished>> {
@@ -79,7 +81,7 @@ fn write(
             return Ok(None);
         }
     }
-    writer.finish(retention).map(Some)
+    writer.finish(log, retention).map(Some)
 }
 
 /// Rests for so long, or until it is to stop.

@@ -34,14 +34,16 @@ const MAY_USE: &[Rule] = &[
     ("protocol", &["head", "item", "state", "redis", "source", "sink"]),
     // Flow.
     ("shutdown", &[]),
+    ("phase", &[]),
     ("telemetry", &["config"]),
     ("engine", &["request", "head", "filter", "fingerprint", "config", "item", "batch"]),
-    ("pipe", &["item", "batch", "input", "engine"]),
+    ("store", &["head", "filter", "fingerprint", "config", "batch", "state", "engine"]),
+    ("pipe", &["item", "batch", "input", "state", "engine", "store"]),
     (
         "pipeline",
         &[
             "head", "filter", "config", "item", "batch", "state", "redis", "protocol", "shutdown",
-            "engine",
+            "phase", "engine", "store",
         ],
     ),
     ("cli", &[ALL]),

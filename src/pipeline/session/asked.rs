@@ -17,6 +17,7 @@ pub(super) enum Asked {
     SourceLength,
     SinkLength,
     RejectedLength,
+    Persistence,
 }
 
 impl Session<'_> {
@@ -53,6 +54,7 @@ impl Session<'_> {
                 self.pipeline.tally.rejects_dropped += committed.dropped;
                 self.pipeline.watch_fullness();
                 self.pipeline.backoff.reset();
+                self.ask_for_snapshot();
             }
             Asked::Renewal => {
                 protocol.done(reply)?;
@@ -61,6 +63,10 @@ impl Session<'_> {
             Asked::SourceLength => self.pipeline.source_length = protocol.length(reply)?,
             Asked::SinkLength => self.sink_length = protocol.length(reply)?,
             Asked::RejectedLength => self.rejected_length = protocol.length(reply)?,
+            Asked::Persistence => {
+                let may_forget = protocol.may_forget(reply)?;
+                self.pipeline.begin_snapshot(may_forget);
+            }
         }
         Ok(())
     }

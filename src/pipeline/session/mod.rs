@@ -8,27 +8,29 @@ use std::time::{Duration, SystemTime};
 
 use redis::Value;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
-use tracing::info;
 
-use super::queue::{Prepared, Queue, Settled};
+use super::queue::{Prepared, Queue};
 use super::window::Window;
 use super::{Ending, Failure, Parts, Pipeline, Report, reject};
 use crate::batch::{Batch, Judged, Taken};
 use crate::config::RejectsFull;
-use crate::head::Head;
+use crate::phase::{HeldUpBy, Phase};
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{RENEWAL, Token};
 use crate::redis::link::Link;
 use crate::redis::preflight::preflight;
 use crate::redis::trouble::Trouble;
 use asked::Asked;
-use held_up::{HELD_UP_POLL, HeldUp};
+use held_up::HELD_UP_POLL;
 
 /// Batches read and not committed, in all stages.
 const AHEAD_MAX: usize = 6;
 
 /// Commits sent and not answered.
 const IN_FLIGHT_MAX: usize = 2;
+
+/// How often everybody is told how it goes, and the state folder is looked after.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// How long one wait for an idle source lasts before it is made anew, in seconds.
 const WAIT_S: f64 = 1.0;
@@ -73,9 +75,9 @@ struct Session<'a> {
     /// How many items wait in the sink, as last seen, and on the rejects list.
     sink_length: u64,
     rejected_length: u64,
-    held_up: Option<HeldUp>,
+    held_up: Option<HeldUpBy>,
     /// What was last said of it, and when it was last said that commits wait.
-    told_held_up: Option<HeldUp>,
+    told_held_up: Option<HeldUpBy>,
     held_up_told: Option<Instant>,
 }
 
@@ -101,7 +103,7 @@ impl Pipeline {
 
     /// Queues what the engine still judges: it was read before the connection failed.
     pub(super) async fn gather(&mut self) -> Result<(), Failure> {
-        while self.store().engine.in_progress() > 0 {
+        while self.in_progress() > 0 {
             let judged = self.store().engine.judged().await?;
             self.prepare(judged)?;
         }
@@ -145,7 +147,7 @@ impl<'a> Session<'a> {
             let facts = preflight(address, Timeouts::default(), &pipeline.parts.needs).await;
             facts.map_err(Failure::Preflight)?;
         }
-        let mut held = Held::take(pipeline, &mut link).await?;
+        let mut held = pipeline.own(&mut link).await?;
         let protocol = &pipeline.parts.protocol;
         let sink_length = protocol.length(link.call(protocol.sink_length()).await?)?;
         let rejected_length = protocol.length(link.call(protocol.rejected_length()).await?)?;
@@ -153,7 +155,7 @@ impl<'a> Session<'a> {
         let queue = pipeline.queue.as_ref().expect("set above");
         let (taken, ahead) = (queue.taken(), queue.items());
         let settings = pipeline.parts.settings;
-        Ok(Self {
+        let mut session = Self {
             link,
             waiter: None,
             token: held.token,
@@ -173,7 +175,9 @@ impl<'a> Session<'a> {
             told_held_up: None,
             held_up_told: None,
             pipeline,
-        })
+        };
+        session.look();
+        Ok(session)
     }
 
     /// The main loop: sends all that can be sent, then waits for whatever comes first.
@@ -185,6 +189,7 @@ impl<'a> Session<'a> {
         let mut stop = self.pipeline.stop.clone();
         let mut renewal = ticks(RENEWAL);
         let mut poll = ticks(HELD_UP_POLL);
+        let mut look = ticks(LOOK);
         let mut report = report_every.map(ticks);
         loop {
             self.submit();
@@ -196,8 +201,8 @@ impl<'a> Session<'a> {
             }
             self.wait_if_idle().await?;
             let asking_renewal = self.is_asking(&Asked::Renewal);
+            let is_judging = self.pipeline.in_progress() > 0;
             let Self { pipeline, link, waiter, .. } = self;
-            let judging = pipeline.store_ref().engine.in_progress() > 0;
             tokio::select! {
                 // What the clock and people ask for comes first: work never runs out when it is
                 // most.
@@ -210,15 +215,10 @@ impl<'a> Session<'a> {
                     self.ask(Asked::Renewal, renew);
                 }
                 _ = poll.tick(), if self.held_up.is_some() => self.look_again(),
-                () = tick(report.as_mut()) => {
-                    if !self.is_asking(&Asked::SourceLength) {
-                        let length = self.pipeline.parts.protocol.source_length();
-                        self.ask(Asked::SourceLength, length);
-                    }
-                    show(&self.pipeline.report());
-                }
+                _ = look.tick() => self.look(),
+                () = tick(report.as_mut()) => show(&self.pipeline.report()),
                 reply = link.receive() => self.take_note(reply?)?,
-                judged = pipeline.store().engine.judged(), if judging => {
+                judged = pipeline.store().engine.judged(), if is_judging => {
                     pipeline.prepare(judged?)?;
                 }
                 found = receive(waiter.as_mut()) => self.woken(&found?),
@@ -229,6 +229,7 @@ impl<'a> Session<'a> {
     /// Lets the commits that were sent be answered, gives the rest back and releases the lease.
     async fn finish(&mut self) -> Result<(), Failure> {
         self.waiter = None;
+        self.pipeline.enter(Phase::Stopping);
         while !self.asked.is_empty() {
             let reply = self.link.receive().await?;
             self.take_note(reply)?;
@@ -241,8 +242,35 @@ impl<'a> Session<'a> {
         let given = protocol.given_back(reply)?;
         self.queue_mut().claimed(given.left);
         self.pipeline.source_length = given.source;
+        let head = self.queue().head();
+        self.pipeline.store().rest(head).map_err(Failure::Folder)?;
         Pipeline::tell_given_back(given);
         Ok(())
+    }
+
+    /// Tells everybody how it goes, and looks after the state folder and the lists.
+    fn look(&mut self) {
+        let (sink, rejected) = (Some(self.sink_length), Some(self.rejected_length));
+        let lease_until = Some(self.lease_until.into_std());
+        self.pipeline.live.send_modify(|live| {
+            (live.sink, live.rejected, live.lease_until) = (sink, rejected, lease_until);
+        });
+        let phase = self.held_up.map_or(Phase::Working, |by| Phase::HeldUp { by });
+        self.pipeline.enter(phase);
+        self.pipeline.tell_snapshot();
+        self.ask_for_snapshot();
+        if !self.is_asking(&Asked::SourceLength) {
+            let length = self.pipeline.parts.protocol.source_length();
+            self.ask(Asked::SourceLength, length);
+        }
+    }
+
+    /// Asks how far back the state folder must reach where a snapshot is due.
+    fn ask_for_snapshot(&mut self) {
+        if self.pipeline.store().wants_snapshot() && !self.is_asking(&Asked::Persistence) {
+            let persistence = self.pipeline.parts.protocol.persistence();
+            self.ask(Asked::Persistence, persistence);
+        }
     }
 
     /// Gives the engine what was read, in order.
@@ -267,8 +295,7 @@ impl<'a> Session<'a> {
 
     /// Batches between source and commit.
     fn on_their_way(&self) -> usize {
-        let judging = self.pipeline.store_ref().engine.in_progress();
-        self.windows + self.backlog.len() + judging + self.queue().batches()
+        self.windows + self.backlog.len() + self.pipeline.in_progress() + self.queue().batches()
     }
 
     /// Sends what is judged and logged to be committed, unless it has to wait.

@@ -1,0 +1,36 @@
+//! What a filter's state folder holds, as far as it is known without reading it.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use super::{Local, Memory};
+use crate::config::Fsync;
+
+/// The state folder of a filter that is worked with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Footprint {
+    /// Where it is.
+    pub dir: PathBuf,
+    /// When its log is flushed to the disk.
+    pub fsync: Fsync,
+    /// Bytes written to the log since the start.
+    pub logged: u64,
+    /// When the last snapshot of this run was finished.
+    pub last_snapshot: Option<SystemTime>,
+    /// Whether one is under way.
+    pub is_snapshotting: bool,
+}
+
+impl Local {
+    /// What is kept, if anything is.
+    pub fn footprint(&self) -> Option<Footprint> {
+        let Memory::Kept(kept) = &self.memory else { return None };
+        Some(Footprint {
+            dir: kept.folder.dir().to_owned(),
+            fsync: kept.keeping.fsync,
+            logged: kept.logged + kept.journal.as_ref().map_or(0, |journal| journal.bytes()),
+            last_snapshot: kept.last_snapshot,
+            is_snapshotting: self.snapshotting.is_some(),
+        })
+    }
+}
