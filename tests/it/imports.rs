@@ -35,6 +35,7 @@ const MAY_USE: &[Rule] = &[
     // Flow.
     ("shutdown", &[]),
     ("telemetry", &["config"]),
+    ("admin", &["head", "config"]),
     ("engine", &["filter", "fingerprint", "config", "item", "batch"]),
     ("pipe", &["item", "batch", "input", "engine"]),
     (
