@@ -8,6 +8,7 @@
 //! Data goes one way, and no stage knows the one behind it. `ARCHITECTURE.md` says which module may
 //! use which.
 
+pub mod admin;
 pub mod batch;
 pub mod canonical;
 pub mod config;

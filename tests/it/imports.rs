@@ -36,6 +36,7 @@ const MAY_USE: &[Rule] = &[
     ("shutdown", &[]),
     ("phase", &[]),
     ("telemetry", &["config"]),
+    ("admin", &["head", "config", "phase"]),
     ("engine", &["request", "head", "filter", "fingerprint", "config", "item", "batch"]),
     ("store", &["head", "filter", "fingerprint", "config", "batch", "state", "engine"]),
     ("pipe", &["item", "batch", "input", "state", "engine", "store"]),
