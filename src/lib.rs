@@ -31,3 +31,4 @@ pub mod source;
 pub mod state;
 pub mod store;
 pub mod telemetry;
+pub mod upkeep;

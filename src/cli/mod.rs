@@ -1,10 +1,14 @@
 //! The command line: one file a command.
 
+mod confirm;
 mod filter;
 mod fingerprint;
 mod plan;
 mod run;
+mod settings;
 mod start;
+mod state;
+mod view;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -54,6 +58,7 @@ enum Command {
     Filter(filter::Args),
     Fingerprint(fingerprint::Args),
     Plan(plan::Plan),
+    State(state::Args),
 }
 
 /// Runs the command that the process was started with; its exit status is the return value.
@@ -65,6 +70,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Filter(args) => filter::run(&args),
         Command::Fingerprint(args) => fingerprint::run(&args),
         Command::Plan(plan) => plan::run(&plan),
+        Command::State(args) => state::run(&args),
     };
     ExitCode::from(match result {
         Ok(Outcome::Done) => status::DONE,

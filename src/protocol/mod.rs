@@ -17,10 +17,10 @@ use crate::state::Logged;
 use reply::{Answer, VERSION};
 pub use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
 
-/// How many items a clean exit moves at most to give back what was claimed. Giving back is one
+/// How many items a clean exit should move at most to give back what was claimed. Giving back is one
 /// rename where one of the two lists is empty; this bounds how long Redis is held up elsewhere, at
 /// about a microsecond an item.
-const GIVE_BACK_MAX: usize = 20_000;
+pub const GIVE_BACK_MAX: usize = 20_000;
 
 /// The calls, for one crawl's keys, source and sink.
 pub struct Protocol {
@@ -33,6 +33,7 @@ pub struct Protocol {
     claim: Script,
     commit: Script,
     give_back: Script,
+    forget: Script,
     release: Script,
 }
 
@@ -51,6 +52,7 @@ impl Protocol {
             claim: script(&[], include_str!("lua/claim.lua")),
             commit: script(&[&from, &to], include_str!("lua/commit.lua")),
             give_back: script(&[&from], include_str!("lua/give_back.lua")),
+            forget: script(&[], include_str!("lua/forget.lua")),
             release: script(&[], include_str!("lua/release.lua")),
             keys,
             source,
@@ -96,7 +98,7 @@ impl Protocol {
     pub fn load(&self) -> impl Iterator<Item = Cmd> {
         let scripts =
             [&self.own, &self.begin, &self.renew, &self.claim, &self.commit, &self.give_back];
-        scripts.into_iter().chain([&self.release]).map(Script::load)
+        scripts.into_iter().chain([&self.forget, &self.release]).map(Script::load)
     }
 
     /// Takes the lease, from an earlier connection of the same run too, and from `dead` runs.
@@ -150,7 +152,8 @@ impl Protocol {
         command
     }
 
-    /// The reply to [`Protocol::begin`] and [`Protocol::renew`].
+    /// The reply to [`Protocol::begin`], [`Protocol::renew`], [`Protocol::forget`] and
+    /// [`Protocol::release`].
     pub fn done(&self, reply: Value) -> Result<(), Unwelcome> {
         Answer::new("a script", reply)?.ok()
     }
@@ -213,11 +216,11 @@ impl Protocol {
         Ok(Committed { sink: answer.count()?, rejected: answer.count()?, dropped: answer.count()? })
     }
 
-    /// Gives unread items back and releases the lease.
-    pub fn give_back(&self, token: &Token) -> Cmd {
+    /// Gives unread items back, unless that moves more than `most`, and releases the lease.
+    pub fn give_back(&self, token: &Token, most: usize) -> Cmd {
         let Keys { lease, taken, source, .. } = &self.keys;
         let mut command = call(&self.give_back, &[lease, taken, source]);
-        command.arg(token.as_str()).arg(GIVE_BACK_MAX);
+        command.arg(token.as_str()).arg(most);
         command
     }
 
@@ -226,6 +229,13 @@ impl Protocol {
         let mut answer = Answer::new("give back", reply)?;
         answer.ok()?;
         Ok(GivenBack { back: answer.count()?, left: answer.count()?, source: answer.count()? })
+    }
+
+    /// Forgets where the crawl stands.
+    pub fn forget(&self, token: &Token) -> Cmd {
+        let mut command = call(&self.forget, &[&self.keys.lease, &self.keys.state]);
+        command.arg(token.as_str());
+        command
     }
 
     /// Releases the lease that some connection of the token's run took; does nothing to another's.

@@ -97,12 +97,22 @@ impl Local {
         kept.load(engine, Target::Last).map(|(_, how)| how)
     }
 
-    /// Keeps the filter as it is, as the one that belongs to `at`, and nothing else.
-    pub fn rebase(&mut self, at: Head) -> Result<(), Unfit> {
-        self.snapshotting = None;
+    /// Keeps the filter as the folder has it, as the one that belongs to where Redis stands:
+    /// `theirs`, or where the folder stands if Redis knows nothing. Answers where that is.
+    pub fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, Unfit> {
         let Self { engine, memory, .. } = self;
-        let Memory::Kept(kept) = memory else { return Ok(()) };
-        kept.rebase(engine, at)
+        let Memory::Kept(kept) = memory else { return Ok(theirs.unwrap_or(Head::START)) };
+        if kept.folder.header().is_none() {
+            let at = theirs.unwrap_or(Head::START);
+            kept.folder.begin(&kept.keeping.pins, Tip::random().get(), at)?;
+            return Ok(at);
+        }
+        let (ours, _) = kept.load(engine, Target::Last)?;
+        match theirs {
+            Some(theirs) if theirs != ours => kept.rebase(engine, theirs)?,
+            _ => {}
+        }
+        Ok(theirs.unwrap_or(ours))
     }
 }
 

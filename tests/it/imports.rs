@@ -32,6 +32,7 @@ const MAY_USE: &[Rule] = &[
     ("source", &["config", "item", "redis"]),
     ("sink", &["config", "redis"]),
     ("protocol", &["head", "item", "state", "redis", "source", "sink"]),
+    ("upkeep", &["head", "config", "redis", "protocol"]),
     // Flow.
     ("shutdown", &[]),
     ("phase", &[]),

@@ -15,6 +15,7 @@ use super::{Ending, Failure, Parts, Pipeline, Report, reject};
 use crate::batch::{Batch, Judged, Taken};
 use crate::config::RejectsFull;
 use crate::phase::{HeldUpBy, Phase};
+use crate::protocol::GIVE_BACK_MAX;
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{RENEWAL, Token};
 use crate::redis::link::Link;
@@ -213,10 +214,14 @@ impl<'a> Session<'a> {
                     let renew = self.pipeline.parts.protocol.renew(&self.token);
                     self.renewal_asked = Instant::now();
                     self.ask(Asked::Renewal, renew);
+                    self.ask_lengths();
                 }
                 _ = poll.tick(), if self.held_up.is_some() => self.look_again(),
                 _ = look.tick() => self.look(),
-                () = tick(report.as_mut()) => show(&self.pipeline.report()),
+                () = tick(report.as_mut()) => {
+                    self.ask_lengths();
+                    show(&self.pipeline.report());
+                }
                 reply = link.receive() => self.take_note(reply?)?,
                 judged = pipeline.store().engine.judged(), if is_judging => {
                     pipeline.prepare(judged?)?;
@@ -238,7 +243,7 @@ impl<'a> Session<'a> {
         self.queue_mut().clear();
         self.pipeline.settle_engine().await?;
         let protocol = &self.pipeline.parts.protocol;
-        let reply = self.link.call(protocol.give_back(&self.token)).await?;
+        let reply = self.link.call(protocol.give_back(&self.token, GIVE_BACK_MAX)).await?;
         let given = protocol.given_back(reply)?;
         self.queue_mut().claimed(given.left);
         self.pipeline.source_length = given.source;
@@ -259,10 +264,15 @@ impl<'a> Session<'a> {
         self.pipeline.enter(phase);
         self.pipeline.tell_snapshot();
         self.ask_for_snapshot();
+    }
+
+    /// Asks how long the lists are that others push to and take from.
+    fn ask_lengths(&mut self) {
         if !self.is_asking(&Asked::SourceLength) {
             let length = self.pipeline.parts.protocol.source_length();
             self.ask(Asked::SourceLength, length);
         }
+        self.look_again();
     }
 
     /// Asks how far back the state folder must reach where a snapshot is due.
