@@ -11,7 +11,7 @@ use urlseen::admin::{Checked, Client, ItemText};
 use urlseen::input;
 
 use super::Outcome;
-use super::printable::printable;
+use super::printable::{json_line, printable};
 use super::settings::Folder;
 
 /// Stands below the help.
@@ -92,7 +92,7 @@ impl<W: Write> Desk<W> {
             }
             if self.json {
                 let row = Row { item: ItemText::of(item), checked };
-                serde_json::to_writer(&mut self.output, &row)?;
+                self.output.write_all(json_line(&row)?.as_bytes())?;
             } else {
                 self.print(item, &checked)?;
             }

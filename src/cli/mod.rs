@@ -5,6 +5,7 @@ mod filter;
 mod fingerprint;
 mod plan;
 mod printable;
+mod rejects;
 mod run;
 mod settings;
 mod start;
@@ -62,6 +63,7 @@ enum Command {
     Plan(plan::Plan),
     Status(status::Args),
     Check(check::Args),
+    Rejects(rejects::Args),
 }
 
 /// Runs the command that the process was started with; its exit status is the return value.
@@ -75,6 +77,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Plan(plan) => plan::run(&plan),
         Command::Status(args) => status::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Rejects(args) => rejects::run(&args),
     };
     ExitCode::from(match result {
         Ok(Outcome::Done) => exit::DONE,

@@ -1,7 +1,9 @@
 //! What others wrote, for a terminal: bytes of any kind as one line without surprises.
 
+use std::fmt::Write;
 use std::io;
 
+use serde::Serialize;
 use unicode_width::UnicodeWidthChar;
 
 /// Stands for what was cut off.
@@ -35,6 +37,28 @@ pub(super) fn printable(bytes: &[u8], columns: Option<usize>) -> String {
         }
     }
     line.text
+}
+
+/// A value as a line of JSON, in which all is escaped that [`printable`] escapes.
+pub(super) fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
+    let json = serde_json::to_string(value)?;
+    let mut line = String::with_capacity(json.len());
+    for c in json.chars() {
+        // Such characters stand in strings only, as JSON itself has none of them.
+        if matches!(c, '\'' | '"' | '\\') || c.escape_debug().len() == 1 {
+            line.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(line, "\\u{unit:04x}");
+            }
+        }
+    }
+    Ok(line)
+}
+
+/// How many columns a text takes that is printable.
+pub(super) fn width(text: &str) -> usize {
+    text.chars().filter_map(UnicodeWidthChar::width).sum()
 }
 
 /// A line being written.
@@ -90,6 +114,14 @@ mod tests {
             assert_eq!(printable(bytes, None), shown);
             assert!(!printable(bytes, None).contains(char::is_control));
         }
+    }
+
+    #[test]
+    fn json_says_the_same_without_surprises() {
+        let text = "a\u{1b}\u{7f}\u{9b}\u{202e}\u{e0041}\n\"ü漢\\";
+        let line = json_line(&text).unwrap();
+        assert_eq!(line, r#""a\u001b\u007f\u009b\u202e\udb40\udc41\n\"ü漢\\""#);
+        assert_eq!(serde_json::from_str::<String>(&line).unwrap(), text);
     }
 
     #[test]

@@ -6,7 +6,6 @@
 
 mod failure;
 mod queue;
-mod reject;
 mod session;
 mod tally;
 mod window;
@@ -27,6 +26,7 @@ use crate::redis::lease::{Holder, Run};
 use crate::redis::link::Link;
 use crate::redis::preflight::{Needs, preflight};
 use crate::redis::trouble::{Retry, Trouble};
+use crate::rejects::reject;
 use crate::shutdown::Stop;
 use crate::state::Log;
 pub use failure::Failure;
