@@ -24,6 +24,7 @@ pub mod pipe;
 pub mod pipeline;
 pub mod protocol;
 pub mod redis;
+pub mod rejects;
 pub mod request;
 pub mod shutdown;
 pub mod sink;

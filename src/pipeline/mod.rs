@@ -7,7 +7,6 @@
 mod failure;
 mod queue;
 mod recovery;
-mod reject;
 mod session;
 mod tally;
 mod window;
@@ -32,6 +31,7 @@ use crate::redis::lease::{Holder, Run};
 use crate::redis::link::Link;
 use crate::redis::preflight::{Needs, preflight};
 use crate::redis::trouble::{Retry, Trouble};
+use crate::rejects::reject;
 use crate::shutdown::Stop;
 use crate::state::Finished;
 use crate::store::{Footprint, Local};

@@ -70,7 +70,7 @@ impl Protocol {
         let mut needs = Needs::new();
         self.source.needs(&self.keys, &mut needs);
         self.sink.needs(&self.keys, &mut needs);
-        let Keys { lease, state, taken, source, sink, rejected } = &self.keys;
+        let Keys { lease, state, taken, source, sink, rejected, .. } = &self.keys;
         needs.key(KeyOwner::Setting("rejects.key"), rejected.as_str(), KeyKind::List);
         needs.key(KeyOwner::Own("state"), state.as_str(), KeyKind::Hash);
         needs.key(KeyOwner::Own("lease"), lease.as_str(), KeyKind::String);

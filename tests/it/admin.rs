@@ -1,6 +1,7 @@
 //! The admin endpoint over HTTP, in front of a daemon that only pretends.
 
 mod check;
+mod commands;
 mod limits;
 mod requests;
 mod sockets;
@@ -22,10 +23,12 @@ use urlseen::config::{Config, HostPort, Sources};
 
 use crate::util::wait::SOON;
 
+type Check = dyn Fn(&[Vec<u8>]) -> Result<Vec<Checked>, Uncheckable> + Send + Sync;
+
 /// A daemon that says what it is told to.
 struct Pretender {
     phase: Mutex<Phase>,
-    check: Box<dyn Fn(&[Vec<u8>]) -> Result<Vec<Checked>, Uncheckable> + Send + Sync>,
+    check: Box<Check>,
 }
 
 impl View for Pretender {
@@ -76,7 +79,7 @@ fn status(phase: Phase) -> Status {
 }
 
 /// Seen if it begins with an s.
-fn by_first_letter(items: &[Vec<u8>]) -> Result<Vec<Checked>, Uncheckable> {
+fn by_first_letter(items: &[Vec<u8>]) -> Vec<Checked> {
     let fingerprint = |item: &[u8]| String::from_utf8_lossy(item).into_owned();
     let judge = |item: &Vec<u8>| match item.first() {
         Some(b's') => Checked::Seen { fingerprint: fingerprint(item) },
@@ -84,7 +87,7 @@ fn by_first_letter(items: &[Vec<u8>]) -> Result<Vec<Checked>, Uncheckable> {
         Some(0xff) => Checked::Unreadable { reason: format!("{item:?}") },
         _ => Checked::Unseen { fingerprint: fingerprint(item) },
     };
-    Ok(items.iter().map(judge).collect())
+    items.iter().map(judge).collect()
 }
 
 /// An endpoint in a folder of its own.
@@ -97,7 +100,7 @@ struct Endpoint {
 
 impl Endpoint {
     fn new() -> Self {
-        Self::with(Limits::default(), by_first_letter)
+        Self::with(Limits::default(), |items| Ok(by_first_letter(items)))
     }
 
     fn with(

@@ -29,6 +29,7 @@ const MAY_USE: &[Rule] = &[
     ("state", &["head", "fingerprint", "filter", "config", "batch"]),
     // Network, async. A source and a sink never name each other, nor the state.
     ("redis", &["head", "config"]),
+    ("rejects", &["config", "item", "redis"]),
     ("source", &["config", "item", "redis"]),
     ("sink", &["config", "redis"]),
     ("protocol", &["head", "item", "state", "redis", "source", "sink"]),
@@ -44,8 +45,8 @@ const MAY_USE: &[Rule] = &[
     (
         "pipeline",
         &[
-            "head", "filter", "config", "item", "batch", "state", "redis", "protocol", "shutdown",
-            "phase", "engine", "store",
+            "head", "filter", "config", "item", "batch", "state", "redis", "rejects", "protocol",
+            "shutdown", "phase", "engine", "store",
         ],
     ),
     ("cli", &[ALL]),

@@ -73,7 +73,7 @@ fn the_client_asks_for_as_many_as_it_is_given() {
     let mut items = (0..2500).map(|number| bytes(number % 300).concat()).collect::<Vec<_>>();
     items.extend((0..30).map(|_| vec![1; 100_000]));
     items.push(vec![b's'; 1_000_000]);
-    assert_eq!(checked(&endpoint, &items).unwrap(), by_first_letter(&items).unwrap());
+    assert_eq!(checked(&endpoint, &items).unwrap(), by_first_letter(&items));
     let too_large = vec![b's'; Limits::BODY_BYTES];
     let error = checked(&endpoint, &[too_large]).unwrap_err();
     assert!(matches!(error, ClientError::Refused { .. }), "{error}");
