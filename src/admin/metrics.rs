@@ -98,7 +98,6 @@ impl Metrics<'_> {
             rollbacks,
             snapshots,
             log_bytes,
-            fsync_errors,
         } = *counts;
         let fates = [
             ("unseen", unseen),
@@ -115,7 +114,6 @@ impl Metrics<'_> {
             ("rollbacks", "Times that the filter went back with Redis", rollbacks),
             ("snapshots", "Snapshots finished", snapshots),
             ("log_written_bytes", "Bytes written to the log", log_bytes),
-            ("fsync_errors", "Times that the log could not be flushed to the disk", fsync_errors),
         ] {
             self.counter(name, help, value)?;
         }

@@ -78,8 +78,6 @@ pub struct Counts {
     pub snapshots: u64,
     /// Bytes written to the log.
     pub log_bytes: u64,
-    /// Times that the log could not be flushed to the disk.
-    pub fsync_errors: u64,
 }
 
 impl Counts {

@@ -7,10 +7,14 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use tokio::runtime::Runtime;
-use urlseen::admin::{Checked, Client, ItemText};
+use urlseen::admin::{Checked, Client, ClientError, ItemText};
+use urlseen::config::{Emit, ItemForm};
+use urlseen::fingerprint::Fingerprint;
 use urlseen::input;
+use urlseen::item::Options;
+use urlseen::state::{AtRest, Target};
 
-use super::Outcome;
+use super::{Outcome, view};
 use super::printable::{json_line, printable};
 use super::settings::Folder;
 
@@ -20,11 +24,12 @@ Exit status:
   0  all have been seen
   1  some are unseen, unfiltered or not readable
   2  wrong use, or a configuration that is wrong or cannot be read
-  3  a server or a file failed, or no daemon is running";
+  3  a server or a file failed";
 
 /// Tell whether items have been seen, without setting them.
 ///
-/// Asks the daemon that works on the state folder, through the socket there. An item is what the
+/// Asks the daemon that works on the state folder, through the socket there; where none does, the
+/// folder itself is read, up to the last batch logged. An item is what the
 /// source would hold: a URL, a request in JSON, a fingerprint. Each is printed behind its verdict
 /// (seen, unseen, unfiltered or unreadable) and its fingerprint, a tab between them.
 ///
@@ -45,16 +50,17 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let folder = args.folder.path()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut desk = Desk {
-        client: Client::new(&folder)?,
+        filter: Filter::Running(Box::new(Client::new(&folder)?)),
         runtime,
         output: BufWriter::new(io::stdout().lock()),
         is_terminal: io::stdout().is_terminal(),
         json: args.json,
         outcome: Outcome::Done,
     };
-    for item in &args.items {
-        if item != "-" {
-            desk.check(&[item.clone().into_vec()])?;
+    for items in args.items.chunk_by(|one, next| (one == "-") == (next == "-")) {
+        if items[0] != "-" {
+            let items: Vec<_> = items.iter().map(|item| item.clone().into_vec()).collect();
+            desk.check(&items)?;
             continue;
         }
         for block in input::blocks(vec![PathBuf::from("-")]) {
@@ -66,13 +72,50 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 /// Asks, and prints the answers.
 struct Desk<W> {
-    client: Client,
+    filter: Filter,
     runtime: Runtime,
     output: W,
     /// What is printed to.
     is_terminal: bool,
     json: bool,
     outcome: Outcome,
+}
+
+/// Where the answers come from.
+enum Filter {
+    /// A daemon.
+    Running(Box<Client>),
+    /// The folder, where no daemon runs.
+    AtRest(Box<AtRest>),
+}
+
+impl Filter {
+    fn check(&mut self, items: &[Vec<u8>], runtime: &Runtime) -> anyhow::Result<Vec<Checked>> {
+        match self {
+            Self::Running(client) => match runtime.block_on(client.check(items)) {
+                Err(ClientError::NoDaemon { folder }) if folder.is_dir() => {
+                    *self = Self::AtRest(Box::new(AtRest::open(&folder)?));
+                    self.check(items, runtime)
+                }
+                other => Ok(other?),
+            },
+            Self::AtRest(folder) => {
+                let Some(header) = folder.header() else {
+                    anyhow::bail!("no daemon is running, and the state folder is new: it is empty");
+                };
+                let options = Options {
+                    form: ItemForm::Auto,
+                    emit: Emit::Item,
+                    algorithm: header.pins.algorithm,
+                    keep_fragments: header.pins.keep_fragments,
+                };
+                let test = |fingerprints: &[Fingerprint]| {
+                    folder.verdicts(fingerprints, Target::Last)
+                };
+                Ok(view::check(items, options, test)?)
+            }
+        }
+    }
 }
 
 /// An item and what is known of it.
@@ -85,7 +128,7 @@ struct Row {
 
 impl<W: Write> Desk<W> {
     fn check(&mut self, items: &[Vec<u8>]) -> anyhow::Result<()> {
-        let checked = self.runtime.block_on(self.client.check(items))?;
+        let checked = self.filter.check(items, &self.runtime)?;
         for (item, checked) in items.iter().zip(checked) {
             if !matches!(checked, Checked::Seen { .. }) {
                 self.outcome = Outcome::NotAllSeen;

@@ -1,17 +1,19 @@
 //! Asking before something is gone for good.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 
-/// Asks on the terminal, and takes no answer for a no. Where nobody can be asked, it is an error
-/// that names `--yes`.
-pub(super) fn confirm(question: &str) -> anyhow::Result<bool> {
-    anyhow::ensure!(
-        io::stdin().is_terminal() && io::stderr().is_terminal(),
-        "{question}: there is no terminal to ask on; say --yes"
-    );
+use clap::error::ErrorKind;
+
+/// Asks whoever sits at the terminal; no answer is a no. Where nobody can be asked, the process
+/// ends as it does for wrong arguments.
+pub(super) fn confirm(question: &str) -> io::Result<bool> {
+    let input = io::stdin();
+    if !input.is_terminal() {
+        let message = format!("{question} Nobody can be asked here: give --yes to say so\n");
+        clap::Error::raw(ErrorKind::MissingRequiredArgument, message).exit();
+    }
     eprint!("{question} [y/N] ");
-    io::stderr().flush()?;
     let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
+    input.lock().read_line(&mut answer)?;
+    Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
 }

@@ -9,6 +9,7 @@ use urlseen::rejects::{Fate, List, Reject, Sorted};
 
 use super::Outcome;
 use super::printable::printable;
+use super::confirm::confirm;
 use super::settings::Settings;
 
 mod table;
@@ -121,19 +122,6 @@ async fn drop_rejects(mut list: List, args: &Drop) -> anyhow::Result<Outcome> {
     };
     writeln!(io::stdout(), "{} dropped, {} stay", HumanCount(gone), HumanCount(stay))?;
     Ok(Outcome::Done)
-}
-
-/// Asks whoever sits at the terminal.
-fn confirm(question: &str) -> anyhow::Result<bool> {
-    let input = io::stdin();
-    if !input.is_terminal() {
-        let message = format!("{question} Nobody can be asked here: give --yes to say so\n");
-        clap::Error::raw(ErrorKind::MissingRequiredArgument, message).exit();
-    }
-    eprint!("{question} [y/N] ");
-    let mut answer = String::new();
-    input.lock().read_line(&mut answer)?;
-    Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
 }
 
 /// Sorts through all rejects, and names the foreign ones.

@@ -3,15 +3,16 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use tracing::{error, info};
-use urlseen::config::{Config, Sources};
+use urlseen::admin::{Limits, Server};
+use urlseen::config::Config;
 use urlseen::filter::Sizing;
-use urlseen::pipeline::{Ending, Parts, Pipeline, Report, Settings};
+use urlseen::pipeline::{self, Ending, Parts, Pipeline, Report};
 use urlseen::protocol::Protocol;
 use urlseen::redis::keys::Keys;
 use urlseen::redis::lease::Holder;
@@ -20,6 +21,8 @@ use urlseen::store::Local;
 use urlseen::telemetry::Console;
 use urlseen::{shutdown, sink, source};
 
+use super::settings::Settings;
+use super::view::Daemon;
 use super::{Outcome, start};
 
 /// How often the line of progress is drawn anew on a terminal.
@@ -33,12 +36,8 @@ const REDRAW: Duration = Duration::from_millis(200);
 /// file. The password of Redis is best given as `URLSEEN_REDIS_PASSWORD`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The configuration; without this option ./config.toml is read if it is there
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Set a key of the configuration, as in filter.capacity=1e9; may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    settings: Settings,
     /// End once the source is empty and everything is committed
     #[arg(long)]
     drain: bool,
@@ -52,9 +51,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources =
-        Sources { file: args.config.clone(), env: std::env::vars_os(), set: args.set.clone() };
-    let config = Config::load(sources)?;
+    let config = args.settings.load()?;
     let console = Console::new();
     console.log(config.log.level, config.log.format);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -93,7 +90,7 @@ fn parts(config: &Config, sizing: Sizing, args: &Args) -> Parts {
         protocol,
         sizing,
         holder: Holder::this(&config.crawl.name),
-        settings: Settings {
+        settings: pipeline::Settings {
             batch: source.batch,
             batch_bytes: source.batch_bytes,
             sink_max: sink.max_len,
@@ -104,6 +101,17 @@ fn parts(config: &Config, sizing: Sizing, args: &Args) -> Parts {
             standby: args.standby,
         },
     }
+}
+
+/// Answers those who ask how it goes.
+fn admin(config: &Config, view: Daemon) -> anyhow::Result<Server> {
+    let mut server = Server::start(Arc::new(view), Limits::default())?;
+    server.listen_in(&config.state.dir)?;
+    if let Some(address) = &config.admin.listen {
+        let bound = server.listen_at(address)?;
+        info!("the admin endpoint is at http://{bound}/");
+    }
+    Ok(server)
 }
 
 /// Runs the daemon; `None` if it was asked to stop before its turn had come.
@@ -123,7 +131,10 @@ async fn work(
     };
     let sizing = start::sizing(config)?;
     let store = store(config, folder, &sizing)?;
+    let filter = store.engine.handle();
     let mut pipeline = Pipeline::new(parts(config, sizing, args), store, stop);
+    // Dropped before the pipeline, which has the folder's lock.
+    let _admin = admin(config, Daemon::new(config, sizing, pipeline.live(), filter))?;
     let interval = if console.is_terminal() { Some(REDRAW) } else { config.log.progress };
     let mut last = None;
     let ending = pipeline

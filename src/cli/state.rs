@@ -97,17 +97,21 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 impl Show {
     fn run(&self) -> anyhow::Result<Outcome> {
-        let dir = self.folder.path()?;
-        anyhow::ensure!(dir.is_dir(), "there is no state folder {}", dir.display());
-        let look = look(&dir)?;
-        let mut out = io::stdout().lock();
-        if self.json {
-            writeln!(out, "{:#}", to_json(&look))?;
-        } else {
-            print(&look, &dir, &mut out)?;
-        }
-        Ok(if look.damages.is_empty() { Outcome::Done } else { Outcome::BadInput })
+        show(&self.folder.path()?, self.json)
     }
+}
+
+/// Prints what a folder holds.
+pub(super) fn show(dir: &Path, as_json: bool) -> anyhow::Result<Outcome> {
+    anyhow::ensure!(dir.is_dir(), "there is no state folder {}", dir.display());
+    let look = look(dir)?;
+    let mut out = io::stdout().lock();
+    if as_json {
+        writeln!(out, "{:#}", to_json(&look))?;
+    } else {
+        print(&look, dir, &mut out)?;
+    }
+    Ok(if look.damages.is_empty() { Outcome::Done } else { Outcome::BadInput })
 }
 
 impl Adopt {
@@ -137,9 +141,10 @@ impl Reset {
         let config = self.settings.load()?;
         let mut folder = Folder::open(&config.state.dir)?;
         let dir = config.state.dir.display();
-        let question = format!("Empty the filter in {dir}? All that was seen is emitted again");
+        let question = format!("Empty the filter in {dir}? All that was seen is emitted again.");
         if !self.yes && !confirm(&question)? {
-            return Ok(Outcome::Failed);
+            println!("nothing is changed");
+            return Ok(Outcome::Done);
         }
         let mut redis = Redis::take(&config, &mut folder)?;
         let head = redis.standing().head.unwrap_or(Head::START);
@@ -163,7 +168,8 @@ impl Forget {
             config.crawl.name
         );
         if !self.yes && !confirm(&question)? {
-            return Ok(Outcome::Failed);
+            println!("nothing is changed");
+            return Ok(Outcome::Done);
         }
         let redis = Redis::take(&config, &mut folder)?;
         let back = redis.forget()?;

@@ -2,20 +2,20 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
 use urlseen::admin::{Client, ClientError, Counts, Filter, Lists, State, Status};
 
-use super::Outcome;
+use super::{Outcome, state};
 use super::printable::printable;
 use super::settings::Folder;
 
 /// Show what a daemon is doing: its phase, what it has done, and how full the filter is.
 ///
-/// Asks the daemon that works on the state folder, through the socket there.
+/// Asks the daemon that works on the state folder, through the socket there. Where none does, it
+/// prints what the folder holds, as `urlseen state show` does.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -30,7 +30,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let status = runtime.block_on(async { Client::new(&folder)?.status::<Value>().await });
     let status = match status {
-        Err(ClientError::NoDaemon { .. }) => return at_rest(&folder, args.json),
+        Err(ClientError::NoDaemon { .. }) if folder.is_dir() => {
+            eprintln!("urlseen: no daemon is running on it; this is what the state folder holds");
+            return state::show(&folder, args.json);
+        }
         other => other?,
     };
     let mut out = io::stdout().lock();
@@ -41,11 +44,6 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         print(&status, SystemTime::now(), &mut out)?;
     }
     Ok(Outcome::Done)
-}
-
-/// What is there to say of a folder that no daemon works on.
-fn at_rest(folder: &Path, _json: bool) -> anyhow::Result<Outcome> {
-    Err(ClientError::NoDaemon { folder: folder.to_owned() }.into())
 }
 
 /// The table.
@@ -129,7 +127,6 @@ impl<W: Write> Rows<'_, W> {
             ("", counts.batches_forgotten, "batches were judged again without a commit"),
             ("", counts.rejects_dropped, "rejects were dropped from a full list"),
             ("", counts.rollbacks, "times the filter went back with Redis"),
-            ("", counts.fsync_errors, "times the log could not be flushed to the disk"),
         ] {
             if number > 0 {
                 self.number(name, number, what)?;

@@ -15,6 +15,10 @@ pub struct Footprint {
     pub fsync: Fsync,
     /// Bytes written to the log since the start.
     pub logged: u64,
+    /// Snapshots in it.
+    pub snapshots: u64,
+    /// Bytes of log in it.
+    pub log_bytes: u64,
     /// When the last snapshot of this run was finished.
     pub last_snapshot: Option<SystemTime>,
     /// Whether one is under way.
@@ -25,10 +29,14 @@ impl Local {
     /// What is kept, if anything is.
     pub fn footprint(&self) -> Option<Footprint> {
         let Memory::Kept(kept) = &self.memory else { return None };
+        // What cannot be listed is told by whoever has to read or write it.
+        let usage = kept.folder.usage().unwrap_or_default();
         Some(Footprint {
             dir: kept.folder.dir().to_owned(),
             fsync: kept.keeping.fsync,
             logged: kept.logged + kept.journal.as_ref().map_or(0, |journal| journal.bytes()),
+            snapshots: usage.snapshots,
+            log_bytes: usage.log_bytes,
             last_snapshot: kept.last_snapshot,
             is_snapshotting: self.snapshotting.is_some(),
         })

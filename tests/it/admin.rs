@@ -64,7 +64,6 @@ fn status(phase: Phase) -> Status {
             rollbacks: 9,
             snapshots: 10,
             log_bytes: 11,
-            fsync_errors: 12,
         },
         lists: Lists { source: Some(21), taken: Some(22), sink: Some(23), rejected: Some(24) },
         filter: Some(Filter { keys: 31, capacity: 124, fill: 0.25, error_rate: 1e-6, bytes: 4096 }),

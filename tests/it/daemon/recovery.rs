@@ -285,8 +285,8 @@ fn what_would_be_gone_for_good_is_asked_about() {
     crawl.drain();
     for command in ["state reset", "state drop"] {
         let output = crawl.command(command, &[]).output();
-        assert_eq!(output.code(), Some(3), "{output:?}");
-        assert!(output.stderr.contains("say --yes"), "{output:?}");
+        assert_eq!(output.code(), Some(2), "{output:?}");
+        assert!(output.stderr.contains("give --yes"), "{output:?}");
     }
     crawl.push(&urls(0, 10));
     assert_eq!(crawl.drain().count("unseen"), 0);
