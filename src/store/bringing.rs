@@ -54,8 +54,7 @@ impl Local {
         theirs: Option<Head>,
         filter: Option<Tip>,
     ) -> Result<Brought, Unfit> {
-        self.snapshotting = None;
-        let Self { engine, memory, .. } = self;
+        let Self { engine, memory, snapshotting } = self;
         let Memory::Kept(kept) = memory else {
             engine.clear();
             let head = theirs.unwrap_or(Head::START);
@@ -78,6 +77,7 @@ impl Local {
         if kept.at == Some(target) {
             return Ok(Brought { head: target, filter: ours, how: How::Stayed });
         }
+        *snapshotting = None;
         match kept.load(engine, Target::At(target)) {
             Ok((_, how)) => Ok(Brought { head: target, filter: ours, how }),
             Err(lacking) if kept.keeping.emit_again && lacking.is_lack() => {
