@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use super::folder::Holder;
+use super::holder::Holder;
 use crate::head::Head;
 
 /// A state folder could not be opened.

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::error::{Damage, OpenError};
-use super::folder::Holder;
 use super::header::Header;
+use super::holder::Holder;
 use crate::head::Position;
 
 /// What is in a folder.

@@ -11,11 +11,14 @@
 //! caller. Only [`disk`] names the file system. The files and their bytes are described beside
 //! their encoders: [`header`], [`segment`] and [`record`] (the log), [`snapshot`], [`lease`].
 
+mod cut;
 mod disk;
 mod error;
+mod fields;
 mod folder;
 mod header;
 mod history;
+mod holder;
 mod journal;
 mod lease;
 mod log;
@@ -25,17 +28,23 @@ mod rebase;
 mod record;
 mod recovery;
 mod retention;
+mod scan;
 mod segment;
 mod snapshot;
+mod sync;
+#[cfg(test)]
+mod tests;
 
 pub use error::{Damage, OpenError, Unrecoverable};
-pub use folder::{Folder, Holder};
+pub use folder::Folder;
 pub use header::{Difference, Header, Pins};
-pub use journal::{Journal, LogHandle};
+pub use holder::Holder;
+pub use journal::Journal;
 pub use log::{Log, Logged, Record, Volatile};
 pub use look::{Look, SegmentLook, SnapshotLook, look};
 pub use lookup::AtRest;
 pub use rebase::Rebase;
-pub use recovery::{Recovered, Restore, Target};
+pub use recovery::{Cut, Recovered, Restore, Target};
 pub use retention::Retention;
 pub use snapshot::{Finished, SnapshotWriter};
+pub use sync::LogHandle;

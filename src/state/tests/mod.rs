@@ -1,0 +1,6 @@
+//! The state folder as a whole, on a disk that can do its worst.
+
+mod basic;
+mod filter;
+mod random;
+mod sim;
