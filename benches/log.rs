@@ -14,7 +14,7 @@ use std::time::SystemTime;
 
 use redis::{Commands, Connection};
 use tokio::sync::watch;
-use urlseen::config::{Config, Fsync, RedisAddress, RejectsFull, WhenFull};
+use urlseen::config::{Config, Fsync, RejectsFull, Sources, WhenFull};
 use urlseen::engine::{self, Engine};
 use urlseen::filter::native::Native;
 use urlseen::filter::{Layout, Seed, Sizing};
@@ -90,10 +90,11 @@ fn main() {
 /// Pushes `items` items with ready fingerprints, of which 30 % are the first of theirs.
 fn fill(connection: &mut Connection, items: u64) {
     let mut state = 1_u64;
-    let mut fingerprint = |number: u64| {
+    let fingerprint = |number: u64| {
         // The finalizer of MurmurHash3, three times over: as evenly spread as a digest.
         let mix = |seed: u64| {
-            let mut word = number.wrapping_mul(3).wrapping_add(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let mut word =
+                number.wrapping_mul(3).wrapping_add(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             word = (word ^ word >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
             word ^ word >> 33
         };
@@ -116,9 +117,16 @@ fn fill(connection: &mut Connection, items: u64) {
     }
 }
 
+/// The defaults, on that server.
+fn configured(server: &RedisServer) -> Config {
+    let set = vec![format!("redis.url={}", server.url())];
+    let env: [(&str, &str); 0] = [];
+    Config::load(Sources { file: None, env, set }).unwrap()
+}
+
 /// Moves the stock through the pipeline once.
 fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Report {
-    let config = Config::default();
+    let config = configured(server);
     let keys = Keys::new(&config.source.key, &config.sink.key, &config.rejects.key);
     let old = [&keys.state, &keys.lease, &keys.taken, &keys.source, &keys.sink, &keys.rejected];
     let () = redis::cmd("UNLINK").arg(&old).query(connection).unwrap();
@@ -131,7 +139,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
     }
     let protocol = Protocol::new(keys, source::open(&config.source), sink::open(&config.sink));
     let parts = Parts {
-        address: server.url().parse::<RedisAddress>().unwrap(),
+        address: config.redis.url.clone(),
         needs: protocol.needs(),
         protocol,
         sizing,

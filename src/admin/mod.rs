@@ -25,10 +25,10 @@ mod server;
 mod socket;
 mod status;
 
+pub use crate::phase::{HeldUpBy, Phase};
 pub use check::{Checked, ItemText, Question, Uncheckable, Verdicts};
 pub use client::{Client, ClientError};
 pub use limits::Limits;
-pub use crate::phase::{HeldUpBy, Phase};
 pub use server::{Server, StartError};
 pub use socket::SOCKET;
 pub use status::{Counts, Filter, Head, Lists, State, Status};

@@ -14,9 +14,9 @@ use urlseen::input;
 use urlseen::item::Options;
 use urlseen::state::{AtRest, Target};
 
-use super::{Outcome, view};
 use super::printable::{json_line, printable};
 use super::settings::Folder;
+use super::{Outcome, view};
 
 /// Stands below the help.
 pub(super) const EXIT_STATUS: &str = "\
@@ -109,9 +109,8 @@ impl Filter {
                     algorithm: header.pins.algorithm,
                     keep_fragments: header.pins.keep_fragments,
                 };
-                let test = |fingerprints: &[Fingerprint]| {
-                    folder.verdicts(fingerprints, Target::Last)
-                };
+                let test =
+                    |fingerprints: &[Fingerprint]| folder.verdicts(fingerprints, Target::Last);
                 Ok(view::check(items, options, test)?)
             }
         }

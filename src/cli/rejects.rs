@@ -8,8 +8,8 @@ use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use urlseen::rejects::{Fate, List, Reject, Sorted};
 
 use super::Outcome;
-use super::printable::printable;
 use super::confirm::confirm;
+use super::printable::printable;
 use super::settings::Settings;
 
 mod table;

@@ -174,8 +174,10 @@ impl Forget {
         let redis = Redis::take(&config, &mut folder)?;
         let back = redis.forget()?;
         folder.erase()?;
-        println!("{dir} is empty, Redis knows nothing of the crawl, {back} items are back in {}",
-            config.source.key);
+        println!(
+            "{dir} is empty, Redis knows nothing of the crawl, {back} items are back in {}",
+            config.source.key
+        );
         Ok(Outcome::Done)
     }
 }
@@ -250,11 +252,12 @@ fn print(look: &Look, dir: &Path, out: &mut impl Write) -> io::Result<()> {
         geometry.lines().get(),
         geometry.bits_per_line(),
     )?;
-    writeln!(out, "computed    as by {}, fragments {}", pins.algorithm, if pins.keep_fragments {
-        "kept"
-    } else {
-        "dropped"
-    })?;
+    writeln!(
+        out,
+        "computed    as by {}, fragments {}",
+        pins.algorithm,
+        if pins.keep_fragments { "kept" } else { "dropped" }
+    )?;
     for SnapshotLook { name, bytes, last, finished, keys, .. } in snapshots {
         let (size, keys) = (BinaryBytes(*bytes), HumanCount(*keys));
         let time = time(*finished);
@@ -263,7 +266,10 @@ fn print(look: &Look, dir: &Path, out: &mut impl Write) -> io::Result<()> {
     for SegmentLook { name, bytes, records, fingerprints, last, .. } in segments {
         let (size, keys, records) =
             (BinaryBytes(*bytes), HumanCount(*fingerprints), HumanCount(*records));
-        writeln!(out, "log         {name}: {size}, {keys} fingerprints in {records} records, {last}")?;
+        writeln!(
+            out,
+            "log         {name}: {size}, {keys} fingerprints in {records} records, {last}"
+        )?;
     }
     match last {
         Some(last) => writeln!(out, "ends at     {last}")?,

@@ -8,9 +8,9 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
 use urlseen::admin::{Client, ClientError, Counts, Filter, Lists, State, Status};
 
-use super::{Outcome, state};
 use super::printable::printable;
 use super::settings::Folder;
+use super::{Outcome, state};
 
 /// Show what a daemon is doing: its phase, what it has done, and how full the filter is.
 ///

@@ -89,10 +89,12 @@ impl View for Daemon {
                 error_rate: report.error_rate,
                 bytes: self.sizing.geometry().bytes(),
             }),
-            state: kept.map(|Footprint { dir, fsync, snapshots, last_snapshot, log_bytes, .. }| {
-                let fsync = fsync.to_string();
-                State { dir, fsync, snapshots, last_snapshot, log_bytes }
-            }),
+            state: kept.map(
+                |Footprint { dir, fsync, snapshots, last_snapshot, log_bytes, .. }| {
+                    let fsync = fsync.to_string();
+                    State { dir, fsync, snapshots, last_snapshot, log_bytes }
+                },
+            ),
         }
     }
 

@@ -3,8 +3,7 @@
 
 use super::check::Taker;
 use super::choice::{
-    Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Rollback, Store,
-    WhenFull,
+    Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Rollback, Store, WhenFull,
 };
 use super::host_port::HostPort;
 use super::redis_address::RedisAddress;

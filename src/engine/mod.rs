@@ -357,9 +357,9 @@ impl Progress {
         // Each thread answers in order, but only for its own shards.
         unseen.sort_unstable();
         let mut places = unseen.iter().peekable();
-        let added = fingerprints.into_iter().filter_map(|(place, fingerprint)| {
-            places.next_if_eq(&&place).map(|_| fingerprint)
-        });
+        let added = fingerprints
+            .into_iter()
+            .filter_map(|(place, fingerprint)| places.next_if_eq(&&place).map(|_| fingerprint));
         judged.added = added.collect();
         judged.onward.append(&mut unseen);
         judged.onward.sort_unstable();

@@ -191,8 +191,7 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
     to.set(&fingerprints(&urls(5000..5100)));
     to.clear();
     for shard in ShardId::all() {
-        let Copied { bytes, count, at: copied_at } =
-            from.handle().copy(shard, Vec::new()).unwrap();
+        let Copied { bytes, count, at: copied_at } = from.handle().copy(shard, Vec::new()).unwrap();
         assert_eq!(copied_at, at);
         to.load(shard, bytes, count);
     }

@@ -240,10 +240,9 @@ impl Pipeline {
 
     /// Says for whom it waits, once for each.
     fn tell_standby(&mut self, holder: Option<Holder>) {
-        let name = holder.as_ref().map_or_else(
-            || "a program other than urlseen".to_owned(),
-            Holder::to_string,
-        );
+        let name = holder
+            .as_ref()
+            .map_or_else(|| "a program other than urlseen".to_owned(), Holder::to_string);
         if self.told_holder.as_ref() != Some(&holder) {
             info!("standing by: waiting for the lease, which {name} holds");
             self.told_holder = Some(holder);

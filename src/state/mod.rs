@@ -34,6 +34,7 @@ mod snapshot;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 pub use error::{Damage, OpenError, Unrecoverable};
 pub use folder::Folder;
@@ -48,3 +49,4 @@ pub use recovery::{Cut, Recovered, Restore, Target};
 pub use retention::Retention;
 pub use snapshot::{Finished, SnapshotWriter};
 pub use sync::LogHandle;
+pub use usage::Usage;

@@ -118,7 +118,7 @@ impl Local {
 
 impl Kept {
     fn filter(&self) -> Tip {
-        Tip::new(self.folder.header().expect("the folder is not new").filter)
+        Tip::new(self.folder.header().expect("the folder is not new").filter())
     }
 
     /// Makes the new folder the memory of an empty filter.

@@ -195,7 +195,7 @@ impl Local {
     /// The id of the filter, where it is kept and not new.
     pub fn filter(&self) -> Option<Tip> {
         let Memory::Kept(kept) = &self.memory else { return None };
-        kept.folder.header().map(|header| Tip::new(header.filter))
+        kept.folder.header().map(|header| Tip::new(header.filter()))
     }
 
     /// Records that `run` is about to take the lease; the runs before it are dead, as they held

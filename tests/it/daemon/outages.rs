@@ -6,7 +6,7 @@ use std::fs;
 use redis::Commands;
 use rustix::process::Signal;
 
-use super::{Bytes, Crawl, SINK, STATE, stop, stop_process, urls};
+use super::{Bytes, Crawl, SINK, stop, stop_process, urls};
 use crate::util::binary::Daemon;
 use crate::util::redis::{RedisServer, free_port};
 use crate::util::wait::{SOON, wait_until};

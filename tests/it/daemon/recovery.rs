@@ -314,7 +314,8 @@ fn a_folder_made_for_something_else_is_refused_with_both_values() {
     assert_eq!(named.code(), Some(2), "{named:?}");
     // A seed that is not asked for is the folder's own.
     crawl.push(&urls(0, 20));
-    let summary = Summary::of(crawl.run(&["--drain", "--json", "--set", "filter.seed=random"]).output());
+    let summary =
+        Summary::of(crawl.run(&["--drain", "--json", "--set", "filter.seed=random"]).output());
     assert_eq!(summary.count("unseen"), 10);
 }
 
@@ -346,9 +347,7 @@ fn snapshots_come_and_go_while_items_pass() {
     let mut daemon = crawl.start();
     for part in 0..5 {
         crawl.push(&urls(10_000 * part, 10_000));
-        wait_until(SOON, "snapshot", || {
-            daemon.stderr().matches("snapshot-").count() > part
-        });
+        wait_until(SOON, "snapshot", || daemon.stderr().matches("snapshot-").count() > part);
     }
     crawl.wait_for_sink(50_000);
     crawl.wait_until_idle();
