@@ -2,5 +2,7 @@
 
 mod basic;
 mod filter;
+mod keeping;
+mod looking;
 mod random;
 mod sim;
