@@ -106,8 +106,8 @@ impl Filter {
                 let options = Options {
                     form: ItemForm::Auto,
                     emit: Emit::Item,
-                    algorithm: header.pins.algorithm,
-                    keep_fragments: header.pins.keep_fragments,
+                    algorithm: header.pins().algorithm,
+                    keep_fragments: header.pins().keep_fragments,
                 };
                 let test =
                     |fingerprints: &[Fingerprint]| folder.verdicts(fingerprints, Target::Last);

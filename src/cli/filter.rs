@@ -99,7 +99,7 @@ fn store(args: &Args) -> anyhow::Result<(Local, Sizing)> {
     let folder = args.state.as_deref().map(Folder::open).transpose()?;
     let header = folder.as_ref().and_then(Folder::header);
     // What is not given is as the folder has it; what is given must be.
-    let pinned = header.map(|header| header.pins.clone());
+    let pinned = header.map(|header| header.pins().clone());
     let default = Config::default();
     let (crawl, capacity, error_rate, algorithm) = match &pinned {
         Some(pins) => (pins.crawl.as_str(), pins.capacity, pins.error_rate, pins.algorithm),

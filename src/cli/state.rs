@@ -239,13 +239,13 @@ fn print(look: &Look, dir: &Path, out: &mut impl Write) -> io::Result<()> {
     let Some(header) = header else {
         return writeln!(out, "filter      none: the folder is new");
     };
-    let pins = &header.pins;
+    let pins = header.pins();
     let geometry = pins.geometry;
     writeln!(out, "crawl       {}", pins.crawl)?;
     writeln!(
         out,
         "filter      {}, {} for {} fingerprints at {}, {} lines of {} bits each",
-        Tip::new(header.filter),
+        Tip::new(header.filter()),
         BinaryBytes(geometry.bytes()),
         HumanCount(pins.capacity.get()),
         pins.error_rate,
@@ -285,10 +285,10 @@ fn to_json(look: &Look) -> Value {
         json!({ "number": number, "seq": seq, "tip": tip.to_string() })
     };
     let header = header.as_ref().map(|header| {
-        let pins = &header.pins;
+        let pins = header.pins();
         json!({
             "crawl": pins.crawl,
-            "filter": Tip::new(header.filter).to_string(),
+            "filter": Tip::new(header.filter()).to_string(),
             "capacity": pins.capacity.get(),
             "error_rate": pins.error_rate.get(),
             "bytes": pins.geometry.bytes(),

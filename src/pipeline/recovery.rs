@@ -58,7 +58,7 @@ impl Pipeline {
     ) -> Result<(), Failure> {
         let standing = held.standing;
         match self.queue.as_mut().map(|queue| queue.settle(standing)) {
-            Some(Ok(settled)) => self.settle(settled),
+            Some(Ok(settled)) => self.settle(settled)?,
             Some(Err(diverged)) => {
                 warn!("{diverged}");
                 let forgotten = self.queue.take().map_or(0, |queue| queue.batches());
@@ -71,16 +71,16 @@ impl Pipeline {
         Ok(())
     }
 
-    fn settle(&mut self, settled: Settled) {
+    fn settle(&mut self, settled: Settled) -> Result<(), Failure> {
         let Settled { committed, stale } = settled;
         let queue = self.queue.as_mut().expect("it was settled");
         let forgotten = if stale { queue.clear() } else { 0 };
-        let again = queue.batches();
+        let (again, head) = (queue.batches(), queue.head());
         for prepared in &committed {
             self.committed(prepared);
         }
         if stale {
-            self.store().engine.forget();
+            self.store().forget(head).map_err(Failure::Log)?;
             self.tally.batches_forgotten += forgotten as u64;
         }
         info!(
@@ -88,6 +88,7 @@ impl Pipeline {
              are read and judged again",
             committed.len()
         );
+        Ok(())
     }
 
     /// Brings the filter to where Redis stands, and ties the two together.

@@ -124,6 +124,15 @@ impl Local {
         Ok(())
     }
 
+    /// The batches judged and not committed are dropped, here and from the log: `head` is the last
+    /// one committed, and the next batch follows it.
+    pub fn forget(&mut self, head: Head) -> io::Result<()> {
+        self.engine.forget();
+        let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
+        kept.journal()?.cut(head)?;
+        Ok(())
+    }
+
     /// Whether the log has grown so long that a snapshot should be begun, and none is under way.
     pub fn wants_snapshot(&self) -> bool {
         let Memory::Kept(kept) = &self.memory else { return false };

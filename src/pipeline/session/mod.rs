@@ -114,7 +114,8 @@ impl Pipeline {
     /// Drops what is judged and not committed, and waits until the filter threads have done all
     /// that they were told, so that the numbers at the end are whole.
     async fn settle_engine(&mut self) -> Result<(), Failure> {
-        self.store().engine.forget();
+        let head = self.queue.as_ref().expect("a session has one").head();
+        self.store().forget(head).map_err(Failure::Log)?;
         self.store().engine.settled().await?;
         self.watch_fullness();
         Ok(())
