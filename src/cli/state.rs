@@ -230,11 +230,12 @@ impl Redis {
 }
 
 fn print(look: &Look, dir: &Path, out: &mut impl Write) -> io::Result<()> {
-    let Look { header, holder, snapshots, segments, last, damages } = look;
-    writeln!(out, "folder      {}", dir.display())?;
-    match holder {
-        Some(holder) => writeln!(out, "in use by   {holder}")?,
-        None => writeln!(out, "in use by   nobody")?,
+    let Look { header, is_held, holder, snapshots, segments, last, bytes, damages } = look;
+    writeln!(out, "folder      {}, {}", dir.display(), BinaryBytes(*bytes))?;
+    match (is_held, holder) {
+        (true, Some(holder)) => writeln!(out, "in use by   {holder}")?,
+        (true, None) => writeln!(out, "in use by   a process that does not say who it is")?,
+        (false, _) => writeln!(out, "in use by   nobody")?,
     }
     let Some(header) = header else {
         return writeln!(out, "filter      none: the folder is new");
@@ -279,7 +280,7 @@ fn print(look: &Look, dir: &Path, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn to_json(look: &Look) -> Value {
-    let Look { header, holder, snapshots, segments, last, damages } = look;
+    let Look { header, is_held, holder, snapshots, segments, last, bytes, damages } = look;
     let position = |position: &Position| {
         let Position { number, head: Head { seq, tip } } = position;
         json!({ "number": number, "seq": seq, "tip": tip.to_string() })
@@ -313,6 +314,8 @@ fn to_json(look: &Look) -> Value {
     };
     json!({
         "header": header,
+        "bytes": bytes,
+        "in_use": is_held,
         "holder": holder,
         "snapshots": snapshots.iter().map(snapshot).collect::<Vec<_>>(),
         "log": segments.iter().map(segment).collect::<Vec<_>>(),

@@ -206,20 +206,19 @@ impl Pipeline {
         show: &mut dyn FnMut(&Report),
     ) -> Result<Ending, Failure> {
         loop {
-            let wait = match self.session(interval, show).await {
+            let (wait, failure) = match self.session(interval, show).await {
                 Ok(ending) => return Ok(ending),
                 Err(failure) if failure.is_mendable() => {
                     let wait = self.backoff.next_wait(crate::head::random());
                     warn!("{failure}. Trying again in {} ms", wait.as_millis());
                     self.enter(Phase::RedisAway { trouble: failure.to_string() });
-                    (wait, failure)
+                    (wait, Some(failure))
                 }
-                Err(Failure::Redis(Unwelcome::Held { holder, milliseconds }))
+                Err(Failure::Redis(Unwelcome::Held { holder, .. }))
                     if self.parts.settings.standby =>
                 {
-                    let failure = Unwelcome::Held { holder: holder.clone(), milliseconds };
                     self.tell_standby(holder);
-                    (STANDBY, Failure::from(failure))
+                    (STANDBY, None)
                 }
                 Err(failure) => {
                     self.enter(Phase::Failed { reason: failure.to_string() });
@@ -227,11 +226,12 @@ impl Pipeline {
                     return Err(self.diagnosed(failure).await);
                 }
             };
-            let (wait, failure) = wait;
             tokio::select! {
                 biased;
                 _ = self.stop.wait_for(|stop| *stop) => {
-                    return Err(Failure::Away(Box::new(failure)));
+                    // Who stands by has nothing to lose.
+                    let away = |failure| Failure::Away(Box::new(failure));
+                    return failure.map(away).map_or(Ok(Ending::Stopped), Err);
                 }
                 () = tokio::time::sleep(wait) => {}
             }

@@ -46,7 +46,6 @@ batches                    6   committed since the start
                            7   batches were judged again without a commit
                            5   rejects were dropped from a full list
                            9   times the filter went back with Redis
-                          12   times the log could not be flushed to the disk
 filter                    31   fingerprints, 25.0 % of 124; error rate now 1.0e-6; 4.00 KiB";
     assert_eq!(lines, expected.lines().collect::<Vec<_>>());
 }
