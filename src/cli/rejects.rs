@@ -138,15 +138,17 @@ async fn sort(mut list: List, fate: Fate, reason: Option<&str>) -> anyhow::Resul
         })
         .await;
     bar.finish_and_clear();
-    let sorted = result.with_context(|| {
-        format!(
-            "stopped after {} of {} rejects, {} of them gone; the others wait in Redis, give the \
-             command again to go on",
-            last.seen(),
-            last.found,
-            last.gone
-        )
-    })?;
+    let sorted = match result {
+        // Nothing was begun.
+        Err(trouble) if last.found == 0 => return Err(trouble.into()),
+        result => result.with_context(|| {
+            let [seen, found, gone] = [last.seen(), last.found, last.gone].map(HumanCount);
+            format!(
+                "stopped after {seen} of {found} rejects, {gone} of them gone; the others wait in \
+                 Redis, give the command again to go on"
+            )
+        })?,
+    };
     if sorted.foreign > NAMED {
         eprintln!("urlseen: … and {} more of these", HumanCount(sorted.foreign - NAMED));
     }

@@ -14,6 +14,7 @@ mod imports;
 mod links;
 mod pipe;
 mod preflight;
+mod rejects;
 mod tidy;
 mod trouble;
 mod util;
