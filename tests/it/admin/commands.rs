@@ -79,12 +79,21 @@ fn the_folder_is_the_one_that_the_configuration_names() {
 #[test]
 fn where_no_daemon_runs_that_is_said() {
     let folder = TempDir::new().unwrap();
+    let missing = folder.path().join("missing");
     for command in [&["status"][..], &["check", "http://a/"]] {
-        let output = urlseen(command).arg("--state").arg(folder.path()).output();
+        let output = urlseen(command).arg("--state").arg(&missing).output();
         assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");
-        let said = format!("no daemon is running on the state folder {}", folder.path().display());
+        let said = format!("no daemon is running on the state folder {}", missing.display());
         assert!(output.stderr.contains(&said), "{}", output.stderr);
+        assert!(!missing.exists(), "asking makes no folder");
     }
+    let output = urlseen(["check", "http://a/", "--state"]).arg(folder.path()).output();
+    assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");
+    assert!(output.stderr.contains("the state folder is new"), "{output:?}");
+    let output = urlseen(["status", "--state"]).arg(folder.path()).output();
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    assert!(output.stderr.contains("no daemon is running"), "{output:?}");
+    assert!(output.text().contains("the folder is new"), "{output:?}");
 }
 
 fn checked(output: &Output) -> (Option<i32>, Vec<&str>) {

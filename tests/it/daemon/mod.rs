@@ -6,6 +6,7 @@ mod full;
 mod idle;
 pub(crate) mod items;
 mod lease;
+mod looking;
 mod model;
 mod outages;
 mod recovery;

@@ -1,0 +1,105 @@
+//! Builds of urlseen that are broken on purpose: the oracle must see each of them.
+//!
+//! Each is the source tree with a patch of `tests/chaos/broken/`, built in a target folder of
+//! their own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+
+use crate::oracle::{Verdict, Wrong};
+use crate::plan::Kind;
+
+/// What is broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Broken {
+    /// what was committed is not told from what was not
+    NoSeq,
+    /// bits are set when a batch is judged
+    BitsBeforeCommit,
+}
+
+/// How many rounds a broken build may pass before one shows what is wrong with it.
+pub(crate) const ROUNDS: u64 = 5;
+
+/// One or all of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Choice(pub(crate) Vec<Broken>);
+
+impl Choice {
+    /// The one of this name, or `all`.
+    pub(crate) fn parse(name: &str) -> Result<Self, String> {
+        if name == "all" {
+            return Ok(Self(Broken::value_variants().to_vec()));
+        }
+        let names: Vec<String> = Broken::value_variants().iter().map(|it| it.name()).collect();
+        let one = Broken::from_str(name, false);
+        one.map(|one| Self(vec![one])).map_err(|_| format!("all, {}", names.join(", ")))
+    }
+}
+
+impl Broken {
+    pub(crate) fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
+    /// The faults under which it does harm.
+    pub(crate) fn faults(self) -> Vec<Kind> {
+        match self {
+            Self::NoSeq => vec![Kind::Cut, Kind::Late],
+            Self::BitsBeforeCommit => vec![Kind::Meddle, Kind::Cut],
+        }
+    }
+
+    /// Whether a verdict shows the harm.
+    pub(crate) fn is_seen_in(verdict: &Verdict) -> bool {
+        verdict.count(Wrong::Lost) + verdict.count(Wrong::Repeated) > 0
+    }
+
+    /// Builds it.
+    pub(crate) fn build(self) -> Result<PathBuf> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let target = std::env::var_os("CARGO_TARGET_DIR");
+        let target = target.map_or_else(|| root.join("target"), PathBuf::from);
+        let (name, work) = (self.name(), target.join("broken"));
+        let tree = work.join("tree");
+        if tree.exists() {
+            fs::remove_dir_all(&tree)?;
+        }
+        fs::create_dir_all(&tree)?;
+        run(Command::new("cp")
+            .args(["--recursive", "--preserve=timestamps"])
+            .args(["Cargo.toml", "Cargo.lock", "src", "benches", "tests"])
+            .arg(&tree)
+            .current_dir(root))?;
+        let patch = root.join("tests/chaos/broken").join(format!("{name}.patch"));
+        run(Command::new("patch")
+            .args(["--strip=1", "--fuzz=0", "--no-backup-if-mismatch", "--batch", "--forward"])
+            .arg("--input")
+            .arg(patch)
+            .current_dir(&tree))
+        .with_context(|| format!("the patch {name} does not fit the sources any more"))?;
+        run(Command::new("cargo")
+            .args(["build", "--quiet", "--locked", "--bin", "urlseen", "--target-dir"])
+            .arg(work.join("target"))
+            .current_dir(&tree))?;
+        let program = work.join(name);
+        fs::copy(work.join("target/debug/urlseen"), &program)?;
+        Ok(program)
+    }
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let output = command.output().with_context(|| format!("{command:?}"))?;
+    ensure!(
+        output.status.success(),
+        "{command:?}: {}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(())
+}

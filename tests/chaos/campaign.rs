@@ -1,0 +1,166 @@
+//! Rounds, one after the other, until enough was done for a verdict.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::broken::{Broken, ROUNDS};
+use crate::oracle::Verdict;
+use crate::plan::{Kind, Plan, Scenario};
+use crate::round::{Outcome, Round, daemon_log};
+use crate::tally::Tally;
+
+/// What must be counted before a campaign may pass.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Needs {
+    pub(crate) daemon_kills: u64,
+    pub(crate) redis_kills: u64,
+    pub(crate) rollbacks: u64,
+    pub(crate) cuts: u64,
+    pub(crate) items: u64,
+}
+
+impl Needs {
+    fn met_by(&self, tally: &Tally) -> bool {
+        tally.daemon_kills >= self.daemon_kills
+            && tally.redis_kills >= self.redis_kills
+            && tally.rollbacks >= self.rollbacks
+            && tally.cuts >= self.cuts
+            && tally.items >= self.items
+    }
+}
+
+/// What is to be run.
+#[derive(Debug)]
+pub(crate) struct Campaign {
+    pub(crate) program: PathBuf,
+    pub(crate) seed: u64,
+    /// Exactly so many rounds, whatever they count.
+    pub(crate) rounds: Option<u64>,
+    /// No round begins after this.
+    pub(crate) time: Duration,
+    pub(crate) needs: Needs,
+    pub(crate) scenario: Option<Scenario>,
+    pub(crate) steps: usize,
+    pub(crate) faults: Vec<Kind>,
+    /// Keep the folders of rounds in which something is wrong.
+    pub(crate) keep: bool,
+}
+
+impl Campaign {
+    /// Runs it; says whether it passes.
+    pub(crate) fn run(&self) -> bool {
+        let started = Instant::now();
+        println!("seed {}", self.seed);
+        let mut total = Tally::default();
+        let mut sum = Verdict::default();
+        let mut unclean = 0;
+        for round in 0.. {
+            let is_enough = match self.rounds {
+                Some(rounds) => round >= rounds,
+                None => self.needs.met_by(&total),
+            };
+            if is_enough || started.elapsed() > self.time {
+                break;
+            }
+            match self.run_round(&self.plan(round)) {
+                Ok(outcome) => {
+                    unclean += u64::from(!outcome.is_clean());
+                    total += &outcome.tally;
+                    sum += &outcome.verdict;
+                }
+                Err(error) => {
+                    unclean += 1;
+                    println!("  failed: {error:#}");
+                }
+            }
+        }
+        let is_enough = self.rounds.is_some() || self.needs.met_by(&total);
+        println!("\n{total}\n{}", sum.counts());
+        println!("{unclean} rounds with something wrong, {} s", started.elapsed().as_secs());
+        if !is_enough {
+            println!("not enough for a verdict: {:?}", self.needs);
+        }
+        let passes = unclean == 0 && is_enough;
+        println!("{} (seed {})", if passes { "passed" } else { "FAILED" }, self.seed);
+        passes
+    }
+
+    /// Builds the program broken in these ways, and sees that the oracle sees each.
+    pub(crate) fn run_broken(mut self, broken: &[Broken]) -> Result<bool> {
+        println!("seed {}", self.seed);
+        let mut unseen = Vec::new();
+        for broken in broken {
+            println!("\n{}: building", broken.name());
+            self.program = broken.build()?;
+            self.faults = broken.faults();
+            if !self.sees(*broken)? {
+                unseen.push(broken.name());
+            }
+        }
+        match unseen.as_slice() {
+            [] => println!("\nall broken builds were seen (seed {})", self.seed),
+            unseen => println!("\nFAILED: not seen: {} (seed {})", unseen.join(", "), self.seed),
+        }
+        Ok(unseen.is_empty())
+    }
+
+    fn plan(&self, round: u64) -> Plan {
+        let seed = self.seed.wrapping_add(round);
+        Plan::draw(seed, self.scenario, self.steps, &self.faults)
+    }
+
+    /// Whether a round shows the oracle what is broken.
+    fn sees(&self, broken: Broken) -> Result<bool> {
+        for round in 0..ROUNDS {
+            match self.run_round(&self.plan(round)) {
+                Ok(outcome) if Broken::is_seen_in(&outcome.verdict) => return Ok(true),
+                Ok(_) => {}
+                Err(error) => bail!("{}: {error:#}", broken.name()),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Runs one round in a folder of its own.
+    fn run_round(&self, plan: &Plan) -> Result<Outcome> {
+        let started = Instant::now();
+        let mut folder = tempfile::Builder::new().prefix("urlseen-chaos-").tempdir()?;
+        let result = Round::run(plan, &self.program, folder.path());
+        let Plan { seed, scenario, persistence, settings, new_percent, .. } = plan;
+        print!(
+            "round of seed {seed}: {scenario:?}, {persistence:?}, batch {}, {new_percent} % new, \
+             fsync {}: ",
+            settings.batch, settings.fsync
+        );
+        match &result {
+            Ok(outcome) => println!("{outcome}, {:.1} s", started.elapsed().as_secs_f64()),
+            Err(_) => println!("FAILED"),
+        }
+        if !result.as_ref().is_ok_and(Outcome::is_clean) {
+            println!("  again: {}", self.again(plan));
+            if self.keep {
+                folder.disable_cleanup(true);
+                println!("  kept: {}", daemon_log(folder.path()).display());
+            }
+        }
+        result
+    }
+
+    /// The command that runs a round again.
+    fn again(&self, plan: &Plan) -> String {
+        let mut words = vec![format!("scripts/chaos --seed {} --rounds 1", plan.seed)];
+        if let Some(scenario) = self.scenario {
+            words.push(format!("--scenario {}", scenario.name()));
+        }
+        if plan.scenario == Scenario::Faults {
+            words.push(format!("--steps {}", self.steps));
+        }
+        if !self.faults.is_empty() {
+            let kinds: Vec<String> = self.faults.iter().map(|kind| kind.name()).collect();
+            words.push(format!("--faults {}", kinds.join(",")));
+        }
+        words.join(" ")
+    }
+}

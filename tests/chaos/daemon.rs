@@ -1,0 +1,225 @@
+//! The daemon under test: how it is started, what it says, how it dies.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use anyhow::{Result, ensure};
+use fastrand::Rng;
+use rustix::process::Signal;
+
+use crate::process::{Process, SOON};
+
+/// Whether the program under test keeps a state folder yet. Where it does not, a lease is taken
+/// for run out when its holder is killed, and settings of the state are not given.
+pub(crate) const KEEPS_STATE: bool = false;
+
+/// What it says each time the filter stands where Redis does, and work begins.
+const READY: &str = "the lease is taken";
+/// What it says when it waits for its turn.
+const STANDING_BY: &str = "standing by";
+
+/// The keys of the crawl.
+pub(crate) const SOURCE: &str = "demo:discovered";
+pub(crate) const SINK: &str = "demo:unseen";
+pub(crate) const REJECTED: &str = "demo:rejected";
+pub(crate) const TAKEN: &str = "urlseen:{demo:discovered}:taken";
+pub(crate) const STATE: &str = "urlseen:{demo:discovered}:state";
+pub(crate) const LEASE: &str = "urlseen:{demo:discovered}:lease";
+
+/// How it is configured: all that a round varies, in one place.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) batch: u64,
+    pub(crate) threads: u8,
+    pub(crate) take_from: &'static str,
+    pub(crate) capacity: u64,
+    pub(crate) fsync: &'static str,
+    pub(crate) snapshot_bytes: u64,
+    pub(crate) on_rollback: &'static str,
+}
+
+impl Settings {
+    /// Draws them; the capacity follows from the items.
+    pub(crate) fn draw(random: &mut Rng) -> Self {
+        Self {
+            batch: [1, 3, 20, 100, 400, 1000][random.usize(0..6)],
+            threads: random.u8(1..=3),
+            take_from: ["left", "right"][random.usize(0..2)],
+            capacity: 0,
+            fsync: ["always", "interval", "never"][random.usize(0..3)],
+            snapshot_bytes: 1 << random.u32(12..18),
+            on_rollback: "stop",
+        }
+    }
+
+    /// The command of the feeder that matches [`Settings::take_from`].
+    pub(crate) fn push(&self) -> &'static str {
+        if self.take_from == "left" { "RPUSH" } else { "LPUSH" }
+    }
+
+    fn lines(&self, redis: SocketAddr, state: &Path) -> Vec<String> {
+        let mut lines = vec![
+            format!("redis.url=redis://{redis}/0"),
+            format!("source.batch={}", self.batch),
+            format!("source.take_from={}", self.take_from),
+            format!("filter.threads={}", self.threads),
+            format!("filter.capacity={}", self.capacity),
+            "filter.error_rate=1e-12".to_owned(),
+            format!("state.dir={}", state.display()),
+            format!("state.fsync={}", self.fsync),
+        ];
+        if KEEPS_STATE {
+            lines.push(format!("state.snapshot_bytes={}", self.snapshot_bytes));
+            lines.push(format!("state.on_rollback={}", self.on_rollback));
+        }
+        lines
+    }
+}
+
+/// Where and how daemons run.
+pub(crate) struct Runner {
+    pub(crate) program: PathBuf,
+    /// A folder for what they say and for the state folder.
+    pub(crate) folder: PathBuf,
+    pub(crate) redis: SocketAddr,
+    pub(crate) settings: Settings,
+    /// How often the state folder was moved.
+    moves: u32,
+}
+
+impl Runner {
+    pub(crate) fn new(
+        program: &Path,
+        folder: &Path,
+        redis: SocketAddr,
+        settings: Settings,
+    ) -> Self {
+        let (program, folder) = (program.to_owned(), folder.to_owned());
+        Self { program, folder, redis, settings, moves: 0 }
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.folder.join(format!("state-{}", self.moves))
+    }
+
+    /// From now on the state folder is another one.
+    pub(crate) fn move_state(&mut self) {
+        self.moves += 1;
+    }
+
+    /// Starts a daemon; it need not work yet when this returns.
+    pub(crate) fn start(&self, options: &[&str]) -> Result<Daemon> {
+        let mut arguments = vec!["run".to_owned()];
+        arguments.extend(options.iter().map(ToString::to_string));
+        arguments.extend(self.set());
+        Ok(self.daemon(Process::start(&self.program, arguments, &self.folder)?))
+    }
+
+    /// Starts a daemon that fails to flush anything from the `first` time on.
+    pub(crate) fn start_with_failing_syncs(&self, first: u64) -> Result<Daemon> {
+        // Detached, so that the daemon is the child.
+        let tracer = ["-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e"];
+        let mut arguments: Vec<String> = tracer.map(str::to_owned).to_vec();
+        arguments.push(format!("inject=fsync,fdatasync:error=EIO:when={first}+"));
+        arguments.extend([self.program.display().to_string(), "run".to_owned()]);
+        arguments.extend(self.set());
+        Ok(self.daemon(Process::start(Path::new("strace"), arguments, &self.folder)?))
+    }
+
+    /// Runs `urlseen state` with this command to its end.
+    pub(crate) fn state_command(&self, command: &str) -> Result<()> {
+        let mut arguments = vec!["state".to_owned(), command.to_owned()];
+        arguments.extend(self.set());
+        let mut process = Process::start(&self.program, arguments, &self.folder)?;
+        let status = process.wait(SOON)?;
+        ensure!(status.success(), "urlseen state {command}: {status}: {}", process.said());
+        Ok(())
+    }
+
+    fn set(&self) -> impl Iterator<Item = String> {
+        let lines = self.settings.lines(self.redis, &self.state());
+        lines.into_iter().flat_map(|line| ["--set".to_owned(), line])
+    }
+
+    fn daemon(&self, process: Process) -> Daemon {
+        let log = self.folder.join("daemon.log");
+        Daemon { process, log, is_told: false, readies_before: 0 }
+    }
+}
+
+/// A daemon; what it said is in `daemon.log` once it has ended.
+pub(crate) struct Daemon {
+    process: Process,
+    log: PathBuf,
+    is_told: bool,
+    /// How often it had begun to work before it had to go back.
+    readies_before: usize,
+}
+
+impl Daemon {
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Whether it has begun to work, and not found since that it has to go back.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.readies() > self.readies_before
+    }
+
+    /// Redis has come back with older data: its filter is not where Redis is any more.
+    pub(crate) fn goes_back(&mut self) {
+        self.readies_before = self.readies();
+    }
+
+    pub(crate) fn is_standing_by(&self) -> bool {
+        self.process.said().contains(STANDING_BY)
+    }
+
+    fn readies(&self) -> usize {
+        self.process.said().matches(READY).count()
+    }
+
+    pub(crate) fn said(&self) -> String {
+        self.process.said()
+    }
+
+    /// Its status if it has ended.
+    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        let status = self.process.ended()?;
+        if status.is_some() {
+            self.tell()?;
+        }
+        Ok(status)
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(&mut self) -> Result<ExitStatus> {
+        let status = self.process.wait(SOON)?;
+        self.tell()?;
+        Ok(status)
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
+        self.process.signal(signal)
+    }
+
+    /// Kills it at once (SIGKILL).
+    pub(crate) fn kill(&mut self) -> Result<()> {
+        self.process.kill()?;
+        self.tell()
+    }
+
+    /// Writes down what it said.
+    fn tell(&mut self) -> Result<()> {
+        if self.is_told {
+            return Ok(());
+        }
+        self.is_told = true;
+        let mut log = OpenOptions::new().create(true).append(true).open(&self.log)?;
+        writeln!(log, "--- process {}\n{}", self.process.id(), self.process.said())?;
+        Ok(())
+    }
+}

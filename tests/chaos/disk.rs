@@ -1,0 +1,85 @@
+//! A disk that can be full: a small file system in memory, where this program may mount one.
+//!
+//! Root may; others may where the kernel lets them have a user namespace. The mounts live in a
+//! mount namespace of this program's own, so nothing is left of them however it ends.
+
+use std::env;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use rustix::fs::statvfs;
+use rustix::process::geteuid;
+
+/// Set in the environment of a run that has its own mounts.
+const MARK: &str = "CHAOS_MOUNTS";
+
+/// How large it is when it is not full.
+const SIZE: u64 = 1 << 30;
+
+/// Runs this program again with mounts of its own; returns where that is impossible or done.
+pub(crate) fn enter_namespace() -> Result<()> {
+    if env::var_os(MARK).is_some() {
+        return Ok(());
+    }
+    let mut options = vec!["--mount"];
+    if !geteuid().is_root() {
+        options.extend(["--user", "--map-root-user"]);
+    }
+    let possible = Command::new("unshare").args(&options).args(["--", "true"]).output();
+    if possible.is_ok_and(|output| output.status.success()) {
+        let program = env::current_exe()?;
+        let mut command = Command::new("unshare");
+        command.args(&options).arg("--").arg(program).args(env::args_os().skip(1)).env(MARK, "1");
+        return Err(command.exec()).context("unshare of util-linux");
+    }
+    println!("no mounts of its own here (unshare --mount): no disk gets full");
+    Ok(())
+}
+
+/// A small file system.
+#[derive(Debug)]
+pub(crate) struct Disk(PathBuf);
+
+impl Disk {
+    /// Mounts it at a folder; `None` where that is impossible.
+    pub(crate) fn mount(folder: &Path) -> Result<Option<Self>> {
+        if env::var_os(MARK).is_none() {
+            return Ok(None);
+        }
+        fs::create_dir_all(folder)?;
+        let options = format!("size={SIZE}");
+        run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(folder))?;
+        Ok(Some(Self(folder.to_owned())))
+    }
+
+    /// Leaves no more than so many bytes free.
+    pub(crate) fn fill(&self, free: u64) -> Result<()> {
+        let facts = statvfs(&self.0)?;
+        let used = (facts.f_blocks - facts.f_bfree) * facts.f_frsize;
+        self.resize(used + free)
+    }
+
+    /// Makes room again.
+    pub(crate) fn free(&self) -> Result<()> {
+        self.resize(SIZE)
+    }
+
+    fn resize(&self, bytes: u64) -> Result<()> {
+        run(Command::new("mount").args(["-o", &format!("remount,size={bytes}")]).arg(&self.0))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        drop(run(Command::new("umount").arg("--lazy").arg(&self.0)));
+    }
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let output = command.output()?;
+    ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}

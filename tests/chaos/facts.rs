@@ -1,0 +1,32 @@
+//! What Redis says of the crawl at a moment.
+
+use anyhow::Result;
+use redis::Connection;
+
+use crate::daemon::{SOURCE, STATE, TAKEN};
+
+/// The lengths of source and taken, `seq` and `tip`.
+type Reply = (u64, u64, (Option<u64>, Option<String>));
+
+/// Where the crawl stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// Items that are not committed: in the source, and claimed.
+    pub(crate) waiting: u64,
+    /// The number and the id of the last committed batch.
+    pub(crate) head: Option<(u64, String)>,
+}
+
+impl Facts {
+    /// All at one moment.
+    pub(crate) fn read(connection: &mut Connection) -> Result<Self> {
+        let mut pipe = redis::pipe();
+        pipe.atomic().llen(SOURCE).llen(TAKEN).cmd("HMGET").arg(STATE).arg(&["seq", "tip"]);
+        let (source, taken, (seq, tip)): Reply = pipe.query(connection)?;
+        Ok(Self { waiting: source + taken, head: seq.zip(tip) })
+    }
+
+    pub(crate) fn seq(&self) -> u64 {
+        self.head.as_ref().map_or(0, |(seq, _)| *seq)
+    }
+}

@@ -1,0 +1,100 @@
+//! Pushes items, and keeps the account of it in Redis itself: whatever Redis forgets, the account
+//! says exactly which items it kept.
+
+use anyhow::{Context, Result};
+use redis::{Commands, Connection};
+
+use crate::items::{Generation, Items};
+use crate::server::Server;
+
+/// How many items were fed.
+const FED: &str = "chaos:fed";
+/// From which item on which generation was fed, each as `FIRST NUMBER`.
+const GENERATIONS: &str = "chaos:generations";
+
+/// Items in one transaction.
+const CHUNK: u64 = 2_000;
+
+/// The only producer.
+pub(crate) struct Feeder {
+    items: Items,
+    fed: u64,
+    /// The last generation there ever was.
+    generation: u64,
+    /// Whether Redis does not know of it yet.
+    is_generation_new: bool,
+    push: &'static str,
+}
+
+impl Feeder {
+    /// Feeds the items of `seed` to the end of the source that is not taken from.
+    pub(crate) fn new(seed: u64, new_percent: u8, push: &'static str) -> Self {
+        let history = vec![Generation { first: 0, number: 0 }];
+        let items = Items { seed, new_percent, history };
+        Self { items, fed: 0, generation: 0, is_generation_new: true, push }
+    }
+
+    /// How many items Redis keeps, as last known.
+    pub(crate) fn fed(&self) -> u64 {
+        self.fed
+    }
+
+    /// The items that Redis keeps, as last known.
+    pub(crate) fn items(&self) -> &Items {
+        &self.items
+    }
+
+    /// Pushes the next `count` items to `key`.
+    pub(crate) fn feed(&mut self, server: &Server, key: &str, mut count: u64) -> Result<()> {
+        let mut connection = server.connection()?;
+        while count > 0 {
+            let chunk = count.min(CHUNK);
+            self.feed_chunk(&mut connection, key, chunk)?;
+            count -= chunk;
+        }
+        Ok(())
+    }
+
+    fn feed_chunk(&mut self, connection: &mut Connection, key: &str, count: u64) -> Result<()> {
+        let mut pipe = redis::pipe();
+        pipe.atomic();
+        let mut push = redis::cmd(self.push);
+        push.arg(key);
+        for place in self.fed..self.fed + count {
+            push.arg(self.items.item(place).bytes);
+        }
+        pipe.add_command(push).ignore().set(FED, self.fed + count).ignore();
+        if self.is_generation_new {
+            let generation = self.items.history.last().context("there is a generation")?;
+            let entry = format!("{} {}", generation.first, generation.number);
+            pipe.rpush(GENERATIONS, entry).ignore();
+        }
+        let () = pipe.query(connection).context("the feeder's push")?;
+        self.fed += count;
+        self.is_generation_new = false;
+        Ok(())
+    }
+
+    /// Reads what Redis kept after a crash; says whether it forgot items. From then on what is fed
+    /// is of a new generation.
+    pub(crate) fn resume(&mut self, server: &Server) -> Result<bool> {
+        let mut connection = server.connection()?;
+        let fed: u64 = connection.get::<_, Option<u64>>(FED)?.unwrap_or_default();
+        let entries: Vec<String> = connection.lrange(GENERATIONS, 0, -1)?;
+        let mut history = Vec::new();
+        for entry in entries {
+            let (first, number) = entry.split_once(' ').context("two numbers")?;
+            history.push(Generation { first: first.parse()?, number: number.parse()? });
+        }
+        let known = self.items.history.len() - usize::from(self.is_generation_new);
+        if fed == self.fed && history == self.items.history[..known] {
+            return Ok(false);
+        }
+        self.generation += 1;
+        history.push(Generation { first: fed, number: self.generation });
+        self.items.history = history;
+        self.fed = fed;
+        self.is_generation_new = true;
+        Ok(true)
+    }
+}

@@ -1,0 +1,239 @@
+//! What is fed: every item follows from the seed, its place, and the history it belongs to, so the
+//! oracle can make it again and need not ask the program under test what it is.
+
+use fastrand::Rng;
+
+/// What must become of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Identity {
+    /// The first with this key goes on, known by construction.
+    Key(u64),
+    /// It goes on whatever came before.
+    Unfiltered,
+    /// It is rejected.
+    Unreadable,
+}
+
+/// One element of the source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) identity: Identity,
+}
+
+/// From which item on which generation was fed.
+///
+/// When Redis comes back with older data, what is fed then differs from what it forgot (a new
+/// generation), but half of what is new was forgotten before: a filter that still holds it loses
+/// it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Generation {
+    pub(crate) first: u64,
+    pub(crate) number: u64,
+}
+
+/// The items of a round.
+#[derive(Debug, Clone)]
+pub(crate) struct Items {
+    pub(crate) seed: u64,
+    /// How many of 100 items are new.
+    pub(crate) new_percent: u8,
+    /// Ascending; of two that begin at the same item the last one counts.
+    pub(crate) history: Vec<Generation>,
+}
+
+/// How far back a near repeat lies.
+const NEAR: u64 = 500;
+
+/// How far a link that was forgotten is from where it was.
+const MOVED: u64 = 300;
+
+/// A key is its generation and the place where it was new.
+const GENERATION_SHIFT: u32 = 40;
+
+impl Items {
+    /// The item at `place`.
+    pub(crate) fn item(&self, place: u64) -> Item {
+        let mut random = self.random(self.generation(place), place, 0);
+        let key = self.key(place);
+        match random.u8(0..200) {
+            0 => Item { bytes: garbage(&mut random, place), identity: Identity::Unreadable },
+            1 => {
+                // Every second one is the same as the one before it may be: both go on.
+                let mark = place / 2;
+                let url = url(&mut random, key);
+                let json = format!(r#"{{"url": "{url}", "dont_filter": true, "mark": {mark}}}"#);
+                Item { bytes: json.into(), identity: Identity::Unfiltered }
+            }
+            _ => Item { bytes: spelling(&mut random, key, place), identity: Identity::Key(key) },
+        }
+    }
+
+    fn generation(&self, place: u64) -> u64 {
+        let begun = self.history.iter().rev().find(|generation| generation.first <= place);
+        begun.map_or(0, |generation| generation.number)
+    }
+
+    /// The key of the item at `place`.
+    fn key(&self, mut place: u64) -> u64 {
+        loop {
+            let generation = self.generation(place);
+            if self.is_new(generation, place) {
+                return self.new_key(generation, place);
+            }
+            let mut random = self.random(generation, place, 1);
+            place = if random.bool() {
+                place - 1 - random.u64(0..place.min(NEAR))
+            } else {
+                random.u64(0..place)
+            };
+        }
+    }
+
+    fn is_new(&self, generation: u64, place: u64) -> bool {
+        place == 0 || self.random(generation, place, 2).u8(0..100) < self.new_percent
+    }
+
+    /// What is new at `place`: a key that nobody had before, or one of an earlier generation from
+    /// thereabouts, which may be forgotten by now.
+    fn new_key(&self, generation: u64, place: u64) -> u64 {
+        let mut random = self.random(generation, place, 3);
+        if generation == 0 || random.bool() {
+            return generation << GENERATION_SHIFT | place;
+        }
+        let earlier = random.u64(0..generation);
+        let from = (place + random.u64(0..2 * MOVED)).saturating_sub(MOVED);
+        let thereabouts = from..from + MOVED;
+        let place = thereabouts.into_iter().find(|&place| self.is_new(earlier, place));
+        let place = place.unwrap_or(from);
+        earlier << GENERATION_SHIFT | place
+    }
+
+    fn random(&self, generation: u64, place: u64, purpose: u64) -> Rng {
+        let mut random = Rng::with_seed(self.seed ^ generation << 48 ^ place << 2 ^ purpose);
+        // The first number follows from the seed too closely.
+        random.u64(..);
+        random
+    }
+}
+
+/// One of the ways to write what `key` stands for; `place` makes most of them differ.
+fn spelling(random: &mut Rng, key: u64, place: u64) -> Vec<u8> {
+    let mut kind = Rng::with_seed(!key);
+    kind.u64(..);
+    let padding = "x".repeat(random.usize(0..40));
+    match kind.u8(0..10) {
+        0..=4 => {
+            let url = url(random, key);
+            match random.u8(0..3) {
+                0 => url.into(),
+                1 => format!("{url}#{place}").into(),
+                _ => format!(r#"{{"meta": {{"from": {place}}}, "url": "{url}"}}"#).into(),
+            }
+        }
+        5 => {
+            let url = url(random, key);
+            let body = if random.bool() { r#""body": "a=1""# } else { r#""body_base64": "YT0x""# };
+            format!(r#"{{"url": "{url}", "method": "POST", {body}, "from": {place}}}"#).into()
+        }
+        6 => format!(r#"{{"fingerprint": "key {key}", "from": {place}, "x": "{padding}"}}"#).into(),
+        _ => {
+            let digits = [(); 4].map(|()| format!("{:016x}", kind.u64(..))).concat();
+            let mut digits = digits[..[32, 40, 40, 64][kind.usize(0..4)]].to_owned();
+            if random.bool() {
+                digits.make_ascii_uppercase();
+            }
+            match random.u8(0..3) {
+                0 => digits.into(),
+                1 => format!("{digits}\tpayload {place} {padding}").into(),
+                _ => format!(r#"{{"from": {place}, "fingerprint": "{digits}"}}"#).into(),
+            }
+        }
+    }
+}
+
+fn url(random: &mut Rng, key: u64) -> String {
+    match random.u8(0..3) {
+        0 => format!("http://example.com/{key}?b=2&a=1"),
+        1 => format!("HTTP://EXAMPLE.COM/{key}?a=1&b=2"),
+        _ => format!("http://example.com/{key}?a=1&b=2"),
+    }
+}
+
+fn garbage(random: &mut Rng, place: u64) -> Vec<u8> {
+    match random.u8(0..6) {
+        0 => Vec::new(),
+        1 => [b"\xff\xfe", place.to_string().as_bytes()].concat(),
+        2 => [b"\x80\x04", place.to_string().as_bytes()].concat(),
+        3 => format!(r#"{{"url": {place}"#).into(),
+        4 => format!("/no/scheme/{place}").into(),
+        _ => [b"http://example.com/\xff/", place.to_string().as_bytes()].concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{HashMap, HashSet};
+
+    fn items(history: &[(u64, u64)]) -> Items {
+        let generation = |&(first, number)| Generation { first, number };
+        Items { seed: 7, new_percent: 30, history: history.iter().map(generation).collect() }
+    }
+
+    fn keys(items: &Items, places: std::ops::Range<u64>) -> HashSet<u64> {
+        places.map(|place| items.key(place)).collect()
+    }
+
+    #[test]
+    fn an_item_is_made_again_and_the_seed_matters() {
+        let (one, mut other) = (items(&[]), items(&[]));
+        assert_eq!(one.item(1234), items(&[]).item(1234));
+        other.seed = 8;
+        assert_ne!(one.item(1234), other.item(1234));
+    }
+
+    #[test]
+    fn about_as_many_are_new_as_said_and_all_kinds_occur() {
+        let items = items(&[]);
+        let distinct = keys(&items, 0..20_000).len();
+        assert!((5_700..6_300).contains(&distinct), "{distinct}");
+        let mut kinds: HashMap<String, usize> = HashMap::new();
+        for place in 0..20_000 {
+            let identity = items.item(place).identity;
+            let kind = format!("{identity:?}");
+            *kinds.entry(kind.split('(').next().unwrap().to_owned()).or_default() += 1;
+        }
+        for kind in ["Unreadable", "Unfiltered"] {
+            assert!((50..200).contains(&kinds[kind]), "{kinds:?}");
+        }
+    }
+
+    #[test]
+    fn equal_bytes_have_one_identity() {
+        let items = items(&[(0, 0), (5_000, 1)]);
+        let mut known = HashMap::new();
+        for place in 0..20_000 {
+            let Item { bytes, identity } = items.item(place);
+            assert_eq!(*known.entry(bytes).or_insert(identity), identity, "{place}");
+        }
+    }
+
+    #[test]
+    fn a_new_generation_repeats_much_of_what_is_forgotten() {
+        let (before, after) = (items(&[]), items(&[(5_000, 1)]));
+        assert_eq!(before.item(4_999), after.item(4_999));
+        let kept = keys(&before, 0..5_000);
+        let forgotten = &keys(&before, 5_000..8_000) - &kept;
+        let again = &keys(&after, 5_000..8_000) - &kept;
+        let both = (&forgotten & &again).len();
+        assert!(both > again.len() / 3 && both < again.len(), "{both} of {}", again.len());
+    }
+
+    #[test]
+    fn of_two_generations_that_begin_together_the_last_counts() {
+        let items = items(&[(0, 0), (100, 1), (100, 2), (200, 5)]);
+        let numbers = [0, 99, 100, 199, 200].map(|place| items.generation(place));
+        assert_eq!(numbers, [0, 0, 2, 2, 5]);
+    }
+}

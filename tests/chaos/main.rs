@@ -1,0 +1,112 @@
+//! Fault injection: kills, cuts and rolls back what urlseen runs on, at random, and holds what
+//! Redis has at the end to what must be there. `scripts/chaos --help` says how to run it.
+
+mod broken;
+mod campaign;
+mod daemon;
+mod disk;
+mod facts;
+mod feeder;
+mod items;
+mod oracle;
+mod plan;
+mod process;
+mod proxy;
+mod round;
+mod scenario;
+mod server;
+mod state;
+mod strike;
+mod tally;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+
+use broken::Choice;
+use campaign::{Campaign, Needs};
+use plan::{Kind, Scenario};
+
+/// What a long run must have counted before it may pass.
+const LONG: Needs =
+    Needs { daemon_kills: 300, redis_kills: 60, rollbacks: 60, cuts: 300, items: 5_000_000 };
+
+/// What a short run must have.
+const SHORT: Needs =
+    Needs { daemon_kills: 15, redis_kills: 6, rollbacks: 2, cuts: 10, items: 100_000 };
+
+/// The seed of the short run.
+const SHORT_SEED: u64 = 20_260_101;
+
+/// Kills, cuts and rolls back what urlseen runs on while it works, and checks that no item is lost
+/// and none repeated.
+///
+/// Rounds go on until enough faults struck and enough items were fed, each with a Redis server and
+/// a crawl of its own. A fault counts only if a batch, a snapshot or a recovery was in progress.
+/// The exit status is 0 only if nothing was wrong and enough was counted.
+#[derive(Debug, Parser)]
+#[command(name = "scripts/chaos")]
+struct Args {
+    /// The number that everything is drawn from; round R has the seed N + R
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// A fixed seed and under two minutes
+    #[arg(long, conflicts_with_all = ["rounds", "minutes", "items", "faults", "broken"])]
+    short: bool,
+    /// Exactly so many rounds, whatever they count
+    #[arg(long, value_name = "R")]
+    rounds: Option<u64>,
+    /// No new round after so many minutes
+    #[arg(long, value_name = "M", default_value_t = 30)]
+    minutes: u64,
+    /// Feed at least so many items
+    #[arg(long, value_name = "N", default_value_t = LONG.items)]
+    items: u64,
+    /// Faults in a round
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    steps: usize,
+    /// These kinds of faults alone
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    faults: Vec<Kind>,
+    /// This scenario alone
+    #[arg(long, value_name = "NAME")]
+    scenario: Option<Scenario>,
+    /// The urlseen that is tested
+    #[arg(long, value_name = "FILE")]
+    program: PathBuf,
+    /// Build urlseen broken in this way, or in `all`, and see that the oracle sees it
+    #[arg(long, value_name = "NAME", value_parser = Choice::parse)]
+    broken: Option<Choice>,
+    /// Keep the folders of rounds in which something is wrong
+    #[arg(long)]
+    keep: bool,
+}
+
+fn main() -> Result<ExitCode> {
+    let args = Args::parse();
+    disk::enter_namespace()?;
+    let is_free = args.scenario.is_some() || !args.faults.is_empty();
+    let campaign = Campaign {
+        program: args.program.canonicalize().context("the program to test")?,
+        seed: if args.short { SHORT_SEED } else { args.seed.unwrap_or_else(|| fastrand::u64(..)) },
+        rounds: args.rounds,
+        time: Duration::from_mins(args.minutes),
+        needs: match (args.short, is_free) {
+            (true, _) => SHORT,
+            (false, true) => Needs { items: args.items, ..Needs::default() },
+            (false, false) => Needs { items: args.items, ..LONG },
+        },
+        scenario: args.scenario,
+        steps: args.steps,
+        faults: args.faults,
+        keep: args.keep,
+    };
+    let passes = match args.broken {
+        Some(Choice(broken)) => campaign.run_broken(&broken)?,
+        None => campaign.run(),
+    };
+    Ok(if passes { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

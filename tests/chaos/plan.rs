@@ -1,0 +1,282 @@
+//! What a round does: everything in it follows from one number.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use crate::daemon::{KEEPS_STATE, Settings};
+use crate::proxy::{Act, Direction, Fault, Weather};
+use crate::server::Persistence;
+
+/// A kind of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, clap::ValueEnum)]
+pub(crate) enum Kind {
+    /// kill -9 of the daemon
+    KillDaemon,
+    /// kill -9 of the daemon soon after its start
+    KillInRecovery,
+    /// kill -9 of the daemon while it writes a snapshot
+    KillInSnapshot,
+    /// SIGTERM to the daemon
+    StopDaemon,
+    /// SIGSTOP to the daemon for a while
+    PauseDaemon,
+    /// kill -9 of Redis
+    CrashRedis,
+    /// kill -9 of both
+    CrashBoth,
+    /// Redis put back to older data while the daemon runs
+    RollBackRunning,
+    /// Redis put back to older data while the daemon is down
+    RollBackDown,
+    /// the connection cut after some bytes
+    Cut,
+    /// the connection stalled after some bytes
+    Stall,
+    /// the connection cut, and what was sent on it delivered late
+    Late,
+    /// items pushed to the claimed ones by somebody else
+    Meddle,
+    /// a bit flipped in the log or a snapshot while the daemon is down
+    FlipBit,
+    /// bytes cut off the end of the log while the daemon is down
+    TearLog,
+    /// an old copy of the state folder brought back
+    OldFolder,
+    /// a second daemon started beside the first
+    SecondDaemon,
+    /// the daemon killed or stopped while another stands by
+    TakeOver,
+    /// SIGSTOP until the lease has run out
+    Freeze,
+    /// the disk with the state folder full
+    DiskFull,
+    /// fsync of the daemon fails
+    SyncFails,
+}
+
+impl Kind {
+    pub(crate) fn name(self) -> String {
+        let value = clap::ValueEnum::to_possible_value(&self);
+        value.map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
+/// How often each kind is drawn, against the others.
+const WEIGHTS: &[(Kind, u32)] = &[
+    (Kind::KillDaemon, 220),
+    (Kind::KillInRecovery, 80),
+    (Kind::KillInSnapshot, 80),
+    (Kind::StopDaemon, 30),
+    (Kind::PauseDaemon, 30),
+    (Kind::CrashRedis, 80),
+    (Kind::CrashBoth, 60),
+    (Kind::RollBackRunning, 60),
+    (Kind::RollBackDown, 60),
+    (Kind::Cut, 240),
+    (Kind::Stall, 30),
+    (Kind::Late, 100),
+    (Kind::Meddle, 30),
+    (Kind::FlipBit, 50),
+    (Kind::TearLog, 50),
+    (Kind::OldFolder, 40),
+    (Kind::SecondDaemon, 15),
+    (Kind::TakeOver, 40),
+    // Takes as long as a lease.
+    (Kind::Freeze, 7),
+    (Kind::DiskFull, 30),
+    (Kind::SyncFails, 15),
+];
+
+/// What kind of round it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Scenario {
+    /// faults drawn one after the other
+    Faults,
+    /// two histories with the same number of batches
+    Histories,
+    /// the last record of the log torn at every byte
+    Torn,
+    /// a folder that lacks what Redis knows, and the ways on
+    Lacking,
+}
+
+impl Scenario {
+    pub(crate) fn name(self) -> String {
+        let value = clap::ValueEnum::to_possible_value(&self);
+        value.map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
+    /// Most rounds are of faults.
+    fn draw(random: &mut Rng) -> Self {
+        match random.u8(0..if KEEPS_STATE { 16 } else { 1 }) {
+            1 => Self::Histories,
+            2 => Self::Torn,
+            3 => Self::Lacking,
+            _ => Self::Faults,
+        }
+    }
+}
+
+/// A round.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) scenario: Scenario,
+    pub(crate) persistence: Persistence,
+    pub(crate) settings: Settings,
+    /// How many of 100 items are new.
+    pub(crate) new_percent: u8,
+    /// Whether the state folder is on a small disk of its own.
+    pub(crate) own_disk: bool,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// A fault, and what is before it.
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    /// How many items are fed.
+    pub(crate) feed: u64,
+    /// Redis saves, where saves are how it keeps its data.
+    pub(crate) save: bool,
+    /// A copy of Redis's data is taken, to be put back later.
+    pub(crate) copy: bool,
+    pub(crate) weather: Weather,
+    /// The fault strikes once so much of what waits, of 1000, is gone.
+    pub(crate) progress: u64,
+    /// And so much later.
+    pub(crate) delay: Duration,
+    pub(crate) kind: Kind,
+    /// What the network does, where the fault is of that kind.
+    pub(crate) network: Option<Fault>,
+    /// A number for whatever else the fault has to choose.
+    pub(crate) draw: u64,
+}
+
+impl Plan {
+    /// The round of this seed: of this scenario if there is one; so many steps, of these kinds only
+    /// if there are any.
+    pub(crate) fn draw(
+        seed: u64,
+        scenario: Option<Scenario>,
+        steps: usize,
+        kinds: &[Kind],
+    ) -> Self {
+        let mut random = Rng::with_seed(seed);
+        let drawn = Scenario::draw(&mut random);
+        let scenario = scenario.unwrap_or(if kinds.is_empty() { drawn } else { Scenario::Faults });
+        if scenario != Scenario::Faults {
+            return Self::of_scenario(seed, scenario, &mut random);
+        }
+        let persistence =
+            [Persistence::Always, Persistence::EverySecond, Persistence::Saves][random.usize(0..3)];
+        let new_percent = [5, 30, 30, 60][random.usize(0..4)];
+        let mut settings = Settings::draw(&mut random);
+        // Batches enough for the fault to strike among them.
+        let feed = (settings.batch * random.u64(10..60)).clamp(200, 15_000);
+        let steps: Vec<Step> = (0..steps).map(|_| Step::draw(&mut random, feed, kinds)).collect();
+        let items: u64 = steps.iter().map(|step| step.feed).sum();
+        // At the error rate of the settings; past it false positives would pass for losses. Twice:
+        // what Redis forgot is fed again, and differs.
+        settings.capacity = (2 * items * u64::from(new_percent) / 100).max(1000);
+        let own_disk = steps.iter().any(|step| step.kind == Kind::DiskFull);
+        Self { seed, scenario, persistence, settings, new_percent, own_disk, steps }
+    }
+
+    /// Scenarios put Redis's data back and forth, and count batches.
+    fn of_scenario(seed: u64, scenario: Scenario, random: &mut Rng) -> Self {
+        let mut settings = Settings::draw(random);
+        settings.batch = random.u64(4..12);
+        settings.capacity = 20_000;
+        Self {
+            seed,
+            scenario,
+            persistence: Persistence::Saves,
+            settings,
+            new_percent: 60,
+            own_disk: false,
+            steps: Vec::new(),
+        }
+    }
+}
+
+impl Step {
+    fn draw(random: &mut Rng, feed: u64, kinds: &[Kind]) -> Self {
+        let kind = draw_kind(random, kinds);
+        Self {
+            feed: random.u64(feed / 2..=feed * 3 / 2),
+            save: random.u8(0..3) == 0,
+            copy: random.u8(0..4) == 0,
+            weather: draw_weather(random),
+            progress: random.u64(0..900),
+            delay: Duration::from_micros(random.u64(0..1500)),
+            kind,
+            network: draw_network(random, kind),
+            draw: random.u64(..),
+        }
+    }
+}
+
+fn draw_kind(random: &mut Rng, kinds: &[Kind]) -> Kind {
+    let drawn = WEIGHTS.iter().filter(|(kind, _)| {
+        let is_possible = KEEPS_STATE || *kind < Kind::FlipBit;
+        is_possible && (kinds.is_empty() || kinds.contains(kind))
+    });
+    let sum: u32 = drawn.clone().map(|(_, weight)| weight).sum();
+    let mut at = random.u32(0..sum);
+    for &(kind, weight) in drawn {
+        if at < weight {
+            return kind;
+        }
+        at -= weight;
+    }
+    unreachable!("the number is below the sum of the weights")
+}
+
+fn draw_weather(random: &mut Rng) -> Weather {
+    match random.u8(0..8) {
+        0 => Weather { piece: Some(random.usize(1..200)), delay: Duration::ZERO },
+        1 => Weather { piece: None, delay: Duration::from_micros(random.u64(100..3000)) },
+        _ => Weather::default(),
+    }
+}
+
+fn draw_network(random: &mut Rng, kind: Kind) -> Option<Fault> {
+    let direction = [Direction::ToServer, Direction::ToClient][random.usize(0..2)];
+    // Evenly by order of size: into a command, a batch, and behind several.
+    let magnitude = random.u32(1..18);
+    let bytes = random.u64(0..1 << magnitude);
+    let (direction, act) = match kind {
+        Kind::Cut => (direction, Act::Cut),
+        Kind::Stall => (direction, Act::Stall(Duration::from_millis(random.u64(1..800)))),
+        Kind::Late => (Direction::ToServer, Act::Late(Duration::from_millis(random.u64(0..200)))),
+        _ => return None,
+    };
+    Some(Fault { direction, bytes, act })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_follows_from_its_seed() {
+        let plan = |seed| format!("{:?}", Plan::draw(seed, Some(Scenario::Faults), 50, &[]));
+        assert_eq!(plan(1), plan(1));
+        assert_ne!(plan(1), plan(2));
+    }
+
+    #[test]
+    fn only_the_wanted_kinds_are_drawn_and_all_of_them() {
+        let kinds = |wanted: &[Kind]| {
+            let plan = Plan::draw(1, Some(Scenario::Faults), 2_000, wanted);
+            let mut kinds: Vec<Kind> = plan.steps.iter().map(|step| step.kind).collect();
+            kinds.sort();
+            kinds.dedup();
+            kinds
+        };
+        assert_eq!(kinds(&[Kind::Cut, Kind::Late]), [Kind::Cut, Kind::Late]);
+        let possible = WEIGHTS.iter().filter(|(kind, _)| KEEPS_STATE || *kind < Kind::FlipBit);
+        assert_eq!(kinds(&[]).len(), possible.count());
+    }
+}

@@ -1,0 +1,359 @@
+//! A TCP proxy between the daemon and Redis that does what networks do at their worst.
+//!
+//! Own, because none that is maintained can do what matters most here: deliver what was read from
+//! a client after that client has given up (an old connection's commit that arrives late). The
+//! fault proxy of redis-server-wrapper 0.5 and noxious 1.0 drop it, trixter 0.1 has no such fault;
+//! and none says how many connections it cut and after which byte.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+/// Which way bytes go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    ToServer,
+    ToClient,
+}
+
+/// What becomes of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// Both ends are closed at once.
+    Cut,
+    /// Nothing goes on for so long, then all of it.
+    Stall(Duration),
+    /// The client's end is closed, and what was read from it goes on to the server so much later.
+    Late(Duration),
+}
+
+/// What happens to the first connection on which so many more bytes have gone one way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fault {
+    pub(crate) direction: Direction,
+    pub(crate) bytes: u64,
+    pub(crate) act: Act,
+}
+
+/// What happens to all bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Weather {
+    /// How many bytes go on at once, at most.
+    pub(crate) piece: Option<usize>,
+    /// How long each piece takes.
+    pub(crate) delay: Duration,
+}
+
+/// Listens on loopback until the program ends.
+pub(crate) struct Proxy {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    upstream: PathBuf,
+    fault: Mutex<Option<Fault>>,
+    weather: Mutex<Weather>,
+    struck: AtomicU64,
+    late: AtomicU64,
+    /// Whether new connections are joined to the server.
+    is_open: AtomicBool,
+    ended: AtomicBool,
+}
+
+/// The two ends of a connection, each to be read by one thread and written by the other.
+struct Ends {
+    client: TcpStream,
+    server: UnixStream,
+    /// The client is gone, but what it sent is not.
+    is_late: AtomicBool,
+}
+
+impl Proxy {
+    /// Before the server that listens on the Unix socket `upstream`, which may come and go.
+    pub(crate) fn start(upstream: PathBuf) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").context("no port on loopback")?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            upstream,
+            fault: Mutex::default(),
+            weather: Mutex::default(),
+            struck: AtomicU64::new(0),
+            late: AtomicU64::new(0),
+            is_open: AtomicBool::new(true),
+            ended: AtomicBool::new(false),
+        });
+        let proxy = Self { address, shared: Arc::clone(&shared) };
+        thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                if shared.ended.load(Ordering::Relaxed) {
+                    return;
+                }
+                // Where the server is away, the client finds its connection closed.
+                if shared.is_open.load(Ordering::Acquire) {
+                    drop(shared.join(client));
+                }
+            }
+        });
+        Ok(proxy)
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Prepares a fault, in place of one that did not strike yet.
+    pub(crate) fn prepare(&self, fault: Fault) {
+        *lock(&self.shared.fault) = Some(fault);
+    }
+
+    /// Takes the fault back that did not strike yet.
+    pub(crate) fn relent(&self) {
+        *lock(&self.shared.fault) = None;
+    }
+
+    pub(crate) fn set_weather(&self, weather: Weather) {
+        *lock(&self.shared.weather) = weather;
+    }
+
+    /// Lets new connections through to the server, or closes them at once.
+    pub(crate) fn open(&self, is_open: bool) {
+        self.shared.is_open.store(is_open, Ordering::Release);
+    }
+
+    /// How many faults struck so far.
+    pub(crate) fn struck(&self) -> u64 {
+        self.shared.struck.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes have arrived late so far.
+    pub(crate) fn late(&self) -> u64 {
+        self.shared.late.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.shared.ended.store(true, Ordering::Relaxed);
+        // Wakes the listener.
+        drop(TcpStream::connect(self.address));
+    }
+}
+
+impl Shared {
+    /// Joins a client to the server.
+    fn join(self: &Arc<Self>, client: TcpStream) -> Result<()> {
+        client.set_nodelay(true)?;
+        let server = UnixStream::connect(&self.upstream)?;
+        let ends = Arc::new(Ends { client, server, is_late: AtomicBool::new(false) });
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            let (shared, ends) = (Arc::clone(self), Arc::clone(&ends));
+            thread::spawn(move || {
+                shared.pump(&ends, direction);
+                if !ends.is_late.load(Ordering::Acquire) {
+                    ends.close();
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Passes bytes on until either end is closed.
+    fn pump(&self, ends: &Ends, direction: Direction) {
+        let mut buffer = vec![0; 64 << 10];
+        while let Ok(count) = ends.read(direction, &mut buffer)
+            && count > 0
+        {
+            let mut rest = &buffer[..count];
+            while !rest.is_empty() {
+                let weather = *lock(&self.weather);
+                let (count, act) = self.next(direction, weather.piece, rest.len());
+                let (piece, others) = rest.split_at(count);
+                if ends.write(direction, piece).is_err() {
+                    return;
+                }
+                rest = others;
+                match act {
+                    None if weather.delay.is_zero() => {}
+                    None => thread::sleep(weather.delay),
+                    Some(Act::Stall(time)) => thread::sleep(time),
+                    Some(Act::Cut) => return ends.close(),
+                    Some(Act::Late(time)) => return self.deliver_late(ends, rest, time),
+                }
+            }
+        }
+    }
+
+    /// How many of so many bytes go on now, and what happens behind them.
+    fn next(&self, direction: Direction, piece: Option<usize>, len: usize) -> (usize, Option<Act>) {
+        let len = piece.map_or(len, |piece| len.min(piece));
+        let mut fault = lock(&self.fault);
+        match &mut *fault {
+            Some(Fault { direction: wanted, bytes, act }) if *wanted == direction => {
+                match usize::try_from(*bytes) {
+                    Ok(left) if left < len => {
+                        let act = *act;
+                        *fault = None;
+                        self.struck.fetch_add(1, Ordering::Relaxed);
+                        (left, Some(act))
+                    }
+                    _ => {
+                        *bytes -= len as u64;
+                        (len, None)
+                    }
+                }
+            }
+            _ => (len, None),
+        }
+    }
+
+    /// Closes the client's end, and hands what it has sent to the server later.
+    fn deliver_late(&self, ends: &Ends, rest: &[u8], time: Duration) {
+        ends.is_late.store(true, Ordering::Release);
+        let mut held = rest.to_vec();
+        // What has come in until now was sent too.
+        if ends.client.set_nonblocking(true).is_ok() {
+            let mut more = vec![0; 64 << 10];
+            while let Ok(count) = (&ends.client).read(&mut more)
+                && count > 0
+            {
+                held.extend_from_slice(&more[..count]);
+            }
+        }
+        drop(ends.client.shutdown(Shutdown::Both));
+        thread::sleep(time);
+        if (&ends.server).write_all(&held).is_ok() {
+            self.late.fetch_add(held.len() as u64, Ordering::Relaxed);
+            // The server has read it all once it answers the end with its own.
+            drop(ends.server.shutdown(Shutdown::Write));
+            drop(ends.server.set_read_timeout(Some(Duration::from_secs(5))));
+            let mut answers = vec![0; 64 << 10];
+            while (&ends.server).read(&mut answers).is_ok_and(|count| count > 0) {}
+        }
+        ends.close();
+    }
+}
+
+impl Ends {
+    fn read(&self, direction: Direction, buffer: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            let read = match direction {
+                Direction::ToServer => (&self.client).read(buffer),
+                Direction::ToClient => (&self.server).read(buffer),
+            };
+            match read {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn write(&self, direction: Direction, bytes: &[u8]) -> std::io::Result<()> {
+        match direction {
+            Direction::ToServer => (&self.server).write_all(bytes),
+            Direction::ToClient => (&self.client).write_all(bytes),
+        }
+    }
+
+    fn close(&self) {
+        drop(self.client.shutdown(Shutdown::Both));
+        drop(self.server.shutdown(Shutdown::Both));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+    use std::time::Instant;
+
+    /// A proxy, a client's end and the server's end of a connection through it.
+    fn joined() -> (Proxy, TcpStream, UnixStream, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join("socket")).unwrap();
+        let proxy = Proxy::start(folder.path().join("socket")).unwrap();
+        let client = TcpStream::connect(proxy.address()).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        (proxy, client, server, folder)
+    }
+
+    fn all(mut from: impl Read) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn bytes_pass_both_ways_whole_or_in_pieces() {
+        for piece in [None, Some(1), Some(3)] {
+            let (proxy, mut client, mut server, _folder) = joined();
+            proxy.set_weather(Weather { piece, delay: Duration::from_micros(1) });
+            client.write_all(b"to the server").unwrap();
+            server.write_all(b"to the client").unwrap();
+            let mut bytes = [0; 13];
+            server.read_exact(&mut bytes).unwrap();
+            assert_eq!(&bytes, b"to the server");
+            client.read_exact(&mut bytes).unwrap();
+            assert_eq!(&bytes, b"to the client");
+            assert_eq!(proxy.struck(), 0);
+        }
+    }
+
+    #[test]
+    fn a_connection_is_cut_after_just_so_many_bytes() {
+        for bytes in 0..10 {
+            let (proxy, mut client, server, _folder) = joined();
+            proxy.prepare(Fault { direction: Direction::ToServer, bytes, act: Act::Cut });
+            client.write_all(b"0123456789").unwrap();
+            let expected = &b"0123456789"[..usize::try_from(bytes).unwrap()];
+            assert_eq!(all(&server), expected);
+            assert_eq!((all(&client), proxy.struck()), (Vec::new(), 1));
+        }
+        let (proxy, client, mut server, _folder) = joined();
+        proxy.prepare(Fault { direction: Direction::ToClient, bytes: 4, act: Act::Cut });
+        server.write_all(b"0123456789").unwrap();
+        assert_eq!(all(&client), b"0123");
+    }
+
+    #[test]
+    fn what_was_sent_arrives_after_the_client_has_lost_its_connection() {
+        let (proxy, mut client, server, _folder) = joined();
+        let late = Duration::from_millis(200);
+        proxy.prepare(Fault { direction: Direction::ToServer, bytes: 4, act: Act::Late(late) });
+        let sent = Instant::now();
+        client.write_all(b"0123456789").unwrap();
+        assert_eq!(all(&client), b"");
+        assert_eq!(all(&server), b"0123456789");
+        assert!(sent.elapsed() >= late, "{:?}", sent.elapsed());
+        assert_eq!((proxy.struck(), proxy.late()), (1, 6));
+    }
+
+    #[test]
+    fn a_fault_that_did_not_strike_is_taken_back() {
+        let (proxy, mut client, mut server, _folder) = joined();
+        proxy.prepare(Fault { direction: Direction::ToServer, bytes: 0, act: Act::Cut });
+        proxy.relent();
+        client.write_all(b"0123").unwrap();
+        let mut bytes = [0; 4];
+        server.read_exact(&mut bytes).unwrap();
+        assert_eq!(proxy.struck(), 0);
+    }
+
+    #[test]
+    fn a_closed_proxy_joins_nobody() {
+        let (proxy, _client, _server, _folder) = joined();
+        proxy.open(false);
+        assert_eq!(all(TcpStream::connect(proxy.address()).unwrap()), b"");
+    }
+}

@@ -1,0 +1,70 @@
+//! Two histories of a crawl that have the same number of batches, and share the first of them.
+
+use anyhow::{Result, ensure};
+
+use crate::daemon::SOURCE;
+use crate::process::{SOON, wait_for};
+use crate::round::Round;
+use crate::state::Contents;
+
+/// Batches before the fork, and in each history behind it.
+const BATCHES: u64 = 6;
+
+impl Round {
+    /// The daemon is led from the one into the other, while it runs and at its start: both times
+    /// it must notice, though the numbers agree, and stop.
+    pub(super) fn histories(&mut self) -> Result<()> {
+        self.commit(BATCHES)?;
+        self.stop_daemon()?;
+        let folder = self.runner.state();
+        let (redis_before, folder_before) = (self.server.dump()?, Contents::read(&folder)?);
+
+        self.start_daemon()?;
+        self.commit(BATCHES)?;
+        self.daemon.kill()?;
+        let (redis_one, folder_one) = (self.server.dump()?, Contents::read(&folder)?);
+        let seq_one = self.facts()?.seq();
+
+        self.load(&redis_before)?;
+        folder_before.put_back(&folder)?;
+        self.start_daemon()?;
+        self.commit(BATCHES)?;
+        let seq_other = self.facts()?.seq();
+        ensure!(seq_one == seq_other, "{seq_one} batches and {seq_other}: not the same number");
+
+        // While it runs.
+        self.proxy.open(false);
+        self.load(&redis_one)?;
+        self.feeder.feed(&self.server, SOURCE, 20 * self.runner.settings.batch)?;
+        self.proxy.open(true);
+        let ended = wait_for("daemon that stops or works on", SOON, || {
+            let ended = self.daemon.ended()?.is_some();
+            Ok((ended || self.facts()?.waiting == 0).then_some(ended))
+        })?;
+        if !ended || self.refusal()?.is_none() {
+            // The oracle says what that did.
+            self.note_stop("led into another history while it ran, and went on")?;
+            self.daemon.kill()?;
+            return self.start_daemon();
+        }
+
+        // At its start: its folder is of the one history, Redis of the other.
+        self.start_daemon()?;
+        if self.refusal()?.is_none() {
+            self.note_stop("started with the folder of another history, and went on")?;
+            return self.wait_until_done();
+        }
+        folder_one.put_back(&folder)?;
+        self.start_daemon()?;
+        self.wait_until_done()?;
+        self.commit(BATCHES)
+    }
+
+    /// Puts other data into Redis, and goes on feeding from there.
+    pub(super) fn load(&mut self, dump: &[u8]) -> Result<()> {
+        self.server.put(dump)?;
+        self.server.revive()?;
+        self.feeder.resume(&self.server)?;
+        self.forget_lease()
+    }
+}

@@ -1,0 +1,59 @@
+//! The last record of the log, torn at every byte.
+
+use anyhow::{Context, Result};
+
+use crate::round::Round;
+use crate::state::Contents;
+
+/// Batches before the torn one.
+const BATCHES: u64 = 6;
+
+impl Round {
+    /// Where Redis does not know the torn batch, the daemon goes on rightly wherever it is torn;
+    /// where Redis knows it, the daemon says that it lacks it unless it is whole.
+    pub(super) fn torn(&mut self) -> Result<()> {
+        self.commit(BATCHES)?;
+        let folder = self.runner.state();
+        let redis_before = self.server.dump()?;
+        let (_, from) = length(&Contents::read(&folder)?)?;
+        self.commit(1)?;
+        self.daemon.kill()?;
+        let (redis_behind, whole) = (self.server.dump()?, Contents::read(&folder)?);
+        let (name, to) = length(&whole)?;
+        for length in from..=to {
+            let torn = whole.with_log_cut(length)?;
+            let context = || format!("{name} of {to} bytes cut to {length}");
+
+            self.load(&redis_before)?;
+            torn.put_back(&folder)?;
+            self.start_daemon()?;
+            if let Some(said) = self.refusal()? {
+                self.note_stop(&format!("{}, not known to Redis: {said}", context()))?;
+                continue;
+            }
+            self.commit(1)?;
+            self.check().with_context(context)?;
+            self.daemon.kill()?;
+
+            self.load(&redis_behind)?;
+            torn.put_back(&folder)?;
+            self.start_daemon()?;
+            match (self.refusal()?, length < to) {
+                (Some(said), true) if said.contains(&*folder.to_string_lossy()) => {}
+                (None, false) => {}
+                (said, _) => {
+                    let said = said.unwrap_or_else(|| "nothing".to_owned());
+                    self.note_stop(&format!("{}, known to Redis, said: {said}", context()))?;
+                }
+            }
+            self.daemon.kill()?;
+        }
+        self.start_daemon()
+    }
+}
+
+/// The name of the log's last file, and how long it is.
+fn length(contents: &Contents) -> Result<(String, usize)> {
+    let (name, length) = contents.log_length().context("the folder has no log")?;
+    Ok((name.to_owned(), length))
+}

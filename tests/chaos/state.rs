@@ -1,0 +1,130 @@
+//! The state folder as an outsider finds it between two runs: copied, damaged, put back.
+//!
+//! `lock` is left where it is: its inode tells a folder from a copy of it.
+
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use fastrand::Rng;
+
+/// What is in a folder, by file name.
+#[derive(Debug, Clone)]
+pub(crate) struct Contents(Vec<(String, Vec<u8>)>);
+
+impl Contents {
+    /// Reads all files but the lock and the lease; none where there is no folder.
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
+        let mut files = Vec::new();
+        for path in files_of(folder)? {
+            files.push((name_of(&path), fs::read(&path)?));
+        }
+        Ok(Self(files))
+    }
+
+    /// Puts a folder's contents in the place of what is there.
+    pub(crate) fn put_back(&self, folder: &Path) -> Result<()> {
+        for path in files_of(folder)? {
+            fs::remove_file(path)?;
+        }
+        fs::create_dir_all(folder)?;
+        for (name, bytes) in &self.0 {
+            fs::write(folder.join(name), bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The same with the log's last file cut to `length` bytes.
+    pub(crate) fn with_log_cut(&self, length: usize) -> Result<Self> {
+        let mut cut = self.clone();
+        let (_, bytes) = cut.last_log().context("there is a log")?;
+        bytes.truncate(length);
+        Ok(cut)
+    }
+
+    /// How long the log's last file is, and its name.
+    pub(crate) fn log_length(&self) -> Option<(&str, usize)> {
+        let logs = self.0.iter().filter(|(name, _)| is_log(name));
+        logs.max_by_key(|(name, _)| name).map(|(name, bytes)| (name.as_str(), bytes.len()))
+    }
+
+    fn last_log(&mut self) -> Option<&mut (String, Vec<u8>)> {
+        let logs = self.0.iter_mut().filter(|(name, _)| is_log(name));
+        logs.max_by(|one, other| one.0.cmp(&other.0))
+    }
+}
+
+/// Flips a bit somewhere in a log or a snapshot; says in which file, if there is any.
+pub(crate) fn flip_bit(folder: &Path, random: &mut Rng) -> Result<Option<String>> {
+    let mut files = files_of(folder)?;
+    files.retain(|path| is_log(&name_of(path)) || is_snapshot(&name_of(path)));
+    let Some(path) = pick(random, &files) else { return Ok(None) };
+    let length = fs::metadata(path)?.len();
+    // As often at an end, where the headers are, as anywhere.
+    let offset = match random.u8(0..4) {
+        0 => random.u64(0..length.clamp(1, 64)),
+        1 => length.saturating_sub(random.u64(1..=64)),
+        _ => random.u64(0..length.max(1)),
+    };
+    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+    let mut byte = [0];
+    file.seek(SeekFrom::Start(offset))?;
+    if file.read(&mut byte)? == 0 {
+        return Ok(None);
+    }
+    byte[0] ^= 1 << random.u8(0..8);
+    file.seek(SeekFrom::Start(offset))?;
+    file.write_all(&byte)?;
+    Ok(Some(name_of(path)))
+}
+
+/// Cuts up to so many bytes off the end of the log; says of which file, if there is any.
+pub(crate) fn tear_log(folder: &Path, most: u64, random: &mut Rng) -> Result<Option<String>> {
+    let mut files = files_of(folder)?;
+    files.retain(|path| is_log(&name_of(path)));
+    let Some(path) = files.last() else { return Ok(None) };
+    let file = OpenOptions::new().write(true).open(path)?;
+    let length = file.metadata()?.len();
+    file.set_len(length.saturating_sub(random.u64(1..=most)))?;
+    Ok(Some(name_of(path)))
+}
+
+/// Whether a snapshot is being written, or was when its writer was killed.
+pub(crate) fn has_unfinished_snapshot(folder: &Path) -> bool {
+    let files = files_of(folder).unwrap_or_default();
+    let is_unfinished = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "tmp");
+    files.iter().any(|path| name_of(path).starts_with("snapshot") && is_unfinished(path))
+}
+
+/// The files that hold the filter, in the order of their names.
+fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let entry = entry?;
+        let name = entry.file_name();
+        // One that has gone meanwhile is none.
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_file && name != "lock" && name != "lease" {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn pick<'a>(random: &mut Rng, paths: &'a [PathBuf]) -> Option<&'a PathBuf> {
+    if paths.is_empty() { None } else { paths.get(random.usize(0..paths.len())) }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn is_log(name: &str) -> bool {
+    name.starts_with("log-")
+}
+
+fn is_snapshot(name: &str) -> bool {
+    name.starts_with("snapshot-")
+}

@@ -1,0 +1,133 @@
+//! Faults of the state folder and of the disk below it.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use fastrand::Rng;
+
+use crate::disk::Disk;
+use crate::plan::{Kind, Step};
+use crate::process::{POLL, SOON, wait_for};
+use crate::round::Round;
+use crate::state::{self, Contents};
+use crate::tally::Phase;
+
+/// How long a daemon may work on with a disk that fails.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A batch more or less is in the log before Redis knows of it; so many are not.
+const IN_FLIGHT: u64 = 16;
+
+/// A state folder as it once was.
+pub(crate) struct OldFolder {
+    contents: Contents,
+    seq: u64,
+}
+
+impl Round {
+    /// The daemon dies, and its folder is damaged before it is started again. Then it either goes
+    /// on, and the oracle says whether rightly, or says what is damaged and stops.
+    pub(super) fn damage(&mut self, step: &Step) -> Result<()> {
+        self.kill_daemon(Kind::KillDaemon)?;
+        let (folder, random) = (self.runner.state(), &mut self.random);
+        let right = Contents::read(&folder)?;
+        let damaged = match step.kind {
+            Kind::FlipBit => state::flip_bit(&folder, random)?,
+            _ => state::tear_log(&folder, most_torn(random), random)?,
+        };
+        self.start_daemon()?;
+        let phase = if damaged.is_some() { Phase::Recovery } else { Phase::Idle };
+        self.tally.strike(step.kind, phase, &[]);
+        if let Some(said) = self.refusal()? {
+            let is_named = damaged.is_some_and(|file| said.contains(&file));
+            if !is_named && !said.contains(&*folder.to_string_lossy()) {
+                self.note_stop(&format!("damaged, and did not say what: {said}"))?;
+            }
+            self.put_back_and_start(&right, &folder)?;
+        }
+        Ok(())
+    }
+
+    /// The daemon dies, and an old copy of its folder is there when it is started again.
+    pub(super) fn old_folder(&mut self, step: &Step) -> Result<()> {
+        self.kill_daemon(Kind::KillDaemon)?;
+        let folder = self.runner.state();
+        let (right, seq) = (Contents::read(&folder)?, self.facts()?.seq());
+        let old = self.old_folder.take().filter(|old| seq > old.seq + IN_FLIGHT);
+        let Some(old) = old else {
+            self.old_folder = Some(OldFolder { contents: right, seq });
+            self.tally.strike(step.kind, Phase::Idle, &[]);
+            return self.start_daemon();
+        };
+        old.contents.put_back(&folder)?;
+        self.start_daemon()?;
+        self.tally.strike(step.kind, Phase::Recovery, &[]);
+        match self.refusal()? {
+            Some(said) if said.contains(&*folder.to_string_lossy()) => {}
+            said => {
+                let said = said.unwrap_or_else(|| "nothing".to_owned());
+                let lacking = seq - old.seq;
+                self.note_stop(&format!(
+                    "an old copy of the folder, {lacking} batches behind, and it said {said}"
+                ))?;
+                self.daemon.kill()?;
+            }
+        }
+        self.put_back_and_start(&right, &folder)
+    }
+
+    /// The disk is full for a while; the daemon may stop, if it says why.
+    pub(super) fn fill_disk(&mut self, step: &Step) -> Result<()> {
+        let Some(disk) = &self.disk else {
+            self.tally.strike(step.kind, Phase::Idle, &[]);
+            return Ok(());
+        };
+        let phase = self.phase(&self.facts()?);
+        disk.fill(step.draw % (64 << 10))?;
+        self.outlast(step, phase)?;
+        self.disk.as_ref().map_or(Ok(()), Disk::free)?;
+        self.restart_if_ended()
+    }
+
+    /// The disk fails to flush from some moment on, for a daemon of its own.
+    pub(super) fn fail_syncs(&mut self, step: &Step) -> Result<()> {
+        self.kill_daemon(Kind::KillDaemon)?;
+        self.daemon = self.runner.start_with_failing_syncs(1 + step.draw % 8)?;
+        wait_for("start under strace", SOON, || {
+            Ok((self.daemon.is_ready() || self.daemon.ended()?.is_some()).then_some(()))
+        })?;
+        let phase = self.phase(&self.facts()?);
+        self.outlast(step, phase)?;
+        self.daemon.kill()?;
+        self.start_daemon()
+    }
+
+    /// Feeds while the disk fails, and waits until the daemon has ended or done it all.
+    fn outlast(&mut self, step: &Step, phase: Phase) -> Result<()> {
+        self.tally.strike(step.kind, phase, &[]);
+        self.feeder.feed(&self.server, crate::daemon::SOURCE, step.feed)?;
+        let end = Instant::now() + PATIENCE;
+        while self.daemon.ended()?.is_none() && self.facts()?.waiting > 0 && Instant::now() < end {
+            std::thread::sleep(POLL);
+        }
+        if self.daemon.ended()?.is_some()
+            && let Some(said) = self.refusal()?
+            && !said.contains("cannot be written")
+            && !said.contains("os error")
+        {
+            self.note_stop(&format!("the disk failed, and it said {said}"))?;
+        }
+        Ok(())
+    }
+
+    fn put_back_and_start(&mut self, contents: &Contents, folder: &Path) -> Result<()> {
+        contents.put_back(folder)?;
+        self.start_daemon()
+    }
+}
+
+/// How many bytes are torn off at most: of one record, or of many.
+fn most_torn(random: &mut Rng) -> u64 {
+    1 << random.u32(3..14)
+}

@@ -1,0 +1,83 @@
+//! Faults that take two daemons.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use redis::Commands;
+use rustix::process::Signal;
+
+use crate::daemon::{LEASE, SOURCE};
+use crate::plan::Step;
+use crate::process::{SOON, wait_for};
+use crate::round::Round;
+use crate::state::Contents;
+use crate::tally::{Effect, Phase};
+
+/// How long a lease lasts, and a little more.
+const LEASE_ENDS: Duration = Duration::from_secs(25);
+
+impl Round {
+    /// A second daemon on the same folder must stop, and leave the first alone.
+    pub(super) fn second_daemon(&mut self, step: &Step) -> Result<()> {
+        let phase = self.phase(&self.facts()?);
+        let mut second = self.runner.start(&[])?;
+        let status = second.wait()?;
+        self.tally.strike(step.kind, phase, &[]);
+        if status.code() != Some(3) || !second.said().contains(&self.daemon.id().to_string()) {
+            self.note_stop(&format!("a second daemon: {status}: {}", second.said()))?;
+        }
+        Ok(())
+    }
+
+    /// A daemon that stands by takes over from one that dies or is stopped.
+    pub(super) fn take_over(&mut self, step: &Step) -> Result<()> {
+        let mut second = self.runner.start(&["--standby"])?;
+        wait_for("daemon standing by", SOON, || {
+            ensure!(second.ended()?.is_none(), "it ended: {}", second.said());
+            Ok(second.is_standing_by().then_some(()))
+        })?;
+        if step.draw.is_multiple_of(4) {
+            self.stop_daemon()?;
+            self.tally.strike(step.kind, Phase::Batch, &[]);
+        } else {
+            self.daemon.kill()?;
+            let phase = self.phase(&self.facts()?);
+            self.tally.strike(step.kind, phase, &[Effect::DaemonKilled]);
+        }
+        self.daemon = second;
+        Ok(())
+    }
+
+    /// The daemon is stopped where it is until its lease has run out, and wakes again: alone, or
+    /// when another one with a copy of its folder has taken over.
+    pub(super) fn freeze(&mut self, step: &Step) -> Result<()> {
+        self.daemon.signal(Signal::STOP)?;
+        let phase = self.phase(&self.facts()?);
+        self.tally.strike(step.kind, phase, &[]);
+        let mut connection = self.server.connection()?;
+        wait_for("end of the lease", LEASE_ENDS, || {
+            Ok((!connection.exists::<_, bool>(LEASE)?).then_some(()))
+        })?;
+        if step.draw.is_multiple_of(2) {
+            return self.daemon.signal(Signal::CONT);
+        }
+        let contents = Contents::read(&self.runner.state())?;
+        self.runner.move_state();
+        contents.put_back(&self.runner.state())?;
+        let second = self.runner.start(&[])?;
+        let mut first = std::mem::replace(&mut self.daemon, second);
+        self.feeder.feed(&self.server, SOURCE, step.feed)?;
+        wait_for("working second daemon", SOON, || {
+            self.keep_running()?;
+            Ok(self.daemon.is_ready().then_some(()))
+        })?;
+        first.signal(Signal::CONT)?;
+        let status = first.wait()?;
+        if status.code() != Some(3) || !first.said().contains(&self.daemon.id().to_string()) {
+            self.note_stop(&format!("woke up behind another: {status}: {}", first.said()))?;
+        }
+        // Now the small disk, if there is one, is not below the folder any more.
+        self.disk = None;
+        Ok(())
+    }
+}

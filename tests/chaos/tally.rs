@@ -1,0 +1,137 @@
+//! What was done to the crawl, counted.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::AddAssign;
+
+use crate::plan::Kind;
+
+/// What was in progress when a fault struck; of several the first here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Recovery,
+    Snapshot,
+    Batch,
+    /// Nothing: the fault does not count.
+    Idle,
+}
+
+/// What a fault did, apart from its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// The daemon was killed (SIGKILL).
+    DaemonKilled,
+    /// Redis was killed.
+    RedisKilled,
+    /// Redis came back with fewer batches than it had acknowledged.
+    RolledBack,
+    /// A connection was cut.
+    Cut,
+}
+
+/// Faults that struck, and items.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tally {
+    pub(crate) rounds: u64,
+    pub(crate) items: u64,
+    pub(crate) daemon_kills: u64,
+    pub(crate) redis_kills: u64,
+    pub(crate) rollbacks: u64,
+    pub(crate) cuts: u64,
+    pub(crate) late_bytes: u64,
+    /// By kind: how often in each phase.
+    faults: BTreeMap<Kind, [u64; 4]>,
+}
+
+impl Tally {
+    /// A fault struck. All but the ones that struck nothing are counted.
+    pub(crate) fn strike(&mut self, kind: Kind, phase: Phase, effects: &[Effect]) {
+        self.faults.entry(kind).or_default()[phase as usize] += 1;
+        if phase == Phase::Idle {
+            return;
+        }
+        for effect in effects {
+            *match effect {
+                Effect::DaemonKilled => &mut self.daemon_kills,
+                Effect::RedisKilled => &mut self.redis_kills,
+                Effect::RolledBack => &mut self.rollbacks,
+                Effect::Cut => &mut self.cuts,
+            } += 1;
+        }
+    }
+
+    /// How many faults struck while something was in progress.
+    pub(crate) fn counted(&self) -> u64 {
+        self.faults.values().flat_map(|phases| &phases[..3]).sum()
+    }
+}
+
+impl AddAssign<&Self> for Tally {
+    fn add_assign(&mut self, other: &Self) {
+        self.rounds += other.rounds;
+        self.items += other.items;
+        self.daemon_kills += other.daemon_kills;
+        self.redis_kills += other.redis_kills;
+        self.rollbacks += other.rollbacks;
+        self.cuts += other.cuts;
+        self.late_bytes += other.late_bytes;
+        for (&kind, phases) in &other.faults {
+            let ours = self.faults.entry(kind).or_default();
+            ours.iter_mut().zip(phases).for_each(|(ours, theirs)| *ours += theirs);
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:<18} {:>8} {:>8}   {:>8} {:>8} {:>8} {:>8}",
+            "fault", "struck", "counted", "recovery", "snapshot", "batch", "idle"
+        )?;
+        for (kind, phases) in &self.faults {
+            let [recovery, snapshot, batch, idle] = phases;
+            let counted = recovery + snapshot + batch;
+            writeln!(
+                f,
+                "{:<18} {:>8} {counted:>8}   {recovery:>8} {snapshot:>8} {batch:>8} {idle:>8}",
+                kind.name(),
+                counted + idle
+            )?;
+        }
+        write!(
+            f,
+            "{} rounds, {} items; counted: {} daemon kills, {} Redis kills, {} rollbacks, {} cut \
+             connections; {} bytes arrived late",
+            self.rounds,
+            self.items,
+            self.daemon_kills,
+            self.redis_kills,
+            self.rollbacks,
+            self.cuts,
+            self.late_bytes
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_struck_something_in_progress_counts() {
+        let mut tally = Tally::default();
+        let kill = &[Effect::DaemonKilled, Effect::RedisKilled];
+        tally.strike(Kind::CrashBoth, Phase::Idle, kill);
+        assert_eq!((tally.counted(), tally.daemon_kills, tally.redis_kills), (0, 0, 0));
+        for phase in [Phase::Recovery, Phase::Snapshot, Phase::Batch] {
+            tally.strike(Kind::CrashBoth, phase, kill);
+        }
+        assert_eq!((tally.counted(), tally.daemon_kills, tally.redis_kills), (3, 3, 3));
+        let mut sum = tally.clone();
+        sum += &tally;
+        assert_eq!(sum.counted(), 6);
+        let table = sum.to_string();
+        assert!(table.contains("crash-both                8        6"), "{table}");
+    }
+}
