@@ -1,9 +1,8 @@
 //! `urlseen rejects`: the items that could not be read.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, Write};
 
 use anyhow::Context;
-use clap::error::ErrorKind;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use urlseen::rejects::{Fate, List, Reject, Sorted};
 

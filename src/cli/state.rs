@@ -118,7 +118,7 @@ impl Adopt {
     fn run(&self) -> anyhow::Result<Outcome> {
         let config = self.settings.load()?;
         let mut folder = Folder::open(&config.state.dir)?;
-        let mut redis = Redis::take(&config, &mut folder)?;
+        let redis = Redis::take(&config, &mut folder)?;
         let theirs = redis.standing().head;
         let sizing = start::sizing(&config)?;
         let (keeping, items) = (start::keeping(&config, &sizing), start::items(&config));
@@ -146,7 +146,7 @@ impl Reset {
             println!("nothing is changed");
             return Ok(Outcome::Done);
         }
-        let mut redis = Redis::take(&config, &mut folder)?;
+        let redis = Redis::take(&config, &mut folder)?;
         let head = redis.standing().head.unwrap_or(Head::START);
         let sizing = start::sizing(&config)?;
         folder.erase()?;

@@ -151,8 +151,8 @@ sections! {
         dir: PathBuf = Folder, |crawl| PathBuf::from("state").join(crawl);
         /// When the log is flushed to the disk.
         fsync: Fsync = Word, |_| Fsync::Interval;
-        /// By how many bytes the log grows before the filter is saved whole (a snapshot); half of
-        /// the filter's size if that is more.
+        /// By how many bytes the log grows before the filter is saved whole (a snapshot); an
+        /// eighth of the filter's size if that is more.
         snapshot_bytes: u64 = Whole(1 << 12..=1 << 40, " of bytes"), |_| 64 << 20;
         /// How many bytes all files together may have for the sake of going back further.
         horizon_bytes: u64 = Whole(1 << 20..=1 << 50, " of bytes"), |_| 16 << 30;

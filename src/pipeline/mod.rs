@@ -146,8 +146,8 @@ pub struct Pipeline {
     queue: Option<Queue>,
     /// Whether the lease was asked for, and so may be held.
     has_asked_for_lease: bool,
-    /// Whether it was held once.
-    has_lease: bool,
+    /// The runs before this one that the state folder knows, once it was asked.
+    dead: Option<Vec<Run>>,
     /// The holder of the lease that is waited for, so that it is named once.
     told_holder: Option<Option<Holder>>,
     backoff: Backoff,
@@ -183,7 +183,7 @@ impl Pipeline {
             live: watch::Sender::new(live),
             queue: None,
             has_asked_for_lease: false,
-            has_lease: false,
+            dead: None,
             told_holder: None,
             backoff: Backoff::default(),
             tally,

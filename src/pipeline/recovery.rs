@@ -26,13 +26,13 @@ pub(super) struct Held {
 impl Pipeline {
     /// Takes the lease under a fresh token, and then, not before, reads where the crawl stands.
     /// The folder knows the run before Redis does, so that the next one to hold its lock can prove
-    /// that this run is dead.
+    /// that this run is dead. All runs that the folder knows are: also later, as a Redis that comes
+    /// back with older data may come back with the lease of one of them.
     pub(super) async fn own(&mut self, link: &mut Link) -> Result<Held, Failure> {
         let (token, run) = (self.run.token(), self.run);
-        let mut dead = Vec::new();
-        if !self.has_lease {
+        if self.dead.is_none() {
             let runs = self.store().announce(run.get()).map_err(Failure::Folder)?;
-            dead.extend(runs.into_iter().map(Run::new));
+            self.dead = Some(runs.into_iter().map(Run::new).collect());
         }
         let protocol = &self.parts.protocol;
         for command in protocol.load() {
@@ -40,12 +40,9 @@ impl Pipeline {
         }
         self.has_asked_for_lease = true;
         let asked = Instant::now();
-        let reply = link.call(protocol.own(&token, &self.parts.holder, &dead)).await?;
+        let dead = self.dead.as_deref().unwrap_or_default();
+        let reply = link.call(protocol.own(&token, &self.parts.holder, dead)).await?;
         let standing = protocol.owned(reply)?;
-        if !self.has_lease {
-            self.has_lease = true;
-            self.store().hold(run.get()).map_err(Failure::Folder)?;
-        }
         Ok(Held { token, until: asked + LEASE - MARGIN, standing })
     }
 

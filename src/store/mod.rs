@@ -13,13 +13,17 @@ use std::time::SystemTime;
 
 use crate::batch::{Batch, Judged};
 use crate::config::Fsync;
-use crate::engine::{Engine, Handle};
+use crate::engine::Engine;
 use crate::head::{Head, Position, Tip};
 use crate::state::{Finished, Folder, Journal, Log, Logged, Pins, Retention, Volatile};
 pub use bringing::{Brought, How};
 pub use footprint::Footprint;
 use snapshotting::Snapshotting;
 pub use unfit::Unfit;
+
+/// The share of the filter's size that the log grows by at least before a snapshot is taken: with
+/// more, snapshots of a large filter write much for little; with less, a start replays long logs.
+const SHARE: u64 = 8;
 
 /// What a fingerprint usually takes in the log, in bytes.
 const LOGGED: u64 = 21;
@@ -31,8 +35,8 @@ pub struct Keeping {
     pub pins: Pins,
     /// When the log is flushed to the disk.
     pub fsync: Fsync,
-    /// By how many bytes the log grows before a snapshot is taken; half of the filter's size if
-    /// that is more.
+    /// By how many bytes the log grows before a snapshot is taken; an eighth of the filter's size
+    /// if that is more.
     pub snapshot_bytes: u64,
     /// How many bytes all files together may have for the sake of going back further.
     pub horizon_bytes: u64,
@@ -216,17 +220,6 @@ impl Local {
         kept.folder.record_runs(&all)?;
         Ok(dead)
     }
-
-    /// Records that `run` has the lease, so no earlier one can.
-    pub fn hold(&mut self, run: u64) -> io::Result<()> {
-        let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
-        kept.folder.record_runs(&[run])
-    }
-
-    /// For others to look at the filter while it is worked with.
-    pub fn handle(&self) -> Handle {
-        self.engine.handle()
-    }
 }
 
 impl Kept {
@@ -245,6 +238,6 @@ impl Kept {
 impl Keeping {
     /// By how many bytes the log grows before a snapshot is taken.
     fn every(&self) -> u64 {
-        self.snapshot_bytes.max(self.pins.geometry.bytes() / 2)
+        self.snapshot_bytes.max(self.pins.geometry.bytes() / SHARE)
     }
 }

@@ -125,7 +125,7 @@ fn metrics_are_at_the_address_that_the_config_names() {
     let line = daemon.wait_for_line("the admin endpoint is at http://", SOON);
     let url = line.rsplit(' ').next().unwrap();
     let get = |path: &str| {
-        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime
             .block_on(async { reqwest::get(format!("{url}{path}")).await?.text().await })
             .unwrap()
