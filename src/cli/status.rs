@@ -10,7 +10,7 @@ use serde_json::Value;
 use urlseen::admin::{Client, ClientError, Counts, Filter, Lists, State, Status};
 
 use super::Outcome;
-use super::printable::printable;
+use super::printable::{json_text, printable};
 use super::settings::Folder;
 
 /// Show what a daemon is doing: its phase, what it has done, and how full the filter is.
@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     };
     let mut out = io::stdout().lock();
     if args.json {
-        writeln!(out, "{status:#}")?;
+        writeln!(out, "{}", json_text(&format!("{status:#}")))?;
     } else {
         let status = serde_json::from_value(status).map_err(ClientError::Nonsense)?;
         print(&status, SystemTime::now(), &mut out)?;
