@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `GET /` | this list |
 //! | `GET /healthz` | 200 while the process works; 503 with the reason once it has failed |
-//! | `GET /readyz` | 200 once it is recovered, connected and holds the lease; else 503, the reason |
+//! | `GET /readyz` | 200 while it is recovered, connected and holds the lease; else 503 |
 //! | `GET /status` | a [`Status`] as JSON |
 //! | `GET /metrics` | the same as metrics, as Prometheus reads them |
 //! | `POST /check` | a [`Question`] as JSON; answers a [`Verdicts`] |

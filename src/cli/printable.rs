@@ -41,19 +41,23 @@ pub(super) fn printable(bytes: &[u8], columns: Option<usize>) -> String {
 
 /// A value as a line of JSON, in which all is escaped that [`printable`] escapes.
 pub(super) fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
-    let json = serde_json::to_string(value)?;
-    let mut line = String::with_capacity(json.len());
+    Ok(json_text(&serde_json::to_string(value)?))
+}
+
+/// JSON with all escaped that [`printable`] escapes, but for the line feeds between values.
+pub(super) fn json_text(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
     for c in json.chars() {
-        // Such characters stand in strings only, as JSON itself has none of them.
-        if matches!(c, '\'' | '"' | '\\') || c.escape_debug().len() == 1 {
-            line.push(c);
+        // Others than these stand in strings only.
+        if matches!(c, '\'' | '"' | '\\' | '\n') || c.escape_debug().len() == 1 {
+            text.push(c);
         } else {
             for unit in c.encode_utf16(&mut [0; 2]) {
-                let _ = write!(line, "\\u{unit:04x}");
+                let _ = write!(text, "\\u{unit:04x}");
             }
         }
     }
-    Ok(line)
+    text
 }
 
 /// How many columns a text takes that is printable.

@@ -8,7 +8,7 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
 use urlseen::admin::{Client, ClientError, Counts, Filter, Lists, State, Status};
 
-use super::printable::printable;
+use super::printable::{json_text, printable};
 use super::settings::Folder;
 use super::{Outcome, state};
 
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     };
     let mut out = io::stdout().lock();
     if args.json {
-        writeln!(out, "{status:#}")?;
+        writeln!(out, "{}", json_text(&format!("{status:#}")))?;
     } else {
         let status = serde_json::from_value(status).map_err(ClientError::Nonsense)?;
         print(&status, SystemTime::now(), &mut out)?;

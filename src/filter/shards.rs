@@ -253,17 +253,18 @@ mod tests {
                 shards.set(shards.native.probe(&key(leading, rest)));
             });
         };
-        (set(&mut full, 7), set(&mut full, 10));
+        set(&mut full, 7);
+        set(&mut full, 10);
         let id = ShardId::all().nth(7).unwrap();
         let mut other = shards(1, 3);
         set(&mut other, 10);
-        other.load(id, &full.bytes(id).to_vec(), full.count(id));
+        other.load(id, full.bytes(id), full.count(id));
         assert!(other.region.lines() == full.region.lines());
         assert_eq!(other.counts, full.counts);
         // Bit 9 of the first line is bit 1 of its second byte.
-        let first = ones(&full, 7).into_iter().next().unwrap() as usize;
-        assert_eq!(full.bytes(id).iter().position(|&byte| byte != 0).unwrap(), first / 8);
-        assert_eq!(full.bytes(id)[first / 8].trailing_zeros() as usize, first % 8);
+        let first = ones(&full, 7).into_iter().next().unwrap();
+        let (byte, bits) = (0..).zip(full.bytes(id)).find(|(_, bits)| **bits != 0).unwrap();
+        assert_eq!(byte * 8 + u64::from(bits.trailing_zeros()), first);
 
         other.clear(id);
         assert!(ones(&other, 7).is_empty());

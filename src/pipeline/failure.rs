@@ -19,7 +19,8 @@ pub enum Failure {
     /// The lease could not be renewed in time.
     #[error(
         "the lease could not be renewed: Redis has not answered for {} s",
-        (LEASE - MARGIN).as_secs())]
+        LEASE.saturating_sub(MARGIN).as_secs()
+    )]
     Lapsed,
     /// A filter thread panicked.
     #[error(transparent)]
@@ -29,7 +30,7 @@ pub enum Failure {
     Thread(std::io::Error),
     /// The filter cannot be brought to where Redis stands.
     #[error(transparent)]
-    Unfit(#[from] Unfit),
+    Unfit(Box<Unfit>),
     /// The state folder cannot be written.
     #[error("the state folder cannot be written: {0}")]
     Folder(std::io::Error),
@@ -47,6 +48,12 @@ pub enum Failure {
 impl From<Trouble> for Failure {
     fn from(trouble: Trouble) -> Self {
         Self::Redis(trouble.into())
+    }
+}
+
+impl From<Unfit> for Failure {
+    fn from(unfit: Unfit) -> Self {
+        Self::Unfit(Box::new(unfit))
     }
 }
 

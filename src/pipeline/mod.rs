@@ -148,8 +148,8 @@ pub struct Pipeline {
     has_asked_for_lease: bool,
     /// The runs before this one that the state folder knows, once it was asked.
     dead: Option<Vec<Run>>,
-    /// The holder of the lease that is waited for, so that it is named once.
-    told_holder: Option<Option<Holder>>,
+    /// Who was last said to hold the lease that is waited for.
+    told_holder: Option<String>,
     backoff: Backoff,
     fullness: Fullness,
     tally: Tally,
@@ -217,7 +217,7 @@ impl Pipeline {
                 Err(Failure::Redis(Unwelcome::Held { holder, .. }))
                     if self.parts.settings.standby =>
                 {
-                    self.tell_standby(holder);
+                    self.tell_standby(holder.as_ref());
                     (STANDBY, None)
                 }
                 Err(failure) => {
@@ -239,13 +239,13 @@ impl Pipeline {
     }
 
     /// Says for whom it waits, once for each.
-    fn tell_standby(&mut self, holder: Option<Holder>) {
+    fn tell_standby(&mut self, holder: Option<&Holder>) {
         let name = holder
             .as_ref()
-            .map_or_else(|| "a program other than urlseen".to_owned(), Holder::to_string);
-        if self.told_holder.as_ref() != Some(&holder) {
+            .map_or_else(|| "a program other than urlseen".to_owned(), ToString::to_string);
+        if self.told_holder.as_ref() != Some(&name) {
             info!("standing by: waiting for the lease, which {name} holds");
-            self.told_holder = Some(holder);
+            self.told_holder = Some(name.clone());
         }
         self.enter(Phase::WaitingForLease { holder: name });
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The least that is assumed: a replica that lagged, or an append-only file that is flushed every
 /// second, with room to spare.
-const LEAST: Duration = Duration::from_secs(60);
+const LEAST: Duration = Duration::from_mins(1);
 
 /// How far the clocks of a save's begin and end may be off.
 const SLACK: Duration = Duration::from_secs(2);

@@ -53,8 +53,8 @@ struct Chunk<'a> {
 
 impl List {
     /// Sorts through all rejects that there are now: those that are wanted go the way of `fate`,
-    /// the oldest first. `watch` hears what was done so far, at the beginning and after each step, and
-    /// which ones of the step are foreign.
+    /// the oldest first. `watch` hears what was done so far, at the beginning and after each step,
+    /// and which ones of the step are foreign.
     ///
     /// Each step is one script. Whoever is killed or loses the connection in between has lost or
     /// doubled nothing: what was not sorted is found by the next one, though those that had been

@@ -161,7 +161,7 @@ impl Kept {
         self.drop_journal();
         let dir = self.folder.dir().to_owned();
         let recovered = self.folder.recover(target, &mut Filling(engine));
-        let recovered = recovered.map_err(|error| Unfit::Unrecoverable(dir, error))?;
+        let recovered = recovered.map_err(|error| Unfit::Unrecoverable(dir, Box::new(error)))?;
         engine.settled_blocking()?;
         self.open(engine, recovered.position)?;
         // What was replayed is to be covered by a snapshot soon.
@@ -285,14 +285,12 @@ impl fmt::Display for How {
 impl Unfit {
     /// Whether it says that the folder lacks something of what Redis knows, and no more than that.
     fn is_lack(&self) -> bool {
+        let Self::Unrecoverable(_, error) = self else { return false };
         matches!(
-            self,
-            Self::Unrecoverable(
-                _,
-                Unrecoverable::Behind { .. }
-                    | Unrecoverable::Beyond { .. }
-                    | Unrecoverable::NoSnapshot { .. }
-            )
+            **error,
+            Unrecoverable::Behind { .. }
+                | Unrecoverable::Beyond { .. }
+                | Unrecoverable::NoSnapshot { .. }
         )
     }
 

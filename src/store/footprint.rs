@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use super::{Local, Memory};
 use crate::config::Fsync;
+use crate::state::Journal;
 
 /// The state folder of a filter that is worked with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +35,7 @@ impl Local {
         Some(Footprint {
             dir: kept.folder.dir().to_owned(),
             fsync: kept.keeping.fsync,
-            logged: kept.logged + kept.journal.as_ref().map_or(0, |journal| journal.bytes()),
+            logged: kept.logged + kept.journal.as_ref().map_or(0, Journal::bytes),
             snapshots: usage.snapshots,
             log_bytes: usage.log_bytes,
             last_snapshot: kept.last_snapshot,

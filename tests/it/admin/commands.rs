@@ -56,6 +56,11 @@ fn status_as_json_is_what_the_daemon_says() {
     let output = run("status", &endpoint).arg("--json").output();
     let back: Status = serde_json::from_str(output.text()).unwrap();
     assert_eq!(back, status(Phase::Working));
+    let trouble = Phase::RedisAway { trouble: "\u{9b}31m \u{1b}\n".to_owned() };
+    endpoint.set(trouble.clone());
+    let output = run("status", &endpoint).arg("--json").output();
+    assert!(output.text().chars().all(|c| c == '\n' || !c.is_control()), "{output:?}");
+    assert_eq!(serde_json::from_str::<Status>(output.text()).unwrap(), status(trouble));
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Rejects while others change the lists, while processes die, and while Redis refuses.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-use redis::Commands;
+use redis::{Commands, Connection};
 use rustix::process::Signal;
+use urlseen::config::{Config, Sources};
+use urlseen::rejects::{Fate, List, Reject};
 
 use super::{ASIDE, Lists, NO_TAB, REJECTED, SOURCE, numbers};
 use crate::util::redis::RedisServer;
@@ -72,6 +75,46 @@ fn one_who_is_killed_loses_and_doubles_nothing() {
     assert_all_there(&mut lists, COUNT);
 }
 
+/// Between reading and sorting, somebody else sorts one or gives all back.
+#[test]
+fn what_others_changed_is_read_again() {
+    type Change = fn(&mut Connection);
+    const COUNT: usize = 2000;
+    let changes: [(Change, usize); 3] = [
+        (|connection| move_first(connection, ASIDE), COUNT),
+        (|connection| move_first(connection, REJECTED), COUNT - 1),
+        (|connection| connection.rename(ASIDE, REJECTED).unwrap(), 0),
+    ];
+    for (change, gone) in changes {
+        let mut lists = Lists::new();
+        lists.reject_numbers(0..COUNT);
+        let set = vec![format!("redis.url={}", lists.server.url())];
+        let env: [(&str, &str); 0] = [];
+        let config = Config::load(Sources { file: None, env, set }).unwrap();
+        let (mut connection, is_changed) = (lists.server.connection(), Cell::new(false));
+        let connection = RefCell::new(&mut connection);
+        let wanted = |_: &Reject| {
+            if !is_changed.replace(true) {
+                change(&mut connection.borrow_mut());
+            }
+            true
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let sorted = runtime.block_on(async {
+            List::open(&config).await.unwrap().sort(Fate::Requeue, wanted, |_, _| ()).await
+        });
+        assert_eq!(sorted.unwrap().gone, gone as u64);
+        assert_all_there(&mut lists, COUNT);
+        assert_eq!((lists.len(SOURCE), lists.len(ASIDE)), (gone, 0));
+    }
+}
+
+/// Moves the first reject aside to the end of a list.
+fn move_first(connection: &mut Connection, to: &str) {
+    let mut command = redis::cmd("LMOVE");
+    command.arg(ASIDE).arg(to).arg("LEFT").arg("RIGHT").exec(connection).unwrap();
+}
+
 #[test]
 fn two_at_once_lose_and_double_nothing() {
     const COUNT: usize = 30_000;
@@ -95,8 +138,8 @@ fn a_redis_that_refuses_has_done_nothing() {
     lists.server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
     let output = lists.run(&["requeue"]).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
-    let said = "urlseen: stopped after 0 of 5,000 rejects, 0 of them gone; the others wait in Redis, \
-        give the command again to go on: Redis has reached its maxmemory";
+    let said = "urlseen: stopped after 0 of 5,000 rejects, 0 of them gone; the others wait in \
+        Redis, give the command again to go on: Redis has reached its maxmemory";
     assert!(output.stderr.starts_with(said), "{}", output.stderr);
     lists.server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
     assert_all_there(&mut lists, 5000);
