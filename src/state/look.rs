@@ -10,7 +10,7 @@ use super::header::Header;
 use super::history::Segments;
 use super::holder::Holder;
 use super::segment::{self, Segment, Stop};
-use super::snapshot;
+use super::snapshot::{Snapshots, Summary};
 use crate::head::Position;
 
 /// What is in a folder.
@@ -112,9 +112,9 @@ pub(super) fn look_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Look, OpenErro
 
 impl Look {
     fn at_snapshots(&mut self, dir: &Dir, header: &Header) -> std::io::Result<()> {
-        let (all, damages) = snapshot::summaries(dir, header)?;
-        self.damages = damages;
-        for summary in all.into_iter().rev() {
+        let Snapshots { sound, damaged, .. } = Snapshots::list(dir, header)?;
+        self.damages = damaged;
+        for summary in sound.into_iter().rev() {
             let (mut keys, mut ones) = (0, 0);
             let looked = summary.sections(dir, header, |section, _| {
                 keys += section.count.keys;
@@ -122,7 +122,7 @@ impl Look {
                 Ok(Ok(()))
             })?;
             self.damages.extend(looked.err());
-            let snapshot::Summary { name, bytes, first, last, begun, finished } = summary;
+            let Summary { name, bytes, first, last, begun, finished, .. } = summary;
             self.last = Some(last);
             self.snapshots.push(SnapshotLook {
                 name,

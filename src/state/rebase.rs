@@ -1,8 +1,8 @@
 //! Replacing all that a folder remembers by one snapshot.
 //!
-//! Its number is beyond all that the folder has used, so nothing of the old log can be taken for
-//! what follows it, and it is the newest. Once it has its name the folder recovers to it; what is
-//! older goes after that.
+//! Its number is beyond all that the folder has used, so it is the newest, and nothing of the old
+//! log can be taken for what follows it. It says that a history begins with it: once it has its
+//! name, nothing older counts. What is older goes after that.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use super::header::Header;
 use super::history::Segments;
 use super::record::HEAD;
 use super::segment;
-use super::snapshot::{self, Sections};
+use super::snapshot::{self, Role, Sections, Snapshots};
 use crate::filter::{Count, ShardId};
 use crate::head::{Head, Position};
 
@@ -29,7 +29,7 @@ impl<'a> Rebase<'a> {
     pub(super) fn begin(folder: &'a mut Folder, at: Head) -> io::Result<Self> {
         let (dir, header) = (folder.place(), folder.begun());
         let number = unused(dir, header)?;
-        let sections = Sections::begin(dir, "rebase.tmp", header)?;
+        let sections = Sections::begin(dir, Role::Origin, header)?;
         Ok(Self { folder, sections, position: Position { number, head: at } })
     }
 
@@ -75,7 +75,7 @@ impl<'a> Rebase<'a> {
 fn unused(dir: &Dir, header: &Header) -> io::Result<u64> {
     let segments = Segments::list(dir)?;
     let records = segments.iter().map(|(follows, len)| follows.saturating_add(len / HEAD as u64));
-    let (snapshots, _) = snapshot::summaries(dir, header)?;
+    let snapshots = Snapshots::list(dir, header)?.sound;
     let snapshots = snapshots.iter().map(|snapshot| snapshot.last.number);
     Ok(records.chain(snapshots).max().unwrap_or(0).saturating_add(1))
 }

@@ -19,7 +19,7 @@ use super::header::Header;
 use super::history::Segments;
 use super::record::Kind;
 use super::scan::Scan;
-use super::snapshot::{self, Summary};
+use super::snapshot::{Snapshots, Summary};
 use crate::filter::{Count, ShardId};
 use crate::fingerprint::Fingerprint;
 use crate::head::{Head, Position};
@@ -86,7 +86,8 @@ pub(super) struct Way {
     pub(super) damaged: Vec<Damage>,
     /// The head that it leads to.
     pub(super) head: Head,
-    all: Vec<Summary>,
+    /// All snapshots.
+    all: Snapshots,
 }
 
 /// Why no snapshot leads to a target: what was met on the way.
@@ -106,9 +107,10 @@ pub(super) fn find(
     mut load: impl FnMut(&Summary) -> io::Result<Result<(), Damage>>,
 ) -> Result<Way, Unrecoverable> {
     let segments = Segments::list(dir)?;
-    let (all, mut damaged) = snapshot::summaries(dir, header)?;
+    let all = Snapshots::list(dir, header)?;
+    let mut damaged = all.damaged.clone();
     let mut obstacles = Obstacles::default();
-    for snapshot in &all {
+    for snapshot in &all.sound {
         if matches!(target, Target::At(target) if snapshot.last.head.seq > target.seq) {
             continue;
         }
@@ -131,7 +133,7 @@ pub(super) fn find(
             Err(damage) => damaged.push(damage),
         }
     }
-    Err(obstacles.refuse(dir, header, target, &all, &damaged)?)
+    Err(obstacles.refuse(dir, header, target, &all.sound, &damaged)?)
 }
 
 impl Obstacles {
@@ -188,8 +190,8 @@ pub(super) fn best(
     target: Head,
 ) -> Result<Option<Head>, Unrecoverable> {
     let segments = Segments::list(dir)?;
-    let (all, _) = snapshot::summaries(dir, header)?;
-    for snapshot in all.iter().filter(|snapshot| snapshot.last.head.seq <= target.seq) {
+    let all = Snapshots::list(dir, header)?;
+    for snapshot in all.sound.iter().filter(|snapshot| snapshot.last.head.seq <= target.seq) {
         let (first, last, target_at) = (snapshot.first, snapshot.last, Target::At(target));
         let scan = Scan::new(dir, header.filter(), &segments, first, target_at, last.number)?;
         let leads = scan.walk.other.is_none() && scan.at_number == Some(last.head);
@@ -238,10 +240,10 @@ pub(super) fn recover(
         return Err(Unrecoverable::Io(io::Error::other("the log changed while it was read")));
     }
     let mut plan = scan.plan();
-    let beyond = all.iter().filter(|other| other.last.head.seq > head.seq);
+    let beyond = all.sound.iter().filter(|other| other.last.head.seq > head.seq);
     plan.snapshots.extend(beyond.map(|other| other.name.clone()));
     plan.snapshots.extend(damaged.iter().map(|damage| damage.file.clone()));
-    plan.snapshots.dedup();
+    plan.snapshots.extend(all.void);
     let (position, tail) = cut::apply(dir, header.filter(), &plan)?;
     damaged.extend(walk.damage);
     let cut = Cut { bytes: before.saturating_sub(Segments::list(dir)?.bytes()), ..scan.cut };

@@ -8,7 +8,7 @@ use super::disk::Dir;
 use super::header::Header;
 use super::history::Segments;
 use super::segment;
-use super::snapshot::{self, Summary, unix_ms};
+use super::snapshot::{Snapshots, Summary, unix_ms};
 
 /// How many snapshots are kept at least.
 const SNAPSHOTS: usize = 3;
@@ -35,17 +35,18 @@ pub(super) struct Pruned {
 /// first position of those that are. Snapshots go first, on the disk, so that none is left without
 /// its log.
 pub(super) fn prune(dir: &Dir, header: &Header, retention: &Retention) -> io::Result<Pruned> {
-    let (all, damaged) = snapshot::summaries(dir, header)?;
+    let listed = Snapshots::list(dir, header)?;
+    let all = &listed.sound;
     let files = dir.list()?;
     let segments = Segments::list(dir)?;
     let total: u64 = files.iter().map(|file| file.len).sum();
 
-    let mut kept = needed(&all, unix_ms(retention.horizon));
+    let mut kept = needed(all, unix_ms(retention.horizon));
     let mut cut_by_bytes = false;
     let (mut snapshots, mut logs);
     loop {
         let is_kept = |name: &str| kept.iter().any(|&index| all[index].name == name);
-        snapshots = damaged.iter().map(|damage| damage.file.clone()).collect::<BTreeSet<_>>();
+        snapshots = listed.useless().cloned().collect::<BTreeSet<_>>();
         snapshots.extend(all.iter().map(|each| each.name.clone()).filter(|name| !is_kept(name)));
         let first = kept.iter().map(|&index| all[index].first.number).min().unwrap_or(0);
         logs = covered(&segments, first);

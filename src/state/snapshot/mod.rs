@@ -25,7 +25,8 @@
 //!  0     24  first: the lowest position of any shard; replay starts behind it
 //! 24     24  last: the highest
 //! 48      8  when it was finished, in milliseconds since 1970
-//! 56      4  CRC-32C of bytes 0 to 55
+//! 56      1  1 if a history begins with it: nothing that is older counts; else 0
+//! 57      4  CRC-32C of bytes 0 to 56
 //! ```
 //!
 //! It is called `snapshot-` and the seq of its last position in 20 digits. While it is written, it
@@ -36,9 +37,9 @@ mod writer;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub(super) use reader::{Summary, summaries};
+pub(super) use reader::{Snapshots, Summary};
 pub use writer::{Finished, SnapshotWriter};
-pub(super) use writer::{Sections, empty};
+pub(super) use writer::{Role, Sections, empty};
 
 use super::fields::POSITION;
 
@@ -50,7 +51,7 @@ const HEADER: usize = 40;
 /// Bytes of a section before its body.
 const SECTION: usize = 26 + POSITION;
 /// Bytes behind the sections.
-const TRAILER: usize = 2 * POSITION + 12;
+const TRAILER: usize = 2 * POSITION + 13;
 /// Bytes of a snapshot without a bit.
 pub(super) const EMPTY: u64 = (HEADER + crate::filter::SHARDS * SECTION + TRAILER) as u64;
 

@@ -1,5 +1,6 @@
 //! Reading snapshots.
 
+use std::cmp::Reverse;
 use std::io;
 
 use super::super::disk::{Dir, DiskFile, read_exact_at};
@@ -20,6 +21,19 @@ pub(in crate::state) struct Summary {
     pub(in crate::state) last: Position,
     pub(in crate::state) begun: u64,
     pub(in crate::state) finished: u64,
+    /// Whether nothing that is older counts.
+    is_origin: bool,
+}
+
+/// The snapshots of a folder, by what their two ends say.
+#[derive(Debug)]
+pub(in crate::state) struct Snapshots {
+    /// Those that count, newest first.
+    pub(in crate::state) sound: Vec<Summary>,
+    /// What is wrong with those that say nothing of themselves.
+    pub(in crate::state) damaged: Vec<Damage>,
+    /// The names of those that are older than the beginning of the history.
+    pub(in crate::state) void: Vec<String>,
 }
 
 /// One shard as a snapshot has it, but for its bits.
@@ -32,23 +46,28 @@ pub(in crate::state) struct Section {
     crc: u32,
 }
 
-/// The snapshots in `dir`, newest first, and what is wrong with those that say nothing of
-/// themselves.
-pub(in crate::state) fn summaries(
-    dir: &Dir,
-    header: &Header,
-) -> io::Result<(Vec<Summary>, Vec<Damage>)> {
-    let (mut sound, mut damaged) = (Vec::new(), Vec::new());
-    for entry in dir.list()? {
-        if seq(&entry.name).is_some() {
-            match Summary::read(dir, &entry.name, header)? {
-                Ok(summary) => sound.push(summary),
-                Err(damage) => damaged.push(damage),
+impl Snapshots {
+    pub(in crate::state) fn list(dir: &Dir, header: &Header) -> io::Result<Self> {
+        let (mut sound, mut damaged) = (Vec::new(), Vec::new());
+        for entry in dir.list()? {
+            if seq(&entry.name).is_some() {
+                match Summary::read(dir, &entry.name, header)? {
+                    Ok(summary) => sound.push(summary),
+                    Err(damage) => damaged.push(damage),
+                }
             }
         }
+        sound.sort_by_key(|summary| Reverse((summary.last.number, summary.last.head.seq)));
+        let origin = sound.iter().position(|summary| summary.is_origin);
+        let older = sound.split_off(origin.map_or(sound.len(), |origin| origin + 1));
+        let void = older.into_iter().map(|summary| summary.name).collect();
+        Ok(Self { sound, damaged, void })
     }
-    sound.sort_by_key(|summary| std::cmp::Reverse((summary.last.number, summary.last.head.seq)));
-    Ok((sound, damaged))
+
+    /// The names of those that can never be loaded.
+    pub(in crate::state) fn useless(&self) -> impl Iterator<Item = &String> {
+        self.damaged.iter().map(|damage| &damage.file).chain(&self.void)
+    }
 }
 
 impl Summary {
@@ -78,10 +97,12 @@ impl Summary {
         let begun = front.u64();
         let mut back = Fields(back);
         let (first, last, finished) = (back.position(), back.position(), back.u64());
+        let is_origin = back.u8() == 1;
         if name(last.head.seq) != file_name {
             return damage(trailer_at, "the file was renamed");
         }
-        Ok(Ok(Self { name: file_name.to_owned(), bytes, first, last, begun, finished }))
+        let name = file_name.to_owned();
+        Ok(Ok(Self { name, bytes, first, last, begun, finished, is_origin }))
     }
 
     /// Gives every shard to `filter`, which is empty. `Err` inside: it was damaged, and part of it

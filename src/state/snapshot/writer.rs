@@ -69,7 +69,7 @@ impl SnapshotWriter {
         turn: Turn,
     ) -> io::Result<Self> {
         let writing = Writing::start(shared)?;
-        let sections = Sections::begin(dir, "snapshot.tmp", header)?;
+        let sections = Sections::begin(dir, Role::Later, header)?;
         Ok(Self { sections, writing, turn, header: header.clone() })
     }
 
@@ -109,12 +109,30 @@ impl SnapshotWriter {
     }
 }
 
+/// What a snapshot is to what is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::state) enum Role {
+    /// The next of the same history.
+    Later,
+    /// The beginning of a history: nothing that is older counts.
+    Origin,
+}
+
+impl Role {
+    /// What the file is called while it is written.
+    fn aside(self) -> &'static str {
+        match self {
+            Self::Later => "snapshot.tmp",
+            Self::Origin => "origin.tmp",
+        }
+    }
+}
+
 /// A snapshot's file while it is written.
 #[derive(Debug)]
 pub(in crate::state) struct Sections {
     dir: Dir,
-    /// What it is called meanwhile.
-    aside: &'static str,
+    role: Role,
     file: Box<dyn DiskFile>,
     shard_bytes: u64,
     buffer: Vec<u8>,
@@ -127,12 +145,8 @@ pub(in crate::state) struct Sections {
 }
 
 impl Sections {
-    pub(in crate::state) fn begin(
-        dir: &Dir,
-        aside: &'static str,
-        header: &Header,
-    ) -> io::Result<Self> {
-        let file = dir.create(aside)?;
+    pub(in crate::state) fn begin(dir: &Dir, role: Role, header: &Header) -> io::Result<Self> {
+        let file = dir.create(role.aside())?;
         let (dir, shard_bytes) = (dir.clone(), header.shard_bytes());
         let mut buffer = Vec::with_capacity(WRITE);
         buffer.extend(MAGIC);
@@ -142,7 +156,7 @@ impl Sections {
         }
         push_crc(&mut buffer, 0);
         let (written, synced, next, ends, is_done) = (0, 0, 0, None, false);
-        Ok(Self { dir, aside, file, shard_bytes, buffer, written, synced, next, ends, is_done })
+        Ok(Self { dir, role, file, shard_bytes, buffer, written, synced, next, ends, is_done })
     }
 
     pub(in crate::state) fn write(
@@ -205,6 +219,7 @@ impl Sections {
         push_position(&mut self.buffer, first);
         push_position(&mut self.buffer, last);
         self.buffer.extend(unix_ms(SystemTime::now()).to_le_bytes());
+        self.buffer.push(u8::from(self.role == Role::Origin));
         push_crc(&mut self.buffer, start);
         self.flush()?;
         self.file.sync()?;
@@ -213,7 +228,7 @@ impl Sections {
 
     /// Gives it the name by which it counts.
     pub(in crate::state) fn put(&mut self, last: Position) -> io::Result<()> {
-        self.dir.rename(self.aside, &name(last.head.seq))?;
+        self.dir.rename(self.role.aside(), &name(last.head.seq))?;
         self.is_done = true;
         self.dir.sync()
     }
@@ -223,14 +238,14 @@ impl Drop for Sections {
     fn drop(&mut self) {
         if !self.is_done {
             // Opening the folder removes it otherwise.
-            let _ = self.dir.remove(self.aside);
+            let _ = self.dir.remove(self.role.aside());
         }
     }
 }
 
 /// Writes the snapshot of a filter without a bit, on the disk and in place.
 pub(in crate::state) fn empty(dir: &Dir, header: &Header, at: Head) -> io::Result<Position> {
-    let mut sections = Sections::begin(dir, "snapshot.tmp", header)?;
+    let mut sections = Sections::begin(dir, Role::Origin, header)?;
     let position = Position { number: 0, head: at };
     for shard in ShardId::all() {
         sections.write(shard, Count::default(), position, &[])?;
