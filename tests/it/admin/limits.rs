@@ -38,7 +38,6 @@ fn a_head_that_does_not_come_is_not_waited_for() {
         stream.write_all(part.as_bytes()).unwrap();
         until_closed(stream);
     }
-    assert_eq!(endpoint.get("/healthz").status, 200);
 }
 
 #[test]
