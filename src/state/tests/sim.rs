@@ -22,7 +22,7 @@ pub(super) enum Fault {
     /// The process is gone: nothing happens from there on. A write is torn.
     Killed,
     /// The step fails, and the next ones do not. Of a write half is done; what a sync failed to
-    /// bring to the platter never gets there.
+    /// bring to the platter never gets there while the process lives, whatever it is told.
     Failing,
     /// There is no room from there on: nothing can be made, and a write is torn.
     Full,
@@ -101,6 +101,7 @@ impl SimDisk {
         let mut state = self.state().clone();
         state.locks.clear();
         (state.fault, state.is_killed, state.is_full) = (None, false, false);
+        state.files.values_mut().for_each(|contents| contents.is_lost = false);
         Self(Arc::new(Mutex::new(state)))
     }
 

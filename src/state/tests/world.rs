@@ -72,6 +72,8 @@ pub(super) struct World {
     /// Adds whose logging was confirmed, and those whose was not.
     adds: BTreeSet<Key>,
     maybe_adds: BTreeSet<Key>,
+    /// Adds that may be there for one head, and not for another.
+    shaky_adds: BTreeSet<Key>,
     /// The head and the keys of a rebase that may have happened.
     rebase: Option<Logged>,
     /// Whether something unsynced may have been lost.
@@ -95,6 +97,7 @@ impl World {
             committed: 0,
             adds: BTreeSet::new(),
             maybe_adds: BTreeSet::new(),
+            shaky_adds: BTreeSet::new(),
             rebase: None,
             is_lossy: false,
             next_key: 0,
@@ -268,6 +271,7 @@ impl World {
         self.committed = 0;
         self.adds.clear();
         self.maybe_adds.clear();
+        self.shaky_adds.clear();
     }
 
     /// Brings the filter to `target` and looks whether it is what it must be; the log goes on from
@@ -326,9 +330,12 @@ impl World {
     fn resume(&mut self, target: Head, filter: &Exact) -> Result<(), Stopped> {
         self.check(self.committed, filter);
         self.chain.truncate(self.committed);
-        // What came back counts from now on, and what did not never will.
         let all = self.adds.union(&self.maybe_adds).copied().collect::<BTreeSet<_>>();
         self.adds = all.intersection(&filter.keys).copied().collect();
+        if self.is_lossy {
+            // A newer snapshot may have them where the log behind an older one lost them.
+            self.shaky_adds.extend(all);
+        }
         self.maybe_adds.clear();
         self.is_lossy = false;
         let folder = self.folder.as_mut().expect("a folder");
@@ -341,8 +348,10 @@ impl World {
 
     fn check(&self, batches: usize, filter: &Exact) {
         let batches = self.keys(batches);
-        let least: BTreeSet<_> = batches.union(&self.adds).copied().collect();
-        let most: BTreeSet<_> = least.union(&self.maybe_adds).copied().collect();
+        let sure = self.adds.difference(&self.shaky_adds);
+        let least: BTreeSet<_> = batches.iter().chain(sure).copied().collect();
+        let maybe = self.maybe_adds.union(&self.shaky_adds);
+        let most: BTreeSet<_> = least.iter().chain(maybe).copied().collect();
         let missing: Vec<_> = least.difference(&filter.keys).collect();
         let invented: Vec<_> = filter.keys.difference(&most).collect();
         assert!(missing.is_empty(), "unseen again: {missing:?}");
