@@ -8,6 +8,7 @@
 mod gauges;
 mod handle;
 mod owner;
+mod progress;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ pub use gauges::Gauges;
 pub use handle::Handle;
 pub use owner::Copied;
 use owner::{Done, InFlight, Job, Owner, Readings};
+use progress::Progress;
 
 /// How many batches may be submitted and not yet committed or forgotten.
 pub const BATCHES_MAX: usize = 32;
@@ -78,21 +80,6 @@ pub struct Engine {
     uncommitted: usize,
     /// Threads that were told to say when they get so far, and have not yet.
     marks: usize,
-}
-
-/// How far a batch has come.
-#[derive(Debug)]
-struct Progress {
-    batch: Batch<Taken>,
-    /// What was read of it, a part a thread; empty once all is read.
-    parts: Vec<Option<Readings>>,
-    judged: Judged,
-    /// Whose items they are, by place; those of unseen ones go on with the batch.
-    fingerprints: Vec<(u32, Fingerprint)>,
-    /// The places of the items found unseen so far.
-    unseen: Vec<u32>,
-    /// Threads that have not judged their part yet.
-    judging: usize,
 }
 
 impl Engine {
@@ -347,23 +334,6 @@ impl Engine {
     /// An owner that is gone has said so in `done`, which is where it is noticed.
     fn tell(&self, owner: usize, job: Job) {
         let _ = self.owners[owner].send(job);
-    }
-}
-
-impl Progress {
-    /// The batch, all of it judged.
-    fn finish(self) -> Batch<Judged> {
-        let Self { batch, mut judged, fingerprints, mut unseen, .. } = self;
-        // Each thread answers in order, but only for its own shards.
-        unseen.sort_unstable();
-        let mut places = unseen.iter().peekable();
-        let added = fingerprints
-            .into_iter()
-            .filter_map(|(place, fingerprint)| places.next_if_eq(&&place).map(|_| fingerprint));
-        judged.added = added.collect();
-        judged.onward.append(&mut unseen);
-        judged.onward.sort_unstable();
-        batch.judged(judged)
     }
 }
 

@@ -120,8 +120,8 @@ impl Shards {
         new
     }
 
-    /// A whole shard's bits, as [`Shards::load`] takes them back: its lines in order, the words of a
-    /// line in order, each little endian.
+    /// A whole shard's bits, as [`Shards::load`] takes them back: its lines in order, the words of
+    /// a line in order, each little endian.
     ///
     /// # Panics
     /// If the shard has another owner.

@@ -4,9 +4,11 @@
 //! the next session takes the lease under a new token, asks Redis how far it came, and goes on
 //! from there.
 
+mod batches;
 mod failure;
 mod queue;
 mod recovery;
+mod report;
 mod session;
 mod tally;
 mod window;
@@ -22,7 +24,6 @@ use tracing::{debug, info, warn};
 use crate::config::{RedisAddress, RejectsFull, WhenFull};
 use crate::engine::Gauges;
 use crate::filter::{Fullness, Sizing};
-use crate::head::Head;
 use crate::phase::Phase;
 use crate::protocol::{GivenBack, Protocol, Unwelcome};
 use crate::redis::backoff::Backoff;
@@ -31,12 +32,12 @@ use crate::redis::lease::{Holder, Run};
 use crate::redis::link::Link;
 use crate::redis::preflight::{Needs, preflight};
 use crate::redis::trouble::{Retry, Trouble};
-use crate::rejects::reject;
 use crate::shutdown::Stop;
 use crate::state::Finished;
-use crate::store::{Footprint, Local};
+use crate::store::Local;
 pub use failure::Failure;
 pub use queue::{Diverged, Queue};
+pub use report::{Live, Report};
 pub use tally::Tally;
 
 /// How often a lease that is waited for is asked for.
@@ -94,45 +95,6 @@ pub enum Ending {
     Full,
 }
 
-/// What a run looks like at some moment.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Report {
-    /// What was done since the start.
-    #[serde(flatten)]
-    pub tally: Tally,
-    /// Seconds since the start.
-    pub seconds: f64,
-    /// Items that wait in the source, as last seen.
-    pub source: u64,
-    /// Items claimed and not committed.
-    pub taken: u64,
-    /// Fingerprints in the filter, estimated from its fill.
-    pub keys: u64,
-    /// What the filter holds as a share of what it is made for.
-    pub fill: f64,
-    /// The share of unseen items that it calls seen now.
-    pub error_rate: f64,
-}
-
-/// What a run looks like to those who ask while it goes on.
-#[derive(Debug, Clone)]
-pub struct Live {
-    /// What it is doing.
-    pub phase: Phase,
-    /// What it has done.
-    pub report: Report,
-    /// The last batch committed, once that is known.
-    pub head: Option<Head>,
-    /// When the lease counts as lost unless it is renewed, while it is held.
-    pub lease_until: Option<Instant>,
-    /// Items that wait in the sink, as last seen.
-    pub sink: Option<u64>,
-    /// Items on the rejects list, as last seen.
-    pub rejected: Option<u64>,
-    /// What is kept of the filter.
-    pub kept: Option<Footprint>,
-}
-
 /// Moves batches from the source through the engine to the sink.
 pub struct Pipeline {
     parts: Parts,
@@ -163,7 +125,7 @@ impl Pipeline {
     pub fn new(parts: Parts, store: Local, stop: Stop) -> Self {
         let gauges = Arc::clone(store.engine.gauges());
         let (tally, started) = (Tally::default(), Instant::now());
-        let report = report(&parts.sizing, &gauges, tally, started, 0, 0);
+        let report = report::report(&parts.sizing, &gauges, tally, started, 0, 0);
         let phase = Phase::Starting;
         let live = Live {
             phase,
@@ -353,7 +315,7 @@ impl Pipeline {
     pub fn report(&self) -> Report {
         let taken = self.queue.as_ref().map_or(0, Queue::taken);
         let (sizing, source) = (&self.parts.sizing, self.source_length);
-        report(sizing, &self.gauges, self.tally, self.started, source, taken)
+        report::report(sizing, &self.gauges, self.tally, self.started, source, taken)
     }
 
     /// Warns where the filter is newly past one of its marks.
@@ -381,26 +343,5 @@ impl Pipeline {
                  give them back to at once); the next start begins with them. The lease is released"
             ),
         }
-    }
-}
-
-fn report(
-    sizing: &Sizing,
-    gauges: &Gauges,
-    tally: Tally,
-    started: Instant,
-    source: u64,
-    taken: u64,
-) -> Report {
-    let (keys, ones, geometry) = (gauges.keys(), gauges.ones(), sizing.geometry());
-    let estimate: u64 = ones.iter().map(|&ones| geometry.keys_from_ones(ones)).sum();
-    Report {
-        tally,
-        seconds: started.elapsed().as_secs_f64(),
-        source,
-        taken,
-        keys: estimate,
-        fill: estimate as f64 / sizing.capacity().get() as f64,
-        error_rate: geometry.error_rate_of(&keys),
     }
 }
