@@ -305,15 +305,17 @@ impl World {
                 let chain = self.chain.iter().position(|batch| batch.head == best);
                 assert!(chain.is_some() || best == self.base.head, "{best} was a batch");
                 self.committed = chain.map_or(0, |chain| chain + 1);
+                self.chain.truncate(self.committed);
                 folder.recover(Target::At(best), &mut filter).map_err(|_| Stopped)?;
                 self.resume(best, &filter)
             }
             Err(Unrecoverable::Beyond { target, oldest, .. }) => {
                 // It went further back than it must. Redis comes back as it was later than that.
-                folder.recover(Target::At(oldest), &mut filter).map_err(|_| Stopped)?;
                 assert!(oldest.seq > target.seq, "{oldest} to {target}");
                 let chain = self.chain.iter().position(|batch| batch.head == oldest);
                 self.committed = chain.map_or(0, |chain| chain + 1);
+                self.chain.truncate(self.committed);
+                folder.recover(Target::At(oldest), &mut filter).map_err(|_| Stopped)?;
                 self.resume(oldest, &filter)
             }
             Err(refused) => panic!("{refused}"),
