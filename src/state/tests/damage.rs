@@ -36,7 +36,7 @@ fn no_flipped_bit_is_loaded() {
     let (last, middle) = (heads[8], heads[5]);
     for (name, bytes) in disk.files() {
         let follows = segment::follows(&name);
-        // Of the snapshots one bit of each byte, to be done this year, and where it is the newest.
+        // Of the snapshots one bit of each byte, and each where it is the newest that will do.
         let (targets, step) = match snapshot::seq(&name) {
             Some(seq) => (vec![heads[usize::try_from(seq).unwrap() + 1]], 9),
             None => (vec![last, middle], 1),

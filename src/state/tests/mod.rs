@@ -7,6 +7,7 @@ mod filter;
 mod fixture;
 mod keeping;
 mod looking;
+mod poison;
 mod random;
 mod real;
 mod sim;
