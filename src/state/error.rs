@@ -166,8 +166,9 @@ impl Unrecoverable {
     /// The best state at or below the target that could be loaded, where one is known.
     pub fn best(&self) -> Option<Head> {
         match self {
-            Self::Behind { best, .. } | Self::Beyond { best, .. } => *best,
-            Self::OtherHistory { best, .. } => *best,
+            Self::Behind { best, .. }
+            | Self::Beyond { best, .. }
+            | Self::OtherHistory { best, .. } => *best,
             _ => None,
         }
     }

@@ -14,9 +14,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::cut::Tail;
+use super::difference::Difference;
 use super::disk::{ASIDE, Busy, Dir, Disk, DiskFile, Entry, Lock, RealDisk};
 use super::error::{OpenError, Unrecoverable};
-use super::header::{self, Difference, Header, Pins, Unreadable};
+use super::header::{self, Header, Pins, Unreadable};
 use super::holder::Holder;
 use super::journal::Journal;
 use super::lease;

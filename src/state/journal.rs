@@ -130,7 +130,7 @@ impl Journal {
     }
 
     /// Writes one record, in one piece.
-    fn write(
+    pub(super) fn write(
         &mut self,
         kind: Kind,
         next: Position,

@@ -90,7 +90,9 @@ impl AtRest {
                 let Some(bits) = bits.get_mut(&section.shard) else { return Ok(Ok(())) };
                 Ok(body.read()?.map(|bytes| {
                     if !bytes.is_empty() {
-                        bits.iter_mut().for_each(|(&at, is_set)| *is_set = bit(&bytes, at));
+                        for (&at, is_set) in bits.iter_mut() {
+                            *is_set = bit(&bytes, at);
+                        }
                     }
                 }))
             })

@@ -8,10 +8,11 @@
 //! ```
 //!
 //! Blocking, and without any knowledge of Redis: the head that a crawl stands at is told by the
-//! caller. Only [`disk`] names the file system. The files and their bytes are described beside
-//! their encoders: [`header`], [`segment`] and [`record`] (the log), [`snapshot`], [`lease`].
+//! caller. Only `disk` names the file system. The files and their bytes are described beside their
+//! encoders: `header`, `segment` and `record` (the log), `snapshot`, `lease`.
 
 mod cut;
+mod difference;
 mod disk;
 mod error;
 mod fields;
@@ -36,9 +37,10 @@ mod sync;
 mod tests;
 mod usage;
 
+pub use difference::Difference;
 pub use error::{Damage, OpenError, Unrecoverable};
 pub use folder::Folder;
-pub use header::{Difference, Header, Pins};
+pub use header::{Header, Pins};
 pub use holder::Holder;
 pub use journal::Journal;
 pub use log::{Log, Logged, Record, Volatile};

@@ -4,7 +4,7 @@
 //!    through its `last` to the target, every record whole and each following the one before. The
 //!    newest is taken; one that turns out to be damaged is passed over for the next.
 //! 2. What is replayed behind `first` are the batches up to the target, and all adds.
-//! 3. Then all that is beyond the target is dropped ([`cut`](super::cut)), and with it the snapshots
+//! 3. Then all that is beyond the target is dropped ([`cut`]), and with it the snapshots
 //!    beyond it, before anything else is written.
 //!
 //! A snapshot whose shards all stand at one position needs no log. That is how a folder begins, and

@@ -15,6 +15,7 @@
 //! says so too; whatever else lies there is what an interrupted cut left behind.
 
 use std::io;
+use std::ops::Range;
 
 use super::disk::{Dir, DiskFile, read_exact_at};
 use super::error::Damage;
@@ -171,10 +172,8 @@ impl Segment {
     /// The next record, checked and in its place.
     pub(super) fn next(&mut self) -> Result<Entry<'_>, Stop> {
         let head = self.next_head()?;
-        let (start, length) = (self.offset + HEAD as u64, u64::from(head.length));
-        self.fill(start, length)?;
-        let body = (start - self.buffered) as usize;
-        let body = body..body + head.length as usize;
+        let start = self.offset + HEAD as u64;
+        let body = self.fill(start, head.length as usize)?;
         if !head.matches(&self.buffer[body.clone()]) {
             return Err(self.damaged("the record is damaged"));
         }
@@ -182,7 +181,7 @@ impl Segment {
             return Err(self.damaged("the record's fingerprints cannot be read"));
         }
         let offset = self.offset;
-        self.offset = start + length;
+        self.offset = start + u64::from(head.length);
         self.position = head.position;
         Ok(Entry { head, offset, body: &self.buffer[body] })
     }
@@ -204,9 +203,8 @@ impl Segment {
         if left < HEAD as u64 {
             return Err(self.damaged("a record was never written to its end"));
         }
-        self.fill(self.offset, HEAD as u64)?;
-        let start = (self.offset - self.buffered) as usize;
-        let bytes = self.buffer[start..].first_chunk().expect("was filled");
+        let bytes = self.fill(self.offset, HEAD)?;
+        let bytes = self.buffer[bytes].first_chunk().expect("as many as a head has");
         let head = RecordHead::decode(bytes).map_err(|error| match error {
             NoHead::Damaged => self.damaged("the record's head is damaged"),
             NoHead::UnknownKind(kind) => Stop::UnknownKind(kind),
@@ -224,15 +222,17 @@ impl Segment {
         Stop::Damaged(Damage { file: self.name.clone(), offset: self.offset, what })
     }
 
-    /// Has the bytes from `start` on in the buffer: they are in the file.
-    fn fill(&mut self, start: u64, length: u64) -> io::Result<()> {
-        let end = self.buffered + self.buffer.len() as u64;
-        if start >= self.buffered && start + length <= end {
-            return Ok(());
+    /// Has bytes of the file in the buffer, and says where. They are in the file.
+    fn fill(&mut self, start: u64, length: usize) -> io::Result<Range<usize>> {
+        // None where the buffer ends before `start`, or does not begin before it.
+        let at = start.checked_sub(self.buffered).and_then(|at| usize::try_from(at).ok());
+        if let Some(at) = at.filter(|at| at.saturating_add(length) <= self.buffer.len()) {
+            return Ok(at..at + length);
         }
-        let read = length.max(READ as u64).min(self.len - start);
-        self.buffer.resize(read as usize, 0);
+        let left = usize::try_from(self.len - start).unwrap_or(usize::MAX);
+        self.buffer.resize(length.max(READ).min(left), 0);
         self.buffered = start;
-        read_exact_at(&*self.file, &mut self.buffer, start)
+        read_exact_at(&*self.file, &mut self.buffer, start)?;
+        Ok(0..length)
     }
 }

@@ -59,7 +59,9 @@ fn crawl(world: &mut World) {
 fn steps(fsync: Fsync, keeps_all: bool) -> usize {
     let mut world = World::new(fsync, keeps_all, 1);
     world.start().unwrap();
-    CRAWL.iter().for_each(|&op| world.apply(op).unwrap());
+    for &op in CRAWL {
+        world.apply(op).unwrap();
+    }
     world.check_all();
     world.disk.steps()
 }

@@ -59,7 +59,8 @@ pub(super) fn fingerprints(keys: impl IntoIterator<Item = Key>) -> Vec<Fingerpri
 /// A batch that adds these keys.
 pub(super) fn batch(keys: impl IntoIterator<Item = Key>) -> Batch<Judged> {
     let added = fingerprints(keys);
-    Batch::new(Default::default()).judged(Judged { added, ..Judged::default() })
+    let items = std::iter::empty::<&[u8]>().collect();
+    Batch::new(items).judged(Judged { added, ..Judged::default() })
 }
 
 /// What the folders of these tests are made for.

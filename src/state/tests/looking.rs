@@ -113,13 +113,15 @@ fn a_folder_at_rest_answers_as_its_filter_would() {
     let rest = at_rest(&disk).unwrap();
     assert!(Folder::open_on(Arc::new(disk.clone()), Path::new(DIR)).is_err(), "it is being read");
     at_rest(&disk).unwrap();
-    let known = BTreeSet::from_iter(keys.iter().copied());
+    let known: BTreeSet<_> = keys.iter().copied().collect();
     let all: Vec<Key> = (0..=255).flat_map(|n| [(n, 8 * u16::from(n)), (n, 3)]).collect();
     let asked = fingerprints(all.iter().copied());
     for (target, count) in [(Target::At(last), 60), (Target::Last, 60)] {
         let verdicts = rest.verdicts(&asked, target).unwrap();
         let mut shards = Shards::allocate(native, 0, 1).unwrap();
-        keys[..count].iter().for_each(|&key| drop(shards.set(native.probe(&fingerprint(key)))));
+        keys[..count].iter().for_each(|&key| {
+            shards.set(native.probe(&fingerprint(key)));
+        });
         for (key, verdict) in all.iter().zip(verdicts) {
             assert_eq!(verdict, shards.test(native.probe(&fingerprint(*key))), "{key:?}");
             assert!(verdict == Verdict::Seen || !known.contains(key));

@@ -179,9 +179,9 @@ impl Contents {
         for start in (0..len).step_by(BLOCK) {
             let end = (start + BLOCK).min(len);
             let is_there = random.below(4) > 0;
-            for at in start..end {
+            for (at, byte) in (start..end).zip(&mut bytes[start..end]) {
                 if at < same || is_there {
-                    bytes[at] = source.get(at).copied().unwrap_or_default();
+                    *byte = source.get(at).copied().unwrap_or_default();
                 }
             }
         }

@@ -1,0 +1,223 @@
+//! Files that are not as they were written: every bit of every file, and every length of the last.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::{AtRest, Folder, OpenError, Target, Unrecoverable, segment, snapshot};
+use super::basic::DIR;
+use super::filter::{Exact, Key};
+use super::fixture::{ADDS, LATE_ADDS, RUNS, expected, heads, write};
+use super::sim::SimDisk;
+use crate::head::Head;
+
+fn open(disk: &SimDisk) -> Result<Folder, OpenError> {
+    Folder::open_on(Arc::new(disk.clone()), Path::new(DIR))
+}
+
+/// Recovers on a copy: the keys.
+fn recover(disk: &SimDisk, target: Target) -> Result<(Head, BTreeSet<Key>), Unrecoverable> {
+    let mut filter = Exact::default();
+    let recovered = open(&disk.after_kill()).unwrap().recover(target, &mut filter)?;
+    Ok((recovered.position.head, filter.keys))
+}
+
+/// The keys at a batch. Adds that were logged behind it may be missing: those behind damage are.
+fn is_right(head: Head, keys: &BTreeSet<Key>) -> bool {
+    let all = expected(head.seq);
+    let is_behind = |key| LATE_ADDS.contains(key) || head.seq <= 2 && ADDS.contains(key);
+    keys.is_subset(&all) && all.difference(keys).all(is_behind)
+}
+
+#[test]
+fn no_flipped_bit_is_loaded() {
+    let disk = write();
+    let heads = heads();
+    let (last, middle) = (heads[8], heads[5]);
+    for (name, bytes) in disk.files() {
+        let follows = segment::follows(&name);
+        // Of the snapshots one bit of each byte, and each where it is the newest that will do.
+        let (targets, step) = match snapshot::seq(&name) {
+            Some(seq) => (vec![heads[usize::try_from(seq).unwrap() + 1]], 9),
+            None => (vec![last, middle], 1),
+        };
+        for bit in (0..8 * bytes.len()).step_by(step) {
+            let flipped = disk.after_kill();
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            flipped.put(&Path::new(DIR).join(&name), &bytes);
+            if name == "header" {
+                let refused = open(&flipped).unwrap_err();
+                assert!(matches!(refused, OpenError::Header(_)), "bit {bit}: {refused}");
+                continue;
+            }
+            if name == "lease" {
+                // An upper case digit is the same one.
+                let runs = open(&flipped).unwrap().runs();
+                assert!(runs.is_empty() || runs == RUNS, "bit {bit}: {runs:x?}");
+                continue;
+            }
+            for &target in &targets {
+                match recover(&flipped, Target::At(target)) {
+                    Ok((head, keys)) => {
+                        assert_eq!(head, target);
+                        assert!(is_right(head, &keys), "{name} bit {bit}: {target} is wrong");
+                    }
+                    // The log up to the target is needed from the newest snapshot before it on.
+                    Err(Unrecoverable::Behind {
+                        end, missing, damage: Some(damage), best, ..
+                    }) => {
+                        let needed = if target == last { [7].as_slice() } else { &[4, 5] };
+                        assert!(needed.contains(&follows.expect("a snapshot can be done without")));
+                        assert_eq!(damage.file, name);
+                        assert!(damage.offset <= bit as u64 / 8);
+                        assert_eq!((best, end.seq + missing), (Some(end), target.seq));
+                        let (head, keys) = recover(&flipped, Target::At(end)).unwrap();
+                        assert!(head == end && is_right(end, &keys), "{name} bit {bit}");
+                    }
+                    // There is no older one.
+                    Err(Unrecoverable::Beyond { damage: Some(damage), .. }) => {
+                        assert_eq!((snapshot::seq(&name), &damage.file), (Some(0), &name));
+                        assert!(damage.offset <= bit as u64 / 8);
+                    }
+                    Err(other) => panic!("{name} bit {bit}: {other}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_is_passed_over_by_going_further_back() {
+    let disk = write();
+    let heads = heads();
+    for (name, bytes) in disk.files() {
+        let Some(seq) = snapshot::seq(&name) else { continue };
+        // In a shard's head, its bits, and the end.
+        for at in [60, bytes.len() / 2, bytes.len() - 5] {
+            let broken = disk.after_kill();
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 0x10;
+            broken.put(&Path::new(DIR).join(&name), &bytes);
+            for &target in &heads {
+                let mut folder = open(&broken.after_kill()).unwrap();
+                let mut filter = Exact::default();
+                let result = folder.recover(Target::At(target), &mut filter);
+                if seq == 0 && target.seq < 3 {
+                    let Err(Unrecoverable::Beyond { oldest, damage, best: None, .. }) = result
+                    else {
+                        panic!("{result:?}")
+                    };
+                    assert_eq!((oldest, damage.unwrap().file), (heads[3], name.clone()));
+                    continue;
+                }
+                let recovered = result.unwrap();
+                assert_eq!(filter.keys, expected(target.seq));
+                assert_ne!(recovered.snapshot, name);
+                let is_said = recovered.damaged.iter().any(|damage| damage.file == name);
+                assert!(is_said || at < bytes.len() - 5, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_torn_at_any_byte_counts_up_to_its_last_whole_record() {
+    let disk = write();
+    let heads = heads();
+    let name = segment::name(7);
+    let whole = disk.files()[&name].clone();
+    // Where batches 7 and 8 end: 6 keys each, of which two are text and two have other lengths.
+    let body = |seq: u64| -> usize {
+        let keys = super::filter::fingerprints((0..6).map(|bit| (u8::try_from(seq).unwrap(), bit)));
+        49 + keys.iter().map(super::super::record::encoded_len).sum::<usize>()
+    };
+    let ends = [48 + body(7), 48 + body(7) + body(8)];
+    assert!(whole.len() > ends[1] + 49, "adds come last");
+    for len in 0..whole.len() {
+        for zeros in [0, 1, 200] {
+            let torn = disk.after_kill();
+            let mut bytes = whole[..len].to_vec();
+            bytes.resize(len + zeros, 0);
+            torn.put(&Path::new(DIR).join(&name), &bytes);
+            let last = heads[6 + ends.iter().filter(|&&end| len >= end).count()];
+            for &target in &heads[6..] {
+                let result = recover(&torn, Target::At(target));
+                if target.seq <= last.seq {
+                    let (head, keys) = result.unwrap();
+                    assert!(head == target && is_right(head, &keys), "{len} bytes");
+                } else {
+                    let Err(Unrecoverable::Behind { end, missing, best, .. }) = result else {
+                        panic!("{len} bytes: {result:?}")
+                    };
+                    assert_eq!((end, best, end.seq + missing), (last, Some(last), target.seq));
+                }
+            }
+            let (head, keys) = recover(&torn, Target::Last).unwrap();
+            assert!(head == last && is_right(head, &keys), "{len} bytes");
+        }
+    }
+}
+
+#[test]
+fn missing_files_are_missed() {
+    let disk = write();
+    let heads = heads();
+    for (name, _) in disk.files() {
+        let without = disk.after_kill();
+        without.take(&Path::new(DIR).join(&name));
+        if name == "header" {
+            let refused = open(&without).unwrap_err();
+            assert!(matches!(refused, OpenError::HeaderMissing { .. }), "{refused}");
+            let rest = AtRest::open_on(Arc::new(without), Path::new(DIR));
+            assert!(matches!(rest, Err(OpenError::HeaderMissing { .. })));
+            continue;
+        }
+        for &target in &heads {
+            match recover(&without, Target::At(target)) {
+                Ok((head, keys)) => assert!(head == target && is_right(head, &keys), "{name}"),
+                Err(Unrecoverable::Behind { best: Some(best), .. }) => {
+                    let follows = segment::follows(&name).expect("older snapshots are there");
+                    assert!(best.seq < target.seq && follows < target.seq + 1, "{name}");
+                }
+                Err(Unrecoverable::Beyond { oldest, .. }) => {
+                    assert!(snapshot::seq(&name) == Some(0) && oldest == heads[3]);
+                }
+                Err(other) => panic!("{name}: {other}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_foreign_file_is_not_taken_for_its_own() {
+    // The same crawl under another id: whole files, with every checksum right.
+    let (own, other) = (write(), SimDisk::default());
+    let mut folder = super::basic::open(&other);
+    folder.begin(&super::filter::pins(), 77, heads()[0]).unwrap();
+    drop(folder);
+    for (name, bytes) in own.files() {
+        if name != "header" && name != "lock" {
+            other.put(&Path::new(DIR).join(name), &bytes);
+        }
+    }
+    let refused = recover(&other, Target::Last).unwrap_err();
+    let Unrecoverable::NoSnapshot { damage: Some(damage) } = refused else { panic!("{refused}") };
+    assert_eq!(damage.what, "this belongs to another filter");
+    // Nor is a file under another name.
+    for (name, bytes) in own.files() {
+        let renamed = own.after_kill();
+        renamed.take(&Path::new(DIR).join(&name));
+        let new = match (segment::follows(&name), snapshot::seq(&name)) {
+            (Some(follows), _) => segment::name(follows + 1),
+            (_, Some(seq)) => snapshot::name(seq + 1),
+            _ => continue,
+        };
+        renamed.put(&Path::new(DIR).join(new), &bytes);
+        for target in heads() {
+            if let Ok((head, keys)) = recover(&renamed, Target::At(target)) {
+                assert!(head == target && is_right(head, &keys), "{name}");
+            }
+        }
+    }
+}
