@@ -11,11 +11,15 @@ use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
 use crate::oracle::{Verdict, Wrong};
-use crate::plan::Kind;
+use crate::plan::{Kind, Plan, Scenario};
 
 /// What is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Broken {
+    /// a batch is logged after it is committed
+    LogAfterCommit,
+    /// histories are told apart by the number of batches alone
+    NoTip,
     /// what was committed is not told from what was not
     NoSeq,
     /// bits are set when a batch is judged
@@ -24,6 +28,9 @@ pub(crate) enum Broken {
 
 /// How many rounds a broken build may pass before one shows what is wrong with it.
 pub(crate) const ROUNDS: u64 = 5;
+
+/// Faults in a round.
+const STEPS: usize = 30;
 
 /// One or all of them.
 #[derive(Debug, Clone)]
@@ -47,11 +54,19 @@ impl Broken {
         value.map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// The faults under which it does harm.
-    pub(crate) fn faults(self) -> Vec<Kind> {
+    /// A round in which it does harm, and would do none otherwise.
+    pub(crate) fn plan(self, seed: u64) -> Plan {
+        let faults = |kinds: &[Kind]| Plan::draw(seed, Some(Scenario::Faults), STEPS, kinds);
         match self {
-            Self::NoSeq => vec![Kind::Cut, Kind::Late],
-            Self::BitsBeforeCommit => vec![Kind::Meddle, Kind::Cut],
+            Self::LogAfterCommit => {
+                let mut plan = faults(&[Kind::KillDaemon]);
+                // It would not start again without being told to emit again what is not logged.
+                plan.settings.on_rollback = "emit-again";
+                plan
+            }
+            Self::NoTip => Plan::draw(seed, Some(Scenario::Histories), 0, &[]),
+            Self::NoSeq => faults(&[Kind::Cut, Kind::Late]),
+            Self::BitsBeforeCommit => faults(&[Kind::Meddle, Kind::KillDaemon]),
         }
     }
 

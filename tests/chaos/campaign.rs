@@ -64,7 +64,9 @@ impl Campaign {
             if is_enough || started.elapsed() > self.time {
                 break;
             }
-            match self.run_round(&self.plan(round)) {
+            let seed = self.seed.wrapping_add(round);
+            let plan = Plan::draw(seed, self.scenario, self.steps, &self.faults);
+            match self.run_round(&plan, &self.again(&plan)) {
                 Ok(outcome) => {
                     unclean += u64::from(!outcome.is_clean());
                     total += &outcome.tally;
@@ -94,7 +96,6 @@ impl Campaign {
         for broken in broken {
             println!("\n{}: building", broken.name());
             self.program = broken.build()?;
-            self.faults = broken.faults();
             if !self.sees(*broken)? {
                 unseen.push(broken.name());
             }
@@ -106,15 +107,12 @@ impl Campaign {
         Ok(unseen.is_empty())
     }
 
-    fn plan(&self, round: u64) -> Plan {
-        let seed = self.seed.wrapping_add(round);
-        Plan::draw(seed, self.scenario, self.steps, &self.faults)
-    }
-
     /// Whether a round shows the oracle what is broken.
     fn sees(&self, broken: Broken) -> Result<bool> {
         for round in 0..ROUNDS {
-            match self.run_round(&self.plan(round)) {
+            let plan = broken.plan(self.seed.wrapping_add(round));
+            let again = format!("scripts/chaos --broken {} --seed {}", broken.name(), plan.seed);
+            match self.run_round(&plan, &again) {
                 Ok(outcome) if Broken::is_seen_in(&outcome.verdict) => return Ok(true),
                 Ok(_) => {}
                 Err(error) => bail!("{}: {error:#}", broken.name()),
@@ -123,8 +121,8 @@ impl Campaign {
         Ok(false)
     }
 
-    /// Runs one round in a folder of its own.
-    fn run_round(&self, plan: &Plan) -> Result<Outcome> {
+    /// Runs one round in a folder of its own. `again` is the command that does it once more.
+    fn run_round(&self, plan: &Plan, again: &str) -> Result<Outcome> {
         let started = Instant::now();
         let mut folder = tempfile::Builder::new().prefix("urlseen-chaos-").tempdir()?;
         let result = Round::run(plan, &self.program, folder.path());
@@ -139,7 +137,7 @@ impl Campaign {
             Err(_) => println!("FAILED"),
         }
         if !result.as_ref().is_ok_and(Outcome::is_clean) {
-            println!("  again: {}", self.again(plan));
+            println!("  again: {again}");
             if self.keep {
                 folder.disable_cleanup(true);
                 println!("  kept: {}", daemon_log(folder.path()).display());

@@ -12,10 +12,6 @@ use rustix::process::Signal;
 
 use crate::process::{Process, SOON};
 
-/// Whether the program under test keeps a state folder yet. Where it does not, a lease is taken
-/// for run out when its holder is killed, and settings of the state are not given.
-pub(crate) const KEEPS_STATE: bool = false;
-
 /// What it says each time the filter stands where Redis does, and work begins.
 const READY: &str = "the lease is taken";
 /// What it says when it waits for its turn.
@@ -61,7 +57,7 @@ impl Settings {
     }
 
     fn lines(&self, redis: SocketAddr, state: &Path) -> Vec<String> {
-        let mut lines = vec![
+        vec![
             format!("redis.url=redis://{redis}/0"),
             format!("source.batch={}", self.batch),
             format!("source.take_from={}", self.take_from),
@@ -70,12 +66,9 @@ impl Settings {
             "filter.error_rate=1e-12".to_owned(),
             format!("state.dir={}", state.display()),
             format!("state.fsync={}", self.fsync),
-        ];
-        if KEEPS_STATE {
-            lines.push(format!("state.snapshot_bytes={}", self.snapshot_bytes));
-            lines.push(format!("state.on_rollback={}", self.on_rollback));
-        }
-        lines
+            format!("state.snapshot_bytes={}", self.snapshot_bytes),
+            format!("state.on_rollback={}", self.on_rollback),
+        ]
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use crate::daemon::{KEEPS_STATE, Settings};
+use crate::daemon::Settings;
 use crate::proxy::{Act, Direction, Fault, Weather};
 use crate::server::Persistence;
 
@@ -109,7 +109,7 @@ impl Scenario {
 
     /// Most rounds are of faults.
     fn draw(random: &mut Rng) -> Self {
-        match random.u8(0..if KEEPS_STATE { 16 } else { 1 }) {
+        match random.u8(0..16) {
             1 => Self::Histories,
             2 => Self::Torn,
             3 => Self::Lacking,
@@ -218,10 +218,7 @@ impl Step {
 }
 
 fn draw_kind(random: &mut Rng, kinds: &[Kind]) -> Kind {
-    let drawn = WEIGHTS.iter().filter(|(kind, _)| {
-        let is_possible = KEEPS_STATE || *kind < Kind::FlipBit;
-        is_possible && (kinds.is_empty() || kinds.contains(kind))
-    });
+    let drawn = WEIGHTS.iter().filter(|(kind, _)| kinds.is_empty() || kinds.contains(kind));
     let sum: u32 = drawn.clone().map(|(_, weight)| weight).sum();
     let mut at = random.u32(0..sum);
     for &(kind, weight) in drawn {
@@ -276,7 +273,6 @@ mod tests {
             kinds
         };
         assert_eq!(kinds(&[Kind::Cut, Kind::Late]), [Kind::Cut, Kind::Late]);
-        let possible = WEIGHTS.iter().filter(|(kind, _)| KEEPS_STATE || *kind < Kind::FlipBit);
-        assert_eq!(kinds(&[]).len(), possible.count());
+        assert_eq!(kinds(&[]).len(), WEIGHTS.len());
     }
 }

@@ -107,9 +107,10 @@ impl Server {
         self.note_length()
     }
 
-    /// Takes what there is for flushed: no crash goes back behind it.
+    /// Takes what there is for saved, and forgets all copies: nothing goes back behind it.
     pub(crate) fn settle(&mut self) -> Result<()> {
         self.lengths.clear();
+        self.copies.clear();
         self.note_length()?;
         self.copy()
     }

@@ -39,14 +39,15 @@ impl Round {
         self.start_daemon()?;
         let phase = if damaged.is_some() { Phase::Recovery } else { Phase::Idle };
         self.tally.strike(step.kind, phase, &[]);
-        if let Some(said) = self.refusal()? {
-            let is_named = damaged.is_some_and(|file| said.contains(&file));
-            if !is_named && !said.contains(&*folder.to_string_lossy()) {
-                self.note_stop(&format!("damaged, and did not say what: {said}"))?;
-            }
-            self.put_back_and_start(&right, &folder)?;
+        let Some(said) = self.refusal()? else {
+            // What is damaged did not matter here. Further back it may.
+            return self.server.settle();
+        };
+        let is_named = damaged.is_some_and(|file| said.contains(&file));
+        if !is_named && !said.contains(&*folder.to_string_lossy()) {
+            self.note_stop(&format!("damaged, and did not say what: {said}"))?;
         }
-        Ok(())
+        self.put_back_and_start(&right, &folder)
     }
 
     /// The daemon dies, and an old copy of its folder is there when it is started again.
