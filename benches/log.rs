@@ -6,6 +6,9 @@
 //! cargo bench --bench log [-- ITEMS ROUNDS]
 //! ```
 
+// What cannot be measured ends it, as in a test.
+#![allow(clippy::unwrap_used)]
+
 #[path = "../tests/it/util/mod.rs"]
 #[allow(dead_code)]
 mod util;

@@ -4,13 +4,13 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{Crawl, LEASE, stop, urls};
-use crate::util::binary::{Output, urlseen};
+use crate::util::binary::{Output, Run, urlseen};
 use crate::util::wait::{SOON, wait_until};
 
 /// `urlseen COMMAND --state DIR ARGUMENTS…`.
 fn ask(crawl: &Crawl, command: &str, arguments: &[&str]) -> Output {
     let run = urlseen([command, "--state"]).arg(crawl.state_dir());
-    arguments.iter().fold(run, |run, argument| run.arg(argument)).output()
+    arguments.iter().fold(run, Run::arg).output()
 }
 
 fn status(crawl: &Crawl) -> Value {

@@ -15,11 +15,11 @@ use crate::util::wait::{SOON, poll, wait_until};
 
 fn filter(folder: &Path, arguments: &[&str]) -> Run {
     let run = urlseen(["filter", "--state"]).arg(folder);
-    arguments.iter().fold(run, |run, argument| run.arg(argument))
+    arguments.iter().fold(run, Run::arg)
 }
 
 #[track_caller]
-fn done(output: Output) -> String {
+fn done(output: &Output) -> String {
     assert_eq!(output.code(), Some(0), "{output:?}");
     output.text().to_owned()
 }
@@ -31,12 +31,12 @@ fn lines(numbers: impl Iterator<Item = u32>) -> String {
 #[test]
 fn what_one_run_printed_the_next_one_has_seen() {
     let folder = TempDir::new().unwrap();
-    let run = |input: String| done(filter(folder.path(), &[]).stdin(input).output());
+    let run = |input: String| done(&filter(folder.path(), &[]).stdin(input).output());
     assert_eq!(run(lines(0..1000)), lines(0..1000));
     assert_eq!(run(lines(500..1500)), lines(1000..1500));
     assert_eq!(run(lines(0..1500)), "");
     let inverted = filter(folder.path(), &["--invert"]).stdin(lines(1490..1510)).output();
-    assert_eq!(done(inverted), lines(1490..1500));
+    assert_eq!(done(&inverted), lines(1490..1500));
     assert_eq!(run(lines(1500..1510)), "", "also what was not printed because others were");
 }
 
@@ -45,9 +45,9 @@ fn what_a_folder_was_made_for_need_not_be_said_again_and_must_not_be_said_otherw
     let folder = TempDir::new().unwrap();
     let made =
         ["--capacity", "1000", "--error-rate", "1e-9", "--algorithm", "scrapy-2.6", "--seed", "3"];
-    done(filter(folder.path(), &made).stdin(lines(0..10)).output());
-    assert_eq!(done(filter(folder.path(), &[]).stdin(lines(0..11)).output()), lines(10..11));
-    assert_eq!(done(filter(folder.path(), &made).stdin(lines(0..12)).output()), lines(11..12));
+    done(&filter(folder.path(), &made).stdin(lines(0..10)).output());
+    assert_eq!(done(&filter(folder.path(), &[]).stdin(lines(0..11)).output()), lines(10..11));
+    assert_eq!(done(&filter(folder.path(), &made).stdin(lines(0..12)).output()), lines(11..12));
     for (other, words) in [
         (["--capacity", "2000"], ["1000", "2000"]),
         (["--error-rate", "1e-6"], ["1e-9", "1e-6"]),
@@ -136,12 +136,12 @@ impl Shared {
             .arg("--set")
             .arg(format!("state.dir={}", self.folder.path().display()))
             .output();
-        let summary = done(output);
+        let summary = done(&output);
         serde_json::from_str::<serde_json::Value>(&summary).unwrap()["unseen"].as_u64().unwrap()
     }
 
     fn pipe(&self, numbers: std::ops::Range<u32>) -> String {
-        done(filter(self.folder.path(), &[]).stdin(lines(numbers)).output())
+        done(&filter(self.folder.path(), &[]).stdin(lines(numbers)).output())
     }
 }
 
