@@ -86,8 +86,12 @@ impl Segments {
                     return Ok(walk);
                 }
                 Err(stop) => {
-                    walk.damage = Some(damage(stop, file, &segment)?);
-                    return Ok(walk);
+                    let damage = damage(stop, file, &segment)?;
+                    // It is before what matters, if what matters is to be found.
+                    if !segment.seek(from)? {
+                        walk.damage = Some(damage);
+                        return Ok(walk);
+                    }
                 }
             }
         }

@@ -17,6 +17,8 @@
 use std::io;
 use std::ops::Range;
 
+use memchr::memmem;
+
 use super::disk::{Dir, DiskFile, read_exact_at};
 use super::error::Damage;
 use super::fields::{Fields, POSITION, checked, push_crc, push_position};
@@ -192,6 +194,33 @@ impl Segment {
         self.offset += HEAD as u64 + u64::from(head.length);
         self.position = head.position;
         Ok(())
+    }
+
+    /// Goes to the record that comes directly behind `before`, wherever it is: what lies between
+    /// need not be whole. Whether it is there. Its number is looked for; that other bytes are taken
+    /// for its head would take its predecessor's id and a CRC in them.
+    pub(super) fn seek(&mut self, before: Position) -> io::Result<bool> {
+        let number = before.number.wrapping_add(1).to_le_bytes();
+        let finder = memmem::Finder::new(&number);
+        let mut start = self.offset;
+        while self.len - start >= HEAD as u64 {
+            let left = usize::try_from(self.len - start).unwrap_or(usize::MAX);
+            let bytes = self.fill(start, left.min(READ))?;
+            let (from, window) = (bytes.start, &self.buffer[bytes]);
+            for at in finder.find_iter(window) {
+                // The kind stands before the number.
+                let Some(at) = at.checked_sub(1) else { continue };
+                let Some(head) = window[at..].first_chunk() else { break };
+                if RecordHead::decode(head).is_ok_and(|head| head.follows(before)) {
+                    self.offset = self.buffered + (from + at) as u64;
+                    self.position = before;
+                    return Ok(true);
+                }
+            }
+            // The next bytes begin with those that no whole head could begin in.
+            start += (left.min(READ) - (HEAD - 1)) as u64;
+        }
+        Ok(false)
     }
 
     /// The head of the next record, which is there up to its end.

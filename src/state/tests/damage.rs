@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::super::{AtRest, Folder, OpenError, Target, Unrecoverable, segment, snapshot};
-use super::basic::DIR;
-use super::filter::{Exact, Key};
+use super::basic::{DIR, append, keep_all};
+use super::filter::{Exact, Key, write_all};
 use super::fixture::{ADDS, LATE_ADDS, RUNS, expected, heads, write};
 use super::sim::SimDisk;
-use crate::head::Head;
+use crate::config::Fsync;
+use crate::head::{Head, Position};
 
 fn open(disk: &SimDisk) -> Result<Folder, OpenError> {
     Folder::open_on(Arc::new(disk.clone()), Path::new(DIR))
@@ -219,5 +220,61 @@ fn a_foreign_file_is_not_taken_for_its_own() {
                 assert!(head == target && is_right(head, &keys), "{name}");
             }
         }
+    }
+}
+
+#[test]
+fn damage_before_all_that_is_replayed_does_not_matter() {
+    let disk = SimDisk::default();
+    let mut folder = super::basic::begun(&disk, Head::START);
+    let start = Position { number: 0, head: Head::START };
+    let mut journal = folder.journal(start, Fsync::Never).unwrap();
+    append(&mut journal, &[(1, 1), (1, 2)]);
+    let at = append(&mut journal, &[(2, 2)]);
+    let mut writer = folder.snapshot_writer().unwrap();
+    let keys = BTreeSet::from([(1, 1), (1, 2), (2, 2)]);
+    write_all(&mut writer, &keys, at).unwrap();
+    writer.finish(&journal.handle(), &keep_all()).unwrap();
+    let last = append(&mut journal, &[(3, 3)]);
+    drop((journal, folder));
+    let name = segment::name(0);
+    let whole = disk.files()[&name].clone();
+    let third = whole.len() - (49 + 21);
+    for at in 48..third {
+        for len in [1, 8, 40] {
+            let broken = disk.after_kill();
+            let mut bytes = whole.clone();
+            let end = third.min(at + len);
+            bytes[at..end].iter_mut().for_each(|byte| *byte = !*byte);
+            broken.put(&Path::new(DIR).join(&name), &bytes);
+            let (head, found) = recover(&broken, Target::At(last.head)).unwrap();
+            assert!(head == last.head && found.len() == 4 && found.is_superset(&keys), "{at}");
+        }
+    }
+}
+
+#[test]
+fn a_record_of_a_later_version_is_refused_and_nothing_is_cut() {
+    let disk = write();
+    let name = segment::name(5);
+    let mut bytes = disk.files()[&name].clone();
+    bytes[48] = 3;
+    let crc = crc32c::crc32c(&bytes[48..93]);
+    bytes[93..97].copy_from_slice(&crc.to_le_bytes());
+    disk.put(&Path::new(DIR).join(&name), &bytes);
+    for target in [Target::Last, Target::At(heads()[5])] {
+        let mut filter = Exact::default();
+        let before = disk.files();
+        // The newest snapshot is beyond it.
+        let result = open(&disk).unwrap().recover(target, &mut filter);
+        if target == Target::Last {
+            assert_eq!(filter.keys, expected(8));
+            continue;
+        }
+        let Err(Unrecoverable::UnknownKind { file, offset, kind }) = result else {
+            panic!("{result:?}")
+        };
+        assert_eq!((file, offset, kind), (name.clone(), 48, 3));
+        assert_eq!(disk.files().len(), before.len());
     }
 }
