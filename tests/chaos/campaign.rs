@@ -1,9 +1,9 @@
 //! Rounds, one after the other, until enough was done for a verdict.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, ensure};
 
 use crate::broken::{Broken, ROUNDS};
 use crate::oracle::Verdict;
@@ -66,7 +66,7 @@ impl Campaign {
             }
             let seed = self.seed.wrapping_add(round);
             let plan = Plan::draw(seed, self.scenario, self.steps, &self.faults);
-            match self.run_round(&plan, &self.again(&plan)) {
+            match run_round(&plan, &self.program, self.keep, &self.again(&plan)) {
                 Ok(outcome) => {
                     unclean += u64::from(!outcome.is_clean());
                     total += &outcome.tally;
@@ -90,13 +90,12 @@ impl Campaign {
     }
 
     /// Builds the program broken in these ways, and sees that the oracle sees each.
-    pub(crate) fn run_broken(mut self, broken: &[Broken]) -> Result<bool> {
+    pub(crate) fn run_broken(&self, broken: &[Broken]) -> Result<bool> {
         println!("seed {}", self.seed);
         let mut unseen = Vec::new();
         for broken in broken {
             println!("\n{}: building", broken.name());
-            self.program = broken.build()?;
-            if !self.sees(*broken)? {
+            if !self.sees(*broken, &broken.build()?)? {
                 unseen.push(broken.name());
             }
         }
@@ -107,43 +106,20 @@ impl Campaign {
         Ok(unseen.is_empty())
     }
 
-    /// Whether a round shows the oracle what is broken.
-    fn sees(&self, broken: Broken) -> Result<bool> {
+    /// Whether a round shows the oracle what is broken, and that the sound program is not.
+    fn sees(&self, broken: Broken, program: &Path) -> Result<bool> {
         for round in 0..ROUNDS {
             let plan = broken.plan(self.seed.wrapping_add(round));
             let again = format!("scripts/chaos --broken {} --seed {}", broken.name(), plan.seed);
-            match self.run_round(&plan, &again) {
-                Ok(outcome) if Broken::is_seen_in(&outcome.verdict) => return Ok(true),
-                Ok(_) => {}
-                Err(error) => bail!("{}: {error:#}", broken.name()),
+            let sound = run_round(&plan, &self.program, self.keep, &again)?;
+            ensure!(sound.is_clean(), "the sound build fails where {} should", broken.name());
+            let outcome = run_round(&plan, program, false, &again);
+            let outcome = outcome.with_context(|| broken.name())?;
+            if Broken::is_seen_in(&outcome.verdict) {
+                return Ok(true);
             }
         }
         Ok(false)
-    }
-
-    /// Runs one round in a folder of its own. `again` is the command that does it once more.
-    fn run_round(&self, plan: &Plan, again: &str) -> Result<Outcome> {
-        let started = Instant::now();
-        let mut folder = tempfile::Builder::new().prefix("urlseen-chaos-").tempdir()?;
-        let result = Round::run(plan, &self.program, folder.path());
-        let Plan { seed, scenario, persistence, settings, new_percent, .. } = plan;
-        print!(
-            "round of seed {seed}: {scenario:?}, {persistence:?}, batch {}, {new_percent} % new, \
-             fsync {}: ",
-            settings.batch, settings.fsync
-        );
-        match &result {
-            Ok(outcome) => println!("{outcome}, {:.1} s", started.elapsed().as_secs_f64()),
-            Err(_) => println!("FAILED"),
-        }
-        if !result.as_ref().is_ok_and(Outcome::is_clean) {
-            println!("  again: {again}");
-            if self.keep {
-                folder.disable_cleanup(true);
-                println!("  kept: {}", daemon_log(folder.path()).display());
-            }
-        }
-        result
     }
 
     /// The command that runs a round again.
@@ -161,4 +137,29 @@ impl Campaign {
         }
         words.join(" ")
     }
+}
+
+/// Runs one round in a folder of its own. `again` is the command that does it once more.
+fn run_round(plan: &Plan, program: &Path, keep: bool, again: &str) -> Result<Outcome> {
+    let started = Instant::now();
+    let mut folder = tempfile::Builder::new().prefix("urlseen-chaos-").tempdir()?;
+    let result = Round::run(plan, program, folder.path());
+    let Plan { seed, scenario, persistence, settings, new_percent, .. } = plan;
+    print!(
+        "round of seed {seed}: {scenario:?}, {persistence:?}, batch {}, {new_percent} % new, \
+         fsync {}: ",
+        settings.batch, settings.fsync
+    );
+    match &result {
+        Ok(outcome) => println!("{outcome}, {:.1} s", started.elapsed().as_secs_f64()),
+        Err(_) => println!("FAILED"),
+    }
+    if !result.as_ref().is_ok_and(Outcome::is_clean) {
+        println!("  again: {again}");
+        if keep {
+            folder.disable_cleanup(true);
+            println!("  kept: {}", daemon_log(folder.path()).display());
+        }
+    }
+    result
 }
