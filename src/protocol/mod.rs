@@ -17,9 +17,9 @@ use crate::state::Logged;
 use reply::{Answer, VERSION};
 pub use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
 
-/// How many items a clean exit should move at most to give back what was claimed. Giving back is one
-/// rename where one of the two lists is empty; this bounds how long Redis is held up elsewhere, at
-/// about a microsecond an item.
+/// How many items a clean exit should move at most to give back what was claimed. Giving back is
+/// one rename where one of the two lists is empty; this bounds how long Redis is held up elsewhere,
+/// at about a microsecond an item.
 pub const GIVE_BACK_MAX: usize = 20_000;
 
 /// The calls, for one crawl's keys, source and sink.
