@@ -54,7 +54,7 @@ pub enum Unfit {
     },
     /// The folder does not lead there.
     #[error("{1} (state folder {dir})", dir = .0.display())]
-    Unrecoverable(PathBuf, #[source] Box<Unrecoverable>),
+    Unrecoverable(PathBuf, Box<Unrecoverable>),
     /// The folder cannot be looked at.
     #[error(transparent)]
     Open(#[from] OpenError),

@@ -91,6 +91,21 @@ fn what_was_seen_is_told_running_and_at_rest_and_nothing_is_set() {
     assert_eq!(files(), before, "looking changes nothing");
 }
 
+/// A clean exit leaves the folder as Redis is: what was logged and not committed is not in it.
+#[test]
+fn what_waited_for_its_commit_is_unseen_at_rest() {
+    let crawl = Crawl::new().set("source.batch=5").set("sink.max_len=5");
+    crawl.push(&urls(0, 20));
+    let mut daemon = crawl.start();
+    daemon.wait_for_line("waiting: ", SOON);
+    stop(daemon);
+    let asked = ask(&crawl, "check", &["http://example.com/4", "http://example.com/5"]);
+    assert_eq!((asked.code(), verdicts(&asked)), (Some(1), vec!["seen", "unseen"]), "{asked:?}");
+    let shown = ask(&crawl, "status", &["--json"]);
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(shown["last"]["seq"], 1, "{shown}");
+}
+
 /// A killed daemon leaves its socket.
 #[test]
 fn a_socket_that_was_left_behind_is_replaced() {
