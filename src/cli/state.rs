@@ -111,7 +111,9 @@ pub(super) fn show(dir: &Path, as_json: bool) -> anyhow::Result<Outcome> {
     } else {
         print(&look, dir, &mut out)?;
     }
-    Ok(if look.damages.is_empty() { Outcome::Done } else { Outcome::BadInput })
+    // Where somebody writes, the end of the log can be in the middle of being written.
+    let is_whole = look.damages.is_empty() || look.is_held;
+    Ok(if is_whole { Outcome::Done } else { Outcome::BadInput })
 }
 
 impl Adopt {

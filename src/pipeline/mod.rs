@@ -110,6 +110,8 @@ pub struct Pipeline {
     has_asked_for_lease: bool,
     /// The runs before this one that the state folder knows, once it was asked.
     dead: Option<Vec<Run>>,
+    /// Whether it was said that the state folder goes back less far than it should.
+    told_cut: bool,
     /// Who was last said to hold the lease that is waited for.
     told_holder: Option<String>,
     backoff: Backoff,
@@ -146,6 +148,7 @@ impl Pipeline {
             queue: None,
             has_asked_for_lease: false,
             dead: None,
+            told_cut: false,
             told_holder: None,
             backoff: Backoff::default(),
             tally,
@@ -261,7 +264,7 @@ impl Pipeline {
                 self.tally.snapshots += 1;
                 let Finished { name, bytes, cut_by_bytes, .. } = finished;
                 info!("{name} is on the disk ({})", BinaryBytes(bytes));
-                if cut_by_bytes {
+                if cut_by_bytes && !std::mem::replace(&mut self.told_cut, true) {
                     warn!(
                         "state.horizon_bytes cuts how far the state folder goes back: should Redis \
                          come back with data from before its last save, or older than a minute, \

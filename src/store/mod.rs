@@ -149,10 +149,12 @@ impl Local {
     pub fn begin_snapshot(&mut self, horizon: SystemTime) -> io::Result<()> {
         let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
         let every = kept.keeping.every();
+        let bytes = kept.journal()?.bytes();
+        // Where this one fails, the next one is tried when as much again was written.
+        kept.snapshot_at = bytes + every;
         let journal = kept.journal()?;
         journal.roll()?;
-        let (bytes, log) = (journal.bytes(), journal.handle());
-        kept.snapshot_at = bytes + every;
+        let log = journal.handle();
         let horizon_bytes = kept.keeping.horizon_bytes;
         let (writer, retention) =
             (kept.folder.snapshot_writer()?, Retention { horizon, horizon_bytes });
