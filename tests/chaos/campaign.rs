@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use crate::broken::{Broken, ROUNDS};
+use crate::daemon::log_in;
 use crate::oracle::Verdict;
 use crate::plan::{Kind, Plan, Scenario};
-use crate::round::{Outcome, Round, daemon_log};
+use crate::round::{Outcome, Round};
 use crate::tally::Tally;
 
 /// What must be counted before a campaign may pass.
@@ -158,7 +159,7 @@ fn run_round(plan: &Plan, program: &Path, keep: bool, again: &str) -> Result<Out
         println!("  again: {again}");
         if keep {
             folder.disable_cleanup(true);
-            println!("  kept: {}", daemon_log(folder.path()).display());
+            println!("  kept: {}", log_in(folder.path()).display());
         }
     }
     result

@@ -1,5 +1,6 @@
 //! The daemon under test: how it is started, what it says, how it dies.
 
+use std::fmt;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -122,6 +123,17 @@ impl Runner {
         Ok(self.daemon(Process::start(Path::new("strace"), arguments, &self.folder)?))
     }
 
+    /// Writes a line between what the daemons say.
+    pub(crate) fn note(&self, line: fmt::Arguments<'_>) -> Result<()> {
+        let mut log = OpenOptions::new().create(true).append(true).open(self.log())?;
+        Ok(writeln!(log, "=== {line}")?)
+    }
+
+    /// Where all is written down that daemons say.
+    pub(crate) fn log(&self) -> PathBuf {
+        log_in(&self.folder)
+    }
+
     /// Runs `urlseen state` with this command to its end.
     pub(crate) fn state_command(&self, command: &str) -> Result<()> {
         let mut arguments = vec!["state".to_owned(), command.to_owned()];
@@ -138,9 +150,14 @@ impl Runner {
     }
 
     fn daemon(&self, process: Process) -> Daemon {
-        let log = self.folder.join("daemon.log");
+        let log = self.log();
         Daemon { process, log, is_told: false, readies_before: 0 }
     }
+}
+
+/// Where all is written down that the daemons of a round in `folder` say.
+pub(crate) fn log_in(folder: &Path) -> PathBuf {
+    folder.join("daemon.log")
 }
 
 /// A daemon; what it said is in `daemon.log` once it has ended.

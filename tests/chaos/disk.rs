@@ -13,6 +13,8 @@ use anyhow::{Context, Result, ensure};
 use rustix::fs::statvfs;
 use rustix::process::geteuid;
 
+use crate::process::{SOON, wait_for};
+
 /// Set in the environment of a run that has its own mounts.
 const MARK: &str = "CHAOS_MOUNTS";
 
@@ -57,9 +59,12 @@ impl Disk {
 
     /// Leaves no more than so many bytes free.
     pub(crate) fn fill(&self, free: u64) -> Result<()> {
-        let facts = statvfs(&self.0)?;
-        let used = (facts.f_blocks - facts.f_bfree) * facts.f_frsize;
-        self.resize(used + free)
+        // Refused where more has been written meanwhile.
+        wait_for("full disk", SOON, || {
+            let facts = statvfs(&self.0)?;
+            let used = (facts.f_blocks - facts.f_bfree) * facts.f_frsize;
+            Ok(self.resize(used + free).ok())
+        })
     }
 
     /// Makes room again.

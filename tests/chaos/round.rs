@@ -1,7 +1,7 @@
 //! One round: a fresh server and a fresh crawl, faults one after the other, and the oracle's word.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,9 @@ use crate::server::Server;
 use crate::state;
 use crate::strike::OldFolder;
 use crate::tally::{Phase, Tally};
+
+/// How many runs a state folder knows, so that the next one takes their lease at once.
+const RUNS_KNOWN: usize = 16;
 
 /// How long a fault waits for the moment it is meant for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -72,6 +75,8 @@ pub(crate) struct Round {
     pub(crate) old_folder: Option<OldFolder>,
     pub(crate) random: Rng,
     pub(crate) tally: Tally,
+    /// The processes that worked with the state folder, oldest first.
+    runs: Vec<u32>,
     stops: Vec<String>,
 }
 
@@ -96,6 +101,7 @@ impl Round {
         let runner = Runner::new(program, folder, proxy.address(), plan.settings.clone());
         let disk = if plan.own_disk { Disk::mount(&runner.state())? } else { None };
         let daemon = runner.start(&[])?;
+        let runs = vec![daemon.id()];
         let mut round = Self {
             server,
             proxy,
@@ -106,6 +112,7 @@ impl Round {
             old_folder: None,
             random: Rng::with_seed(!plan.seed),
             tally: Tally::default(),
+            runs,
             stops: Vec::new(),
         };
         round.wait_until_ready()?;
@@ -123,6 +130,14 @@ impl Round {
             self.server.copy()?;
         }
         self.proxy.set_weather(step.weather);
+        let facts = self.facts()?;
+        self.runner.note(format_args!(
+            "{:?} at batch {}, {} items fed, {} waiting: {step:?}",
+            step.kind,
+            facts.seq(),
+            self.feeder.fed(),
+            facts.waiting,
+        ))?;
         self.feeder.feed(&self.server, SOURCE, step.feed)?;
         self.server.note_length()?;
         self.wait_for_the_moment(step)?;
@@ -181,6 +196,10 @@ impl Round {
             Ok((status.is_some() || self.daemon.is_ready()).then_some(status))
         })?;
         let Some(status) = status else { return Ok(None) };
+        if self.outwaits_lease()? {
+            self.start_daemon()?;
+            return self.refusal();
+        }
         let said = tail(&self.daemon.said());
         if status.code() != Some(FAILED) {
             self.note_stop(&format!("{status}, not {FAILED}: {said}"))?;
@@ -191,10 +210,30 @@ impl Round {
     /// Starts the daemon again if it has ended, which it should not have.
     pub(crate) fn keep_running(&mut self) -> Result<()> {
         if let Some(status) = self.daemon.ended()? {
-            self.note_stop(&format!("{status}: {}", tail(&self.daemon.said())))?;
+            if !self.outwaits_lease()? {
+                self.note_stop(&format!("{status}: {}", tail(&self.daemon.said())))?;
+            }
             self.start_daemon()?;
         }
         Ok(())
+    }
+
+    /// Whether the daemon stopped because of the lease of one that is dead, and cannot know that:
+    /// Redis came back with the lease of a run that is too long ago for the folder to know, or of
+    /// one that had another folder. Then the lease is gone when this returns, as if its time had
+    /// passed.
+    fn outwaits_lease(&self) -> Result<bool> {
+        let said = self.daemon.said();
+        let holder = said.split_once("is already run by").and_then(|(_, rest)| {
+            rest.split_once("(process ")?.1.split_once(' ')?.0.parse::<u32>().ok()
+        });
+        let Some(holder) = holder else { return Ok(false) };
+        let runs_since = self.runs.iter().rev().position(|&run| run == holder);
+        let is_known = runs_since.is_some_and(|runs| runs < RUNS_KNOWN);
+        if !is_known {
+            self.forget_lease()?;
+        }
+        Ok(!is_known)
     }
 
     pub(crate) fn note_stop(&mut self, said: &str) -> Result<()> {
@@ -211,8 +250,21 @@ impl Round {
     }
 
     fn start_daemon_with(&mut self, options: &[&str]) -> Result<()> {
-        self.daemon = self.runner.start(options)?;
+        let daemon = self.runner.start(options)?;
+        self.go_on_with(daemon);
         Ok(())
+    }
+
+    /// From now on this is the daemon.
+    pub(crate) fn go_on_with(&mut self, daemon: Daemon) -> Daemon {
+        self.runs.push(daemon.id());
+        std::mem::replace(&mut self.daemon, daemon)
+    }
+
+    /// From now on the state folder is another one, which knows of no runs.
+    pub(crate) fn move_state(&mut self) {
+        self.runner.move_state();
+        self.runs.clear();
     }
 
     /// As if the time of the lease had passed.
@@ -294,11 +346,6 @@ impl Round {
         }
         Ok(())
     }
-}
-
-/// Where daemons of a round in `folder` say what they say.
-pub(crate) fn daemon_log(folder: &Path) -> PathBuf {
-    folder.join("daemon.log")
 }
 
 /// A list from left to right.

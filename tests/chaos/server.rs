@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -198,9 +200,28 @@ impl Server {
 
     fn truncate(&mut self, length: u64) -> Result<()> {
         OpenOptions::new().write(true).open(self.append_only()?)?.set_len(length)?;
+        self.repair()?;
         self.lengths.retain(|&(_, noted)| noted <= length);
         let is_there = |copy: &Copy| !matches!(copy.kept, Kept::Length(kept) if kept > length);
         self.copies.retain(is_there);
+        Ok(())
+    }
+
+    /// Cuts off the transaction that the append-only file ends in the middle of. Redis (7.0) leaves
+    /// its beginning in the file where the end is torn in the middle of a command, appends to it,
+    /// and carries it out at the start after the next.
+    fn repair(&self) -> Result<()> {
+        let manifest = self.folder.join("appendonlydir/appendonly.aof.manifest");
+        let mut command = Command::new("redis-check-aof");
+        command.arg("--fix").arg(manifest).stdin(Stdio::piped());
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        if let Some(mut pipe) = process.stdin.take() {
+            // It asks whether to go on only where there is something to cut off.
+            drop(pipe.write_all(b"y\n"));
+        }
+        let output = process.wait_with_output()?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        ensure!(output.status.success(), "redis-check-aof: {said}");
         Ok(())
     }
 

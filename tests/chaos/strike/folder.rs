@@ -94,7 +94,8 @@ impl Round {
     /// The disk fails to flush from some moment on, for a daemon of its own.
     pub(super) fn fail_syncs(&mut self, step: &Step) -> Result<()> {
         self.kill_daemon(Kind::KillDaemon)?;
-        self.daemon = self.runner.start_with_failing_syncs(1 + step.draw % 8)?;
+        let daemon = self.runner.start_with_failing_syncs(1 + step.draw % 8)?;
+        self.go_on_with(daemon);
         wait_for("start under strace", SOON, || {
             Ok((self.daemon.is_ready() || self.daemon.ended()?.is_some()).then_some(()))
         })?;

@@ -44,7 +44,7 @@ impl Round {
             let phase = self.phase(&self.facts()?);
             self.tally.strike(step.kind, phase, &[Effect::DaemonKilled]);
         }
-        self.daemon = second;
+        self.go_on_with(second);
         Ok(())
     }
 
@@ -62,10 +62,10 @@ impl Round {
             return self.daemon.signal(Signal::CONT);
         }
         let contents = Contents::read(&self.runner.state())?;
-        self.runner.move_state();
+        self.move_state();
         contents.put_back(&self.runner.state())?;
         let second = self.runner.start(&[])?;
-        let mut first = std::mem::replace(&mut self.daemon, second);
+        let mut first = self.go_on_with(second);
         self.feeder.feed(&self.server, SOURCE, step.feed)?;
         wait_for("working second daemon", SOON, || {
             self.keep_running()?;
