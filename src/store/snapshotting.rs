@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -14,10 +14,22 @@ use crate::state::{Finished, LogHandle, Retention, SnapshotWriter};
 /// to be hardly felt.
 const REST: u32 = 9;
 
+/// How the thread is to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Pace {
+    /// With a rest after each shard.
+    Easy,
+    /// Without: somebody waits for it.
+    Hurry,
+    /// Not at all.
+    Stop,
+}
+
 /// A thread that copies the shards one by one and writes them down.
 #[derive(Debug)]
 pub(super) struct Snapshotting {
-    stop: Arc<AtomicBool>,
+    pace: Arc<AtomicU8>,
     /// Until it is joined.
     thread: Option<JoinHandle<io::Result<Option<Finished>>>>,
 }
@@ -30,13 +42,13 @@ impl Snapshotting {
         log: LogHandle,
         retention: Retention,
     ) -> io::Result<Self> {
-        let stop = Arc::<AtomicBool>::default();
+        let pace = Arc::new(AtomicU8::new(Pace::Easy as u8));
         let life = {
-            let stop = Arc::clone(&stop);
-            move || write(&filter, writer, &log, &retention, &stop)
+            let pace = Arc::clone(&pace);
+            move || write(&filter, writer, &log, &retention, &pace)
         };
         let thread = std::thread::Builder::new().name("snapshot".to_owned()).spawn(life)?;
-        Ok(Self { stop, thread: Some(thread) })
+        Ok(Self { pace, thread: Some(thread) })
     }
 
     /// Whether nothing more is done.
@@ -44,10 +56,16 @@ impl Snapshotting {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the end; `None` if it was stopped or the engine is gone.
+    /// Waits for the end, which now comes as soon as it can; `None` if the engine is gone.
     pub(super) fn join(mut self) -> io::Result<Option<Finished>> {
         let thread = self.thread.take().expect("joined once");
+        self.set(Pace::Hurry, &thread);
         thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
+    }
+
+    fn set(&self, pace: Pace, thread: &JoinHandle<io::Result<Option<Finished>>>) {
+        self.pace.store(pace as u8, Ordering::Relaxed);
+        thread.thread().unpark();
     }
 }
 
@@ -55,8 +73,7 @@ impl Drop for Snapshotting {
     /// Stops it between two shards; what was written is removed.
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
-            self.stop.store(true, Ordering::Relaxed);
-            thread.thread().unpark();
+            self.set(Pace::Stop, &thread);
             // Nobody waits for the result any more.
             let _ = thread.join();
         }
@@ -68,7 +85,7 @@ fn write(
     mut writer: SnapshotWriter,
     log: &LogHandle,
     retention: &Retention,
-    stop: &AtomicBool,
+    pace: &AtomicU8,
 ) -> io::Result<Option<Finished>> {
     let mut memory = Vec::new();
     for shard in ShardId::all() {
@@ -76,22 +93,26 @@ fn write(
         let Some(copied) = filter.copy(shard, memory) else { return Ok(None) };
         writer.write(shard, copied.count, copied.at, &copied.bytes)?;
         memory = copied.bytes;
-        rest_until(begun.elapsed() * REST, stop);
-        if stop.load(Ordering::Relaxed) {
+        rest(begun.elapsed() * REST, pace);
+        if is(Pace::Stop, pace) {
             return Ok(None);
         }
     }
     writer.finish(log, retention).map(Some)
 }
 
-/// Rests for so long, or until it is to stop.
-fn rest_until(rest: Duration, stop: &AtomicBool) {
-    let until = Instant::now() + rest;
-    while !stop.load(Ordering::Relaxed) {
+/// Rests for so long, as long as there is time for it.
+fn rest(time: Duration, pace: &AtomicU8) {
+    let until = Instant::now() + time;
+    while is(Pace::Easy, pace) {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return;
         }
         std::thread::park_timeout(left);
     }
+}
+
+fn is(wanted: Pace, pace: &AtomicU8) -> bool {
+    pace.load(Ordering::Relaxed) == wanted as u8
 }
