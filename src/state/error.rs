@@ -18,7 +18,7 @@ pub enum OpenError {
         /// What failed.
         source: io::Error,
     },
-    /// Somebody else has it open for writing.
+    /// Somebody else has it open: to write, or to read it at rest.
     #[error(
         "the state folder {dir} is in use{by}; stop that process, or give this one another \
          state.dir", dir = dir.display(), by = by(holder.as_ref())
@@ -26,7 +26,7 @@ pub enum OpenError {
     Locked {
         /// The folder.
         dir: PathBuf,
-        /// Who has it, as far as it says.
+        /// Who writes to it, as far as that is said; `None` if it is only being read.
         holder: Option<Holder>,
     },
     /// Its header cannot be trusted.

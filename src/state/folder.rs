@@ -106,7 +106,10 @@ impl Folder {
         let lock = match dir.lock(LOCK, Lock::Exclusive).map_err(failed)? {
             Ok(lock) => lock,
             Err(Busy(file)) => {
-                let holder = Holder::read(&*file);
+                // Where the lock can be shared only readers have it, and the file names who wrote
+                // last.
+                let is_read = dir.lock(LOCK, Lock::Shared).map_err(failed)?.is_ok();
+                let holder = if is_read { None } else { Holder::read(&*file) };
                 return Err(OpenError::Locked { dir: path.to_owned(), holder });
             }
         };

@@ -6,8 +6,8 @@
 //!
 //! `lock` is the inode of the folder's file `lock`. A process that holds that lock knows that these
 //! runs are dead, but only if it is the very file that they locked: in a copy of the folder they
-//! prove nothing. The CRC-32C is that of the inode and the ids, in decimal and in hex, each
-//! followed by a space.
+//! prove nothing. The CRC-32C is that of the inode and the ids, in decimal and in hex, each with a
+//! space behind it.
 
 use std::fmt::Write as _;
 use std::io;

@@ -27,8 +27,8 @@ impl LogHandle {
     }
 }
 
-/// What of a log may not be on the disk yet. Nobody waits for the lock longer than it takes to
-/// look: it is not held while the disk works.
+/// What of a log may not be on the disk yet. Nobody waits for the state's lock longer than it takes
+/// to look: it is not held while the disk works.
 #[derive(Debug)]
 pub(super) struct Unsynced {
     dir: Dir,

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::super::{AtRest, Folder, OpenError, Target, Unrecoverable, segment, snapshot};
+use super::super::look::look_on;
+use super::super::{AtRest, Damage, Folder, OpenError, Target, Unrecoverable, segment, snapshot};
 use super::basic::{DIR, append, keep_all};
-use super::filter::{Exact, Key, write_all};
+use super::filter::{Exact, Key, shard_of, write_all};
 use super::fixture::{ADDS, LATE_ADDS, RUNS, expected, heads, write};
 use super::sim::SimDisk;
 use crate::config::Fsync;
+use crate::filter::ShardId;
 use crate::head::{Head, Position};
 
 fn open(disk: &SimDisk) -> Result<Folder, OpenError> {
@@ -205,6 +207,13 @@ fn a_foreign_file_is_not_taken_for_its_own() {
     let refused = recover(&other, Target::Last).unwrap_err();
     let Unrecoverable::NoSnapshot { damage: Some(damage) } = refused else { panic!("{refused}") };
     assert_eq!(damage.what, "this belongs to another filter");
+    // Nor are files of a log behind a snapshot of its own.
+    let mut folder = super::basic::open(&other);
+    folder.erase().unwrap();
+    folder.begin(&super::filter::pins(), 77, heads()[0]).unwrap();
+    drop(folder);
+    other.put(&Path::new(DIR).join(segment::name(0)), &own.files()[&segment::name(0)]);
+    assert_eq!(recover(&other, Target::Last).unwrap(), (heads()[0], BTreeSet::new()));
     // Nor is a file under another name.
     for (name, bytes) in own.files() {
         let renamed = own.after_kill();
@@ -214,7 +223,10 @@ fn a_foreign_file_is_not_taken_for_its_own() {
             (_, Some(seq)) => snapshot::name(seq + 1),
             _ => continue,
         };
-        renamed.put(&Path::new(DIR).join(new), &bytes);
+        renamed.put(&Path::new(DIR).join(&new), &bytes);
+        let look = look_on(Arc::new(renamed.clone()), Path::new(DIR)).unwrap();
+        let is_told = |damage: &Damage| damage.file == new && damage.what == "the file was renamed";
+        assert!(look.damages.iter().any(is_told), "{:?}", look.damages);
         for target in heads() {
             if let Ok((head, keys)) = recover(&renamed, Target::At(target)) {
                 assert!(head == target && is_right(head, &keys), "{name}");
@@ -277,4 +289,52 @@ fn a_record_of_a_later_version_is_refused_and_nothing_is_cut() {
         assert_eq!((file, offset, kind), (name.clone(), 48, 3));
         assert_eq!(disk.files().len(), before.len());
     }
+}
+
+#[test]
+fn a_whole_record_in_another_place_is_none() {
+    let disk = write();
+    let (name, heads) = (segment::name(7), heads());
+    let whole = disk.files()[&name].clone();
+    // Batch 7 again in the place of batch 8, and batch 8 in its place.
+    let end = 48 + (whole.len() - 48 - (49 + 21)) / 2;
+    let (seventh, eighth) = (&whole[48..end], &whole[end..2 * end - 48]);
+    for (records, last) in [([seventh, seventh], 7), ([eighth, eighth], 6), ([eighth, seventh], 6)]
+    {
+        let moved = disk.after_kill();
+        let bytes = [&whole[..48], records[0], records[1]].concat();
+        moved.put(&Path::new(DIR).join(&name), &bytes);
+        let (head, keys) = recover(&moved, Target::Last).unwrap();
+        assert!(head == heads[last] && is_right(head, &keys), "{head}");
+        assert!(recover(&moved, Target::At(heads[8])).is_err());
+    }
+}
+
+#[test]
+fn a_snapshot_of_another_history_is_passed_over() {
+    // Two that began together, under one id, and went different ways.
+    let crawl = |keys: [Key; 2]| {
+        let disk = SimDisk::default();
+        let mut folder = super::basic::begun(&disk, Head::START);
+        let start = Position { number: 0, head: Head::START };
+        let mut journal = folder.journal(start, Fsync::Never).unwrap();
+        let at = append(&mut journal, &keys[..1]);
+        let mut writer = folder.snapshot_writer().unwrap();
+        for shard in ShardId::all() {
+            // The first shard stands where they had not parted yet.
+            let at = if shard.index() == 0 { start } else { at };
+            let (count, bytes) = shard_of(&BTreeSet::from([keys[0]]), shard);
+            writer.write(shard, count, at, &bytes).unwrap();
+        }
+        writer.finish(&journal.handle(), &keep_all()).unwrap();
+        let last = append(&mut journal, &keys[1..]);
+        drop((journal, folder));
+        (disk, last.head)
+    };
+    let ((one, last), (two, _)) = (crawl([(1, 1), (2, 2)]), crawl([(3, 3), (4, 4)]));
+    let name = snapshot::name(1);
+    one.put(&Path::new(DIR).join(&name), &two.files()[&name]);
+    let expected = (last, BTreeSet::from([(1, 1), (2, 2)]));
+    assert_eq!(recover(&one, Target::At(last)).unwrap(), expected);
+    assert_eq!(recover(&one, Target::Last).unwrap(), expected);
 }

@@ -111,7 +111,8 @@ fn a_folder_at_rest_answers_as_its_filter_would() {
     drop(folder);
     let files = disk.files();
     let rest = at_rest(&disk).unwrap();
-    assert!(Folder::open_on(Arc::new(disk.clone()), Path::new(DIR)).is_err(), "it is being read");
+    let read = Folder::open_on(Arc::new(disk.clone()), Path::new(DIR));
+    assert!(matches!(read, Err(OpenError::Locked { holder: None, .. })), "nobody writes to it");
     at_rest(&disk).unwrap();
     let known: BTreeSet<_> = keys.iter().copied().collect();
     let all: Vec<Key> = (0..=255).flat_map(|n| [(n, 8 * u16::from(n)), (n, 3)]).collect();
