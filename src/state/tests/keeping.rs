@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use super::super::{Finished, Folder, Journal, Retention, Target, Unrecoverable};
 use super::basic::{append, begun, keep_all, open, recover};
 use super::filter::{Exact, Key, head, shard_of, write_all};
-use super::sim::SimDisk;
+use super::sim::{Fault, SimDisk};
 use crate::config::Fsync;
 use crate::filter::ShardId;
 use crate::head::{Head, Position};
@@ -175,6 +175,45 @@ fn a_rebase_is_all_that_is_left() {
         assert_eq!(recover(&mut folder, Target::Last), (last, both));
         assert_eq!(recover(&mut folder, Target::At(at)), (position, keys));
     }
+}
+
+#[test]
+fn what_a_rebase_had_no_time_to_drop_does_not_count() {
+    let disk = SimDisk::default();
+    let (_, heads) = crawl(&disk, 3, &keep_all());
+    // Killed as it begins to drop: what is older is still there.
+    let old = disk.files();
+    let mut folder = open(&disk);
+    let at = head(9, 9);
+    let mut rebase = folder.rebase(at).unwrap();
+    for shard in ShardId::all() {
+        rebase.write(shard, crate::filter::Count::default(), &[]).unwrap();
+    }
+    // Written, synced, renamed, and the folder synced.
+    disk.fault_at(4, Fault::Killed);
+    assert!(rebase.finish().is_err());
+    drop(folder);
+    let disk = disk.after_kill();
+    assert!(old.keys().all(|name| disk.files().contains_key(name)), "{:?}", names(&disk));
+
+    let mut folder = open(&disk);
+    assert!(folder.recover(Target::At(heads[3]), &mut Exact::default()).is_err());
+    let (position, keys) = recover(&mut folder, Target::At(at));
+    assert_eq!((position.head, keys), (at, BTreeSet::new()));
+    let mut journal = folder.journal(position, Fsync::Never).unwrap();
+    let mut keys = BTreeSet::new();
+    for bit in 0..5 {
+        append(&mut journal, &[(1, bit)]);
+        keys.insert((1, bit));
+        snapshot(&folder, &mut journal, &keys, &keep_all());
+    }
+    drop((journal, folder));
+    let mut folder = open(&disk);
+    assert_eq!(
+        recover(&mut folder, Target::At(at)),
+        (position, BTreeSet::new()),
+        "it reaches back"
+    );
 }
 
 #[test]
