@@ -205,7 +205,7 @@ impl Folder {
         read().unwrap_or_default()
     }
 
-    /// Records the ids of runs, newest first; no more than 16 are kept. On the disk when this
+    /// Records the ids of runs, newest first; no more than 64 are kept. On the disk when this
     /// returns.
     pub fn record_runs(&mut self, runs: &[u64]) -> io::Result<()> {
         lease::write(&self.dir, self.shared.lock.inode()?, runs)

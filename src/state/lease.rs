@@ -20,7 +20,7 @@ use super::disk::Dir;
 pub(super) const NAME: &str = "lease";
 
 /// How many runs are remembered: those of restarts in quick succession.
-const RUNS_MAX: usize = 16;
+const RUNS_MAX: usize = 64;
 
 #[derive(Serialize, Deserialize)]
 struct File {

@@ -1,10 +1,12 @@
 //! One process runs a crawl at a time.
 
+use std::time::Duration;
+
 use redis::Commands;
 use rustix::process::Signal;
 
 use super::{Crawl, LEASE, READY, SINK, stop, stop_process, urls};
-use crate::util::wait::{SOON, wait_until};
+use crate::util::wait::{SOON, poll, wait_until};
 
 /// A run to the end with another state folder, so that it is not that which keeps it out.
 const ELSEWHERE: &[&str] = &["--drain", "--set", "state.dir=elsewhere"];
@@ -148,6 +150,20 @@ fn a_lease_that_cannot_be_renewed_stops_the_work_before_it_ends() {
     daemon.wait_for_line("the lease could not be renewed", SOON);
     crawl.server.resume();
     daemon.wait_for_line("connected again", SOON);
+    stop(daemon);
+}
+
+#[test]
+fn a_lease_that_is_renewed_does_not_end() {
+    let crawl = Crawl::new();
+    let daemon = crawl.start();
+    // Longer than a lease lasts.
+    let ended = poll(Duration::from_secs(16), || {
+        let said = daemon.stderr();
+        let is_over = said.contains("lease could not be renewed") || said.contains("it ran out");
+        is_over.then_some(said)
+    });
+    assert_eq!(ended, None);
     stop(daemon);
 }
 

@@ -99,6 +99,38 @@ fn a_redis_that_went_back_takes_the_running_daemon_with_it() {
     }
 }
 
+/// (5) Also to where the run began, and to before that, whether it has done anything since or not.
+#[test]
+fn a_redis_that_went_back_to_where_the_run_began_or_before_takes_it_along() {
+    for (before, since) in [(0, 0), (0, 500), (500, 0), (500, 500)] {
+        let mut crawl = Crawl::new();
+        crawl.push(&urls(0, 500));
+        crawl.drain();
+        crawl.server.cli(&["save"]);
+        if before > 0 {
+            crawl.push(&urls(500, before));
+            crawl.drain();
+        }
+        let mut daemon = crawl.start();
+        if since > 0 {
+            crawl.push(&urls(500 + before, since));
+        }
+        crawl.wait_until_idle();
+        crawl.server.restart();
+        daemon.wait_for_line("lost the connection", SOON);
+        wait_until(SOON, "connection", || {
+            let said = daemon.stderr();
+            said.contains("connected again") || said.matches(READY).count() == 2
+        });
+        crawl.push(&urls(0, 1500));
+        crawl.wait_for_sink(1500);
+        crawl.wait_until_idle();
+        stop(daemon);
+        let expected: Vec<_> = urls(0, 1500).into_iter().map(String::into_bytes).collect();
+        assert!(crawl.list(SINK) == expected, "{before} {since}: {}", crawl.len(SINK));
+    }
+}
+
 #[test]
 fn a_redis_that_went_back_while_nothing_ran_takes_the_next_start_with_it() {
     for mut crawl in [Crawl::new(), with_snapshots()] {
@@ -190,6 +222,18 @@ fn a_crawl_without_its_folder_is_told_and_there_are_two_ways_on() {
         assert_eq!(crawl.len(SINK), 100);
         state(&crawl, way);
         assert_eq!(crawl.drain().count("unseen"), 110, "{way}");
+    }
+}
+
+/// At batch 0 nothing is lost that the crawl could be tied to.
+#[test]
+fn a_crawl_that_committed_nothing_takes_any_folder_and_is_tied_to_it() {
+    let crawl = Crawl::new();
+    crawl.drain();
+    std::fs::remove_dir_all(crawl.state_dir()).unwrap();
+    for count in [10, 20] {
+        crawl.push(&urls(0, count));
+        assert_eq!(crawl.drain().count("unseen"), 10);
     }
 }
 
