@@ -199,11 +199,11 @@ fn runs_are_remembered_for_this_very_folder() {
     let disk = SimDisk::default();
     let mut folder = open(&disk);
     assert_eq!(folder.runs(), [0; 0]);
-    let many: Vec<_> = (1..=20).collect();
+    let many: Vec<_> = (1..=70).collect();
     folder.record_runs(&many).unwrap();
-    assert_eq!(folder.runs(), many[..16]);
+    assert_eq!(folder.runs(), many[..64]);
     drop(folder);
-    assert_eq!(open(&disk).runs(), many[..16]);
+    assert_eq!(open(&disk).runs(), many[..64]);
 
     let copy = SimDisk::default();
     for (name, bytes) in disk.files() {
