@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::fingerprint::Fingerprint;
 use crate::item::{Items, Unreadable};
 
 /// Some items in some stage of the way from source to sink.
@@ -31,6 +32,8 @@ pub struct Judged {
     /// What goes on in an item's place, ascending by item; an item that is not here goes on as
     /// received.
     pub(crate) emitted: Vec<(u32, Box<[u8]>)>,
+    /// The fingerprints that were unseen, in the order of their items: what the log keeps.
+    pub(crate) added: Vec<Fingerprint>,
 }
 
 impl Batch<Taken> {
@@ -80,6 +83,11 @@ impl<Stage: AsRef<Judged>> Batch<Stage> {
     /// How many of those were passed on unchecked (`dont_filter`).
     pub fn unfiltered_len(&self) -> usize {
         self.stage.as_ref().unfiltered
+    }
+
+    /// The fingerprints that the filter holds once this batch is committed, and did not before.
+    pub fn added(&self) -> &[Fingerprint] {
+        &self.stage.as_ref().added
     }
 
     /// What goes on to the sink, in order.
@@ -141,6 +149,7 @@ mod tests {
             unfiltered: 1,
             rejects: vec![(2, Unreadable::Empty)],
             emitted: vec![(0, b"zero"[..].into()), (4, b"four"[..].into())],
+            added: vec![Fingerprint::Raw20([4; 20])],
         })
     }
 
@@ -153,6 +162,7 @@ mod tests {
         assert!(matches!(rejects[..], [(b"2", Unreadable::Empty)]));
         assert_eq!(batch.rejected_at().collect::<Vec<_>>(), [2]);
         assert_eq!((batch.onward_len(), batch.unfiltered_len()), (2, 1));
+        assert_eq!(batch.added(), [Fingerprint::Raw20([4; 20])]);
     }
 
     #[test]

@@ -14,9 +14,27 @@ pub struct Head {
     pub tip: Tip,
 }
 
+/// Where a log, or a shard that was brought up to date from one, stands.
+///
+/// Records of any kind are numbered from 1; only batches move the head. So two positions may share
+/// a head and differ in what was added since, and of two on one history the higher number is the
+/// later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// The number of the last record, 0 before the first.
+    pub number: u64,
+    /// The last batch at or before that record.
+    pub head: Head,
+}
+
 /// A batch's random 64-bit id, shown as 16 hex digits; zero before the first batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Tip(u64);
+
+impl Position {
+    /// Before the first record.
+    pub const START: Self = Self { number: 0, head: Head::START };
+}
 
 impl Head {
     /// Before the first batch.
@@ -30,9 +48,7 @@ impl Head {
 
     /// Reads what [`fmt::Display`] of the two fields wrote.
     pub fn parse(seq: &str, tip: &str) -> Option<Self> {
-        let seq = seq.parse().ok()?;
-        let tip = u64::from_str_radix(tip, 16).ok().filter(|_| tip.len() == 16)?;
-        Some(Self { seq, tip: Tip(tip) })
+        Some(Self { seq: seq.parse().ok()?, tip: Tip::parse(tip)? })
     }
 }
 
@@ -40,6 +56,21 @@ impl Tip {
     /// A fresh one.
     pub fn random() -> Self {
         Self(random())
+    }
+
+    /// Reads 16 hex digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        u64::from_str_radix(text, 16).ok().filter(|_| text.len() == 16).map(Self)
+    }
+
+    /// The one that [`Tip::get`] gave.
+    pub fn new(id: u64) -> Self {
+        Self(id)
+    }
+
+    /// The number, to be kept.
+    pub fn get(self) -> u64 {
+        self.0
     }
 }
 
@@ -57,6 +88,12 @@ impl fmt::Display for Tip {
 impl fmt::Debug for Tip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "record {}, {}", self.number, self.head)
     }
 }
 

@@ -8,6 +8,7 @@
 //! Data goes one way, and no stage knows the one behind it. `ARCHITECTURE.md` says which module may
 //! use which.
 
+pub mod admin;
 pub mod batch;
 pub mod canonical;
 pub mod config;
@@ -18,13 +19,17 @@ pub mod hash;
 pub mod head;
 pub mod input;
 pub mod item;
+pub mod phase;
 pub mod pipe;
 pub mod pipeline;
 pub mod protocol;
 pub mod redis;
+pub mod rejects;
 pub mod request;
 pub mod shutdown;
 pub mod sink;
 pub mod source;
 pub mod state;
+pub mod store;
 pub mod telemetry;
+pub mod upkeep;

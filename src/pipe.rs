@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
@@ -14,6 +14,8 @@ use tokio::time::MissedTickBehavior;
 use crate::batch::{Batch, Judged};
 use crate::engine::{Died, Engine};
 use crate::input::{self, Block, InputError};
+use crate::state::Finished;
+use crate::store::Local;
 
 /// Blocks that are read and wait to be judged.
 const READ_AHEAD: usize = 4;
@@ -34,6 +36,9 @@ pub enum PipeError {
     /// On the writing side.
     #[error("cannot write the output: {0}")]
     Output(io::Error),
+    /// What is kept of the filter.
+    #[error("the state folder cannot be written: {0}. What is not in it is printed again")]
+    State(io::Error),
     /// In the middle.
     #[error(transparent)]
     Died(#[from] Died),
@@ -68,6 +73,8 @@ pub trait Audience {
     fn bad_line(&mut self, place: input::Place<'_>, reason: &crate::item::Unreadable);
     /// So much was done; `engine` knows how full the filter is.
     fn progress(&mut self, count: &Count, engine: &Engine);
+    /// Something went wrong that the pipe goes on without.
+    fn trouble(&mut self, words: &str);
     /// Whether anybody still reads the output. Asked from time to time, as a pipe without a reader
     /// is otherwise noticed only with the next unseen line, which may be long in coming.
     fn is_reading(&self) -> bool;
@@ -78,10 +85,10 @@ pub trait Audience {
 /// was read before is judged and written first.
 ///
 /// # Panics
-/// If `engine` is judging batches that were submitted before.
+/// If `store` is judging batches that were submitted before.
 pub async fn run(
     files: Vec<PathBuf>,
-    engine: &mut Engine,
+    store: &mut Local,
     print: Print,
     output: &mut impl Write,
     audience: &mut impl Audience,
@@ -94,11 +101,14 @@ pub async fn run(
     tell.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while end.is_none() || !judging.is_empty() {
         tokio::select! {
-            judged = engine.judged(), if !judging.is_empty() => {
+            judged = store.engine.judged(), if !judging.is_empty() => {
                 let judged = judged?;
                 let block = judging.pop_front().expect("every batch was a block");
                 write(&judged, print, output).map_err(PipeError::Output)?;
-                engine.committed();
+                // Written down once it is printed: whoever kills this in between sees the lines of
+                // one block again, and misses none.
+                store.printed(&judged).map_err(PipeError::State)?;
+                tend(store, audience);
                 for (index, (_, reason)) in judged.rejected_at().zip(judged.rejects()) {
                     audience.bad_line(block.place(index), reason);
                 }
@@ -110,22 +120,39 @@ pub async fn run(
                 None => end = Some(Ok(())),
                 Some(Err(error)) => end = Some(Err(error)),
                 Some(Ok(mut block)) => {
-                    engine.submit(Batch::new(std::mem::take(&mut block.lines)));
+                    store.engine.submit(Batch::new(std::mem::take(&mut block.lines)));
                     judging.push_back(block);
                 }
             },
             _ = tell.tick() => {
-                audience.progress(&count, engine);
+                audience.progress(&count, &store.engine);
                 if !audience.is_reading() {
                     return Err(PipeError::Output(io::ErrorKind::BrokenPipe.into()));
                 }
             }
         }
     }
-    engine.settled().await?;
-    audience.progress(&count, engine);
+    store.engine.settled().await?;
+    tell_snapshot(store.wait_for_snapshot(), audience);
+    store.rest_as_it_is().map_err(PipeError::State)?;
+    audience.progress(&count, &store.engine);
     end.unwrap_or(Ok(()))?;
     Ok(count)
+}
+
+/// Begins a snapshot where the log has grown long, and tells what became of the last one.
+fn tend(store: &mut Local, audience: &mut impl Audience) {
+    tell_snapshot(store.finished_snapshot(), audience);
+    if store.wants_snapshot() {
+        // Nobody comes back with older data: there is nothing to go back to.
+        tell_snapshot(store.begin_snapshot(SystemTime::now()).err().map(Err), audience);
+    }
+}
+
+fn tell_snapshot(snapshot: Option<io::Result<Finished>>, audience: &mut impl Audience) {
+    if let Some(Err(error)) = snapshot {
+        audience.trouble(&format!("no snapshot could be taken ({error}); the log grows on"));
+    }
 }
 
 /// Reads blocks ahead, on a thread of its own.

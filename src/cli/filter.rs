@@ -6,13 +6,15 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use urlseen::config::{Emit, ItemForm, SeedChoice};
+use urlseen::config::{Config, Emit, ItemForm, SeedChoice};
 use urlseen::engine::Engine;
-use urlseen::filter::{Capacity, ErrorRate, Fullness, Sizing};
+use urlseen::filter::{Capacity, ErrorRate, Fullness, Layout, Seed, Sizing};
 use urlseen::fingerprint::Algorithm;
 use urlseen::input::Place;
 use urlseen::item::{Options, Unreadable};
 use urlseen::pipe::{self, Audience, Count, PipeError, Print};
+use urlseen::state::{Folder, Pins};
+use urlseen::store::{Keeping, Local};
 use urlseen::telemetry::Console;
 
 use super::fingerprint::parse_algorithm;
@@ -31,18 +33,25 @@ pub(super) struct Args {
     /// Print the lines that were seen before instead
     #[arg(long)]
     invert: bool,
-    /// How many different lines the filter is made for: 5000000, 1e9, 200M
-    #[arg(long, value_name = "N", default_value = "10M")]
-    capacity: Capacity,
-    /// The share of unseen lines that may be taken for seen once so many are in it
-    #[arg(long, value_name = "P", default_value = "1e-6")]
-    error_rate: ErrorRate,
+    /// Remember in this folder what was printed, for the next run: the one of a crawl, or one of
+    /// its own. A line counts as seen once it is written out. Killed in between, at most the last
+    /// block of lines is printed again by the next run
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// How many different lines the filter is made for: 5000000, 1e9, 200M; 10M unless the state
+    /// folder says otherwise
+    #[arg(long, value_name = "N")]
+    capacity: Option<Capacity>,
+    /// The share of unseen lines that may be taken for seen once so many are in it; 1e-6 unless
+    /// the state folder says otherwise
+    #[arg(long, value_name = "P")]
+    error_rate: Option<ErrorRate>,
     /// What lines look like: auto, url, json, fingerprint or tab
     #[arg(long, value_name = "FORM", default_value = "auto")]
     item: ItemForm,
-    /// How fingerprints are computed
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = parse_algorithm())]
-    algorithm: Algorithm,
+    /// How fingerprints are computed; as by scrapy unless the state folder says otherwise
+    #[arg(long, value_name = "NAME", value_parser = parse_algorithm())]
+    algorithm: Option<Algorithm>,
     /// Take URLs that differ in their fragments only for different ones
     #[arg(long)]
     keep_fragments: bool,
@@ -61,24 +70,14 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sizing = Sizing::new(args.capacity, args.error_rate);
-    let items = Options {
-        form: args.item,
-        emit: Emit::Item,
-        algorithm: args.algorithm,
-        keep_fragments: args.keep_fragments,
-    };
-    let seed = args.seed.map_or(SeedChoice::Random, SeedChoice::Fixed);
-    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let threads = args.threads.map_or(cores.min(64), usize::from);
-    let mut engine = start::engine(&sizing, seed, items, threads)?;
+    let (mut store, sizing) = store(args)?;
     let print = if args.invert { Print::Seen } else { Print::Unseen };
     let mut output = BufWriter::with_capacity(BUFFER, io::stdout().lock());
     let fullness = Fullness::new(sizing);
     let mut teller = Teller { console: Console::new(), sizing, fullness, started: Instant::now() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let files = args.files.clone();
-    let result = runtime.block_on(pipe::run(files, &mut engine, print, &mut output, &mut teller));
+    let result = runtime.block_on(pipe::run(files, &mut store, print, &mut output, &mut teller));
     teller.console.clear();
     let count = match result {
         // Whoever read the output has all they wanted.
@@ -95,6 +94,63 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     Ok(if count.bad > 0 { Outcome::BadInput } else { Outcome::Done })
 }
 
+/// The filter, kept if there is a folder for it.
+fn store(args: &Args) -> anyhow::Result<(Local, Sizing)> {
+    let folder = args.state.as_deref().map(Folder::open).transpose()?;
+    let header = folder.as_ref().and_then(Folder::header);
+    // What is not given is as the folder has it; what is given must be.
+    let pinned = header.map(|header| header.pins().clone());
+    let default = Config::default();
+    let (crawl, capacity, error_rate, algorithm) = match &pinned {
+        Some(pins) => (pins.crawl.as_str(), pins.capacity, pins.error_rate, pins.algorithm),
+        None => (
+            default.crawl.name.as_str(),
+            Capacity::new(default.filter.capacity)?,
+            ErrorRate::new(default.filter.error_rate)?,
+            default.fingerprint.algorithm,
+        ),
+    };
+    let sizing =
+        Sizing::new(args.capacity.unwrap_or(capacity), args.error_rate.unwrap_or(error_rate));
+    let items = Options {
+        form: args.item,
+        emit: Emit::Item,
+        algorithm: args.algorithm.unwrap_or(algorithm),
+        keep_fragments: args.keep_fragments || pinned.as_ref().is_some_and(|it| it.keep_fragments),
+    };
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let threads = args.threads.map_or(cores.min(64), usize::from);
+    let Some(folder) = folder else {
+        let seed = start::seed(args.seed.map_or(SeedChoice::Random, SeedChoice::Fixed))?;
+        return Ok((Local::volatile(start::engine(&sizing, seed, items, threads)?), sizing));
+    };
+    let keeping = Keeping {
+        pins: Pins {
+            crawl: crawl.to_owned(),
+            layout: Layout::Native,
+            seed: args.seed.map(Seed::new),
+            geometry: sizing.geometry(),
+            capacity: sizing.capacity(),
+            error_rate: sizing.error_rate(),
+            algorithm: items.algorithm,
+            keep_fragments: items.keep_fragments,
+        },
+        fsync: default.state.fsync,
+        snapshot_bytes: default.state.snapshot_bytes,
+        horizon_bytes: default.state.horizon_bytes,
+        emit_again: false,
+    };
+    let mut store = start::kept(folder, keeping, &sizing, items, threads)?;
+    let how = store.bring_back()?;
+    for warning in how.warnings() {
+        eprintln!("urlseen: {warning}");
+    }
+    if args.stats {
+        eprintln!("{how}");
+    }
+    Ok((store, sizing))
+}
+
 /// Tells what goes on on standard error.
 struct Teller {
     console: Console,
@@ -106,6 +162,10 @@ struct Teller {
 impl Audience for Teller {
     fn bad_line(&mut self, place: Place<'_>, reason: &Unreadable) {
         self.console.say(&format!("urlseen: {place}: {reason}"));
+    }
+
+    fn trouble(&mut self, words: &str) {
+        self.console.say(&format!("urlseen: {words}"));
     }
 
     fn progress(&mut self, count: &Count, engine: &Engine) {

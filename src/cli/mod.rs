@@ -1,10 +1,18 @@
 //! The command line: one file a command.
 
+mod check;
+mod confirm;
 mod filter;
 mod fingerprint;
 mod plan;
+mod printable;
+mod rejects;
 mod run;
+mod settings;
 mod start;
+mod state;
+mod status;
+mod view;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -19,12 +27,14 @@ enum Outcome {
     Done,
     /// Done, but some of the input was bad; each piece was named on standard error.
     BadInput,
+    /// Done, but not all that was asked about has been seen.
+    NotAllSeen,
     /// Not all done; the reason was named on standard error.
     Failed,
 }
 
 /// How the process ends. clap ends it with `WRONG_USE` where it cannot make sense of the arguments.
-mod status {
+mod exit {
     pub(super) const DONE: u8 = 0;
     pub(super) const BAD_INPUT: u8 = 1;
     pub(super) const WRONG_USE: u8 = 2;
@@ -54,6 +64,10 @@ enum Command {
     Filter(filter::Args),
     Fingerprint(fingerprint::Args),
     Plan(plan::Plan),
+    State(state::Args),
+    Status(status::Args),
+    Check(check::Args),
+    Rejects(rejects::Args),
 }
 
 /// Runs the command that the process was started with; its exit status is the return value.
@@ -65,37 +79,47 @@ pub(crate) fn run() -> ExitCode {
         Command::Filter(args) => filter::run(&args),
         Command::Fingerprint(args) => fingerprint::run(&args),
         Command::Plan(plan) => plan::run(&plan),
+        Command::State(args) => state::run(&args),
+        Command::Status(args) => status::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Rejects(args) => rejects::run(&args),
     };
     ExitCode::from(match result {
-        Ok(Outcome::Done) => status::DONE,
-        Ok(Outcome::BadInput) => status::BAD_INPUT,
-        Ok(Outcome::Failed) => status::FAILED,
+        Ok(Outcome::Done) => exit::DONE,
+        Ok(Outcome::BadInput | Outcome::NotAllSeen) => exit::BAD_INPUT,
+        Ok(Outcome::Failed) => exit::FAILED,
         Err(error) => report(&error),
     })
 }
 
 /// What clap accepts, with the exit statuses below every command's help.
 fn grammar() -> clap::Command {
-    Cli::command()
-        .after_help(EXIT_STATUS)
-        .mut_subcommands(|command| command.after_help(EXIT_STATUS))
+    with_foot(Cli::command())
+        .mut_subcommand("check", |command| command.after_help(check::EXIT_STATUS))
+}
+
+fn with_foot(command: clap::Command) -> clap::Command {
+    command.after_help(EXIT_STATUS).mut_subcommands(with_foot)
 }
 
 /// Says what went wrong, and returns the status for it.
 fn report(error: &anyhow::Error) -> u8 {
     // Whoever read the output has all they wanted.
     if is_broken_pipe(error) {
-        return status::DONE;
+        return exit::DONE;
     }
     let mut stderr = io::stderr().lock();
     // There is no other place to say that standard error cannot be written to.
     if error.is::<Problems>() {
         // Each line begins with its file, line and column, which editors and terminals jump to.
         let _ = writeln!(stderr, "{error}");
-        return status::WRONG_USE;
+        return exit::WRONG_USE;
     }
     let _ = writeln!(stderr, "urlseen: {error:#}");
-    status::FAILED
+    if error.is::<start::Unsuited>() {
+        return exit::WRONG_USE;
+    }
+    exit::FAILED
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -114,21 +138,23 @@ mod tests {
 
     #[test]
     fn every_help_ends_with_the_exit_statuses() {
-        let ends_well = |help: &str| help.trim_end().ends_with(EXIT_STATUS);
-        let mut grammar = grammar();
-        for command in grammar.get_subcommands_mut() {
-            let help = command.render_long_help().to_string();
-            assert!(ends_well(&help), "{help}");
-        }
-        assert!(ends_well(&grammar.render_help().to_string()));
+        check_foot(&mut grammar());
+    }
+
+    fn check_foot(command: &mut clap::Command) {
+        // Rendering adds a command `help`, which has no foot.
+        command.get_subcommands_mut().for_each(check_foot);
+        let foot = if command.get_name() == "check" { check::EXIT_STATUS } else { EXIT_STATUS };
+        let help = command.render_long_help().to_string();
+        assert!(help.trim_end().ends_with(foot), "{help}");
     }
 
     #[test]
     fn every_error_has_its_status() {
         let env = [("URLSEEN_FILTER__CAPACITY", "0")];
         let problems = Config::load(Sources { file: None, env, set: Vec::new() }).unwrap_err();
-        assert_eq!(report(&problems.into()), status::WRONG_USE);
-        assert_eq!(report(&io::Error::other("the disk is gone").into()), status::FAILED);
-        assert_eq!(report(&io::Error::from(io::ErrorKind::BrokenPipe).into()), status::DONE);
+        assert_eq!(report(&problems.into()), exit::WRONG_USE);
+        assert_eq!(report(&io::Error::other("the disk is gone").into()), exit::FAILED);
+        assert_eq!(report(&io::Error::from(io::ErrorKind::BrokenPipe).into()), exit::DONE);
     }
 }

@@ -3,23 +3,26 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
-use tracing::{error, info, warn};
-use urlseen::config::{Config, Sources};
-use urlseen::filter::{Capacity, ErrorRate, Sizing};
-use urlseen::item::Options;
-use urlseen::pipeline::{Ending, Parts, Pipeline, Report, Settings};
+use tracing::{error, info};
+use urlseen::admin::{Limits, Server};
+use urlseen::config::Config;
+use urlseen::filter::Sizing;
+use urlseen::pipeline::{self, Ending, Parts, Pipeline, Report};
 use urlseen::protocol::Protocol;
 use urlseen::redis::keys::Keys;
 use urlseen::redis::lease::Holder;
-use urlseen::state::Volatile;
+use urlseen::state::Folder;
+use urlseen::store::Local;
 use urlseen::telemetry::Console;
 use urlseen::{shutdown, sink, source};
 
+use super::settings::Settings;
+use super::view::Daemon;
 use super::{Outcome, start};
 
 /// How often the line of progress is drawn anew on a terminal.
@@ -33,88 +36,105 @@ const REDRAW: Duration = Duration::from_millis(200);
 /// file. The password of Redis is best given as `URLSEEN_REDIS_PASSWORD`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The configuration; without this option ./config.toml is read if it is there
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Set a key of the configuration, as in filter.capacity=1e9; may be repeated
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    settings: Settings,
     /// End once the source is empty and everything is committed
     #[arg(long)]
     drain: bool,
+    /// Wait until nobody else runs the crawl, and then take over: for the lock of the state folder,
+    /// and for the lease in Redis
+    #[arg(long)]
+    standby: bool,
     /// Print the summary at the end as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let sources =
-        Sources { file: args.config.clone(), env: std::env::vars_os(), set: args.set.clone() };
-    let config = Config::load(sources)?;
+    let config = args.settings.load()?;
     let console = Console::new();
     console.log(config.log.level, config.log.format);
-    let parts = parts(&config, args.drain)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (ending, report) = runtime.block_on(work(parts, &config, &console))?;
+    let Some((ending, report)) = runtime.block_on(work(args, &config, &console))? else {
+        info!("asked to stop while standing by");
+        return Ok(Outcome::Done);
+    };
     console.clear();
     summarize(&report, ending, args.json)?;
     Ok(if ending == Ending::Full { Outcome::Failed } else { Outcome::Done })
 }
 
-/// Everything the pipeline works with, as configured.
-fn parts(config: &Config, drain: bool) -> anyhow::Result<Parts> {
-    let Config { source, filter, sink, rejects, fingerprint, .. } = config;
-    let sizing = Sizing::new(Capacity::new(filter.capacity)?, ErrorRate::new(filter.error_rate)?);
+/// The filter, kept in the configured folder.
+fn store(config: &Config, folder: Folder, sizing: &Sizing) -> anyhow::Result<Local> {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    warn!(
-        "starting with an empty filter: this version keeps none between runs, so links seen \
-         before now are emitted once more"
-    );
-    let items = Options {
-        form: source.item,
-        emit: sink.emit,
-        algorithm: fingerprint.algorithm,
-        keep_fragments: fingerprint.keep_fragments,
-    };
-    if config.admin.listen.is_some() {
-        warn!("admin.listen is set, but this version has no admin endpoint yet");
-    }
-    let engine = start::engine(&sizing, filter.seed, items, filter.owners(cores).get())?;
+    let threads = config.filter.owners(cores).get();
+    let keeping = start::keeping(config, sizing);
+    let store = start::kept(folder, keeping, sizing, start::items(config), threads)?;
     info!(
-        "the filter is ready: {} for {} fingerprints, {:.1} bits each",
+        "the filter's memory is ready: {} for {} fingerprints, {:.1} bits each",
         BinaryBytes(sizing.geometry().bytes()),
-        HumanCount(filter.capacity),
+        HumanCount(config.filter.capacity),
         sizing.bits_per_key()
     );
+    Ok(store)
+}
+
+/// Everything that the pipeline works with but the filter, as configured.
+fn parts(config: &Config, sizing: Sizing, args: &Args) -> Parts {
+    let Config { source, filter, sink, rejects, .. } = config;
     let keys = Keys::new(&source.key, &sink.key, &rejects.key);
     let protocol = Protocol::new(keys, source::open(source), sink::open(sink));
-    Ok(Parts {
+    Parts {
         address: config.redis.url.clone(),
         needs: protocol.needs(),
         protocol,
-        engine,
         sizing,
-        log: Box::new(Volatile),
         holder: Holder::this(&config.crawl.name),
-        settings: Settings {
+        settings: pipeline::Settings {
             batch: source.batch,
             batch_bytes: source.batch_bytes,
             sink_max: sink.max_len,
             rejects_max: rejects.max_len,
             rejects_full: rejects.when_full,
             filter_full: filter.when_full,
-            drain,
+            drain: args.drain,
+            standby: args.standby,
         },
-    })
+    }
 }
 
+/// Answers those who ask how it goes.
+fn admin(config: &Config, view: Daemon) -> anyhow::Result<Server> {
+    let mut server = Server::start(Arc::new(view), Limits::default())?;
+    server.listen_in(&config.state.dir)?;
+    if let Some(address) = &config.admin.listen {
+        let bound = server.listen_at(address)?;
+        info!("the admin endpoint is at http://{bound}/");
+    }
+    Ok(server)
+}
+
+/// Runs the daemon; `None` if it was asked to stop before its turn had come.
 async fn work(
-    parts: Parts,
+    args: &Args,
     config: &Config,
     console: &Console,
-) -> anyhow::Result<(Ending, Report)> {
-    let stop = shutdown::listen().context("cannot listen for signals")?;
-    let mut pipeline = Pipeline::new(parts, stop);
+) -> anyhow::Result<Option<(Ending, Report)>> {
+    let mut stop = shutdown::listen().context("cannot listen for signals")?;
+    let folder = if args.standby {
+        let Some(folder) = start::standby(&config.state.dir, &mut stop).await? else {
+            return Ok(None);
+        };
+        folder
+    } else {
+        Folder::open(&config.state.dir)?
+    };
+    let sizing = start::sizing(config)?;
+    let store = store(config, folder, &sizing)?;
+    let filter = store.engine.handle();
+    let mut pipeline = Pipeline::new(parts(config, sizing, args), store, stop);
+    // Dropped before the pipeline, which has the folder's lock.
+    let _admin = admin(config, Daemon::new(config, sizing, pipeline.live(), filter))?;
     let interval = if console.is_terminal() { Some(REDRAW) } else { config.log.progress };
     let mut last = None;
     let ending = pipeline
@@ -137,7 +157,7 @@ async fn work(
             config.filter.capacity
         );
     }
-    Ok((ending, report))
+    Ok(Some((ending, report)))
 }
 
 /// One line that says how the work goes.

@@ -1,24 +1,134 @@
-//! How commands start an engine.
+//! How commands start a filter, and open what is kept of one.
+
+use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context;
-use urlseen::config::SeedChoice;
+use tracing::info;
+use urlseen::config::{Config, Rollback, SeedChoice};
 use urlseen::engine::{Engine, Parts};
 use urlseen::filter::native::Native;
-use urlseen::filter::{Seed, Sizing, memory};
+use urlseen::filter::{Capacity, ErrorRate, Layout, Seed, Sizing, memory};
 use urlseen::item::Options;
+use urlseen::shutdown::Stop;
+use urlseen::state::{Difference, Folder, OpenError, Pins};
+use urlseen::store::{Keeping, Local};
 
 /// Starts an engine with an empty filter, if the machine has the memory for it.
 pub(super) fn engine(
     sizing: &Sizing,
-    seed: SeedChoice,
+    seed: Seed,
     items: Options,
     threads: usize,
 ) -> anyhow::Result<Engine> {
     memory::check(sizing)?;
-    let seed = Seed::new(match seed {
-        SeedChoice::Fixed(seed) => seed,
-        SeedChoice::Random => getrandom::u32().context("the system gives no random numbers")?,
-    });
     let layout = Native::new(seed, sizing.geometry());
     Ok(Engine::start(&Parts { layout, items, threads })?)
+}
+
+/// The seed that is meant.
+pub(super) fn seed(choice: SeedChoice) -> anyhow::Result<Seed> {
+    Ok(Seed::new(match choice {
+        SeedChoice::Fixed(seed) => seed,
+        SeedChoice::Random => getrandom::u32().context("the system gives no random numbers")?,
+    }))
+}
+
+/// Starts the engine for a filter that is kept in `folder`, after holding what the folder was made
+/// for to what is wanted of it.
+pub(super) fn kept(
+    folder: Folder,
+    mut keeping: Keeping,
+    sizing: &Sizing,
+    items: Options,
+    threads: usize,
+) -> anyhow::Result<Local> {
+    if let Err(differences) = folder.check(&keeping.pins) {
+        return Err(Unsuited::new(folder.dir(), &differences).into());
+    }
+    let drawn = match (folder.header(), keeping.pins.seed) {
+        (Some(header), _) => header.seed(),
+        (None, Some(seed)) => seed,
+        (None, None) => seed(SeedChoice::Random)?,
+    };
+    keeping.pins.seed = Some(drawn);
+    let engine = engine(sizing, drawn, items, threads)?;
+    Ok(Local::kept(engine, folder, keeping))
+}
+
+/// How a crawl's filter is kept, as configured.
+pub(super) fn keeping(config: &Config, sizing: &Sizing) -> Keeping {
+    let Config { crawl, filter, fingerprint, state, .. } = config;
+    Keeping {
+        pins: Pins {
+            crawl: crawl.name.clone(),
+            layout: Layout::Native,
+            seed: match filter.seed {
+                SeedChoice::Fixed(seed) => Some(Seed::new(seed)),
+                SeedChoice::Random => None,
+            },
+            geometry: sizing.geometry(),
+            capacity: sizing.capacity(),
+            error_rate: sizing.error_rate(),
+            algorithm: fingerprint.algorithm,
+            keep_fragments: fingerprint.keep_fragments,
+        },
+        fsync: state.fsync,
+        snapshot_bytes: state.snapshot_bytes,
+        horizon_bytes: state.horizon_bytes,
+        emit_again: state.on_rollback == Rollback::EmitAgain,
+    }
+}
+
+/// The size of the filter that is configured.
+pub(super) fn sizing(config: &Config) -> anyhow::Result<Sizing> {
+    let (capacity, error_rate) = (config.filter.capacity, config.filter.error_rate);
+    Ok(Sizing::new(Capacity::new(capacity)?, ErrorRate::new(error_rate)?))
+}
+
+/// How items are read, as configured.
+pub(super) fn items(config: &Config) -> Options {
+    Options {
+        form: config.source.item,
+        emit: config.sink.emit,
+        algorithm: config.fingerprint.algorithm,
+        keep_fragments: config.fingerprint.keep_fragments,
+    }
+}
+
+/// Opens a state folder once nobody else has it; `None` if it was asked to stop before that.
+pub(super) async fn standby(dir: &Path, stop: &mut Stop) -> Result<Option<Folder>, OpenError> {
+    /// How often the lock is tried.
+    const POLL: Duration = Duration::from_millis(200);
+    let mut told = None;
+    loop {
+        let holder = match Folder::open(dir) {
+            Err(OpenError::Locked { holder, .. }) => holder,
+            opened => return opened.map(Some),
+        };
+        if told.as_ref() != Some(&holder) {
+            let by = holder.as_ref().map_or_else(|| "somebody".to_owned(), ToString::to_string);
+            info!("standing by: waiting for the lock of {}, which {by} has", dir.display());
+            told = Some(holder);
+        }
+        tokio::select! {
+            _ = stop.wait_for(|stop| *stop) => return Ok(None),
+            () = tokio::time::sleep(POLL) => {}
+        }
+    }
+}
+
+/// A state folder was made for something else than what is wanted of it.
+#[derive(Debug, thiserror::Error)]
+#[error("the state folder {folder} was made for something else:\n{differences}")]
+pub(super) struct Unsuited {
+    folder: String,
+    differences: String,
+}
+
+impl Unsuited {
+    fn new(folder: &Path, differences: &[Difference]) -> Self {
+        let lines: Vec<String> = differences.iter().map(|it| format!("  {it}")).collect();
+        Self { folder: folder.display().to_string(), differences: lines.join("\n") }
+    }
 }

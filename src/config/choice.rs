@@ -163,6 +163,15 @@ choices! {
         Never = "never",
     } later []
 
+    /// What happens where the filter cannot be brought to just what Redis knows: Redis went back
+    /// further than the state folder does, or the folder lacks batches that Redis has.
+    Rollback {
+        /// The daemon says so and ends.
+        Stop = "stop",
+        /// It goes on with what the filter has of what Redis knows; the rest is emitted again.
+        EmitAgain = "emit-again",
+    } later []
+
     /// The least severe events that are logged.
     Level {
         /// What stopped the work.
@@ -220,6 +229,7 @@ mod tests {
         each_word_reads_back::<Level>();
         each_word_reads_back::<LogFormat>();
         each_word_reads_back::<RejectsFull>();
+        each_word_reads_back::<Rollback>();
         each_word_reads_back::<Store>();
         each_word_reads_back::<WhenFull>();
         assert_eq!(RejectsFull::DropOldest.to_string(), "drop-oldest");

@@ -27,8 +27,8 @@ mod span;
 mod value;
 
 pub use choice::{
-    Choice, ChoiceError, Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Store,
-    WhenFull, choose,
+    Choice, ChoiceError, Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull,
+    Rollback, Store, WhenFull, choose,
 };
 pub use host_port::HostPort;
 pub use number::{CountError, parse_count};

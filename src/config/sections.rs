@@ -3,7 +3,7 @@
 
 use super::check::Taker;
 use super::choice::{
-    Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Store, WhenFull,
+    Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Rollback, Store, WhenFull,
 };
 use super::host_port::HostPort;
 use super::redis_address::RedisAddress;
@@ -151,6 +151,13 @@ sections! {
         dir: PathBuf = Folder, |crawl| PathBuf::from("state").join(crawl);
         /// When the log is flushed to the disk.
         fsync: Fsync = Word, |_| Fsync::Interval;
+        /// By how many bytes the log grows before the filter is saved whole (a snapshot); an
+        /// eighth of the filter's size if that is more.
+        snapshot_bytes: u64 = Whole(1 << 12..=1 << 40, " of bytes"), |_| 64 << 20;
+        /// How many bytes all files together may have for the sake of going back further.
+        horizon_bytes: u64 = Whole(1 << 20..=1 << 50, " of bytes"), |_| 16 << 30;
+        /// What happens where the filter cannot be brought to just what Redis knows.
+        on_rollback: Rollback = Word, |_| Rollback::Stop;
     }
 
     /// Metrics, health and status over HTTP.

@@ -6,7 +6,9 @@
 //! found unseen is only remembered when the batch is said to be committed.
 
 mod gauges;
+mod handle;
 mod owner;
+mod progress;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,10 +19,15 @@ use tokio::sync::mpsc;
 
 use crate::batch::{Batch, Judged, Taken};
 use crate::filter::native::Native;
-use crate::filter::{AllocationError, Shards};
+use crate::filter::{AllocationError, Count, ShardId, Shards};
+use crate::fingerprint::Fingerprint;
+use crate::head::Position;
 use crate::item::{Options, Reader};
 pub use gauges::Gauges;
+pub use handle::Handle;
+pub use owner::Copied;
 use owner::{Done, InFlight, Job, Owner, Readings};
+use progress::Progress;
 
 /// How many batches may be submitted and not yet committed or forgotten.
 pub const BATCHES_MAX: usize = 32;
@@ -58,6 +65,7 @@ pub struct Died;
 /// The engine, as seen by the one task that feeds it.
 #[derive(Debug)]
 pub struct Engine {
+    layout: Native,
     owners: Vec<Sender<Job>>,
     threads: Vec<JoinHandle<()>>,
     done: mpsc::UnboundedReceiver<Done>,
@@ -74,23 +82,13 @@ pub struct Engine {
     marks: usize,
 }
 
-/// How far a batch has come.
-#[derive(Debug)]
-struct Progress {
-    batch: Batch<Taken>,
-    /// What was read of it, a part a thread; empty once all is read.
-    parts: Vec<Option<Readings>>,
-    judged: Judged,
-    /// Threads that have not judged their part yet.
-    judging: usize,
-}
-
 impl Engine {
     /// Starts the threads; each maps the memory of its own shards. Returns once all are ready.
     pub fn start(parts: &Parts) -> Result<Self, StartError> {
         let (tell, done) = mpsc::unbounded_channel();
         let (tell_ready, ready) = crossbeam_channel::bounded(parts.threads);
         let mut engine = Self {
+            layout: parts.layout,
             owners: Vec::new(),
             threads: Vec::new(),
             done,
@@ -120,6 +118,7 @@ impl Engine {
                     emit,
                     gauges,
                     in_flight: InFlight::default(),
+                    at: Position::START,
                     own: Vec::new(),
                 };
                 let _ = tell_ready.send(Ok(()));
@@ -164,9 +163,10 @@ impl Engine {
                 self.tell(owner, Job::Read { batch: number, items, part: range });
             }
         }
-        let judging = threads;
-        let judged = Judged::default();
-        self.progress.push_back(Progress { batch, parts, judged, judging });
+        let (fingerprints, unseen) = (Vec::with_capacity(items.len()), Vec::new());
+        let (judged, judging) = (Judged::default(), threads);
+        let progress = Progress { batch, parts, judged, fingerprints, unseen, judging };
+        self.progress.push_back(progress);
         self.judge();
     }
 
@@ -177,10 +177,7 @@ impl Engine {
             if let Some(progress) = self.progress.pop_front_if(|front| front.judging == 0) {
                 self.front += 1;
                 self.uncommitted += 1;
-                let Progress { batch, mut judged, .. } = progress;
-                // Each thread answers in order, but only for its own shards.
-                judged.onward.sort_unstable();
-                return Ok(batch.judged(judged));
+                return Ok(progress.finish());
             }
             self.hear().await?;
         }
@@ -190,20 +187,32 @@ impl Engine {
     /// every batch that was committed. Nothing is lost when the future is dropped.
     pub async fn settled(&mut self) -> Result<(), Died> {
         self.marks += self.owners.len();
-        (0..self.owners.len()).for_each(|owner| self.tell(owner, Job::Mark));
+        self.tell_all(|| Job::Mark);
         while self.marks > 0 {
             self.hear().await?;
         }
         Ok(())
     }
 
-    /// The oldest batch handed back is committed: from now on its fingerprints are seen.
+    /// The same for those that cannot await, and must not be called by those that can.
+    pub fn settled_blocking(&mut self) -> Result<(), Died> {
+        self.marks += self.owners.len();
+        self.tell_all(|| Job::Mark);
+        while self.marks > 0 {
+            let done = self.done.blocking_recv().ok_or(Died)?;
+            self.take_note(done)?;
+        }
+        Ok(())
+    }
+
+    /// The oldest batch handed back is committed, which brings the filter to `at`: from now on its
+    /// fingerprints are seen.
     ///
     /// # Panics
     /// If there is none.
-    pub fn committed(&mut self) {
+    pub fn committed(&mut self, at: Position) {
         self.uncommitted = self.uncommitted.checked_sub(1).expect("only what was judged commits");
-        (0..self.owners.len()).for_each(|owner| self.tell(owner, Job::Commit));
+        self.tell_all(|| Job::Commit { at });
     }
 
     /// The batches handed back and not committed are dropped: their fingerprints are unseen
@@ -214,17 +223,64 @@ impl Engine {
     pub fn forget(&mut self) {
         assert!(self.progress.is_empty(), "batches are forgotten from the last one back");
         self.uncommitted = 0;
-        (0..self.owners.len()).for_each(|owner| self.tell(owner, Job::Forget));
+        self.tell_all(|| Job::Forget);
+    }
+
+    /// Empties the filter, and drops the batches handed back and not committed.
+    ///
+    /// # Panics
+    /// If a batch is in progress.
+    pub fn clear(&mut self) {
+        assert!(self.progress.is_empty(), "no batch is judged by a filter that is emptied");
+        self.uncommitted = 0;
+        self.tell_all(|| Job::Clear);
+    }
+
+    /// Puts a shard's bits, as [`Shards::bytes`] gave them, in place of what it holds. Waits until
+    /// that is done: shards are large, and none are to queue up.
+    pub fn load(&self, shard: ShardId, bytes: Vec<u8>, count: Count) {
+        let (reply, done) = crossbeam_channel::bounded(1);
+        self.tell(shard.owner(self.owners.len()), Job::Load { shard, bytes, count, reply });
+        // A thread that is gone is noticed by whoever waits for what it judges.
+        let _ = done.recv();
+    }
+
+    /// Sets fingerprints that belong in the filter. Waits while the threads have much to do.
+    pub fn set<'a>(&self, fingerprints: impl IntoIterator<Item = &'a Fingerprint>) {
+        let owners = self.owners.len();
+        let mut parts = vec![Vec::new(); owners];
+        for fingerprint in fingerprints {
+            let probe = self.layout.probe(fingerprint);
+            parts[probe.shard().owner(owners)].push(probe);
+        }
+        for (owner, probes) in parts.into_iter().enumerate().filter(|(_, part)| !part.is_empty()) {
+            self.tell(owner, Job::Set { probes });
+        }
+    }
+
+    /// The filter stands at `at`, all shards of it.
+    pub fn stand(&self, at: Position) {
+        self.tell_all(|| Job::Stand { at });
+    }
+
+    /// For others to look at the filter while it is worked with.
+    pub fn handle(&self) -> Handle {
+        Handle::new(self.layout, self.owners.clone())
     }
 
     /// How full each shard is; kept up to date by the threads.
-    pub fn gauges(&self) -> &Gauges {
+    pub fn gauges(&self) -> &Arc<Gauges> {
         &self.gauges
     }
 
     /// Waits for the next answer of a thread, and takes note of it.
     async fn hear(&mut self) -> Result<(), Died> {
-        match self.done.recv().await.ok_or(Died)? {
+        let done = self.done.recv().await.ok_or(Died)?;
+        self.take_note(done)
+    }
+
+    fn take_note(&mut self, done: Done) -> Result<(), Died> {
+        match done {
             Done::Died => return Err(Died),
             Done::Read { batch, part, readings } => {
                 self.progress_of(batch).parts[part] = Some(readings);
@@ -232,7 +288,7 @@ impl Engine {
             }
             Done::Judged { batch, unseen } => {
                 let progress = self.progress_of(batch);
-                progress.judged.onward.extend(unseen);
+                progress.unseen.extend(unseen);
                 progress.judging -= 1;
             }
             Done::Marked => self.marks -= 1,
@@ -252,6 +308,7 @@ impl Engine {
             let mut probes = Vec::with_capacity(progress.parts.len());
             for part in progress.parts.drain(..).flatten() {
                 probes.push(part.probes);
+                progress.fingerprints.extend(part.fingerprints);
                 progress.judged.unfiltered += part.unfiltered.len();
                 progress.judged.onward.extend(part.unfiltered);
                 progress.judged.rejects.extend(part.rejects);
@@ -270,6 +327,10 @@ impl Engine {
         &mut self.progress[index]
     }
 
+    fn tell_all(&self, job: impl Fn() -> Job) {
+        (0..self.owners.len()).for_each(|owner| self.tell(owner, job()));
+    }
+
     /// An owner that is gone has said so in `done`, which is where it is noticed.
     fn tell(&self, owner: usize, job: Job) {
         let _ = self.owners[owner].send(job);
@@ -277,8 +338,9 @@ impl Engine {
 }
 
 impl Drop for Engine {
-    /// The threads end once there is no one left to tell them anything.
+    /// The threads end even while others still hold a [`Handle`].
     fn drop(&mut self) {
+        self.tell_all(|| Job::End);
         self.owners.clear();
         for thread in self.threads.drain(..) {
             // A panic has printed its message and was reported by `judged`.
@@ -300,6 +362,9 @@ fn run(mut owner: Owner, todo: &Receiver<Job>, tell: &mpsc::UnboundedSender<Done
     }
     let _obituary = Obituary(tell);
     for job in todo {
+        if matches!(job, Job::End) {
+            return;
+        }
         if let Some(done) = owner.work(job)
             && tell.send(done).is_err()
         {

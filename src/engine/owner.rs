@@ -5,10 +5,14 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
+use crossbeam_channel::Sender;
+
 use super::gauges::Gauges;
 use crate::config::Emit;
 use crate::filter::native::{Native, Probe};
-use crate::filter::{Shards, Verdict};
+use crate::filter::{Count, ShardId, Shards, Verdict};
+use crate::fingerprint::Fingerprint;
+use crate::head::Position;
 use crate::item::{Identity, Items, Reader, Unreadable};
 
 /// What an owner is told to do. It does everything in the order it is told.
@@ -18,12 +22,37 @@ pub(super) enum Job {
     Read { batch: u64, items: Arc<Items>, part: Range<usize> },
     /// Judge those items of a batch that fall into its shards.
     Judge { batch: u64, probes: Arc<[Probes]> },
-    /// The oldest judged batch is committed: remember it.
-    Commit,
+    /// The oldest judged batch is committed, which brings the filter to `at`: remember it.
+    Commit { at: Position },
     /// No judged batch will be committed as it is: forget them all.
     Forget,
     /// Say so when all that was told before is done.
     Mark,
+    /// Forget all that was ever set.
+    Clear,
+    /// Put a shard's bits in place of what it holds.
+    Load { shard: ShardId, bytes: Vec<u8>, count: Count, reply: Sender<()> },
+    /// Set keys, all of its own shards.
+    Set { probes: Vec<Probe> },
+    /// The filter stands there.
+    Stand { at: Position },
+    /// Copy a shard's bits into `bytes`.
+    Copy { shard: ShardId, bytes: Vec<u8>, reply: Sender<Copied> },
+    /// Whether keys, all of its own shards, are set.
+    Test { probes: Vec<Probe>, reply: Sender<Vec<Verdict>> },
+    /// Work no more.
+    End,
+}
+
+/// A shard as it stands at some moment.
+#[derive(Debug)]
+pub struct Copied {
+    /// Its bits, as [`Shards::load`] takes them back.
+    pub bytes: Vec<u8>,
+    /// What is set in it.
+    pub count: Count,
+    /// The last batch in it.
+    pub at: Position,
 }
 
 /// What an owner did.
@@ -50,6 +79,7 @@ pub(super) type Probes = Vec<(u32, Probe)>;
 #[derive(Debug, Default)]
 pub(super) struct Readings {
     pub(super) probes: Probes,
+    pub(super) fingerprints: Vec<(u32, Fingerprint)>,
     pub(super) unfiltered: Vec<u32>,
     pub(super) rejects: Vec<(u32, Unreadable)>,
     pub(super) emitted: Vec<(u32, Box<[u8]>)>,
@@ -66,6 +96,8 @@ pub(super) struct Owner {
     pub(super) emit: Emit,
     pub(super) gauges: Arc<Gauges>,
     pub(super) in_flight: InFlight,
+    /// The last batch that is in its shards.
+    pub(super) at: Position,
     /// Of the batch being judged, what falls into its shards. Kept for its memory.
     pub(super) own: Probes,
 }
@@ -76,41 +108,62 @@ impl Owner {
         match job {
             Job::Read { batch, items, part } => {
                 let readings = self.read(&items, part);
-                Some(Done::Read { batch, part: self.number, readings })
+                return Some(Done::Read { batch, part: self.number, readings });
             }
             Job::Judge { batch, probes } => {
-                Some(Done::Judged { batch, unseen: self.judge(&probes) })
+                return Some(Done::Judged { batch, unseen: self.judge(&probes) });
             }
-            Job::Commit => {
-                self.commit();
-                None
+            Job::Mark => return Some(Done::Marked),
+            Job::Commit { at } => self.commit(at),
+            Job::Forget => self.in_flight = InFlight::default(),
+            Job::Clear => self.clear(),
+            Job::Load { shard, bytes, count, reply } => {
+                self.shards.load(shard, &bytes, count);
+                self.gauges.store(&self.shards);
+                let _ = reply.send(());
             }
-            Job::Forget => {
-                self.in_flight = InFlight::default();
-                None
+            Job::Set { probes } => {
+                self.set(&probes);
+                self.gauges.store(&self.shards);
             }
-            Job::Mark => Some(Done::Marked),
+            Job::Stand { at } => self.at = at,
+            // Whoever asked may have given up.
+            Job::Copy { shard, mut bytes, reply } => {
+                bytes.clear();
+                bytes.extend_from_slice(self.shards.bytes(shard));
+                let _ = reply.send(Copied { bytes, count: self.shards.count(shard), at: self.at });
+            }
+            Job::Test { probes, reply } => {
+                let verdicts = probes.iter().map(|&probe| self.shards.test(probe)).collect();
+                let _ = reply.send(verdicts);
+            }
+            Job::End => unreachable!("a thread that is to end does no more work"),
         }
+        None
     }
 
     fn read(&mut self, items: &Items, part: Range<usize>) -> Readings {
-        let mut readings =
-            Readings { probes: Vec::with_capacity(part.len()), ..Readings::default() };
+        let mut readings = Readings {
+            probes: Vec::with_capacity(part.len()),
+            fingerprints: Vec::with_capacity(part.len()),
+            ..Readings::default()
+        };
         for index in part {
             let (bytes, number) = (items.get(index), position(index));
             match self.reader.read(bytes) {
                 Err(unreadable) => readings.rejects.push((number, unreadable)),
                 Ok(item) => {
-                    match &item.identity {
-                        Identity::Unfiltered => readings.unfiltered.push(number),
-                        Identity::Fingerprint(fingerprint) => {
-                            readings.probes.push((number, self.layout.probe(fingerprint)));
-                        }
-                    }
-                    if let (Emit::Url, Some(url)) = (self.emit, item.url)
+                    if let (Emit::Url, Some(url)) = (self.emit, &item.url)
                         && url.as_bytes() != bytes
                     {
                         readings.emitted.push((number, url.as_bytes().into()));
+                    }
+                    match item.identity {
+                        Identity::Unfiltered => readings.unfiltered.push(number),
+                        Identity::Fingerprint(fingerprint) => {
+                            readings.probes.push((number, self.layout.probe(&fingerprint)));
+                            readings.fingerprints.push((number, fingerprint));
+                        }
                     }
                 }
             }
@@ -140,18 +193,33 @@ impl Owner {
         unseen
     }
 
-    /// Bits are set here and nowhere else: when the commit is known to have happened.
-    fn commit(&mut self) {
+    /// Bits of a batch are set here and nowhere else: when its commit is known to have happened.
+    fn commit(&mut self, at: Position) {
         let probes = self.in_flight.batches.pop_front().expect("a batch is committed once judged");
+        self.set(&probes);
+        for probe in &probes {
+            self.in_flight.probes.remove(&probe.id());
+        }
+        self.at = at;
+        self.gauges.store(&self.shards);
+    }
+
+    fn set(&mut self, probes: &[Probe]) {
         for group in probes.chunks(Shards::AHEAD) {
             for &probe in group {
                 self.shards.prefetch(probe);
             }
             for &probe in group {
                 self.shards.set(probe);
-                self.in_flight.probes.remove(&probe.id());
             }
         }
+    }
+
+    fn clear(&mut self) {
+        self.in_flight = InFlight::default();
+        let own = ShardId::all().filter(|shard| shard.owner(self.owners) == self.number);
+        own.for_each(|shard| self.shards.clear(shard));
+        self.at = Position::START;
         self.gauges.store(&self.shards);
     }
 }

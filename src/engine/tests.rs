@@ -4,9 +4,11 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::config::{Emit, ItemForm};
-use crate::filter::{Seed, Sizing};
-use crate::fingerprint::Algorithm;
+use crate::filter::{Seed, Sizing, Verdict};
+use crate::fingerprint::{Algorithm, Fingerprinter};
+use crate::head::Head;
 use crate::item::Items;
+use crate::request::Request;
 
 fn engine(threads: usize) -> Engine {
     let (form, emit, algorithm) = (ItemForm::Auto, Emit::Item, Algorithm::Scrapy);
@@ -66,7 +68,7 @@ async fn check(
     assert_eq!(onward(&engine.judged().await.unwrap()), expected);
     // Commits come late: the next two batches are judged before.
     if engine.uncommitted == 2 {
-        engine.committed();
+        engine.committed(Position::START);
     }
 }
 
@@ -78,7 +80,7 @@ async fn what_is_forgotten_is_unseen_again_and_what_is_committed_stays_seen() {
     }
     assert_eq!(onward(&engine.judged().await.unwrap()), urls(0..10));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls(10..15));
-    engine.committed();
+    engine.committed(Position::START);
     engine.forget();
     engine.submit(batch(&urls(0..20)));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls(10..20));
@@ -109,7 +111,7 @@ async fn once_settled_the_gauges_count_all_that_was_committed() {
         assert_eq!(engine.judged().await.unwrap().onward_len(), 100);
         // What is judged meanwhile is not lost, and a future that is dropped leaves no mark behind.
         engine.submit(batch(&urls(0..1)));
-        engine.committed();
+        engine.committed(Position::START);
         tokio::select! {
             biased;
             settled = engine.settled() => settled.unwrap(),
@@ -118,7 +120,7 @@ async fn once_settled_the_gauges_count_all_that_was_committed() {
         engine.settled().await.unwrap();
         assert_eq!(engine.gauges().keys().iter().sum::<u64>(), u64::from(round) * 100);
         assert_eq!(onward(&engine.judged().await.unwrap()).len(), 0);
-        engine.committed();
+        engine.committed(Position::START);
     }
 }
 
@@ -134,6 +136,92 @@ async fn there_is_a_bound_on_batches() {
         engine.judged().await.unwrap();
     }
     assert!(!engine.has_room());
-    engine.committed();
+    engine.committed(Position::START);
     assert!(engine.has_room());
+}
+
+/// What handles see of `urls`.
+fn tested(engine: &Engine, urls: &[String]) -> Vec<Verdict> {
+    engine.handle().test(&fingerprints(urls)).unwrap()
+}
+
+fn fingerprints(urls: &[String]) -> Vec<Fingerprint> {
+    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+    urls.iter().map(|url| fingerprinter.fingerprint(&Request::get(url)).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_batch_carries_the_fingerprints_that_it_adds() {
+    for threads in [1, 3] {
+        let mut engine = engine(threads);
+        let mut items = urls([1, 2, 3, 2, 4]);
+        items.insert(1, "not a url".to_owned());
+        items.insert(3, r#"{"url": "http://a/", "dont_filter": true}"#.to_owned());
+        engine.submit(batch(&items));
+        let judged = engine.judged().await.unwrap();
+        assert_eq!(judged.added(), fingerprints(&urls([1, 2, 3, 4])));
+        engine.committed(Position::START);
+        engine.submit(batch(&urls([4, 5, 1])));
+        assert_eq!(engine.judged().await.unwrap().added(), fingerprints(&urls([5])));
+    }
+}
+
+#[tokio::test]
+async fn a_handle_sees_what_is_committed_and_sets_nothing() {
+    let mut engine = engine(2);
+    let items = urls(0..100);
+    engine.submit(batch(&items));
+    engine.judged().await.unwrap();
+    assert_eq!(tested(&engine, &items), vec![Verdict::Unseen; 100]);
+    engine.committed(Position::START);
+    let more = urls(50..150);
+    let expected: Vec<_> = (50..150).map(|number| Verdict::of(number < 100)).collect();
+    assert_eq!(tested(&engine, &more), expected);
+    assert_eq!(tested(&engine, &more), expected, "asked again, nothing has changed");
+}
+
+#[tokio::test]
+async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
+    let at = Position { number: 7, head: Head::START.next() };
+    let mut from = engine(3);
+    from.submit(batch(&urls(0..1000)));
+    from.judged().await.unwrap();
+    from.committed(at);
+    let mut to = engine(2);
+    to.set(&fingerprints(&urls(5000..5100)));
+    to.clear();
+    for shard in ShardId::all() {
+        let Copied { bytes, count, at: copied_at } = from.handle().copy(shard, Vec::new()).unwrap();
+        assert_eq!(copied_at, at);
+        to.load(shard, bytes, count);
+    }
+    to.set(&fingerprints(&urls(1000..1010)));
+    to.stand(at);
+    to.settled().await.unwrap();
+    assert_eq!(to.gauges().keys().iter().sum::<u64>(), 1010);
+    assert_eq!(to.handle().copy(ShardId::all().next().unwrap(), vec![9]).unwrap().at, at);
+    let seen = tested(&to, &urls(0..6000));
+    assert!((0..).zip(seen).all(|(number, seen)| seen == Verdict::of(number < 1010)));
+}
+
+#[tokio::test]
+async fn an_emptied_filter_has_seen_nothing_and_remembers_no_batch() {
+    let mut engine = engine(2);
+    engine.submit(batch(&urls(0..10)));
+    engine.judged().await.unwrap();
+    engine.committed(Position::START);
+    engine.submit(batch(&urls(10..20)));
+    engine.judged().await.unwrap();
+    engine.clear();
+    engine.submit(batch(&urls(0..20)));
+    assert_eq!(engine.judged().await.unwrap().onward_len(), 20);
+}
+
+#[test]
+fn a_handle_that_outlives_its_engine_is_told_nothing() {
+    let engine = engine(2);
+    let handle = engine.handle();
+    drop(engine);
+    assert!(handle.copy(ShardId::all().next().unwrap(), Vec::new()).is_none());
+    assert!(handle.test(&fingerprints(&urls([1]))).is_none());
 }

@@ -30,6 +30,20 @@ impl Line {
     }
 }
 
+/// Lines as they are kept. Words are little endian in memory wherever this builds.
+pub(super) fn bytes(lines: &[Line]) -> &[u8] {
+    bytemuck::cast_slice(lines)
+}
+
+/// The same to be written to.
+pub(super) fn bytes_mut(lines: &mut [Line]) -> &mut [u8] {
+    bytemuck::cast_slice_mut(lines)
+}
+
+/// What is kept of a filter would read as something else.
+#[cfg(not(target_endian = "little"))]
+compile_error!("the bytes of a filter are kept as they are in memory, which must be little endian");
+
 /// The word that a bit is in; `bit` is below 512, and masked so that no bounds are checked.
 #[inline]
 fn word(bit: u32) -> usize {

@@ -1,6 +1,7 @@
 //! The bits of the shards that one thread owns.
 
 use super::layout::native::{Native, Probe};
+use super::line;
 use super::prefetch::prefetch;
 use super::region::{AllocationError, Region};
 use super::{SHARDS, ShardId, Verdict};
@@ -119,6 +120,50 @@ impl Shards {
         new
     }
 
+    /// A whole shard's bits, as [`Shards::load`] takes them back: its lines in order, the words of
+    /// a line in order, each little endian.
+    ///
+    /// # Panics
+    /// If the shard has another owner.
+    pub fn bytes(&self, shard: ShardId) -> &[u8] {
+        let first = self.slot_of(shard) * self.shard_lines;
+        line::bytes(&self.region.lines()[first..first + self.shard_lines])
+    }
+
+    /// What is set in a shard.
+    ///
+    /// # Panics
+    /// If the shard has another owner.
+    pub fn count(&self, shard: ShardId) -> Count {
+        self.counts[self.slot_of(shard)]
+    }
+
+    /// Puts a shard's bits in place of what it holds.
+    ///
+    /// # Panics
+    /// If the shard has another owner, or `bytes` are not as many as it has.
+    pub fn load(&mut self, shard: ShardId, bytes: &[u8], count: Count) {
+        let slot = self.slot_of(shard);
+        let first = slot * self.shard_lines;
+        let lines = &mut self.region.lines_mut()[first..first + self.shard_lines];
+        line::bytes_mut(lines).copy_from_slice(bytes);
+        self.counts[slot] = count;
+    }
+
+    /// Empties a shard.
+    ///
+    /// # Panics
+    /// If the shard has another owner.
+    pub fn clear(&mut self, shard: ShardId) {
+        let slot = self.slot_of(shard);
+        // An empty shard may be memory that was never touched: it need not be now.
+        if self.counts[slot] != Count::default() {
+            let first = slot * self.shard_lines;
+            line::bytes_mut(&mut self.region.lines_mut()[first..first + self.shard_lines]).fill(0);
+            self.counts[slot] = Count::default();
+        }
+    }
+
     /// What is set in each shard owned.
     pub fn counts(&self) -> impl Iterator<Item = (ShardId, Count)> {
         let owned = ShardId::all().filter(|shard| self.slots[shard.index()] != FOREIGN);
@@ -128,8 +173,14 @@ impl Shards {
     /// The place of the key's shard in the region.
     #[inline]
     fn slot(&self, probe: Probe) -> usize {
-        let slot = self.slots[probe.shard().index()];
-        assert!(slot != FOREIGN, "shard {} has another owner", probe.shard());
+        self.slot_of(probe.shard())
+    }
+
+    /// The place of a shard in the region.
+    #[inline]
+    fn slot_of(&self, shard: ShardId) -> usize {
+        let slot = self.slots[shard.index()];
+        assert!(slot != FOREIGN, "shard {shard} has another owner");
         usize::from(slot)
     }
 }
@@ -192,6 +243,33 @@ mod tests {
             let probe = shards.native.probe(&key(leading, 9));
             assert_eq!(shards.test(probe), Verdict::of(leading == 0), "{leading}");
         }
+    }
+
+    #[test]
+    fn a_shard_is_taken_out_put_back_and_emptied() {
+        let mut full = shards(1, 3);
+        let set = |shards: &mut Shards, leading| {
+            (0..20).for_each(|rest| {
+                shards.set(shards.native.probe(&key(leading, rest)));
+            });
+        };
+        set(&mut full, 7);
+        set(&mut full, 10);
+        let id = ShardId::all().nth(7).unwrap();
+        let mut other = shards(1, 3);
+        set(&mut other, 10);
+        other.load(id, full.bytes(id), full.count(id));
+        assert!(other.region.lines() == full.region.lines());
+        assert_eq!(other.counts, full.counts);
+        // Bit 9 of the first line is bit 1 of its second byte.
+        let first = ones(&full, 7).into_iter().next().unwrap();
+        let (byte, bits) = (0..).zip(full.bytes(id)).find(|(_, bits)| **bits != 0).unwrap();
+        assert_eq!(byte * 8 + u64::from(bits.trailing_zeros()), first);
+
+        other.clear(id);
+        assert!(ones(&other, 7).is_empty());
+        assert_eq!(other.count(id), Count::default());
+        assert_eq!(ones(&other, 10), ones(&full, 10));
     }
 
     #[test]

@@ -16,6 +16,9 @@ use text::{Parts, Text};
 struct Definition {
     /// Its name in configurations and on command lines.
     name: &'static str,
+    /// What its fingerprints equal, and since when: it changes with them, and what was kept under
+    /// another is not to be compared with what is computed now.
+    version: &'static str,
     /// What it does with the URL of a request whose `verbatim_url` is set.
     verbatim: Verbatim,
     /// Writes what is hashed.
@@ -71,6 +74,12 @@ impl Algorithm {
     /// The name in configurations and on command lines: `scrapy`, `scrapy-2.6`, `scrapy-redis`.
     pub fn name(self) -> &'static str {
         self.definition().name
+    }
+
+    /// What its fingerprints equal: the packages and their versions. Whatever keeps fingerprints
+    /// keeps this beside them, and compares.
+    pub fn version(self) -> &'static str {
+        self.definition().version
     }
 }
 

@@ -2,8 +2,12 @@
 
 use super::{Definition, Parts, Text, Verbatim};
 
-pub(super) const DEFINITION: Definition =
-    Definition { name: "scrapy", verbatim: Verbatim::AsIs, write };
+pub(super) const DEFINITION: Definition = Definition {
+    name: "scrapy",
+    version: "scrapy 2.19/w3lib 2.5",
+    verbatim: Verbatim::AsIs,
+    write,
+};
 
 fn write(request: &Parts<'_>, text: &mut Text) {
     text.push(b"{\"body\": \"");

@@ -4,8 +4,12 @@
 
 use super::{Definition, Parts, Text, Verbatim};
 
-pub(super) const DEFINITION: Definition =
-    Definition { name: "scrapy-2.6", verbatim: Verbatim::Canonical, write };
+pub(super) const DEFINITION: Definition = Definition {
+    name: "scrapy-2.6",
+    version: "scrapy 2.6/w3lib 2.5",
+    verbatim: Verbatim::Canonical,
+    write,
+};
 
 fn write(request: &Parts<'_>, text: &mut Text) {
     text.push(request.method.as_bytes());

@@ -5,8 +5,12 @@
 
 use super::{Definition, Parts, Text, Verbatim};
 
-pub(super) const DEFINITION: Definition =
-    Definition { name: "scrapy-redis", verbatim: Verbatim::Canonical, write };
+pub(super) const DEFINITION: Definition = Definition {
+    name: "scrapy-redis",
+    version: "scrapy-redis 0.9/w3lib 2.5",
+    verbatim: Verbatim::Canonical,
+    write,
+};
 
 fn write(request: &Parts<'_>, text: &mut Text) {
     text.push(b"{\"body\": \"");

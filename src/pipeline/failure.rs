@@ -1,10 +1,11 @@
 //! Why a session, or the whole run, ended early.
 
-use super::queue::Diverged;
 use crate::engine::Died;
 use crate::protocol::Unwelcome;
+use crate::redis::lease::{LEASE, MARGIN};
 use crate::redis::preflight::PreflightProblem;
 use crate::redis::trouble::{Retry, Trouble};
+use crate::store::Unfit;
 
 /// Why work stopped. Whatever it is, items that were not committed wait in Redis.
 #[derive(Debug, thiserror::Error)]
@@ -15,12 +16,24 @@ pub enum Failure {
     /// What Redis must have and grant is not there, or not any more.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Preflight(Vec<PreflightProblem>),
-    /// Redis has another history.
-    #[error(transparent)]
-    Diverged(#[from] Diverged),
+    /// The lease could not be renewed in time.
+    #[error(
+        "the lease could not be renewed: Redis has not answered for {} s",
+        LEASE.saturating_sub(MARGIN).as_secs()
+    )]
+    Lapsed,
     /// A filter thread panicked.
     #[error(transparent)]
     Died(#[from] Died),
+    /// A thread could not be had.
+    #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
+    Thread(std::io::Error),
+    /// The filter cannot be brought to where Redis stands.
+    #[error(transparent)]
+    Unfit(Box<Unfit>),
+    /// The state folder cannot be written.
+    #[error("the state folder cannot be written: {0}")]
+    Folder(std::io::Error),
     /// The log cannot be written.
     #[error("the log cannot be written: {0}. Nothing more is committed; make room and start again")]
     Log(std::io::Error),
@@ -38,6 +51,12 @@ impl From<Trouble> for Failure {
     }
 }
 
+impl From<Unfit> for Failure {
+    fn from(unfit: Unfit) -> Self {
+        Self::Unfit(Box::new(unfit))
+    }
+}
+
 impl Failure {
     /// Whether another session may go better.
     pub(super) fn is_mendable(&self) -> bool {
@@ -45,7 +64,13 @@ impl Failure {
             Self::Redis(Unwelcome::Trouble(trouble)) => trouble.retry() == Retry::Later,
             Self::Redis(unwelcome) => matches!(unwelcome, Unwelcome::Refused(_)),
             Self::Preflight(problems) => problems.iter().all(|it| it.retry() == Retry::Later),
-            Self::Diverged(_) | Self::Died(_) | Self::Log(_) | Self::Away(_) => false,
+            Self::Lapsed => true,
+            Self::Died(_)
+            | Self::Thread(_)
+            | Self::Unfit(_)
+            | Self::Folder(_)
+            | Self::Log(_)
+            | Self::Away(_) => false,
         }
     }
 }

@@ -4,22 +4,27 @@
 //! the next session takes the lease under a new token, asks Redis how far it came, and goes on
 //! from there.
 
+mod batches;
 mod failure;
 mod queue;
-mod reject;
+mod recovery;
+mod report;
 mod session;
 mod tally;
 mod window;
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
+use indicatif::BinaryBytes;
 use serde::Serialize;
-use tracing::{info, warn};
+use tokio::sync::watch;
+use tracing::{debug, info, warn};
 
 use crate::config::{RedisAddress, RejectsFull, WhenFull};
-use crate::engine::Engine;
+use crate::engine::Gauges;
 use crate::filter::{Fullness, Sizing};
-use crate::head::Tip;
+use crate::phase::Phase;
 use crate::protocol::{GivenBack, Protocol, Unwelcome};
 use crate::redis::backoff::Backoff;
 use crate::redis::connect::{Timeouts, connect};
@@ -28,10 +33,15 @@ use crate::redis::link::Link;
 use crate::redis::preflight::{Needs, preflight};
 use crate::redis::trouble::{Retry, Trouble};
 use crate::shutdown::Stop;
-use crate::state::Log;
+use crate::state::Finished;
+use crate::store::Local;
 pub use failure::Failure;
 pub use queue::{Diverged, Queue};
+pub use report::{Live, Report};
 pub use tally::Tally;
+
+/// How often a lease that is waited for is asked for.
+const STANDBY: Duration = Duration::from_secs(1);
 
 /// How long to try to release the lease of a run that failed.
 const RELEASE: Duration = Duration::from_secs(2);
@@ -44,12 +54,8 @@ pub struct Parts {
     pub protocol: Protocol,
     /// What must be proved before the first item is taken.
     pub needs: Needs,
-    /// Judges.
-    pub engine: Engine,
     /// How large the filter is.
     pub sizing: Sizing,
-    /// Remembers.
-    pub log: Box<dyn Log>,
     /// Who runs it.
     pub holder: Holder,
     /// How it behaves.
@@ -73,6 +79,8 @@ pub struct Settings {
     pub filter_full: WhenFull,
     /// End once the source is empty and all is committed.
     pub drain: bool,
+    /// Wait for a lease that another process holds, rather than end.
+    pub standby: bool,
 }
 
 /// How a run ended.
@@ -87,36 +95,25 @@ pub enum Ending {
     Full,
 }
 
-/// What a run looks like at some moment.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Report {
-    /// What was done since the start.
-    #[serde(flatten)]
-    pub tally: Tally,
-    /// Seconds since the start.
-    pub seconds: f64,
-    /// Items that wait in the source, as last seen.
-    pub source: u64,
-    /// Items claimed and not committed.
-    pub taken: u64,
-    /// Fingerprints in the filter, estimated from its fill.
-    pub keys: u64,
-    /// What the filter holds as a share of what it is made for.
-    pub fill: f64,
-    /// The share of unseen items that it calls seen now.
-    pub error_rate: f64,
-}
-
 /// Moves batches from the source through the engine to the sink.
 pub struct Pipeline {
     parts: Parts,
     run: Run,
-    /// The id of the filter that the crawl's state is tied to.
-    filter: Tip,
+    /// The filter; not here while a thread of its own brings it to where Redis stands.
+    store: Option<Local>,
+    gauges: Arc<Gauges>,
+    /// Who wants to know how it goes.
+    live: watch::Sender<Live>,
     /// Nothing before the first session has read where the crawl stands.
     queue: Option<Queue>,
     /// Whether the lease was asked for, and so may be held.
     has_asked_for_lease: bool,
+    /// The runs before this one that the state folder knows, once it was asked.
+    dead: Option<Vec<Run>>,
+    /// Whether it was said that the state folder goes back less far than it should.
+    told_cut: bool,
+    /// Who was last said to hold the lease that is waited for.
+    told_holder: Option<String>,
     backoff: Backoff,
     fullness: Fullness,
     tally: Tally,
@@ -126,21 +123,44 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Ready to run; `stop` tells when to end.
-    pub fn new(parts: Parts, stop: Stop) -> Self {
+    /// Ready to run with the filter in `store`; `stop` tells when to end.
+    pub fn new(parts: Parts, store: Local, stop: Stop) -> Self {
+        let gauges = Arc::clone(store.engine.gauges());
+        let (tally, started) = (Tally::default(), Instant::now());
+        let report = report::report(&parts.sizing, &gauges, tally, started, 0, 0);
+        let phase = Phase::Starting;
+        let live = Live {
+            phase,
+            report,
+            head: None,
+            lease_until: None,
+            sink: None,
+            rejected: None,
+            kept: None,
+        };
         Self {
             fullness: Fullness::new(parts.sizing),
             parts,
             run: Run::random(),
-            filter: Tip::random(),
+            store: Some(store),
+            gauges,
+            live: watch::Sender::new(live),
             queue: None,
             has_asked_for_lease: false,
+            dead: None,
+            told_cut: false,
+            told_holder: None,
             backoff: Backoff::default(),
-            tally: Tally::default(),
-            started: Instant::now(),
+            tally,
+            started,
             source_length: 0,
             stop,
         }
+    }
+
+    /// How it goes, for others to look at while it runs.
+    pub fn live(&self) -> watch::Receiver<Live> {
+        self.live.subscribe()
     }
 
     /// Runs until there is nothing more to do or something that no retry mends. `show` is called
@@ -151,23 +171,108 @@ impl Pipeline {
         show: &mut dyn FnMut(&Report),
     ) -> Result<Ending, Failure> {
         loop {
-            let failure = match self.session(interval, show).await {
+            let (wait, failure) = match self.session(interval, show).await {
                 Ok(ending) => return Ok(ending),
-                Err(failure) if failure.is_mendable() => failure,
+                Err(failure) if failure.is_mendable() => {
+                    let wait = self.backoff.next_wait(crate::head::random());
+                    warn!("{failure}. Trying again in {} ms", wait.as_millis());
+                    self.enter(Phase::RedisAway { trouble: failure.to_string() });
+                    (wait, Some(failure))
+                }
+                Err(Failure::Redis(Unwelcome::Held { holder, .. }))
+                    if self.parts.settings.standby =>
+                {
+                    self.tell_standby(holder.as_ref());
+                    (STANDBY, None)
+                }
                 Err(failure) => {
+                    self.enter(Phase::Failed { reason: failure.to_string() });
                     self.release().await;
                     return Err(self.diagnosed(failure).await);
                 }
             };
-            let wait = self.backoff.next_wait(crate::head::random());
-            warn!("{failure}. Trying again in {} ms", wait.as_millis());
             tokio::select! {
                 biased;
                 _ = self.stop.wait_for(|stop| *stop) => {
-                    return Err(Failure::Away(Box::new(failure)));
+                    // Who stands by has nothing to lose.
+                    let away = |failure| Failure::Away(Box::new(failure));
+                    return failure.map(away).map_or(Ok(Ending::Stopped), Err);
                 }
                 () = tokio::time::sleep(wait) => {}
             }
+        }
+    }
+
+    /// Says for whom it waits, once for each.
+    fn tell_standby(&mut self, holder: Option<&Holder>) {
+        let name = holder
+            .as_ref()
+            .map_or_else(|| "a program other than urlseen".to_owned(), ToString::to_string);
+        if self.told_holder.as_ref() != Some(&name) {
+            info!("standing by: waiting for the lease, which {name} holds");
+            self.told_holder = Some(name.clone());
+        }
+        self.enter(Phase::WaitingForLease { holder: name });
+    }
+
+    /// Tells everybody what it does from now on.
+    fn enter(&mut self, phase: Phase) {
+        if self.live.borrow().phase != phase {
+            self.live.send_modify(|live| live.phase = phase);
+        }
+        self.publish();
+    }
+
+    /// Tells everybody how it goes.
+    fn publish(&mut self) {
+        let report = self.report();
+        let head = self.queue.as_ref().map(Queue::head);
+        let kept = self.store.as_ref().and_then(Local::footprint);
+        self.live.send_modify(|live| {
+            live.report = report;
+            live.head = head.or(live.head);
+            live.kept = kept.or(live.kept.take());
+        });
+    }
+
+    /// The filter.
+    fn store(&mut self) -> &mut Local {
+        self.store.as_mut().expect("only a recovery takes it, and gives it back")
+    }
+
+    /// Batches that are being judged.
+    fn in_progress(&self) -> usize {
+        self.store.as_ref().map_or(0, |store| store.engine.in_progress())
+    }
+
+    /// Begins a snapshot. Redis may come back with data that was current so long ago; for ever ago
+    /// where it does not say.
+    fn begin_snapshot(&mut self, may_forget: Option<Duration>) {
+        let horizon = may_forget.and_then(|time| SystemTime::now().checked_sub(time));
+        let begun = self.store().begin_snapshot(horizon.unwrap_or(SystemTime::UNIX_EPOCH));
+        match begun {
+            Ok(()) => debug!("a snapshot is begun"),
+            Err(error) => warn!("no snapshot could be begun ({error}); the log grows on"),
+        }
+    }
+
+    /// Tells what became of the last snapshot.
+    fn tell_snapshot(&mut self) {
+        match self.store().finished_snapshot() {
+            None => {}
+            Some(Ok(finished)) => {
+                self.tally.snapshots += 1;
+                let Finished { name, bytes, cut_by_bytes, .. } = finished;
+                info!("{name} is on the disk ({})", BinaryBytes(bytes));
+                if cut_by_bytes && !std::mem::replace(&mut self.told_cut, true) {
+                    warn!(
+                        "state.horizon_bytes cuts how far the state folder goes back: should Redis \
+                         come back with data from before its last save, or older than a minute, \
+                         the filter may not be able to follow"
+                    );
+                }
+            }
+            Some(Err(error)) => warn!("no snapshot could be taken ({error}); the log grows on"),
         }
     }
 
@@ -211,31 +316,21 @@ impl Pipeline {
 
     /// What the run looks like now.
     pub fn report(&self) -> Report {
-        let (keys, ones) = (self.parts.engine.gauges().keys(), self.parts.engine.gauges().ones());
-        let sizing = &self.parts.sizing;
-        let geometry = sizing.geometry();
-        let estimate: u64 = ones.iter().map(|&ones| geometry.keys_from_ones(ones)).sum();
-        Report {
-            tally: self.tally,
-            seconds: self.started.elapsed().as_secs_f64(),
-            source: self.source_length,
-            taken: self.queue.as_ref().map_or(0, Queue::taken),
-            keys: estimate,
-            fill: estimate as f64 / sizing.capacity().get() as f64,
-            error_rate: geometry.error_rate_of(&keys),
-        }
+        let taken = self.queue.as_ref().map_or(0, Queue::taken);
+        let (sizing, source) = (&self.parts.sizing, self.source_length);
+        report::report(sizing, &self.gauges, self.tally, self.started, source, taken)
     }
 
     /// Warns where the filter is newly past one of its marks.
     fn watch_fullness(&mut self) {
-        if let Some(crossing) = self.fullness.observe(&self.parts.engine.gauges().keys()) {
+        if let Some(crossing) = self.fullness.observe(&self.gauges.keys()) {
             warn!("{crossing}");
         }
     }
 
     /// Whether the filter holds what it is made for, and that is to end the run.
     fn is_full(&self) -> bool {
-        let keys = || self.parts.engine.gauges().keys().iter().sum::<u64>();
+        let keys = || self.gauges.keys().iter().sum::<u64>();
         self.parts.settings.filter_full == WhenFull::Stop
             && keys() >= self.parts.sizing.capacity().get()
     }

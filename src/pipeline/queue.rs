@@ -36,10 +36,8 @@ pub struct Settled {
 /// Redis stands where this run has never been.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "Redis and this run have different histories: Redis {}, this run last committed {ours}. \
-     Either Redis came back with older data or somebody changed the crawl's state. \
-     This version cannot take its filter back to that point: start it again, and it begins with \
-     an empty filter (links seen so far are emitted again, none is lost)",
+    "Redis {}, this run last committed {ours}: either Redis came back with older data, or somebody \
+     changed the crawl's state. The filter is brought to where Redis stands",
     theirs.as_ref().map_or_else(
         || "knows nothing of the crawl any more".to_owned(), |head| format!("is at {head}")))]
 pub struct Diverged {
@@ -53,6 +51,11 @@ impl Queue {
     /// Nothing queued, at the place where Redis stands.
     pub fn new(head: Head, taken: u64) -> Self {
         Self { head, taken, batches: VecDeque::new() }
+    }
+
+    /// The last batch known to be committed.
+    pub fn head(&self) -> Head {
+        self.head
     }
 
     /// How many batches are queued.
@@ -135,11 +138,15 @@ mod tests {
         for _ in 0..3 {
             let items: Items = [&b"a"[..], b"b"].into_iter().collect();
             let judged = Batch::new(items).judged(Judged::default());
-            let batch = Volatile.append(queue.next_base(), judged).unwrap();
+            let batch = Volatile::default().append(queue.next_base(), judged).unwrap();
             heads.push(batch.proof().head());
             queue.push(Prepared { batch, rejects: Vec::new() });
         }
         (queue, heads)
+    }
+
+    fn standing(head: Option<Head>, taken: u64) -> Standing {
+        Standing { head, filter: None, taken }
     }
 
     #[test]
@@ -147,7 +154,7 @@ mod tests {
         for known in 0..=3 {
             let (mut queue, heads) = queue();
             let taken = 10 - 2 * known as u64;
-            let standing = Standing { head: Some(heads[known]), taken };
+            let standing = standing(Some(heads[known]), taken);
             let settled = queue.settle(standing).unwrap();
             assert_eq!((settled.committed.len(), settled.stale), (known, false));
             assert_eq!(
@@ -160,7 +167,7 @@ mod tests {
     #[test]
     fn a_changed_list_of_claimed_items_makes_the_rest_stale() {
         let (mut queue, heads) = queue();
-        let settled = queue.settle(Standing { head: Some(heads[1]), taken: 9 }).unwrap();
+        let settled = queue.settle(standing(Some(heads[1]), 9)).unwrap();
         assert_eq!((settled.committed.len(), settled.stale), (1, true));
         assert_eq!(queue.taken(), 9);
     }
@@ -170,10 +177,10 @@ mod tests {
         for theirs in [None, Some(Head::START.next()), Some(Head { seq: 7, ..Head::START })] {
             let (mut queue, heads) = queue();
             queue.committed();
-            let diverged = queue.settle(Standing { head: theirs, taken: 8 }).unwrap_err();
+            let diverged = queue.settle(standing(theirs, 8)).unwrap_err();
             assert_eq!(diverged, Diverged { theirs, ours: heads[1] });
             // Redis went back behind what it had acknowledged.
-            assert!(queue.settle(Standing { head: Some(Head::START), taken: 10 }).is_err());
+            assert!(queue.settle(standing(Some(Head::START), 10)).is_err());
         }
     }
 }

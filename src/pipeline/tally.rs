@@ -24,6 +24,12 @@ pub struct Tally {
     pub batches: u64,
     /// Batches that were judged, not committed, and judged again.
     pub batches_forgotten: u64,
+    /// Times that the filter was brought to where Redis stood.
+    pub recoveries: u64,
+    /// Of these, times that Redis had come back with other data while the run went on.
+    pub rollbacks: u64,
+    /// Snapshots finished.
+    pub snapshots: u64,
 }
 
 impl Tally {

@@ -1,12 +1,15 @@
 //! What urlseen asks of Redis, and how Redis answers: each script's call and reply in one place.
 
+mod persistence;
 mod reply;
+
+use std::time::Duration;
 
 use redis::{Cmd, Value, cmd};
 
 use crate::head::{Head, Tip};
 use crate::redis::keys::Keys;
-use crate::redis::lease::{Holder, LEASE, Token};
+use crate::redis::lease::{Holder, LEASE, Run, Token};
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::sink::Sink;
 use crate::source::Source;
@@ -14,10 +17,10 @@ use crate::state::Logged;
 use reply::{Answer, VERSION};
 pub use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
 
-/// How many items a clean exit moves at most to give back what was claimed. Giving back is one
-/// rename where one of the two lists is empty; this bounds how long Redis is held up elsewhere, at
-/// about a microsecond an item.
-const GIVE_BACK_MAX: usize = 20_000;
+/// How many items a clean exit should move at most to give back what was claimed. Giving back is
+/// one rename where one of the two lists is empty; this bounds how long Redis is held up elsewhere,
+/// at about a microsecond an item.
+pub const GIVE_BACK_MAX: usize = 20_000;
 
 /// The calls, for one crawl's keys, source and sink.
 pub struct Protocol {
@@ -30,6 +33,7 @@ pub struct Protocol {
     claim: Script,
     commit: Script,
     give_back: Script,
+    forget: Script,
     release: Script,
 }
 
@@ -48,6 +52,7 @@ impl Protocol {
             claim: script(&[], include_str!("lua/claim.lua")),
             commit: script(&[&from, &to], include_str!("lua/commit.lua")),
             give_back: script(&[&from], include_str!("lua/give_back.lua")),
+            forget: script(&[], include_str!("lua/forget.lua")),
             release: script(&[], include_str!("lua/release.lua")),
             keys,
             source,
@@ -65,7 +70,7 @@ impl Protocol {
         let mut needs = Needs::new();
         self.source.needs(&self.keys, &mut needs);
         self.sink.needs(&self.keys, &mut needs);
-        let Keys { lease, state, taken, source, sink, rejected } = &self.keys;
+        let Keys { lease, state, taken, source, sink, rejected, .. } = &self.keys;
         needs.key(KeyOwner::Setting("rejects.key"), rejected.as_str(), KeyKind::List);
         needs.key(KeyOwner::Own("state"), state.as_str(), KeyKind::Hash);
         needs.key(KeyOwner::Own("lease"), lease.as_str(), KeyKind::String);
@@ -93,14 +98,17 @@ impl Protocol {
     pub fn load(&self) -> impl Iterator<Item = Cmd> {
         let scripts =
             [&self.own, &self.begin, &self.renew, &self.claim, &self.commit, &self.give_back];
-        scripts.into_iter().chain([&self.release]).map(Script::load)
+        scripts.into_iter().chain([&self.forget, &self.release]).map(Script::load)
     }
 
-    /// Takes the lease, from an earlier connection of the same run too.
-    pub fn own(&self, token: &Token, holder: &Holder) -> Cmd {
+    /// Takes the lease, from an earlier connection of the same run too, and from `dead` runs.
+    pub fn own(&self, token: &Token, holder: &Holder, dead: &[Run]) -> Cmd {
         let Keys { lease, state, taken, .. } = &self.keys;
         let mut command = call(&self.own, &[lease, state, taken]);
         command.arg(token.as_str()).arg(holder.to_json()).arg(milliseconds());
+        for run in dead {
+            command.arg(run.to_string());
+        }
         command
     }
 
@@ -113,7 +121,7 @@ impl Protocol {
         }
         answer.ok()?;
         let (seq, tip, version) = (answer.text()?, answer.text()?, answer.text()?);
-        let taken = answer.count()?;
+        let (filter, taken) = (Tip::parse(&answer.text()?), answer.count()?);
         if !version.is_empty() && version != VERSION {
             return Err(Unwelcome::Version { found: version });
         }
@@ -124,12 +132,13 @@ impl Protocol {
                 reply: format!("seq {seq:?}, tip {tip:?}"),
             })?),
         };
-        Ok(Standing { head, taken })
+        Ok(Standing { head, filter, taken })
     }
 
-    /// Ties the crawl's state to a filter.
-    pub fn begin(&self, token: &Token, filter: Tip) -> Cmd {
-        let Head { seq, tip } = Head::START;
+    /// Ties the crawl's state to a filter; where Redis knows nothing of the crawl, it stands at
+    /// `head` from now on.
+    pub fn begin(&self, token: &Token, filter: Tip, head: Head) -> Cmd {
+        let Head { seq, tip } = head;
         let mut command = call(&self.begin, &[&self.keys.lease, &self.keys.state]);
         command.arg(token.as_str()).arg(filter.to_string()).arg(VERSION);
         command.arg(seq).arg(tip.to_string());
@@ -143,7 +152,8 @@ impl Protocol {
         command
     }
 
-    /// The reply to [`Protocol::begin`] and [`Protocol::renew`].
+    /// The reply to [`Protocol::begin`], [`Protocol::renew`], [`Protocol::forget`] and
+    /// [`Protocol::release`].
     pub fn done(&self, reply: Value) -> Result<(), Unwelcome> {
         Answer::new("a script", reply)?.ok()
     }
@@ -206,11 +216,11 @@ impl Protocol {
         Ok(Committed { sink: answer.count()?, rejected: answer.count()?, dropped: answer.count()? })
     }
 
-    /// Gives unread items back and releases the lease.
-    pub fn give_back(&self, token: &Token) -> Cmd {
+    /// Gives unread items back, unless that moves more than `most`, and releases the lease.
+    pub fn give_back(&self, token: &Token, most: usize) -> Cmd {
         let Keys { lease, taken, source, .. } = &self.keys;
         let mut command = call(&self.give_back, &[lease, taken, source]);
-        command.arg(token.as_str()).arg(GIVE_BACK_MAX);
+        command.arg(token.as_str()).arg(most);
         command
     }
 
@@ -219,6 +229,13 @@ impl Protocol {
         let mut answer = Answer::new("give back", reply)?;
         answer.ok()?;
         Ok(GivenBack { back: answer.count()?, left: answer.count()?, source: answer.count()? })
+    }
+
+    /// Forgets where the crawl stands.
+    pub fn forget(&self, token: &Token) -> Cmd {
+        let mut command = call(&self.forget, &[&self.keys.lease, &self.keys.state]);
+        command.arg(token.as_str());
+        command
     }
 
     /// Releases the lease that some connection of the token's run took; does nothing to another's.
@@ -250,7 +267,20 @@ impl Protocol {
         command
     }
 
-    /// The reply to the three above.
+    /// Asks what Redis may forget when it crashes.
+    pub fn persistence(&self) -> Cmd {
+        cmd("INFO")
+    }
+
+    /// The reply to [`Protocol::persistence`]: how long ago the oldest data was current that it may
+    /// come back with; `None` where it does not tell.
+    pub fn may_forget(&self, reply: Value) -> Result<Option<Duration>, Unwelcome> {
+        let unexpected = |error| Unwelcome::Nonsense { what: "INFO", reply: format!("{error}") };
+        let info: String = redis::from_redis_value(reply).map_err(unexpected)?;
+        Ok(persistence::may_forget(&info))
+    }
+
+    /// The reply to the three lengths above.
     pub fn length(&self, reply: Value) -> Result<u64, Unwelcome> {
         count(reply).ok_or(Unwelcome::Nonsense { what: "a length", reply: "no number".to_owned() })
     }

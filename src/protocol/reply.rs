@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use crate::head::Head;
+use crate::head::{Head, Tip};
 use crate::redis::lease::Holder;
 use crate::redis::trouble::Trouble;
 
@@ -14,6 +14,8 @@ pub(super) const VERSION: &str = "1";
 pub struct Standing {
     /// The last committed batch; `None` where nothing was ever committed.
     pub head: Option<Head>,
+    /// The filter that the crawl is tied to.
+    pub filter: Option<Tip>,
     /// How many items are claimed and not committed.
     pub taken: u64,
 }

@@ -1,6 +1,6 @@
 //! The names of the keys that a crawl uses in Redis.
 
-/// A crawl's keys. The first three are urlseen's own; the others are named by the config.
+/// A crawl's keys. The first four are urlseen's own; the others are named by the config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
     /// String: who may run the crawl now.
@@ -9,6 +9,8 @@ pub struct Keys {
     pub state: String,
     /// List: items claimed and not committed yet.
     pub taken: String,
+    /// List: rejects that somebody sorts through.
+    pub rejects_aside: String,
     /// Where items come from.
     pub source: String,
     /// Where unseen ones go.
@@ -25,6 +27,7 @@ impl Keys {
             lease: format!("urlseen:{tagged}:lease"),
             state: format!("urlseen:{tagged}:state"),
             taken: format!("urlseen:{tagged}:taken"),
+            rejects_aside: format!("urlseen:{tagged}:rejects"),
             source: source.to_owned(),
             sink: sink.to_owned(),
             rejected: rejected.to_owned(),

@@ -11,6 +11,10 @@ pub const LEASE: Duration = Duration::from_secs(15);
 /// How often it is renewed: two renewals may be lost before it ends.
 pub const RENEWAL: Duration = Duration::from_secs(5);
 
+/// How long before its end a lease counts as lost by whoever could not renew it: what is sent by
+/// then arrives in time, or is refused.
+pub const MARGIN: Duration = Duration::from_secs(2);
+
 /// What a lease is held under: a random number for the run, and another for each of its
 /// connections. A run takes its lease over from its own earlier connections; what such a
 /// connection still sends after that is told apart and refused.
@@ -27,9 +31,25 @@ impl Run {
         Self(crate::head::random())
     }
 
+    /// The one that [`Run::get`] gave.
+    pub fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The number, to be kept.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+
     /// A token for a new connection.
     pub fn token(self) -> Token {
-        Token(format!("{:016x}{:016x}", self.0, crate::head::random()))
+        Token(format!("{self}{:016x}", crate::head::random()))
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
     }
 }
 
@@ -97,5 +117,7 @@ mod tests {
         assert_eq!(token.as_str().len(), 32);
         assert_ne!(token, run.token());
         assert_eq!(token.as_str()[..16], run.token().as_str()[..16]);
+        assert_eq!(token.as_str()[..16], run.to_string());
+        assert_eq!(Run::new(run.get()), run);
     }
 }

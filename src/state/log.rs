@@ -3,13 +3,13 @@
 use std::io;
 
 use crate::batch::{Batch, Judged};
-use crate::head::Head;
+use crate::head::{Head, Position};
 
 /// Proof that the log has a batch, under this head. Only a log makes one.
 #[derive(Debug)]
 pub struct Record {
     base: Head,
-    head: Head,
+    position: Position,
 }
 
 /// A batch that the log has.
@@ -23,7 +23,17 @@ impl Record {
 
     /// The head that the batch becomes when it is committed.
     pub fn head(&self) -> Head {
-        self.head
+        self.position.head
+    }
+
+    /// Where the log stands with this record as its last.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The proof for the batch that follows `base` and was written down as `position`.
+    pub(super) fn new(base: Head, position: Position) -> Self {
+        Self { base, position }
     }
 }
 
@@ -36,10 +46,15 @@ pub trait Log {
 
 /// Remembers nothing: the next start begins with an empty filter.
 #[derive(Debug, Default)]
-pub struct Volatile;
+pub struct Volatile {
+    /// The number of the last record.
+    number: u64,
+}
 
 impl Log for Volatile {
     fn append(&mut self, base: Head, batch: Batch<Judged>) -> io::Result<Logged> {
-        Ok(batch.with_proof(Record { base, head: base.next() }))
+        self.number += 1;
+        let position = Position { number: self.number, head: base.next() };
+        Ok(batch.with_proof(Record::new(base, position)))
     }
 }

@@ -1,5 +1,54 @@
-//! What is remembered of the filter beyond this process.
+//! What is remembered of the filter beyond this process: the state folder.
+//!
+//! ```text
+//! Folder::open -> begin | check -> recover -> journal ------> append, sync, cut
+//!                                         └-> snapshot_writer -> write per shard, finish
+//!                                         └-> rebase ---------> write per shard, finish
+//! look, AtRest: read only, beside whoever runs
+//! ```
+//!
+//! Blocking, and without any knowledge of Redis: the head that a crawl stands at is told by the
+//! caller. Only `disk` names the file system. The files and their bytes are described beside their
+//! encoders: `header`, `segment` and `record` (the log), `snapshot`, `lease`.
 
+mod cut;
+mod difference;
+mod disk;
+mod error;
+mod fields;
+mod folder;
+mod header;
+mod history;
+mod holder;
+mod journal;
+mod lease;
 mod log;
+mod look;
+mod lookup;
+mod rebase;
+mod record;
+mod recovery;
+mod retention;
+mod scan;
+mod segment;
+mod snapshot;
+mod sync;
+#[cfg(test)]
+mod tests;
+mod usage;
 
-pub use log::{Log, Logged, Volatile};
+pub use difference::Difference;
+pub use error::{Damage, OpenError, Unrecoverable};
+pub use folder::Folder;
+pub use header::{Header, Pins};
+pub use holder::Holder;
+pub use journal::Journal;
+pub use log::{Log, Logged, Record, Volatile};
+pub use look::{Look, SegmentLook, SnapshotLook, look};
+pub use lookup::AtRest;
+pub use rebase::Rebase;
+pub use recovery::{Cut, Recovered, Restore, Target};
+pub use retention::Retention;
+pub use snapshot::{Finished, SnapshotWriter};
+pub use sync::LogHandle;
+pub use usage::Usage;

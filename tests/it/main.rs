@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails right there")]
 #![allow(clippy::format_collect, reason = "the text of a test need not be made fast")]
 
+mod admin;
 mod cli;
 mod connect;
 mod daemon;
@@ -13,6 +14,7 @@ mod imports;
 mod links;
 mod pipe;
 mod preflight;
+mod rejects;
 mod tidy;
 mod trouble;
 mod util;

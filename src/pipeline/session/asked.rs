@@ -5,6 +5,7 @@ use redis::Value;
 use super::{Failure, Session, Supply};
 use crate::batch::Batch;
 use crate::protocol::{Refusal, Unwelcome};
+use crate::redis::lease::{LEASE, MARGIN};
 
 /// What a reply will be the answer to.
 #[derive(Debug)]
@@ -16,6 +17,7 @@ pub(super) enum Asked {
     SourceLength,
     SinkLength,
     RejectedLength,
+    Persistence,
 }
 
 impl Session<'_> {
@@ -52,11 +54,19 @@ impl Session<'_> {
                 self.pipeline.tally.rejects_dropped += committed.dropped;
                 self.pipeline.watch_fullness();
                 self.pipeline.backoff.reset();
+                self.ask_for_snapshot();
             }
-            Asked::Renewal => protocol.done(reply)?,
+            Asked::Renewal => {
+                protocol.done(reply)?;
+                self.lease_until = self.renewal_asked + LEASE - MARGIN;
+            }
             Asked::SourceLength => self.pipeline.source_length = protocol.length(reply)?,
             Asked::SinkLength => self.sink_length = protocol.length(reply)?,
             Asked::RejectedLength => self.rejected_length = protocol.length(reply)?,
+            Asked::Persistence => {
+                let may_forget = protocol.may_forget(reply)?;
+                self.pipeline.begin_snapshot(may_forget);
+            }
         }
         Ok(())
     }

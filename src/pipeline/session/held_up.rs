@@ -7,6 +7,7 @@ use tracing::{info, warn};
 
 use super::{Asked, Session};
 use crate::config::RejectsFull;
+use crate::phase::HeldUpBy;
 
 /// How often a full sink or rejects list is looked at again.
 pub(super) const HELD_UP_POLL: Duration = Duration::from_millis(50);
@@ -14,16 +15,9 @@ pub(super) const HELD_UP_POLL: Duration = Duration::from_millis(50);
 /// How long nothing more is said of waiting once it was said.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// What commits wait for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HeldUp {
-    Sink,
-    Rejects,
-}
-
 impl Session<'_> {
     /// What the next batch has to wait for, if anything.
-    pub(super) fn held_up_by(&self) -> Option<HeldUp> {
+    pub(super) fn held_up_by(&self) -> Option<HeldUpBy> {
         let settings = &self.pipeline.parts.settings;
         let queue = self.queue();
         let next = queue.get(self.sent)?;
@@ -33,7 +27,7 @@ impl Session<'_> {
             && next.batch.onward_len() > 0
             && self.sink_length + onward >= settings.sink_max
         {
-            return Some(HeldUp::Sink);
+            return Some(HeldUpBy::Sink);
         }
         let rejects: u64 = sent().map(|prepared| prepared.rejects.len() as u64).sum();
         let after = self.rejected_length + rejects + next.rejects.len() as u64;
@@ -41,14 +35,14 @@ impl Session<'_> {
             && !next.rejects.is_empty()
             && after > settings.rejects_max
         {
-            return Some(HeldUp::Rejects);
+            return Some(HeldUpBy::Rejects);
         }
         None
     }
 
     /// Says so when commits begin to wait, and when they go on. Behind slow crawlers that happens
     /// many times a second, and is said now and then.
-    pub(super) fn tell_held_up(&mut self, held_up: Option<HeldUp>) {
+    pub(super) fn tell_held_up(&mut self, held_up: Option<HeldUpBy>) {
         // While commits are under way, the lists are not known to be as long as that yet.
         let is_sure = held_up.is_none() || self.sent == 0;
         let has_changed = held_up != self.told_held_up && is_sure;
@@ -63,11 +57,11 @@ impl Session<'_> {
         self.told_held_up = held_up;
         let (keys, settings) = (self.pipeline.parts.protocol.keys(), &self.pipeline.parts.settings);
         match held_up {
-            Some(HeldUp::Sink) => info!(
+            Some(HeldUpBy::Sink) => info!(
                 "waiting: {} holds {} items, sink.max_len is {}",
                 keys.sink, self.sink_length, settings.sink_max
             ),
-            Some(HeldUp::Rejects) => warn!(
+            Some(HeldUpBy::Rejects) => warn!(
                 "waiting: {} holds {} items that could not be read, rejects.max_len is {}. Look \
                  at them and delete them, or set rejects.when_full = \"drop-oldest\"",
                 keys.rejected, self.rejected_length, settings.rejects_max

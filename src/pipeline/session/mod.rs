@@ -4,31 +4,34 @@ mod asked;
 mod held_up;
 
 use std::collections::VecDeque;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use redis::Value;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
-use tracing::info;
 
-use super::queue::{Prepared, Queue, Settled};
+use super::queue::{Prepared, Queue};
 use super::window::Window;
-use super::{Ending, Failure, Parts, Pipeline, Report, reject};
-use crate::batch::{Batch, Judged, Taken};
+use super::{Ending, Failure, Parts, Pipeline, Report};
+use crate::batch::{Batch, Taken};
 use crate::config::RejectsFull;
-use crate::head::Head;
+use crate::phase::{HeldUpBy, Phase};
+use crate::protocol::GIVE_BACK_MAX;
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{RENEWAL, Token};
 use crate::redis::link::Link;
 use crate::redis::preflight::preflight;
 use crate::redis::trouble::Trouble;
 use asked::Asked;
-use held_up::{HELD_UP_POLL, HeldUp};
+use held_up::HELD_UP_POLL;
 
 /// Batches read and not committed, in all stages.
 const AHEAD_MAX: usize = 6;
 
 /// Commits sent and not answered.
 const IN_FLIGHT_MAX: usize = 2;
+
+/// How often everybody is told how it goes, and the state folder is looked after.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// How long one wait for an idle source lasts before it is made anew, in seconds.
 const WAIT_S: f64 = 1.0;
@@ -53,6 +56,10 @@ struct Session<'a> {
     /// A second connection, which waits for an idle source.
     waiter: Option<Link>,
     token: Token,
+    /// When the lease counts as lost unless it is renewed before.
+    lease_until: Instant,
+    /// When the renewal was asked for that is under way.
+    renewal_asked: Instant,
     asked: VecDeque<Asked>,
     supply: Supply,
     window: Window,
@@ -69,9 +76,9 @@ struct Session<'a> {
     /// How many items wait in the sink, as last seen, and on the rejects list.
     sink_length: u64,
     rejected_length: u64,
-    held_up: Option<HeldUp>,
+    held_up: Option<HeldUpBy>,
     /// What was last said of it, and when it was last said that commits wait.
-    told_held_up: Option<HeldUp>,
+    told_held_up: Option<HeldUpBy>,
     held_up_told: Option<Instant>,
 }
 
@@ -94,45 +101,11 @@ impl Pipeline {
         }
         result
     }
-
-    /// Queues what the engine still judges: it was read before the connection failed.
-    async fn gather(&mut self) -> Result<(), Failure> {
-        while self.parts.engine.in_progress() > 0 {
-            let judged = self.parts.engine.judged().await?;
-            self.prepare(judged)?;
-        }
-        Ok(())
-    }
-
-    /// Drops what is judged and not committed, and waits until the filter threads have done all
-    /// that they were told, so that the numbers at the end are whole.
-    async fn settle_engine(&mut self) -> Result<(), Failure> {
-        self.parts.engine.forget();
-        self.parts.engine.settled().await?;
-        self.watch_fullness();
-        Ok(())
-    }
-
-    /// Logs a batch and queues it to be committed.
-    fn prepare(&mut self, judged: Batch<Judged>) -> Result<(), Failure> {
-        let queue = self.queue.as_mut().expect("batches are read in a session");
-        let batch = self.parts.log.append(queue.next_base(), judged).map_err(Failure::Log)?;
-        let now = SystemTime::now();
-        let rejects =
-            batch.rejects().map(|(item, reason)| reject::to_json(item, reason, now)).collect();
-        queue.push(Prepared { batch, rejects });
-        Ok(())
-    }
-
-    /// Takes note of a committed batch: only now are its fingerprints seen.
-    fn committed(&mut self, prepared: &Prepared) {
-        self.parts.engine.committed();
-        self.tally.add(&prepared.batch);
-    }
 }
 
 impl<'a> Session<'a> {
-    /// Connects, takes the lease, and then, not before, reads where the crawl stands.
+    /// Connects, takes the lease, and then, not before, reads where the crawl stands and brings
+    /// the filter there.
     async fn begin(pipeline: &'a mut Pipeline) -> Result<Self, Failure> {
         let address = &pipeline.parts.address;
         let mut link = Link::new(connect(address, Timeouts::default()).await?);
@@ -140,52 +113,20 @@ impl<'a> Session<'a> {
             let facts = preflight(address, Timeouts::default(), &pipeline.parts.needs).await;
             facts.map_err(Failure::Preflight)?;
         }
+        let mut held = pipeline.own(&mut link).await?;
         let protocol = &pipeline.parts.protocol;
-        for command in protocol.load() {
-            link.call(command).await?;
-        }
-        let token = pipeline.run.token();
-        pipeline.has_asked_for_lease = true;
-        let own = link.call(protocol.own(&token, &pipeline.parts.holder)).await?;
-        let standing = protocol.owned(own)?;
         let sink_length = protocol.length(link.call(protocol.sink_length()).await?)?;
         let rejected_length = protocol.length(link.call(protocol.rejected_length()).await?)?;
-        match &mut pipeline.queue {
-            None => {
-                let begin = protocol.begin(&token, pipeline.filter);
-                protocol.done(link.call(begin).await?)?;
-                let head = standing.head.unwrap_or(Head::START);
-                info!(
-                    "the lease is taken; Redis is at {head}, {} items are claimed",
-                    standing.taken
-                );
-                pipeline.queue = Some(Queue::new(head, standing.taken));
-            }
-            Some(queue) => {
-                let Settled { committed, stale } = queue.settle(standing)?;
-                let forgotten = if stale { queue.clear() } else { 0 };
-                let again = queue.batches();
-                for prepared in &committed {
-                    pipeline.committed(prepared);
-                }
-                if stale {
-                    pipeline.parts.engine.forget();
-                    pipeline.tally.batches_forgotten += forgotten as u64;
-                }
-                info!(
-                    "connected again: {} batches had been committed, {again} are sent again, \
-                     {forgotten} are read and judged again",
-                    committed.len()
-                );
-            }
-        }
+        pipeline.go_on_from(&mut link, &mut held).await?;
         let queue = pipeline.queue.as_ref().expect("set above");
         let (taken, ahead) = (queue.taken(), queue.items());
         let settings = pipeline.parts.settings;
-        Ok(Self {
+        let mut session = Self {
             link,
             waiter: None,
-            token,
+            token: held.token,
+            lease_until: held.until,
+            renewal_asked: held.until,
             asked: VecDeque::new(),
             supply: if taken > 0 { Supply::Claimed } else { Supply::Unknown },
             window: Window::new(settings.batch, settings.batch_bytes),
@@ -200,7 +141,9 @@ impl<'a> Session<'a> {
             told_held_up: None,
             held_up_told: None,
             pipeline,
-        })
+        };
+        session.look();
+        Ok(session)
     }
 
     /// The main loop: sends all that can be sent, then waits for whatever comes first.
@@ -212,6 +155,7 @@ impl<'a> Session<'a> {
         let mut stop = self.pipeline.stop.clone();
         let mut renewal = ticks(RENEWAL);
         let mut poll = ticks(HELD_UP_POLL);
+        let mut look = ticks(LOOK);
         let mut report = report_every.map(ticks);
         loop {
             self.submit();
@@ -223,27 +167,28 @@ impl<'a> Session<'a> {
             }
             self.wait_if_idle().await?;
             let asking_renewal = self.is_asking(&Asked::Renewal);
+            let is_judging = self.pipeline.in_progress() > 0;
             let Self { pipeline, link, waiter, .. } = self;
-            let judging = pipeline.parts.engine.in_progress() > 0;
             tokio::select! {
                 // What the clock and people ask for comes first: work never runs out when it is
                 // most.
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return Ok(Ending::Stopped),
+                () = tokio::time::sleep_until(self.lease_until) => return Err(Failure::Lapsed),
                 _ = renewal.tick(), if !asking_renewal => {
                     let renew = self.pipeline.parts.protocol.renew(&self.token);
+                    self.renewal_asked = Instant::now();
                     self.ask(Asked::Renewal, renew);
+                    self.ask_lengths();
                 }
                 _ = poll.tick(), if self.held_up.is_some() => self.look_again(),
+                _ = look.tick() => self.look(),
                 () = tick(report.as_mut()) => {
-                    if !self.is_asking(&Asked::SourceLength) {
-                        let length = self.pipeline.parts.protocol.source_length();
-                        self.ask(Asked::SourceLength, length);
-                    }
+                    self.ask_lengths();
                     show(&self.pipeline.report());
                 }
                 reply = link.receive() => self.take_note(reply?)?,
-                judged = pipeline.parts.engine.judged(), if judging => {
+                judged = pipeline.store().engine.judged(), if is_judging => {
                     pipeline.prepare(judged?)?;
                 }
                 found = receive(waiter.as_mut()) => self.woken(&found?),
@@ -254,6 +199,7 @@ impl<'a> Session<'a> {
     /// Lets the commits that were sent be answered, gives the rest back and releases the lease.
     async fn finish(&mut self) -> Result<(), Failure> {
         self.waiter = None;
+        self.pipeline.enter(Phase::Stopping);
         while !self.asked.is_empty() {
             let reply = self.link.receive().await?;
             self.take_note(reply)?;
@@ -262,20 +208,52 @@ impl<'a> Session<'a> {
         self.queue_mut().clear();
         self.pipeline.settle_engine().await?;
         let protocol = &self.pipeline.parts.protocol;
-        let reply = self.link.call(protocol.give_back(&self.token)).await?;
+        let reply = self.link.call(protocol.give_back(&self.token, GIVE_BACK_MAX)).await?;
         let given = protocol.given_back(reply)?;
         self.queue_mut().claimed(given.left);
         self.pipeline.source_length = given.source;
+        let head = self.queue().head();
+        self.pipeline.store().rest(head).map_err(Failure::Folder)?;
         Pipeline::tell_given_back(given);
         Ok(())
     }
 
+    /// Tells everybody how it goes, and looks after the state folder and the lists.
+    fn look(&mut self) {
+        let (sink, rejected) = (Some(self.sink_length), Some(self.rejected_length));
+        let lease_until = Some(self.lease_until.into_std());
+        self.pipeline.live.send_modify(|live| {
+            (live.sink, live.rejected, live.lease_until) = (sink, rejected, lease_until);
+        });
+        let phase = self.held_up.map_or(Phase::Working, |by| Phase::HeldUp { by });
+        self.pipeline.enter(phase);
+        self.pipeline.tell_snapshot();
+        self.ask_for_snapshot();
+    }
+
+    /// Asks how long the lists are that others push to and take from.
+    fn ask_lengths(&mut self) {
+        if !self.is_asking(&Asked::SourceLength) {
+            let length = self.pipeline.parts.protocol.source_length();
+            self.ask(Asked::SourceLength, length);
+        }
+        self.look_again();
+    }
+
+    /// Asks how far back the state folder must reach where a snapshot is due.
+    fn ask_for_snapshot(&mut self) {
+        if self.pipeline.store().wants_snapshot() && !self.is_asking(&Asked::Persistence) {
+            let persistence = self.pipeline.parts.protocol.persistence();
+            self.ask(Asked::Persistence, persistence);
+        }
+    }
+
     /// Gives the engine what was read, in order.
     fn submit(&mut self) {
-        while self.pipeline.parts.engine.has_room()
+        while self.pipeline.store().engine.has_room()
             && let Some(batch) = self.backlog.pop_front()
         {
-            self.pipeline.parts.engine.submit(batch);
+            self.pipeline.store().engine.submit(batch);
         }
     }
 
@@ -292,8 +270,7 @@ impl<'a> Session<'a> {
 
     /// Batches between source and commit.
     fn on_their_way(&self) -> usize {
-        let judging = self.pipeline.parts.engine.in_progress();
-        self.windows + self.backlog.len() + judging + self.queue().batches()
+        self.windows + self.backlog.len() + self.pipeline.in_progress() + self.queue().batches()
     }
 
     /// Sends what is judged and logged to be committed, unless it has to wait.

@@ -1,6 +1,6 @@
--- Ties the crawl's state to a filter: a new one where there is none.
+-- Ties the crawl's state to a filter, and sets where the crawl stands if nothing is known of it.
 -- KEYS: lease, state
--- ARGV: token, filter id, version, first seq, first tip
+-- ARGV: token, filter id, version, seq, tip
 local lease, state = unpack(KEYS)
 local token, filter, version, seq, tip = unpack(ARGV)
 

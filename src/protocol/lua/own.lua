@@ -1,7 +1,7 @@
 -- Takes the lease under a fresh token, and reads where the crawl stands.
 -- KEYS: lease, state, taken
--- ARGV: token, holder, milliseconds
--- Answers 'ok', seq, tip, version, length of taken; or 'held', lease, its milliseconds left.
+-- ARGV: token, holder, milliseconds, then the runs that are known to be dead
+-- Answers 'ok', seq, tip, version, filter, length of taken; or 'held', lease, its milliseconds left.
 local lease, state, taken = unpack(KEYS)
 local token, holder, milliseconds = unpack(ARGV)
 
@@ -12,10 +12,14 @@ if refusal then
     return refusal
 end
 local held = redis.call('GET', lease)
-if held and run_of(held) ~= run_of(token) then
+local is_free = not held or run_of(held) == run_of(token)
+for index = 4, #ARGV do
+    is_free = is_free or run_of(held) == ARGV[index]
+end
+if not is_free then
     return {'held', held, redis.call('PTTL', lease)}
 end
-local found = redis.call('HMGET', state, 'seq', 'tip', 'version')
+local found = redis.call('HMGET', state, 'seq', 'tip', 'version', 'filter')
 local length = redis.call('LLEN', taken)
 redis.call('SET', lease, token .. ' ' .. holder, 'PX', milliseconds)
-return {'ok', found[1] or '', found[2] or '', found[3] or '', length}
+return {'ok', found[1] or '', found[2] or '', found[3] or '', found[4] or '', length}

@@ -1,10 +1,15 @@
 //! One process runs a crawl at a time.
 
+use std::time::Duration;
+
 use redis::Commands;
 use rustix::process::Signal;
 
-use super::{Crawl, LEASE, READY, SINK, stop, urls};
-use crate::util::wait::{SOON, wait_until};
+use super::{Crawl, LEASE, READY, SINK, stop, stop_process, urls};
+use crate::util::wait::{SOON, poll, wait_until};
+
+/// A run to the end with another state folder, so that it is not that which keeps it out.
+const ELSEWHERE: &[&str] = &["--drain", "--set", "state.dir=elsewhere"];
 
 #[test]
 fn a_second_daemon_on_the_same_source_is_told_who_runs_it() {
@@ -18,7 +23,7 @@ fn a_second_daemon_on_the_same_source_is_told_who_runs_it() {
     ] {
         let second = settings
             .iter()
-            .fold(crawl.run(&["--drain"]), |run, setting| run.arg("--set").arg(setting));
+            .fold(crawl.run(ELSEWHERE), |run, setting| run.arg("--set").arg(setting));
         let output = second.output();
         assert_eq!(output.code(), Some(3), "{output:?}");
         let process = format!("process {} on ", daemon.id());
@@ -41,17 +46,17 @@ fn a_second_daemon_on_the_same_source_is_told_who_runs_it() {
 fn a_crawl_of_another_source_on_the_same_server_is_not_in_the_way() {
     let crawl = Crawl::new();
     let _daemon = crawl.start();
-    let other = crawl.run(&["--drain", "--set", "crawl.name=other"]).output();
+    let other = crawl.run(ELSEWHERE).arg("--set").arg("crawl.name=other").output();
     assert_eq!(other.code(), Some(0), "{other:?}");
 }
 
 #[test]
-fn a_killed_daemon_keeps_its_lease_until_that_runs_out() {
+fn a_killed_daemon_keeps_its_lease_until_that_runs_out_where_its_folder_is_not() {
     let crawl = Crawl::new();
     let mut daemon = crawl.start();
     daemon.signal(Signal::KILL);
     daemon.wait(SOON);
-    let output = crawl.run(&["--drain"]).output();
+    let output = crawl.run(ELSEWHERE).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
     assert!(output.stderr.contains("if it is dead, its lease ends in 1"), "{output:?}");
     // Time passes.
@@ -80,7 +85,8 @@ fn a_daemon_that_lost_its_lease_to_another_stops() {
     let crawl = Crawl::new();
     let first = crawl.start();
     let () = crawl.connection().del(LEASE).unwrap();
-    let second = crawl.start();
+    let mut second = crawl.run(&["--json", "--set", "state.dir=elsewhere"]).start();
+    second.wait_for_line(READY, SOON);
     let output = first.output(SOON);
     assert_eq!(output.code(), Some(3), "{output:?}");
     let process = format!("process {} on ", second.id());
@@ -99,4 +105,114 @@ fn a_lease_of_an_unknown_program_is_respected() {
     assert_eq!(output.code(), Some(3), "{output:?}");
     assert!(output.stderr.contains("a program other than urlseen"), "{output:?}");
     assert_eq!(crawl.connection().get::<_, String>(LEASE).unwrap(), "somebody");
+}
+
+/// (3) What is sent under an old token is refused.
+#[test]
+fn a_daemon_that_slept_past_its_lease_commits_nothing_under_it() {
+    for other in [None, Some("somebody")] {
+        let crawl = Crawl::new().set("source.batch=10");
+        let items = urls(0, 30_000);
+        crawl.push(&items);
+        let mut daemon = crawl.start();
+        crawl.wait_for_sink(100);
+        stop_process(&daemon);
+        let mut connection = crawl.connection();
+        // What it had sent is done once something sent later is.
+        let mut before: usize = connection.llen(SINK).unwrap();
+        let () = match other {
+            None => connection.del(LEASE).unwrap(),
+            Some(other) => connection.set(LEASE, other).unwrap(),
+        };
+        before = before.max(connection.llen(SINK).unwrap());
+        daemon.signal(Signal::CONT);
+        if other.is_some() {
+            let output = daemon.output(SOON);
+            assert_eq!(output.code(), Some(3), "{output:?}");
+            assert_eq!(crawl.len(SINK), before);
+            let () = connection.del(LEASE).unwrap();
+            crawl.drain();
+        } else {
+            daemon.wait_for_line("the lease is not ours any more: it ran out", SOON);
+            crawl.wait_until_idle();
+            stop(daemon);
+        }
+        let expected: Vec<_> = items.into_iter().map(String::into_bytes).collect();
+        assert!(crawl.list(SINK) == expected, "{}", crawl.len(SINK));
+    }
+}
+
+#[test]
+fn a_lease_that_cannot_be_renewed_stops_the_work_before_it_ends() {
+    let crawl = Crawl::new();
+    let mut daemon = crawl.start();
+    crawl.server.pause();
+    daemon.wait_for_line("the lease could not be renewed", SOON);
+    crawl.server.resume();
+    daemon.wait_for_line("connected again", SOON);
+    stop(daemon);
+}
+
+#[test]
+fn a_lease_that_is_renewed_does_not_end() {
+    let crawl = Crawl::new();
+    let daemon = crawl.start();
+    // Longer than a lease lasts.
+    let ended = poll(Duration::from_secs(16), || {
+        let said = daemon.stderr();
+        let is_over = said.contains("lease could not be renewed") || said.contains("it ran out");
+        is_over.then_some(said)
+    });
+    assert_eq!(ended, None);
+    stop(daemon);
+}
+
+#[test]
+fn a_daemon_that_stands_by_takes_over_when_the_other_is_killed() {
+    let crawl = Crawl::new();
+    let mut first = crawl.start();
+    let mut second = crawl.run(&["--standby", "--json"]).start();
+    let line = second.wait_for_line("standing by: waiting for the lock of", SOON);
+    assert!(line.contains(&format!("process {} on ", first.id())), "{line}");
+    crawl.push(&urls(0, 10));
+    crawl.wait_for_sink(10);
+    // A stopped process keeps the lock.
+    stop_process(&first);
+    let () = crawl.connection().del(LEASE).unwrap();
+    first.signal(Signal::KILL);
+    first.wait(SOON);
+    second.wait_for_line(READY, SOON);
+    crawl.push(&urls(0, 20));
+    crawl.wait_for_sink(20);
+    assert_eq!(stop(second).count("unseen"), 10);
+    assert_eq!(crawl.len(SINK), 20);
+}
+
+#[test]
+fn a_daemon_that_stands_by_waits_for_the_lease_too() {
+    let crawl = Crawl::new();
+    let mut first = crawl.start();
+    let mut second = crawl.run(&["--standby", "--json", "--set", "state.dir=elsewhere"]).start();
+    let line = second.wait_for_line("standing by: waiting for the lease, which crawl", SOON);
+    assert!(line.contains(&format!("process {} on ", first.id())), "{line}");
+    first.signal(Signal::KILL);
+    first.wait(SOON);
+    let () = crawl.connection().pexpire(LEASE, 1).unwrap();
+    second.wait_for_line(READY, SOON);
+    crawl.push(&urls(0, 10));
+    crawl.wait_for_sink(10);
+    stop(second);
+}
+
+#[test]
+fn a_daemon_that_stands_by_ends_when_asked() {
+    let crawl = Crawl::new();
+    let first = crawl.start();
+    for arguments in [&["--standby"][..], &["--standby", "--set", "state.dir=elsewhere"]] {
+        let mut second = crawl.run(arguments).start();
+        second.wait_for_line("standing by", SOON);
+        second.signal(Signal::TERM);
+        assert_eq!(second.output(SOON).code(), Some(0));
+    }
+    stop(first);
 }

@@ -6,8 +6,10 @@ mod full;
 mod idle;
 pub(crate) mod items;
 mod lease;
+mod looking;
 mod model;
 mod outages;
+mod recovery;
 mod refusals;
 mod signals;
 mod stream;
@@ -15,6 +17,7 @@ mod tampering;
 mod words;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -87,7 +90,18 @@ impl Crawl {
 
     /// The same with another address of the server.
     fn run_at(&self, url: &str, arguments: &[&str]) -> Run {
-        let run = urlseen(["run", "--set"]).arg(format!("redis.url={url}"));
+        self.command_at("run", url, arguments)
+    }
+
+    /// Another command with the same configuration.
+    fn command(&self, command: &str, arguments: &[&str]) -> Run {
+        self.command_at(command, &self.server.url(), arguments)
+    }
+
+    fn command_at(&self, command: &str, url: &str, arguments: &[&str]) -> Run {
+        let run = urlseen(command.split(' ')).arg("--set").arg(format!("redis.url={url}"));
+        let dir = self.state_dir();
+        let run = run.arg("--set").arg(format!("state.dir={}", dir.display()));
         let run = self.settings.iter().fold(run, |run, setting| run.arg("--set").arg(setting));
         arguments.iter().fold(run, Run::arg)
     }
@@ -104,6 +118,11 @@ impl Crawl {
         let mut daemon = self.run(&["--json"]).start();
         daemon.wait_for_line(READY, SOON);
         daemon
+    }
+
+    /// The state folder of all runs.
+    fn state_dir(&self) -> PathBuf {
+        self.server.folder().join("state")
     }
 
     fn connection(&self) -> Connection {

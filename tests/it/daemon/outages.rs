@@ -6,7 +6,7 @@ use std::fs;
 use redis::Commands;
 use rustix::process::Signal;
 
-use super::{Bytes, Crawl, SINK, STATE, stop, stop_process, urls};
+use super::{Bytes, Crawl, SINK, stop, stop_process, urls};
 use crate::util::binary::Daemon;
 use crate::util::redis::{RedisServer, free_port};
 use crate::util::wait::{SOON, wait_until};
@@ -243,57 +243,4 @@ fn a_server_that_is_still_loading() {
     crawl.push(&urls(0, 20));
     crawl.wait_for_sink(20);
     assert_eq!(stop(daemon).count("unseen"), 20);
-}
-
-#[test]
-fn a_server_that_comes_back_with_nothing_is_another_history() {
-    let mut crawl = Crawl::new();
-    let mut daemon = crawl.start();
-    crawl.push(&urls(0, 10));
-    crawl.wait_until_idle();
-    crawl.server.restart();
-    daemon.wait_for_line("different histories", SOON);
-    let output = daemon.output(SOON);
-    assert_eq!(output.code(), Some(3), "{output:?}");
-    for words in ["Redis knows nothing of the crawl any more", "batch 1 (", "none is lost"] {
-        assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
-    }
-    assert!(crawl.dump().is_empty());
-    // A fresh start goes on from there.
-    crawl.push(&urls(0, 10));
-    assert_eq!(crawl.drain().count("unseen"), 10);
-}
-
-#[test]
-fn a_server_that_comes_back_with_older_data_is_another_history() {
-    let mut crawl = Crawl::new();
-    let mut daemon = crawl.start();
-    crawl.push(&urls(0, 10));
-    crawl.wait_until_idle();
-    crawl.server.cli(&["save"]);
-    crawl.push(&urls(10, 10));
-    crawl.wait_until_idle();
-    crawl.server.restart();
-    daemon.wait_for_line("different histories", SOON);
-    let output = daemon.output(SOON);
-    assert_eq!(output.code(), Some(3), "{output:?}");
-    for words in ["Redis is at batch 1 (", "last committed batch 2 ("] {
-        assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
-    }
-    assert_eq!(crawl.len(SINK), 10);
-}
-
-#[test]
-fn a_state_that_somebody_deleted_is_another_history() {
-    let crawl = Crawl::new();
-    let daemon = crawl.start();
-    crawl.push(&urls(0, 10));
-    crawl.wait_for_sink(10);
-    crawl.wait_until_idle();
-    let () = crawl.connection().del(STATE).unwrap();
-    crawl.push(&urls(10, 10));
-    let output = daemon.output(SOON);
-    assert_eq!(output.code(), Some(3), "{output:?}");
-    assert!(output.stderr.contains("different histories"), "{output:?}");
-    assert_eq!((crawl.len(SINK), crawl.len(super::TAKEN)), (10, 10));
 }

@@ -100,14 +100,6 @@ fn all_problems_of_a_config_are_said_at_once() {
 }
 
 #[test]
-fn the_first_line_says_that_the_filter_starts_empty() {
-    let crawl = Crawl::new();
-    let summary = crawl.drain();
-    let first = summary.stderr.lines().next().unwrap();
-    assert!(first.contains("WARN") && first.contains("starting with an empty filter"), "{first}");
-}
-
-#[test]
 fn a_line_of_progress_comes_as_often_as_the_config_says() {
     let crawl = Crawl::new().set("log.progress=1s").set("sink.max_len=5").set("source.batch=5");
     crawl.push(&urls(0, 20));

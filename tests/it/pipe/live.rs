@@ -11,12 +11,12 @@ use crate::util::dies_with_us;
 use crate::util::wait::{SOON, poll, wait_until};
 
 /// A running command, with what it reads and writes in the test's hands.
-struct Live {
+pub(super) struct Live {
     process: Child,
 }
 
 impl Live {
-    fn start(arguments: &[&str], stdin: impl Into<Stdio>) -> Self {
+    pub(super) fn start(arguments: &[&str], stdin: impl Into<Stdio>) -> Self {
         let process = dies_with_us(env!("CARGO_BIN_EXE_urlseen"))
             .args(arguments)
             .stdin(stdin)
@@ -27,7 +27,7 @@ impl Live {
         Self { process }
     }
 
-    fn stdin(&mut self) -> ChildStdin {
+    pub(super) fn stdin(&mut self) -> ChildStdin {
         self.process.stdin.take().expect("piped, and taken once")
     }
 
@@ -37,7 +37,7 @@ impl Live {
 
     /// Waits for its end, which must be a good one with nothing on standard error.
     #[track_caller]
-    fn ends_well(mut self) {
+    pub(super) fn ends_well(mut self) {
         let status = poll(SOON, || self.process.try_wait().unwrap()).expect("an end");
         let mut said = String::new();
         self.process.stderr.take().unwrap().read_to_string(&mut said).unwrap();

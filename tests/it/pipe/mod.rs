@@ -7,6 +7,7 @@ mod fullness;
 mod inputs;
 mod live;
 mod model;
+mod state;
 
 use std::io::Write;
 

@@ -1,0 +1,107 @@
+//! Asking whether items have been seen: what goes over the wire.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+/// The body of `POST /check`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// What is asked about.
+    pub items: Vec<ItemText>,
+}
+
+/// An item in JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ItemText {
+    /// As it is.
+    Text(String),
+    /// Where it is not UTF-8.
+    #[serde(rename_all = "snake_case")]
+    Encoded {
+        /// In base64, with padding.
+        base64: String,
+    },
+}
+
+impl ItemText {
+    /// The form that holds these bytes.
+    pub fn of(item: &[u8]) -> Self {
+        match std::str::from_utf8(item) {
+            Ok(text) => Self::Text(text.to_owned()),
+            Err(_) => Self::Encoded { base64: STANDARD.encode(item) },
+        }
+    }
+
+    /// The bytes; `None` if they are not base64.
+    pub fn into_bytes(self) -> Option<Vec<u8>> {
+        match self {
+            Self::Text(text) => Some(text.into_bytes()),
+            Self::Encoded { base64 } => STANDARD.decode(base64).ok(),
+        }
+    }
+}
+
+/// The answer to `POST /check`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdicts {
+    /// One for each item, in order.
+    pub items: Vec<Checked>,
+}
+
+/// What is known of an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+pub enum Checked {
+    /// It, or one with the same fingerprint, was seen before, or is in flight.
+    Seen {
+        /// Its fingerprint as text.
+        fingerprint: String,
+    },
+    /// It was not.
+    Unseen {
+        /// Its fingerprint as text.
+        fingerprint: String,
+    },
+    /// It asks not to be checked (`dont_filter`), and would go on.
+    Unfiltered,
+    /// It would be rejected.
+    Unreadable {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Why nothing can be checked now, as a sentence for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Uncheckable(pub String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_of_any_bytes_go_through_json() {
+        for item in [&b"http://a/\"?\n"[..], b"", b"\xff\x00", "ü".as_bytes()] {
+            let json = serde_json::to_string(&ItemText::of(item)).unwrap();
+            let back: ItemText = serde_json::from_str(&json).unwrap();
+            assert_eq!(back.into_bytes().as_deref(), Some(item), "{json}");
+        }
+        assert_eq!(ItemText::Encoded { base64: "*".to_owned() }.into_bytes(), None);
+    }
+
+    #[test]
+    fn a_verdict_reads_as_documented() {
+        let seen = Checked::Seen { fingerprint: "00".to_owned() };
+        let unreadable = Checked::Unreadable { reason: "no".to_owned() };
+        let json = serde_json::to_string(&[seen, unreadable, Checked::Unfiltered]).unwrap();
+        let expected = concat!(
+            r#"[{"verdict":"seen","fingerprint":"00"},"#,
+            r#"{"verdict":"unreadable","reason":"no"},{"verdict":"unfiltered"}]"#
+        );
+        assert_eq!(json, expected);
+    }
+}

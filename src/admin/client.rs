@@ -1,0 +1,145 @@
+//! Asking a running daemon through the socket in its state folder.
+
+use std::error::Error;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reqwest::{RequestBuilder, Response};
+use serde::de::DeserializeOwned;
+
+use super::socket::{Address, SOCKET};
+use super::{Checked, ItemText, Limits, Question, Verdicts};
+
+/// How long an answer may take: longer than any that a daemon gives.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What an item takes in a request beside its own bytes, generously.
+const OVERHEAD: usize = 32;
+
+/// Bytes that JSON makes of a byte at most: a control character is `\u0000`.
+const ESCAPED: usize = 6;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// There is no socket, or nobody listens on it.
+    #[error("no daemon is running on the state folder {}", folder.display())]
+    NoDaemon {
+        /// `state.dir`.
+        folder: PathBuf,
+    },
+    /// The socket belongs to somebody else.
+    #[error(
+        "may not use {}: permission denied; run this as the user that the daemon runs as",
+        socket.display()
+    )]
+    Forbidden {
+        /// The socket.
+        socket: PathBuf,
+    },
+    /// An answer other than 200.
+    #[error("the daemon answered: {reason}")]
+    Refused {
+        /// Its words.
+        reason: String,
+    },
+    /// An answer that makes no sense here.
+    #[error("the daemon's answer cannot be read ({0}); it is of another version than this urlseen")]
+    Nonsense(serde_json::Error),
+    /// Whatever else.
+    #[error("the daemon on the state folder {} does not answer: {cause}", folder.display())]
+    Silent {
+        /// `state.dir`.
+        folder: PathBuf,
+        /// What happened.
+        cause: String,
+    },
+}
+
+/// A way to the daemon that works on a state folder.
+pub struct Client {
+    http: reqwest::Client,
+    folder: PathBuf,
+    /// Keeps the address good.
+    _address: Address,
+}
+
+impl Client {
+    /// For the daemon on this folder. Nothing is asked yet.
+    pub fn new(folder: &Path) -> Result<Self, ClientError> {
+        let address = Address::of(folder).map_err(|error| of_io(folder, &error))?;
+        let http = reqwest::Client::builder()
+            .unix_socket(address.path.clone())
+            .timeout(TIMEOUT)
+            .build()
+            .map_err(|error| of_http(folder, &error))?;
+        Ok(Self { http, folder: folder.to_owned(), _address: address })
+    }
+
+    /// What the daemon is doing: a [`super::Status`], or whatever JSON another version answers.
+    pub async fn status<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
+        self.ask(self.http.get("http://daemon/status")).await
+    }
+
+    /// Whether these items have been seen, one answer for each, in order. Asks as often as the
+    /// limits on a request demand.
+    pub async fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, ClientError> {
+        let mut checked = Vec::with_capacity(items.len());
+        let mut rest = items;
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(fitting(rest));
+            let question = Question { items: now.iter().map(|item| ItemText::of(item)).collect() };
+            let request = self.http.post("http://daemon/check").json(&question);
+            checked.extend(self.ask::<Verdicts>(request).await?.items);
+            rest = later;
+        }
+        Ok(checked)
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {
+        let failed = |error| of_http(&self.folder, &error);
+        let response: Response = request.send().await.map_err(failed)?;
+        let is_success = response.status().is_success();
+        let body = response.bytes().await.map_err(failed)?;
+        if !is_success {
+            let reason = String::from_utf8_lossy(&body).trim_end().to_owned();
+            return Err(ClientError::Refused { reason });
+        }
+        serde_json::from_slice(&body).map_err(ClientError::Nonsense)
+    }
+}
+
+/// How many of these items fit into a request: at least one, which may be refused.
+fn fitting(items: &[Vec<u8>]) -> usize {
+    let mut bytes = 0;
+    let fits = |item: &&Vec<u8>| {
+        bytes += item.len() * ESCAPED + OVERHEAD;
+        bytes <= Limits::BODY_BYTES - OVERHEAD
+    };
+    items.iter().take(Limits::ITEMS).take_while(fits).count().max(1)
+}
+
+fn of_http(folder: &Path, error: &reqwest::Error) -> ClientError {
+    let mut source = error.source();
+    let mut cause = error.to_string();
+    while let Some(error) = source {
+        if let Some(error) = error.downcast_ref() {
+            return of_io(folder, error);
+        }
+        cause = error.to_string();
+        source = error.source();
+    }
+    ClientError::Silent { folder: folder.to_owned(), cause }
+}
+
+fn of_io(folder: &Path, error: &io::Error) -> ClientError {
+    let folder = folder.to_owned();
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+            ClientError::NoDaemon { folder }
+        }
+        io::ErrorKind::PermissionDenied => ClientError::Forbidden { socket: folder.join(SOCKET) },
+        _ => ClientError::Silent { folder, cause: error.to_string() },
+    }
+}

@@ -1,0 +1,204 @@
+//! A status as metrics. README.md has all of them in a table, which a test holds to what is here.
+
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+use super::{Counts, Filter, Lists, Phase, State, Status};
+
+/// What all names begin with.
+const PREFIX: &str = "urlseen";
+
+/// The content type of what [`text`] returns, from the `OpenMetrics` specification 1.0.
+pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The metrics of a daemon that looks like this at the time `now`. What is not known is left out.
+pub(super) fn text(status: Status, now: SystemTime) -> Result<String, fmt::Error> {
+    let mut registry = Registry::with_prefix(PREFIX);
+    registry.register_collector(Box::new(Snapshot { status, now }));
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry)?;
+    Ok(text)
+}
+
+#[derive(Debug)]
+struct Snapshot {
+    status: Status,
+    now: SystemTime,
+}
+
+impl Collector for Snapshot {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut metrics = Metrics { encoder };
+        // Every field is named, so that a new one is not forgotten here.
+        let Status {
+            crawl,
+            version,
+            pid: _,
+            since,
+            phase,
+            redis: _,
+            head,
+            lease_seconds,
+            counts,
+            lists,
+            filter,
+            state,
+        } = &self.status;
+        metrics.info("build", "What runs", &[("version", version), ("crawl", crawl)])?;
+        let started = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        let help = "When the daemon was started, in seconds since 1970";
+        metrics.gauge("start_time_seconds", help, Some(started))?;
+        metrics.gauge(
+            "ready",
+            "1 while it is recovered, connected and holds the lease",
+            Some(u64::from(phase.is_ready())),
+        )?;
+        let phases = Phase::NAMES.map(|name| (name, Some(u64::from(name == phase.name()))));
+        metrics.gauges("phase", "1 for what the daemon is doing now", "phase", &phases)?;
+        let seq = head.as_ref().map(|head| head.seq);
+        metrics.gauge("seq", "Number of the last batch committed", seq)?;
+        let help = "How long the lease is held unless it is renewed";
+        metrics.gauge("lease_seconds", help, *lease_seconds)?;
+        metrics.counts(counts)?;
+        metrics.lists(lists)?;
+        if let Some(filter) = filter {
+            metrics.filter(filter)?;
+        }
+        if let Some(state) = state {
+            metrics.state(state, self.now)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes metrics one after the other.
+struct Metrics<'a> {
+    encoder: DescriptorEncoder<'a>,
+}
+
+impl Metrics<'_> {
+    fn counts(&mut self, counts: &Counts) -> fmt::Result {
+        let Counts {
+            unseen,
+            seen,
+            unfiltered,
+            rejected,
+            rejects_dropped,
+            batches,
+            batches_forgotten,
+            recoveries,
+            rollbacks,
+            snapshots,
+            log_bytes,
+        } = *counts;
+        let fates = [
+            ("unseen", unseen),
+            ("seen", seen),
+            ("unfiltered", unfiltered),
+            ("rejected", rejected),
+        ];
+        self.counters("items", "Items committed, by what became of them", "fate", &fates)?;
+        for (name, help, value) in [
+            ("rejects_dropped", "Rejects dropped from a full list", rejects_dropped),
+            ("batches", "Batches committed", batches),
+            ("batches_forgotten", "Batches judged again without a commit", batches_forgotten),
+            ("recoveries", "Times that the filter was loaded from the folder", recoveries),
+            ("rollbacks", "Times that the filter went back with Redis", rollbacks),
+            ("snapshots", "Snapshots finished", snapshots),
+            ("log_written_bytes", "Bytes written to the log", log_bytes),
+        ] {
+            self.counter(name, help, value)?;
+        }
+        Ok(())
+    }
+
+    fn lists(&mut self, lists: &Lists) -> fmt::Result {
+        let Lists { source, taken, sink, rejected } = *lists;
+        let lists = [("source", source), ("taken", taken), ("sink", sink), ("rejected", rejected)];
+        self.gauges("list_items", "Items in a list in Redis, as last seen", "list", &lists)
+    }
+
+    fn filter(&mut self, filter: &Filter) -> fmt::Result {
+        let Filter { keys, capacity, fill, error_rate, bytes } = *filter;
+        self.gauge("filter_keys", "Fingerprints in the filter", Some(keys))?;
+        self.gauge("filter_capacity", "Fingerprints that it is made for", Some(capacity))?;
+        self.gauge("filter_fill_ratio", "Its keys as a share of its capacity", Some(fill))?;
+        let help = "Share of unseen items that it takes for seen, computed from its fill";
+        self.gauge("filter_error_ratio", help, Some(error_rate))?;
+        self.gauge("filter_bytes", "Memory that it takes", Some(bytes))
+    }
+
+    fn state(&mut self, state: &State, now: SystemTime) -> fmt::Result {
+        let State { dir: _, fsync: _, snapshots, last_snapshot, log_bytes } = state;
+        self.gauge("state_snapshots", "Snapshots in the state folder", Some(*snapshots))?;
+        // A clock that was set back makes no age of less than nothing.
+        let age = last_snapshot
+            .map(|finished| now.duration_since(finished).unwrap_or_default().as_secs_f64());
+        self.gauge("snapshot_age_seconds", "Time since the last snapshot was finished", age)?;
+        self.gauge("state_log_bytes", "Log in the state folder", Some(*log_bytes))
+    }
+
+    fn info(&mut self, name: &str, help: &str, labels: &[(&str, &String)]) -> fmt::Result {
+        let labels = labels.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>();
+        let info = Info::new(labels);
+        info.encode(self.encoder.encode_descriptor(name, help, None, MetricType::Info)?)
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        let metric = self.encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        ConstCounter::new(value).encode(metric)
+    }
+
+    /// One counter for each value of a label.
+    fn counters(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &str,
+        values: &[(&str, u64)],
+    ) -> fmt::Result {
+        let mut metric = self.encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (which, value) in values {
+            let labels = [(label, *which)];
+            ConstCounter::new(*value).encode(metric.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    fn gauge(
+        &mut self,
+        name: &str,
+        help: &str,
+        value: Option<impl EncodeGaugeValue>,
+    ) -> fmt::Result {
+        let Some(value) = value else { return Ok(()) };
+        let metric = self.encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        ConstGauge::new(value).encode(metric)
+    }
+
+    /// One gauge for each value of a label.
+    fn gauges(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &str,
+        values: &[(&str, Option<u64>)],
+    ) -> fmt::Result {
+        let mut metric = self.encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for (which, value) in values {
+            if let Some(value) = *value {
+                let labels = [(label, *which)];
+                ConstGauge::new(value).encode(metric.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}

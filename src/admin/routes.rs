@@ -1,0 +1,153 @@
+//! The requests, and how they are answered.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde::Serialize;
+use tokio::sync::Semaphore;
+
+use super::{Limits, Phase, Question, Verdicts, View, metrics};
+
+/// What `GET /` answers.
+const INDEX: &str = "\
+GET  /healthz   whether the process works
+GET  /readyz    whether it is recovered, connected and holds the lease
+GET  /status    what it is doing, as JSON
+GET  /metrics   the same for Prometheus
+POST /check     {\"items\": [\"https://example.com/\"]}: seen or unseen, without setting
+";
+
+/// What the answers are made from.
+struct Desk {
+    view: Arc<dyn View>,
+    limits: Limits,
+    /// Held during a check.
+    check: Arc<Semaphore>,
+}
+
+/// All requests.
+pub(super) fn router(view: Arc<dyn View>, limits: Limits) -> Router {
+    let desk = Desk { view, limits, check: Arc::new(Semaphore::new(1)) };
+    Router::new()
+        .route("/", get(async || INDEX))
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .route("/status", get(status))
+        .route("/metrics", get(metrics))
+        .route("/check", post(check))
+        .with_state(Arc::new(desk))
+}
+
+async fn healthz(State(desk): State<Arc<Desk>>) -> Response {
+    let phase = desk.view.status().phase;
+    ok_or_phase(!phase.has_failed(), &phase)
+}
+
+async fn readyz(State(desk): State<Arc<Desk>>) -> Response {
+    let phase = desk.view.status().phase;
+    ok_or_phase(phase.is_ready(), &phase)
+}
+
+fn ok_or_phase(is_ok: bool, phase: &Phase) -> Response {
+    if is_ok {
+        "ok\n".into_response()
+    } else {
+        refusal(StatusCode::SERVICE_UNAVAILABLE, &phase.to_string())
+    }
+}
+
+async fn status(State(desk): State<Arc<Desk>>) -> Response {
+    json(&desk.view.status())
+}
+
+async fn metrics(State(desk): State<Arc<Desk>>) -> Response {
+    match metrics::text(desk.view.status(), SystemTime::now()) {
+        Ok(text) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
+        Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+    }
+}
+
+async fn check(State(desk): State<Arc<Desk>>, body: Body) -> Response {
+    match desk.check(body).await {
+        Ok(verdicts) => json(&verdicts),
+        Err((status, reason)) => refusal(status, &reason),
+    }
+}
+
+/// An answer other than 200.
+type Refusal = (StatusCode, String);
+
+impl Desk {
+    async fn check(&self, body: Body) -> Result<Verdicts, Refusal> {
+        let items = self.items(body).await?;
+        let late = || {
+            let reason = format!("the filter did not answer within {:?}", self.limits.check);
+            (StatusCode::SERVICE_UNAVAILABLE, reason)
+        };
+        let checked = async {
+            let turn = Arc::clone(&self.check).acquire_owned().await.map_err(|_| late())?;
+            let view = Arc::clone(&self.view);
+            let count = items.len();
+            let check = tokio::task::spawn_blocking(move || {
+                let checked = view.check(&items);
+                // Not before: whoever gave up waiting does not let the next one in.
+                drop(turn);
+                checked
+            });
+            match check.await {
+                Ok(Ok(items)) if items.len() == count => Ok(Verdicts { items }),
+                Ok(Err(error)) => Err((StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
+                Ok(Ok(_)) | Err(_) => Err((
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "the check failed; standard error of the daemon says why".to_owned(),
+                )),
+            }
+        };
+        tokio::time::timeout(self.limits.check, checked).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// The items in the body of a request.
+    async fn items(&self, body: Body) -> Result<Vec<Vec<u8>>, Refusal> {
+        let limits = &self.limits;
+        let bytes = axum::body::to_bytes(body, limits.body_bytes);
+        let Ok(bytes) = tokio::time::timeout(limits.body, bytes).await else {
+            let reason = format!("the body did not arrive within {:?}", limits.body);
+            return Err((StatusCode::REQUEST_TIMEOUT, reason));
+        };
+        // The only other reason is a connection that is lost, and then nobody hears this.
+        let bytes = bytes.map_err(|_| {
+            let reason = format!("a body has at most {} bytes", limits.body_bytes);
+            (StatusCode::PAYLOAD_TOO_LARGE, reason)
+        })?;
+        let bad = |reason: String| {
+            let like = r#"it is to look like {"items": ["https://example.com/"]}"#;
+            (StatusCode::BAD_REQUEST, format!("{reason}; {like}"))
+        };
+        let question: Question = serde_json::from_slice(&bytes)
+            .map_err(|error| bad(format!("the body is not as it must be: {error}")))?;
+        if question.items.len() > limits.items {
+            let reason =
+                format!("{} items; a request has at most {}", question.items.len(), limits.items);
+            return Err((StatusCode::PAYLOAD_TOO_LARGE, reason));
+        }
+        let items = question.items.into_iter().map(super::ItemText::into_bytes);
+        items.collect::<Option<_>>().ok_or_else(|| bad("an item is not base64".to_owned()))
+    }
+}
+
+fn json(value: &impl Serialize) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(json) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
+        Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+    }
+}
+
+fn refusal(status: StatusCode, reason: &str) -> Response {
+    (status, format!("{reason}\n")).into_response()
+}

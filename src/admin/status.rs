@@ -1,0 +1,132 @@
+//! What a daemon looks like from outside at some moment.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use super::Phase;
+use super::moment;
+
+/// Everything that the endpoint tells of a daemon. What is not known (yet) is `None`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// `crawl.name`.
+    pub crawl: String,
+    /// The version of the program that runs.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+    /// When it was started.
+    #[serde(with = "moment")]
+    pub since: SystemTime,
+    /// What it is doing.
+    pub phase: Phase,
+    /// Where Redis is, without the password.
+    pub redis: String,
+    /// The last batch committed.
+    pub head: Option<Head>,
+    /// For how many more seconds the lease is held unless it is renewed.
+    pub lease_seconds: Option<f64>,
+    /// What was done since the start.
+    pub counts: Counts,
+    /// How long the lists in Redis are.
+    pub lists: Lists,
+    /// The filter, once there is one.
+    pub filter: Option<Filter>,
+    /// The state folder, once it is open.
+    pub state: Option<State>,
+}
+
+/// A batch that was committed: see [`crate::head::Head`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// Its number.
+    pub seq: u64,
+    /// Its id, 16 hex digits.
+    pub tip: String,
+}
+
+impl From<crate::head::Head> for Head {
+    fn from(head: crate::head::Head) -> Self {
+        Self { seq: head.seq, tip: head.tip.to_string() }
+    }
+}
+
+/// What was done since the daemon was started. None of these ever goes down.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Items committed that were unseen, and went on.
+    pub unseen: u64,
+    /// Items committed that had been seen before.
+    pub seen: u64,
+    /// Items passed on unchecked, as they asked (`dont_filter`).
+    pub unfiltered: u64,
+    /// Items that could not be read.
+    pub rejected: u64,
+    /// Rejects dropped from a full list (`rejects.when_full = "drop-oldest"`).
+    pub rejects_dropped: u64,
+    /// Batches committed.
+    pub batches: u64,
+    /// Batches judged, not committed, and judged again.
+    pub batches_forgotten: u64,
+    /// Times that the filter was loaded from the state folder.
+    pub recoveries: u64,
+    /// Times that it went back because Redis had come back with older data.
+    pub rollbacks: u64,
+    /// Snapshots finished.
+    pub snapshots: u64,
+    /// Bytes written to the log.
+    pub log_bytes: u64,
+}
+
+impl Counts {
+    /// All items committed.
+    pub fn items(&self) -> u64 {
+        self.unseen + self.seen + self.unfiltered + self.rejected
+    }
+}
+
+/// How long the lists in Redis are, as last seen.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lists {
+    /// Items that wait to be claimed.
+    pub source: Option<u64>,
+    /// Items claimed and not committed.
+    pub taken: Option<u64>,
+    /// Unseen items that wait for crawlers.
+    pub sink: Option<u64>,
+    /// Items that could not be read.
+    pub rejected: Option<u64>,
+}
+
+/// The filter.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Filter {
+    /// Fingerprints in it.
+    pub keys: u64,
+    /// Fingerprints that it is made for.
+    pub capacity: u64,
+    /// Its keys as a share of its capacity.
+    pub fill: f64,
+    /// The share of unseen items that it takes for seen now, computed from its fill.
+    pub error_rate: f64,
+    /// The memory that it takes.
+    pub bytes: u64,
+}
+
+/// The state folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    /// `state.dir`.
+    pub dir: PathBuf,
+    /// `state.fsync`.
+    pub fsync: String,
+    /// Snapshots in it.
+    pub snapshots: u64,
+    /// When the last of them was finished.
+    #[serde(with = "moment::optional")]
+    pub last_snapshot: Option<SystemTime>,
+    /// Bytes of log in it.
+    pub log_bytes: u64,
+}

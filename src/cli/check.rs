@@ -1,0 +1,166 @@
+//! `urlseen check`: have these items been seen?
+
+use std::ffi::OsString;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use tokio::runtime::Runtime;
+use urlseen::admin::{Checked, Client, ClientError, ItemText};
+use urlseen::config::{Emit, ItemForm};
+use urlseen::fingerprint::Fingerprint;
+use urlseen::input;
+use urlseen::item::Options;
+use urlseen::state::{AtRest, Target};
+
+use super::printable::{json_line, printable};
+use super::settings::Folder;
+use super::{Outcome, view};
+
+/// Stands below the help.
+pub(super) const EXIT_STATUS: &str = "\
+Exit status:
+  0  all have been seen
+  1  some are unseen, unfiltered or not readable
+  2  wrong use, or a configuration that is wrong or cannot be read
+  3  a server or a file failed";
+
+/// Tell whether items have been seen, without setting them.
+///
+/// Asks the daemon that works on the state folder, through the socket there; where none does, the
+/// folder itself is read, up to the last batch logged. An item is what the
+/// source would hold: a URL, a request in JSON, a fingerprint. Each is printed behind its verdict
+/// (seen, unseen, unfiltered or unreadable) and its fingerprint, a tab between them.
+///
+/// The exit status is 1 unless all have been seen, so that scripts can ask.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    folder: Folder,
+    /// Print a JSON object for each item
+    #[arg(long)]
+    json: bool,
+    /// An item; `-` for the lines of standard input
+    #[arg(value_name = "ITEM", required = true)]
+    items: Vec<OsString>,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let folder = args.folder.path()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut desk = Desk {
+        filter: Filter::Running(Box::new(Client::new(&folder)?)),
+        runtime,
+        output: BufWriter::new(io::stdout().lock()),
+        is_terminal: io::stdout().is_terminal(),
+        json: args.json,
+        outcome: Outcome::Done,
+    };
+    for items in args.items.chunk_by(|one, next| (one == "-") == (next == "-")) {
+        if items[0] != "-" {
+            let items: Vec<_> = items.iter().map(|item| item.clone().into_vec()).collect();
+            desk.check(&items)?;
+            continue;
+        }
+        for block in input::blocks(vec![PathBuf::from("-")]) {
+            desk.check(&block?.lines.iter().map(<[u8]>::to_vec).collect::<Vec<_>>())?;
+        }
+    }
+    Ok(desk.outcome)
+}
+
+/// Asks, and prints the answers.
+struct Desk<W> {
+    filter: Filter,
+    runtime: Runtime,
+    output: W,
+    /// What is printed to.
+    is_terminal: bool,
+    json: bool,
+    outcome: Outcome,
+}
+
+/// Where the answers come from.
+enum Filter {
+    /// A daemon.
+    Running(Box<Client>),
+    /// The folder, where no daemon runs.
+    AtRest(Box<AtRest>),
+}
+
+impl Filter {
+    fn check(&mut self, items: &[Vec<u8>], runtime: &Runtime) -> anyhow::Result<Vec<Checked>> {
+        match self {
+            Self::Running(client) => match runtime.block_on(client.check(items)) {
+                Err(ClientError::NoDaemon { folder }) if folder.is_dir() => {
+                    *self = Self::AtRest(Box::new(AtRest::open(&folder)?));
+                    self.check(items, runtime)
+                }
+                other => Ok(other?),
+            },
+            Self::AtRest(folder) => {
+                let Some(header) = folder.header() else {
+                    anyhow::bail!("no daemon is running, and the state folder is new: it is empty");
+                };
+                let options = Options {
+                    form: ItemForm::Auto,
+                    emit: Emit::Item,
+                    algorithm: header.pins().algorithm,
+                    keep_fragments: header.pins().keep_fragments,
+                };
+                let test =
+                    |fingerprints: &[Fingerprint]| folder.verdicts(fingerprints, Target::Last);
+                Ok(view::check(items, options, test)?)
+            }
+        }
+    }
+}
+
+/// An item and what is known of it.
+#[derive(Serialize)]
+struct Row {
+    item: ItemText,
+    #[serde(flatten)]
+    checked: Checked,
+}
+
+impl<W: Write> Desk<W> {
+    fn check(&mut self, items: &[Vec<u8>]) -> anyhow::Result<()> {
+        let checked = self.filter.check(items, &self.runtime)?;
+        for (item, checked) in items.iter().zip(checked) {
+            if !matches!(checked, Checked::Seen { .. }) {
+                self.outcome = Outcome::NotAllSeen;
+            }
+            if self.json {
+                let row = Row { item: ItemText::of(item), checked };
+                self.output.write_all(json_line(&row)?.as_bytes())?;
+            } else {
+                self.print(item, &checked)?;
+            }
+            writeln!(self.output)?;
+        }
+        // Whoever typed the line, or feeds a pipe, waits for its answer.
+        self.output.flush()?;
+        Ok(())
+    }
+
+    fn print(&mut self, item: &[u8], checked: &Checked) -> io::Result<()> {
+        let (verdict, fingerprint) = match checked {
+            Checked::Seen { fingerprint } => ("seen", fingerprint.as_str()),
+            Checked::Unseen { fingerprint } => ("unseen", fingerprint.as_str()),
+            Checked::Unfiltered => ("unfiltered", "-"),
+            Checked::Unreadable { reason } => {
+                eprintln!("urlseen: {}: {reason}", printable(item, None));
+                ("unreadable", "-")
+            }
+        };
+        let fingerprint = printable(fingerprint.as_bytes(), None);
+        write!(self.output, "{verdict}\t{fingerprint}\t")?;
+        if self.is_terminal {
+            write!(self.output, "{}", printable(item, None))
+        } else {
+            self.output.write_all(item)
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Asking before something is gone for good.
+
+use std::io::{self, BufRead, IsTerminal};
+
+use clap::error::ErrorKind;
+
+/// Asks whoever sits at the terminal; no answer is a no. Where nobody can be asked, the process
+/// ends as it does for wrong arguments.
+pub(super) fn confirm(question: &str) -> io::Result<bool> {
+    let input = io::stdin();
+    if !input.is_terminal() {
+        let message = format!("{question} Nobody can be asked here: give --yes to say so\n");
+        clap::Error::raw(ErrorKind::MissingRequiredArgument, message).exit();
+    }
+    eprint!("{question} [y/N] ");
+    let mut answer = String::new();
+    input.lock().read_line(&mut answer)?;
+    Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
+}

@@ -1,0 +1,147 @@
+//! What others wrote, for a terminal: bytes of any kind as one line without surprises.
+
+use std::fmt::Write;
+use std::io;
+
+use serde::Serialize;
+use unicode_width::UnicodeWidthChar;
+
+/// Stands for what was cut off.
+const CUT: char = '…';
+
+/// How many columns standard output has, if it is a terminal.
+pub(super) fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
+}
+
+/// The bytes as text of at most `columns`, if there is a bound. Characters that move the cursor,
+/// change colours or cannot be seen become escapes as Rust writes them, and what is not UTF-8
+/// becomes `\xff`.
+pub(super) fn printable(bytes: &[u8], columns: Option<usize>) -> String {
+    let mut line = Line { text: String::new(), width: 0, cut: 0, columns };
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            let fits = match c {
+                '\'' | '"' | '\\' => line.push(c),
+                c => c.escape_debug().all(|c| line.push(c)),
+            };
+            if !fits {
+                return line.cut();
+            }
+        }
+        for byte in chunk.invalid() {
+            if !format!("\\x{byte:02x}").chars().all(|c| line.push(c)) {
+                return line.cut();
+            }
+        }
+    }
+    line.text
+}
+
+/// A value as a line of JSON, in which all is escaped that [`printable`] escapes.
+pub(super) fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
+    Ok(json_text(&serde_json::to_string(value)?))
+}
+
+/// JSON with all escaped that [`printable`] escapes, but for the line feeds between values.
+pub(super) fn json_text(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        // Others than these stand in strings only.
+        if matches!(c, '\'' | '"' | '\\' | '\n') || c.escape_debug().len() == 1 {
+            text.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(text, "\\u{unit:04x}");
+            }
+        }
+    }
+    text
+}
+
+/// How many columns a text takes that is printable.
+pub(super) fn width(text: &str) -> usize {
+    text.chars().filter_map(UnicodeWidthChar::width).sum()
+}
+
+/// A line being written.
+struct Line {
+    text: String,
+    width: usize,
+    /// As much of the text as leaves room for the mark of a cut.
+    cut: usize,
+    columns: Option<usize>,
+}
+
+impl Line {
+    /// Adds a character, if there is room for it.
+    fn push(&mut self, c: char) -> bool {
+        let columns = self.columns.unwrap_or(usize::MAX);
+        let width = self.width + c.width().unwrap_or(0);
+        if width > columns {
+            return false;
+        }
+        self.text.push(c);
+        self.width = width;
+        if width < columns {
+            self.cut = self.text.len();
+        }
+        true
+    }
+
+    fn cut(mut self) -> String {
+        self.text.truncate(self.cut);
+        if self.columns > Some(0) {
+            self.text.push(CUT);
+        }
+        self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_reaches_a_terminal_that_is_not_a_plain_character() {
+        for (bytes, shown) in [
+            (&b"http://a/?b='\"\\"[..], "http://a/?b='\"\\"),
+            (b"a\x1b[31mred\x07\x7f", "a\\u{1b}[31mred\\u{7}\\u{7f}"),
+            (b"a\tb\r\nc\0", "a\\tb\\r\\nc\\0"),
+            (b"\xff\x80a\xc3", "\\xff\\x80a\\xc3"),
+            ("\u{9b}31m".as_bytes(), "\\u{9b}31m"),
+            ("\u{202e}evil\u{2028}\u{feff}".as_bytes(), "\\u{202e}evil\\u{2028}\\u{feff}"),
+            ("grün 漢字".as_bytes(), "grün 漢字"),
+            (b"", ""),
+        ] {
+            assert_eq!(printable(bytes, None), shown);
+            assert!(!printable(bytes, None).contains(char::is_control));
+        }
+    }
+
+    #[test]
+    fn json_says_the_same_without_surprises() {
+        let text = "a\u{1b}\u{7f}\u{9b}\u{202e}\u{e0041}\n\"ü漢\\";
+        let line = json_line(&text).unwrap();
+        assert_eq!(line, r#""a\u001b\u007f\u009b\u202e\udb40\udc41\n\"ü漢\\""#);
+        assert_eq!(serde_json::from_str::<String>(&line).unwrap(), text);
+    }
+
+    #[test]
+    fn a_line_is_cut_to_its_columns() {
+        for (text, columns, shown) in [
+            ("abcdef", 6, "abcdef"),
+            ("abcdefg", 6, "abcde…"),
+            ("漢字漢", 6, "漢字漢"),
+            ("漢字漢字", 6, "漢字…"),
+            ("漢字漢字", 5, "漢字…"),
+            ("abc\u{1b}", 5, "abc\\…"),
+            ("ab", 1, "…"),
+            ("ab", 0, ""),
+            ("", 0, ""),
+        ] {
+            assert_eq!(printable(text.as_bytes(), Some(columns)), shown, "{text} {columns}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! `urlseen rejects`: the items that could not be read.
+
+use std::io::{self, Write};
+
+use anyhow::Context;
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use urlseen::rejects::{Fate, List, Reject, Sorted};
+
+use super::Outcome;
+use super::confirm::confirm;
+use super::printable::printable;
+use super::settings::Settings;
+
+mod table;
+
+/// How many foreign rejects are named.
+const NAMED: u64 = 20;
+
+/// How much is shown of one, in columns.
+const SHOWN: usize = 200;
+
+/// The items that could not be read: look at them, send them through again, or drop them.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    List(table::Args),
+    Requeue(Requeue),
+    Drop(Drop),
+}
+
+/// Put items back to the source, to be taken after all that wait there.
+///
+/// For when the reason is gone: another source.item, a newer urlseen. What still cannot be read is
+/// rejected once more. An item goes back as it was taken, byte for byte. What is on the list and
+/// was not written by urlseen stays, is named, and makes the exit status 1.
+#[derive(Debug, clap::Args)]
+struct Requeue {
+    #[command(flatten)]
+    settings: Settings,
+    /// Only those whose reason has this text in it
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+/// Drop rejects for good, with their items.
+///
+/// What is rejected while this works is not dropped.
+#[derive(Debug, clap::Args)]
+struct Drop {
+    #[command(flatten)]
+    settings: Settings,
+    /// Only those whose reason has this text in it
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Do not ask; needed where standard input is no terminal
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let settings = match &args.command {
+        Command::List(args) => &args.settings,
+        Command::Requeue(args) => &args.settings,
+        Command::Drop(args) => &args.settings,
+    };
+    let config = settings.load()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let list = List::open(&config).await?;
+        match &args.command {
+            Command::List(args) => table::show(list, args).await,
+            Command::Requeue(args) => requeue(list, args).await,
+            Command::Drop(args) => drop_rejects(list, args).await,
+        }
+    })
+}
+
+/// Whether the reason is one that was asked for.
+fn is_wanted(reject: &Reject, reason: Option<&str>) -> bool {
+    reason.is_none_or(|reason| reject.reason.contains(reason))
+}
+
+async fn requeue(list: List, args: &Requeue) -> anyhow::Result<Outcome> {
+    let source = list.names().0.to_owned();
+    let sorted = sort(list, Fate::Requeue, args.reason.as_deref()).await?;
+    let (gone, stay) = (HumanCount(sorted.gone), HumanCount(sorted.found - sorted.gone));
+    writeln!(io::stdout(), "{gone} put back to {source}, {stay} stay")?;
+    Ok(if sorted.foreign > 0 { Outcome::BadInput } else { Outcome::Done })
+}
+
+async fn drop_rejects(mut list: List, args: &Drop) -> anyhow::Result<Outcome> {
+    let found = list.scan().await?.len();
+    let rejected = printable(list.names().1.as_bytes(), None);
+    if found == 0 {
+        writeln!(io::stdout(), "there are no rejects on {rejected}")?;
+        return Ok(Outcome::Done);
+    }
+    let count = HumanCount(found);
+    let question = match &args.reason {
+        None => format!("Drop {count} rejects on {rejected} for good?"),
+        Some(reason) => {
+            let reason = printable(reason.as_bytes(), None);
+            format!("Drop for good what was rejected with {reason:?}, of {count} on {rejected}?")
+        }
+    };
+    if !args.yes && !confirm(&question)? {
+        writeln!(io::stdout(), "nothing is dropped")?;
+        return Ok(Outcome::Done);
+    }
+    let (gone, stay) = match &args.reason {
+        None => (list.drop_first(found).await?, 0),
+        Some(reason) => {
+            let sorted = sort(list, Fate::Drop, Some(reason)).await?;
+            (sorted.gone, sorted.found - sorted.gone)
+        }
+    };
+    writeln!(io::stdout(), "{} dropped, {} stay", HumanCount(gone), HumanCount(stay))?;
+    Ok(Outcome::Done)
+}
+
+/// Sorts through all rejects, and names the foreign ones.
+async fn sort(mut list: List, fate: Fate, reason: Option<&str>) -> anyhow::Result<Sorted> {
+    let bar = bar(0);
+    let mut last = Sorted::default();
+    let wanted = |reject: &Reject| is_wanted(reject, reason);
+    let result = list
+        .sort(fate, wanted, |sorted, foreign| {
+            bar.set_length(sorted.found);
+            bar.set_position(sorted.seen());
+            bar.suspend(|| name_foreign(sorted.foreign, foreign));
+            last = *sorted;
+        })
+        .await;
+    bar.finish_and_clear();
+    let sorted = match result {
+        // Nothing was begun.
+        Err(trouble) if last.found == 0 => return Err(trouble.into()),
+        result => result.with_context(|| {
+            let [seen, found, gone] = [last.seen(), last.found, last.gone].map(HumanCount);
+            format!(
+                "stopped after {seen} of {found} rejects, {gone} of them gone; the others wait in \
+                 Redis, give the command again to go on"
+            )
+        })?,
+    };
+    if sorted.foreign > NAMED {
+        eprintln!("urlseen: … and {} more of these", HumanCount(sorted.foreign - NAMED));
+    }
+    Ok(sorted)
+}
+
+/// Names those that are not as urlseen writes them; `total` is how many there were with these.
+fn name_foreign(total: u64, foreign: &[&[u8]]) {
+    let before = total - foreign.len() as u64;
+    let room = usize::try_from(NAMED.saturating_sub(before)).unwrap_or(usize::MAX);
+    for reject in foreign.iter().take(room) {
+        let shown = printable(reject, Some(SHOWN));
+        eprintln!("urlseen: stays on the list, as it was not written by urlseen: {shown}");
+    }
+}
+
+/// How far the work is, on standard error if that is a terminal.
+fn bar(length: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{wide_bar} {human_pos} of {human_len}, {eta} left");
+    ProgressBar::new(length).with_style(style.expect("a template of known fields"))
+}

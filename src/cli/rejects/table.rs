@@ -1,0 +1,159 @@
+//! `urlseen rejects list`.
+
+use std::collections::VecDeque;
+use std::io::{self, BufWriter, Write};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use indicatif::{HumanCount, ProgressBar};
+use urlseen::rejects::{List, Reject};
+
+use super::super::Outcome;
+use super::super::printable::{columns, json_line, printable, width};
+use super::super::settings::Settings;
+use super::{bar, is_wanted};
+
+/// How many rejects a table shows.
+const LIMIT: u64 = 20;
+
+/// Columns of a time, and the most that a reason takes.
+const TIME: usize = 24;
+const REASON: usize = 50;
+
+/// Stands for what a reject that is not ours lacks.
+const NONE: &str = "-";
+
+/// Show rejects, the newest last: when, why, and the item.
+///
+/// On a terminal an item is cut to the line. What cannot be printed is shown as an escape.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    pub(super) settings: Settings,
+    /// How many to show, of the newest; 0 for all, as with --json [default: 20]
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Only those whose reason has this text in it
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Print a JSON object for each, with the whole item
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the rejects.
+pub(super) async fn show(mut list: List, args: &Args) -> anyhow::Result<Outcome> {
+    let limit = args.limit.unwrap_or(if args.json { 0 } else { LIMIT });
+    let limit = if limit == 0 { u64::MAX } else { limit };
+    let mut scan = list.scan().await?;
+    // Without a reason all are wanted, and the older ones need not be read.
+    let skipped = match args.reason {
+        None => scan.len().saturating_sub(limit),
+        Some(_) => 0,
+    };
+    scan.skip(skipped);
+    let is_narrowed = args.reason.is_some() && limit < u64::MAX;
+    let bar = if is_narrowed { bar(scan.len()) } else { ProgressBar::hidden() };
+    let mut table = Table::new(args.json);
+    let mut newest = VecDeque::new();
+    let mut more = skipped;
+    loop {
+        let rejects = list.next(&mut scan).await?;
+        if rejects.is_empty() {
+            break;
+        }
+        bar.inc(rejects.len() as u64);
+        for json in rejects {
+            let row = Row::of(json);
+            if !row.is_wanted(args.reason.as_deref()) {
+                continue;
+            }
+            if !is_narrowed {
+                table.print(&row)?;
+                continue;
+            }
+            newest.push_back(row);
+            if newest.len() as u64 > limit {
+                newest.pop_front();
+                more += 1;
+            }
+        }
+    }
+    bar.finish_and_clear();
+    for row in &newest {
+        table.print(row)?;
+    }
+    table.out.flush()?;
+    if more > 0 {
+        eprintln!("{} older ones are not shown; --limit 0 shows all", HumanCount(more));
+    }
+    Ok(Outcome::Done)
+}
+
+/// What is on the list.
+enum Row {
+    Reject(Reject),
+    /// Not written by urlseen.
+    Foreign(Vec<u8>),
+}
+
+impl Row {
+    fn of(json: Vec<u8>) -> Self {
+        match Reject::from_json(&json) {
+            Some(reject) => Self::Reject(reject),
+            None => Self::Foreign(json),
+        }
+    }
+
+    fn is_wanted(&self, reason: Option<&str>) -> bool {
+        match self {
+            Self::Reject(reject) => is_wanted(reject, reason),
+            Self::Foreign(_) => reason.is_none(),
+        }
+    }
+}
+
+struct Table {
+    out: BufWriter<io::StdoutLock<'static>>,
+    /// Of the terminal, if it is one.
+    columns: Option<usize>,
+    json: bool,
+}
+
+impl Table {
+    fn new(json: bool) -> Self {
+        Self { out: BufWriter::new(io::stdout().lock()), columns: columns(), json }
+    }
+
+    fn print(&mut self, row: &Row) -> anyhow::Result<()> {
+        if self.json {
+            let line = match row {
+                Row::Reject(reject) => json_line(reject)?,
+                Row::Foreign(bytes) => json_line(&match std::str::from_utf8(bytes) {
+                    Ok(text) => serde_json::json!({ "raw": text }),
+                    Err(_) => serde_json::json!({ "raw_base64": STANDARD.encode(bytes) }),
+                })?,
+            };
+            writeln!(self.out, "{line}")?;
+            return Ok(());
+        }
+        let (time, reason, item) = match row {
+            Row::Reject(Reject { time, reason, item }) => (time.as_str(), reason.as_str(), item),
+            Row::Foreign(bytes) => (NONE, "(not written by urlseen)", bytes),
+        };
+        let (time, reason) = (time.as_bytes(), reason.as_bytes());
+        let Some(columns) = self.columns else {
+            let [time, reason, item] = [time, reason, item].map(|text| printable(text, None));
+            writeln!(self.out, "{time}\t{reason}\t{item}")?;
+            return Ok(());
+        };
+        // Two spaces behind each of the first two.
+        let room = columns.saturating_sub(TIME + 4);
+        let widest = REASON.min(room / 2);
+        let (time, reason) = (printable(time, Some(TIME)), printable(reason, Some(widest)));
+        let item = printable(item, Some(room - widest));
+        let (after_time, after_reason) = (TIME - width(&time) + 2, widest - width(&reason) + 2);
+        writeln!(self.out, "{time}{:after_time$}{reason}{:after_reason$}{item}", "", "")?;
+        Ok(())
+    }
+}

@@ -1,0 +1,44 @@
+//! Options that commands share: where the configuration comes from, and whose daemon is meant.
+
+use std::path::PathBuf;
+
+use urlseen::config::{Config, Problems, Sources};
+
+/// Where the configuration comes from, beside the environment.
+#[derive(Debug, clap::Args)]
+pub(super) struct Settings {
+    /// The configuration; without this option ./config.toml is read if it is there
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Set a key of the configuration, as in filter.capacity=1e9; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+impl Settings {
+    /// Reads and checks it.
+    pub(super) fn load(&self) -> Result<Config, Problems> {
+        let (file, set) = (self.config.clone(), self.set.clone());
+        Config::load(Sources { file, env: std::env::vars_os(), set })
+    }
+}
+
+/// Whose daemon, or whose state at rest, is meant.
+#[derive(Debug, clap::Args)]
+pub(super) struct Folder {
+    #[command(flatten)]
+    settings: Settings,
+    /// The state folder; without this option the one that the configuration names
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "set"])]
+    state: Option<PathBuf>,
+}
+
+impl Folder {
+    /// The state folder.
+    pub(super) fn path(&self) -> Result<PathBuf, Problems> {
+        match &self.state {
+            Some(folder) => Ok(folder.clone()),
+            None => Ok(self.settings.load()?.state.dir),
+        }
+    }
+}

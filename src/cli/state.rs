@@ -1,0 +1,333 @@
+//! `urlseen state`: what a state folder holds, and the ways on where it and Redis do not go
+//! together.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+
+use indicatif::{BinaryBytes, HumanCount};
+use serde_json::{Value, json};
+use tokio::runtime::{Builder, Runtime};
+use urlseen::config::Config;
+use urlseen::head::{Head, Position, Tip};
+use urlseen::protocol::{Protocol, Standing};
+use urlseen::redis::keys::Keys;
+use urlseen::redis::lease::{Holder, Run};
+use urlseen::state::{Folder, Look, SegmentLook, SnapshotLook, look};
+use urlseen::upkeep::Upkeep;
+use urlseen::{sink, source};
+
+use super::confirm::confirm;
+use super::settings::{Folder as FolderOf, Settings};
+use super::{Outcome, start};
+
+/// Look at a state folder, and go on where it and Redis do not go together.
+///
+/// A crawl has two memories: Redis knows the last batch that was committed, the state folder which
+/// fingerprints were in it and in all before. `urlseen run` brings the filter to where Redis stands
+/// by itself; where it cannot, it says why and names one of these commands.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Show(Show),
+    Adopt(Adopt),
+    Reset(Reset),
+    Drop(Forget),
+}
+
+/// Print what the folder holds: what it was made for, its snapshots and its log.
+///
+/// Changes nothing, and asks no Redis. A daemon may be running. The exit status is 1 where
+/// something in the folder cannot be read.
+#[derive(Debug, clap::Args)]
+struct Show {
+    #[command(flatten)]
+    folder: FolderOf,
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Keep the filter as it is, as the one that belongs to where Redis stands.
+///
+/// What the folder lacks of what Redis knows is emitted again if it is found again. What it has
+/// beyond that counts as seen, though Redis may have lost it. A new folder becomes the memory of
+/// an empty filter; where Redis knows nothing of the crawl, it is told where the folder stands.
+#[derive(Debug, clap::Args)]
+struct Adopt {
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Begin with an empty filter at where Redis stands: everything counts as unseen.
+#[derive(Debug, clap::Args)]
+struct Reset {
+    #[command(flatten)]
+    settings: Settings,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Give the crawl up: empty the folder, and forget in Redis where the crawl stood.
+///
+/// The lists stay; items that were claimed and not committed go back to the source.
+#[derive(Debug, clap::Args)]
+struct Forget {
+    #[command(flatten)]
+    settings: Settings,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    match &args.command {
+        Command::Show(show) => show.run(),
+        Command::Adopt(adopt) => adopt.run(),
+        Command::Reset(reset) => reset.run(),
+        Command::Drop(forget) => forget.run(),
+    }
+}
+
+impl Show {
+    fn run(&self) -> anyhow::Result<Outcome> {
+        show(&self.folder.path()?, self.json)
+    }
+}
+
+/// Prints what a folder holds.
+pub(super) fn show(dir: &Path, as_json: bool) -> anyhow::Result<Outcome> {
+    anyhow::ensure!(dir.is_dir(), "there is no state folder {}", dir.display());
+    let look = look(dir)?;
+    let mut out = io::stdout().lock();
+    if as_json {
+        writeln!(out, "{:#}", to_json(&look))?;
+    } else {
+        print(&look, dir, &mut out)?;
+    }
+    // Where somebody writes, the end of the log can be in the middle of being written.
+    let is_whole = look.damages.is_empty() || look.is_held;
+    Ok(if is_whole { Outcome::Done } else { Outcome::BadInput })
+}
+
+impl Adopt {
+    fn run(&self) -> anyhow::Result<Outcome> {
+        let config = self.settings.load()?;
+        let mut folder = Folder::open(&config.state.dir)?;
+        let redis = Redis::take(&config, &mut folder)?;
+        let theirs = redis.standing().head;
+        let sizing = start::sizing(&config)?;
+        let (keeping, items) = (start::keeping(&config, &sizing), start::items(&config));
+        // One thread is enough: nothing is judged.
+        let mut store = start::kept(folder, keeping, &sizing, items, 1)?;
+        let head = store.adopt(theirs)?;
+        redis.tie(store.filter(), head)?;
+        let keys: u64 = store.engine.gauges().keys().iter().sum();
+        println!(
+            "{} holds {} fingerprints and belongs to {head} now; urlseen run goes on from there",
+            config.state.dir.display(),
+            HumanCount(keys),
+        );
+        Ok(Outcome::Done)
+    }
+}
+
+impl Reset {
+    fn run(&self) -> anyhow::Result<Outcome> {
+        let config = self.settings.load()?;
+        let mut folder = Folder::open(&config.state.dir)?;
+        let dir = config.state.dir.display();
+        let question = format!("Empty the filter in {dir}? All that was seen is emitted again.");
+        if !self.yes && !confirm(&question)? {
+            println!("nothing is changed");
+            return Ok(Outcome::Done);
+        }
+        let redis = Redis::take(&config, &mut folder)?;
+        let head = redis.standing().head.unwrap_or(Head::START);
+        let sizing = start::sizing(&config)?;
+        folder.erase()?;
+        let filter = Tip::random();
+        folder.begin(&start::keeping(&config, &sizing).pins, filter.get(), head)?;
+        redis.tie(Some(filter), head)?;
+        println!("{dir} holds an empty filter and belongs to {head} now");
+        Ok(Outcome::Done)
+    }
+}
+
+impl Forget {
+    fn run(&self) -> anyhow::Result<Outcome> {
+        let config = self.settings.load()?;
+        let mut folder = Folder::open(&config.state.dir)?;
+        let dir = config.state.dir.display();
+        let question = format!(
+            "Delete the filter in {dir}, and what Redis knows of where the crawl {:?} stands?",
+            config.crawl.name
+        );
+        if !self.yes && !confirm(&question)? {
+            println!("nothing is changed");
+            return Ok(Outcome::Done);
+        }
+        let redis = Redis::take(&config, &mut folder)?;
+        let back = redis.forget()?;
+        folder.erase()?;
+        println!(
+            "{dir} is empty, Redis knows nothing of the crawl, {back} items are back in {}",
+            config.source.key
+        );
+        Ok(Outcome::Done)
+    }
+}
+
+/// The crawl's place in Redis, from code that waits.
+struct Redis {
+    runtime: Runtime,
+    upkeep: Upkeep,
+}
+
+impl Redis {
+    /// Takes the lease. The folder's lock proves that those who recorded theirs there are dead.
+    fn take(config: &Config, folder: &mut Folder) -> anyhow::Result<Self> {
+        let (run, dead) = (Run::random(), folder.runs());
+        let runs: Vec<u64> = std::iter::once(run.get()).chain(dead.iter().copied()).collect();
+        folder.record_runs(&runs)?;
+        let dead: Vec<Run> = dead.into_iter().map(Run::new).collect();
+        let Config { crawl, redis, source, sink, rejects, .. } = config;
+        let keys = Keys::new(&source.key, &sink.key, &rejects.key);
+        let protocol = Protocol::new(keys, source::open(source), sink::open(sink));
+        let holder = Holder::this(&crawl.name);
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let begin = Upkeep::begin(&redis.url, protocol, &holder, run, &dead);
+        let upkeep = runtime.block_on(begin)?;
+        Ok(Self { runtime, upkeep })
+    }
+
+    fn standing(&self) -> Standing {
+        self.upkeep.standing()
+    }
+
+    /// Ties the crawl to a filter, and lets go of it.
+    fn tie(mut self, filter: Option<Tip>, head: Head) -> anyhow::Result<()> {
+        let filter = filter.expect("the folder was begun");
+        self.runtime.block_on(async {
+            self.upkeep.tie(filter, head).await?;
+            self.upkeep.end().await
+        })?;
+        Ok(())
+    }
+
+    /// Forgets the crawl, and gives claimed items back; answers how many.
+    fn forget(mut self) -> anyhow::Result<u64> {
+        let given = self.runtime.block_on(async {
+            self.upkeep.forget().await?;
+            self.upkeep.give_back().await
+        })?;
+        Ok(given.back)
+    }
+}
+
+fn print(look: &Look, dir: &Path, out: &mut impl Write) -> io::Result<()> {
+    let Look { header, is_held, holder, snapshots, segments, last, bytes, damages } = look;
+    writeln!(out, "folder      {}, {}", dir.display(), BinaryBytes(*bytes))?;
+    match (is_held, holder) {
+        (true, Some(holder)) => writeln!(out, "in use by   {holder}")?,
+        (true, None) => writeln!(out, "in use by   a process that does not say who it is")?,
+        (false, _) => writeln!(out, "in use by   nobody")?,
+    }
+    let Some(header) = header else {
+        return writeln!(out, "filter      none: the folder is new");
+    };
+    let pins = header.pins();
+    let geometry = pins.geometry;
+    writeln!(out, "crawl       {}", pins.crawl)?;
+    writeln!(
+        out,
+        "filter      {}, {} for {} fingerprints at {}, {} lines of {} bits each",
+        Tip::new(header.filter()),
+        BinaryBytes(geometry.bytes()),
+        HumanCount(pins.capacity.get()),
+        pins.error_rate,
+        geometry.lines().get(),
+        geometry.bits_per_line(),
+    )?;
+    writeln!(
+        out,
+        "computed    as by {}, fragments {}",
+        pins.algorithm,
+        if pins.keep_fragments { "kept" } else { "dropped" }
+    )?;
+    for SnapshotLook { name, bytes, last, finished, keys, .. } in snapshots {
+        let (size, keys) = (BinaryBytes(*bytes), HumanCount(*keys));
+        let time = time(*finished);
+        writeln!(out, "snapshot    {name}: {size}, {keys} fingerprints, {last}, {time}")?;
+    }
+    for SegmentLook { name, bytes, records, fingerprints, last, .. } in segments {
+        let (size, keys, records) =
+            (BinaryBytes(*bytes), HumanCount(*fingerprints), HumanCount(*records));
+        writeln!(
+            out,
+            "log         {name}: {size}, {keys} fingerprints in {records} records, {last}"
+        )?;
+    }
+    match last {
+        Some(last) => writeln!(out, "ends at     {last}")?,
+        None => writeln!(out, "ends at     nothing that can be read")?,
+    }
+    damages.iter().try_for_each(|damage| writeln!(out, "damaged     {damage}"))
+}
+
+fn to_json(look: &Look) -> Value {
+    let Look { header, is_held, holder, snapshots, segments, last, bytes, damages } = look;
+    let position = |position: &Position| {
+        let Position { number, head: Head { seq, tip } } = position;
+        json!({ "number": number, "seq": seq, "tip": tip.to_string() })
+    };
+    let header = header.as_ref().map(|header| {
+        let pins = header.pins();
+        json!({
+            "crawl": pins.crawl,
+            "filter": Tip::new(header.filter()).to_string(),
+            "capacity": pins.capacity.get(),
+            "error_rate": pins.error_rate.get(),
+            "bytes": pins.geometry.bytes(),
+            "k": pins.geometry.k(),
+            "lines": pins.geometry.lines().get(),
+            "algorithm": pins.algorithm.name(),
+            "keep_fragments": pins.keep_fragments,
+        })
+    });
+    let snapshot = |it: &SnapshotLook| {
+        json!({
+            "name": it.name, "bytes": it.bytes, "keys": it.keys, "first": position(&it.first),
+            "last": position(&it.last), "begun": time(it.begun), "finished": time(it.finished),
+        })
+    };
+    let segment = |it: &SegmentLook| {
+        json!({
+            "name": it.name, "bytes": it.bytes, "records": it.records,
+            "fingerprints": it.fingerprints, "follows": position(&it.follows),
+            "last": position(&it.last),
+        })
+    };
+    json!({
+        "header": header,
+        "bytes": bytes,
+        "in_use": is_held,
+        "holder": holder,
+        "snapshots": snapshots.iter().map(snapshot).collect::<Vec<_>>(),
+        "log": segments.iter().map(segment).collect::<Vec<_>>(),
+        "last": last.as_ref().map(position),
+        "damages": damages.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}
+
+/// RFC 3339.
+fn time(milliseconds: u64) -> String {
+    let time = UNIX_EPOCH + Duration::from_millis(milliseconds);
+    humantime::format_rfc3339_seconds(time).to_string()
+}

@@ -1,0 +1,168 @@
+//! `urlseen status`: what a daemon is doing.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::time::{Duration, SystemTime};
+
+use indicatif::{BinaryBytes, HumanCount};
+use serde_json::Value;
+use urlseen::admin::{Client, ClientError, Counts, Filter, Lists, State, Status};
+
+use super::printable::{json_text, printable};
+use super::settings::Folder;
+use super::{Outcome, state};
+
+/// Show what a daemon is doing: its phase, what it has done, and how full the filter is.
+///
+/// Asks the daemon that works on the state folder, through the socket there. Where none does, it
+/// prints what the folder holds, as `urlseen state show` does.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    folder: Folder,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let folder = args.folder.path()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let status = runtime.block_on(async { Client::new(&folder)?.status::<Value>().await });
+    let status = match status {
+        Err(ClientError::NoDaemon { .. }) if folder.is_dir() => {
+            eprintln!("urlseen: no daemon is running on it; this is what the state folder holds");
+            return state::show(&folder, args.json);
+        }
+        other => other?,
+    };
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", json_text(&format!("{status:#}")))?;
+    } else {
+        let status = serde_json::from_value(status).map_err(ClientError::Nonsense)?;
+        print(&status, SystemTime::now(), &mut out)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// The table.
+fn print(status: &Status, now: SystemTime, out: &mut impl Write) -> io::Result<()> {
+    let Status {
+        crawl,
+        version,
+        pid,
+        since,
+        phase,
+        redis,
+        head,
+        lease_seconds,
+        counts,
+        lists,
+        filter,
+        state,
+    } = status;
+    let mut rows = Rows { out };
+    rows.row("crawl", crawl)?;
+    rows.row("phase", phase)?;
+    rows.row("process", format!("{pid}, urlseen {version}, for {}", age(*since, now)))?;
+    rows.row("redis", redis)?;
+    if let Some(head) = head {
+        rows.row("batch", format!("{} ({})", HumanCount(head.seq), head.tip))?;
+    }
+    if let Some(seconds) = lease_seconds {
+        rows.row("lease", format!("held for {seconds:.0} s unless it is renewed"))?;
+    }
+    rows.lists(lists)?;
+    rows.counts(counts)?;
+    if let Some(filter) = filter {
+        rows.filter(filter)?;
+    }
+    if let Some(state) = state {
+        rows.state(state, now)?;
+    }
+    Ok(())
+}
+
+struct Rows<'a, W> {
+    out: &'a mut W,
+}
+
+impl<W: Write> Rows<'_, W> {
+    /// A name and what is said of it.
+    fn row(&mut self, name: &str, text: impl Display) -> io::Result<()> {
+        writeln!(self.out, "{name:<12} {}", printable(text.to_string().as_bytes(), None))
+    }
+
+    /// A name, a number and what it counts.
+    fn number(&mut self, name: &str, number: u64, what: &str) -> io::Result<()> {
+        self.row(name, format!("{:>15}   {what}", HumanCount(number).to_string()))
+    }
+
+    fn lists(&mut self, lists: &Lists) -> io::Result<()> {
+        let Lists { source, taken, sink, rejected } = *lists;
+        for (name, length, what) in [
+            ("source", source, "items wait to be claimed"),
+            ("taken", taken, "items are claimed and not committed"),
+            ("sink", sink, "unseen items wait for crawlers"),
+            ("rejects", rejected, "items could not be read and wait for people"),
+        ] {
+            if let Some(length) = length {
+                self.number(name, length, what)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn counts(&mut self, counts: &Counts) -> io::Result<()> {
+        self.number("items", counts.items(), "committed since the start; of these")?;
+        let Counts { unseen, seen, unfiltered, rejected, batches, .. } = *counts;
+        self.number("  unseen", unseen, "pushed on")?;
+        self.number("  seen", seen, "dropped")?;
+        self.number("  unfiltered", unfiltered, "pushed on as they asked (dont_filter)")?;
+        self.number("  rejected", rejected, "not readable")?;
+        self.number("batches", batches, "committed since the start")?;
+        // What does not happen as a rule.
+        for (name, number, what) in [
+            ("", counts.batches_forgotten, "batches were judged again without a commit"),
+            ("", counts.rejects_dropped, "rejects were dropped from a full list"),
+            ("", counts.rollbacks, "times the filter went back with Redis"),
+        ] {
+            if number > 0 {
+                self.number(name, number, what)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn filter(&mut self, filter: &Filter) -> io::Result<()> {
+        let Filter { keys, capacity, fill, error_rate, bytes } = *filter;
+        let what = format!(
+            "fingerprints, {:.1} % of {}; error rate now {error_rate:.1e}; {}",
+            100.0 * fill,
+            HumanCount(capacity),
+            BinaryBytes(bytes)
+        );
+        self.number("filter", keys, &what)
+    }
+
+    fn state(&mut self, state: &State, now: SystemTime) -> io::Result<()> {
+        let State { dir, fsync, snapshots, last_snapshot, log_bytes } = state;
+        let last = last_snapshot
+            .map_or_else(String::new, |last| format!(", the last one {} ago", age(last, now)));
+        self.row(
+            "state",
+            format!(
+                "{}: {snapshots} snapshots{last}; {} of log, fsync = {fsync}",
+                dir.display(),
+                BinaryBytes(*log_bytes)
+            ),
+        )
+    }
+}
+
+/// How long ago that was, to the second.
+fn age(then: SystemTime, now: SystemTime) -> impl Display {
+    let age = now.duration_since(then).unwrap_or_default();
+    humantime::format_duration(Duration::from_secs(age.as_secs()))
+}

@@ -1,0 +1,148 @@
+//! What the admin endpoint sees of the daemon.
+
+use std::time::{Instant, SystemTime};
+
+use tokio::sync::watch;
+use urlseen::admin::{
+    Checked, Counts, Filter as FilterStatus, Lists, State, Status, Uncheckable, View,
+};
+use urlseen::config::Config;
+use urlseen::engine::Handle;
+use urlseen::filter::{Sizing, Verdict};
+use urlseen::fingerprint::Fingerprint;
+use urlseen::item::{Identity, Options, Reader};
+use urlseen::pipeline::Live;
+use urlseen::store::Footprint;
+
+use super::start;
+
+/// The running daemon.
+pub(super) struct Daemon {
+    crawl: String,
+    since: SystemTime,
+    redis: String,
+    sizing: Sizing,
+    items: Options,
+    live: watch::Receiver<Live>,
+    filter: Handle,
+}
+
+impl Daemon {
+    /// The daemon whose pipeline tells `live`, with what `filter` asks.
+    pub(super) fn new(
+        config: &Config,
+        sizing: Sizing,
+        live: watch::Receiver<Live>,
+        filter: Handle,
+    ) -> Self {
+        Self {
+            crawl: config.crawl.name.clone(),
+            since: SystemTime::now(),
+            redis: config.redis.url.to_string(),
+            sizing,
+            items: start::items(config),
+            live,
+            filter,
+        }
+    }
+}
+
+impl View for Daemon {
+    fn status(&self) -> Status {
+        let live = self.live.borrow().clone();
+        let Live { phase, report, head, lease_until, sink, rejected, kept } = live;
+        let lease = lease_until.map(|until| until.saturating_duration_since(Instant::now()));
+        let is_known = head.is_some();
+        let tally = report.tally;
+        Status {
+            crawl: self.crawl.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            since: self.since,
+            redis: self.redis.clone(),
+            head: head.map(Into::into),
+            lease_seconds: lease.filter(|_| phase.is_ready()).map(|lease| lease.as_secs_f64()),
+            phase,
+            counts: Counts {
+                unseen: tally.unseen,
+                seen: tally.seen,
+                unfiltered: tally.unfiltered,
+                rejected: tally.rejected,
+                rejects_dropped: tally.rejects_dropped,
+                batches: tally.batches,
+                batches_forgotten: tally.batches_forgotten,
+                recoveries: tally.recoveries,
+                rollbacks: tally.rollbacks,
+                snapshots: tally.snapshots,
+                log_bytes: kept.as_ref().map_or(0, |kept| kept.logged),
+            },
+            lists: Lists {
+                source: is_known.then_some(report.source),
+                taken: is_known.then_some(report.taken),
+                sink,
+                rejected,
+            },
+            filter: Some(FilterStatus {
+                keys: report.keys,
+                capacity: self.sizing.capacity().get(),
+                fill: report.fill,
+                error_rate: report.error_rate,
+                bytes: self.sizing.geometry().bytes(),
+            }),
+            state: kept.map(
+                |Footprint { dir, fsync, snapshots, last_snapshot, log_bytes, .. }| {
+                    let fsync = fsync.to_string();
+                    State { dir, fsync, snapshots, last_snapshot, log_bytes }
+                },
+            ),
+        }
+    }
+
+    fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, Uncheckable> {
+        if !self.live.borrow().phase.is_ready() {
+            let phase = &self.live.borrow().phase;
+            return Err(Uncheckable(format!("the filter is not ready: {phase}")));
+        }
+        check(items, self.items, |fingerprints| {
+            let gone = || Uncheckable("the daemon is ending".to_owned());
+            self.filter.test(fingerprints).ok_or_else(gone)
+        })
+    }
+}
+
+/// Reads items as `options` say, and has `test` tell which of their fingerprints were seen.
+pub(super) fn check<E>(
+    items: &[Vec<u8>],
+    options: Options,
+    test: impl FnOnce(&[Fingerprint]) -> Result<Vec<Verdict>, E>,
+) -> Result<Vec<Checked>, E> {
+    let mut reader = Reader::new(options);
+    let mut fingerprints = Vec::new();
+    let mut read: Vec<Result<(), Checked>> = Vec::with_capacity(items.len());
+    for item in items {
+        read.push(match reader.read(item) {
+            Err(unreadable) => Err(Checked::Unreadable { reason: unreadable.to_string() }),
+            Ok(item) => match item.identity {
+                Identity::Unfiltered => Err(Checked::Unfiltered),
+                Identity::Fingerprint(fingerprint) => {
+                    fingerprints.push(fingerprint);
+                    Ok(())
+                }
+            },
+        });
+    }
+    let verdicts = test(&fingerprints)?;
+    let mut verdicts = verdicts.into_iter().zip(fingerprints);
+    let checked = read.into_iter().map(|read| {
+        let Err(checked) = read else {
+            let (verdict, fingerprint) = verdicts.next().expect("one for each that was read");
+            let fingerprint = fingerprint.to_string();
+            return match verdict {
+                Verdict::Seen => Checked::Seen { fingerprint },
+                Verdict::Unseen => Checked::Unseen { fingerprint },
+            };
+        };
+        checked
+    });
+    Ok(checked.collect())
+}

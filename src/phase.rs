@@ -1,0 +1,151 @@
+//! What a daemon is doing, in a word.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What a daemon is doing now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case")]
+pub enum Phase {
+    /// Nothing is open yet.
+    Starting,
+    /// Another process holds the state folder.
+    WaitingForFolder {
+        /// Who, for people.
+        holder: String,
+    },
+    /// Another process holds the lease in Redis.
+    WaitingForLease {
+        /// Who, for people.
+        holder: String,
+    },
+    /// The filter is being brought to where Redis stands.
+    Recovering,
+    /// Items are taken, judged and committed, or waited for.
+    Working,
+    /// Commits wait because a list is as long as it may be.
+    HeldUp {
+        /// Which one.
+        by: HeldUpBy,
+    },
+    /// The connection is lost; work goes on once Redis is back.
+    RedisAway {
+        /// The last trouble.
+        trouble: String,
+    },
+    /// It was asked to stop, and finishes what is in flight.
+    Stopping,
+    /// It ends, or has ended, because of something that no retry mends.
+    Failed {
+        /// What.
+        reason: String,
+    },
+}
+
+/// A list that commits wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeldUpBy {
+    /// The sink has `sink.max_len` items.
+    Sink,
+    /// The rejects list has `rejects.max_len`.
+    Rejects,
+}
+
+impl Phase {
+    /// The names of all phases, as in JSON and in the metric `urlseen_phase`.
+    pub const NAMES: [&str; 9] = [
+        "starting",
+        "waiting-for-folder",
+        "waiting-for-lease",
+        "recovering",
+        "working",
+        "held-up",
+        "redis-away",
+        "stopping",
+        "failed",
+    ];
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        Self::NAMES[match self {
+            Self::Starting => 0,
+            Self::WaitingForFolder { .. } => 1,
+            Self::WaitingForLease { .. } => 2,
+            Self::Recovering => 3,
+            Self::Working => 4,
+            Self::HeldUp { .. } => 5,
+            Self::RedisAway { .. } => 6,
+            Self::Stopping => 7,
+            Self::Failed { .. } => 8,
+        }]
+    }
+
+    /// Whether the daemon is recovered, connected and holds the lease.
+    pub fn is_ready(&self) -> bool {
+        matches!(self, Self::Working | Self::HeldUp { .. })
+    }
+
+    /// Whether the daemon has failed.
+    pub fn has_failed(&self) -> bool {
+        matches!(self, Self::Failed { .. })
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Starting => f.write_str("starting"),
+            Self::WaitingForFolder { holder } => {
+                write!(f, "waiting for the state folder, which {holder} holds")
+            }
+            Self::WaitingForLease { holder } => {
+                write!(f, "waiting for the lease, which {holder} holds")
+            }
+            Self::Recovering => {
+                f.write_str("recovering: bringing the filter to where Redis stands")
+            }
+            Self::Working => f.write_str("working"),
+            Self::HeldUp { by: HeldUpBy::Sink } => {
+                f.write_str("held up: the sink is as long as sink.max_len lets it be")
+            }
+            Self::HeldUp { by: HeldUpBy::Rejects } => f.write_str(
+                "held up: there are as many rejects as rejects.max_len lets there be; see \
+                 urlseen rejects",
+            ),
+            Self::RedisAway { trouble } => write!(f, "waiting for Redis: {trouble}"),
+            Self::Stopping => f.write_str("stopping: finishing what is in flight"),
+            Self::Failed { reason } => write!(f, "failed: {reason}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_the_one_in_json() {
+        let text = String::new;
+        let all = [
+            Phase::Starting,
+            Phase::WaitingForFolder { holder: text() },
+            Phase::WaitingForLease { holder: text() },
+            Phase::Recovering,
+            Phase::Working,
+            Phase::HeldUp { by: HeldUpBy::Sink },
+            Phase::RedisAway { trouble: text() },
+            Phase::Stopping,
+            Phase::Failed { reason: text() },
+        ];
+        for (phase, name) in all.iter().zip(Phase::NAMES) {
+            assert_eq!(phase.name(), name);
+            assert_eq!(serde_json::to_value(phase).unwrap()["name"], name);
+        }
+        let ready = all.iter().filter(|phase| phase.is_ready()).map(Phase::name);
+        assert_eq!(ready.collect::<Vec<_>>(), ["working", "held-up"]);
+        let failed = all.iter().filter(|phase| phase.has_failed()).map(Phase::name);
+        assert_eq!(failed.collect::<Vec<_>>(), ["failed"]);
+    }
+}

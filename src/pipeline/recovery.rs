@@ -1,0 +1,149 @@
+//! Taking the lease, and bringing the filter to where Redis stands: what each session begins with.
+
+use std::thread;
+
+use tokio::sync::oneshot;
+use tokio::time::{Instant, interval_at};
+use tracing::{info, warn};
+
+use super::queue::{Queue, Settled};
+use super::{Failure, Pipeline};
+use crate::engine::Died;
+use crate::phase::Phase;
+use crate::protocol::Standing;
+use crate::redis::lease::{LEASE, MARGIN, RENEWAL, Run, Token};
+use crate::redis::link::Link;
+use crate::store::Brought;
+
+/// The lease, and what was found under it.
+pub(super) struct Held {
+    pub(super) token: Token,
+    /// When it counts as lost unless it is renewed before.
+    pub(super) until: Instant,
+    standing: Standing,
+}
+
+impl Pipeline {
+    /// Takes the lease under a fresh token, and then, not before, reads where the crawl stands.
+    /// The folder knows the run before Redis does, so that the next one to hold its lock can prove
+    /// that this run is dead. All runs that the folder knows are: also later, as a Redis that comes
+    /// back with older data may come back with the lease of one of them.
+    pub(super) async fn own(&mut self, link: &mut Link) -> Result<Held, Failure> {
+        let (token, run) = (self.run.token(), self.run);
+        if self.dead.is_none() {
+            let runs = self.store().announce(run.get()).map_err(Failure::Folder)?;
+            self.dead = Some(runs.into_iter().map(Run::new).collect());
+        }
+        let protocol = &self.parts.protocol;
+        for command in protocol.load() {
+            link.call(command).await?;
+        }
+        self.has_asked_for_lease = true;
+        let asked = Instant::now();
+        let dead = self.dead.as_deref().unwrap_or_default();
+        let reply = link.call(protocol.own(&token, &self.parts.holder, dead)).await?;
+        let standing = protocol.owned(reply)?;
+        Ok(Held { token, until: asked + LEASE - MARGIN, standing })
+    }
+
+    /// Settles what became of the batches in flight; where Redis stands elsewhere, brings the
+    /// filter there.
+    pub(super) async fn go_on_from(
+        &mut self,
+        link: &mut Link,
+        held: &mut Held,
+    ) -> Result<(), Failure> {
+        let standing = held.standing;
+        match self.queue.as_mut().map(|queue| queue.settle(standing)) {
+            Some(Ok(settled)) => self.settle(settled)?,
+            Some(Err(diverged)) => {
+                warn!("{diverged}");
+                let forgotten = self.queue.take().map_or(0, |queue| queue.batches());
+                self.tally.batches_forgotten += forgotten as u64;
+                self.tally.rollbacks += 1;
+                self.recover(link, held).await?;
+            }
+            None => self.recover(link, held).await?,
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, settled: Settled) -> Result<(), Failure> {
+        let Settled { committed, stale } = settled;
+        let queue = self.queue.as_mut().expect("it was settled");
+        let forgotten = if stale { queue.clear() } else { 0 };
+        let (again, head) = (queue.batches(), queue.head());
+        for prepared in &committed {
+            self.committed(prepared);
+        }
+        if stale {
+            self.store().forget(head).map_err(Failure::Log)?;
+            self.tally.batches_forgotten += forgotten as u64;
+        }
+        info!(
+            "connected again: {} batches had been committed, {again} are sent again, {forgotten} \
+             are read and judged again",
+            committed.len()
+        );
+        Ok(())
+    }
+
+    /// Brings the filter to where Redis stands, and ties the two together.
+    async fn recover(&mut self, link: &mut Link, held: &mut Held) -> Result<(), Failure> {
+        let Standing { head: theirs, filter, taken } = held.standing;
+        self.enter(Phase::Recovering);
+        let Brought { head, filter: ours, how } = self.bring_to(link, held).await?;
+        if theirs.is_none() || filter != Some(ours) {
+            let protocol = &self.parts.protocol;
+            let begin = protocol.begin(&held.token, ours, head);
+            protocol.done(link.call(begin).await?)?;
+        }
+        self.tally.recoveries += 1;
+        info!("the lease is taken; Redis is at {head}, {taken} items are claimed. {how}");
+        for warning in how.warnings() {
+            warn!("{warning}");
+        }
+        self.queue = Some(Queue::new(head, taken));
+        self.watch_fullness();
+        Ok(())
+    }
+
+    /// Does the reading on a thread of its own, and keeps the lease meanwhile.
+    async fn bring_to(&mut self, link: &mut Link, held: &mut Held) -> Result<Brought, Failure> {
+        let Standing { head: theirs, filter, .. } = held.standing;
+        let (tell, mut told) = oneshot::channel();
+        let mut store = self.store.take().expect("a session has the store");
+        let life = move || {
+            let brought = store.bring_to(theirs, filter);
+            // Nobody listens only where the whole run has ended.
+            let _ = tell.send((store, brought));
+        };
+        thread::Builder::new().name("recovery".to_owned()).spawn(life).map_err(Failure::Thread)?;
+        let mut renewal = interval_at(Instant::now() + RENEWAL, RENEWAL);
+        let mut lost = None;
+        let brought = loop {
+            tokio::select! {
+                told = &mut told => {
+                    let (store, brought) = told.map_err(|_| Failure::Died(Died))?;
+                    self.store = Some(store);
+                    break brought;
+                }
+                _ = renewal.tick(), if lost.is_none() => {
+                    lost = self.renew(link, held).await.err();
+                }
+            }
+        };
+        match lost {
+            // What was read stays, and is not read again by the session that comes next.
+            Some(failure) => Err(failure),
+            None => Ok(brought?),
+        }
+    }
+
+    async fn renew(&self, link: &mut Link, held: &mut Held) -> Result<(), Failure> {
+        let (protocol, asked) = (&self.parts.protocol, Instant::now());
+        protocol.done(link.call(protocol.renew(&held.token)).await?)?;
+        held.until = asked + LEASE - MARGIN;
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! What a run looks like from outside.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::Tally;
+use crate::engine::Gauges;
+use crate::filter::Sizing;
+use crate::head::Head;
+use crate::phase::Phase;
+use crate::store::Footprint;
+
+/// What a run looks like at some moment.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Report {
+    /// What was done since the start.
+    #[serde(flatten)]
+    pub tally: Tally,
+    /// Seconds since the start.
+    pub seconds: f64,
+    /// Items that wait in the source, as last seen.
+    pub source: u64,
+    /// Items claimed and not committed.
+    pub taken: u64,
+    /// Fingerprints in the filter, estimated from its fill.
+    pub keys: u64,
+    /// What the filter holds as a share of what it is made for.
+    pub fill: f64,
+    /// The share of unseen items that it calls seen now.
+    pub error_rate: f64,
+}
+
+/// What a run looks like to those who ask while it goes on.
+#[derive(Debug, Clone)]
+pub struct Live {
+    /// What it is doing.
+    pub phase: Phase,
+    /// What it has done.
+    pub report: Report,
+    /// The last batch committed, once that is known.
+    pub head: Option<Head>,
+    /// When the lease counts as lost unless it is renewed, while it is held.
+    pub lease_until: Option<Instant>,
+    /// Items that wait in the sink, as last seen.
+    pub sink: Option<u64>,
+    /// Items on the rejects list, as last seen.
+    pub rejected: Option<u64>,
+    /// What is kept of the filter.
+    pub kept: Option<Footprint>,
+}
+
+/// What it looks like now.
+pub(super) fn report(
+    sizing: &Sizing,
+    gauges: &Gauges,
+    tally: Tally,
+    started: Instant,
+    source: u64,
+    taken: u64,
+) -> Report {
+    let (keys, ones, geometry) = (gauges.keys(), gauges.ones(), sizing.geometry());
+    let estimate: u64 = ones.iter().map(|&ones| geometry.keys_from_ones(ones)).sum();
+    Report {
+        tally,
+        seconds: started.elapsed().as_secs_f64(),
+        source,
+        taken,
+        keys: estimate,
+        fill: estimate as f64 / sizing.capacity().get() as f64,
+        error_rate: geometry.error_rate_of(&keys),
+    }
+}

@@ -1,0 +1,155 @@
+//! The list in Redis, and reading it.
+
+use redis::aio::MultiplexedConnection;
+use redis::{Script, cmd};
+
+use crate::config::{Config, End};
+use crate::redis::connect::{Timeouts, connect};
+use crate::redis::keys::Keys;
+use crate::redis::trouble::Trouble;
+
+/// How many rejects are read at once: of the first time, as nothing is known of their sizes yet,
+/// and at most.
+const FIRST: usize = 16;
+const MOST: usize = 1000;
+
+/// How many bytes are read at once, as far as sizes can be foreseen.
+const BYTES: usize = 8 << 20;
+
+/// The rejects of a crawl.
+pub struct List {
+    pub(super) connection: MultiplexedConnection,
+    /// The list that the daemon adds to.
+    pub(super) rejected: String,
+    /// What somebody sorts through, or left aside when killed.
+    pub(super) aside: String,
+    pub(super) source: String,
+    pub(super) take_from: End,
+    pub(super) scripts: Scripts,
+    /// How many rejects to read next.
+    window: usize,
+}
+
+/// What changes the lists.
+pub(super) struct Scripts {
+    pub(super) set_aside: Script,
+    pub(super) give_back: Script,
+    pub(super) sort: Script,
+    drop_first: Script,
+}
+
+/// A way through the list, from the oldest reject to the newest.
+#[derive(Debug, Clone, Copy)]
+pub struct Scan {
+    /// How many there are of each kind to read: aside, and on the list.
+    lengths: [u64; 2],
+    at: u64,
+}
+
+impl List {
+    /// Connects to the crawl's Redis.
+    pub async fn open(config: &Config) -> Result<Self, Trouble> {
+        let connection = connect(&config.redis.url, Timeouts::default()).await?;
+        let keys = Keys::new(&config.source.key, &config.sink.key, &config.rejects.key);
+        Ok(Self {
+            connection,
+            rejected: keys.rejected,
+            aside: keys.rejects_aside,
+            source: keys.source,
+            take_from: config.source.take_from,
+            scripts: Scripts::new(),
+            window: FIRST,
+        })
+    }
+
+    /// The source's name, and that of the list.
+    pub fn names(&self) -> (&str, &str) {
+        (&self.source, &self.rejected)
+    }
+
+    /// Begins to read what is there now.
+    pub async fn scan(&mut self) -> Result<Scan, Trouble> {
+        let lengths = redis::pipe()
+            .atomic()
+            .llen(&self.aside)
+            .llen(&self.rejected)
+            .query_async(&mut self.connection)
+            .await?;
+        Ok(Scan { lengths, at: 0 })
+    }
+
+    /// The next rejects, as they are kept; none at the end. What the daemon adds or drops meanwhile
+    /// moves the rest: some may be left out or come twice.
+    pub async fn next(&mut self, scan: &mut Scan) -> Result<Vec<Vec<u8>>, Trouble> {
+        let [aside, listed] = scan.lengths;
+        while scan.at < aside + listed {
+            let (key, from, end) = if scan.at < aside {
+                (self.aside.clone(), scan.at, aside)
+            } else {
+                (self.rejected.clone(), scan.at - aside, listed)
+            };
+            let rejects = self.read(&key, from, end - from).await?;
+            if !rejects.is_empty() {
+                scan.at += rejects.len() as u64;
+                return Ok(rejects);
+            }
+            // It became shorter.
+            scan.at += end - from;
+        }
+        Ok(Vec::new())
+    }
+
+    /// Drops the `count` oldest rejects at once, and returns how many there were of them.
+    pub async fn drop_first(&mut self, count: u64) -> Result<u64, Trouble> {
+        let mut call = self.scripts.drop_first.prepare_invoke();
+        call.key(&self.aside).key(&self.rejected).arg(count);
+        Ok(call.invoke_async(&mut self.connection).await?)
+    }
+
+    /// As many rejects from there on as a window has room for, `most` at most.
+    pub(super) async fn read(
+        &mut self,
+        key: &str,
+        from: u64,
+        most: u64,
+    ) -> Result<Vec<Vec<u8>>, Trouble> {
+        let count = most.min(self.window as u64);
+        let mut range = cmd("LRANGE");
+        range.arg(key).arg(from).arg(from + count - 1);
+        let rejects: Vec<Vec<u8>> = range.query_async(&mut self.connection).await?;
+        if let Some(largest) = rejects.iter().map(Vec::len).max() {
+            self.window = (BYTES / largest.max(1)).clamp(1, MOST.min(self.window * 2));
+        }
+        Ok(rejects)
+    }
+}
+
+impl Scan {
+    /// How many there are to read.
+    pub fn len(&self) -> u64 {
+        self.lengths.iter().sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Leaves out the next so many.
+    pub fn skip(&mut self, count: u64) {
+        self.at += count;
+    }
+}
+
+impl Scripts {
+    fn new() -> Self {
+        const SHARED: &str = include_str!("../protocol/lua/shared.lua");
+        let script = |text: &str| Script::new(&format!("{SHARED}\n{text}"));
+        Self {
+            set_aside: script(include_str!("lua/set_aside.lua")),
+            give_back: script(include_str!("lua/give_back.lua")),
+            sort: script(include_str!("lua/sort.lua")),
+            drop_first: script(include_str!("lua/drop_first.lua")),
+        }
+    }
+}

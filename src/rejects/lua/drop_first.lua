@@ -1,0 +1,23 @@
+-- Drops the oldest rejects.
+-- KEYS: aside, rejected
+-- ARGV: how many
+-- Answers how many there were of them.
+local aside, rejected = unpack(KEYS)
+local count = tonumber(ARGV[1])
+
+local refusal = type_refusal(aside, 'list')
+    or type_refusal(rejected, 'list')
+    or permission_refusal('LTRIM', aside, 0, -1)
+    or permission_refusal('LTRIM', rejected, 0, -1)
+if refusal then
+    return refusal
+end
+local dropped = 0
+for _, key in ipairs(KEYS) do
+    local here = math.min(count - dropped, redis.call('LLEN', key))
+    if here > 0 then
+        redis.call('LTRIM', key, here, -1)
+    end
+    dropped = dropped + here
+end
+return dropped

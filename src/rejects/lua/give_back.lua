@@ -1,0 +1,24 @@
+-- Puts some of what is aside back before what is on the list, in its order.
+-- KEYS: aside, rejected
+-- ARGV: most to move
+-- Answers how many are still aside.
+local aside, rejected = unpack(KEYS)
+
+local refusal = type_refusal(aside, 'list')
+    or type_refusal(rejected, 'list')
+    or permission_refusal('LMOVE', aside, rejected, 'RIGHT', 'LEFT')
+    or permission_refusal('RENAME', aside, rejected)
+if refusal then
+    return refusal
+end
+if redis.call('EXISTS', aside) == 0 then
+    return 0
+end
+if redis.call('EXISTS', rejected) == 0 then
+    redis.call('RENAME', aside, rejected)
+    return 0
+end
+for _ = 1, math.min(tonumber(ARGV[1]), redis.call('LLEN', aside)) do
+    redis.call('LMOVE', aside, rejected, 'RIGHT', 'LEFT')
+end
+return redis.call('LLEN', aside)

@@ -1,0 +1,15 @@
+//! The rejects list: the items that could not be read, kept in Redis for people.
+//!
+//! The daemon adds to its right end, and with `rejects.when_full = "drop-oldest"` takes from its
+//! left one. Whoever sorts through it ([`List::sort`]) first sets it aside under a key of urlseen's
+//! own, so that exactly what was there is sorted, however much is rejected meanwhile, and gives
+//! back what is to stay. What is set aside comes before what is on the list; together they are all
+//! there is. One who is killed leaves it aside, and the next one gives it back.
+
+mod list;
+pub mod reject;
+mod sort;
+
+pub use list::{List, Scan};
+pub use reject::Reject;
+pub use sort::{Fate, Sorted};

@@ -1,0 +1,179 @@
+//! What can be wrong with a state folder.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use super::holder::Holder;
+use crate::head::Head;
+
+/// A state folder could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The file system failed.
+    #[error("the state folder {dir} cannot be opened: {source}", dir = dir.display())]
+    Io {
+        /// The folder.
+        dir: PathBuf,
+        /// What failed.
+        source: io::Error,
+    },
+    /// Somebody else has it open: to write, or to read it at rest.
+    #[error(
+        "the state folder {dir} is in use{by}; stop that process, or give this one another \
+         state.dir", dir = dir.display(), by = by(holder.as_ref())
+    )]
+    Locked {
+        /// The folder.
+        dir: PathBuf,
+        /// Who writes to it, as far as that is said; `None` if it is only being read.
+        holder: Option<Holder>,
+    },
+    /// Its header cannot be trusted.
+    #[error(
+        "the header of the state folder is damaged: {0}; bring the folder back from a copy, or \
+         give it up with urlseen state drop"
+    )]
+    Header(Damage),
+    /// There are a log and snapshots, but no header to say of what.
+    #[error(
+        "the state folder {dir} has lost its header (its file `header` is missing, {file} is \
+         there); bring the file back from a copy, or give the folder up with urlseen state drop",
+        dir = dir.display()
+    )]
+    HeaderMissing {
+        /// The folder.
+        dir: PathBuf,
+        /// One of the files that only a folder with a header has.
+        file: String,
+    },
+    /// It was written by a version that this one does not understand.
+    #[error(
+        "the state folder {dir} is of format {found}, and this version reads {known}; run the \
+         version that wrote it", dir = dir.display(), known = super::header::FORMAT
+    )]
+    Format {
+        /// The folder.
+        dir: PathBuf,
+        /// Its format.
+        found: u32,
+    },
+}
+
+fn by(holder: Option<&Holder>) -> String {
+    holder.map_or_else(String::new, |holder| format!(" by {holder}"))
+}
+
+/// A place in a file that is not as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// The file's name in the folder.
+    pub file: String,
+    /// The first byte of what cannot be read, from 0.
+    pub offset: u64,
+    /// What is wrong with it.
+    pub what: &'static str,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}: {}", self.file, self.offset, self.what)
+    }
+}
+
+/// Why the filter cannot be brought to where Redis stands.
+#[derive(Debug, thiserror::Error)]
+pub enum Unrecoverable {
+    /// The folder's log ends, or is damaged, before the target.
+    #[error(
+        "Redis stands at {target}, and the state folder goes no further than {end}: it lacks the \
+         fingerprints of {missing} batches{why}. urlseen state show tells more; urlseen state \
+         adopt goes on without them (their URLs are emitted again)", why = because(damage.as_ref())
+    )]
+    Behind {
+        /// Where the filter was to be brought.
+        target: Head,
+        /// The last batch that the log has.
+        end: Head,
+        /// How many batches' fingerprints are missing.
+        missing: u64,
+        /// Where the log cannot be read any further, if it does not simply end.
+        damage: Option<Damage>,
+        /// The best state at or below the target that could be loaded.
+        best: Option<Head>,
+    },
+    /// The target is older than all that the folder can go back to.
+    #[error(
+        "Redis stands at {target}, and the state folder goes no further back than {oldest}{why}. \
+         urlseen state show tells more; urlseen state adopt or reset goes on from here",
+        why = because(damage.as_ref())
+    )]
+    Beyond {
+        /// Where the filter was to be brought.
+        target: Head,
+        /// The oldest state that could be loaded.
+        oldest: Head,
+        /// What made older ones unusable, if anything did.
+        damage: Option<Damage>,
+        /// The best state at or below the target that could be loaded.
+        best: Option<Head>,
+    },
+    /// Folder and Redis agree on the number of a batch and not on its id.
+    #[error(
+        "Redis stands at {target}, and the state folder knows {ours} instead: these are two \
+         histories. Is this another crawl's folder, or an old copy of it? urlseen state show \
+         tells more; urlseen state adopt or reset goes on from here"
+    )]
+    OtherHistory {
+        /// Where the filter was to be brought.
+        target: Head,
+        /// The batch of that number that the folder knows.
+        ours: Head,
+        /// The best state at or below the target that could be loaded.
+        best: Option<Head>,
+    },
+    /// No snapshot can be read.
+    #[error(
+        "the state folder has no snapshot that can be loaded{why}. Bring it back from a copy, or \
+         go on with an empty filter: urlseen state reset", why = because(damage.as_ref())
+    )]
+    NoSnapshot {
+        /// What is wrong with the newest one, if there is one.
+        damage: Option<Damage>,
+    },
+    /// A record of a kind that this version does not know.
+    #[error(
+        "the log has a record of the unknown kind {kind} ({file} at byte {offset}): a later \
+         version wrote it; run that one"
+    )]
+    UnknownKind {
+        /// The file's name in the folder.
+        file: String,
+        /// Where the record begins.
+        offset: u64,
+        /// Its kind.
+        kind: u8,
+    },
+    /// The folder was never begun.
+    #[error("the state folder is new: there is nothing to recover")]
+    Fresh,
+    /// The file system failed.
+    #[error("the state folder cannot be read: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl Unrecoverable {
+    /// The best state at or below the target that could be loaded, where one is known.
+    pub fn best(&self) -> Option<Head> {
+        match self {
+            Self::Behind { best, .. }
+            | Self::Beyond { best, .. }
+            | Self::OtherHistory { best, .. } => *best,
+            _ => None,
+        }
+    }
+}
+
+fn because(damage: Option<&Damage>) -> String {
+    damage.map_or_else(String::new, |damage| format!(" ({damage})"))
+}

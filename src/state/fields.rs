@@ -1,0 +1,57 @@
+//! Numbers in files: little endian, one after the other.
+
+use crate::head::{Head, Position, Tip};
+
+/// Bytes of a [`Position`].
+pub(super) const POSITION: usize = 24;
+
+/// Reads numbers off the front of bytes that are known to be as many as are read.
+#[derive(Debug)]
+pub(super) struct Fields<'a>(pub(super) &'a [u8]);
+
+impl Fields<'_> {
+    pub(super) fn array<const N: usize>(&mut self) -> [u8; N] {
+        let (first, rest) = self.0.split_first_chunk().expect("as many bytes as fields");
+        self.0 = rest;
+        *first
+    }
+
+    pub(super) fn u8(&mut self) -> u8 {
+        u8::from_le_bytes(self.array())
+    }
+
+    pub(super) fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.array())
+    }
+
+    pub(super) fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.array())
+    }
+
+    /// 8 bytes number, 8 seq, 8 tip.
+    pub(super) fn position(&mut self) -> Position {
+        let number = self.u64();
+        let seq = self.u64();
+        Position { number, head: Head { seq, tip: Tip::new(self.u64()) } }
+    }
+}
+
+/// What [`Fields::position`] reads.
+pub(super) fn push_position(bytes: &mut Vec<u8>, position: Position) {
+    let Position { number, head: Head { seq, tip } } = position;
+    for field in [number, seq, tip.get()] {
+        bytes.extend(field.to_le_bytes());
+    }
+}
+
+/// Appends the CRC-32C of everything from `start` on.
+pub(super) fn push_crc(bytes: &mut Vec<u8>, start: usize) {
+    let crc = crc32c::crc32c(&bytes[start..]);
+    bytes.extend(crc.to_le_bytes());
+}
+
+/// The bytes before the CRC-32C at the end, if it is theirs.
+pub(super) fn checked(bytes: &[u8]) -> Option<&[u8]> {
+    let (content, crc) = bytes.split_last_chunk()?;
+    (crc32c::crc32c(content) == u32::from_le_bytes(*crc)).then_some(content)
+}

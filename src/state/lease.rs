@@ -1,0 +1,61 @@
+//! Which runs may hold the crawl's lease in Redis: the file `lease`.
+//!
+//! ```text
+//! {"lock":131090,"runs":["2b1d9f0c66a1e4d7","…"],"crc":"89abcdef"}
+//! ```
+//!
+//! `lock` is the inode of the folder's file `lock`. A process that holds that lock knows that these
+//! runs are dead, but only if it is the very file that they locked: in a copy of the folder they
+//! prove nothing. The CRC-32C is that of the inode and the ids, in decimal and in hex, each with a
+//! space behind it.
+
+use std::fmt::Write as _;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::disk::Dir;
+
+/// The file's name.
+pub(super) const NAME: &str = "lease";
+
+/// How many runs are remembered: those of restarts in quick succession.
+const RUNS_MAX: usize = 64;
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    lock: u64,
+    runs: Vec<String>,
+    crc: String,
+}
+
+/// The ids that `dir` records for the lock with this inode; none where it is another's, or cannot
+/// be read: then the lease is waited for, as it would be without the file.
+pub(super) fn read(dir: &Dir, inode: u64) -> io::Result<Vec<u64>> {
+    let Some(bytes) = dir.read(NAME)? else { return Ok(Vec::new()) };
+    let Ok(file) = serde_json::from_slice::<File>(&bytes) else { return Ok(Vec::new()) };
+    let runs: Result<Vec<_>, _> =
+        file.runs.iter().map(|run| u64::from_str_radix(run, 16)).collect();
+    Ok(match runs {
+        Ok(runs) if file.lock == inode && file.crc == crc(inode, &runs) => runs,
+        _ => Vec::new(),
+    })
+}
+
+/// Records the ids, newest first, for the lock with this inode.
+pub(super) fn write(dir: &Dir, inode: u64, runs: &[u64]) -> io::Result<()> {
+    let runs = &runs[..runs.len().min(RUNS_MAX)];
+    let hex = runs.iter().map(|run| format!("{run:016x}")).collect();
+    let file = File { lock: inode, runs: hex, crc: crc(inode, runs) };
+    dir.write_aside(NAME, &serde_json::to_vec(&file)?)?;
+    dir.replace(NAME)?;
+    dir.sync()
+}
+
+fn crc(inode: u64, runs: &[u64]) -> String {
+    let mut text = format!("{inode} ");
+    for run in runs {
+        write!(text, "{run:016x} ").expect("a string takes all");
+    }
+    format!("{:08x}", crc32c::crc32c(text.as_bytes()))
+}

@@ -1,0 +1,187 @@
+//! Looking at a folder without changing it, whether somebody writes to it or not.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::disk::{Dir, Disk, Lock, RealDisk};
+use super::error::{Damage, OpenError};
+use super::folder::{LOCK, read_header};
+use super::header::Header;
+use super::history::Segments;
+use super::holder::Holder;
+use super::segment::{self, Segment, Stop};
+use super::snapshot::{Snapshots, Summary};
+use crate::head::Position;
+
+/// What is in a folder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Look {
+    /// What it was made for; `None` if it is new.
+    pub header: Option<Header>,
+    /// Who writes to it, if anybody does and says so.
+    pub holder: Option<Holder>,
+    /// Whether anybody does.
+    pub is_held: bool,
+    /// Its snapshots, oldest first; those whose two ends can be read.
+    pub snapshots: Vec<SnapshotLook>,
+    /// The files of its log, oldest first; those whose headers can be read.
+    pub segments: Vec<SegmentLook>,
+    /// Where the log ends, or the newest snapshot if there is no log behind it.
+    pub last: Option<Position>,
+    /// Bytes of all its files.
+    pub bytes: u64,
+    /// What cannot be read. In a folder that is being written to, this can be what was just being
+    /// written.
+    pub damages: Vec<Damage>,
+}
+
+/// A snapshot as it lies there. Of its shards only the sizes were looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotLook {
+    /// Its file name.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// The lowest position of any shard: where replay starts.
+    pub first: Position,
+    /// The highest position of any shard.
+    pub last: Position,
+    /// When it was begun, in milliseconds since 1970.
+    pub begun: u64,
+    /// When it was finished, in milliseconds since 1970.
+    pub finished: u64,
+    /// Keys that all shards count.
+    pub keys: u64,
+    /// Bits that are set in all shards.
+    pub ones: u64,
+}
+
+/// A file of the log as it lies there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SegmentLook {
+    /// Its file name.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// What its first record follows.
+    pub follows: Position,
+    /// Its last record that can be read.
+    pub last: Position,
+    /// Records up to there.
+    pub records: u64,
+    /// Fingerprints in them.
+    pub fingerprints: u64,
+}
+
+/// Reads what is in a folder. Writes nothing.
+///
+/// # Errors
+/// Where the disk fails, and where the header cannot be read. Other damage is looked at.
+pub fn look(dir: &Path) -> Result<Look, OpenError> {
+    look_on(Arc::new(RealDisk), dir)
+}
+
+pub(super) fn look_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Look, OpenError> {
+    let dir = Dir::new(disk, path);
+    let failed = |source| OpenError::Io { dir: path.to_owned(), source };
+    let files = dir.list().map_err(failed)?;
+    let header = read_header(&dir, &files)?;
+    // Let go at once, so that nobody finds the folder locked for being looked at.
+    let busy = if files.iter().any(|file| file.name == LOCK) {
+        dir.lock(LOCK, Lock::Shared).map_err(failed)?.err()
+    } else {
+        None
+    };
+    let mut look = Look {
+        header: None,
+        is_held: busy.is_some(),
+        holder: busy.and_then(|busy| Holder::read(&*busy.0)),
+        snapshots: Vec::new(),
+        segments: Vec::new(),
+        last: None,
+        bytes: files.iter().map(|file| file.len).sum(),
+        damages: Vec::new(),
+    };
+    if let Some(header) = header {
+        look.at_snapshots(&dir, &header).map_err(failed)?;
+        look.at_log(&dir, &header).map_err(failed)?;
+        look.header = Some(header);
+    }
+    Ok(look)
+}
+
+impl Look {
+    fn at_snapshots(&mut self, dir: &Dir, header: &Header) -> std::io::Result<()> {
+        let Snapshots { sound, damaged, .. } = Snapshots::list(dir, header)?;
+        self.damages = damaged;
+        for summary in sound.into_iter().rev() {
+            let (mut keys, mut ones) = (0, 0);
+            let looked = summary.sections(dir, header, |section, _| {
+                keys += section.count.keys;
+                ones += section.count.ones;
+                Ok(Ok(()))
+            })?;
+            self.damages.extend(looked.err());
+            let Summary { name, bytes, first, last, begun, finished, .. } = summary;
+            self.last = Some(last);
+            self.snapshots.push(SnapshotLook {
+                name,
+                bytes,
+                first,
+                last,
+                begun,
+                finished,
+                keys,
+                ones,
+            });
+        }
+        Ok(())
+    }
+
+    fn at_log(&mut self, dir: &Dir, header: &Header) -> std::io::Result<()> {
+        for (file, _) in Segments::list(dir)?.iter() {
+            let name = segment::name(file);
+            let mut segment = match Segment::open(dir, &name, header.filter())? {
+                Ok(segment) => segment,
+                Err(damage) => {
+                    self.damages.push(damage);
+                    continue;
+                }
+            };
+            let (mut records, mut fingerprints) = (0, 0);
+            loop {
+                match segment.next() {
+                    Ok(entry) => {
+                        records += 1;
+                        fingerprints += u64::from(entry.head.count);
+                    }
+                    Err(Stop::End) => break,
+                    Err(Stop::Io(error)) => return Err(error),
+                    Err(Stop::Damaged(damage)) => {
+                        self.damages.push(damage);
+                        break;
+                    }
+                    Err(Stop::UnknownKind(_)) => {
+                        let (file, offset) = (name.clone(), segment.offset());
+                        let what = "the record is of a kind that this version does not know";
+                        self.damages.push(Damage { file, offset, what });
+                        break;
+                    }
+                }
+            }
+            let last = segment.position();
+            if self.last.is_none_or(|known| known.number < last.number) {
+                self.last = Some(last);
+            }
+            let (bytes, follows) = (segment.len(), segment.follows());
+            let before = self.segments.last().map(|before| before.last);
+            if before.is_some_and(|before| before != follows) {
+                let what = "the file does not follow the one before";
+                self.damages.push(Damage { file: name.clone(), offset: 0, what });
+            }
+            let segment = SegmentLook { name, bytes, follows, last, records, fingerprints };
+            self.segments.push(segment);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! The URL-seen test on a folder at rest.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::disk::{Busy, Dir, Disk, DiskFile, Lock, RealDisk};
+use super::error::{OpenError, Unrecoverable};
+use super::folder::{LOCK, read_header};
+use super::header::Header;
+use super::history::Segments;
+use super::holder::Holder;
+use super::record::Kind;
+use super::recovery::{self, Target};
+use crate::filter::native::Probe;
+use crate::filter::{ShardId, Verdict};
+use crate::fingerprint::Fingerprint;
+
+/// A folder that nobody writes to, and that nobody can as long as this lives.
+#[derive(Debug)]
+pub struct AtRest {
+    dir: Dir,
+    header: Option<Header>,
+    /// Open, it keeps writers out. None is there to be kept out of a copy without the file.
+    _lock: Option<Box<dyn DiskFile>>,
+}
+
+/// The bits that are asked for, by shard and position, and whether each is set.
+type Bits = HashMap<ShardId, HashMap<u64, bool>>;
+
+impl AtRest {
+    /// Opens a folder to read, without waiting. Writes nothing.
+    ///
+    /// # Errors
+    /// Where somebody has the folder open to write ([`OpenError::Locked`]), the disk fails, or the
+    /// header cannot be read.
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        Self::open_on(Arc::new(RealDisk), dir)
+    }
+
+    pub(super) fn open_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, OpenError> {
+        let dir = Dir::new(disk, path);
+        let failed = |source| OpenError::Io { dir: path.to_owned(), source };
+        let files = dir.list().map_err(failed)?;
+        let lock = if files.iter().any(|file| file.name == LOCK) {
+            match dir.lock(LOCK, Lock::Shared).map_err(failed)? {
+                Ok(lock) => Some(lock),
+                Err(Busy(file)) => {
+                    let holder = Holder::read(&*file);
+                    return Err(OpenError::Locked { dir: path.to_owned(), holder });
+                }
+            }
+        } else {
+            None
+        };
+        let header = read_header(&dir, &files)?;
+        Ok(Self { dir, header, _lock: lock })
+    }
+
+    /// What it was made for; `None` if it is new.
+    pub fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
+    }
+
+    /// What the filter would say of each fingerprint if it were brought to `target`. Reads the
+    /// shards that they fall into, and the log; a snapshot that is damaged in other shards will do.
+    ///
+    /// A process that was killed leaves batches in the log that Redis may not know:
+    /// [`Target::Last`] takes them for seen, and only Redis can say what to take instead.
+    ///
+    /// # Errors
+    /// As [`Folder::recover`](super::Folder::recover).
+    pub fn verdicts(
+        &self,
+        fingerprints: &[Fingerprint],
+        target: Target,
+    ) -> Result<Vec<Verdict>, Unrecoverable> {
+        let header = self.header.as_ref().ok_or(Unrecoverable::Fresh)?;
+        let native = header.native();
+        let probes: Vec<_> = fingerprints.iter().map(|each| native.probe(each)).collect();
+        let mut asked = Bits::new();
+        for &probe in &probes {
+            let bits = asked.entry(probe.shard()).or_default();
+            bits.extend(native.positions(probe).map(|position| (position, false)));
+        }
+        let mut bits = Bits::new();
+        let way = recovery::find(&self.dir, header, target, |snapshot| {
+            bits.clone_from(&asked);
+            snapshot.sections(&self.dir, header, |section, body| {
+                let Some(bits) = bits.get_mut(&section.shard) else { return Ok(Ok(())) };
+                Ok(body.read()?.map(|bytes| {
+                    if !bytes.is_empty() {
+                        for (&at, is_set) in bits.iter_mut() {
+                            *is_set = bit(&bytes, at);
+                        }
+                    }
+                }))
+            })
+        })?;
+        let segments = Segments::list(&self.dir)?;
+        segments.walk(&self.dir, header.filter(), way.snapshot.first, |_, entry| {
+            if entry.head.kind == Kind::Batch && entry.head.position.head.seq > way.head.seq {
+                return;
+            }
+            for fingerprint in entry.fingerprints() {
+                let probe = native.probe(&fingerprint);
+                let Some(bits) = bits.get_mut(&probe.shard()) else { continue };
+                for position in native.positions(probe) {
+                    bits.entry(position).and_modify(|is_set| *is_set = true);
+                }
+            }
+        })?;
+        let verdict = |&probe: &Probe| {
+            let bits = &bits[&probe.shard()];
+            Verdict::of(native.positions(probe).all(|position| bits[&position]))
+        };
+        Ok(probes.iter().map(verdict).collect())
+    }
+}
+
+/// Bit `at` of a shard's bytes: little endian words of 64 are bytes of 8.
+fn bit(bytes: &[u8], at: u64) -> bool {
+    // A shard fits into memory.
+    let byte = usize::try_from(at / 8).ok().and_then(|byte| bytes.get(byte));
+    byte.is_some_and(|byte| byte >> (at % 8) & 1 == 1)
+}

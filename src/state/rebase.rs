@@ -1,0 +1,81 @@
+//! Replacing all that a folder remembers by one snapshot.
+//!
+//! Its number is beyond all that the folder has used, so it is the newest, and nothing of the old
+//! log can be taken for what follows it. It says that a history begins with it: once it has its
+//! name, nothing older counts. What is older goes after that.
+
+use std::io;
+
+use super::disk::Dir;
+use super::folder::Folder;
+use super::header::Header;
+use super::history::Segments;
+use super::record::HEAD;
+use super::segment;
+use super::snapshot::{self, Role, Sections, Snapshots};
+use crate::filter::{Count, ShardId};
+use crate::head::{Head, Position};
+
+/// Writes the filter that a folder is to remember instead of all that it does. Dropped, it changes
+/// nothing.
+#[derive(Debug)]
+pub struct Rebase<'a> {
+    folder: &'a mut Folder,
+    sections: Sections,
+    position: Position,
+}
+
+impl<'a> Rebase<'a> {
+    pub(super) fn begin(folder: &'a mut Folder, at: Head) -> io::Result<Self> {
+        let (dir, header) = (folder.place(), folder.begun());
+        let number = unused(dir, header)?;
+        let sections = Sections::begin(dir, Role::Origin, header)?;
+        Ok(Self { folder, sections, position: Position { number, head: at } })
+    }
+
+    /// Where the filter stands.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Writes a shard, in order; one without bits may have no bytes.
+    ///
+    /// # Panics
+    /// If another shard's turn it is, or the bytes are not as many as a shard has.
+    pub fn write(&mut self, shard: ShardId, count: Count, bytes: &[u8]) -> io::Result<()> {
+        self.sections.write(shard, count, self.position, bytes)
+    }
+
+    /// Puts it in the place of everything else: what is to be handed to [`Folder::journal`].
+    ///
+    /// # Panics
+    /// If a shard was not written.
+    pub fn finish(mut self) -> io::Result<Position> {
+        let (last, _) = self.sections.seal()?;
+        self.sections.put(last)?;
+        let dir = self.folder.place();
+        let own = snapshot::name(last.head.seq);
+        for file in dir.list()? {
+            if snapshot::seq(&file.name).is_some() && file.name != own {
+                dir.remove(&file.name)?;
+            }
+        }
+        dir.sync()?;
+        for (follows, _) in Segments::list(dir)?.iter() {
+            dir.remove(&segment::name(follows))?;
+        }
+        dir.sync()?;
+        self.folder.stand(self.position, None);
+        Ok(self.position)
+    }
+}
+
+/// A number beyond that of every record and snapshot: a file cannot have more records than heads of
+/// records fit into it.
+fn unused(dir: &Dir, header: &Header) -> io::Result<u64> {
+    let segments = Segments::list(dir)?;
+    let records = segments.iter().map(|(follows, len)| follows.saturating_add(len / HEAD as u64));
+    let snapshots = Snapshots::list(dir, header)?.sound;
+    let snapshots = snapshots.iter().map(|snapshot| snapshot.last.number);
+    Ok(records.chain(snapshots).max().unwrap_or(0).saturating_add(1))
+}

@@ -1,0 +1,288 @@
+//! A record of the log.
+//!
+//! ```text
+//! at  bytes
+//!  0      1  kind: 1 batch, counts if Redis committed it; 2 adds, counts always
+//!  1      8  number: one more than that of the record before
+//!  9      8  seq   ┐ batch: its own
+//! 17      8  tip   ┘ adds: those of the last batch logged before
+//! 25      8  tip of the last batch logged before
+//! 33      4  count of fingerprints
+//! 37      4  length of what follows the head
+//! 41      4  CRC-32C of what follows the head
+//! 45      4  CRC-32C of bytes 0 to 44
+//! 49         fingerprints, one after the other: a byte 16, 20 or 32 and as many raw bytes, or
+//!            a byte 255, 4 bytes length, and as many bytes of text
+//! ```
+//!
+//! The head has a CRC of its own, so that its length can be trusted before what follows is read,
+//! and so that a record whose end was never written is told from one that was damaged.
+
+use std::io;
+
+use super::fields::{Fields, checked, push_crc, push_position};
+use crate::fingerprint::Fingerprint;
+use crate::head::{Head, Position, Tip};
+
+/// Bytes of a record before its fingerprints.
+pub(super) const HEAD: usize = 49;
+
+/// The tag of plain text.
+const TEXT: u8 = 255;
+
+/// When a record counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// If Redis committed its batch.
+    Batch = 1,
+    /// Always.
+    Adds = 2,
+}
+
+/// What a record says before its fingerprints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RecordHead {
+    pub(super) kind: Kind,
+    pub(super) position: Position,
+    pub(super) predecessor: Tip,
+    pub(super) count: u32,
+    pub(super) length: u32,
+    body_crc: u32,
+}
+
+/// Bytes that are no record's head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoHead {
+    /// They are not as they were written.
+    Damaged,
+    /// They are, by a version that knows more kinds.
+    UnknownKind(u8),
+}
+
+impl RecordHead {
+    /// Reads a head. Trusts it if its CRC holds.
+    pub(super) fn decode(bytes: &[u8; HEAD]) -> Result<Self, NoHead> {
+        let mut fields = Fields(checked(bytes).ok_or(NoHead::Damaged)?);
+        let kind = match fields.u8() {
+            1 => Kind::Batch,
+            2 => Kind::Adds,
+            kind => return Err(NoHead::UnknownKind(kind)),
+        };
+        Ok(Self {
+            kind,
+            position: fields.position(),
+            predecessor: Tip::new(fields.u64()),
+            count: fields.u32(),
+            length: fields.u32(),
+            body_crc: fields.u32(),
+        })
+    }
+
+    /// Whether this is the record that comes directly behind `before`.
+    pub(super) fn follows(&self, before: Position) -> bool {
+        let seq = match self.kind {
+            Kind::Batch => before.head.seq.wrapping_add(1),
+            Kind::Adds => before.head.seq,
+        };
+        let tip_fits = self.kind == Kind::Batch || self.position.head.tip == before.head.tip;
+        self.position.number == before.number.wrapping_add(1)
+            && self.position.head.seq == seq
+            && self.predecessor == before.head.tip
+            && tip_fits
+    }
+
+    /// Whether `body` is what was written behind this head.
+    pub(super) fn matches(&self, body: &[u8]) -> bool {
+        crc32c::crc32c(body) == self.body_crc
+    }
+}
+
+/// Appends the record of `fingerprints` to `bytes`.
+///
+/// # Errors
+/// If they are more than one record can hold, 4 GiB.
+pub(super) fn encode(
+    kind: Kind,
+    before: Head,
+    position: Position,
+    fingerprints: &[Fingerprint],
+    bytes: &mut Vec<u8>,
+) -> io::Result<()> {
+    let start = bytes.len();
+    bytes.reserve(HEAD + fingerprints.len() * (1 + 20));
+    bytes.resize(start + HEAD, 0);
+    for fingerprint in fingerprints {
+        push_fingerprint(bytes, fingerprint);
+    }
+    let body = &bytes[start + HEAD..];
+    let too_long = |_| io::Error::other("more fingerprints than a record of the log can hold");
+    let length = u32::try_from(body.len()).map_err(too_long)?;
+    // Each takes a byte at least.
+    let count = u32::try_from(fingerprints.len()).map_err(too_long)?;
+    let mut head = Vec::with_capacity(HEAD);
+    head.push(kind as u8);
+    push_position(&mut head, position);
+    head.extend(before.tip.get().to_le_bytes());
+    for field in [count, length, crc32c::crc32c(body)] {
+        head.extend(field.to_le_bytes());
+    }
+    push_crc(&mut head, 0);
+    bytes[start..start + HEAD].copy_from_slice(&head);
+    Ok(())
+}
+
+/// Bytes that a fingerprint takes in a record.
+pub(super) fn encoded_len(fingerprint: &Fingerprint) -> usize {
+    let length = if matches!(fingerprint, Fingerprint::Text(_)) { 4 } else { 0 };
+    1 + length + fingerprint.as_bytes().len()
+}
+
+fn push_fingerprint(bytes: &mut Vec<u8>, fingerprint: &Fingerprint) {
+    match fingerprint {
+        Fingerprint::Raw16(_) => bytes.push(16),
+        Fingerprint::Raw20(_) => bytes.push(20),
+        Fingerprint::Raw32(_) => bytes.push(32),
+        Fingerprint::Text(text) => {
+            bytes.push(TEXT);
+            // One that is longer makes the record too long, which is refused.
+            let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+            bytes.extend(length.to_le_bytes());
+        }
+    }
+    bytes.extend(fingerprint.as_bytes());
+}
+
+/// Calls `visit` with each fingerprint that follows a head; `None` where they are not `count`, or
+/// not to be read.
+pub(super) fn decode(
+    mut body: &[u8],
+    count: u32,
+    mut visit: impl FnMut(Fingerprint),
+) -> Option<()> {
+    fn take<const N: usize>(body: &mut &[u8]) -> Option<[u8; N]> {
+        let (raw, rest) = body.split_first_chunk()?;
+        *body = rest;
+        Some(*raw)
+    }
+    for _ in 0..count {
+        let [tag] = take(&mut body)?;
+        visit(match tag {
+            16 => Fingerprint::Raw16(take(&mut body)?),
+            20 => Fingerprint::Raw20(take(&mut body)?),
+            32 => Fingerprint::Raw32(take(&mut body)?),
+            TEXT => {
+                let length = u32::from_le_bytes(take(&mut body)?);
+                let (text, rest) = body.split_at_checked(usize::try_from(length).ok()?)?;
+                body = rest;
+                Fingerprint::Text(text.into())
+            }
+            _ => return None,
+        });
+    }
+    body.is_empty().then_some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fingerprints() -> Vec<Fingerprint> {
+        vec![
+            Fingerprint::Raw20([1; 20]),
+            Fingerprint::Raw16([2; 16]),
+            Fingerprint::Text(b""[..].into()),
+            Fingerprint::Raw32([3; 32]),
+            Fingerprint::Text(b"https://example.com/"[..].into()),
+        ]
+    }
+
+    fn positions() -> (Position, Position) {
+        let before = Position { number: 6, head: Head { seq: 3, tip: Tip::new(33) } };
+        (before, Position { number: 7, head: Head { seq: 4, tip: Tip::new(44) } })
+    }
+
+    fn encoded() -> Vec<u8> {
+        let (before, position) = positions();
+        let mut bytes = Vec::new();
+        encode(Kind::Batch, before.head, position, &fingerprints(), &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn a_record_reads_back() {
+        let bytes = encoded();
+        let (head, body) = bytes.split_first_chunk().unwrap();
+        let head = RecordHead::decode(head).unwrap();
+        let (before, position) = positions();
+        assert_eq!((head.kind, head.position, head.count), (Kind::Batch, position, 5));
+        assert_eq!(head.length as usize, body.len());
+        assert_eq!(body.len(), fingerprints().iter().map(encoded_len).sum::<usize>());
+        assert!(head.follows(before) && head.matches(body));
+        let mut read = Vec::new();
+        decode(body, head.count, |fingerprint| read.push(fingerprint)).unwrap();
+        assert_eq!(read, fingerprints());
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_record_is_found() {
+        let good = encoded();
+        for bit in 0..8 * good.len() {
+            let mut bytes = good.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let (head, body) = bytes.split_first_chunk().unwrap();
+            match RecordHead::decode(head) {
+                Ok(head) => assert!(bit >= 8 * HEAD && !head.matches(body), "bit {bit}"),
+                Err(error) => assert!(bit < 8 * HEAD && error == NoHead::Damaged, "bit {bit}"),
+            }
+        }
+        assert_eq!(RecordHead::decode(&[0; HEAD]), Err(NoHead::Damaged), "a hole in the file");
+    }
+
+    #[test]
+    fn a_record_follows_only_the_one_before() {
+        let (before, position) = positions();
+        let elsewhere = Tip::new(9);
+        for kind in [Kind::Batch, Kind::Adds] {
+            let own = if kind == Kind::Batch { position.head } else { before.head };
+            let head = RecordHead {
+                kind,
+                position: Position { number: 7, head: own },
+                predecessor: before.head.tip,
+                count: 0,
+                length: 0,
+                body_crc: 0,
+            };
+            assert!(head.follows(before));
+            let with_head = |head| Position { head, ..before };
+            for other in [
+                Position { number: 5, ..before },
+                Position { number: 7, ..before },
+                with_head(Head { seq: 2, ..before.head }),
+                with_head(Head { seq: 4, ..before.head }),
+                with_head(Head { tip: elsewhere, ..before.head }),
+            ] {
+                assert!(!head.follows(other), "{kind:?} behind {other}");
+            }
+        }
+        let mut renamed = RecordHead {
+            kind: Kind::Adds,
+            position: Position { number: 7, head: before.head },
+            predecessor: before.head.tip,
+            count: 0,
+            length: 0,
+            body_crc: 0,
+        };
+        renamed.position.head.tip = elsewhere;
+        assert!(!renamed.follows(before), "adds move no head");
+    }
+
+    #[test]
+    fn what_is_not_the_count_of_fingerprints_is_refused() {
+        let bytes = encoded();
+        let body = &bytes[HEAD..];
+        assert_eq!(decode(body, 4, drop), None);
+        assert_eq!(decode(body, 6, drop), None);
+        assert_eq!(decode(&body[..body.len() - 1], 5, drop), None);
+        assert_eq!(decode(&[17], 1, drop), None);
+    }
+}

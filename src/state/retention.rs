@@ -1,0 +1,95 @@
+//! How long snapshots and the log behind them are kept.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::SystemTime;
+
+use super::disk::Dir;
+use super::header::Header;
+use super::history::Segments;
+use super::segment;
+use super::snapshot::{Snapshots, Summary, unix_ms};
+
+/// How many snapshots are kept at least.
+const SNAPSHOTS: usize = 3;
+
+/// How far a folder must be able to go back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// To the newest snapshot finished before this, beside the newest three of all.
+    pub horizon: SystemTime,
+    /// But no further than fits into so many bytes, all files together.
+    pub horizon_bytes: u64,
+}
+
+/// What was dropped.
+#[derive(Debug)]
+pub(super) struct Pruned {
+    /// The names of the files, snapshots first.
+    pub(super) pruned: Vec<String>,
+    /// Whether the bytes made it less than it should be.
+    pub(super) cut_by_bytes: bool,
+}
+
+/// Drops snapshots that are not needed any more, and files of the log that lie wholly before the
+/// first position of those that are. Snapshots go first, on the disk, so that none is left without
+/// its log.
+pub(super) fn prune(dir: &Dir, header: &Header, retention: &Retention) -> io::Result<Pruned> {
+    let listed = Snapshots::list(dir, header)?;
+    let all = &listed.sound;
+    let files = dir.list()?;
+    let segments = Segments::list(dir)?;
+    let total: u64 = files.iter().map(|file| file.len).sum();
+
+    let mut kept = needed(all, unix_ms(retention.horizon));
+    let mut cut_by_bytes = false;
+    let (mut snapshots, mut logs);
+    loop {
+        let is_kept = |name: &str| kept.iter().any(|&index| all[index].name == name);
+        snapshots = listed.useless().cloned().collect::<BTreeSet<_>>();
+        snapshots.extend(all.iter().map(|each| each.name.clone()).filter(|name| !is_kept(name)));
+        let first = kept.iter().map(|&index| all[index].first.number).min().unwrap_or(0);
+        logs = covered(&segments, first);
+        let gone = |name: &String| snapshots.contains(name) || logs.contains(name);
+        let pruned = files.iter().filter(|file| gone(&file.name)).map(|file| file.len).sum();
+        if kept.len() < 2 || total.saturating_sub(pruned) <= retention.horizon_bytes {
+            break;
+        }
+        kept.pop_last();
+        cut_by_bytes = true;
+    }
+    for name in &snapshots {
+        dir.remove(name)?;
+    }
+    if !snapshots.is_empty() {
+        dir.sync()?;
+    }
+    for name in &logs {
+        dir.remove(name)?;
+    }
+    if !logs.is_empty() {
+        dir.sync()?;
+    }
+    Ok(Pruned { pruned: snapshots.into_iter().chain(logs).collect(), cut_by_bytes })
+}
+
+/// Which of `all`, newest first, are needed to go back to `horizon`: the newest few, and the newest
+/// that was finished before then, or else the oldest.
+fn needed(all: &[Summary], horizon: u64) -> BTreeSet<usize> {
+    let mut kept: BTreeSet<usize> = (0..all.len().min(SNAPSHOTS)).collect();
+    let reaching = all.iter().position(|each| each.finished < horizon);
+    kept.extend(reaching.or(all.len().checked_sub(1)));
+    kept
+}
+
+/// The files of the log that only have records up to `number`. The last file is never one: it is
+/// being written.
+fn covered(segments: &Segments, number: u64) -> Vec<String> {
+    let files = segments.iter().map(|(follows, _)| follows);
+    let next = files.clone().skip(1);
+    files
+        .zip(next)
+        .take_while(|&(_, next)| next <= number)
+        .map(|(follows, _)| segment::name(follows))
+        .collect()
+}

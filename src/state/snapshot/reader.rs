@@ -1,0 +1,207 @@
+//! Reading snapshots.
+
+use std::cmp::Reverse;
+use std::io;
+
+use super::super::disk::{Dir, DiskFile, read_exact_at};
+use super::super::error::Damage;
+use super::super::fields::{Fields, checked};
+use super::super::header::{FORMAT, Header};
+use super::super::recovery::Restore;
+use super::{HEADER, MAGIC, SECTION, TRAILER, name, seq};
+use crate::filter::{Count, ShardId};
+use crate::head::Position;
+
+/// What a snapshot says of itself at its two ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::state) struct Summary {
+    pub(in crate::state) name: String,
+    pub(in crate::state) bytes: u64,
+    pub(in crate::state) first: Position,
+    pub(in crate::state) last: Position,
+    pub(in crate::state) begun: u64,
+    pub(in crate::state) finished: u64,
+    /// Whether nothing that is older counts.
+    is_origin: bool,
+}
+
+/// The snapshots of a folder, by what their two ends say.
+#[derive(Debug)]
+pub(in crate::state) struct Snapshots {
+    /// Those that count, newest first.
+    pub(in crate::state) sound: Vec<Summary>,
+    /// What is wrong with those that say nothing of themselves.
+    pub(in crate::state) damaged: Vec<Damage>,
+    /// The names of those that are older than the beginning of the history.
+    pub(in crate::state) void: Vec<String>,
+}
+
+/// One shard as a snapshot has it, but for its bits.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::state) struct Section {
+    pub(in crate::state) shard: ShardId,
+    pub(in crate::state) at: Position,
+    pub(in crate::state) count: Count,
+    is_empty: bool,
+    crc: u32,
+}
+
+impl Snapshots {
+    pub(in crate::state) fn list(dir: &Dir, header: &Header) -> io::Result<Self> {
+        let (mut sound, mut damaged) = (Vec::new(), Vec::new());
+        for entry in dir.list()? {
+            if seq(&entry.name).is_some() {
+                match Summary::read(dir, &entry.name, header)? {
+                    Ok(summary) => sound.push(summary),
+                    Err(damage) => damaged.push(damage),
+                }
+            }
+        }
+        sound.sort_by_key(|summary| Reverse((summary.last.number, summary.last.head.seq)));
+        let origin = sound.iter().position(|summary| summary.is_origin);
+        let older = sound.split_off(origin.map_or(sound.len(), |origin| origin + 1));
+        let void = older.into_iter().map(|summary| summary.name).collect();
+        Ok(Self { sound, damaged, void })
+    }
+
+    /// The names of those that can never be loaded.
+    pub(in crate::state) fn useless(&self) -> impl Iterator<Item = &String> {
+        self.damaged.iter().map(|damage| &damage.file).chain(&self.void)
+    }
+}
+
+impl Summary {
+    fn read(dir: &Dir, file_name: &str, header: &Header) -> io::Result<Result<Self, Damage>> {
+        let damage = |offset, what| Ok(Err(Damage { file: file_name.to_owned(), offset, what }));
+        let file = dir.open(file_name)?;
+        let bytes = file.len()?;
+        let Some(trailer_at) = bytes.checked_sub(TRAILER as u64).filter(|&at| at >= HEADER as u64)
+        else {
+            return damage(0, "the file was cut");
+        };
+        let (mut front, mut back) = ([0; HEADER], [0; TRAILER]);
+        read_exact_at(&*file, &mut front, 0)?;
+        read_exact_at(&*file, &mut back, trailer_at)?;
+        let Some(front) = checked(&front) else { return damage(0, "the header is damaged") };
+        let Some(back) = checked(&back) else { return damage(trailer_at, "the end is damaged") };
+        let mut front = Fields(front);
+        if (front.array(), front.u32()) != (*MAGIC, FORMAT) {
+            return damage(0, "this is no snapshot");
+        }
+        if front.u64() != header.filter() {
+            return damage(0, "this belongs to another filter");
+        }
+        if front.u64() != header.shard_bytes() {
+            return damage(0, "its shards are of another size");
+        }
+        let begun = front.u64();
+        let mut back = Fields(back);
+        let (first, last, finished) = (back.position(), back.position(), back.u64());
+        let is_origin = back.u8() == 1;
+        if name(last.head.seq) != file_name {
+            return damage(trailer_at, "the file was renamed");
+        }
+        let name = file_name.to_owned();
+        Ok(Ok(Self { name, bytes, first, last, begun, finished, is_origin }))
+    }
+
+    /// Gives every shard to `filter`, which is empty. `Err` inside: it was damaged, and part of it
+    /// may have been given.
+    pub(in crate::state) fn load(
+        &self,
+        dir: &Dir,
+        header: &Header,
+        filter: &mut dyn Restore,
+    ) -> io::Result<Result<(), Damage>> {
+        self.sections(dir, header, |section, body| {
+            let bytes = body.read()?;
+            Ok(bytes.map(|bytes| filter.load(section.shard, section.count, section.at, bytes)))
+        })
+    }
+
+    /// Calls `visit` with every section, checked, and its body, which may be left unread.
+    pub(in crate::state) fn sections(
+        &self,
+        dir: &Dir,
+        header: &Header,
+        mut visit: impl FnMut(Section, Body<'_>) -> io::Result<Result<(), Damage>>,
+    ) -> io::Result<Result<(), Damage>> {
+        let file = dir.open(&self.name)?;
+        let damage = |offset, what| Ok(Err(Damage { file: self.name.clone(), offset, what }));
+        let (mut offset, end) = (HEADER as u64, self.bytes - TRAILER as u64);
+        let (mut lowest, mut highest) = (None::<Position>, None::<Position>);
+        for shard in ShardId::all() {
+            if end - offset < SECTION as u64 {
+                return damage(offset, "the file was cut");
+            }
+            let mut head = [0; SECTION];
+            read_exact_at(&*file, &mut head, offset)?;
+            let Some(section) = Section::decode(&head, shard) else {
+                return damage(offset, "the head of a shard is damaged");
+            };
+            offset += SECTION as u64;
+            let length = if section.is_empty { 0 } else { header.shard_bytes() };
+            if end - offset < length {
+                return damage(offset, "the file was cut");
+            }
+            let body = Body { summary: self, file: &*file, offset, length, crc: section.crc };
+            if let Err(damage) = visit(section, body)? {
+                return Ok(Err(damage));
+            }
+            offset += length;
+            if lowest.is_none_or(|lowest| section.at.number < lowest.number) {
+                lowest = Some(section.at);
+            }
+            if highest.is_none_or(|highest| section.at.number > highest.number) {
+                highest = Some(section.at);
+            }
+        }
+        if offset != end {
+            return damage(offset, "more follows than all shards");
+        }
+        if (lowest, highest) != (Some(self.first), Some(self.last)) {
+            return damage(end, "the end is not that of these shards");
+        }
+        Ok(Ok(()))
+    }
+}
+
+impl Section {
+    /// Reads the head of the section of `shard`.
+    fn decode(bytes: &[u8; SECTION], shard: ShardId) -> Option<Self> {
+        let mut fields = Fields(checked(bytes)?);
+        if usize::from(fields.u8()) != shard.index() {
+            return None;
+        }
+        let is_empty = match fields.u8() {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
+        let at = fields.position();
+        let count = Count { keys: fields.u64(), ones: fields.u64() };
+        Some(Self { shard, at, count, is_empty, crc: fields.u32() })
+    }
+}
+
+/// The bits of a shard, not read yet.
+pub(in crate::state) struct Body<'a> {
+    summary: &'a Summary,
+    file: &'a dyn DiskFile,
+    offset: u64,
+    length: u64,
+    crc: u32,
+}
+
+impl Body<'_> {
+    /// Reads all of them.
+    pub(in crate::state) fn read(self) -> io::Result<Result<Vec<u8>, Damage>> {
+        let mut bytes = vec![0; usize::try_from(self.length).map_err(io::Error::other)?];
+        read_exact_at(self.file, &mut bytes, self.offset)?;
+        if crc32c::crc32c(&bytes) != self.crc {
+            let (file, offset) = (self.summary.name.clone(), self.offset);
+            return Ok(Err(Damage { file, offset, what: "the bits of a shard are damaged" }));
+        }
+        Ok(Ok(bytes))
+    }
+}

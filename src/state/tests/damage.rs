@@ -1,0 +1,343 @@
+//! Files that are not as they were written: every bit of every file, and every length of the last.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::look::look_on;
+use super::super::{AtRest, Damage, Folder, OpenError, Target, Unrecoverable, segment, snapshot};
+use super::basic::{DIR, append, keep_all};
+use super::filter::{Exact, Key, shard_of, write_all};
+use super::fixture::{ADDS, LATE_ADDS, RUNS, expected, heads, write};
+use super::sim::SimDisk;
+use crate::config::Fsync;
+use crate::filter::ShardId;
+use crate::head::{Head, Position};
+
+fn open(disk: &SimDisk) -> Result<Folder, OpenError> {
+    Folder::open_on(Arc::new(disk.clone()), Path::new(DIR))
+}
+
+/// Recovers on a copy: the keys.
+fn recover(disk: &SimDisk, target: Target) -> Result<(Head, BTreeSet<Key>), Unrecoverable> {
+    let mut filter = Exact::default();
+    let recovered = open(&disk.after_kill()).unwrap().recover(target, &mut filter)?;
+    Ok((recovered.position.head, filter.keys))
+}
+
+/// The keys at a batch. Adds that were logged behind it may be missing: those behind damage are.
+fn is_right(head: Head, keys: &BTreeSet<Key>) -> bool {
+    let all = expected(head.seq);
+    let is_behind = |key| LATE_ADDS.contains(key) || head.seq <= 2 && ADDS.contains(key);
+    keys.is_subset(&all) && all.difference(keys).all(is_behind)
+}
+
+#[test]
+fn no_flipped_bit_is_loaded() {
+    let disk = write();
+    let heads = heads();
+    let (last, middle) = (heads[8], heads[5]);
+    for (name, bytes) in disk.files() {
+        let follows = segment::follows(&name);
+        // Of the snapshots one bit of each byte, and each where it is the newest that will do.
+        let (targets, step) = match snapshot::seq(&name) {
+            Some(seq) => (vec![heads[usize::try_from(seq).unwrap() + 1]], 9),
+            None => (vec![last, middle], 1),
+        };
+        for bit in (0..8 * bytes.len()).step_by(step) {
+            let flipped = disk.after_kill();
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            flipped.put(&Path::new(DIR).join(&name), &bytes);
+            if name == "header" {
+                let refused = open(&flipped).unwrap_err();
+                assert!(matches!(refused, OpenError::Header(_)), "bit {bit}: {refused}");
+                continue;
+            }
+            if name == "lease" {
+                // An upper case digit is the same one.
+                let runs = open(&flipped).unwrap().runs();
+                assert!(runs.is_empty() || runs == RUNS, "bit {bit}: {runs:x?}");
+                continue;
+            }
+            for &target in &targets {
+                match recover(&flipped, Target::At(target)) {
+                    Ok((head, keys)) => {
+                        assert_eq!(head, target);
+                        assert!(is_right(head, &keys), "{name} bit {bit}: {target} is wrong");
+                    }
+                    // The log up to the target is needed from the newest snapshot before it on.
+                    Err(Unrecoverable::Behind {
+                        end, missing, damage: Some(damage), best, ..
+                    }) => {
+                        let needed = if target == last { [7].as_slice() } else { &[4, 5] };
+                        assert!(needed.contains(&follows.expect("a snapshot can be done without")));
+                        assert_eq!(damage.file, name);
+                        assert!(damage.offset <= bit as u64 / 8);
+                        assert_eq!((best, end.seq + missing), (Some(end), target.seq));
+                        let (head, keys) = recover(&flipped, Target::At(end)).unwrap();
+                        assert!(head == end && is_right(end, &keys), "{name} bit {bit}");
+                    }
+                    // There is no older one.
+                    Err(Unrecoverable::Beyond { damage: Some(damage), .. }) => {
+                        assert_eq!((snapshot::seq(&name), &damage.file), (Some(0), &name));
+                        assert!(damage.offset <= bit as u64 / 8);
+                    }
+                    Err(other) => panic!("{name} bit {bit}: {other}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_is_passed_over_by_going_further_back() {
+    let disk = write();
+    let heads = heads();
+    for (name, bytes) in disk.files() {
+        let Some(seq) = snapshot::seq(&name) else { continue };
+        // In a shard's head, its bits, and the end.
+        for at in [60, bytes.len() / 2, bytes.len() - 5] {
+            let broken = disk.after_kill();
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 0x10;
+            broken.put(&Path::new(DIR).join(&name), &bytes);
+            for &target in &heads {
+                let mut folder = open(&broken.after_kill()).unwrap();
+                let mut filter = Exact::default();
+                let result = folder.recover(Target::At(target), &mut filter);
+                if seq == 0 && target.seq < 3 {
+                    let Err(Unrecoverable::Beyond { oldest, damage, best: None, .. }) = result
+                    else {
+                        panic!("{result:?}")
+                    };
+                    assert_eq!((oldest, damage.unwrap().file), (heads[3], name.clone()));
+                    continue;
+                }
+                let recovered = result.unwrap();
+                assert_eq!(filter.keys, expected(target.seq));
+                assert_ne!(recovered.snapshot, name);
+                let is_said = recovered.damaged.iter().any(|damage| damage.file == name);
+                assert!(is_said || at < bytes.len() - 5, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_torn_at_any_byte_counts_up_to_its_last_whole_record() {
+    let disk = write();
+    let heads = heads();
+    let name = segment::name(7);
+    let whole = disk.files()[&name].clone();
+    // Where batches 7 and 8 end: 6 keys each, of which two are text and two have other lengths.
+    let body = |seq: u64| -> usize {
+        let keys = super::filter::fingerprints((0..6).map(|bit| (u8::try_from(seq).unwrap(), bit)));
+        49 + keys.iter().map(super::super::record::encoded_len).sum::<usize>()
+    };
+    let ends = [48 + body(7), 48 + body(7) + body(8)];
+    assert!(whole.len() > ends[1] + 49, "adds come last");
+    for len in 0..whole.len() {
+        for zeros in [0, 1, 200] {
+            let torn = disk.after_kill();
+            let mut bytes = whole[..len].to_vec();
+            bytes.resize(len + zeros, 0);
+            torn.put(&Path::new(DIR).join(&name), &bytes);
+            let last = heads[6 + ends.iter().filter(|&&end| len >= end).count()];
+            for &target in &heads[6..] {
+                let result = recover(&torn, Target::At(target));
+                if target.seq <= last.seq {
+                    let (head, keys) = result.unwrap();
+                    assert!(head == target && is_right(head, &keys), "{len} bytes");
+                } else {
+                    let Err(Unrecoverable::Behind { end, missing, best, .. }) = result else {
+                        panic!("{len} bytes: {result:?}")
+                    };
+                    assert_eq!((end, best, end.seq + missing), (last, Some(last), target.seq));
+                }
+            }
+            let (head, keys) = recover(&torn, Target::Last).unwrap();
+            assert!(head == last && is_right(head, &keys), "{len} bytes");
+        }
+    }
+}
+
+#[test]
+fn missing_files_are_missed() {
+    let disk = write();
+    let heads = heads();
+    for (name, _) in disk.files() {
+        let without = disk.after_kill();
+        without.take(&Path::new(DIR).join(&name));
+        if name == "header" {
+            let refused = open(&without).unwrap_err();
+            assert!(matches!(refused, OpenError::HeaderMissing { .. }), "{refused}");
+            let rest = AtRest::open_on(Arc::new(without), Path::new(DIR));
+            assert!(matches!(rest, Err(OpenError::HeaderMissing { .. })));
+            continue;
+        }
+        for &target in &heads {
+            match recover(&without, Target::At(target)) {
+                Ok((head, keys)) => assert!(head == target && is_right(head, &keys), "{name}"),
+                Err(Unrecoverable::Behind { best: Some(best), .. }) => {
+                    let follows = segment::follows(&name).expect("older snapshots are there");
+                    assert!(best.seq < target.seq && follows < target.seq + 1, "{name}");
+                }
+                Err(Unrecoverable::Beyond { oldest, .. }) => {
+                    assert!(snapshot::seq(&name) == Some(0) && oldest == heads[3]);
+                }
+                Err(other) => panic!("{name}: {other}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_foreign_file_is_not_taken_for_its_own() {
+    // The same crawl under another id: whole files, with every checksum right.
+    let (own, other) = (write(), SimDisk::default());
+    let mut folder = super::basic::open(&other);
+    folder.begin(&super::filter::pins(), 77, heads()[0]).unwrap();
+    drop(folder);
+    for (name, bytes) in own.files() {
+        if name != "header" && name != "lock" {
+            other.put(&Path::new(DIR).join(name), &bytes);
+        }
+    }
+    let refused = recover(&other, Target::Last).unwrap_err();
+    let Unrecoverable::NoSnapshot { damage: Some(damage) } = refused else { panic!("{refused}") };
+    assert_eq!(damage.what, "this belongs to another filter");
+    // Nor are files of a log behind a snapshot of its own.
+    let mut folder = super::basic::open(&other);
+    folder.erase().unwrap();
+    folder.begin(&super::filter::pins(), 77, heads()[0]).unwrap();
+    drop(folder);
+    other.put(&Path::new(DIR).join(segment::name(0)), &own.files()[&segment::name(0)]);
+    assert_eq!(recover(&other, Target::Last).unwrap(), (heads()[0], BTreeSet::new()));
+    // Nor is a file under another name.
+    for (name, bytes) in own.files() {
+        let renamed = own.after_kill();
+        renamed.take(&Path::new(DIR).join(&name));
+        let new = match (segment::follows(&name), snapshot::seq(&name)) {
+            (Some(follows), _) => segment::name(follows + 1),
+            (_, Some(seq)) => snapshot::name(seq + 1),
+            _ => continue,
+        };
+        renamed.put(&Path::new(DIR).join(&new), &bytes);
+        let look = look_on(Arc::new(renamed.clone()), Path::new(DIR)).unwrap();
+        let is_told = |damage: &Damage| damage.file == new && damage.what == "the file was renamed";
+        assert!(look.damages.iter().any(is_told), "{:?}", look.damages);
+        for target in heads() {
+            if let Ok((head, keys)) = recover(&renamed, Target::At(target)) {
+                assert!(head == target && is_right(head, &keys), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_before_all_that_is_replayed_does_not_matter() {
+    let disk = SimDisk::default();
+    let mut folder = super::basic::begun(&disk, Head::START);
+    let start = Position { number: 0, head: Head::START };
+    let mut journal = folder.journal(start, Fsync::Never).unwrap();
+    append(&mut journal, &[(1, 1), (1, 2)]);
+    let at = append(&mut journal, &[(2, 2)]);
+    let mut writer = folder.snapshot_writer().unwrap();
+    let keys = BTreeSet::from([(1, 1), (1, 2), (2, 2)]);
+    write_all(&mut writer, &keys, at).unwrap();
+    writer.finish(&journal.handle(), &keep_all()).unwrap();
+    let last = append(&mut journal, &[(3, 3)]);
+    drop((journal, folder));
+    let name = segment::name(0);
+    let whole = disk.files()[&name].clone();
+    let third = whole.len() - (49 + 21);
+    for at in 48..third {
+        for len in [1, 8, 40] {
+            let broken = disk.after_kill();
+            let mut bytes = whole.clone();
+            let end = third.min(at + len);
+            bytes[at..end].iter_mut().for_each(|byte| *byte = !*byte);
+            broken.put(&Path::new(DIR).join(&name), &bytes);
+            let (head, found) = recover(&broken, Target::At(last.head)).unwrap();
+            assert!(head == last.head && found.len() == 4 && found.is_superset(&keys), "{at}");
+        }
+    }
+}
+
+#[test]
+fn a_record_of_a_later_version_is_refused_and_nothing_is_cut() {
+    let disk = write();
+    let name = segment::name(5);
+    let mut bytes = disk.files()[&name].clone();
+    bytes[48] = 3;
+    let crc = crc32c::crc32c(&bytes[48..93]);
+    bytes[93..97].copy_from_slice(&crc.to_le_bytes());
+    disk.put(&Path::new(DIR).join(&name), &bytes);
+    for target in [Target::Last, Target::At(heads()[5])] {
+        let mut filter = Exact::default();
+        let before = disk.files();
+        // The newest snapshot is beyond it.
+        let result = open(&disk).unwrap().recover(target, &mut filter);
+        if target == Target::Last {
+            assert_eq!(filter.keys, expected(8));
+            continue;
+        }
+        let Err(Unrecoverable::UnknownKind { file, offset, kind }) = result else {
+            panic!("{result:?}")
+        };
+        assert_eq!((file, offset, kind), (name.clone(), 48, 3));
+        assert_eq!(disk.files().len(), before.len());
+    }
+}
+
+#[test]
+fn a_whole_record_in_another_place_is_none() {
+    let disk = write();
+    let (name, heads) = (segment::name(7), heads());
+    let whole = disk.files()[&name].clone();
+    // Batch 7 again in the place of batch 8, and batch 8 in its place.
+    let end = 48 + (whole.len() - 48 - (49 + 21)) / 2;
+    let (seventh, eighth) = (&whole[48..end], &whole[end..2 * end - 48]);
+    for (records, last) in [([seventh, seventh], 7), ([eighth, eighth], 6), ([eighth, seventh], 6)]
+    {
+        let moved = disk.after_kill();
+        let bytes = [&whole[..48], records[0], records[1]].concat();
+        moved.put(&Path::new(DIR).join(&name), &bytes);
+        let (head, keys) = recover(&moved, Target::Last).unwrap();
+        assert!(head == heads[last] && is_right(head, &keys), "{head}");
+        assert!(recover(&moved, Target::At(heads[8])).is_err());
+    }
+}
+
+#[test]
+fn a_snapshot_of_another_history_is_passed_over() {
+    // Two that began together, under one id, and went different ways.
+    let crawl = |keys: [Key; 2], from_start: bool| {
+        let disk = SimDisk::default();
+        let mut folder = super::basic::begun(&disk, Head::START);
+        let start = Position { number: 0, head: Head::START };
+        let mut journal = folder.journal(start, Fsync::Never).unwrap();
+        let at = append(&mut journal, &keys[..1]);
+        let mut writer = folder.snapshot_writer().unwrap();
+        for shard in ShardId::all() {
+            // The first shard may stand where they had not parted yet.
+            let at = if from_start && shard.index() == 0 { start } else { at };
+            let (count, bytes) = shard_of(&BTreeSet::from([keys[0]]), shard);
+            writer.write(shard, count, at, &bytes).unwrap();
+        }
+        writer.finish(&journal.handle(), &keep_all()).unwrap();
+        let last = append(&mut journal, &keys[1..]);
+        drop((journal, folder));
+        (disk, last.head)
+    };
+    for from_start in [false, true] {
+        let (one, last) = crawl([(1, 1), (2, 2)], from_start);
+        let (two, _) = crawl([(3, 3), (4, 4)], from_start);
+        let name = snapshot::name(1);
+        one.put(&Path::new(DIR).join(&name), &two.files()[&name]);
+        let expected = (last, BTreeSet::from([(1, 1), (2, 2)]));
+        assert_eq!(recover(&one, Target::At(last)).unwrap(), expected);
+        assert_eq!(recover(&one, Target::Last).unwrap(), expected);
+    }
+}

@@ -1,0 +1,192 @@
+//! Every step of a crawl is the last one, fails, or finds the disk full; then the next process must
+//! find all that counts, and nothing else.
+
+use super::random::{Random, seeds};
+use super::sim::Fault;
+use super::world::{Op, World};
+use crate::config::Fsync;
+
+/// Every kind of step, each in more than one state of the folder.
+const CRAWL: &[Op] = &[
+    Op::Append,
+    Op::Append,
+    Op::Adds,
+    Op::Commit,
+    Op::Append,
+    Op::Adds,
+    Op::Cut,
+    Op::Append,
+    Op::CommitButOne,
+    Op::Snapshot { split: false },
+    Op::Append,
+    Op::Adds,
+    Op::Append,
+    Op::Commit,
+    Op::Snapshot { split: true },
+    Op::Append,
+    Op::Roll,
+    Op::Adds,
+    Op::CommitButOne,
+    Op::Close,
+    Op::Append,
+    Op::Commit,
+    Op::Snapshot { split: false },
+    Op::Append,
+    Op::Commit,
+    Op::Append,
+    Op::Adds,
+    Op::Roll,
+    Op::Append,
+    Op::Adds,
+    Op::Reopen,
+    Op::Snapshot { split: true },
+    Op::RollBack(2),
+    Op::Append,
+    Op::Commit,
+    Op::Rebase,
+    Op::Append,
+    Op::Commit,
+    Op::Append,
+    Op::Reopen,
+];
+
+/// Runs the crawl until it stops for the fault, if it does.
+fn crawl(world: &mut World) {
+    let _ = world.start().and_then(|()| CRAWL.iter().try_for_each(|&op| world.apply(op)));
+}
+
+/// How many steps the crawl takes.
+fn steps(fsync: Fsync, keeps_all: bool) -> usize {
+    let mut world = World::new(fsync, keeps_all, 1);
+    world.start().unwrap();
+    for &op in CRAWL {
+        world.apply(op).unwrap();
+    }
+    world.check_all();
+    world.disk.steps()
+}
+
+/// Goes on a little after what happened.
+fn go_on(world: &mut World) {
+    world.start().expect("it can start again");
+    for op in [Op::Append, Op::Adds, Op::Commit, Op::Snapshot { split: true }, Op::Append] {
+        world.apply(op).expect("it goes on");
+    }
+    world.stop();
+    world.check_all();
+}
+
+#[test]
+fn killed_at_every_step_nothing_is_lost() {
+    for keeps_all in [true, false] {
+        for step in 0..steps(Fsync::Never, keeps_all) {
+            let mut world = World::new(Fsync::Never, keeps_all, 1);
+            world.disk.fault_at(step, Fault::Killed);
+            crawl(&mut world);
+            assert!(world.disk.has_struck(), "step {step}");
+            world.put_disk(world.disk.after_kill(), false);
+            world.check_all();
+            go_on(&mut world);
+        }
+    }
+}
+
+#[test]
+fn without_power_at_every_step_nothing_synced_is_lost() {
+    for step in 0..steps(Fsync::Always, false) {
+        for seed in 0..4 {
+            let mut world = World::new(Fsync::Always, false, 1);
+            world.disk.fault_at(step, Fault::Killed);
+            crawl(&mut world);
+            let disk = world.disk.after_power_loss(&mut Random::new(1000 * seed + step as u64));
+            world.put_disk(disk, false);
+            world.check_all();
+            go_on(&mut world);
+        }
+    }
+}
+
+#[test]
+fn without_power_what_was_not_synced_is_missed_and_counted() {
+    for step in 0..steps(Fsync::Never, false) {
+        for seed in 0..4 {
+            let mut world = World::new(Fsync::Never, false, 1);
+            world.disk.fault_at(step, Fault::Killed);
+            crawl(&mut world);
+            let disk = world.disk.after_power_loss(&mut Random::new(1000 * seed + step as u64));
+            world.put_disk(disk, true);
+            world.check_all();
+            go_on(&mut world);
+        }
+    }
+}
+
+#[test]
+fn a_step_that_fails_loses_nothing() {
+    for fault in [Fault::Failing, Fault::Full] {
+        for fsync in [Fsync::Never, Fsync::Always] {
+            for step in 0..steps(fsync, false) {
+                let mut world = World::new(fsync, false, 1);
+                world.disk.fault_at(step, fault);
+                crawl(&mut world);
+                assert!(world.disk.has_struck(), "step {step}");
+                world.disk.mend();
+                world.stop();
+                world.check_all();
+                let lost = world.disk.after_power_loss(&mut Random::new(step as u64));
+                if fsync == Fsync::Always {
+                    world.put_disk(lost, false);
+                    world.check_all();
+                }
+                go_on(&mut world);
+            }
+        }
+    }
+}
+
+#[test]
+fn random_crawls_come_back_from_anything() {
+    for seed in seeds(400) {
+        println!("TEST_SEED={seed}");
+        let mut random = Random::new(seed);
+        let fsync = [Fsync::Never, Fsync::Always][random.below(2)];
+        let mut world = World::new(fsync, random.once_in(2), seed);
+        world.start().unwrap();
+        for _ in 0..40 {
+            let op = match random.below(16) {
+                0 | 1 => Op::Adds,
+                2 | 3 => Op::Commit,
+                4 => Op::CommitButOne,
+                5 => Op::Roll,
+                6 | 7 => Op::Snapshot { split: random.once_in(2) },
+                8 => Op::Cut,
+                9 => Op::Close,
+                10 => Op::Reopen,
+                11 => Op::RollBack(random.below(4)),
+                12 if random.once_in(3) => Op::Rebase,
+                _ => Op::Append,
+            };
+            if random.once_in(4) {
+                let fault = [Fault::Killed, Fault::Failing, Fault::Full][random.below(3)];
+                world.disk.fault_at(random.below(12), fault);
+            }
+            if world.apply(op).is_ok() && !random.once_in(20) {
+                world.disk.mend();
+                continue;
+            }
+            // The process ends, or the machine does.
+            if random.once_in(2) {
+                let disk = world.disk.after_power_loss(&mut random);
+                world.put_disk(disk, fsync == Fsync::Never);
+            } else {
+                world.put_disk(world.disk.after_kill(), false);
+            }
+            world.check_all();
+            while world.start().is_err() {
+                world.put_disk(world.disk.after_kill(), false);
+            }
+        }
+        world.stop();
+        world.check_all();
+    }
+}

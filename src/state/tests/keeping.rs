@@ -1,0 +1,257 @@
+//! What is kept and what goes: retention and rebase.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
+
+use super::super::{Finished, Folder, Journal, Retention, Target, Unrecoverable};
+use super::basic::{append, begun, keep_all, open, recover};
+use super::filter::{Exact, Key, head, shard_of, write_all};
+use super::sim::{Fault, SimDisk};
+use crate::config::Fsync;
+use crate::filter::ShardId;
+use crate::head::{Head, Position};
+
+const START: Position = Position { number: 0, head: Head::START };
+
+fn snapshot(
+    folder: &Folder,
+    journal: &mut Journal,
+    keys: &BTreeSet<Key>,
+    retention: &Retention,
+) -> Finished {
+    journal.roll().unwrap();
+    let mut writer = folder.snapshot_writer().unwrap();
+    write_all(&mut writer, keys, journal.position()).unwrap();
+    writer.finish(&journal.handle(), retention).unwrap()
+}
+
+/// Crawls for some batches with a snapshot behind each; what each snapshot said, and the heads.
+fn crawl(disk: &SimDisk, batches: u8, retention: &Retention) -> (Vec<Finished>, Vec<Head>) {
+    let mut folder = begun(disk, Head::START);
+    let mut journal = folder.journal(START, Fsync::Never).unwrap();
+    let (mut keys, mut heads) = (BTreeSet::new(), vec![Head::START]);
+    let finished = (0..batches).map(|n| {
+        keys.insert((n, 5));
+        heads.push(append(&mut journal, &[(n, 5)]).head);
+        snapshot(&folder, &mut journal, &keys, retention)
+    });
+    let finished = finished.collect();
+    (finished, heads)
+}
+
+fn can_go_back_to(disk: &SimDisk, heads: &[Head]) -> Vec<bool> {
+    let recovers = |head: &Head| {
+        let mut filter = Exact::default();
+        let result = open(&disk.after_kill()).recover(Target::At(*head), &mut filter);
+        let expected = (0..head.seq).map(|n| (u8::try_from(n).unwrap(), 5)).collect();
+        assert!(result.is_err() || filter.keys == expected, "{head}");
+        result.is_ok()
+    };
+    heads.iter().map(recovers).collect()
+}
+
+fn names(disk: &SimDisk) -> Vec<String> {
+    let files = disk.files().into_keys();
+    let short = |name: String| match name.split_once('-') {
+        Some((kind, number)) => format!("{kind}-{}", number.trim_start_matches('0')),
+        None => name,
+    };
+    files.map(short).collect()
+}
+
+#[test]
+fn the_newest_three_and_one_from_before_the_horizon_are_kept() {
+    let disk = SimDisk::default();
+    // All were finished before the end of time, so the newest three reach back far enough.
+    let far = SystemTime::now() + Duration::from_secs(1_000_000);
+    let retention = Retention { horizon: far, horizon_bytes: u64::MAX };
+    let (finished, heads) = crawl(&disk, 6, &retention);
+    assert_eq!(can_go_back_to(&disk, &heads), [false, false, false, false, true, true, true]);
+    assert_eq!(
+        names(&disk),
+        ["header", "lock", "log-5", "log-6", "log-7", "snapshot-4", "snapshot-5", "snapshot-6"]
+    );
+    let pruned: Vec<_> = finished.iter().map(|each| each.pruned.len()).collect();
+    assert_eq!(pruned, [0, 0, 2, 2, 2, 2]);
+    assert!(finished.iter().all(|each| !each.cut_by_bytes));
+}
+
+#[test]
+fn where_none_is_from_before_the_horizon_the_oldest_is_kept() {
+    let disk = SimDisk::default();
+    let (finished, heads) = crawl(&disk, 6, &keep_all());
+    assert_eq!(can_go_back_to(&disk, &heads), [true; 7]);
+    // Those between are not needed: the log is there.
+    assert_eq!(
+        names(&disk),
+        [
+            "header",
+            "lock",
+            "log-1",
+            "log-2",
+            "log-3",
+            "log-4",
+            "log-5",
+            "log-6",
+            "log-7",
+            "snapshot-",
+            "snapshot-4",
+            "snapshot-5",
+            "snapshot-6"
+        ]
+    );
+    assert_eq!(finished[5].pruned, [format!("snapshot-{:020}", 3)]);
+}
+
+#[test]
+fn bytes_bound_how_far_back_it_goes() {
+    for horizon_bytes in [0, 30_000, 50_000, 1_000_000] {
+        let disk = SimDisk::default();
+        let (finished, heads) = crawl(&disk, 6, &Retention { horizon_bytes, ..keep_all() });
+        let total: usize = disk.files().values().map(Vec::len).sum();
+        let (snapshots, cut) = match horizon_bytes {
+            0 => (1, true),
+            30_000 => (2, true),
+            50_000 => (3, true),
+            _ => (4, false),
+        };
+        let kept = names(&disk).iter().filter(|name| name.starts_with("snapshot")).count();
+        assert_eq!((kept, finished[5].cut_by_bytes), (snapshots, cut), "{horizon_bytes}");
+        assert!(total as u64 <= horizon_bytes || snapshots == 1, "{total} bytes");
+        let back = can_go_back_to(&disk, &heads);
+        assert_eq!(back.iter().filter(|&&can| can).count(), if cut { snapshots } else { 7 });
+        assert_eq!(back.last(), Some(&true), "the newest stays");
+    }
+}
+
+#[test]
+fn a_damaged_snapshot_is_not_one_of_those_kept() {
+    let disk = SimDisk::default();
+    let mut folder = begun(&disk, Head::START);
+    let mut journal = folder.journal(START, Fsync::Never).unwrap();
+    let far = SystemTime::now() + Duration::from_secs(1_000_000);
+    let retention = Retention { horizon: far, horizon_bytes: u64::MAX };
+    let mut keys = BTreeSet::new();
+    for n in 0..4 {
+        keys.insert((n, 5));
+        append(&mut journal, &[(n, 5)]);
+        let finished = snapshot(&folder, &mut journal, &keys, &retention);
+        if n == 2 {
+            let mut bytes = disk.files()[&finished.name].clone();
+            *bytes.last_mut().unwrap() ^= 1;
+            disk.put(&folder.dir().join(&finished.name), &bytes);
+        }
+    }
+    let kept: Vec<_> = names(&disk).into_iter().filter(|name| name.starts_with('s')).collect();
+    assert_eq!(kept, ["snapshot-1", "snapshot-2", "snapshot-4"]);
+}
+
+#[test]
+fn a_rebase_is_all_that_is_left() {
+    for at in [head(0, 0), head(2, 99), head(3, 5), head(50, 1)] {
+        let disk = SimDisk::default();
+        let (_, heads) = crawl(&disk, 5, &keep_all());
+        let mut folder = open(&disk);
+        folder.recover(Target::Last, &mut Exact::default()).unwrap();
+        let mut rebase = folder.rebase(at).unwrap();
+        let keys = BTreeSet::from([(7, 7), (8, 8)]);
+        for shard in ShardId::all() {
+            let (count, bytes) = shard_of(&keys, shard);
+            rebase.write(shard, count, &bytes).unwrap();
+        }
+        let position = rebase.finish().unwrap();
+        assert_eq!(position.head, at);
+        assert!(position.number > 5);
+        let mut journal = folder.journal(position, Fsync::Never).unwrap();
+        let last = append(&mut journal, &[(9, 9)]);
+        drop((journal, folder));
+
+        let mut folder = open(&disk);
+        for head in &heads[1..] {
+            let refused = folder.recover(Target::At(*head), &mut Exact::default());
+            assert!(refused.is_err(), "{head} is gone");
+        }
+        let both = BTreeSet::from([(7, 7), (8, 8), (9, 9)]);
+        assert_eq!(recover(&mut folder, Target::Last), (last, both));
+        assert_eq!(recover(&mut folder, Target::At(at)), (position, keys));
+    }
+}
+
+#[test]
+fn what_a_rebase_had_no_time_to_drop_does_not_count() {
+    let disk = SimDisk::default();
+    let (_, heads) = crawl(&disk, 3, &keep_all());
+    // Killed as it begins to drop: what is older is still there.
+    let old = disk.files();
+    let mut folder = open(&disk);
+    let at = head(9, 9);
+    let mut rebase = folder.rebase(at).unwrap();
+    for shard in ShardId::all() {
+        rebase.write(shard, crate::filter::Count::default(), &[]).unwrap();
+    }
+    // Written, synced, renamed, and the folder synced.
+    disk.fault_at(4, Fault::Killed);
+    assert!(rebase.finish().is_err());
+    drop(folder);
+    let disk = disk.after_kill();
+    assert!(old.keys().all(|name| disk.files().contains_key(name)), "{:?}", names(&disk));
+
+    let mut folder = open(&disk);
+    assert!(folder.recover(Target::At(heads[3]), &mut Exact::default()).is_err());
+    let (position, keys) = recover(&mut folder, Target::At(at));
+    assert_eq!((position.head, keys), (at, BTreeSet::new()));
+    let mut journal = folder.journal(position, Fsync::Never).unwrap();
+    let mut keys = BTreeSet::new();
+    for bit in 0..5 {
+        append(&mut journal, &[(1, bit)]);
+        keys.insert((1, bit));
+        snapshot(&folder, &mut journal, &keys, &keep_all());
+    }
+    drop((journal, folder));
+    let mut folder = open(&disk);
+    assert_eq!(
+        recover(&mut folder, Target::At(at)),
+        (position, BTreeSet::new()),
+        "it reaches back"
+    );
+}
+
+#[test]
+fn a_rebase_that_is_given_up_changes_nothing() {
+    let disk = SimDisk::default();
+    let (_, heads) = crawl(&disk, 3, &keep_all());
+    let before = disk.files();
+    let mut folder = open(&disk);
+    drop(folder.rebase(head(9, 9)).unwrap());
+    let mut after = disk.files();
+    after.insert("lock".to_owned(), before["lock"].clone());
+    assert_eq!(after, before);
+    assert_eq!(recover(&mut folder, Target::Last).0.head, heads[3]);
+}
+
+#[test]
+fn what_could_be_loaded_instead_is_known() {
+    let disk = SimDisk::default();
+    let (_, heads) = crawl(&disk, 3, &keep_all());
+    let mut folder = open(&disk);
+    assert_eq!(folder.best(heads[2]).unwrap(), Some(heads[2]));
+    let ahead = head(9, 9);
+    assert_eq!(folder.best(ahead).unwrap(), Some(heads[3]));
+    let refused = folder.recover(Target::At(ahead), &mut Exact::default()).unwrap_err();
+    assert!(matches!(refused, Unrecoverable::Behind { missing: 6, .. }), "{refused}");
+    assert_eq!(refused.best(), Some(heads[3]));
+    assert_eq!(folder.best(head(2, 1)).unwrap(), None, "another history");
+}
+
+#[test]
+fn an_erased_folder_is_new() {
+    let disk = SimDisk::default();
+    crawl(&disk, 3, &keep_all());
+    let mut folder = open(&disk);
+    folder.record_runs(&[1]).unwrap();
+    folder.erase().unwrap();
+    assert_eq!(names(&disk), ["lock"]);
+    assert!(folder.header().is_none() && folder.runs().is_empty());
+    folder.begin(&super::filter::pins(), 100, head(1, 1)).unwrap();
+    assert_eq!(recover(&mut folder, Target::Last).0.head, head(1, 1));
+}

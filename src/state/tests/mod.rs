@@ -1,0 +1,14 @@
+//! The state folder as a whole, on a disk that can do its worst.
+
+mod basic;
+mod damage;
+mod faults;
+mod filter;
+mod fixture;
+mod keeping;
+mod looking;
+mod poison;
+mod random;
+mod real;
+mod sim;
+mod world;

@@ -1,0 +1,32 @@
+//! How much a state folder holds, from the names and sizes of its files alone.
+
+use std::io;
+
+use super::folder::Folder;
+use super::{segment, snapshot};
+
+/// What lies in a state folder.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Snapshots.
+    pub snapshots: u64,
+    /// Bytes of log.
+    pub log_bytes: u64,
+    /// Bytes of all files.
+    pub bytes: u64,
+}
+
+impl Folder {
+    /// What lies in it now.
+    pub fn usage(&self) -> io::Result<Usage> {
+        let mut usage = Usage::default();
+        for file in self.place().list()? {
+            usage.bytes += file.len;
+            usage.snapshots += u64::from(snapshot::seq(&file.name).is_some());
+            if segment::follows(&file.name).is_some() {
+                usage.log_bytes += file.len;
+            }
+        }
+        Ok(usage)
+    }
+}

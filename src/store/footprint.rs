@@ -1,0 +1,45 @@
+//! What a filter's state folder holds, as far as it is known without reading it.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use super::{Local, Memory};
+use crate::config::Fsync;
+use crate::state::Journal;
+
+/// The state folder of a filter that is worked with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Footprint {
+    /// Where it is.
+    pub dir: PathBuf,
+    /// When its log is flushed to the disk.
+    pub fsync: Fsync,
+    /// Bytes written to the log since the start.
+    pub logged: u64,
+    /// Snapshots in it.
+    pub snapshots: u64,
+    /// Bytes of log in it.
+    pub log_bytes: u64,
+    /// When the last snapshot of this run was finished.
+    pub last_snapshot: Option<SystemTime>,
+    /// Whether one is under way.
+    pub is_snapshotting: bool,
+}
+
+impl Local {
+    /// What is kept, if anything is.
+    pub fn footprint(&self) -> Option<Footprint> {
+        let Memory::Kept(kept) = &self.memory else { return None };
+        // What cannot be listed is told by whoever has to read or write it.
+        let usage = kept.folder.usage().unwrap_or_default();
+        Some(Footprint {
+            dir: kept.folder.dir().to_owned(),
+            fsync: kept.keeping.fsync,
+            logged: kept.logged + kept.journal.as_ref().map_or(0, Journal::bytes),
+            snapshots: usage.snapshots,
+            log_bytes: usage.log_bytes,
+            last_snapshot: kept.last_snapshot,
+            is_snapshotting: self.snapshotting.is_some(),
+        })
+    }
+}

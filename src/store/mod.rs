@@ -1,0 +1,245 @@
+//! The local store: the filter in this process's memory, and what is kept of it in a folder.
+//!
+//! Knows when what is judged is logged, when it is set, and how the filter is brought back to a
+//! batch that somebody else names. It never talks to Redis.
+
+mod bringing;
+mod footprint;
+mod snapshotting;
+mod unfit;
+
+use std::io;
+use std::time::SystemTime;
+
+use crate::batch::{Batch, Judged};
+use crate::config::Fsync;
+use crate::engine::Engine;
+use crate::head::{Head, Position, Tip};
+use crate::state::{Finished, Folder, Journal, Log, Logged, Pins, Retention, Volatile};
+pub use bringing::{Brought, How};
+pub use footprint::Footprint;
+use snapshotting::Snapshotting;
+pub use unfit::Unfit;
+
+/// The share of the filter's size that the log grows by at least before a snapshot is taken: with
+/// more, snapshots of a large filter write much for little; with less, a start replays long logs.
+const SHARE: u64 = 8;
+
+/// What a fingerprint usually takes in the log, in bytes.
+const LOGGED: u64 = 21;
+
+/// How a filter is kept.
+#[derive(Debug, Clone)]
+pub struct Keeping {
+    /// What a new folder is made for.
+    pub pins: Pins,
+    /// When the log is flushed to the disk.
+    pub fsync: Fsync,
+    /// By how many bytes the log grows before a snapshot is taken; an eighth of the filter's size
+    /// if that is more.
+    pub snapshot_bytes: u64,
+    /// How many bytes all files together may have for the sake of going back further.
+    pub horizon_bytes: u64,
+    /// Whether to go on with less than what Redis knows, or with nothing, where the filter cannot
+    /// be brought to just that.
+    pub emit_again: bool,
+}
+
+/// The filter, what judges by it, and what is kept of it.
+#[derive(Debug)]
+pub struct Local {
+    /// Ended before the engine that it copies from.
+    snapshotting: Option<Snapshotting>,
+    /// Judges.
+    pub engine: Engine,
+    memory: Memory,
+}
+
+#[derive(Debug)]
+enum Memory {
+    /// Nothing is kept.
+    Volatile(Volatile),
+    /// A folder.
+    Kept(Box<Kept>),
+}
+
+#[derive(Debug)]
+struct Kept {
+    folder: Folder,
+    keeping: Keeping,
+    /// Once the filter stands where the log goes on.
+    journal: Option<Journal>,
+    /// Where the filter stands, while no batch is between log and commit.
+    at: Option<Head>,
+    /// Bytes written to logs that were closed since.
+    logged: u64,
+    /// When the last snapshot was finished.
+    last_snapshot: Option<SystemTime>,
+    /// How far the log is written, in bytes since it was opened, when the next snapshot is due.
+    snapshot_at: u64,
+}
+
+impl Local {
+    /// A filter of which nothing is kept.
+    pub fn volatile(engine: Engine) -> Self {
+        Self { snapshotting: None, engine, memory: Memory::Volatile(Volatile::default()) }
+    }
+
+    /// A filter kept in `folder`; [`Local::bring_to`] or [`Local::bring_back`] comes before
+    /// anything is judged by it.
+    pub fn kept(engine: Engine, folder: Folder, keeping: Keeping) -> Self {
+        let kept = Kept {
+            folder,
+            keeping,
+            journal: None,
+            at: None,
+            logged: 0,
+            last_snapshot: None,
+            snapshot_at: 0,
+        };
+        Self { snapshotting: None, engine, memory: Memory::Kept(Box::new(kept)) }
+    }
+
+    /// Writes a batch down as the one that follows `base`. It has been written when this returns.
+    pub fn append(&mut self, base: Head, batch: Batch<Judged>) -> io::Result<Logged> {
+        match &mut self.memory {
+            Memory::Volatile(log) => log.append(base, batch),
+            Memory::Kept(kept) => {
+                kept.at = None;
+                kept.journal()?.append(base, batch)
+            }
+        }
+    }
+
+    /// Takes note that a batch is committed: only now are its fingerprints seen.
+    pub fn committed(&mut self, batch: &Logged) {
+        self.engine.committed(batch.proof().position());
+    }
+
+    /// Takes note that a batch was printed: its fingerprints are written down as seen whatever
+    /// happens, and then are seen.
+    pub fn printed(&mut self, batch: &Batch<Judged>) -> io::Result<()> {
+        let at = match &mut self.memory {
+            Memory::Volatile(_) => Position::START,
+            Memory::Kept(kept) if batch.added().is_empty() => kept.journal()?.position(),
+            Memory::Kept(kept) => kept.journal()?.append_adds(batch.added())?,
+        };
+        self.engine.committed(at);
+        Ok(())
+    }
+
+    /// The batches judged and not committed are dropped, here and from the log: `head` is the last
+    /// one committed, and the next batch follows it.
+    pub fn forget(&mut self, head: Head) -> io::Result<()> {
+        self.engine.forget();
+        let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
+        kept.journal()?.cut(head)?;
+        Ok(())
+    }
+
+    /// Whether the log has grown so long that a snapshot should be begun, and none is under way.
+    pub fn wants_snapshot(&self) -> bool {
+        let Memory::Kept(kept) = &self.memory else { return false };
+        let is_due = |journal: &Journal| journal.bytes() >= kept.snapshot_at;
+        self.snapshotting.is_none() && kept.journal.as_ref().is_some_and(is_due)
+    }
+
+    /// Begins a snapshot, which goes on while batches are judged. The folder is to reach back to
+    /// `horizon`.
+    pub fn begin_snapshot(&mut self, horizon: SystemTime) -> io::Result<()> {
+        let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
+        let every = kept.keeping.every();
+        let bytes = kept.journal()?.bytes();
+        // Where this one fails, the next one is tried when as much again was written.
+        kept.snapshot_at = bytes + every;
+        let journal = kept.journal()?;
+        journal.roll()?;
+        let log = journal.handle();
+        let horizon_bytes = kept.keeping.horizon_bytes;
+        let (writer, retention) =
+            (kept.folder.snapshot_writer()?, Retention { horizon, horizon_bytes });
+        let begun = Snapshotting::begin(self.engine.handle(), writer, log, retention)?;
+        self.snapshotting = Some(begun);
+        Ok(())
+    }
+
+    /// What became of the snapshot under way, once that is known.
+    pub fn finished_snapshot(&mut self) -> Option<io::Result<Finished>> {
+        let finished = self.snapshotting.take_if(|snapshotting| snapshotting.is_finished())?;
+        let finished = finished.join().transpose();
+        self.note(finished.as_ref());
+        finished
+    }
+
+    /// Waits for the snapshot under way.
+    pub fn wait_for_snapshot(&mut self) -> Option<io::Result<Finished>> {
+        let finished = self.snapshotting.take()?.join().transpose();
+        self.note(finished.as_ref());
+        finished
+    }
+
+    fn note(&mut self, finished: Option<&io::Result<Finished>>) {
+        if let (Memory::Kept(kept), Some(Ok(_))) = (&mut self.memory, finished) {
+            kept.last_snapshot = Some(SystemTime::now());
+        }
+    }
+
+    /// The run ends, with `head` as the last batch committed: leaves the folder as Redis is, and
+    /// all of it on the disk.
+    pub fn rest(&mut self, head: Head) -> io::Result<()> {
+        self.snapshotting = None;
+        let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
+        match kept.journal.take() {
+            Some(journal) => journal.close(head).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// The same where no Redis names the last batch.
+    pub fn rest_as_it_is(&mut self) -> io::Result<()> {
+        let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
+        match &kept.journal {
+            Some(journal) => {
+                let head = journal.position().head;
+                self.rest(head)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The id of the filter, where it is kept and not new.
+    pub fn filter(&self) -> Option<Tip> {
+        let Memory::Kept(kept) = &self.memory else { return None };
+        kept.folder.header().map(|header| Tip::new(header.filter()))
+    }
+
+    /// Records that `run` is about to take the lease; the runs before it are dead, as they held
+    /// the folder's lock, and this process does now.
+    pub fn announce(&mut self, run: u64) -> io::Result<Vec<u64>> {
+        let Memory::Kept(kept) = &mut self.memory else { return Ok(Vec::new()) };
+        let dead: Vec<u64> = kept.folder.runs().into_iter().filter(|&other| other != run).collect();
+        let all: Vec<u64> = std::iter::once(run).chain(dead.iter().copied()).collect();
+        kept.folder.record_runs(&all)?;
+        Ok(dead)
+    }
+}
+
+impl Kept {
+    /// Closes the log without another word: what was written stays written.
+    fn drop_journal(&mut self) {
+        self.at = None;
+        self.logged += self.journal.take().map_or(0, |journal| journal.bytes());
+    }
+
+    fn journal(&mut self) -> io::Result<&mut Journal> {
+        let missing = || io::Error::other("the log is not open: the filter was not brought back");
+        self.journal.as_mut().ok_or_else(missing)
+    }
+}
+
+impl Keeping {
+    /// By how many bytes the log grows before a snapshot is taken.
+    fn every(&self) -> u64 {
+        self.snapshot_bytes.max(self.pins.geometry.bytes() / SHARE)
+    }
+}

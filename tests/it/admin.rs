@@ -1,0 +1,194 @@
+//! The admin endpoint over HTTP, in front of a daemon that only pretends.
+
+mod check;
+mod commands;
+mod limits;
+mod requests;
+mod sockets;
+
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use tempfile::TempDir;
+use urlseen::admin::{
+    Checked, Counts, Filter, Head, Limits, Lists, Phase, SOCKET, Server, State, Status,
+    Uncheckable, View,
+};
+use urlseen::config::{Config, HostPort, Sources};
+
+use crate::util::wait::SOON;
+
+type Check = dyn Fn(&[Vec<u8>]) -> Result<Vec<Checked>, Uncheckable> + Send + Sync;
+
+/// A daemon that says what it is told to.
+struct Pretender {
+    phase: Mutex<Phase>,
+    check: Box<Check>,
+}
+
+impl View for Pretender {
+    fn status(&self) -> Status {
+        status(self.phase.lock().unwrap().clone())
+    }
+
+    fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, Uncheckable> {
+        (self.check)(items)
+    }
+}
+
+/// A status with something in every field.
+fn status(phase: Phase) -> Status {
+    Status {
+        crawl: "a \"crawl\"".to_owned(),
+        version: "1.2.3".to_owned(),
+        pid: 4711,
+        since: SystemTime::UNIX_EPOCH + Duration::from_secs(1000),
+        phase,
+        redis: "redis://ann:***@127.0.0.1:6379/0".to_owned(),
+        head: Some(Head { seq: 17, tip: "00000000000000ab".to_owned() }),
+        lease_seconds: Some(12.5),
+        counts: Counts {
+            unseen: 1,
+            seen: 2,
+            unfiltered: 3,
+            rejected: 4,
+            rejects_dropped: 5,
+            batches: 6,
+            batches_forgotten: 7,
+            recoveries: 8,
+            rollbacks: 9,
+            snapshots: 10,
+            log_bytes: 11,
+        },
+        lists: Lists { source: Some(21), taken: Some(22), sink: Some(23), rejected: Some(24) },
+        filter: Some(Filter { keys: 31, capacity: 124, fill: 0.25, error_rate: 1e-6, bytes: 4096 }),
+        state: Some(State {
+            dir: PathBuf::from("state/demo"),
+            fsync: "interval".to_owned(),
+            snapshots: 3,
+            last_snapshot: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(2000)),
+            log_bytes: 41,
+        }),
+    }
+}
+
+/// Seen if it begins with an s.
+fn by_first_letter(items: &[Vec<u8>]) -> Vec<Checked> {
+    let fingerprint = |item: &[u8]| String::from_utf8_lossy(item).into_owned();
+    let judge = |item: &Vec<u8>| match item.first() {
+        Some(b's') => Checked::Seen { fingerprint: fingerprint(item) },
+        Some(b'd') => Checked::Unfiltered,
+        Some(0xff) => Checked::Unreadable { reason: format!("{item:?}") },
+        _ => Checked::Unseen { fingerprint: fingerprint(item) },
+    };
+    items.iter().map(judge).collect()
+}
+
+/// An endpoint in a folder of its own.
+struct Endpoint {
+    /// Dropped before the folder.
+    server: Server,
+    view: Arc<Pretender>,
+    folder: TempDir,
+}
+
+impl Endpoint {
+    fn new() -> Self {
+        Self::with(Limits::default(), |items| Ok(by_first_letter(items)))
+    }
+
+    fn with(
+        limits: Limits,
+        check: impl Fn(&[Vec<u8>]) -> Result<Vec<Checked>, Uncheckable> + Send + Sync + 'static,
+    ) -> Self {
+        let folder = TempDir::with_prefix("urlseen-admin-").unwrap();
+        let phase = Mutex::new(Phase::Working);
+        let view = Arc::new(Pretender { phase, check: Box::new(check) });
+        let mut server = Server::start(view.clone(), limits).unwrap();
+        server.listen_in(folder.path()).unwrap();
+        Self { server, view, folder }
+    }
+
+    fn set(&self, phase: Phase) {
+        *self.view.phase.lock().unwrap() = phase;
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join(SOCKET)
+    }
+
+    fn connect(&self) -> UnixStream {
+        connect(&self.socket())
+    }
+
+    /// Listens on loopback, at a port that the system chooses.
+    fn listen(&self) -> SocketAddr {
+        self.server.listen_at(&host_port("127.0.0.1:0")).unwrap()
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.request(&format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"))
+    }
+
+    fn post(&self, path: &str, body: &str) -> Answer {
+        let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}", body.len());
+        self.request(&format!("{head}\r\n\r\n{body}"))
+    }
+
+    fn request(&self, request: &str) -> Answer {
+        ask(self.connect(), request)
+    }
+}
+
+fn connect(socket: &Path) -> UnixStream {
+    let stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
+    stream
+}
+
+fn connect_tcp(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
+    stream
+}
+
+/// An address as the configuration has it.
+fn host_port(text: &str) -> HostPort {
+    let set = vec![format!("admin.listen={text}")];
+    let env: [(&str, &str); 0] = [];
+    Config::load(Sources { file: None, env, set }).unwrap().admin.listen.unwrap()
+}
+
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+/// Sends a request and reads the answer to its end, which the server makes.
+fn ask(mut stream: impl Read + Write, request: &str) -> Answer {
+    stream.write_all(request.as_bytes()).unwrap();
+    answer(&read_to_end(stream))
+}
+
+fn read_to_end(mut stream: impl Read) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Who is refused before all was sent is reset behind the answer.
+    if let Err(error) = stream.read_to_end(&mut bytes) {
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    }
+    bytes
+}
+
+fn answer(bytes: &[u8]) -> Answer {
+    let text = String::from_utf8_lossy(bytes);
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text}"));
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Answer { status, head: head.to_lowercase(), body: body.to_owned() }
+}

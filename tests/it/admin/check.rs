@@ -1,0 +1,81 @@
+//! Checking items.
+
+use urlseen::admin::{Checked, Client, ClientError, Limits, Uncheckable};
+
+use super::{Endpoint, by_first_letter};
+
+fn checked(endpoint: &Endpoint, items: &[Vec<u8>]) -> Result<Vec<Checked>, ClientError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { Client::new(endpoint.folder.path())?.check(items).await })
+}
+
+#[test]
+fn every_item_has_a_verdict_in_order() {
+    let endpoint = Endpoint::new();
+    let body = r#"{"items": ["s1", "u1", "d", {"base64": "/wA="}, "s2"]}"#;
+    let answer = endpoint.post("/check", body);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let expected = concat!(
+        r#"{"items":[{"verdict":"seen","fingerprint":"s1"},"#,
+        r#"{"verdict":"unseen","fingerprint":"u1"},{"verdict":"unfiltered"},"#,
+        r#"{"verdict":"unreadable","reason":"[255, 0]"},{"verdict":"seen","fingerprint":"s2"}]}"#
+    );
+    assert_eq!(answer.body, expected);
+}
+
+#[test]
+fn what_is_no_question_is_refused() {
+    let endpoint = Endpoint::new();
+    for body in [
+        "",
+        "http://a/",
+        "[]",
+        "{}",
+        r#"{"items": "a"}"#,
+        r#"{"items": [1]}"#,
+        r#"{"items": [], "set": true}"#,
+        r#"{"items": [{"base64": "*"}]}"#,
+    ] {
+        let answer = endpoint.post("/check", body);
+        assert_eq!(answer.status, 400, "{body}: {answer:?}");
+        assert!(answer.body.contains("it is to look like {\"items\": "), "{}", answer.body);
+    }
+    assert_eq!(endpoint.post("/check", r#"{"items": []}"#).body, r#"{"items":[]}"#);
+}
+
+#[test]
+fn a_filter_that_cannot_be_asked_says_why() {
+    let refuse = |_: &[Vec<u8>]| Err(Uncheckable("the filter is not loaded yet".to_owned()));
+    let endpoint = Endpoint::with(Limits::default(), refuse);
+    let answer = endpoint.post("/check", r#"{"items": ["a"]}"#);
+    assert_eq!((answer.status, answer.body.as_str()), (503, "the filter is not loaded yet\n"));
+    let error = checked(&endpoint, &[b"a".to_vec()]).unwrap_err();
+    assert_eq!(error.to_string(), "the daemon answered: the filter is not loaded yet");
+}
+
+#[test]
+fn a_check_that_panics_or_miscounts_is_answered_too() {
+    let endpoint = Endpoint::with(Limits::default(), |items| {
+        assert!(items[0] != b"panic", "as asked");
+        Ok(Vec::new())
+    });
+    for item in ["panic", "none"] {
+        let answer = endpoint.post("/check", &format!(r#"{{"items": ["{item}"]}}"#));
+        assert_eq!(answer.status, 500, "{answer:?}");
+    }
+}
+
+/// More than a request has room for, by count and by bytes, with every kind of byte.
+#[test]
+fn the_client_asks_for_as_many_as_it_is_given() {
+    let endpoint = Endpoint::new();
+    let bytes = |number: usize| [b"u\xff\x00\"\xc3\xbc"[..number % 7].to_vec(), vec![7; number]];
+    let mut items = (0..2500).map(|number| bytes(number % 300).concat()).collect::<Vec<_>>();
+    items.extend((0..30).map(|_| vec![1; 100_000]));
+    items.push(vec![b's'; 1_000_000]);
+    assert_eq!(checked(&endpoint, &items).unwrap(), by_first_letter(&items));
+    let too_large = vec![b's'; Limits::BODY_BYTES];
+    let error = checked(&endpoint, &[too_large]).unwrap_err();
+    assert!(matches!(error, ClientError::Refused { .. }), "{error}");
+    assert_eq!(checked(&endpoint, &[]).unwrap(), []);
+}

@@ -1,0 +1,138 @@
+//! `urlseen status` and `urlseen check`, asking an endpoint.
+
+use std::fs;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use urlseen::admin::{Phase, Status};
+
+use super::{Endpoint, status};
+use crate::util::binary::{Output, Run, urlseen};
+
+fn run(command: &str, endpoint: &Endpoint) -> Run {
+    urlseen([command, "--state"]).arg(endpoint.folder.path())
+}
+
+#[test]
+fn status_is_a_table() {
+    let endpoint = Endpoint::new();
+    let trouble = "lost the connection: \u{1b}[2J gone".to_owned();
+    endpoint.set(Phase::RedisAway { trouble });
+    let output = run("status", &endpoint).output();
+    assert_eq!((output.code(), output.stderr.as_str()), (Some(0), ""), "{output:?}");
+    let mut lines = output.text().lines().collect::<Vec<_>>();
+    let process = lines.remove(2);
+    assert!(process.starts_with("process      4711, urlseen 1.2.3, for "), "{process}");
+    assert!(process.contains("years "), "{process}");
+    let state = lines.pop().unwrap();
+    assert!(state.starts_with("state        state/demo: 3 snapshots, the last one "), "{state}");
+    assert!(state.ends_with(" ago; 41 B of log, fsync = interval"), "{state}");
+    let expected = "\
+crawl        a \"crawl\"
+phase        waiting for Redis: lost the connection: \\u{1b}[2J gone
+redis        redis://ann:***@127.0.0.1:6379/0
+batch        17 (00000000000000ab)
+lease        held for 12 s unless it is renewed
+source                    21   items wait to be claimed
+taken                     22   items are claimed and not committed
+sink                      23   unseen items wait for crawlers
+rejects                   24   items could not be read and wait for people
+items                     10   committed since the start; of these
+  unseen                   1   pushed on
+  seen                     2   dropped
+  unfiltered               3   pushed on as they asked (dont_filter)
+  rejected                 4   not readable
+batches                    6   committed since the start
+                           7   batches were judged again without a commit
+                           5   rejects were dropped from a full list
+                           9   times the filter went back with Redis
+filter                    31   fingerprints, 25.0 % of 124; error rate now 1.0e-6; 4.00 KiB";
+    assert_eq!(lines, expected.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn status_as_json_is_what_the_daemon_says() {
+    let endpoint = Endpoint::new();
+    let output = run("status", &endpoint).arg("--json").output();
+    let back: Status = serde_json::from_str(output.text()).unwrap();
+    assert_eq!(back, status(Phase::Working));
+    let trouble = Phase::RedisAway { trouble: "\u{9b}31m \u{1b}\n".to_owned() };
+    endpoint.set(trouble.clone());
+    let output = run("status", &endpoint).arg("--json").output();
+    assert!(output.text().chars().all(|c| c == '\n' || !c.is_control()), "{output:?}");
+    assert_eq!(serde_json::from_str::<Status>(output.text()).unwrap(), status(trouble));
+}
+
+#[test]
+fn the_folder_is_the_one_that_the_configuration_names() {
+    let endpoint = Endpoint::new();
+    let config = TempDir::new().unwrap();
+    let dir = endpoint.folder.path().display();
+    fs::write(config.path().join("config.toml"), format!("[state]\ndir = '{dir}'")).unwrap();
+    let by_default = urlseen(["status"]).dir(config.path());
+    let by_name = urlseen(["status", "--config"]).arg(config.path().join("config.toml"));
+    let set = urlseen(["status", "--set"]).arg(format!("state.dir={dir}"));
+    let by_environment = urlseen(["status"]).env("URLSEEN_STATE__DIR", dir.to_string());
+    for run in [by_default, by_name, set, by_environment] {
+        let output = run.output();
+        assert_eq!(output.code(), Some(0), "{output:?}");
+    }
+    let output = run("status", &endpoint).arg("--config").arg("config.toml").output();
+    assert_eq!(output.code(), Some(2), "{output:?}");
+}
+
+#[test]
+fn where_no_daemon_runs_that_is_said() {
+    let folder = TempDir::new().unwrap();
+    let missing = folder.path().join("missing");
+    for command in [&["status"][..], &["check", "http://a/"]] {
+        let output = urlseen(command).arg("--state").arg(&missing).output();
+        assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");
+        let said = format!("no daemon is running on the state folder {}", missing.display());
+        assert!(output.stderr.contains(&said), "{}", output.stderr);
+        assert!(!missing.exists(), "asking makes no folder");
+    }
+    let output = urlseen(["check", "http://a/", "--state"]).arg(folder.path()).output();
+    assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");
+    assert!(output.stderr.contains("the state folder is new"), "{output:?}");
+    let output = urlseen(["status", "--state"]).arg(folder.path()).output();
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    assert!(output.stderr.contains("no daemon is running"), "{output:?}");
+    assert!(output.text().contains("the folder is new"), "{output:?}");
+}
+
+fn checked(output: &Output) -> (Option<i32>, Vec<&str>) {
+    (output.code(), output.text().lines().collect())
+}
+
+#[test]
+fn the_status_of_a_check_is_0_if_all_have_been_seen() {
+    let endpoint = Endpoint::new();
+    let check = |items: &[&str]| items.iter().fold(run("check", &endpoint), Run::arg).output();
+    assert_eq!(checked(&check(&["s1", "s2"])), (Some(0), vec!["seen\ts1\ts1", "seen\ts2\ts2"]));
+    let mixed = check(&["s1", "u1", "d"]);
+    let rows = vec!["seen\ts1\ts1", "unseen\tu1\tu1", "unfiltered\t-\td"];
+    assert_eq!(checked(&mixed), (Some(1), rows));
+    assert_eq!(check(&[]).code(), Some(2));
+    let piped = run("check", &endpoint).arg("s1").arg("-").stdin("s2\nu1\n\ns3").output();
+    let rows = ["seen\ts1\ts1", "seen\ts2\ts2", "unseen\tu1\tu1", "unseen\t\t", "seen\ts3\ts3"];
+    assert_eq!(checked(&piped), (Some(1), rows.to_vec()));
+    let odd = run("check", &endpoint).arg("-").stdin(b"\xff\x1b\n").output();
+    assert_eq!((odd.code(), odd.stdout.as_slice()), (Some(1), &b"unreadable\t-\t\xff\x1b\n"[..]));
+    assert_eq!(odd.stderr, "urlseen: \\xff\\u{1b}: [255, 27]\n");
+}
+
+#[test]
+fn a_check_as_json_is_an_object_an_item() {
+    let endpoint = Endpoint::new();
+    let output = run("check", &endpoint).arg("--json").arg("-").stdin(b"s\n\xff\n").output();
+    assert_eq!(output.code(), Some(1), "{output:?}");
+    let rows = output.text().lines().map(|line| serde_json::from_str(line).unwrap());
+    let expected = [
+        serde_json::json!({"item": "s", "verdict": "seen", "fingerprint": "s"}),
+        serde_json::json!({
+            "item": {"base64": "/w=="}, "verdict": "unreadable", "reason": "[255]"
+        }),
+    ];
+    assert_eq!(rows.collect::<Vec<Value>>(), expected);
+}

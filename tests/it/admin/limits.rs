@@ -1,0 +1,142 @@
+//! What the endpoint does not put up with.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use urlseen::admin::Limits;
+
+use super::{Endpoint, answer, ask, by_first_letter, connect_tcp, read_to_end};
+use crate::util::wait::SOON;
+
+const BRIEF: Duration = Duration::from_millis(200);
+const LONG: Duration = Duration::from_mins(10);
+
+/// Limits that a test never meets, but for those that it sets.
+fn patient() -> Limits {
+    Limits { head: LONG, body: LONG, check: LONG, connection: LONG, ..Limits::default() }
+}
+
+fn endpoint(limits: Limits) -> Endpoint {
+    Endpoint::with(limits, |items| Ok(by_first_letter(items)))
+}
+
+/// What the server sends until it closes the connection, which it must do.
+fn until_closed(stream: UnixStream) -> Vec<u8> {
+    let start = Instant::now();
+    let bytes = read_to_end(stream);
+    assert!(start.elapsed() >= BRIEF / 2, "closed at once");
+    bytes
+}
+
+#[test]
+fn a_head_that_does_not_come_is_not_waited_for() {
+    let endpoint = endpoint(Limits { head: BRIEF, ..patient() });
+    for part in ["", "GET /healthz HTTP/1.1\r\nHost:"] {
+        let mut stream = endpoint.connect();
+        stream.write_all(part.as_bytes()).unwrap();
+        until_closed(stream);
+    }
+}
+
+#[test]
+fn a_body_that_does_not_come_is_not_waited_for() {
+    let endpoint = endpoint(Limits { body: BRIEF, ..patient() });
+    let mut stream = endpoint.connect();
+    let head = "POST /check HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{";
+    stream.write_all(head.as_bytes()).unwrap();
+    let answer = answer(&until_closed(stream));
+    assert_eq!(answer.status, 408, "{answer:?}");
+    assert_eq!(answer.body, "the body did not arrive within 200ms\n");
+}
+
+#[test]
+fn a_connection_ends_whatever_it_waits_for() {
+    let (let_go, hang) = mpsc::channel::<()>();
+    let hang = std::sync::Mutex::new(hang);
+    let endpoint = Endpoint::with(Limits { connection: BRIEF, ..patient() }, move |items| {
+        let _ = hang.lock().unwrap().recv();
+        Ok(by_first_letter(items))
+    });
+    let head = "POST /check HTTP/1.1\r\nHost: x\r\nContent-Length: 16\r\n";
+    for part in ["", head, &format!("{head}\r\n{{"), &format!("{head}\r\n{{\"items\": [\"a\"]}}")] {
+        let mut stream = endpoint.connect();
+        stream.write_all(part.as_bytes()).unwrap();
+        assert_eq!(until_closed(stream), b"", "{part}");
+    }
+    drop(let_go);
+}
+
+#[test]
+fn what_is_too_large_is_refused() {
+    let endpoint = endpoint(Limits { body_bytes: 1000, ..patient() });
+    let items = |bytes: usize| format!(r#"{{"items": ["{}"]}}"#, "u".repeat(bytes));
+    assert_eq!(endpoint.post("/check", &items(900)).status, 200);
+    let answer = endpoint.post("/check", &items(1000));
+    assert_eq!((answer.status, answer.body.as_str()), (413, "a body has at most 1000 bytes\n"));
+    // Without a length beforehand.
+    let chunked = format!(
+        "POST /check HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n{}\r\n",
+        "u".repeat(2000)
+    );
+    assert_eq!(endpoint.request(&chunked).status, 413);
+    let long = format!("GET / HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
+    let mut stream = endpoint.connect();
+    // The rest is not taken any more once the beginning is refused.
+    let _ = stream.write_all(long.as_bytes());
+    assert_eq!(super::answer(&read_to_end(stream)).status, 431);
+    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: x\r\n".repeat(100));
+    assert_eq!(endpoint.request(&many).status, 431);
+}
+
+#[test]
+fn so_many_items_and_no_more_are_checked_at_once() {
+    let endpoint = endpoint(Limits { items: 3, ..patient() });
+    assert_eq!(endpoint.post("/check", r#"{"items": ["a", "b", "c"]}"#).status, 200);
+    let answer = endpoint.post("/check", r#"{"items": ["a", "b", "c", "d"]}"#);
+    assert_eq!(answer.status, 413);
+    assert_eq!(answer.body, "4 items; a request has at most 3\n");
+}
+
+#[test]
+fn more_connections_wait_for_their_turn_at_each_address() {
+    let endpoint = endpoint(Limits { connections: 2, ..patient() });
+    let address = endpoint.listen();
+    let idle = [endpoint.connect(), endpoint.connect()];
+    let mut third = endpoint.connect();
+    third.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    // Over TCP there is room meanwhile, so the server works; the third one has no answer yet.
+    let tcp = ask(connect_tcp(address), "GET /healthz HTTP/1.0\r\n\r\n");
+    assert_eq!(tcp.status, 200);
+    third.set_nonblocking(true).unwrap();
+    let early = third.read(&mut [0]).unwrap_err();
+    assert_eq!(early.kind(), std::io::ErrorKind::WouldBlock);
+    third.set_nonblocking(false).unwrap();
+    drop(idle);
+    assert_eq!(answer(&read_to_end(third)).status, 200);
+}
+
+#[test]
+fn a_check_that_hangs_holds_up_checks_alone() {
+    let (let_go, hang) = mpsc::channel::<()>();
+    let hang = std::sync::Mutex::new(hang);
+    let endpoint = Endpoint::with(Limits { check: BRIEF, ..patient() }, move |items| {
+        if items[0] == b"hang" {
+            let _ = hang.lock().unwrap().recv();
+        }
+        Ok(by_first_letter(items))
+    });
+    let hung = endpoint.post("/check", r#"{"items": ["hang"]}"#);
+    assert_eq!(hung.status, 503);
+    assert_eq!(hung.body, "the filter did not answer within 200ms\n");
+    assert_eq!(endpoint.get("/status").status, 200);
+    assert_eq!(endpoint.post("/check", r#"{"items": ["a"]}"#).status, 503);
+    let_go.send(()).unwrap();
+    let again = || endpoint.post("/check", r#"{"items": ["a"]}"#).status == 200;
+    crate::util::wait::wait_until(SOON, "answer to a check", again);
+    // The endpoint ends although this one never does.
+    assert_eq!(endpoint.post("/check", r#"{"items": ["hang"]}"#).status, 503);
+    drop(endpoint);
+    drop(let_go);
+}

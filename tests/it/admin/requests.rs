@@ -1,0 +1,158 @@
+//! Each request and its answers.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use urlseen::admin::{HeldUpBy, Phase, Status};
+
+use super::{Endpoint, ask, connect_tcp, status};
+use crate::tidy::report;
+use crate::util::sources::root;
+
+#[test]
+fn health_is_lost_by_failure_alone_and_readiness_by_anything_but_work() {
+    let text = || "because".to_owned();
+    let endpoint = Endpoint::new();
+    for (phase, health, readiness) in [
+        (Phase::Starting, 200, 503),
+        (Phase::WaitingForFolder { holder: text() }, 200, 503),
+        (Phase::WaitingForLease { holder: text() }, 200, 503),
+        (Phase::Recovering, 200, 503),
+        (Phase::Working, 200, 200),
+        (Phase::HeldUp { by: HeldUpBy::Sink }, 200, 200),
+        (Phase::RedisAway { trouble: text() }, 200, 503),
+        (Phase::Stopping, 200, 503),
+        (Phase::Failed { reason: text() }, 503, 503),
+    ] {
+        endpoint.set(phase.clone());
+        for (path, expected) in [("/healthz", health), ("/readyz", readiness)] {
+            let answer = endpoint.get(path);
+            assert_eq!(answer.status, expected, "{path} {phase:?}: {answer:?}");
+            let body = if expected == 200 { "ok\n".to_owned() } else { format!("{phase}\n") };
+            assert_eq!(answer.body, body, "{path}");
+        }
+    }
+}
+
+#[test]
+fn a_status_comes_back_as_it_was() {
+    let endpoint = Endpoint::new();
+    for phase in [Phase::Working, Phase::RedisAway { trouble: "gone".to_owned() }] {
+        endpoint.set(phase.clone());
+        let answer = endpoint.get("/status");
+        assert_eq!(answer.status, 200);
+        assert!(answer.head.contains("content-type: application/json"), "{answer:?}");
+        let back: Status = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(back, status(phase));
+    }
+    let json: serde_json::Value = serde_json::from_str(&endpoint.get("/status").body).unwrap();
+    assert_eq!(json["phase"]["name"], "redis-away");
+    assert_eq!(json["since"], "1970-01-01T00:16:40.000Z");
+}
+
+#[test]
+fn the_index_names_every_path() {
+    let endpoint = Endpoint::new();
+    let index = endpoint.get("/").body;
+    for path in ["/healthz", "/readyz", "/status", "/metrics", "/check"] {
+        assert!(index.contains(&format!(" {path} ")), "{index}");
+    }
+}
+
+#[test]
+fn other_paths_and_methods_are_told_apart() {
+    let endpoint = Endpoint::new();
+    assert_eq!(endpoint.get("/statuses").status, 404);
+    assert_eq!(endpoint.get("/check").status, 405);
+    assert_eq!(endpoint.post("/status", "").status, 405);
+    let head = endpoint.request("HEAD /status HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_eq!((head.status, head.body.as_str()), (200, ""));
+    assert_eq!(endpoint.request("nonsense\r\n\r\n").status, 400);
+}
+
+#[test]
+fn tcp_answers_the_same_where_it_is_asked_for() {
+    let endpoint = Endpoint::new();
+    let address = endpoint.listen();
+    assert!(address.ip().is_loopback());
+    let answer = ask(connect_tcp(address), "GET /healthz HTTP/1.0\r\n\r\n");
+    assert_eq!((answer.status, answer.body.as_str()), (200, "ok\n"));
+}
+
+/// The samples by name and labels.
+fn samples(metrics: &str) -> BTreeMap<&str, f64> {
+    let samples = metrics.lines().filter(|line| !line.starts_with('#'));
+    samples
+        .map(|line| {
+            let (name, value) = line.rsplit_once(' ').unwrap();
+            (name, value.parse().unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn metrics_are_the_status_in_numbers() {
+    let endpoint = Endpoint::new();
+    let answer = endpoint.get("/metrics");
+    assert!(answer.head.contains("content-type: application/openmetrics-text"), "{answer:?}");
+    assert!(answer.body.ends_with("# EOF\n"), "{}", answer.body);
+    let mut samples = samples(&answer.body);
+    let age = samples.remove("urlseen_snapshot_age_seconds").unwrap();
+    let since_1970 = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+    assert!((since_1970 - 2000.0 - age).abs() < 60.0, "{age}");
+    let expected = [
+        (r#"urlseen_build_info{version="1.2.3",crawl="a \"crawl\""}"#, 1.0),
+        ("urlseen_start_time_seconds", 1000.0),
+        ("urlseen_ready", 1.0),
+        (r#"urlseen_phase{phase="starting"}"#, 0.0),
+        (r#"urlseen_phase{phase="waiting-for-folder"}"#, 0.0),
+        (r#"urlseen_phase{phase="waiting-for-lease"}"#, 0.0),
+        (r#"urlseen_phase{phase="recovering"}"#, 0.0),
+        (r#"urlseen_phase{phase="working"}"#, 1.0),
+        (r#"urlseen_phase{phase="held-up"}"#, 0.0),
+        (r#"urlseen_phase{phase="redis-away"}"#, 0.0),
+        (r#"urlseen_phase{phase="stopping"}"#, 0.0),
+        (r#"urlseen_phase{phase="failed"}"#, 0.0),
+        ("urlseen_seq", 17.0),
+        ("urlseen_lease_seconds", 12.5),
+        (r#"urlseen_items_total{fate="unseen"}"#, 1.0),
+        (r#"urlseen_items_total{fate="seen"}"#, 2.0),
+        (r#"urlseen_items_total{fate="unfiltered"}"#, 3.0),
+        (r#"urlseen_items_total{fate="rejected"}"#, 4.0),
+        ("urlseen_rejects_dropped_total", 5.0),
+        ("urlseen_batches_total", 6.0),
+        ("urlseen_batches_forgotten_total", 7.0),
+        ("urlseen_recoveries_total", 8.0),
+        ("urlseen_rollbacks_total", 9.0),
+        ("urlseen_snapshots_total", 10.0),
+        ("urlseen_log_written_bytes_total", 11.0),
+        (r#"urlseen_list_items{list="source"}"#, 21.0),
+        (r#"urlseen_list_items{list="taken"}"#, 22.0),
+        (r#"urlseen_list_items{list="sink"}"#, 23.0),
+        (r#"urlseen_list_items{list="rejected"}"#, 24.0),
+        ("urlseen_filter_keys", 31.0),
+        ("urlseen_filter_capacity", 124.0),
+        ("urlseen_filter_fill_ratio", 0.25),
+        ("urlseen_filter_error_ratio", 1e-6),
+        ("urlseen_filter_bytes", 4096.0),
+        ("urlseen_state_snapshots", 3.0),
+        ("urlseen_state_log_bytes", 41.0),
+    ];
+    assert_eq!(samples, expected.into_iter().collect());
+}
+
+#[test]
+fn readme_has_a_row_for_every_metric_and_for_none_besides() {
+    let metrics = Endpoint::new().get("/metrics").body;
+    let names = samples(&metrics);
+    let mut names = names.keys().map(|name| name.split('{').next().unwrap()).collect::<Vec<_>>();
+    names.dedup();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let rows = readme.lines().filter_map(|line| line.strip_prefix("| `urlseen_"));
+    let rows = rows.map(|row| row.split(['`', '{']).next().unwrap()).collect::<Vec<_>>();
+    let lacking = names.iter().filter(|name| !rows.contains(&&name["urlseen_".len()..]));
+    let lacking = lacking.map(|name| format!("README.md: the table of metrics lacks {name}"));
+    let too_many = rows.iter().filter(|row| !names.contains(&&*format!("urlseen_{row}")));
+    let too_many = too_many.map(|row| format!("README.md: there is no metric urlseen_{row}"));
+    report(lacking.chain(too_many));
+}

@@ -1,0 +1,114 @@
+//! The socket in the state folder.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use tempfile::TempDir;
+use urlseen::admin::{
+    Client, ClientError, Limits, Phase, SOCKET, Server, StartError, Status, View,
+};
+
+use super::{Endpoint, Pretender, by_first_letter, connect_tcp, host_port, status};
+
+fn pretender() -> Arc<dyn View> {
+    let check = Box::new(|items: &[Vec<u8>]| Ok(by_first_letter(items)));
+    Arc::new(Pretender { phase: Mutex::new(Phase::Working), check })
+}
+
+fn server_in(folder: &Path) -> Server {
+    let mut server = Server::start(pretender(), Limits::default()).unwrap();
+    server.listen_in(folder).unwrap();
+    server
+}
+
+fn asked_in(folder: &Path) -> Result<Status, ClientError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { Client::new(folder)?.status().await })
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn only_its_owner_can_use_the_socket_and_it_is_gone_at_the_end() {
+    let endpoint = Endpoint::new();
+    let found = fs::symlink_metadata(endpoint.socket()).unwrap();
+    assert!(found.file_type().is_socket());
+    assert_eq!(found.permissions().mode() & 0o777, 0o600);
+    let Endpoint { server, folder, .. } = endpoint;
+    assert_eq!(names_in(folder.path()), [SOCKET]);
+    drop(server);
+    assert_eq!(names_in(folder.path()), [""; 0]);
+}
+
+#[test]
+fn a_socket_that_a_dead_process_left_is_replaced() {
+    let folder = TempDir::new().unwrap();
+    for name in [SOCKET, "admin.sock.new"] {
+        drop(UnixListener::bind(folder.path().join(name)).unwrap());
+    }
+    assert!(matches!(asked_in(folder.path()), Err(ClientError::NoDaemon { .. })));
+    let _server = server_in(folder.path());
+    assert_eq!(asked_in(folder.path()).unwrap(), status(Phase::Working));
+    assert_eq!(names_in(folder.path()), [SOCKET]);
+}
+
+#[test]
+fn a_socket_that_took_its_place_is_left_alone() {
+    let folder = TempDir::new().unwrap();
+    let first = server_in(folder.path());
+    let second = server_in(folder.path());
+    let inode = || fs::symlink_metadata(folder.path().join(SOCKET)).unwrap().ino();
+    let before = inode();
+    drop(first);
+    assert_eq!(inode(), before);
+    assert!(asked_in(folder.path()).is_ok());
+    drop(second);
+    assert!(matches!(asked_in(folder.path()), Err(ClientError::NoDaemon { .. })));
+}
+
+#[test]
+fn a_folder_with_too_long_a_path_for_a_socket_works_on_both_sides() {
+    let folder = TempDir::new().unwrap();
+    // Around the limit of 107 bytes too, where the name in between may be too long by itself.
+    let base = folder.path().as_os_str().len() + 1 + SOCKET.len() + 1;
+    for length in (100 - base..112 - base).chain([200]) {
+        let long = folder.path().join("x".repeat(length));
+        fs::create_dir(&long).unwrap();
+        let server = server_in(&long);
+        assert_eq!(asked_in(&long).unwrap(), status(Phase::Working), "{}", long.display());
+        drop(server);
+        assert_eq!(names_in(&long), [""; 0]);
+    }
+}
+
+#[test]
+fn why_there_is_no_endpoint_is_said() {
+    let folder = TempDir::new().unwrap();
+    let mut server = Server::start(pretender(), Limits::default()).unwrap();
+    let absent = folder.path().join("absent");
+    let error = server.listen_in(&absent).unwrap_err();
+    assert!(matches!(error, StartError::Socket { .. }));
+    let start = format!("cannot make the admin socket {}/admin.sock: ", absent.display());
+    assert!(error.to_string().starts_with(&start), "{error}");
+    let address = server.listen_at(&host_port("127.0.0.1:0")).unwrap();
+    drop(connect_tcp(address));
+    let error = server.listen_at(&host_port(&address.to_string())).unwrap_err();
+    let start = format!("cannot listen at admin.listen = \"{address}\": Address already in use");
+    assert!(error.to_string().starts_with(&start), "{error}");
+}
+
+#[test]
+fn no_daemon_is_told_apart_from_one_that_may_not_be_asked() {
+    let folder = TempDir::new().unwrap();
+    for folder in [folder.path(), &folder.path().join("absent")] {
+        let error = asked_in(folder).unwrap_err();
+        let said = format!("no daemon is running on the state folder {}", folder.display());
+        assert_eq!(error.to_string(), said);
+    }
+}

@@ -1,0 +1,155 @@
+//! Looking into a daemon, and into what it leaves.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::{Crawl, LEASE, stop, urls};
+use crate::util::binary::{Output, Run, urlseen};
+use crate::util::wait::{SOON, wait_until};
+
+/// `urlseen COMMAND --state DIR ARGUMENTS…`.
+fn ask(crawl: &Crawl, command: &str, arguments: &[&str]) -> Output {
+    let run = urlseen([command, "--state"]).arg(crawl.state_dir());
+    arguments.iter().fold(run, Run::arg).output()
+}
+
+fn status(crawl: &Crawl) -> Value {
+    let output = ask(crawl, "status", &["--json"]);
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn verdicts(output: &Output) -> Vec<&str> {
+    output.text().lines().map(|line| line.split('\t').next().unwrap()).collect()
+}
+
+#[test]
+fn a_running_daemon_tells_what_it_does() {
+    let crawl = Crawl::new();
+    let daemon = crawl.start();
+    crawl.push(&[urls(0, 30), urls(0, 10)].concat());
+    crawl.push(&["not an item"]);
+    crawl.wait_until_idle();
+    wait_until(SOON, "numbers", || status(&crawl)["counts"]["unseen"] == 30);
+    let told = status(&crawl);
+    assert_eq!(told["phase"]["name"], "working");
+    assert_eq!(told["pid"], daemon.id());
+    assert_eq!(told["crawl"], "demo");
+    for (name, number) in [("seen", 10), ("rejected", 1), ("recoveries", 1), ("rollbacks", 0)] {
+        assert_eq!(told["counts"][name], number, "{told}");
+    }
+    assert_eq!(told["filter"]["keys"], 30);
+    assert_eq!((&told["lists"]["sink"], &told["lists"]["rejected"]), (&30.into(), &1.into()));
+    assert_eq!(
+        (&told["state"]["snapshots"], &told["state"]["fsync"]),
+        (&1.into(), &"interval".into())
+    );
+    assert!(told["state"]["log_bytes"].as_u64().unwrap() > 30 * 21, "{told}");
+    let seq: String = redis::Commands::hget(&mut crawl.connection(), super::STATE, "seq").unwrap();
+    assert_eq!(told["head"]["seq"].to_string(), seq);
+    let lease = told["lease_seconds"].as_f64().unwrap();
+    assert!((1.0..15.0).contains(&lease), "{lease}");
+    let table = ask(&crawl, "status", &[]);
+    assert!(table.text().contains("working"), "{table:?}");
+    stop(daemon);
+}
+
+#[test]
+fn what_was_seen_is_told_running_and_at_rest_and_nothing_is_set() {
+    let crawl = Crawl::new().set("filter.capacity=2000").set("state.snapshot_bytes=4096");
+    let daemon = crawl.start();
+    crawl.push(&urls(0, 1000));
+    crawl.wait_until_idle();
+    let told = |crawl: &Crawl| {
+        let seen = ask(crawl, "check", &["http://example.com/7", "http://EXAMPLE.com/999#top"]);
+        assert_eq!((seen.code(), verdicts(&seen)), (Some(0), vec!["seen", "seen"]), "{seen:?}");
+        for _ in 0..2 {
+            let mixed = ask(crawl, "check", &["http://example.com/7", "http://example.com/1000"]);
+            assert_eq!((mixed.code(), verdicts(&mixed)), (Some(1), vec!["seen", "unseen"]));
+        }
+        let unseen = ask(crawl, "check", &["http://example.com/x"]);
+        assert_eq!((unseen.code(), verdicts(&unseen)), (Some(1), vec!["unseen"]));
+    };
+    told(&crawl);
+    stop(daemon);
+    told(&crawl);
+    let files = || {
+        let all = std::fs::read_dir(crawl.state_dir()).unwrap().map(|entry| entry.unwrap());
+        let mut all: Vec<_> = all.map(|it| (it.file_name(), it.metadata().unwrap())).collect();
+        all.sort_by_key(|(name, _)| name.clone());
+        all.into_iter()
+            .map(|(name, metadata)| (name, metadata.len(), metadata.modified().unwrap()))
+            .collect::<Vec<_>>()
+    };
+    let before = files();
+    told(&crawl);
+    let shown = ask(&crawl, "status", &[]);
+    assert!(
+        shown.text().contains("1,000 fingerprints") || shown.text().contains("log-"),
+        "{shown:?}"
+    );
+    assert_eq!(files(), before, "looking changes nothing");
+}
+
+/// A clean exit leaves the folder as Redis is: what was logged and not committed is not in it.
+#[test]
+fn what_waited_for_its_commit_is_unseen_at_rest() {
+    let crawl = Crawl::new().set("source.batch=5").set("sink.max_len=5");
+    crawl.push(&urls(0, 20));
+    let mut daemon = crawl.start();
+    daemon.wait_for_line("waiting: ", SOON);
+    stop(daemon);
+    let asked = ask(&crawl, "check", &["http://example.com/4", "http://example.com/5"]);
+    assert_eq!((asked.code(), verdicts(&asked)), (Some(1), vec!["seen", "unseen"]), "{asked:?}");
+    let shown = ask(&crawl, "status", &["--json"]);
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(shown["last"]["seq"], 1, "{shown}");
+}
+
+/// A killed daemon leaves its socket.
+#[test]
+fn a_socket_that_was_left_behind_is_replaced() {
+    let crawl = Crawl::new();
+    let mut daemon = crawl.start();
+    daemon.signal(Signal::KILL);
+    daemon.wait(SOON);
+    assert!(crawl.state_dir().join("admin.sock").exists());
+    let output = ask(&crawl, "status", &[]);
+    assert!(output.stderr.contains("no daemon is running"), "{output:?}");
+    let daemon = crawl.start();
+    assert_eq!(status(&crawl)["pid"], daemon.id());
+    stop(daemon);
+    assert!(!crawl.state_dir().join("admin.sock").exists());
+}
+
+#[test]
+fn a_daemon_that_stands_by_tells_for_whom() {
+    let crawl = Crawl::new();
+    let () = redis::Commands::set(&mut crawl.connection(), LEASE, "somebody").unwrap();
+    let mut daemon = crawl.run(&["--standby"]).start();
+    daemon.wait_for_line("standing by", SOON);
+    wait_until(SOON, "phase", || status(&crawl)["phase"]["name"] == "waiting-for-lease");
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.output(SOON).code(), Some(0));
+}
+
+#[test]
+fn metrics_are_at_the_address_that_the_config_names() {
+    let crawl = Crawl::new().set("admin.listen=127.0.0.1:0");
+    let mut daemon = crawl.start();
+    let line = daemon.wait_for_line("the admin endpoint is at http://", SOON);
+    let url = line.rsplit(' ').next().unwrap();
+    let get = |path: &str| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime
+            .block_on(async { reqwest::get(format!("{url}{path}")).await?.text().await })
+            .unwrap()
+    };
+    crawl.push(&urls(0, 30));
+    crawl.wait_until_idle();
+    wait_until(SOON, "count", || {
+        get("metrics").contains("urlseen_items_total{fate=\"unseen\"} 30")
+    });
+    assert_eq!(get("healthz").trim(), "ok");
+    stop(daemon);
+}

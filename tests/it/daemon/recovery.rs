@@ -1,0 +1,441 @@
+//! What a start makes of the state folder, and what a run makes of a Redis that went back.
+//!
+//! The numbers are those of the argument in `ARCHITECTURE.md`, "Why nothing is lost or repeated".
+
+use redis::Commands;
+use rustix::process::Signal;
+
+use super::{Crawl, LEASE, READY, SINK, STATE, Summary, stop, urls};
+use crate::util::redis::RedisServer;
+use crate::util::wait::{SOON, wait_until};
+
+/// A crawl that takes a snapshot every few hundred unseen items.
+fn with_snapshots() -> Crawl {
+    Crawl::new().set("filter.capacity=1000").set("state.snapshot_bytes=4096").set("source.batch=20")
+}
+
+/// What a run to the end says that must fail.
+#[track_caller]
+fn refused(crawl: &Crawl, words: &[&str]) -> String {
+    let output = crawl.run(&["--drain"]).output();
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    for words in words {
+        let count = output.stderr.matches(words).count();
+        assert_eq!(count, 1, "{words:?} in {}", output.stderr);
+    }
+    output.stderr
+}
+
+/// Runs `urlseen state …`, which must do what it says.
+#[track_caller]
+fn state(crawl: &Crawl, command: &str) -> String {
+    let output = crawl.command(&format!("state {command}"), &[]).output();
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    output.text().to_owned()
+}
+
+#[test]
+fn a_start_knows_what_was_seen_before() {
+    for crawl in [Crawl::new(), with_snapshots()] {
+        crawl.push(&urls(0, 1500));
+        assert_eq!(crawl.drain().count("unseen"), 1500);
+        for more in 1..4 {
+            crawl.push(&urls(0, 1500 + 10 * more));
+            let summary = crawl.drain();
+            assert_eq!(summary.count("unseen"), 10, "{summary:?}");
+            assert!(summary.stderr.contains("The filter is back in "), "{summary:?}");
+        }
+        assert_eq!(crawl.len(SINK), 1530);
+    }
+}
+
+/// (5) A killed daemon's folder is ahead of Redis or with it, never behind.
+#[test]
+fn a_killed_daemon_loses_and_repeats_nothing_and_its_lease_is_not_waited_for() {
+    let crawl = with_snapshots();
+    let mut pushed = 0;
+    for _ in 0..10 {
+        crawl.push(&urls(pushed, 300));
+        crawl.push(&urls(0, pushed));
+        pushed += 300;
+        let mut daemon = crawl.start();
+        crawl.wait_for_sink(pushed - 150);
+        daemon.signal(Signal::KILL);
+        daemon.wait(SOON);
+        assert!(crawl.connection().exists::<_, bool>(LEASE).unwrap());
+    }
+    crawl.push(&urls(0, pushed));
+    crawl.drain();
+    let expected: Vec<_> = urls(0, pushed).into_iter().map(String::into_bytes).collect();
+    let mut sink = crawl.list(SINK);
+    sink.sort_by_key(|item| (item.len(), item.clone()));
+    assert!(sink == expected, "{} of {pushed}", sink.len());
+}
+
+/// (7) The filter goes back with Redis.
+#[test]
+fn a_redis_that_went_back_takes_the_running_daemon_with_it() {
+    for mut crawl in [Crawl::new(), with_snapshots()] {
+        let mut daemon = crawl.start();
+        crawl.push(&urls(0, 500));
+        crawl.wait_until_idle();
+        crawl.server.cli(&["save"]);
+        crawl.push(&urls(500, 500));
+        crawl.wait_until_idle();
+        crawl.server.restart();
+        daemon.wait_for_line("came back with older data", SOON);
+        wait_until(SOON, "recovery", || daemon.stderr().matches(READY).count() == 2);
+        assert_eq!(crawl.len(SINK), 500);
+        crawl.push(&urls(0, 1000));
+        crawl.wait_for_sink(1000);
+        crawl.wait_until_idle();
+        let summary = stop(daemon);
+        assert_eq!((summary.count("rollbacks"), summary.count("recoveries")), (1, 2));
+        let expected: Vec<_> = urls(0, 1000).into_iter().map(String::into_bytes).collect();
+        assert!(crawl.list(SINK) == expected, "{}", crawl.len(SINK));
+        // What was forgotten is known for good now.
+        crawl.push(&urls(0, 1000));
+        assert_eq!(crawl.drain().count("unseen"), 0);
+    }
+}
+
+/// (5) Also to where the run began, and to before that, whether it has done anything since or not.
+#[test]
+fn a_redis_that_went_back_to_where_the_run_began_or_before_takes_it_along() {
+    for (before, since) in [(0, 0), (0, 500), (500, 0), (500, 500)] {
+        let mut crawl = Crawl::new();
+        crawl.push(&urls(0, 500));
+        crawl.drain();
+        crawl.server.cli(&["save"]);
+        if before > 0 {
+            crawl.push(&urls(500, before));
+            crawl.drain();
+        }
+        let mut daemon = crawl.start();
+        if since > 0 {
+            crawl.push(&urls(500 + before, since));
+        }
+        crawl.wait_until_idle();
+        crawl.server.restart();
+        daemon.wait_for_line("lost the connection", SOON);
+        wait_until(SOON, "connection", || {
+            let said = daemon.stderr();
+            said.contains("connected again") || said.matches(READY).count() == 2
+        });
+        crawl.push(&urls(0, 1500));
+        crawl.wait_for_sink(1500);
+        crawl.wait_until_idle();
+        stop(daemon);
+        let expected: Vec<_> = urls(0, 1500).into_iter().map(String::into_bytes).collect();
+        assert!(crawl.list(SINK) == expected, "{before} {since}: {}", crawl.len(SINK));
+    }
+}
+
+#[test]
+fn a_redis_that_went_back_while_nothing_ran_takes_the_next_start_with_it() {
+    for mut crawl in [Crawl::new(), with_snapshots()] {
+        crawl.push(&urls(0, 500));
+        crawl.drain();
+        crawl.server.cli(&["save"]);
+        for part in 1..4 {
+            crawl.push(&urls(500 * part, 500));
+            crawl.drain();
+        }
+        crawl.server.restart();
+        crawl.push(&urls(0, 2000));
+        let summary = crawl.drain();
+        assert_eq!(summary.count("unseen"), 1500, "{summary:?}");
+        let expected: Vec<_> = urls(0, 2000).into_iter().map(String::into_bytes).collect();
+        assert!(crawl.list(SINK) == expected, "{}", crawl.len(SINK));
+    }
+}
+
+#[test]
+fn a_redis_that_lost_everything_is_told_and_there_are_two_ways_on() {
+    for (way, unseen) in [("adopt", 10), ("reset --yes", 110)] {
+        let mut crawl = Crawl::new();
+        crawl.push(&urls(0, 100));
+        crawl.drain();
+        crawl.server.restart();
+        crawl.push(&urls(0, 110));
+        let words =
+            ["Redis knows nothing of this crawl", "stands at batch ", "urlseen state adopt"];
+        refused(&crawl, &words);
+        assert_eq!(crawl.len(SINK), 0);
+        state(&crawl, way);
+        assert_eq!(crawl.drain().count("unseen"), unseen, "{way}");
+    }
+}
+
+/// What cannot be read may have been anything: a new crawl has nothing damaged.
+#[test]
+fn a_damaged_log_is_not_taken_for_that_of_a_new_crawl() {
+    let mut crawl = Crawl::new();
+    crawl.push(&urls(0, 100));
+    crawl.drain();
+    let mut logs = std::fs::read_dir(crawl.state_dir()).unwrap().map(|it| it.unwrap().path());
+    let log = logs.find(|path| path.to_string_lossy().contains("/log-")).unwrap();
+    let mut bytes = std::fs::read(&log).unwrap();
+    // In the first record.
+    bytes[150] ^= 1;
+    std::fs::write(&log, bytes).unwrap();
+    refused(&crawl, &["Redis stands at batch ", "log-00000000000000000001 at byte 48"]);
+    crawl.server.restart();
+    refused(&crawl, &["Redis knows nothing of this crawl"]);
+}
+
+#[test]
+fn a_running_daemon_ends_where_redis_lost_everything() {
+    let mut crawl = Crawl::new();
+    let mut daemon = crawl.start();
+    crawl.push(&urls(0, 10));
+    crawl.wait_until_idle();
+    crawl.server.restart();
+    daemon.wait_for_line("Redis knows nothing of this crawl", SOON);
+    assert_eq!(daemon.output(SOON).code(), Some(3));
+    assert!(crawl.dump().is_empty());
+}
+
+#[test]
+fn a_state_that_somebody_deleted_is_not_taken_for_a_new_crawl() {
+    let crawl = Crawl::new();
+    let daemon = crawl.start();
+    crawl.push(&urls(0, 10));
+    crawl.wait_until_idle();
+    let () = crawl.connection().del(STATE).unwrap();
+    crawl.push(&urls(10, 10));
+    let output = daemon.output(SOON);
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(output.stderr.contains("Redis knows nothing of this crawl"), "{output:?}");
+    assert_eq!((crawl.len(SINK), crawl.len(super::TAKEN)), (10, 10));
+}
+
+#[test]
+fn a_crawl_without_its_folder_is_told_and_there_are_two_ways_on() {
+    for way in ["adopt", "reset --yes"] {
+        let crawl = Crawl::new();
+        crawl.push(&urls(0, 100));
+        crawl.drain();
+        std::fs::remove_dir_all(crawl.state_dir()).unwrap();
+        crawl.push(&urls(0, 110));
+        refused(&crawl, &["Redis stands at batch ", "is new", "urlseen state adopt"]);
+        assert_eq!(crawl.len(SINK), 100);
+        state(&crawl, way);
+        assert_eq!(crawl.drain().count("unseen"), 110, "{way}");
+    }
+}
+
+/// At batch 0 nothing is lost that the crawl could be tied to.
+#[test]
+fn a_crawl_that_committed_nothing_takes_any_folder_and_is_tied_to_it() {
+    let crawl = Crawl::new();
+    crawl.drain();
+    std::fs::remove_dir_all(crawl.state_dir()).unwrap();
+    for count in [10, 20] {
+        crawl.push(&urls(0, count));
+        assert_eq!(crawl.drain().count("unseen"), 10);
+    }
+}
+
+#[test]
+fn a_folder_of_another_crawl_is_told_apart() {
+    let crawl = Crawl::new();
+    crawl.push(&urls(0, 10));
+    crawl.drain();
+    let other = Crawl::new();
+    other.push(&urls(0, 10));
+    other.drain();
+    std::fs::remove_dir_all(crawl.state_dir()).unwrap();
+    std::fs::rename(other.state_dir(), crawl.state_dir()).unwrap();
+    refused(&crawl, &["belongs to the filter", "the folder of another crawl"]);
+    state(&crawl, "adopt");
+    crawl.push(&urls(0, 20));
+    assert_eq!(crawl.drain().count("unseen"), 10);
+}
+
+/// A copy of the state folder as it is.
+fn copy_of(crawl: &Crawl) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(crawl.state_dir()).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_file() {
+            std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+        }
+    }
+    copy
+}
+
+/// Puts a copy in the place of the state folder.
+fn put_back(crawl: &Crawl, copy: &tempfile::TempDir) {
+    std::fs::remove_dir_all(crawl.state_dir()).unwrap();
+    std::fs::create_dir(crawl.state_dir()).unwrap();
+    for entry in std::fs::read_dir(copy.path()).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), crawl.state_dir().join(entry.file_name())).unwrap();
+    }
+}
+
+#[test]
+fn an_old_copy_of_the_folder_is_told_with_what_it_lacks() {
+    for way in ["adopt", "reset --yes", "on_rollback"] {
+        let crawl = Crawl::new().set("source.batch=10");
+        crawl.push(&urls(0, 100));
+        crawl.drain();
+        let copy = copy_of(&crawl);
+        crawl.push(&urls(100, 50));
+        crawl.drain();
+        put_back(&crawl, &copy);
+        crawl.push(&urls(0, 160));
+        refused(&crawl, &["Redis stands at batch 15 (", "batch 10 (", "5 batches"]);
+        let (crawl, unseen) = match way {
+            "on_rollback" => (crawl.set("state.on_rollback=emit-again"), 60),
+            "adopt" => (crawl, 60),
+            _ => (crawl, 160),
+        };
+        if way != "on_rollback" {
+            state(&crawl, way);
+        }
+        let summary = crawl.drain();
+        assert_eq!(summary.count("unseen"), unseen, "{way} {summary:?}");
+        crawl.push(&urls(0, 160));
+        assert_eq!(crawl.drain().count("unseen"), 0, "{way}");
+    }
+}
+
+#[test]
+fn another_history_of_the_same_length_is_told() {
+    let mut crawl = Crawl::new();
+    crawl.push(&urls(0, 10));
+    crawl.drain();
+    crawl.server.cli(&["save"]);
+    let copy = copy_of(&crawl);
+    crawl.push(&urls(10, 10));
+    crawl.drain();
+    let other = copy_of(&crawl);
+    put_back(&crawl, &copy);
+    crawl.server.restart();
+    crawl.push(&urls(20, 10));
+    crawl.drain();
+    put_back(&crawl, &other);
+    refused(&crawl, &["Redis stands at batch 2 (", "two histories"]);
+    state(&crawl, "adopt");
+    crawl.push(&urls(0, 30));
+    // As it is, the folder knows the batch that Redis forgot, and not the one that Redis knows.
+    assert_eq!(crawl.drain().count("unseen"), 10);
+}
+
+#[test]
+fn a_crawl_can_be_given_up() {
+    let crawl = Crawl::new().set("sink.max_len=5").set("source.batch=5");
+    crawl.push(&urls(0, 20));
+    let mut daemon = crawl.start();
+    daemon.wait_for_line("waiting: ", SOON);
+    daemon.signal(Signal::KILL);
+    daemon.wait(SOON);
+    assert_eq!((crawl.len(SINK), crawl.len(super::TAKEN)), (5, 15));
+    state(&crawl, "drop --yes");
+    assert_eq!((crawl.len(SINK), crawl.len(super::SOURCE)), (5, 15));
+    assert!(!crawl.connection().exists::<_, bool>(STATE).unwrap());
+    let crawl = crawl.set("sink.max_len=0").set("filter.capacity=5000");
+    crawl.push(&urls(0, 20));
+    assert_eq!(crawl.drain().count("unseen"), 20);
+}
+
+#[test]
+fn what_would_be_gone_for_good_is_asked_about() {
+    let crawl = Crawl::new();
+    crawl.push(&urls(0, 10));
+    crawl.drain();
+    for command in ["state reset", "state drop"] {
+        let output = crawl.command(command, &[]).output();
+        assert_eq!(output.code(), Some(2), "{output:?}");
+        assert!(output.stderr.contains("give --yes"), "{output:?}");
+    }
+    crawl.push(&urls(0, 10));
+    assert_eq!(crawl.drain().count("unseen"), 0);
+}
+
+#[test]
+fn a_folder_made_for_something_else_is_refused_with_both_values() {
+    let crawl = Crawl::new().set("filter.seed=7");
+    crawl.push(&urls(0, 10));
+    crawl.drain();
+    for (setting, words) in [
+        ("filter.capacity=200_000", ["filter.capacity", "100000", "200000"]),
+        ("filter.error_rate=1e-6", ["filter.error_rate", "1e-12", "1e-6"]),
+        ("filter.seed=8", ["filter.seed", "7", "8"]),
+        ("fingerprint.algorithm=scrapy-2.6", ["fingerprint.algorithm", "scrapy", "scrapy-2.6"]),
+        ("fingerprint.keep_fragments=true", ["fingerprint.keep_fragments", "false", "true"]),
+    ] {
+        let output = crawl.run(&["--drain", "--set", setting]).output();
+        assert_eq!(output.code(), Some(2), "{output:?}");
+        for words in words {
+            assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
+        }
+    }
+    let named = crawl.run(&["--drain", "--set", "crawl.name=other"]).output();
+    assert_eq!(named.code(), Some(2), "{named:?}");
+    // A seed that is not asked for is the folder's own.
+    crawl.push(&urls(0, 20));
+    let summary =
+        Summary::of(crawl.run(&["--drain", "--json", "--set", "filter.seed=random"]).output());
+    assert_eq!(summary.count("unseen"), 10);
+}
+
+#[test]
+fn a_folder_in_use_is_refused_with_who_uses_it() {
+    let crawl = Crawl::new();
+    let daemon = crawl.start();
+    let stderr = refused(&crawl, &["is in use"]);
+    assert!(stderr.contains(&format!("process {} on ", daemon.id())), "{stderr}");
+    for command in ["state adopt", "state reset --yes", "state drop --yes"] {
+        let output = crawl.command(command, &[]).output();
+        assert_eq!(output.code(), Some(3), "{output:?}");
+    }
+    state_of_running(&crawl);
+    stop(daemon);
+}
+
+/// Looking is allowed beside whoever runs.
+fn state_of_running(crawl: &Crawl) {
+    let shown = state(crawl, "show");
+    for words in ["crawl       demo", "in use by   process", "snapshot-", "log-"] {
+        assert!(shown.contains(words), "no {words:?} in {shown}");
+    }
+}
+
+#[test]
+fn snapshots_come_and_go_while_items_pass() {
+    let crawl = with_snapshots().set("filter.capacity=20000").set("state.snapshot_bytes=50_000");
+    let mut daemon = crawl.start();
+    for part in 0..5 {
+        crawl.push(&urls(10_000 * part, 10_000));
+        wait_until(SOON, "snapshot", || daemon.stderr().matches("snapshot-").count() > part);
+    }
+    crawl.wait_for_sink(50_000);
+    crawl.wait_until_idle();
+    daemon.signal(Signal::KILL);
+    daemon.wait(SOON);
+    let shown = state(&crawl, "show");
+    let snapshots = shown.lines().filter(|line| line.starts_with("snapshot ")).count();
+    assert!((3..=5).contains(&snapshots), "{shown}");
+    crawl.push(&urls(0, 50_100));
+    assert_eq!(crawl.drain().count("unseen"), 100);
+}
+
+#[test]
+fn a_server_that_keeps_all_is_gone_on_with_wherever_both_were_killed() {
+    let durable = ["--appendonly", "yes", "--appendfsync", "always"];
+    let mut crawl = Crawl::on(RedisServer::start_with(&durable)).set("source.batch=7");
+    for part in 0..5 {
+        crawl.push(&urls(0, 700 * (part + 1)));
+        let mut daemon = crawl.start();
+        crawl.wait_for_sink(700 * part + 300);
+        daemon.signal(Signal::KILL);
+        crawl.server.restart();
+        daemon.wait(SOON);
+    }
+    crawl.drain();
+    let expected: Vec<_> = urls(0, 3500).into_iter().map(String::into_bytes).collect();
+    assert!(crawl.list(SINK) == expected, "{}", crawl.len(SINK));
+}

@@ -1,0 +1,162 @@
+//! `urlseen filter --state`: what was printed is remembered.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use redis::Commands;
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use super::live::Live;
+use crate::util::binary::{Output, Run, urlseen};
+use crate::util::redis::RedisServer;
+use crate::util::wait::{SOON, poll, wait_until};
+
+fn filter(folder: &Path, arguments: &[&str]) -> Run {
+    let run = urlseen(["filter", "--state"]).arg(folder);
+    arguments.iter().fold(run, Run::arg)
+}
+
+#[track_caller]
+fn done(output: &Output) -> String {
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    output.text().to_owned()
+}
+
+fn lines(numbers: impl Iterator<Item = u32>) -> String {
+    numbers.map(|number| format!("http://example.com/{number}\n")).collect()
+}
+
+#[test]
+fn what_one_run_printed_the_next_one_has_seen() {
+    let folder = TempDir::new().unwrap();
+    let run = |input: String| done(&filter(folder.path(), &[]).stdin(input).output());
+    assert_eq!(run(lines(0..1000)), lines(0..1000));
+    assert_eq!(run(lines(500..1500)), lines(1000..1500));
+    assert_eq!(run(lines(0..1500)), "");
+    let inverted = filter(folder.path(), &["--invert"]).stdin(lines(1490..1510)).output();
+    assert_eq!(done(&inverted), lines(1490..1500));
+    assert_eq!(run(lines(1500..1510)), "", "also what was not printed because others were");
+}
+
+#[test]
+fn what_a_folder_was_made_for_need_not_be_said_again_and_must_not_be_said_otherwise() {
+    let folder = TempDir::new().unwrap();
+    let made =
+        ["--capacity", "1000", "--error-rate", "1e-9", "--algorithm", "scrapy-2.6", "--seed", "3"];
+    done(&filter(folder.path(), &made).stdin(lines(0..10)).output());
+    assert_eq!(done(&filter(folder.path(), &[]).stdin(lines(0..11)).output()), lines(10..11));
+    assert_eq!(done(&filter(folder.path(), &made).stdin(lines(0..12)).output()), lines(11..12));
+    for (other, words) in [
+        (["--capacity", "2000"], ["1000", "2000"]),
+        (["--error-rate", "1e-6"], ["1e-9", "1e-6"]),
+        (["--algorithm", "scrapy"], ["scrapy-2.6", "scrapy"]),
+        (["--seed", "4"], ["3", "4"]),
+    ] {
+        let output = filter(folder.path(), &other).stdin(lines(0..1)).output();
+        assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
+        for words in words {
+            assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_folder_in_use_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let mut first = Live::start(&["filter", "--state", path], Stdio::piped());
+    let stdin = first.stdin();
+    wait_until(SOON, "folder", || folder.path().join("header").exists());
+    let output = filter(folder.path(), &[]).stdin(lines(0..1)).output();
+    assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");
+    assert!(output.stderr.contains("is in use"), "{output:?}");
+    drop(stdin);
+    first.ends_well();
+}
+
+/// (12) Lines are logged once they are printed: a kill in between has the next run print the last
+/// of them again, and none is missing.
+#[test]
+fn a_killed_run_has_at_most_its_last_lines_printed_again() {
+    const LINES: u32 = 100_000;
+    let folder = TempDir::new().unwrap();
+    let input = folder.path().join("input");
+    std::fs::write(&input, lines(0..LINES)).unwrap();
+    let state = folder.path().join("state");
+    let made = ["--capacity", "200000", "--error-rate", "1e-12"];
+    let mut printed: Vec<String> = Vec::new();
+    let mut kills = 0;
+    loop {
+        let mut run = filter(&state, &made).arg(&input).start();
+        poll(Duration::from_millis(20 + 10 * kills), || (!run.is_running()).then_some(()));
+        let is_over = !run.is_running();
+        if !is_over {
+            run.signal(Signal::KILL);
+        }
+        let output = run.output(SOON);
+        let text = String::from_utf8(output.stdout.clone()).unwrap();
+        let mut these: Vec<String> = text.lines().map(str::to_owned).collect();
+        if !text.is_empty() && !text.ends_with('\n') {
+            these.pop();
+        }
+        // What this run printed again is the end of what the one before did.
+        let first = these.first().and_then(|first| printed.iter().position(|it| it == first));
+        let again = first.map_or(0, |first| printed.len() - first);
+        println!("{} lines, {again} of them again", these.len());
+        let both = again.min(these.len());
+        assert_eq!(these[..both], printed[printed.len() - again..][..both]);
+        printed.extend(these.into_iter().skip(again));
+        if is_over {
+            assert_eq!(output.code(), Some(0), "{output:?}");
+            break;
+        }
+        kills += 1;
+    }
+    assert!(kills > 0, "the run was never killed at work");
+    assert!(
+        printed.iter().map(|line| format!("{line}\n")).eq(lines(0..LINES).split_inclusive('\n'))
+    );
+}
+
+/// A crawl, and the folder that pipes share with it.
+struct Shared {
+    server: RedisServer,
+    folder: TempDir,
+}
+
+impl Shared {
+    /// Pushes lines as items and runs the daemon; how many were unseen.
+    fn crawl(&self, numbers: std::ops::Range<u32>) -> u64 {
+        let items: Vec<String> = lines(numbers).lines().map(str::to_owned).collect();
+        let () = self.server.connection().rpush("demo:discovered", items).unwrap();
+        let output = urlseen(["run", "--drain", "--json", "--set"])
+            .arg(format!("redis.url={}", self.server.url()))
+            .arg("--set")
+            .arg(format!("state.dir={}", self.folder.path().display()))
+            .output();
+        let summary = done(&output);
+        serde_json::from_str::<serde_json::Value>(&summary).unwrap()["unseen"].as_u64().unwrap()
+    }
+
+    fn pipe(&self, numbers: std::ops::Range<u32>) -> String {
+        done(&filter(self.folder.path(), &[]).stdin(lines(numbers)).output())
+    }
+}
+
+/// (12) What a pipe adds to a crawl's folder counts whatever Redis knows.
+#[test]
+fn a_crawl_has_seen_what_a_pipe_added_to_its_folder() {
+    let mut shared = Shared { server: RedisServer::start(), folder: TempDir::new().unwrap() };
+    assert_eq!(shared.crawl(0..10), 10);
+    assert_eq!(shared.pipe(5..20), lines(10..20));
+    assert_eq!(shared.crawl(0..30), 10);
+    // Redis goes back to before the next of both.
+    shared.server.cli(&["save"]);
+    assert_eq!(shared.crawl(30..40), 10);
+    assert_eq!(shared.pipe(30..50), lines(40..50));
+    shared.server.restart();
+    assert_eq!(shared.crawl(0..60), 20, "10 that Redis forgot, and 10 new ones");
+    assert_eq!(shared.pipe(0..61), lines(60..61));
+}

@@ -1,0 +1,107 @@
+//! `urlseen rejects`, against real servers.
+
+mod listing;
+mod sorting;
+mod trouble;
+
+use std::time::{Duration, SystemTime};
+
+use redis::{Commands, Connection};
+use urlseen::item::Unreadable;
+use urlseen::rejects::reject::to_json;
+
+use crate::util::binary::{Run, urlseen};
+use crate::util::redis::RedisServer;
+
+const SOURCE: &str = "demo:discovered";
+const REJECTED: &str = "demo:rejected";
+const ASIDE: &str = "urlseen:{demo:discovered}:rejects";
+
+/// What two of the reasons have in them.
+const NO_TAB: &str = "no tab";
+const EMPTY: &str = "empty";
+
+type Bytes = Vec<u8>;
+
+/// A server with the lists of a crawl.
+struct Lists {
+    server: RedisServer,
+    connection: Connection,
+}
+
+impl Lists {
+    fn new() -> Self {
+        Self::on(RedisServer::start())
+    }
+
+    fn on(server: RedisServer) -> Self {
+        Self { connection: server.connection(), server }
+    }
+
+    /// `urlseen rejects` with these arguments.
+    fn run(&self, arguments: &[&str]) -> Run {
+        urlseen(["rejects"].iter().chain(arguments)).env("URLSEEN_REDIS__URL", self.server.url())
+    }
+
+    fn push<'a>(&mut self, key: &str, values: impl IntoIterator<Item = &'a [u8]>) {
+        let values = values.into_iter().collect::<Vec<_>>();
+        for values in values.chunks(1000) {
+            let () = self.connection.rpush(key, values).unwrap();
+        }
+    }
+
+    /// Adds rejects as the daemon does, a second apart.
+    fn reject(&mut self, items: &[(&[u8], Unreadable)]) {
+        let first = self.len(REJECTED);
+        let json = |(number, (item, reason)): (usize, &(&[u8], Unreadable))| {
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs((first + number) as u64);
+            to_json(item, reason, time)
+        };
+        let rejects = items.iter().enumerate().map(json).collect::<Vec<_>>();
+        self.push(REJECTED, rejects.iter().map(Vec::as_slice));
+    }
+
+    /// Adds so many rejects, with numbers for items, of two reasons by turns.
+    fn reject_numbers(&mut self, numbers: impl IntoIterator<Item = usize>) {
+        let items = numbers.into_iter().map(|number| number.to_string()).collect::<Vec<_>>();
+        let reason = |number: usize| match number % 2 {
+            0 => Unreadable::NoTab,
+            _ => Unreadable::Empty,
+        };
+        let items = items.iter().enumerate();
+        let items = items.map(|(number, item)| (item.as_bytes(), reason(number)));
+        self.reject(&items.collect::<Vec<_>>());
+    }
+
+    /// A list from left to right.
+    fn list(&mut self, key: &str) -> Vec<Bytes> {
+        self.connection.lrange(key, 0, -1).unwrap()
+    }
+
+    fn len(&mut self, key: &str) -> usize {
+        self.connection.llen(key).unwrap()
+    }
+
+    /// The items of all rejects, of those that are aside too, as text.
+    fn rejected_items(&mut self) -> Vec<String> {
+        let rejects = [self.list(ASIDE), self.list(REJECTED)].concat();
+        rejects
+            .iter()
+            .map(|json| {
+                let reject: serde_json::Value = serde_json::from_slice(json).unwrap();
+                reject["item"].as_str().unwrap().to_owned()
+            })
+            .collect()
+    }
+
+    /// What the source holds, as text.
+    fn source_items(&mut self) -> Vec<String> {
+        let items = self.list(SOURCE).into_iter();
+        items.map(|item| String::from_utf8(item).unwrap()).collect()
+    }
+}
+
+/// Numbers as text, in order of size.
+fn numbers(numbers: impl IntoIterator<Item = usize>) -> Vec<String> {
+    numbers.into_iter().map(|number| number.to_string()).collect()
+}

@@ -1,0 +1,178 @@
+//! Rejects while others change the lists, while processes die, and while Redis refuses.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+
+use redis::{Commands, Connection};
+use rustix::process::Signal;
+use urlseen::config::{Config, Sources};
+use urlseen::rejects::{Fate, List, Reject};
+
+use super::{ASIDE, Lists, NO_TAB, REJECTED, SOURCE, numbers};
+use crate::util::redis::RedisServer;
+use crate::util::wait::{SOON, wait_until};
+
+/// All numbers, wherever they are: each exactly once.
+#[track_caller]
+fn assert_all_there(lists: &mut Lists, count: usize) {
+    let found = [lists.source_items(), lists.rejected_items()].concat();
+    assert_eq!(found.len(), count, "lost or doubled");
+    let found = found.iter().map(|item| item.parse().unwrap()).collect::<BTreeSet<usize>>();
+    assert!(found.into_iter().eq(0..count), "lost and doubled");
+}
+
+#[test]
+fn what_is_rejected_meanwhile_stays_on_the_list() {
+    const AT_FIRST: usize = 50_000;
+    for arguments in [&["requeue"][..], &["requeue", "--reason", NO_TAB]] {
+        let mut lists = Lists::new();
+        lists.reject_numbers(0..AT_FIRST);
+        let mut run = lists.run(arguments).start();
+        let mut next = AT_FIRST;
+        while run.is_running() {
+            lists.reject_numbers(next..next + 10);
+            next += 10;
+        }
+        let output = run.output(SOON);
+        assert_eq!(output.code(), Some(0), "{output:?}");
+        assert_all_there(&mut lists, next);
+        assert_eq!(lists.len(ASIDE), 0);
+        let (source, rejected) = (lists.source_items(), lists.rejected_items());
+        // All that was there when it began went, or every second one did.
+        let step = if arguments.contains(&NO_TAB) { 2 } else { 1 };
+        let begun = source.len() * step;
+        let kept = (1..begun).step_by(2).filter(|_| step == 2);
+        assert!((AT_FIRST..=next).contains(&begun), "{begun} of {next}");
+        assert!(source == numbers((0..begun).step_by(step)));
+        assert!(rejected == numbers(kept.chain(begun..next)));
+    }
+}
+
+#[test]
+fn one_who_is_killed_loses_and_doubles_nothing() {
+    const COUNT: usize = 60_000;
+    let mut lists = Lists::new();
+    lists.reject_numbers(0..COUNT);
+    let mut killed = 0;
+    for round in 0..10 {
+        let before = lists.len(SOURCE);
+        let reason = if round % 2 == 0 { NO_TAB } else { "" };
+        let mut run = lists.run(&["requeue", "--reason", reason]).start();
+        let target = before + 50 + 397 * round;
+        wait_until(SOON, "progress", || lists.len(SOURCE) >= target || !run.is_running());
+        if run.is_running() {
+            run.signal(Signal::KILL);
+        }
+        killed += usize::from(run.output(SOON).code().is_none());
+        assert_all_there(&mut lists, COUNT);
+        let listed = lists.run(&["list", "--limit", "0"]).output();
+        assert_eq!(listed.text().lines().count(), COUNT - lists.len(SOURCE), "{listed:?}");
+    }
+    assert!(killed > 5, "{killed} of 10 were killed in the middle");
+    let output = lists.run(&["requeue"]).output();
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    assert_eq!((lists.len(SOURCE), lists.len(REJECTED), lists.len(ASIDE)), (COUNT, 0, 0));
+    assert_all_there(&mut lists, COUNT);
+}
+
+/// Between reading and sorting, somebody else sorts one or gives all back.
+#[test]
+fn what_others_changed_is_read_again() {
+    type Change = fn(&mut Connection);
+    const COUNT: usize = 2000;
+    let changes: [(Change, usize); 3] = [
+        (|connection| move_first(connection, ASIDE), COUNT),
+        (|connection| move_first(connection, REJECTED), COUNT - 1),
+        (|connection| connection.rename(ASIDE, REJECTED).unwrap(), 0),
+    ];
+    for (change, gone) in changes {
+        let mut lists = Lists::new();
+        lists.reject_numbers(0..COUNT);
+        let set = vec![format!("redis.url={}", lists.server.url())];
+        let env: [(&str, &str); 0] = [];
+        let config = Config::load(Sources { file: None, env, set }).unwrap();
+        let (mut connection, is_changed) = (lists.server.connection(), Cell::new(false));
+        let connection = RefCell::new(&mut connection);
+        let wanted = |_: &Reject| {
+            if !is_changed.replace(true) {
+                change(&mut connection.borrow_mut());
+            }
+            true
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let sorted = runtime.block_on(async {
+            List::open(&config).await.unwrap().sort(Fate::Requeue, wanted, |_, _| ()).await
+        });
+        assert_eq!(sorted.unwrap().gone, gone as u64);
+        assert_all_there(&mut lists, COUNT);
+        assert_eq!((lists.len(SOURCE), lists.len(ASIDE)), (gone, 0));
+    }
+}
+
+/// Moves the first reject aside to the end of a list.
+fn move_first(connection: &mut Connection, to: &str) {
+    let mut command = redis::cmd("LMOVE");
+    command.arg(ASIDE).arg(to).arg("LEFT").arg("RIGHT").exec(connection).unwrap();
+}
+
+#[test]
+fn two_at_once_lose_and_double_nothing() {
+    const COUNT: usize = 30_000;
+    let mut lists = Lists::new();
+    lists.reject_numbers(0..COUNT);
+    let start = || lists.run(&["requeue"]).start();
+    for run in [start(), start(), start()] {
+        let output = run.output(SOON);
+        assert_eq!(output.code(), Some(0), "{output:?}");
+    }
+    assert_all_there(&mut lists, COUNT);
+    let output = lists.run(&["requeue"]).output();
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    assert_eq!(lists.len(SOURCE), COUNT);
+}
+
+#[test]
+fn a_redis_that_refuses_has_done_nothing() {
+    let mut lists = Lists::on(RedisServer::start_with(&["--maxmemory-policy", "noeviction"]));
+    lists.reject_numbers(0..5000);
+    lists.server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    let output = lists.run(&["requeue"]).output();
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    let said = "urlseen: stopped after 0 of 5,000 rejects, 0 of them gone; the others wait in \
+        Redis, give the command again to go on: Redis has reached its maxmemory";
+    assert!(output.stderr.starts_with(said), "{}", output.stderr);
+    lists.server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
+    assert_all_there(&mut lists, 5000);
+    let output = lists.run(&["requeue"]).output();
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    assert_eq!(lists.len(SOURCE), 5000);
+}
+
+#[test]
+fn a_key_of_another_type_is_left_alone() {
+    for key in [SOURCE, REJECTED, ASIDE] {
+        let mut lists = Lists::new();
+        if key != REJECTED {
+            lists.reject_numbers(0..10);
+        }
+        let () = lists.connection.set(key, "a string").unwrap();
+        let output = lists.run(&["requeue"]).output();
+        assert_eq!((output.code(), output.text()), (Some(3), ""), "{key}: {output:?}");
+        assert!(output.stderr.contains("holds another type of value"), "{}", output.stderr);
+        let () = lists.connection.del(key).unwrap();
+        assert_all_there(&mut lists, if key == REJECTED { 0 } else { 10 });
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_status_3_and_a_wrong_configuration_2() {
+    let mut lists = Lists::new();
+    lists.server.kill();
+    for arguments in [&["list"][..], &["requeue"], &["drop", "--yes"]] {
+        let output = lists.run(arguments).output();
+        assert_eq!(output.code(), Some(3), "{output:?}");
+        assert!(output.stderr.starts_with("urlseen: cannot reach Redis"), "{}", output.stderr);
+        let output = lists.run(arguments).arg("--set").arg("source.batch=0").output();
+        assert_eq!(output.code(), Some(2), "{output:?}");
+    }
+}
