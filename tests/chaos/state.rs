@@ -55,28 +55,58 @@ impl Contents {
     }
 }
 
-/// Flips a bit somewhere in a log or a snapshot; says in which file, if there is any.
-pub(crate) fn flip_bit(folder: &Path, random: &mut Rng) -> Result<Option<String>> {
-    let mut files = files_of(folder)?;
-    files.retain(|path| is_log(&name_of(path)) || is_snapshot(&name_of(path)));
-    let Some(path) = pick(random, &files) else { return Ok(None) };
-    let length = fs::metadata(path)?.len();
-    // As often at an end, where the headers are, as anywhere.
-    let offset = match random.u8(0..4) {
-        0 => random.u64(0..length.clamp(1, 64)),
-        1 => length.saturating_sub(random.u64(1..=64)),
-        _ => random.u64(0..length.max(1)),
-    };
-    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
-    let mut byte = [0];
-    file.seek(SeekFrom::Start(offset))?;
-    if file.read(&mut byte)? == 0 {
-        return Ok(None);
+/// A bit of a file that is not as it was.
+#[derive(Debug)]
+pub(crate) struct Flipped {
+    pub(crate) file: String,
+    offset: u64,
+    bit: u8,
+}
+
+impl Flipped {
+    /// Flips a bit somewhere in a log or a snapshot; `None` where there is none.
+    pub(crate) fn at_random(folder: &Path, random: &mut Rng) -> Result<Option<Self>> {
+        let mut files = files_of(folder)?;
+        files.retain(|path| is_log(&name_of(path)) || is_snapshot(&name_of(path)));
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let path = &files[random.usize(0..files.len())];
+        let length = fs::metadata(path)?.len();
+        // As often at an end, where the headers are, as anywhere.
+        let offset = match random.u8(0..4) {
+            0 => random.u64(0..length.clamp(1, 64)),
+            1 => length.saturating_sub(random.u64(1..=64)),
+            _ => random.u64(0..length.max(1)),
+        };
+        let flipped = Self { file: name_of(path), offset, bit: 1 << random.u8(0..8) };
+        flipped.flip(folder)?;
+        Ok(Some(flipped))
     }
-    byte[0] ^= 1 << random.u8(0..8);
-    file.seek(SeekFrom::Start(offset))?;
-    file.write_all(&byte)?;
-    Ok(Some(name_of(path)))
+
+    /// Flips it back if the file is still what it was but for this bit, and what was added. What
+    /// did not matter when the daemon started would matter once it has to go back further.
+    pub(crate) fn mend(&self, folder: &Path, right: &Contents) -> Result<()> {
+        let Some((_, right)) = right.0.iter().find(|(name, _)| *name == self.file) else {
+            return Ok(());
+        };
+        // The daemon may have dropped it.
+        let Ok(mut now) = fs::read(folder.join(&self.file)) else { return Ok(()) };
+        if let Some(byte) = now.get_mut(usize::try_from(self.offset)?) {
+            *byte ^= self.bit;
+        }
+        if now.starts_with(right) { self.flip(folder) } else { Ok(()) }
+    }
+
+    fn flip(&self, folder: &Path) -> Result<()> {
+        let mut file = OpenOptions::new().read(true).write(true).open(folder.join(&self.file))?;
+        let mut byte = [0];
+        file.seek(SeekFrom::Start(self.offset))?;
+        file.read_exact(&mut byte)?;
+        byte[0] ^= self.bit;
+        file.seek(SeekFrom::Start(self.offset))?;
+        Ok(file.write_all(&byte)?)
+    }
 }
 
 /// Cuts up to so many bytes off the end of the log; says of which file, if there is any.
@@ -111,10 +141,6 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     paths.sort();
     Ok(paths)
-}
-
-fn pick<'a>(random: &mut Rng, paths: &'a [PathBuf]) -> Option<&'a PathBuf> {
-    if paths.is_empty() { None } else { paths.get(random.usize(0..paths.len())) }
 }
 
 fn name_of(path: &Path) -> String {

@@ -11,7 +11,7 @@ use crate::facts::Facts;
 use crate::plan::{Kind, Step};
 use crate::process::{POLL, SOON, wait_for};
 use crate::round::Round;
-use crate::state::{self, Contents};
+use crate::state::{self, Contents, Flipped};
 use crate::tally::Phase;
 
 /// How long a daemon may work on with a disk that fails.
@@ -33,16 +33,19 @@ impl Round {
         self.kill_daemon(Kind::KillDaemon)?;
         let (folder, random) = (self.runner.state(), &mut self.random);
         let right = Contents::read(&folder)?;
-        let damaged = match step.kind {
-            Kind::FlipBit => state::flip_bit(&folder, random)?,
-            _ => state::tear_log(&folder, most_torn(random), random)?,
+        let flipped = match step.kind {
+            Kind::FlipBit => Flipped::at_random(&folder, random)?,
+            _ => None,
+        };
+        let damaged = match &flipped {
+            Some(flipped) => Some(flipped.file.clone()),
+            None => state::tear_log(&folder, most_torn(random), random)?,
         };
         self.start_daemon()?;
         let phase = if damaged.is_some() { Phase::Recovery } else { Phase::Idle };
         self.tally.strike(step.kind, phase, &[]);
         let Some(said) = self.refusal()? else {
-            // What is damaged did not matter here. Further back it may.
-            return self.server.settle();
+            return flipped.map_or(Ok(()), |flipped| flipped.mend(&folder, &right));
         };
         let is_named = damaged.is_some_and(|file| said.contains(&file));
         if !is_named && !said.contains(&*folder.to_string_lossy()) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use redis::Commands;
 use rustix::process::Signal;
 
@@ -75,9 +75,15 @@ impl Round {
             Ok(self.daemon.is_ready().then_some(()))
         })?;
         first.signal(Signal::CONT)?;
-        let status = first.wait()?;
-        if status.code() != Some(3) || !first.said().contains(&self.daemon.id().to_string()) {
-            self.note_stop(&format!("woke up behind another: {status}: {}", first.said()))?;
+        // It stops, or stands by where it was told to; either way it says who has the lease.
+        let holder = format!("(process {} on ", self.daemon.id());
+        wait_for("word of a daemon behind another", SOON, || {
+            Ok((first.ended()?.is_some() || first.said().contains(&holder)).then_some(()))
+        })
+        .with_context(|| first.said())?;
+        let said = first.said();
+        if !said.contains(&holder) || first.ended()?.is_some_and(|it| it.code() != Some(3)) {
+            self.note_stop(&format!("woke up behind another: {said}"))?;
         }
         // Now the small disk, if there is one, is not below the folder any more.
         self.disk = None;
