@@ -24,7 +24,7 @@ use crate::strike::OldFolder;
 use crate::tally::{Phase, Tally};
 
 /// How many runs a state folder knows, so that the next one takes their lease at once.
-const RUNS_KNOWN: usize = 16;
+const RUNS_KNOWN: usize = 64;
 
 /// How long a fault waits for the moment it is meant for.
 const PATIENCE: Duration = Duration::from_secs(2);
