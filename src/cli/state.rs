@@ -264,14 +264,14 @@ fn print(look: &Look, dir: &Path, out: &mut impl Write) -> io::Result<()> {
     for SnapshotLook { name, bytes, last, finished, keys, .. } in snapshots {
         let (size, keys) = (BinaryBytes(*bytes), HumanCount(*keys));
         let time = time(*finished);
-        writeln!(out, "snapshot    {name}: {size}, {keys} fingerprints, {last}, {time}")?;
+        writeln!(out, "snapshot    {name}: {size}, fingerprints: {keys}, {last}, {time}")?;
     }
     for SegmentLook { name, bytes, records, fingerprints, last, .. } in segments {
         let (size, keys, records) =
             (BinaryBytes(*bytes), HumanCount(*fingerprints), HumanCount(*records));
         writeln!(
             out,
-            "log         {name}: {size}, {keys} fingerprints in {records} records, {last}"
+            "log         {name}: {size}, fingerprints: {keys}, records: {records}, {last}"
         )?;
     }
     match last {

@@ -153,7 +153,7 @@ impl<W: Write> Rows<'_, W> {
         self.row(
             "state",
             format!(
-                "{}: {snapshots} snapshots{last}; {} of log, fsync = {fsync}",
+                "{}: snapshots: {snapshots}{last}; log: {}, fsync = {fsync}",
                 dir.display(),
                 BinaryBytes(*log_bytes)
             ),

@@ -33,6 +33,7 @@ fn onward(batch: &Batch<Judged>) -> Vec<String> {
     batch.onward().map(|item| String::from_utf8(item.to_vec()).unwrap()).collect()
 }
 
+/// (9) Judged once.
 #[tokio::test]
 async fn each_is_unseen_once_in_order_within_and_across_batches_in_flight() {
     for threads in [1, 2, 5] {
@@ -166,6 +167,7 @@ async fn a_batch_carries_the_fingerprints_that_it_adds() {
     }
 }
 
+/// (8) Bits follow commits.
 #[tokio::test]
 async fn a_handle_sees_what_is_committed_and_sets_nothing() {
     let mut engine = engine(2);

@@ -223,6 +223,13 @@ impl Pipeline {
         self.publish();
     }
 
+    /// Whether something has changed since everybody was told.
+    fn has_news(&self, phase: &Phase) -> bool {
+        let live = self.live.borrow();
+        let Report { tally, source, .. } = live.report;
+        live.phase != *phase || tally != self.tally || source != self.source_length
+    }
+
     /// Tells everybody how it goes.
     fn publish(&mut self) {
         let report = self.report();

@@ -257,15 +257,15 @@ impl fmt::Display for How {
                     recovered;
                 write!(
                     f,
-                    "The filter is back in {:.2} s: {snapshot} ({}), and {} fingerprints in {} \
-                     records of the log",
+                    "The filter is back in {:.2} s: {snapshot} ({}), and the log behind it \
+                     (records: {}, fingerprints: {})",
                     took.as_secs_f64(),
                     BinaryBytes(*snapshot_bytes),
-                    HumanCount(*fingerprints),
                     HumanCount(*records),
+                    HumanCount(*fingerprints),
                 )?;
                 if cut.batches > 0 {
-                    write!(f, "; {} logged batches were never committed", cut.batches)?;
+                    write!(f, ". Batches logged and never committed: {}", cut.batches)?;
                 }
                 Ok(())
             }

@@ -30,8 +30,8 @@ const AHEAD_MAX: usize = 6;
 /// Commits sent and not answered.
 const IN_FLIGHT_MAX: usize = 2;
 
-/// How often everybody is told how it goes, and the state folder is looked after.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often everybody is told how it goes, if there is news, and the state folder is looked after.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// How long one wait for an idle source lasts before it is made anew, in seconds.
 const WAIT_S: f64 = 1.0;
@@ -218,17 +218,21 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Tells everybody how it goes, and looks after the state folder and the lists.
+    /// Tells everybody how it goes, if there is news, and looks after the state folder.
     fn look(&mut self) {
-        let (sink, rejected) = (Some(self.sink_length), Some(self.rejected_length));
-        let lease_until = Some(self.lease_until.into_std());
-        self.pipeline.live.send_modify(|live| {
-            (live.sink, live.rejected, live.lease_until) = (sink, rejected, lease_until);
-        });
-        let phase = self.held_up.map_or(Phase::Working, |by| Phase::HeldUp { by });
-        self.pipeline.enter(phase);
         self.pipeline.tell_snapshot();
         self.ask_for_snapshot();
+        let (sink, rejected) = (Some(self.sink_length), Some(self.rejected_length));
+        let lease_until = Some(self.lease_until.into_std());
+        let is_new = self.pipeline.live.send_if_modified(|live| {
+            let before = (live.sink, live.rejected, live.lease_until);
+            (live.sink, live.rejected, live.lease_until) = (sink, rejected, lease_until);
+            before != (sink, rejected, lease_until)
+        });
+        let phase = self.held_up.map_or(Phase::Working, |by| Phase::HeldUp { by });
+        if is_new || self.pipeline.has_news(&phase) {
+            self.pipeline.enter(phase);
+        }
     }
 
     /// Asks how long the lists are that others push to and take from.

@@ -100,6 +100,7 @@ fn a_new_folder_recovers_to_where_it_was_begun() {
     assert!(matches!(fresh, Err(Unrecoverable::Fresh)));
 }
 
+/// (12) Adds count always.
 #[test]
 fn adds_behind_a_batch_that_was_dropped_stay() {
     let disk = SimDisk::default();

@@ -32,6 +32,7 @@ fn is_right(head: Head, keys: &BTreeSet<Key>) -> bool {
     keys.is_subset(&all) && all.difference(keys).all(is_behind)
 }
 
+/// (11) What is damaged is refused.
 #[test]
 fn no_flipped_bit_is_loaded() {
     let disk = write();
@@ -124,6 +125,7 @@ fn damage_is_passed_over_by_going_further_back() {
     }
 }
 
+/// (11) What is torn is cut.
 #[test]
 fn a_log_torn_at_any_byte_counts_up_to_its_last_whole_record() {
     let disk = write();

@@ -76,6 +76,7 @@ fn go_on(world: &mut World) {
     world.check_all();
 }
 
+/// (4) What was written before the kill is there.
 #[test]
 fn killed_at_every_step_nothing_is_lost() {
     for keeps_all in [true, false] {
@@ -91,6 +92,7 @@ fn killed_at_every_step_nothing_is_lost() {
     }
 }
 
+/// (4) What was synced before the crash is there.
 #[test]
 fn without_power_at_every_step_nothing_synced_is_lost() {
     for step in 0..steps(Fsync::Always, false) {
@@ -144,6 +146,7 @@ fn a_step_that_fails_loses_nothing() {
     }
 }
 
+/// (5, 6, 7) Brought to any head that Redis may know, and on from there.
 #[test]
 fn random_crawls_come_back_from_anything() {
     for seed in seeds(400) {

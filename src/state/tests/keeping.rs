@@ -59,6 +59,7 @@ fn names(disk: &SimDisk) -> Vec<String> {
     files.map(short).collect()
 }
 
+/// (7) Back as far as Redis may go.
 #[test]
 fn the_newest_three_and_one_from_before_the_horizon_are_kept() {
     let disk = SimDisk::default();

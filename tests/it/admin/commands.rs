@@ -25,8 +25,8 @@ fn status_is_a_table() {
     assert!(process.starts_with("process      4711, urlseen 1.2.3, for "), "{process}");
     assert!(process.contains("years "), "{process}");
     let state = lines.pop().unwrap();
-    assert!(state.starts_with("state        state/demo: 3 snapshots, the last one "), "{state}");
-    assert!(state.ends_with(" ago; 41 B of log, fsync = interval"), "{state}");
+    assert!(state.starts_with("state        state/demo: snapshots: 3, the last one "), "{state}");
+    assert!(state.ends_with(" ago; log: 41 B, fsync = interval"), "{state}");
     let expected = "\
 crawl        a \"crawl\"
 phase        waiting for Redis: lost the connection: \\u{1b}[2J gone

@@ -243,6 +243,7 @@ impl Trial {
     }
 }
 
+/// (10) What goes in comes out, once.
 #[test]
 fn nothing_is_lost_doubled_or_invented_whatever_happens_to_redis() {
     for seed in seeds(&[1, 2, 3]) {

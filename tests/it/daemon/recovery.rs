@@ -49,7 +49,7 @@ fn a_start_knows_what_was_seen_before() {
     }
 }
 
-/// (5) A killed daemon's folder is ahead of Redis or with it, never behind.
+/// (4) A killed daemon's folder is ahead of Redis or with it, never behind.
 #[test]
 fn a_killed_daemon_loses_and_repeats_nothing_and_its_lease_is_not_waited_for() {
     let crawl = with_snapshots();
@@ -167,7 +167,7 @@ fn a_redis_that_lost_everything_is_told_and_there_are_two_ways_on() {
     }
 }
 
-/// What cannot be read may have been anything: a new crawl has nothing damaged.
+/// (11) What cannot be read may have been anything: a new crawl has nothing damaged.
 #[test]
 fn a_damaged_log_is_not_taken_for_that_of_a_new_crawl() {
     let mut crawl = Crawl::new();
@@ -302,6 +302,7 @@ fn an_old_copy_of_the_folder_is_told_with_what_it_lacks() {
     }
 }
 
+/// (5) The tip tells histories apart that the number does not.
 #[test]
 fn another_history_of_the_same_length_is_told() {
     let mut crawl = Crawl::new();

@@ -100,6 +100,7 @@ fn standing(crawl: &Crawl) -> BTreeMap<String, Bytes> {
     dump
 }
 
+/// (2) A commit does everything or nothing.
 #[test]
 fn a_key_that_changes_its_type_stops_the_daemon_with_nothing_half_done() {
     for (next, key) in cases(KEYS) {
@@ -211,6 +212,7 @@ fn what_giving_back_needs_is_checked_before_it_begins() {
     }
 }
 
+/// (2) A commit does everything or nothing.
 #[test]
 fn a_key_denied_later_stops_the_daemon_with_nothing_half_done() {
     for (next, denied) in cases(KEYS) {
