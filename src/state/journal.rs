@@ -98,11 +98,6 @@ impl Journal {
         LogHandle::new(&self.unsynced)
     }
 
-    /// Bytes of the log since [`Journal::roll`], those that were there before this included.
-    pub fn bytes_since_roll(&self) -> u64 {
-        self.tail.len
-    }
-
     /// Bytes written since the journal was opened.
     pub fn bytes(&self) -> u64 {
         self.bytes

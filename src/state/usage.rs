@@ -12,8 +12,6 @@ pub struct Usage {
     pub snapshots: u64,
     /// Bytes of log.
     pub log_bytes: u64,
-    /// Bytes of all files.
-    pub bytes: u64,
 }
 
 impl Folder {
@@ -21,7 +19,6 @@ impl Folder {
     pub fn usage(&self) -> io::Result<Usage> {
         let mut usage = Usage::default();
         for file in self.place().list()? {
-            usage.bytes += file.len;
             usage.snapshots += u64::from(snapshot::seq(&file.name).is_some());
             if segment::follows(&file.name).is_some() {
                 usage.log_bytes += file.len;

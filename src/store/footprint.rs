@@ -22,8 +22,6 @@ pub struct Footprint {
     pub log_bytes: u64,
     /// When the last snapshot of this run was finished.
     pub last_snapshot: Option<SystemTime>,
-    /// Whether one is under way.
-    pub is_snapshotting: bool,
 }
 
 impl Local {
@@ -39,7 +37,6 @@ impl Local {
             snapshots: usage.snapshots,
             log_bytes: usage.log_bytes,
             last_snapshot: kept.last_snapshot,
-            is_snapshotting: self.snapshotting.is_some(),
         })
     }
 }
