@@ -17,6 +17,7 @@ use json::JsonError;
 use crate::canonical::Refusal;
 use crate::config::{Emit, ItemForm};
 use crate::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
+use crate::lanes;
 
 /// What an item says.
 #[derive(Debug, PartialEq, Eq)]
@@ -117,7 +118,9 @@ fn detect(bytes: &[u8]) -> Result<ItemForm, Unreadable> {
         PICKLE => return Err(Unreadable::Pickle),
         _ => {}
     }
-    let digits = bytes.iter().take(65).take_while(|byte| byte.is_ascii_hexdigit()).count();
+    // One more than there can be.
+    let begin = &bytes[..bytes.len().min(65)];
+    let digits = lanes::position(begin, |lanes| !lanes::hex_digits(lanes)).unwrap_or(begin.len());
     Ok(match (digits, bytes.get(digits)) {
         (32 | 40 | 64, None) => ItemForm::Fingerprint,
         (32 | 40 | 64, Some(b'\t')) => ItemForm::Tab,
