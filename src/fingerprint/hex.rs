@@ -1,36 +1,48 @@
 //! Hex digits, and the bytes that they stand for.
 
+use wide::{i16x8, u8x16};
+
 use crate::lanes::{Lanes, hex_digits, within};
 
-/// How many digits are read at once.
-const DIGITS: usize = 16;
+/// How many bytes are made at once, of twice as many digits.
+const BYTES: usize = 16;
 
-/// Two hex digits a byte into `N` bytes, at least 8; `None` if any character is not a hex digit.
+/// Two hex digits a byte into `N` bytes, at least 16; `None` if any character is not a hex digit.
+#[inline]
 pub(super) fn decode<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     debug_assert_eq!(text.len(), 2 * N);
     let mut raw = [0; N];
-    for (eight, digits) in raw.as_chunks_mut().0.iter_mut().zip(text.as_chunks().0) {
-        *eight = decode_sixteen(*digits)?;
+    let (whole, rest) = raw.as_chunks_mut();
+    for (bytes, digits) in whole.iter_mut().zip(text.as_chunks().0) {
+        *bytes = decode_block(digits)?;
     }
-    // Where the length is no multiple of sixteen, some are read again.
-    if N % (DIGITS / 2) != 0 {
-        *raw.last_chunk_mut()? = decode_sixteen(*text.last_chunk()?)?;
+    if !rest.is_empty() {
+        // Some digits are read again.
+        let last = decode_block(text.last_chunk()?)?;
+        rest.copy_from_slice(&last[BYTES - rest.len()..]);
     }
     Some(raw)
 }
 
-/// The bytes that sixteen hex digits stand for.
+/// The bytes that 32 hex digits stand for.
 #[inline]
-fn decode_sixteen(digits: [u8; DIGITS]) -> Option<[u8; DIGITS / 2]> {
-    let digits = Lanes::new(digits);
-    if !hex_digits(digits).all() {
+fn decode_block(digits: &[u8; 2 * BYTES]) -> Option<[u8; BYTES]> {
+    let [first, second] = bytemuck::cast::<_, [Lanes; 2]>(*digits);
+    if !(hex_digits(first) & hex_digits(second)).all() {
         return None;
     }
-    // The low bits of the digit 0 are 0, those of the letters `a` and `A` are 1.
+    Some(u8x16::narrow_i16x8(joined(first), joined(second)).to_array())
+}
+
+/// The eight bytes that sixteen hex digits stand for.
+#[inline]
+fn joined(digits: Lanes) -> i16x8 {
+    // The low bits of the digit 0 are 0, those of the letters `A` and `a` are 1.
     let nine_for_letters = within(digits, b'A', b'f') & Lanes::splat(9);
     let values = (digits & Lanes::splat(0x0f)) + nine_for_letters;
-    let values = values.to_array();
-    Some(std::array::from_fn(|pair| values[2 * pair] << 4 | values[2 * pair + 1]))
+    // In each pair the low byte has the first digit, which is the high one.
+    let pairs = i16x8::new(bytemuck::cast::<_, [i16; 8]>(values).map(i16::from_le));
+    (pairs << 4 | pairs >> 8) & i16x8::splat(0xff)
 }
 
 #[cfg(test)]

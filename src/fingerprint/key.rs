@@ -22,11 +22,13 @@ pub enum Fingerprint {
 impl Fingerprint {
     /// Reads a key as an item carries it: 32, 40 or 64 hex digits of either case stand for raw
     /// bytes, anything else for itself.
+    #[inline]
     pub fn from_text(text: &[u8]) -> Self {
         Self::from_hex(text).unwrap_or_else(|| Self::Text(text.into()))
     }
 
     /// Reads 32, 40 or 64 hex digits of either case; `None` for anything else.
+    #[inline]
     pub fn from_hex(text: &[u8]) -> Option<Self> {
         match text.len() {
             40 => hex::decode(text).map(Self::Raw20),

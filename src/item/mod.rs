@@ -101,11 +101,12 @@ impl Reader {
             ItemForm::Json => json::read(bytes, &mut self.fingerprinter),
             ItemForm::Fingerprint => fingerprint::read(bytes),
             ItemForm::Tab => tab::read(bytes),
-        }?;
-        match self.options.emit {
-            Emit::Url if item.url.is_none() => Err(Unreadable::NothingToEmit),
-            Emit::Url | Emit::Item => Ok(item),
+        };
+        let wants_url = self.options.emit == Emit::Url;
+        if wants_url && item.as_ref().is_ok_and(|item| item.url.is_none()) {
+            return Err(Unreadable::NothingToEmit);
         }
+        item
     }
 }
 
