@@ -1,6 +1,5 @@
 """The items that are moved, made once and kept: see benches/items.rs."""
 
-import socket
 import subprocess
 from dataclasses import dataclass
 from itertools import islice
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from . import programs
 from .folders import CACHE
+from .wire import Wire, command
 
 TAB, URL = "tab", "url"
 CHUNK = 5000
@@ -35,16 +35,9 @@ class Items:
 
     def load(self, socket_path, key):
         """Pushes them to a list."""
-        with socket.socket(socket.AF_UNIX) as server, open(self.path, "rb") as lines:
-            server.connect(str(socket_path))
-            replies = server.makefile("rb")
-            while chunk := list(islice(lines, CHUNK)):
-                words = [b"RPUSH", key.encode(), *(item[:-1] for item in chunk)]
-                parts = [b"$%d\r\n%s\r\n" % (len(word), word) for word in words]
-                server.sendall(b"*%d\r\n%s" % (len(words), b"".join(parts)))
-                reply = replies.readline()
-                if not reply.startswith(b":"):
-                    raise RuntimeError(f"RPUSH: {reply!r}")
+        with Wire(socket_path) as server, open(self.path, "rb") as lines:
+            while chunk := [line[:-1] for line in islice(lines, CHUNK)]:
+                server.ask(command("RPUSH", key, *chunk))
 
 
 def make(kind, count, unseen):

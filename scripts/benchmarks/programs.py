@@ -4,6 +4,7 @@ import json
 import subprocess
 from functools import cache
 
+from . import line
 from .folders import ROOT
 
 URLSEEN = ROOT / "target/release/urlseen"
@@ -33,3 +34,16 @@ def build_bench(name):
         if message.get("target", {}).get("name") == name and message.get("executable"):
             return message["executable"]
     raise RuntimeError(f"cargo built no program of benches/{name}.rs")
+
+
+def collect(command):
+    """Runs a program and returns the lines that it printed; what else it says goes by."""
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    lines = line.parse(done.stdout)
+    if done.returncode != 0:
+        # What was measured before it failed is true all the same.
+        why = f"{command[0]} ended with status {done.returncode}"
+        if not lines:
+            raise RuntimeError(why)
+        lines.append(line.missing(lines[-1]["group"], "what comes after this", why))
+    return lines

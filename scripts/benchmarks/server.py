@@ -1,13 +1,14 @@
 """A Redis server of its own, on a Unix socket in a temporary folder, which keeps nothing on disk."""
 
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
 import redis
+
+from .wire import Wire, command
 
 POLL = 0.005
 PATIENCE = 600
@@ -16,8 +17,8 @@ PATIENCE = 600
 class Server:
     """Use it as a context: it is stopped at the end."""
 
-    def __init__(self, program="redis-server"):
-        self.program = program
+    def __init__(self, program="redis-server", arguments=()):
+        self.program, self.arguments = program, arguments
 
     def __enter__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="urlseen-bench-"))
@@ -25,7 +26,7 @@ class Server:
         self.process = subprocess.Popen(
             [
                 self.program, "--port", "0", "--unixsocket", self.socket, "--dir", self.folder,
-                "--save", "", "--appendonly", "no", "--loglevel", "warning",
+                "--save", "", "--appendonly", "no", "--loglevel", "warning", *self.arguments,
             ],
             stdout=subprocess.DEVNULL,
         )
@@ -75,27 +76,15 @@ class Server:
         the machine is not seen in the result.
         """
         ask = command("EXISTS", source, *keys)
-        with socket.socket(socket.AF_UNIX) as wire:
-            wire.connect(str(self.socket))
+        with Wire(self.socket) as wire:
             begun = time.perf_counter()
-            wire.sendall(command("RENAME", begin, source))
-            answer = wire.recv(100)
-            if not answer.startswith(b"+OK"):
-                raise RuntimeError(f"RENAME: {answer!r}")
-            while True:
-                wire.sendall(ask)
-                if wire.recv(100) == b":0\r\n":
-                    return time.perf_counter() - begun
+            wire.ask(command("RENAME", begin, source))
+            while wire.ask(ask) != b":0\r\n":
                 watch()
                 if time.perf_counter() - begun > PATIENCE:
                     raise RuntimeError(f"the source was not empty after {PATIENCE} s")
                 time.sleep(POLL)
-
-
-def command(*words):
-    """A command as it is sent."""
-    parts = [b"$%d\r\n%s\r\n" % (len(word), word.encode()) for word in words]
-    return b"*%d\r\n%s" % (len(words), b"".join(parts))
+            return time.perf_counter() - begun
 
 
 def wait_until(condition, otherwise, seconds=60):

@@ -3,6 +3,15 @@
 It returns a dictionary with `lines` and, where there is something to say about them, `facts`.
 """
 
-from . import pipe
+from . import kernels, latency, lines, log, peers, pipe, profile, scaling
 
-SECTIONS = {"pipe": pipe.run}
+SECTIONS = {
+    "pipe": pipe.run,
+    "peers": peers.run,
+    "kernels": kernels.run,
+    "scaling": scaling.run,
+    "latency": latency.run,
+    "lines": lines.run,
+    "log": log.run,
+    "profile": profile.run,
+}
