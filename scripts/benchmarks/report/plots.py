@@ -1,5 +1,7 @@
 """Plots of a run's own data, as SVG."""
 
+import math
+
 import matplotlib
 
 matplotlib.use("svg")
@@ -8,7 +10,7 @@ matplotlib.rcParams.update(
     {"svg.fonttype": "none", "svg.hashsalt": "urlseen", "font.size": 9, "figure.dpi": 72}
 )
 from matplotlib import pyplot  # noqa: E402
-from matplotlib.ticker import FuncFormatter  # noqa: E402
+from matplotlib.ticker import FuncFormatter, NullFormatter  # noqa: E402
 
 from ..line import find, median, values  # noqa: E402
 from .figures import number  # noqa: E402
@@ -95,7 +97,11 @@ def bars(axes, found):
     axes.set_yticks(range(len(found)), [name for name, _, _ in found])
     axes.invert_yaxis()
     axes.margins(x=0.12)
+    if axes.get_xscale() == "log":
+        least = min(min(measured) for _, measured, _ in found)
+        axes.set_xlim(left=10 ** math.floor(math.log10(least) - 0.3))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.spines[["top", "right"]].set_visible(False)
     return True
 
@@ -122,6 +128,7 @@ def batch(data, axes):
     axes.set_ylim(bottom=0)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("items a batch")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
@@ -139,6 +146,7 @@ def latency(data, axes):
         return False
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("milliseconds from push to pop")
     axes.set_ylabel("% of items")
     axes.legend(frameon=False)
