@@ -1,5 +1,7 @@
 """The pipe's limit, and urlseen beside it."""
 
+from itertools import product
+
 from ..daemon import Filter
 from ..items import TAB, URL
 from ..measured import Measured, stocks
@@ -19,7 +21,7 @@ def run(settings):
             "mean bytes": round(bench.stock.mean_bytes, 1), "distinct": bench.stock.distinct
         }
         movers = [
-            *(Mover(batch, flight, bench.stock.unseen) for batch in BATCHES for flight in IN_FLIGHT),
+            *(Mover(*batches, bench.stock.unseen) for batches in product(BATCHES, IN_FLIGHT)),
             # What it takes to push all of it on, as a mover that filters nothing would.
             *(Mover(batch, 2, 100) for batch in BATCHES),
         ]
