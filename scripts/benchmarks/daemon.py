@@ -47,17 +47,24 @@ class Filter:
         unfinished = folder.with_name(f"{folder.name}.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.parent.mkdir(parents=True, exist_ok=True)
+        # The second time only to begin and end with a log that is long: that brings a snapshot,
+        # which would else be taken while we measure.
+        for count in (self.held, 1):
+            self.add(unfinished, count)
+        unfinished.rename(folder)
+
+    def add(self, folder, count):
+        """Adds the first so many fingerprints that no item has."""
         items = subprocess.Popen(
-            [programs.build_bench("items"), "other", str(self.held)],
+            [programs.build_bench("items"), "other", str(count)],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )
         sizes = ["--capacity", str(self.capacity), "--error-rate", str(self.error_rate)]
         subprocess.run(
-            [programs.URLSEEN, "filter", "--state", unfinished, *sizes],
+            [programs.URLSEEN, "filter", "--state", folder, *sizes],
             stdin=items.stdout, stdout=subprocess.DEVNULL, check=True,
         )
         items.wait()
-        unfinished.rename(folder)
 
 
 class Daemon:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 from ..daemon import Daemon, Filter
@@ -64,10 +65,14 @@ def folded(samples, group):
     """A line for each thread, and for each function that takes the most."""
     rows = [*report(samples, "comm"), *report(samples, "comm,symbol")]
     threads = [(share, thread) for share, thread, function in rows if not function]
-    functions = [(share, thread, function) for share, thread, function in rows if function]
+    # The same function made for several types is one.
+    functions = Counter()
+    for share, thread, function in rows:
+        if function:
+            functions[f"{thread}: {function}"] += share
     lines = [line(group, thread, "% of samples", [share]) for share, thread in threads]
-    for share, thread, function in functions[:SHOWN]:
-        lines.append(line(group, f"{thread}: {function}", "% of samples", [share]))
+    for function, share in functions.most_common(SHOWN):
+        lines.append(line(group, function, "% of samples", [share]))
     return lines
 
 
@@ -82,10 +87,10 @@ def report(samples, sort):
     )
     rows = []
     for row in done.stdout.splitlines():
-        share, _, rest = row.partition("%|")
-        if not rest:
-            continue
-        thread, _, function = rest.partition("|")
-        function = re.sub(r"^\s*\[[.kguH]\]\s*", "", function).strip()
-        rows.append((float(share), thread.strip(), function))
+        share, _, rest = row.partition("|")
+        if rest:
+            thread, _, function = rest.partition("|")
+            # Where it is from stands before a name, and columns that are empty behind it.
+            function = re.sub(r"^\s*\[.\]\s*|[\s|-]+$", "", function)
+            rows.append((float(share.strip().rstrip("%")), thread.strip(), function))
     return rows
