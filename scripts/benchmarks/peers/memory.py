@@ -9,7 +9,7 @@ from .imooc import Filter
 from .loops import FILTER, ScrapyRedisBloomfilter
 from .size import CAPACITY, ERROR_RATE
 
-GROUP = "peers"
+GROUP = "peers, memory"
 UNIT = "bytes/URL"
 # A set's hash table doubles when it is full. Just before that it is smallest for what it holds;
 # just after it largest, for the old table stays until all has moved to the new one.
@@ -24,7 +24,7 @@ def measure(module):
         try:
             lines.append(peer(module))
         except Exception as why:  # noqa: BLE001
-            lines.append(missing(GROUP, f"{peer.__name__}, {UNIT}", why))
+            lines.append(missing(GROUP, peer.__name__, why))
     return lines
 
 

@@ -52,7 +52,7 @@ pub(super) const POP_NS: f64 = 667.0;
 pub(super) const WAITING_BYTES: f64 = 4.3;
 
 /// What a URL takes in a Redis set of hex fingerprints: the least and the most, by how full the
-/// set's hash table is. peers: SADD, 40 hex digits, hash table full and doubling, bytes/URL
+/// set's hash table is. peers, memory: SADD, 40 hex digits, hash table full and doubling
 pub(super) const REDIS_SET_BYTES: [u64; 2] = [88, 104];
 
 /// Memory of the daemon beyond the filter's bits: not measured, but the bound that its buffers
