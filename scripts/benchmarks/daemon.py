@@ -80,7 +80,8 @@ class Daemon:
     def __enter__(self):
         self.server.delete(*OWN_KEYS)
         shutil.rmtree(self.folder, ignore_errors=True)
-        subprocess.run(["cp", "-r", "--reflink=auto", self.filter.folder(), self.folder], check=True)
+        copy = ["cp", "-r", "--reflink=auto", self.filter.folder(), self.folder]
+        subprocess.run(copy, check=True)
         # What is still to be written would be written while we measure.
         subprocess.run(["sync", "--file-system", self.folder], check=True)
         self.config.write_text(
@@ -117,7 +118,7 @@ class Daemon:
         self.check()
         try:
             return self.ask("/readyz")[0] == 200
-        except OSError:
+        except (OSError, http.client.HTTPException):
             return False
 
     def check(self):

@@ -1,4 +1,4 @@
-"""A Redis server of its own, on a Unix socket in a temporary folder, which keeps nothing on disk."""
+"""A Redis server of its own, on a Unix socket in a temporary folder. It keeps nothing on disk."""
 
 import shutil
 import subprocess

@@ -28,7 +28,8 @@ run the sink must hold each request once.
 
 *mover* is `benches/mover.rs`, a program that filters nothing: `LRANGE`, `RPUSH` and `LTRIM`, with
 no script, no crash safety, and what comes passed on as it is. It pushes the first items of each
-batch: as many as are unseen, which is what Redis has to do for a filter in any case, or all.
+batch: as many as are unseen, which is what Redis has to do for a filter in any case, or all. *A script in Redis* and
+*LMOVE* are other ways to move a list.
 
 "server" is the processor time of Redis's main thread, "client" that of the mover or of all threads
 of urlseen. Memory is that of the process without the filter's bits: at its peak during the run, and

@@ -38,7 +38,7 @@ def run(settings):
 
 
 class recording:
-    """A context in which perf samples some processes, all their threads, when they are on a core."""
+    """A context in which perf samples all threads of some processes while they are on a core."""
 
     def __init__(self, samples, *pids):
         pids = ",".join(map(str, pids))
