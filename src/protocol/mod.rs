@@ -43,7 +43,7 @@ impl Protocol {
     pub fn new(keys: Keys, source: Box<dyn Source>, sink: Box<dyn Sink>) -> Self {
         const SHARED: &str = include_str!("lua/shared.lua");
         let script = |parts: &[&str], text: &str| {
-            Script::new([&[SHARED], parts, &[text]].concat().join("\n"))
+            Script::new(&[&[SHARED], parts, &[text]].concat().join("\n"))
         };
         let (from, to) = (source.lua(), sink.lua());
         Self {
@@ -78,6 +78,8 @@ impl Protocol {
         let command = CommandNeed::new;
         needs.command(command("SCRIPT LOAD").arg("return 1"));
         needs.command(command("EVALSHA").arg("0".repeat(40)).arg("1").key(lease.as_str()));
+        needs.command(command("EXEC"));
+        needs.command(command("EVAL").arg("return 1").arg("1").key(lease.as_str()));
         for key in [lease, state, taken, source, sink, rejected] {
             needs.command(command("TYPE").key(key.as_str()));
         }
@@ -97,8 +99,7 @@ impl Protocol {
 
     /// Teaches a server the scripts; it may have forgotten them.
     pub fn load(&self) -> impl Iterator<Item = Cmd> {
-        let scripts =
-            [&self.own, &self.begin, &self.renew, &self.claim, &self.commit, &self.give_back];
+        let scripts = [&self.own, &self.begin, &self.renew, &self.claim, &self.give_back];
         scripts.into_iter().chain([&self.forget, &self.release]).map(Script::load)
     }
 
@@ -185,8 +186,12 @@ impl Protocol {
         self.source.items(reply).ok_or_else(unexpected)
     }
 
-    /// Commits a batch. `taken` is how many items are claimed before, `rejects_max` how long the
-    /// list of rejects may become before the oldest are dropped (0: without end).
+    /// The transaction that commits a batch. `taken` is how many items are claimed before,
+    /// `rejects_max` how long the list of rejects may become before the oldest are dropped (0:
+    /// without end).
+    ///
+    /// The script goes as text: that a server has forgotten it would be found out only behind the
+    /// push.
     pub fn commit(
         &self,
         token: &Token,
@@ -194,25 +199,30 @@ impl Protocol {
         rejects: &[Vec<u8>],
         taken: u64,
         rejects_max: u64,
-    ) -> Cmd {
+    ) -> Vec<Cmd> {
         let Keys { lease, state, taken: taken_key, sink, rejected, .. } = &self.keys;
         let (base, head) = (batch.proof().base(), batch.proof().head());
-        let mut command = call(&self.commit, &[lease, state, taken_key, sink, rejected]);
-        command.arg(token.as_str()).arg(base.seq).arg(base.tip.to_string());
-        command.arg(head.seq).arg(head.tip.to_string());
-        command.arg(taken).arg(batch.items().len()).arg(rejects_max).arg(batch.onward_len());
+        let mut push = self.sink.push(sink);
+        let mut last = None;
         for item in batch.onward() {
-            command.arg(item);
+            push.arg(item);
+            last = Some(item);
         }
-        for reject in rejects {
-            command.arg(reject);
-        }
-        command
+        let mut script = eval(&self.commit, &[lease, state, taken_key, sink, rejected]);
+        script.arg(token.as_str()).arg(base.seq).arg(base.tip.to_string());
+        script.arg(head.seq).arg(head.tip.to_string());
+        script.arg(taken).arg(batch.items().len()).arg(batch.onward_len());
+        script.arg(last.unwrap_or_default()).arg(rejects_max).arg(rejects);
+        last.map(|_| push).into_iter().chain([script]).collect()
     }
 
     /// The reply to [`Protocol::commit`].
     pub fn committed(&self, reply: Value) -> Result<Committed, Unwelcome> {
-        let mut answer = Answer::new("commit", reply)?;
+        let last = match reply {
+            Value::Array(mut replies) => replies.pop(),
+            _ => None,
+        };
+        let mut answer = Answer::new("commit", last.unwrap_or(Value::Nil))?;
         answer.ok()?;
         Ok(Committed { sink: answer.count()?, rejected: answer.count()?, dropped: answer.count()? })
     }
@@ -294,7 +304,11 @@ struct Script {
 }
 
 impl Script {
-    fn new(text: String) -> Self {
+    /// Comments and indentation stay here.
+    fn new(text: &str) -> Self {
+        let lines = text.lines().map(str::trim_start);
+        let code = lines.filter(|line| !line.is_empty() && !line.starts_with("--"));
+        let text = code.collect::<Vec<_>>().join("\n");
         Self { hash: redis::Script::new(&text).get_hash().to_owned(), text }
     }
 
@@ -308,6 +322,13 @@ impl Script {
 fn call(script: &Script, keys: &[&str]) -> Cmd {
     let mut command = cmd("EVALSHA");
     command.arg(&script.hash).arg(keys.len()).arg(keys);
+    command
+}
+
+/// The same with the script's text, where it must not be missing.
+fn eval(script: &Script, keys: &[&str]) -> Cmd {
+    let mut command = cmd("EVAL");
+    command.arg(&script.text).arg(keys.len()).arg(keys);
     command
 }
 

@@ -1,5 +1,6 @@
 //! One connection on which commands are answered in the order in which they were sent.
 
+use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::ops::Range;
@@ -40,8 +41,10 @@ pub struct Link {
     buffer: BytesMut,
     /// How far that reply is read.
     scan: Scan,
-    /// Commands that wait for their reply.
-    waiting: usize,
+    /// What waits for its reply: how many replies of the server make one.
+    waiting: VecDeque<usize>,
+    /// The first error among those, the last one aside.
+    error: Option<Reply>,
     /// How long the server may be silent while commands wait, and when it last was not.
     silence: Duration,
     heard: Instant,
@@ -67,7 +70,8 @@ impl Link {
             written: 0,
             buffer: BytesMut::new(),
             scan: Scan::default(),
-            waiting: 0,
+            waiting: VecDeque::new(),
+            error: None,
             silence,
             heard: Instant::now(),
             alarm: Box::pin(tokio::time::sleep(silence)),
@@ -76,12 +80,12 @@ impl Link {
 
     /// Whether another command may be sent now.
     pub fn has_room(&self) -> bool {
-        self.waiting < WAITING_MAX
+        self.waiting.len() < WAITING_MAX
     }
 
     /// Whether no command waits for its reply.
     pub fn is_idle(&self) -> bool {
-        self.waiting == 0
+        self.waiting.is_empty()
     }
 
     /// Sends a command behind all others. It goes out when a reply is next waited for.
@@ -90,8 +94,24 @@ impl Link {
     /// If there is no room ([`Link::has_room`]).
     pub fn send(&mut self, command: &Cmd) {
         assert!(self.has_room(), "at most {WAITING_MAX} commands wait for a reply");
-        self.queue(1);
+        self.wait_for(1);
         command.write_packed_command(&mut self.out);
+    }
+
+    /// Sends commands to be carried out without anything between them, or not at all where the
+    /// server does not take one of them. They are answered together: with the reply to `EXEC`, or
+    /// with the reason for which there was none.
+    ///
+    /// # Panics
+    /// If there is no room ([`Link::has_room`]).
+    pub fn send_transaction(&mut self, commands: &[Cmd]) {
+        assert!(self.has_room(), "at most {WAITING_MAX} commands wait for a reply");
+        self.wait_for(commands.len() + 2);
+        redis::cmd("MULTI").write_packed_command(&mut self.out);
+        for command in commands {
+            command.write_packed_command(&mut self.out);
+        }
+        redis::cmd("EXEC").write_packed_command(&mut self.out);
     }
 
     /// The reply to the oldest command that waits for one. Waits for ever if none does. Nothing
@@ -109,11 +129,11 @@ impl Link {
         self.receive().await?.into_value()
     }
 
-    fn queue(&mut self, commands: usize) {
+    fn wait_for(&mut self, replies: usize) {
         if self.is_idle() {
             self.heard = Instant::now();
         }
-        self.waiting += commands;
+        self.waiting.push_back(replies);
     }
 
     /// The next reply, be it an error.
@@ -125,12 +145,19 @@ impl Link {
         loop {
             // A server that has much to say may read nothing before it was heard: both at once.
             let _ = self.poll_write(context)?;
-            if self.waiting == 0 {
-                return Poll::Pending;
-            }
+            let Some(replies) = self.waiting.front_mut() else { return Poll::Pending };
             if let Some(frame) = self.scan.advance(&self.buffer).map_err(unreadable)? {
-                self.waiting -= 1;
-                return Poll::Ready(Ok(self.take(frame)));
+                *replies -= 1;
+                let is_last = *replies == 0;
+                let reply = self.take(frame);
+                if is_last {
+                    self.waiting.pop_front();
+                    return Poll::Ready(Ok(self.error.take().unwrap_or(reply)));
+                }
+                if reply.is_error() {
+                    self.error.get_or_insert(reply);
+                }
+                continue;
             }
             match self.poll_read(context)? {
                 Poll::Ready(()) => self.heard = Instant::now(),
@@ -227,7 +254,7 @@ impl ConnectionLike for Link {
     ) -> RedisFuture<'a, Vec<Value>> {
         Box::pin(async move {
             debug_assert!(self.is_idle());
-            self.queue(offset + count);
+            (0..offset + count).for_each(|_| self.wait_for(1));
             self.out.extend(pipeline.get_packed_pipeline());
             let mut values = Vec::with_capacity(count);
             for number in 0..offset + count {
@@ -248,6 +275,6 @@ impl ConnectionLike for Link {
 
 impl std::fmt::Debug for Link {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Link").field("waiting", &self.waiting).finish_non_exhaustive()
+        f.debug_struct("Link").field("waiting", &self.waiting.len()).finish_non_exhaustive()
     }
 }

@@ -1,13 +1,22 @@
--- A Redis list as sink. PUSH ('LPUSH' or 'RPUSH') pushes to the end that items go to.
+-- A Redis list as sink. PUSH ('LPUSH' or 'RPUSH') is how the transaction pushes.
 
-local function sink_refusal(sink)
-    return type_refusal(sink, 'list') or permission_refusal(PUSH, sink, '')
+-- Refuses unless `last` is the item that was pushed last.
+local function sink_refusal(sink, last)
+    local newest = redis.pcall('LINDEX', sink, PUSH == 'RPUSH' and -1 or 0)
+    if type(newest) == 'table' and newest.err then
+        return newest
+    end
+    if newest ~= last then
+        return redis.error_reply('NOPERM this user may not run ' .. PUSH .. ' on the key ' .. sink)
+    end
 end
 
--- Pushes the arguments from `first` to `last`.
-local function sink_push(sink, first, last)
-    for from = first, last, CHUNK do
-        redis.call(PUSH, sink, unpack(ARGV, from, math.min(from + CHUNK - 1, last)))
+-- Removes the `count` items that were pushed last.
+local function sink_take_back(sink, count)
+    if PUSH == 'RPUSH' then
+        redis.call('LTRIM', sink, 0, -count - 1)
+    else
+        redis.call('LTRIM', sink, count, -1)
     end
 end
 

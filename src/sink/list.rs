@@ -19,7 +19,7 @@ impl List {
         Self { push_to }
     }
 
-    fn push(&self) -> &'static str {
+    fn command(&self) -> &'static str {
         match self.push_to {
             End::Left => "LPUSH",
             End::Right => "RPUSH",
@@ -29,7 +29,13 @@ impl List {
 
 impl Sink for List {
     fn lua(&self) -> String {
-        format!("local PUSH = '{}'\n{}", self.push(), include_str!("list.lua"))
+        format!("local PUSH = '{}'\n{}", self.command(), include_str!("list.lua"))
+    }
+
+    fn push(&self, sink: &str) -> Cmd {
+        let mut command = cmd(self.command());
+        command.arg(sink);
+        command
     }
 
     fn length(&self, sink: &str) -> Cmd {
@@ -41,7 +47,9 @@ impl Sink for List {
     fn needs(&self, keys: &Keys, needs: &mut Needs) {
         let sink = keys.sink.as_str();
         needs.key(KeyOwner::Setting("sink.key"), sink, KeyKind::List);
-        needs.command(CommandNeed::new(self.push()).key(sink).arg(""));
+        needs.command(CommandNeed::new(self.command()).key(sink).arg(""));
+        needs.command(CommandNeed::new("LINDEX").key(sink).arg("-1"));
+        needs.command(CommandNeed::new("LTRIM").key(sink).arg("0").arg("-1"));
         needs.command(CommandNeed::new("LLEN").key(sink));
     }
 }

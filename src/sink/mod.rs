@@ -15,10 +15,13 @@ pub use list::List;
 
 /// Something in Redis that unseen items are pushed to.
 pub trait Sink: Send {
-    /// Lua: `sink_refusal(sink)` answers a refusal unless all that is pushed will go in;
-    /// `sink_push(sink, first, last)` pushes those arguments of the script; `sink_length(sink)`
-    /// answers how many items wait there.
+    /// Lua, in the transaction behind [`Sink::push`]: `sink_refusal(sink, last)` answers a refusal
+    /// unless that has pushed `last` as its last item; `sink_take_back(sink, count)` undoes the
+    /// push of so many items; `sink_length(sink)` answers how many items wait there.
     fn lua(&self) -> String;
+
+    /// Pushes the items that are added to it as arguments: all of them, or none.
+    fn push(&self, sink: &str) -> Cmd;
 
     /// How many items wait in the sink.
     fn length(&self, sink: &str) -> Cmd;

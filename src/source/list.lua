@@ -1,14 +1,11 @@
 -- A Redis list as source. TAKE_FROM ('left' or 'right') is the end that items are taken from.
 
 local function source_refusal(taken, length)
-    local refusal = type_refusal(taken, 'list') or permission_refusal('LTRIM', taken, 0, -1)
-    if refusal then
-        return refusal
-    end
     local found = redis.call('LLEN', taken)
     if found ~= length then
         return {'taken', found}
     end
+    return permission_refusal('LTRIM', taken, 0, -1)
 end
 
 local function source_remove(taken, count)

@@ -299,7 +299,8 @@ impl<'a> Session<'a> {
             self.taken -= items;
             self.ahead -= items;
             self.sent += 1;
-            self.ask(Asked::Commit, &commit);
+            self.asked.push_back(Asked::Commit);
+            self.link.send_transaction(&commit);
         }
     }
 

@@ -1,16 +1,18 @@
--- Commits one batch: all of it, or nothing and why. Redis does not roll a script back, so all that
--- can fail is checked before the first write. Out of memory, Redis refuses the first write of a
--- script if it takes memory and none behind one that went through: so what takes most goes first.
+-- Ends the transaction that commits one batch. What goes on has been pushed to the sink by a plain
+-- command before this script: to hand each item to Lua and back takes four times as long. If the
+-- batch may be committed, the rest is done here; if not, what was pushed is taken back. Redis
+-- serves no other client in between, so nobody has seen it.
+-- Redis does not roll a script back, so all that can fail is checked before the first write here.
+-- Out of memory, Redis refuses the whole transaction.
 -- KEYS: lease, state, taken, sink, rejected
--- ARGV: token, seq, tip, next seq, next tip, length of taken, items in the batch, longest list of
---       rejects (0: no bound), items that go on, those items, the rejects
+-- ARGV: token, seq, tip, next seq, next tip, length of taken, items in the batch, items pushed, the
+--       last of them, longest list of rejects (0: no bound), the rejects
 -- Answers 'ok', length of sink, length of rejected, rejects dropped.
 local lease, state, taken, sink, rejected = unpack(KEYS)
 local token, seq, tip, next_seq, next_tip = unpack(ARGV, 1, 5)
 local taken_len, count = tonumber(ARGV[6]), tonumber(ARGV[7])
-local rejected_max, onward = tonumber(ARGV[8]), tonumber(ARGV[9])
-local first = 10
-local first_reject = first + onward
+local onward, last_onward, rejected_max = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
+local first_reject = 11
 local rejects = #ARGV - first_reject + 1
 
 local function head_refusal()
@@ -26,32 +28,45 @@ local function rejects_refusal()
         or permission_refusal('LTRIM', rejected, 0, -1)) or nil
 end
 
-local refusal = lease_refusal(lease, token)
-    or type_refusal(state, 'hash')
-    or head_refusal()
-    or source_refusal(taken, taken_len)
-    or type_refusal(rejected, 'list')
-    or rejects_refusal()
-    or sink_refusal(sink)
-    or permission_refusal('HSET', state, 'seq', next_seq, 'tip', next_tip)
-if refusal then
-    return refusal
-end
-local sink_len, rejected_len = sink_length(sink), redis.call('LLEN', rejected)
+local function commit()
+    local refusal = lease_refusal(lease, token)
+        or head_refusal()
+        or source_refusal(taken, taken_len)
+        or rejects_refusal()
+        or permission_refusal('HSET', state, 'seq', next_seq, 'tip', next_tip)
+    if refusal then
+        return refusal
+    end
+    -- These refuse keys of another type, too.
+    local sink_len, rejected_len = sink_length(sink), redis.call('LLEN', rejected)
 
--- From here on nothing fails.
+    -- From here on nothing fails.
+    for from = first_reject, #ARGV, CHUNK do
+        redis.call('RPUSH', rejected, unpack(ARGV, from, math.min(from + CHUNK - 1, #ARGV)))
+    end
+    rejected_len = rejected_len + rejects
+    local dropped = 0
+    if rejects > 0 and rejected_max > 0 and rejected_len > rejected_max then
+        dropped = rejected_len - rejected_max
+        redis.call('LTRIM', rejected, dropped, -1)
+    end
+    source_remove(taken, count)
+    redis.call('HSET', state, 'seq', next_seq, 'tip', next_tip)
+    return {'ok', sink_len, rejected_len - dropped, dropped}
+end
+
+-- What a transaction does behind a command that failed, it does all the same.
 if onward > 0 then
-    sink_push(sink, first, first_reject - 1)
+    local refusal = sink_refusal(sink, last_onward)
+    if refusal then
+        return refusal
+    end
 end
-for from = first_reject, #ARGV, CHUNK do
-    redis.call('RPUSH', rejected, unpack(ARGV, from, math.min(from + CHUNK - 1, #ARGV)))
+local is_done, answer = pcall(commit)
+if not is_done and type(answer) == 'string' then
+    answer = redis.error_reply(answer)
 end
-rejected_len = rejected_len + rejects
-local dropped = 0
-if rejects > 0 and rejected_max > 0 and rejected_len > rejected_max then
-    dropped = rejected_len - rejected_max
-    redis.call('LTRIM', rejected, dropped, -1)
+if onward > 0 and answer[1] ~= 'ok' then
+    sink_take_back(sink, onward)
 end
-source_remove(taken, count)
-redis.call('HSET', state, 'seq', next_seq, 'tip', next_tip)
-return {'ok', sink_len + onward, rejected_len - dropped, dropped}
+return answer

@@ -72,17 +72,27 @@ impl<'a> Refusals<'a> {
         }
         let mut rehearsal = Pipeline::new();
         rehearsal.ignore_errors();
-        for command in &needs.commands {
+        let (ending, queued): (Vec<_>, Vec<_>) =
+            needs.commands.iter().partition(|command| command.name() == "EXEC");
+        for command in &queued {
             rehearsal.add_command(command.to_cmd());
         }
         rehearsal.add_command(redis::cmd("DISCARD"));
         let replies: Vec<RedisResult<Value>> = rehearsal.query_async(connection).await?;
         let mut replies = replies.into_iter();
-        for (command, reply) in needs.commands.iter().zip(replies.by_ref()) {
+        for (command, reply) in queued.into_iter().zip(replies.by_ref()) {
             self.note(command.name(), command.keys(), reply);
         }
         if let Some(reply) = replies.next() {
             self.note("DISCARD", [].into_iter(), reply);
+        }
+        // `EXEC` cannot be queued: it would run all the rest. It is proved with nothing queued.
+        for command in ending {
+            let mut nothing = Pipeline::new();
+            nothing.ignore_errors().cmd("MULTI").add_command(command.to_cmd());
+            let mut replies: Vec<RedisResult<Value>> = nothing.query_async(connection).await?;
+            let exec = replies.pop().expect("a reply a command");
+            self.note(command.name(), command.keys(), exec);
         }
         Ok(())
     }

@@ -157,6 +157,19 @@ fn a_denied_command_is_refused_before_anything_is_touched() {
 }
 
 #[test]
+fn what_transactions_need_is_proved_before_anything_is_touched() {
+    for command in ["multi", "exec", "eval", "lindex"] {
+        let crawl = Crawl::new().with_user("crawler");
+        crawl.push(&urls(0, 10));
+        let before = crawl.dump();
+        crawl.server.cli(&["acl", "setuser", "crawler", &format!("-{command}")]);
+        let output = crawl.run(&["--drain"]).output();
+        assert_refused(&output, &["crawler", &command.to_uppercase(), "ACL SETUSER"]);
+        assert_eq!(crawl.dump(), before, "{command}");
+    }
+}
+
+#[test]
 fn a_denied_key_is_refused_before_anything_is_touched() {
     for denied in KEYS {
         let crawl = Crawl::new().with_user("crawler");
