@@ -1,78 +1,108 @@
-//! Time per URL: canonical form and fingerprint, beside merely parsing it with the `url` crate.
+//! Time per URL: canonical form and fingerprint, beside merely parsing it with the `url` crate; and
+//! time to read an item of each form. For one thread whose buffers are warm.
 //!
-//! The links are those of `tests/vectors`. Figures are for one thread whose buffers are warm.
+//! `--rounds N` says how many rounds, 25 unless told otherwise.
 
-use std::fs::File;
 use std::hint::black_box;
-use std::io::{BufRead, BufReader};
+use std::time::Instant;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use flate2::read::GzDecoder;
-use serde_json::Value;
 use url::Url;
+use urlseen::config::{Emit, ItemForm};
 use urlseen::fingerprint::{Algorithm, Fingerprinter};
+use urlseen::item::{Options, Reader};
 use urlseen::request::Request;
 
-/// Links of docs.python.org, as a crawl finds them.
-fn real_links() -> Vec<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/fingerprints.jsonl.gz");
-    let file = File::open(path).expect("the vectors are in the repository");
-    let mut lines = BufReader::new(GzDecoder::new(file))
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(&line.expect("readable")).expect("JSON"));
-    let header = lines.next().expect("a header");
-    let count = header["real_links"].as_u64().and_then(|count| usize::try_from(count).ok());
-    lines
-        .take(count.expect("a number of links"))
-        .map(|vector| vector["url"].as_str().expect("a URL").to_owned())
-        .collect()
+#[path = "links/mod.rs"]
+mod links;
+#[path = "rounds/mod.rs"]
+mod rounds;
+
+use rounds::Rounds;
+
+/// How often a case goes over its texts in a round: the fastest time counts, as a round is short
+/// and whatever else the machine does in it only adds.
+const PASSES: usize = 20;
+
+/// Nanoseconds that `work` takes for a text.
+fn per_text<T: AsRef<[u8]>>(texts: &[T], mut work: impl FnMut(&T)) -> f64 {
+    let pass = |()| {
+        let begun = Instant::now();
+        texts.iter().for_each(|text| work(black_box(text)));
+        begun.elapsed().as_secs_f64() * 1e9 / texts.len() as f64
+    };
+    std::iter::repeat_n((), PASSES).map(pass).fold(f64::INFINITY, f64::min)
 }
 
-/// Links with three parameters that are not in order, and percent-escapes.
-fn busy_links() -> Vec<String> {
-    (0..1000)
-        .map(|n| {
-            format!(
-                "https://www.example.com/caf%C3%A9/item-{n}.html?sort=price%2casc&page={n}&\
-                 category=shoes%20and%20boots"
-            )
+/// Canonical forms and fingerprints of `links`.
+fn urls(group: &str, links: &[String], rounds: usize) {
+    let mut cases = Rounds::new(group, "ns/link");
+    for algorithm in Algorithm::all() {
+        let mut fingerprinter = Fingerprinter::new(*algorithm, false);
+        cases.case(format!("fingerprint, {algorithm}"), move || {
+            per_text(links, |link| {
+                let _ = black_box(fingerprinter.fingerprint(&Request::get(link)));
+            })
+        });
+    }
+    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+    cases.case("canonical URL", move || {
+        per_text(links, |link| {
+            let _ = black_box(fingerprinter.canonical(&Request::get(link)));
         })
-        .collect()
+    });
+    cases.case("url crate, parsing only", move || {
+        per_text(links, |link| {
+            let _ = black_box(Url::parse(link));
+        })
+    });
+    cases.run(rounds);
 }
 
-fn fingerprints(criterion: &mut Criterion) {
-    for (name, links) in [("real", real_links()), ("busy", busy_links())] {
-        let mut group = criterion.benchmark_group(name);
-        group.throughput(Throughput::Elements(links.len() as u64));
-        for algorithm in Algorithm::all() {
-            let mut fingerprinter = Fingerprinter::new(*algorithm, false);
-            group.bench_function(algorithm.name(), |bencher| {
-                bencher.iter(|| {
-                    for link in &links {
-                        let _ =
-                            black_box(fingerprinter.fingerprint(&Request::get(black_box(link))));
-                    }
-                });
+/// Items of each form: the links, or their fingerprints.
+fn items(links: &[String], rounds: usize) {
+    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+    let fingerprints: Vec<(String, &String)> = links
+        .iter()
+        .filter_map(|link| Some((fingerprinter.fingerprint(&Request::get(link)).ok()?, link)))
+        .map(|(fingerprint, link)| (fingerprint.to_string(), link))
+        .collect();
+    let tab: Vec<_> = fingerprints.iter().map(|(hex, link)| format!("{hex}\t{link}")).collect();
+    let ready: Vec<_> = fingerprints.into_iter().map(|(hex, _)| hex).collect();
+    let json: Vec<_> = links
+        .iter()
+        .map(|link| serde_json::json!({"url": link, "meta": {"depth": 3}}).to_string())
+        .collect();
+
+    let mut cases = Rounds::new("items", "ns/item");
+    for (name, items) in [("url", links), ("json", &json), ("fingerprint", &ready), ("tab", &tab)] {
+        let form = match name {
+            "url" => ItemForm::Url,
+            "json" => ItemForm::Json,
+            "fingerprint" => ItemForm::Fingerprint,
+            _ => ItemForm::Tab,
+        };
+        for (form, how) in [(form, ""), (ItemForm::Auto, ", form detected")] {
+            let mut reader = Reader::new(Options {
+                form,
+                emit: Emit::Item,
+                algorithm: Algorithm::Scrapy,
+                keep_fragments: false,
+            });
+            cases.case(format!("read {name} item{how}"), move || {
+                per_text(items, |item| {
+                    let _ = black_box(reader.read(item.as_bytes()));
+                })
             });
         }
-        let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
-        group.bench_function("canonical", |bencher| {
-            bencher.iter(|| {
-                for link in &links {
-                    let _ = black_box(fingerprinter.canonical(&Request::get(black_box(link))));
-                }
-            });
-        });
-        group.bench_function("url crate, parse", |bencher| {
-            bencher.iter(|| {
-                for link in &links {
-                    let _ = black_box(Url::parse(black_box(link)));
-                }
-            });
-        });
-        group.finish();
     }
+    cases.run(rounds);
 }
 
-criterion_group!(benches, fingerprints);
-criterion_main!(benches);
+fn main() {
+    let mut arguments = std::env::args().skip_while(|argument| argument != "--rounds").skip(1);
+    let rounds = arguments.next().map_or(25, |number| number.parse().expect("a number of rounds"));
+    let (real, busy) = (links::real(), links::busy());
+    urls("real links", &real, rounds);
+    urls("busy links", &busy, rounds);
+    items(&real, rounds);
+}

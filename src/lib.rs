@@ -19,6 +19,7 @@ pub mod hash;
 pub mod head;
 pub mod input;
 pub mod item;
+pub mod lanes;
 pub mod phase;
 pub mod pipe;
 pub mod pipeline;

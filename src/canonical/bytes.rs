@@ -1,5 +1,7 @@
 //! Which bytes stand for themselves in which part of a URL, and percent-escapes.
 
+use crate::lanes::{Lanes, one_of, within};
+
 /// A set of bytes, one table look-up to ask.
 pub(super) struct ByteSet([bool; 256]);
 
@@ -50,9 +52,6 @@ pub(super) static SAFE_USERINFO: ByteSet = ByteSet::alphanumeric_and(b"!$&'()*+,
 /// What stays as it is in a canonical path once it is decoded: w3lib's `_PATH_SAFE_CHARS`.
 pub(super) static CANONICAL_PATH: ByteSet = ByteSet::alphanumeric_and(b":/?[]@!$&'()*+,;=-._~|%");
 
-/// What is its own canonical form in a path.
-pub(super) static PLAIN_PATH: ByteSet = ByteSet::alphanumeric_and(b":/?[]@!$&'()*+,;=-._~|");
-
 /// What stays as it is in a canonical query once it is decoded: RFC 3986's unreserved characters.
 pub(super) static UNRESERVED: ByteSet = ByteSet::alphanumeric_and(b"-._~");
 
@@ -62,8 +61,22 @@ pub(super) static PLAIN_QUERY: ByteSet = ByteSet::alphanumeric_and(b"-._~+");
 /// What a scheme is made of, behind its first letter.
 pub(super) static SCHEME: ByteSet = ByteSet::alphanumeric_and(b"+-.");
 
-/// What the host of nearly every link is made of: nothing that is escaped, decoded or normalised.
-pub(super) static PLAIN_HOST: ByteSet = ByteSet::alphanumeric_and(b"-._");
+/// Which bytes are their own canonical form in a path: [`CANONICAL_PATH`] but `%`.
+pub(super) fn plain_in_path(lanes: Lanes) -> Lanes {
+    within(lanes, b'?', b'[')
+        | within(lanes, b'a', b'z')
+        | within(lanes, b'&', b';')
+        | one_of(lanes, [b'=', b'_', b'!', b'$', b']', b'|', b'~'])
+}
+
+/// Which bytes the host of nearly every link is made of: letters, digits and `-._`, nothing that is
+/// escaped, decoded or normalised.
+pub(super) fn plain_in_host(lanes: Lanes) -> Lanes {
+    within(lanes, b'A', b'Z')
+        | within(lanes, b'a', b'z')
+        | within(lanes, b'0', b'9')
+        | one_of(lanes, [b'-', b'.', b'_'])
+}
 
 /// Appends `text` with every byte that is not in `safe` percent-escaped.
 pub(super) fn push_quoted(text: &str, safe: &ByteSet, out: &mut String) {

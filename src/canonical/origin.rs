@@ -1,6 +1,7 @@
 //! The scheme, host and port of nearly every link.
 
-use super::bytes::PLAIN_HOST;
+use super::bytes::plain_in_host;
+use crate::lanes;
 
 /// Cuts a plain origin off a cleaned URL: `http` or `https`, a host of ASCII letters, digits and
 /// `-._`, and perhaps a port without leading zeros. `None` for any other URL.
@@ -13,7 +14,8 @@ pub(super) fn split_plain(url: &str) -> Option<(&str, &str)> {
         let start = bytes.get(..scheme.len())?;
         start.eq_ignore_ascii_case(scheme.as_bytes()).then_some(scheme.len())
     })?;
-    let mut end = host + PLAIN_HOST.run(&bytes[host..]);
+    let mut end = lanes::position(&bytes[host..], |lanes| !plain_in_host(lanes))
+        .map_or(bytes.len(), |length| host + length);
     if end == host {
         return None;
     }

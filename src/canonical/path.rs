@@ -1,14 +1,13 @@
 //! The canonical path.
 
-use memchr::{memchr, memchr_iter};
-
 use super::bytes::{
-    CANONICAL_PATH, PLAIN_PATH, SAFE, escape_at, push_byte, push_escape, push_quoted,
+    CANONICAL_PATH, SAFE, escape_at, plain_in_path, push_byte, push_escape, push_quoted,
 };
+use crate::lanes;
 
 /// Cuts the parameters of the last segment off a path; only some schemes have them.
 pub(super) fn split_parameters(path: &str) -> (&str, &str) {
-    if memchr(b';', path.as_bytes()).is_none() {
+    if !lanes::any(path.as_bytes(), |lanes| lanes::equal(lanes, b';')) {
         return (path, "");
     }
     let last = path.rfind('/').map_or(0, |slash| slash + 1);
@@ -34,21 +33,21 @@ pub(super) fn push(path: &str, spare: &mut String, out: &mut String) {
     let start = out.len();
     let bytes = path.as_bytes();
     let mut at = 0;
-    while at < bytes.len() {
-        let run = PLAIN_PATH.run(&bytes[at..]);
-        if run > 0 {
-            out.push_str(&path[at..at + run]);
-            at += run;
-        } else {
+    while let Some(run) = lanes::position(&bytes[at..], |lanes| !plain_in_path(lanes)) {
+        out.push_str(&path[at..at + run]);
+        at += run;
+        at += push_special(bytes, at, out);
+        // Escapes come in rows, and letters that are not ASCII in bytes that are to stay together.
+        while let Some(b'%' | 0x80..) = bytes.get(at) {
             at += push_special(bytes, at, out);
         }
     }
+    out.push_str(&path[at..]);
     if out.len() == start {
         out.push('/');
     }
     let path = &out.as_bytes()[start..];
-    let dot_segment = |dot: usize| dot > 0 && path[dot - 1] == b'/';
-    if path[0] == b'/' && memchr_iter(b'.', path).any(dot_segment) {
+    if path[0] == b'/' && lanes::any_pair(path, *b"/.") {
         remove_dot_segments(start, spare, out);
     }
 }

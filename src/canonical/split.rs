@@ -1,10 +1,11 @@
 //! Cutting a URL into its parts, the way w3lib's `_strip` and `_urlsplit` do.
 
-use memchr::{memchr, memchr2, memchr3};
+use memchr::{memchr2, memchr3};
 
 use super::authority;
 use super::refusal::Refusal;
 use super::scheme::Scheme;
+use crate::lanes::{self, equal};
 
 /// The parts of a URL as written, delimiters removed; a part that is missing is empty.
 pub(super) struct Parts<'a> {
@@ -20,8 +21,8 @@ pub(super) struct Parts<'a> {
 /// Nearly every URL is returned as it is; `buffer` holds the others.
 pub(super) fn cleaned<'a>(url: &'a str, buffer: &'a mut String) -> &'a str {
     let url = url.trim_matches(|edge: char| edge <= ' ');
-    let bytes = url.as_bytes();
-    if memchr3(b'\t', b'\n', b'\r', bytes).is_none() && memchr(b'\\', bytes).is_none() {
+    let changes = [b'\t', b'\n', b'\r', b'\\'];
+    if !lanes::any(url.as_bytes(), |lanes| lanes::one_of(lanes, changes)) {
         return url;
     }
     buffer.clear();
@@ -58,8 +59,16 @@ pub(super) struct Tail<'a> {
 impl<'a> Tail<'a> {
     /// Cuts at the first `#`, and before it at the first `?`.
     pub(super) fn split(text: &'a str) -> Self {
-        let (rest, fragment) = cut(text, memchr(b'#', text.as_bytes()));
-        let (path, query) = cut(rest, memchr(b'?', rest.as_bytes()));
+        let bytes = text.as_bytes();
+        let path_end = lanes::position(bytes, |lanes| lanes::one_of(lanes, [b'?', b'#']));
+        let end = match path_end {
+            Some(at) if bytes[at] == b'?' => {
+                lanes::position(&bytes[at..], |lanes| equal(lanes, b'#')).map(|length| at + length)
+            }
+            end => end,
+        };
+        let (rest, fragment) = cut(text, end);
+        let (path, query) = cut(rest, path_end.filter(|&at| at < rest.len()));
         Self { path, query, fragment }
     }
 }

@@ -1,5 +1,7 @@
 //! The fingerprint as a value.
 
+use super::hex;
+
 /// What identifies a request, ready made or computed.
 ///
 /// Crawlers hand fingerprints over as hex digits of a digest: 40 (SHA-1, what Scrapy computes), 32
@@ -20,16 +22,18 @@ pub enum Fingerprint {
 impl Fingerprint {
     /// Reads a key as an item carries it: 32, 40 or 64 hex digits of either case stand for raw
     /// bytes, anything else for itself.
+    #[inline]
     pub fn from_text(text: &[u8]) -> Self {
         Self::from_hex(text).unwrap_or_else(|| Self::Text(text.into()))
     }
 
     /// Reads 32, 40 or 64 hex digits of either case; `None` for anything else.
+    #[inline]
     pub fn from_hex(text: &[u8]) -> Option<Self> {
         match text.len() {
-            40 => decode(text).map(Self::Raw20),
-            32 => decode(text).map(Self::Raw16),
-            64 => decode(text).map(Self::Raw32),
+            40 => hex::decode(text).map(Self::Raw20),
+            32 => hex::decode(text).map(Self::Raw16),
+            64 => hex::decode(text).map(Self::Raw32),
             _ => None,
         }
     }
@@ -44,32 +48,6 @@ impl Fingerprint {
         }
     }
 }
-
-/// Two hex digits a byte into `N` bytes; `None` at the first character that is not a hex digit.
-fn decode<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
-    debug_assert_eq!(text.len(), 2 * N);
-    let mut raw = [0; N];
-    for (byte, pair) in raw.iter_mut().zip(text.chunks_exact(2)) {
-        let (high, low) = (DIGITS[usize::from(pair[0])], DIGITS[usize::from(pair[1])]);
-        if (high | low) > 15 {
-            return None;
-        }
-        *byte = high << 4 | low;
-    }
-    Some(raw)
-}
-
-/// The value of each ASCII hex digit, 255 for every other byte.
-const DIGITS: [u8; 256] = {
-    let mut digits = [255; 256];
-    let mut value = 0;
-    while value < 16 {
-        digits[b"0123456789abcdef"[value as usize] as usize] = value;
-        digits[b"0123456789ABCDEF"[value as usize] as usize] = value;
-        value += 1;
-    }
-    digits
-};
 
 /// Raw bytes as lower-case hex digits; plain text as it is, with what is not UTF-8 replaced.
 impl std::fmt::Display for Fingerprint {

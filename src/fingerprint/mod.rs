@@ -4,6 +4,7 @@
 //! in the registry below.
 
 mod fingerprinter;
+mod hex;
 mod key;
 mod text;
 

@@ -17,6 +17,7 @@ use json::JsonError;
 use crate::canonical::Refusal;
 use crate::config::{Emit, ItemForm};
 use crate::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
+use crate::lanes;
 
 /// What an item says.
 #[derive(Debug, PartialEq, Eq)]
@@ -100,11 +101,12 @@ impl Reader {
             ItemForm::Json => json::read(bytes, &mut self.fingerprinter),
             ItemForm::Fingerprint => fingerprint::read(bytes),
             ItemForm::Tab => tab::read(bytes),
-        }?;
-        match self.options.emit {
-            Emit::Url if item.url.is_none() => Err(Unreadable::NothingToEmit),
-            Emit::Url | Emit::Item => Ok(item),
+        };
+        let wants_url = self.options.emit == Emit::Url;
+        if wants_url && item.as_ref().is_ok_and(|item| item.url.is_none()) {
+            return Err(Unreadable::NothingToEmit);
         }
+        item
     }
 }
 
@@ -117,7 +119,9 @@ fn detect(bytes: &[u8]) -> Result<ItemForm, Unreadable> {
         PICKLE => return Err(Unreadable::Pickle),
         _ => {}
     }
-    let digits = bytes.iter().take(65).take_while(|byte| byte.is_ascii_hexdigit()).count();
+    // One more than there can be.
+    let begin = &bytes[..bytes.len().min(65)];
+    let digits = lanes::position(begin, |lanes| !lanes::hex_digits(lanes)).unwrap_or(begin.len());
     Ok(match (digits, bytes.get(digits)) {
         (32 | 40 | 64, None) => ItemForm::Fingerprint,
         (32 | 40 | 64, Some(b'\t')) => ItemForm::Tab,

@@ -17,12 +17,13 @@ const MAY_USE: &[Rule] = &[
     // Pure: no files, no network, no clock, no threads.
     ("request", &[]),
     ("hash", &[]),
+    ("lanes", &[]),
     ("head", &[]),
-    ("canonical", &[]),
-    ("fingerprint", &["request", "canonical"]),
+    ("canonical", &["lanes"]),
+    ("fingerprint", &["request", "lanes", "canonical"]),
     ("filter", &["hash", "fingerprint"]),
     ("config", &["fingerprint"]),
-    ("item", &["request", "canonical", "fingerprint", "config"]),
+    ("item", &["request", "lanes", "canonical", "fingerprint", "config"]),
     ("batch", &["fingerprint", "item"]),
     // Files, blocking.
     ("input", &["item"]),

@@ -1,0 +1,10 @@
+"""What else tells unseen URLs from seen ones: scripts/bench-peers."""
+
+from ..programs import collect
+
+
+def run(settings):
+    command = ["scripts/bench-peers", "--items", str(settings.items), "--rounds", str(settings.rounds)]
+    if settings.short:
+        command += ["--seconds", "0.5", "--held", str(settings.capacity // 2), "--no-memory"]
+    return {"lines": collect(command)}
