@@ -27,6 +27,14 @@ impl Fastbloom {
         Self(filter.seed(&1).expected_items(keys))
     }
 
+    /// The same with its memory where the filter has its own, which the crate does not offer.
+    pub fn in_huge_pages(sizing: Sizing) -> Self {
+        let new = Self::new(sizing);
+        #[cfg(target_os = "linux")]
+        advise_huge_pages(new.0.as_slice());
+        new
+    }
+
     pub fn bits(&self) -> usize {
         self.0.num_bits()
     }
@@ -48,6 +56,21 @@ impl Fastbloom {
         }
         unseen
     }
+}
+
+/// Asks for huge pages for all whole pages of `memory`, which has not been touched yet.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+fn advise_huge_pages(memory: &[u64]) {
+    use rustix::mm::{Advice, madvise};
+    let page = rustix::param::page_size();
+    let bytes: &[u8] = bytemuck::cast_slice(memory);
+    let skipped = bytes.as_ptr().align_offset(page);
+    let whole = &bytes[skipped..];
+    let whole = &whole[..whole.len() / page * page];
+    let (begin, length) = (whole.as_ptr().cast_mut().cast(), whole.len());
+    // SAFETY: the advice changes in what pages the memory is kept, and none of what is in it.
+    unsafe { madvise(begin, length, Advice::LinuxHugepage) }.expect("a system with huge pages");
 }
 
 /// An exact set of 64 bits a key, with room for all keys from the start.
