@@ -1,13 +1,15 @@
-//! The pipe's limit: a mover that filters nothing. It reads batches off a Redis list, pushes them
-//! on and trims them off, as plain commands on one connection, several batches in flight:
+//! The pipe's limit: movers that filter nothing. Each has one connection with several batches in
+//! flight, waits for the source to be filled as the daemon does, and ends once it is empty:
 //!
 //! ```text
-//! mover SOCKET SOURCE SINK BATCH IN_FLIGHT PUSHED
+//! mover plain SOCKET SOURCE SINK BATCH IN_FLIGHT PUSHED
+//! mover script|lmove SOCKET SOURCE SINK BATCH IN_FLIGHT
 //! ```
 //!
-//! It pushes the first `PUSHED` of a hundred items of each batch, waits for the source to be filled
-//! as the daemon does, and ends once it is empty. It has no crash safety, and reads of a reply only
-//! what it takes to find its end: what came is what goes, byte for byte.
+//! `plain` reads batches off the list, pushes the first `PUSHED` of a hundred items of each on and
+//! trims the batch off, as plain commands. It has no crash safety, and reads of a reply only what it
+//! takes to find its end: what came is what goes, byte for byte. `script` has a script move whole
+//! batches inside of Redis, `lmove` asks for one move an item.
 
 // What cannot be measured ends it, as in a test.
 #![allow(clippy::unwrap_used)]
@@ -16,11 +18,18 @@ use std::io::{Read, Write};
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
 
+/// Moves as many items as it is told, and says how many.
+const SCRIPT: &str = "
+    local items = redis.call('LRANGE', KEYS[1], 0, ARGV[1] - 1)
+    redis.call('RPUSH', KEYS[2], unpack(items))
+    redis.call('LTRIM', KEYS[1], ARGV[1], -1)
+    return #items";
+
 fn main() {
     // `--bench` comes from cargo.
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
-    let [socket, source, sink, batch, in_flight, pushed] = &words[..] else {
-        panic!("mover SOCKET SOURCE SINK BATCH IN_FLIGHT PUSHED");
+    let [how, socket, source, sink, batch, in_flight, rest @ ..] = &words[..] else {
+        panic!("mover HOW SOCKET SOURCE SINK BATCH IN_FLIGHT …");
     };
     let number = |word: &str| word.parse::<usize>().unwrap();
     let mut mover = Mover {
@@ -29,11 +38,15 @@ fn main() {
         sink,
         batch: number(batch),
         in_flight: number(in_flight),
-        pushed: number(pushed),
         out: Vec::new(),
     };
     let waiting = mover.wait_for_items();
-    mover.move_on(waiting);
+    match (how.as_str(), rest) {
+        ("plain", [pushed]) => mover.move_on(waiting, number(pushed)),
+        ("script", []) => mover.have_moved(waiting),
+        ("lmove", []) => mover.move_one_by_one(waiting),
+        _ => panic!("HOW is plain, with what it pushes, script or lmove"),
+    }
 }
 
 struct Mover<'a> {
@@ -44,8 +57,6 @@ struct Mover<'a> {
     batch: usize,
     /// How many batches are on their way.
     in_flight: usize,
-    /// How many items of a hundred are pushed on.
-    pushed: usize,
     /// What is about to be sent.
     out: Vec<u8>,
 }
@@ -61,11 +72,11 @@ impl Mover<'_> {
         self.wire.number(b':')
     }
 
-    /// Moves that many items.
+    /// Moves that many items as plain commands, `percent` of them to the sink.
     ///
     /// Windows are read ahead: once batch `k` is trimmed, the next one to ask for begins as many
     /// batches behind the list's head as are on their way.
-    fn move_on(&mut self, items: usize) {
+    fn move_on(&mut self, items: usize, percent: usize) {
         let batches = items.div_ceil(self.batch);
         for ahead in 0..self.in_flight.min(batches) {
             self.ask_for_window(ahead);
@@ -75,7 +86,7 @@ impl Mover<'_> {
             if batch >= self.in_flight {
                 self.take_note();
             }
-            self.push_and_trim();
+            self.push_and_trim(percent);
             if batch + self.in_flight < batches {
                 self.ask_for_window(self.in_flight - 1);
             }
@@ -93,8 +104,7 @@ impl Mover<'_> {
     }
 
     /// Pushes on what the next reply holds, and trims it off.
-    fn push_and_trim(&mut self) {
-        let percent = self.pushed;
+    fn push_and_trim(&mut self, percent: usize) {
         let (pushed, elements) = self.wire.array(|items| (items * percent).div_ceil(100));
         // An element of a reply is written as an argument of a command is.
         command(&mut self.out, pushed + 2, &["RPUSH", self.sink]);
@@ -106,6 +116,50 @@ impl Mover<'_> {
     fn take_note(&mut self) {
         self.wire.number(b':');
         assert_eq!(self.wire.line(b'+'), b"OK");
+    }
+
+    /// Moves that many items by a script.
+    fn have_moved(&mut self, items: usize) {
+        let batch = self.batch.to_string();
+        self.in_turn(
+            items,
+            |mover, _| mover.ask(&["EVAL", SCRIPT, "2", mover.source, mover.sink, &batch]),
+            |mover, moved| assert_eq!(mover.wire.number(b':'), moved),
+        );
+    }
+
+    /// Moves that many items, a command each.
+    fn move_one_by_one(&mut self, items: usize) {
+        self.in_turn(
+            items,
+            |mover, items| {
+                for _ in 0..items {
+                    mover.ask(&["LMOVE", mover.source, mover.sink, "LEFT", "RIGHT"]);
+                }
+            },
+            |mover, items| (0..items).for_each(|_| mover.wire.bulk()),
+        );
+    }
+
+    /// Asks for batches of so many items, and takes the answers, as many behind as are in flight.
+    fn in_turn(
+        &mut self,
+        items: usize,
+        mut ask: impl FnMut(&mut Self, usize),
+        mut answered: impl FnMut(&mut Self, usize),
+    ) {
+        let batches = items.div_ceil(self.batch);
+        let whole = self.batch;
+        let size = |batch: usize| (items - batch * whole).min(whole);
+        for batch in 0..batches + self.in_flight {
+            if let Some(behind) = batch.checked_sub(self.in_flight) {
+                answered(self, size(behind));
+            }
+            if batch < batches {
+                ask(self, size(batch));
+                self.send();
+            }
+        }
     }
 
     fn ask(&mut self, words: &[&str]) {
@@ -162,6 +216,9 @@ impl Wire {
     }
 
     fn bulk(&mut self) {
+        if self.begin == self.end {
+            (self.begin, self.end) = (0, 0);
+        }
         self.begin = self.skip(self.begin);
     }
 

@@ -7,7 +7,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-from . import process, programs
+from . import items, process, programs
 from .folders import CACHE
 from .server import wait_until
 
@@ -37,7 +37,8 @@ class Filter:
         self.held = capacity // 2
 
     def folder(self):
-        name = f"filter-{self.capacity}-{self.error_rate:g}-{programs.version()}"
+        made_by = f"{programs.version()}-{items.edition()}"
+        name = f"filter-{self.capacity}-{self.error_rate:g}-{made_by}"
         folder = CACHE / name
         if not folder.exists():
             self.make(folder)
@@ -55,16 +56,16 @@ class Filter:
 
     def add(self, folder, count):
         """Adds the first so many fingerprints that no item has."""
-        items = subprocess.Popen(
+        made = subprocess.Popen(
             [programs.build_bench("items"), "other", str(count)],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )
         sizes = ["--capacity", str(self.capacity), "--error-rate", str(self.error_rate)]
         subprocess.run(
             [programs.URLSEEN, "filter", "--state", folder, *sizes],
-            stdin=items.stdout, stdout=subprocess.DEVNULL, check=True,
+            stdin=made.stdout, stdout=subprocess.DEVNULL, check=True,
         )
-        items.wait()
+        made.wait()
 
 
 class Daemon:
@@ -80,7 +81,8 @@ class Daemon:
     def __enter__(self):
         self.server.delete(*OWN_KEYS)
         shutil.rmtree(self.folder, ignore_errors=True)
-        subprocess.run(["cp", "-r", "--reflink=auto", self.filter.folder(), self.folder], check=True)
+        copy = ["cp", "-r", "--reflink=auto", self.filter.folder(), self.folder]
+        subprocess.run(copy, check=True)
         # What is still to be written would be written while we measure.
         subprocess.run(["sync", "--file-system", self.folder], check=True)
         self.config.write_text(
@@ -117,7 +119,7 @@ class Daemon:
         self.check()
         try:
             return self.ask("/readyz")[0] == 200
-        except OSError:
+        except (OSError, http.client.HTTPException):
             return False
 
     def check(self):

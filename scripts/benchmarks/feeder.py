@@ -47,11 +47,14 @@ def main():
         next_mark = begun + PAUSE
         for number, push in enumerate(ready):
             due = begun + number * CHUNK / rate
-            while (now := time.monotonic()) < due:
-                time.sleep(min(due - now, max(0, next_mark - now), 0.001))
-                if time.monotonic() >= next_mark:
+            while True:
+                now = time.monotonic()
+                if now >= next_mark:
                     wire.ask(command("RPUSH", key, marked()))
-                    next_mark = time.monotonic() + PAUSE * 2 * draw()
+                    next_mark = now + PAUSE * 2 * draw()
+                if now >= due:
+                    break
+                time.sleep(min(due - now, 0.001))
             wire.ask(push)
         print(len(ready) * CHUNK / (time.monotonic() - begun))
 

@@ -1,12 +1,13 @@
 """The items that are moved, made once and kept: see benches/items.rs."""
 
 import subprocess
+import zlib
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from . import programs
-from .folders import CACHE
+from .folders import CACHE, ROOT
 from .wire import Wire, command
 
 TAB, URL = "tab", "url"
@@ -40,9 +41,14 @@ class Items:
                 server.ask(command("RPUSH", key, *chunk))
 
 
+def edition():
+    """Changes with the program that makes them: what is kept is no longer good then."""
+    return f"{zlib.crc32((ROOT / 'benches/items.rs').read_bytes()):08x}"
+
+
 def make(kind, count, unseen):
     """So many items of a kind, of which `unseen` in a hundred are new."""
-    path = CACHE / f"items-{kind}-{count}-{unseen}.txt"
+    path = CACHE / f"items-{kind}-{count}-{unseen}-{edition()}.txt"
     note = path.with_suffix(".distinct")
     if not note.exists() or not path.exists():
         CACHE.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Lines: what every program that measures something prints, and what data.json is made of.
 
-A line is a dictionary with `group`, `case`, `unit` and `values`, a value a round; or with `missing`,
-the reason, in place of unit and values.
+A line is a dictionary with `group`, `case`, `unit` and `values`, a value a round; or with
+`missing`, the reason, in place of unit and values. A `note` says how something was measured.
 """
 
 import json

@@ -3,9 +3,14 @@
 import os
 import platform
 import subprocess
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 from .folders import ROOT
+
+CRATES = ("fastbloom", "redis", "sha1", "url")
+PACKAGES = ("Scrapy", "w3lib", "scrapy-redis", "redis")
 
 
 def machine():
@@ -37,7 +42,23 @@ def versions():
         "rustc": said(["rustc", "--version"], 1),
         "redis-server": said(["redis-server", "--version"], 2).removeprefix("v="),
         "Python": platform.python_version(),
+        "crates": ", ".join(crates()),
+        "Python packages": ", ".join(packages()),
     }
+
+
+def crates():
+    """Those that a figure depends on, as Cargo.lock has them."""
+    locked = tomllib.loads(read(ROOT / "Cargo.lock"))["package"]
+    return [f"{it['name']} {it['version']}" for it in locked if it["name"] in CRATES]
+
+
+def packages():
+    for name in PACKAGES:
+        try:
+            yield f"{name} {metadata.version(name)}"
+        except metadata.PackageNotFoundError:
+            pass
 
 
 def commit():

@@ -57,7 +57,8 @@ class Bench:
 
     def note(self, group, case, seconds, served, used):
         count = self.stock.count
-        say(f"{group:20} {case:48} {count / seconds:12,.0f} items/s {served / count:6.0f} ns of Redis")
+        rate, share = count / seconds, served / count
+        say(f"{group:20} {case:48} {rate:12,.0f} items/s {share:6.0f} ns of Redis")
         self.measured.add(group, case, "items/s", count / seconds)
         self.measured.add(group, case, "server ns/item", served / count)
         self.measured.add(group, case, "client ns/item", used / count)

@@ -1,4 +1,4 @@
-"""The pipe's limit: benches/mover.rs, which filters nothing."""
+"""The pipe's limit: benches/mover.rs, which filters nothing in one of three ways."""
 
 import subprocess
 from dataclasses import dataclass
@@ -14,18 +14,23 @@ class Mover:
     in_flight: int
     # How many of a hundred it pushes on.
     pushed: int
+    # plain, script or lmove.
+    how: str = "plain"
 
     @property
     def case(self):
+        name = {"plain": "mover", "script": "a script in Redis", "lmove": "LMOVE"}[self.how]
         batches = f"batches of {self.batch}, {self.in_flight} in flight"
-        return f"mover, {batches}, pushes {self.pushed} %"
+        return f"{name}, {batches}, pushes {self.pushed} %"
 
     def run(self, server, stock):
         """Moves a copy of the stock once: seconds, nanoseconds of the server, of the mover."""
         program = programs.build_bench("mover")
         server.delete("source", "sink", "waiting")
         server.client.copy(stock, "waiting")
-        arguments = [server.socket, "source", "sink", self.batch, self.in_flight, self.pushed]
+        arguments = [self.how, server.socket, "source", "sink", self.batch, self.in_flight]
+        if self.how == "plain":
+            arguments.append(self.pushed)
         mover = subprocess.Popen([program, *map(str, arguments)])
         try:
             server.wait_for_blocked()

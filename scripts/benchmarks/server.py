@@ -1,4 +1,4 @@
-"""A Redis server of its own, on a Unix socket in a temporary folder, which keeps nothing on disk."""
+"""A Redis server of its own, on a Unix socket in a temporary folder. It keeps nothing on disk."""
 
 import shutil
 import subprocess
@@ -57,6 +57,16 @@ class Server:
         # Before 7.0 there is only that of all threads; the others have nothing to do here.
         last = "_main_thread" if "used_cpu_user_main_thread" in used else ""
         return 1e9 * (used[f"used_cpu_user{last}"] + used[f"used_cpu_sys{last}"])
+
+    def settled_memory(self):
+        """Bytes that its data takes, once no table grows or shrinks any more."""
+        # What a command was read into is not what we ask for.
+        self.client.connection_pool.disconnect()
+        last = -1
+        while (used := self.client.info("memory")["used_memory"]) != last:
+            last = used
+            time.sleep(1)
+        return used
 
     def delete(self, *keys):
         """Deletes keys, and waits until their memory is free again."""

@@ -32,11 +32,12 @@ class Driver:
 
     def tune(self, server, stock):
         """Tries all sizes, goes on with the best, and answers with a line for each."""
-        rates = {}
-        for size in product(BATCHES, IN_FLIGHT):
+        rates = dict.fromkeys(product(BATCHES, IN_FLIGHT), 0)
+        # Twice, the better one: what else the machine does only ever slows it down.
+        for size in [*rates, *rates]:
             self.batch, self.in_flight = size
             items, seconds, _ = self.run(server, stock)
-            rates[size] = items / seconds
+            rates[size] = max(rates[size], items / seconds)
         self.batch, self.in_flight = max(rates, key=rates.get)
         self.note += f"; {named((self.batch, self.in_flight))}, the best of {len(rates)}"
         return [

@@ -1,7 +1,6 @@
-"""What a URL takes of the server's memory: `used_memory`, with the key and without."""
+"""What a URL takes of the server's memory, with the key and without."""
 
 import math
-import time
 
 from ..line import line, missing
 from ..server import Server
@@ -10,7 +9,7 @@ from .imooc import Filter
 from .loops import FILTER, ScrapyRedisBloomfilter
 from .size import CAPACITY, ERROR_RATE
 
-GROUP = "peers"
+GROUP = "peers, memory"
 UNIT = "bytes/URL"
 # A set's hash table doubles when it is full. Just before that it is smallest for what it holds;
 # just after it largest, for the old table stays until all has moved to the new one.
@@ -25,18 +24,18 @@ def measure(module):
         try:
             lines.append(peer(module))
         except Exception as why:  # noqa: BLE001
-            lines.append(missing(GROUP, f"{peer.__name__}, {UNIT}", why))
+            lines.append(missing(GROUP, peer.__name__, why))
     return lines
 
 
 def exact(digits, count):
     """A set of fingerprints, as scrapy-redis keeps them or as bytes."""
     with Server() as server:
-        before = memory(server)
+        before = server.settled_memory()
         for begin in range(0, count, CHUNK):
             numbers = range(begin, min(begin + CHUNK, count))
             server.client.sadd(FILTER, *(fingerprint(number, digits) for number in numbers))
-        taken = memory(server) - before
+        taken = server.settled_memory() - before
     what = "40 hex digits (scrapy-redis)" if digits else "20 bytes"
     when = "hash table full" if count == FULL else "hash table doubling"
     note = f"exact; {count:,} members"
@@ -52,9 +51,9 @@ def redisbloom(module):
     if module is None:
         raise packages.Missing("no server with RedisBloom")
     with Server(arguments=["--loadmodule", module]) as server:
-        before = memory(server)
+        before = server.settled_memory()
         bloom.reserve(server)
-        taken = memory(server) - before
+        taken = server.settled_memory() - before
         size = server.client.execute_command("BF.INFO", FILTER, "SIZE")[0]
         note = (
             f"RedisBloom {bloom.version(server)}, for {CAPACITY:,} at {ERROR_RATE:g};"
@@ -67,9 +66,9 @@ def redisbloom(module):
 def scrapy_redis_bloomfilter(_module):
     peer = ScrapyRedisBloomfilter()
     with Server() as server:
-        before = memory(server)
+        before = server.settled_memory()
         peer.prepare(server.client)
-        taken = memory(server) - before
+        taken = server.settled_memory() - before
     # By the formula for its number of hashes, if they were good ones.
     share = -math.log1p(-(ERROR_RATE ** (1 / peer.hashes)))
     urls = share * 2**peer.bits / peer.hashes
@@ -83,23 +82,12 @@ def scrapy_redis_bloomfilter(_module):
 
 def imooc(_module):
     with Server() as server:
-        before = memory(server)
+        before = server.settled_memory()
         filter = Filter(server.client, FILTER, CAPACITY, ERROR_RATE)
         filter.grow()
-        taken = memory(server) - before
+        taken = server.settled_memory() - before
     note = (
         f"for {CAPACITY:,} at {ERROR_RATE:g}; {filter.hashes} hashes; a string grows to 512 MiB"
         " whatever the capacity, and the allocator rounds up; its default is 1e-8 for 1,000,000,000"
     )
     return line(GROUP, "imooc's formulas in Python", UNIT, [taken / CAPACITY]) | {"note": note}
-
-
-def memory(server):
-    """Bytes that the server's data takes, once it has stopped growing or shrinking tables."""
-    # What a command was read into is not what we ask for.
-    server.client.connection_pool.disconnect()
-    last = -1
-    while (used := server.client.info("memory")["used_memory"]) != last:
-        last = used
-        time.sleep(1)
-    return used

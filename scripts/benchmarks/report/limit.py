@@ -14,7 +14,8 @@ def unseen(group):
 def limit(lines, group):
     """The case of the fastest mover that pushes as much as the filter lets through."""
     last = f"pushes {unseen(group)} %"
-    movers = [line for line in find(lines, group, None, RATE) if line["case"].endswith(last)]
+    is_one = lambda case: case.startswith("mover, ") and case.endswith(last)
+    movers = [line for line in find(lines, group, None, RATE) if is_one(line["case"])]
     if not movers:
         return None
     return max(movers, key=lambda line: median(line["values"]))["case"]

@@ -38,8 +38,8 @@ def row(*cells):
 
 
 def groups(lines):
-    """The lines by group, in the order of their first appearance."""
+    """The lines by group, in the order of their first appearance; how peers were tuned comes last."""
     found = {}
-    for line in lines:
+    for line in sorted(lines, key=lambda line: line["group"].endswith(", tuning")):
         found.setdefault(line["group"], []).append(line)
     return found

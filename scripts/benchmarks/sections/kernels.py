@@ -5,7 +5,8 @@ from ..programs import build_bench, collect
 
 
 def run(settings):
-    lines = part("fingerprints", ["scripts/bench-fingerprints", "--json"])
+    rounds = "2" if settings.short else "7"
+    lines = part("fingerprints", ["scripts/bench-fingerprints", "--json", "--rounds", rounds])
     sizes = [] if settings.short else ["--large"]
     lines += part("filter", lambda: [build_bench("filter"), "--bench", *sizes])
     return {"lines": lines}

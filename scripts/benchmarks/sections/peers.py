@@ -4,7 +4,8 @@ from ..programs import collect
 
 
 def run(settings):
-    command = ["scripts/bench-peers", "--items", str(settings.items), "--rounds", str(settings.rounds)]
+    rounds, items = str(settings.rounds), str(settings.items)
+    command = ["scripts/bench-peers", "--items", items, "--rounds", rounds]
     if settings.short:
         command += ["--seconds", "0.5", "--held", str(settings.capacity // 2), "--no-memory"]
     return {"lines": collect(command)}

@@ -38,7 +38,7 @@ def run(settings):
 
 
 class recording:
-    """A context in which perf samples some processes, all their threads, when they are on a core."""
+    """A context in which perf samples all threads of some processes while they are on a core."""
 
     def __init__(self, samples, *pids):
         pids = ",".join(map(str, pids))
@@ -69,7 +69,9 @@ def folded(samples, group):
     functions = Counter()
     for share, thread, function in rows:
         if function:
-            functions[f"{thread}: {function}"] += share
+            # Redis as Debian has it names few of its own.
+            name = "functions without a name" if function.startswith("0x") else function
+            functions[f"{thread}: {name}"] += share
     lines = [line(group, thread, "% of samples", [share]) for share, thread in threads]
     for function, share in functions.most_common(SHOWN):
         lines.append(line(group, function, "% of samples", [share]))
@@ -81,7 +83,7 @@ def report(samples, sort):
     done = subprocess.run(
         [
             "perf", "report", "--stdio", "--quiet", "--no-children", "-g", "none", "-t", "|",
-            "--sort", sort, "--percent-limit", "0.2", "-i", samples,
+            "--sort", sort, "--percent-limit", "0.02", "-i", samples,
         ],
         capture_output=True, text=True, check=True, errors="replace",
     )

@@ -51,7 +51,6 @@ impl Session<'_> {
                 let prepared = self.queue_mut().committed().expect("a commit is of a batch");
                 self.pipeline.committed(&prepared);
                 self.pipeline.tally.rejects_dropped += committed.dropped;
-                self.pipeline.watch_fullness();
                 self.pipeline.backoff.reset();
                 self.ask_for_snapshot();
             }

@@ -30,7 +30,8 @@ const AHEAD_MAX: usize = 6;
 /// Commits sent and not answered.
 const IN_FLIGHT_MAX: usize = 2;
 
-/// How often everybody is told how it goes, if there is news, and the state folder is looked after.
+/// How often everybody is told how it goes, if there is news, and the filter and its folder are
+/// looked after.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// How long one wait for an idle source lasts before it is made anew, in seconds.
@@ -218,8 +219,9 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Tells everybody how it goes, if there is news, and looks after the state folder.
+    /// Tells everybody how it goes, if there is news, and looks after the filter and its folder.
     fn look(&mut self) {
+        self.pipeline.watch_fullness();
         self.pipeline.tell_snapshot();
         self.ask_for_snapshot();
         let (sink, rejected) = (Some(self.sink_length), Some(self.rejected_length));

@@ -1,0 +1,199 @@
+//! The kernels on fixed input, for `scripts/instructions` to count their instructions under
+//! callgrind. All that is to be counted, and nothing else, happens inside of [`counted`]; each time
+//! that [`report`] is entered, what was counted belongs to the kernel that it names.
+//!
+//! Prints what the processor offers, then a line a kernel: `{"kernel", "unit", "units"}`.
+
+use std::hint::black_box;
+use std::path::Path;
+
+use serde_json::json;
+use urlseen::batch::{Batch, Judged};
+use urlseen::config::{Config, Emit, Fsync, ItemForm, Sources};
+use urlseen::engine::{self, Engine};
+use urlseen::filter::native::{Native, Probe};
+use urlseen::filter::{Layout, Seed, Shards, Sizing};
+use urlseen::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
+use urlseen::head::Head;
+use urlseen::item::{Items, Options, Reader};
+use urlseen::protocol::Protocol;
+use urlseen::redis::keys::Keys;
+use urlseen::redis::lease::Run;
+use urlseen::request::Request;
+use urlseen::state::{Folder, Pins};
+use urlseen::store::{Keeping, Local};
+use urlseen::{sink, source};
+
+#[path = "links/mod.rs"]
+mod links;
+
+/// How items are read, where they are.
+const OPTIONS: Options = Options {
+    form: ItemForm::Auto,
+    emit: Emit::Item,
+    algorithm: Algorithm::Scrapy,
+    keep_fragments: false,
+};
+
+/// Runs a kernel. Callgrind counts from where this is entered to where it is left.
+#[inline(never)]
+fn counted(kernel: &mut dyn FnMut()) {
+    kernel();
+    // So that the call above is no jump, and this really is left.
+    black_box(());
+}
+
+/// Runs a kernel twice, once to warm up its buffers and once to be counted.
+fn count(name: &str, unit: &str, units: usize, mut kernel: impl FnMut()) {
+    kernel();
+    count_once(name, unit, units, kernel);
+}
+
+/// Runs a kernel that can run only once.
+fn count_once(name: &str, unit: &str, units: usize, mut kernel: impl FnMut()) {
+    counted(&mut kernel);
+    report(name, unit, units);
+}
+
+/// Says what was counted. Callgrind writes its counts down and begins anew when this is entered.
+#[inline(never)]
+fn report(name: &str, unit: &str, units: usize) {
+    println!("{}", json!({"kernel": name, "unit": unit, "units": units}));
+}
+
+fn urls(kind: &str, links: &[String]) {
+    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+    count(&format!("canonical URL, {kind}"), "link", links.len(), || {
+        for link in links {
+            let _ = black_box(fingerprinter.canonical(&Request::get(black_box(link))));
+        }
+    });
+    count(&format!("fingerprint, {kind}"), "link", links.len(), || {
+        for link in links {
+            let _ = black_box(fingerprinter.fingerprint(&Request::get(black_box(link))));
+        }
+    });
+}
+
+fn items(kind: &str, items: &[String]) {
+    let mut reader = Reader::new(OPTIONS);
+    count(&format!("read {kind} item"), "item", items.len(), || {
+        for item in items {
+            let _ = black_box(reader.read(black_box(item.as_bytes())));
+        }
+    });
+}
+
+fn filter(native: Native, fingerprints: &[Fingerprint]) {
+    let mut shards = Shards::allocate(native, 0, 1).expect("memory");
+    let probes: Vec<Probe> =
+        fingerprints.iter().map(|fingerprint| native.probe(fingerprint)).collect();
+    count("probe", "key", probes.len(), || {
+        for fingerprint in fingerprints {
+            black_box(native.probe(black_box(fingerprint)));
+        }
+    });
+    let test = |shards: &Shards| {
+        black_box(shards.test_all(black_box(&probes).iter().copied()));
+    };
+    count("test of an unseen key", "key", probes.len(), || test(&shards));
+    count_once("set", "key", probes.len(), || {
+        shards.set_all(black_box(&probes).iter().copied());
+    });
+    count("test of a seen key", "key", probes.len(), || test(&shards));
+}
+
+/// The items judged by a filter that has seen none of them.
+fn judged(store: &mut Local, items: &[String]) -> Batch<Judged> {
+    let items: Items = items.iter().map(String::as_bytes).collect();
+    store.engine.submit(Batch::new(items));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(store.engine.judged()).expect("the engine works")
+}
+
+/// Writes two batches down, and makes the commit of one of them.
+fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
+    let parts = engine::Parts { layout, items: OPTIONS, threads: 1 };
+    let engine = Engine::start(&parts).expect("the engine starts");
+    let keeping = Keeping {
+        pins: Pins {
+            crawl: "instructions".to_owned(),
+            layout: Layout::Native,
+            seed: Some(layout.seed()),
+            geometry: sizing.geometry(),
+            capacity: sizing.capacity(),
+            error_rate: sizing.error_rate(),
+            algorithm: OPTIONS.algorithm,
+            keep_fragments: OPTIONS.keep_fragments,
+        },
+        fsync: Fsync::Never,
+        snapshot_bytes: u64::MAX,
+        horizon_bytes: u64::MAX,
+        emit_again: false,
+    };
+    let mut store = Local::kept(engine, Folder::open(folder).expect("a folder"), keeping);
+    store.bring_to(None, None).expect("an empty folder");
+    let (first, second) = items.split_at(items.len() / 2);
+    let first = judged(&mut store, first);
+    let first = store.append(Head::START, first).expect("room on the disk");
+    let mut batch = Some(judged(&mut store, second));
+    let mut logged = None;
+    count_once("log a batch", "unseen item", second.len(), || {
+        let batch = batch.take().expect("once");
+        logged = Some(store.append(first.proof().head(), batch).expect("room on the disk"));
+    });
+    let logged = logged.expect("written");
+
+    let env: [(&str, &str); 0] = [];
+    let config = Config::load(Sources { file: None, env, set: Vec::new() }).expect("the defaults");
+    let keys = Keys::new(&config.source.key, &config.sink.key, &config.rejects.key);
+    let protocol = Protocol::new(keys, source::open(&config.source), sink::open(&config.sink));
+    let token = Run::new(1).token();
+    count("make a commit", "unseen item", second.len(), || {
+        let commit = protocol.commit(&token, &logged, &[], 1000, 0);
+        black_box(commit.get_packed_command());
+    });
+}
+
+/// What kernels may choose their way by.
+fn processor() -> Vec<&'static str> {
+    #[cfg(target_arch = "x86_64")]
+    let offered = [
+        ("sha", is_x86_feature_detected!("sha")),
+        ("avx2", is_x86_feature_detected!("avx2")),
+        ("bmi2", is_x86_feature_detected!("bmi2")),
+        ("avx512f", is_x86_feature_detected!("avx512f")),
+        ("avx512vbmi2", is_x86_feature_detected!("avx512vbmi2")),
+    ];
+    #[cfg(not(target_arch = "x86_64"))]
+    let offered: [(&str, bool); 0] = [];
+    let names = offered.into_iter().filter_map(|(name, is_there)| is_there.then_some(name));
+    std::iter::once(std::env::consts::ARCH).chain(names).collect()
+}
+
+fn main() {
+    println!("{}", json!({"processor": processor().join(" ")}));
+    let (real, busy) = (links::real(), links::busy());
+    let (real, busy) = (&real[..500], &busy[..500]);
+    urls("real link", real);
+    urls("busy link", busy);
+
+    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+    // No other query makes one of these links another one's.
+    let fingerprints: Vec<Fingerprint> = (0..2000)
+        .map(|n| fingerprinter.fingerprint(&Request::get(&format!("http://example.com/?n={n}"))))
+        .collect::<Result<_, _>>()
+        .expect("links");
+    let ready: Vec<_> = fingerprints.iter().map(ToString::to_string).collect();
+    let tab: Vec<_> = ready.iter().map(|hex| format!("{hex}\t{:053}", 7)).collect();
+    items("fingerprint", &ready);
+    items("tab", &tab);
+    items("url", real);
+
+    let sizing =
+        Sizing::new("1M".parse().expect("a capacity"), "1e-8".parse().expect("an error rate"));
+    let native = Native::new(Seed::new(1), sizing.geometry());
+    filter(native, &fingerprints);
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    batch(native, &sizing, &tab, folder.path());
+}
