@@ -48,9 +48,13 @@ fn test_and_set(group: &str, sizing: Sizing, with_exact: bool) {
     let filter = RefCell::new(Filter::new(sizing, 0, 1));
     filter.borrow_mut().fill(0..set);
     let mut fastblooms = [Fastbloom::new(sizing), Fastbloom::in_huge_pages(sizing)];
-    fastblooms.iter_mut().for_each(|fastbloom| fastbloom.fill(0..set));
+    for fastbloom in &mut fastblooms {
+        fastbloom.fill(0..set);
+    }
     let mut exact = with_exact.then(|| Exact::new(sizing));
-    exact.iter_mut().for_each(|exact| exact.fill(0..set));
+    if let Some(exact) = &mut exact {
+        exact.fill(0..set);
+    }
     let mut limit = Limit::new(sizing.geometry().bytes());
 
     let mut bits = Rounds::new(group, "bits/key");
@@ -102,7 +106,9 @@ fn threads(sizing: Sizing) {
     for owners in 1..=std::thread::available_parallelism().map_or(1, usize::from) {
         let mut filters: Vec<_> = (0..owners).map(|n| Filter::new(sizing, n, owners)).collect();
         let set = sizing.capacity().get() / 2;
-        filters.iter_mut().for_each(|filter| filter.fill(0..set));
+        for filter in &mut filters {
+            filter.fill(0..set);
+        }
         let mut crawl = Crawl::new(set);
         rounds.case(owners.to_string(), move || {
             let keys = fingerprints(&mut crawl);
