@@ -33,11 +33,6 @@ impl Crawl {
         };
         (0..count).map(|_| key()).collect()
     }
-
-    /// How many keys are set by now.
-    pub fn set(&self) -> u64 {
-        self.set
-    }
 }
 
 /// The number's well mixed bits: the output of SplitMix64 at this place.

@@ -43,7 +43,9 @@ impl Limit {
     pub fn change(&mut self, places: &[u32]) {
         let lines: &mut [Line] = bytemuck::cast_slice_mut(&mut self.memory);
         let (first, _) = places.split_at(AHEAD.min(places.len()));
-        first.iter().for_each(|&place| prefetch(&lines[place as usize]));
+        for &place in first {
+            prefetch(&lines[place as usize]);
+        }
         for (n, &place) in places.iter().enumerate() {
             if let Some(&coming) = places.get(n + AHEAD) {
                 prefetch(&lines[coming as usize]);

@@ -1,108 +1,159 @@
-//! proto
+//! Test-and-set on a filter far larger than the cache, beside other sets and the machine's limit.
+//!
+//! Without arguments for 100 million keys; with `--large` for a billion as well, which takes 21 GiB
+//! and a quarter of an hour.
+
 mod crawl;
+mod filter;
 mod limit;
-use crawl::{Crawl, fingerprint};
-use limit::Limit;
+mod peers;
+#[path = "../rounds/mod.rs"]
+mod rounds;
+
+use std::cell::RefCell;
 use std::time::Instant;
-use urlseen::filter::native::{Native, Probe};
-use urlseen::filter::{Capacity, ErrorRate, Seed, Shards, Sizing, Verdict};
+
+use crawl::{Crawl, fingerprint};
+use filter::Filter;
+use limit::Limit;
+use peers::{Exact, Fastbloom};
+use rounds::Rounds;
+use urlseen::filter::{Capacity, ErrorRate, Sizing};
+use urlseen::fingerprint::Fingerprint;
+
+const ERROR_RATE: f64 = 1e-8;
+/// Keys a round.
+const KEYS: usize = 500_000;
+const ROUNDS: usize = 15;
+/// How many unseen keys a full filter is asked for, to count its wrong verdicts.
+const UNSEEN: u64 = 500_000_000;
 
 fn main() {
-    let cap: u64 = std::env::args().nth(1).unwrap().parse().unwrap();
-    let sizing = Sizing::new(Capacity::new(cap).unwrap(), ErrorRate::new(1e-8).unwrap());
-    let native = Native::new(Seed::new(1), sizing.geometry());
-    let mut shards = Shards::allocate(native, 0, 1).unwrap();
-    let mut crawl = Crawl::new(cap / 2);
-    let t = Instant::now();
-    shards.set_all((0..cap / 2).map(|k| native.probe(&fingerprint(k))));
-    println!("fill {:.1} ns/key", t.elapsed().as_nanos() as f64 / (cap / 2) as f64);
-    let p: Vec<Probe> =
-        crawl.keys(300).into_iter().map(|k| native.probe(&fingerprint(k))).collect();
-    let fps: Vec<_> = crawl.keys(300).into_iter().map(fingerprint).collect();
-    let best = |name: &str, work: &mut dyn FnMut()| {
-        let mut min = f64::MAX;
-        for _ in 0..20000 {
-            let t = Instant::now();
-            work();
-            min = min.min(t.elapsed().as_nanos() as f64 / 300.0);
-        }
-        println!("hot {name}: {min:.1}");
+    let sizing = |keys| {
+        let capacity = Capacity::new(keys).expect("a capacity");
+        Sizing::new(capacity, ErrorRate::new(ERROR_RATE).expect("an error rate"))
     };
-    best("test_all", &mut || {
-        std::hint::black_box(shards.test_all(p.iter().copied()));
-    });
-    best("set_all", &mut || {
-        shards.set_all(p.iter().copied());
-    });
-    best("hash", &mut || {
-        fps.iter().for_each(|k| {
-            std::hint::black_box(native.probe(k));
-        })
-    });
+    test_and_set("test-and-set 100M", sizing(100_000_000), true);
+    threads(sizing(100_000_000));
+    wrong_verdicts(sizing(100_000_000));
+    if std::env::args().any(|argument| argument == "--large") {
+        test_and_set("test-and-set 1G", sizing(1_000_000_000), false);
+    }
+}
+
+/// Time per key of a filter that is half full, and of what it is compared with.
+fn test_and_set(group: &str, sizing: Sizing, with_exact: bool) {
+    let capacity = sizing.capacity().get();
+    let set = capacity / 2;
+    let filter = RefCell::new(Filter::new(sizing, 0, 1));
+    filter.borrow_mut().fill(0..set);
+    let mut fastblooms = [Fastbloom::new(sizing), Fastbloom::in_huge_pages(sizing)];
+    for fastbloom in &mut fastblooms {
+        fastbloom.fill(0..set);
+    }
+    let mut exact = with_exact.then(|| Exact::new(sizing));
+    if let Some(exact) = &mut exact {
+        exact.fill(0..set);
+    }
     let mut limit = Limit::new(sizing.geometry().bytes());
-    let mut times = vec![vec![]; 6];
-    const N: usize = 20_000;
-    let mut unseen: Vec<Probe> = vec![];
-    for _ in 0..300 {
-        let p: Vec<Probe> =
-            crawl.keys(N).into_iter().map(|k| native.probe(&fingerprint(k))).collect();
-        let mut time =
-            |n: usize, t: Instant| times[n].push(t.elapsed().as_nanos() as f64 / N as f64);
-        let places = limit.places(N * 2);
-        let t = Instant::now();
-        limit.change(&places);
-        time(0, t);
-        let t = Instant::now();
-        for b in p.chunks(1000) {
-            std::hint::black_box(shards.test_all(b.iter().copied()));
-        }
-        time(1, t);
-        let p: Vec<Probe> =
-            crawl.keys(N).into_iter().map(|k| native.probe(&fingerprint(k))).collect();
-        let t = Instant::now();
-        for b in p.chunks(1000) {
-            let v = shards.test_all(b.iter().copied());
-            unseen.clear();
-            unseen.extend(b.iter().zip(v).filter(|(_, v)| *v == Verdict::Unseen).map(|(p, _)| *p));
-            shards.set_all(unseen.iter().copied());
-        }
-        time(2, t);
-        let p: Vec<Probe> =
-            crawl.keys(N).into_iter().map(|k| native.probe(&fingerprint(k))).collect();
-        let t = Instant::now();
-        for b in p.chunks(1000) {
-            let v = shards.test_all(b.iter().copied());
-            unseen.clear();
-            unseen.extend(b.iter().zip(v).filter(|(_, v)| *v == Verdict::Unseen).map(|(p, _)| *p));
-        }
-        time(3, t);
-        let p: Vec<Probe> =
-            crawl.keys(N).into_iter().map(|k| native.probe(&fingerprint(k))).collect();
-        let t = Instant::now();
-        for b in p.chunks(200) {
-            let v = shards.test_all(b.iter().copied());
-            unseen.clear();
-            unseen.extend(b.iter().zip(v).filter(|(_, v)| *v == Verdict::Unseen).map(|(p, _)| *p));
-            shards.set_all(unseen.iter().copied());
-        }
-        time(4, t);
-        let p: Vec<_> = crawl.keys(N).into_iter().map(fingerprint).collect();
-        let t = Instant::now();
-        for b in p.chunks(1000) {
-            let b: Vec<Probe> = b.iter().map(|f| native.probe(f)).collect();
-            let v = shards.test_all(b.iter().copied());
-            unseen.clear();
-            unseen.extend(b.iter().zip(v).filter(|(_, v)| *v == Verdict::Unseen).map(|(p, _)| *p));
-            shards.set_all(unseen.iter().copied());
-        }
-        time(5, t);
+
+    let mut bits = Rounds::new(group, "bits/key");
+    bits.case("urlseen", || sizing.bits_per_key());
+    bits.case("fastbloom", || fastblooms[0].bits() as f64 / capacity as f64);
+    if let Some(exact) = &exact {
+        bits.case("HashSet", || exact.bits() as f64 / capacity as f64);
     }
-    for (n, t) in
-        ["limit", "test_all", "test+set 1000", "test+collect", "test+set 200", "hash+test+set"]
-            .iter()
-            .zip(&mut times)
+    bits.run(1);
+
+    let mut rounds = Rounds::new(group, "ns/key");
+    let crawl = RefCell::new(Crawl::new(set));
+    rounds.case("urlseen", || {
+        let keys = fingerprints(&mut crawl.borrow_mut());
+        per_key(|| filter.borrow_mut().judge(&keys))
+    });
+    rounds.case("urlseen, hashed before", || {
+        let keys = fingerprints(&mut crawl.borrow_mut());
+        let probes = filter.borrow().probes(&keys);
+        per_key(|| filter.borrow_mut().judge_probes(&probes))
+    });
+    for (name, mut fastbloom) in
+        ["fastbloom", "fastbloom in huge pages"].into_iter().zip(fastblooms)
     {
-        t.sort_by(f64::total_cmp);
-        println!("{n}: min {:.1} p10 {:.1} med {:.1}", t[0], t[30], t[150]);
+        let mut crawl = Crawl::new(set);
+        rounds.case(name, move || {
+            let keys = fingerprints(&mut crawl);
+            per_key(|| fastbloom.judge(&keys))
+        });
     }
+    if let Some(mut exact) = exact {
+        let mut crawl = Crawl::new(set);
+        rounds.case("HashSet", move || {
+            let keys = fingerprints(&mut crawl);
+            per_key(|| exact.judge(&keys))
+        });
+    }
+    rounds.case("the machine's limit", || {
+        let lines = sizing.geometry().lines().get() as usize;
+        let places = limit.places(lines * KEYS);
+        per_key(|| limit.change(&places))
+    });
+    rounds.run(ROUNDS);
+}
+
+/// Keys a second of several filter threads together, each with its own shards.
+fn threads(sizing: Sizing) {
+    let mut rounds = Rounds::new("threads", "keys/s");
+    for owners in 1..=std::thread::available_parallelism().map_or(1, usize::from) {
+        let mut filters: Vec<_> = (0..owners).map(|n| Filter::new(sizing, n, owners)).collect();
+        let set = sizing.capacity().get() / 2;
+        for filter in &mut filters {
+            filter.fill(0..set);
+        }
+        let mut crawl = Crawl::new(set);
+        rounds.case(owners.to_string(), move || {
+            let keys = fingerprints(&mut crawl);
+            let own: Vec<_> = filters.iter().map(|filter| filter.own(&keys)).collect();
+            let seconds = time(|| {
+                std::thread::scope(|scope| {
+                    for (filter, own) in filters.iter_mut().zip(&own) {
+                        scope.spawn(|| filter.judge(own));
+                    }
+                });
+            });
+            KEYS as f64 / seconds
+        });
+    }
+    rounds.run(ROUNDS);
+}
+
+/// How often a full filter takes an unseen key for a seen one, beside what it promises.
+fn wrong_verdicts(sizing: Sizing) {
+    let capacity = sizing.capacity().get();
+    let mut filter = Filter::new(sizing, 0, 1);
+    filter.fill(0..capacity);
+    let mut rounds = Rounds::new("wrong verdicts, full", "of 500 million unseen");
+    let mut next = capacity;
+    rounds.case("promised", || UNSEEN as f64 * ERROR_RATE);
+    rounds.case("urlseen", || {
+        next += UNSEEN;
+        filter.seen(next - UNSEEN..next) as f64
+    });
+    rounds.run(1);
+}
+
+/// The fingerprints that a crawl asks for in a round.
+fn fingerprints(crawl: &mut Crawl) -> Vec<Fingerprint> {
+    crawl.keys(KEYS).into_iter().map(fingerprint).collect()
+}
+
+/// Nanoseconds a key, of a round.
+fn per_key<R>(work: impl FnOnce() -> R) -> f64 {
+    time(work) * 1e9 / KEYS as f64
+}
+
+/// Seconds.
+fn time<R>(work: impl FnOnce() -> R) -> f64 {
+    let begin = Instant::now();
+    std::hint::black_box(work());
+    begin.elapsed().as_secs_f64()
 }

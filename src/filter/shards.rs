@@ -299,7 +299,7 @@ mod tests {
             let probe = shards.native.probe(&key(7, rest));
             let before = expected.len();
             expected.extend(shards.native.positions(probe));
-            assert_eq!(shards.set_one(probe) as usize, expected.len() - before);
+            assert_eq!(shards.set_one(probe), (expected.len() - before) as u64);
             assert_eq!(ones(&shards, 7), expected);
             let count = Count { keys, ones: expected.len() as u64 };
             assert_eq!(shards.counts().find(|(id, _)| id.index() == 7).unwrap().1, count);

@@ -1,0 +1,88 @@
+//! urlseen's filter, asked as the engine asks it.
+
+use std::ops::Range;
+
+use urlseen::filter::native::{Native, Probe};
+use urlseen::filter::{Seed, Shards, Sizing, Verdict};
+use urlseen::fingerprint::Fingerprint;
+
+use super::crawl::fingerprint;
+
+/// Keys that are tested, and then set, together.
+const BATCH: usize = 1000;
+
+/// The shards of an owner.
+pub struct Filter {
+    native: Native,
+    shards: Shards,
+    owner: usize,
+    owners: usize,
+}
+
+impl Filter {
+    /// An empty one.
+    pub fn new(sizing: Sizing, owner: usize, owners: usize) -> Self {
+        let native = Native::new(Seed::new(1), sizing.geometry());
+        let shards = Shards::allocate(native, owner, owners).expect("memory");
+        Self { native, shards, owner, owners }
+    }
+
+    /// Sets the keys that fall into its shards.
+    pub fn fill(&mut self, keys: Range<u64>) {
+        let (native, owner, owners) = (self.native, self.owner, self.owners);
+        let probes = keys.map(|key| native.probe(&fingerprint(key)));
+        self.shards.set_all(probes.filter(|probe| probe.shard().owner(owners) == owner));
+    }
+
+    /// Those of the keys that fall into its shards.
+    pub fn own(&self, keys: &[Fingerprint]) -> Vec<Fingerprint> {
+        let is_own =
+            |key: &&Fingerprint| self.native.probe(key).shard().owner(self.owners) == self.owner;
+        keys.iter().filter(is_own).cloned().collect()
+    }
+
+    /// The keys, hashed.
+    pub fn probes(&self, keys: &[Fingerprint]) -> Vec<Probe> {
+        keys.iter().map(|key| self.native.probe(key)).collect()
+    }
+
+    /// Tests keys and sets the unseen; how many were unseen.
+    pub fn judge(&mut self, keys: &[Fingerprint]) -> usize {
+        keys.chunks(BATCH).map(|batch| self.judge_batch(&self.probes(batch))).sum()
+    }
+
+    /// The same with keys that are hashed already.
+    pub fn judge_probes(&mut self, probes: &[Probe]) -> usize {
+        probes.chunks(BATCH).map(|batch| self.judge_batch(batch)).sum()
+    }
+
+    fn judge_batch(&mut self, probes: &[Probe]) -> usize {
+        let verdicts = self.shards.test_all(probes.iter().copied());
+        let judged = probes.iter().zip(verdicts);
+        let unseen: Vec<Probe> = judged
+            .filter(|&(_, verdict)| verdict == Verdict::Unseen)
+            .map(|(&probe, _)| probe)
+            .collect();
+        self.shards.set_all(unseen.iter().copied());
+        unseen.len()
+    }
+
+    /// How many of the keys it takes for seen; asked by all processors.
+    pub fn seen(&self, keys: Range<u64>) -> usize {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let of_batch = |first: u64| {
+            let batch = first..(first + BATCH as u64).min(keys.end);
+            let probes = batch.map(|key| self.native.probe(&fingerprint(key)));
+            let verdicts = self.shards.test_all(probes);
+            verdicts.iter().filter(|&&verdict| verdict == Verdict::Seen).count()
+        };
+        std::thread::scope(|scope| {
+            let begin = |thread: usize| {
+                let firsts = keys.clone().step_by(BATCH).skip(thread).step_by(threads);
+                scope.spawn(move || firsts.map(of_batch).sum::<usize>())
+            };
+            let running: Vec<_> = (0..threads).map(begin).collect();
+            running.into_iter().map(|thread| thread.join().expect("a count")).sum()
+        })
+    }
+}
