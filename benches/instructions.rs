@@ -94,15 +94,11 @@ fn filter(native: Native, fingerprints: &[Fingerprint]) {
         }
     });
     let test = |shards: &Shards| {
-        for &probe in &probes {
-            black_box(shards.test(black_box(probe)));
-        }
+        black_box(shards.test_all(black_box(&probes).iter().copied()));
     };
     count("test of an unseen key", "key", probes.len(), || test(&shards));
     count_once("set", "key", probes.len(), || {
-        for &probe in &probes {
-            black_box(shards.set(black_box(probe)));
-        }
+        shards.set_all(black_box(&probes).iter().copied());
     });
     count("test of a seen key", "key", probes.len(), || test(&shards));
 }

@@ -1,6 +1,6 @@
 //! What the log costs: items a second through the daemon's pipeline with nothing kept, with each
-//! `state.fsync`, and while a snapshot is taken. All of it in one run, side by side, round after
-//! round, against a Redis of its own:
+//! `state.fsync`, and while a snapshot is taken, against a Redis of its own. `scripts/bench --only
+//! log` puts it into a table:
 //!
 //! ```text
 //! cargo bench --bench log [-- ITEMS ROUNDS]
@@ -9,13 +9,16 @@
 // What cannot be measured ends it, as in a test.
 #![allow(clippy::unwrap_used)]
 
+mod rounds;
 #[path = "../tests/it/util/mod.rs"]
 #[allow(dead_code)]
 mod util;
 
+use std::cell::RefCell;
 use std::time::SystemTime;
 
 use redis::{Commands, Connection};
+use rounds::Rounds;
 use tokio::sync::watch;
 use urlseen::config::{Config, Fsync, RejectsFull, Sources, WhenFull};
 use urlseen::engine::{self, Engine};
@@ -55,39 +58,24 @@ const MODES: [Mode; 5] = [
 fn main() {
     let mut numbers = std::env::args().skip(1).filter_map(|argument| argument.parse().ok());
     let items: u64 = numbers.next().unwrap_or(3_000_000);
-    let rounds = numbers.next().unwrap_or(7);
+    let rounds = numbers.next().map_or(7, |rounds| usize::try_from(rounds).unwrap());
     let server = RedisServer::start();
     let mut connection = server.connection();
     fill(&mut connection, items);
-    println!("{items} items of 94 bytes, 30 % unseen; filter for 100 million at 1e-8");
-    let mut rates = vec![Vec::new(); MODES.len()];
-    for round in 0..=rounds {
-        for (mode, rates) in MODES.iter().zip(&mut rates) {
-            let report = measure(*mode, &server, &mut connection);
-            // The first round warms up.
-            if round > 0 {
-                rates.push(report.tally.items as f64 / report.seconds);
-            }
-        }
-    }
-    let off = median(&rates[0]);
-    println!("{:<12} {:>12} {:>8} {:>23}", "log", "items/s", "ratio", "lowest to highest");
-    for (mode, rates) in MODES.iter().zip(&rates) {
+    let (server, connection) = (&server, &RefCell::new(connection));
+    let mut log = Rounds::new("log", "items/s");
+    for mode in MODES {
         let name = match mode {
-            Mode::Off => "off".to_owned(),
-            Mode::Kept(fsync) => fsync.to_string(),
-            Mode::Snapshot => "+ snapshot".to_owned(),
+            Mode::Off => "nothing kept".to_owned(),
+            Mode::Kept(fsync) => format!("fsync = {fsync}"),
+            Mode::Snapshot => "fsync = interval, while a snapshot is taken".to_owned(),
         };
-        let (low, high) = (lowest(rates), rates.iter().copied().fold(0.0, f64::max));
-        let (median, ratio) = (median(rates), median(rates) / off);
-        println!("{name:<12} {median:>12.0} {ratio:>8.3} {low:>11.0} {high:>11.0}");
+        log.case(name, move || {
+            let report = measure(mode, server, &mut connection.borrow_mut());
+            report.tally.items as f64 / report.seconds
+        });
     }
-    let ratios = |mode: usize, to: usize| {
-        let pairs = rates[mode].iter().zip(&rates[to]);
-        median(&pairs.map(|(rate, to)| rate / to).collect::<Vec<_>>())
-    };
-    println!("round by round, median: interval to off {:.3}", ratios(2, 0));
-    println!("round by round, median: snapshot to interval {:.3}", ratios(3, 2));
+    log.run(rounds);
 }
 
 /// Pushes `items` items with ready fingerprints, of which 30 % are the first of theirs.
@@ -201,14 +189,4 @@ fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Loca
         emit_again: false,
     };
     (sizing, Local::kept(engine, Folder::open(folder).unwrap(), keeping))
-}
-
-fn median(rates: &[f64]) -> f64 {
-    let mut rates = rates.to_vec();
-    rates.sort_by(f64::total_cmp);
-    rates.get(rates.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-fn lowest(rates: &[f64]) -> f64 {
-    rates.iter().copied().fold(f64::INFINITY, f64::min)
 }

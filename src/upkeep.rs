@@ -24,12 +24,12 @@ impl Upkeep {
         run: Run,
         dead: &[Run],
     ) -> Result<Self, Unwelcome> {
-        let mut link = Link::new(connect(address, Timeouts::default()).await?);
+        let mut link = connect(address, Timeouts::default()).await?;
         for command in protocol.load() {
-            link.call(command).await?;
+            link.call(&command).await?;
         }
         let token = run.token();
-        let reply = link.call(protocol.own(&token, holder, dead)).await?;
+        let reply = link.call(&protocol.own(&token, holder, dead)).await?;
         let standing = protocol.owned(reply)?;
         Ok(Self { link, token, protocol, standing })
     }
@@ -42,26 +42,26 @@ impl Upkeep {
     /// Ties the crawl to a filter; where Redis knew nothing of it, it stands at `head` now.
     pub async fn tie(&mut self, filter: Tip, head: Head) -> Result<(), Unwelcome> {
         let begin = self.protocol.begin(&self.token, filter, head);
-        let reply = self.link.call(begin).await?;
+        let reply = self.link.call(&begin).await?;
         self.protocol.done(reply)
     }
 
     /// Forgets where the crawl stands.
     pub async fn forget(&mut self) -> Result<(), Unwelcome> {
-        let reply = self.link.call(self.protocol.forget(&self.token)).await?;
+        let reply = self.link.call(&self.protocol.forget(&self.token)).await?;
         self.protocol.done(reply)
     }
 
     /// Gives claimed items back to the source, however many, and releases the lease.
     pub async fn give_back(mut self) -> Result<GivenBack, Unwelcome> {
         let give_back = self.protocol.give_back(&self.token, usize::MAX);
-        let reply = self.link.call(give_back).await?;
+        let reply = self.link.call(&give_back).await?;
         self.protocol.given_back(reply)
     }
 
     /// Releases the lease.
     pub async fn end(mut self) -> Result<(), Unwelcome> {
-        let reply = self.link.call(self.protocol.release(&self.token)).await?;
+        let reply = self.link.call(&self.protocol.release(&self.token)).await?;
         self.protocol.done(reply)
     }
 }

@@ -1,6 +1,6 @@
 //! Where Redis is and who asks there: `redis.url`, checked, with the password kept out of sight.
 
-use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
+use redis::{ConnectionAddr, IntoConnectionInfo};
 use std::fmt;
 
 /// The schemes that a `redis.url` may have; the Valkey names mean the same.
@@ -176,8 +176,8 @@ impl RedisAddress {
     }
 
     /// What to open a connection to, without the login: whoever connects logs in by itself.
-    pub(crate) fn connection_info(&self) -> Result<ConnectionInfo, redis::RedisError> {
-        self.place.clone().into_connection_info()
+    pub(crate) fn place(&self) -> &ConnectionAddr {
+        &self.place
     }
 }
 

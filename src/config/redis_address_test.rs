@@ -40,7 +40,6 @@ fn keeps_the_login_for_the_connection() {
     assert_eq!(address.password(), Some("hunter@2"));
     assert_eq!(address.db(), 7);
     assert!(address.is_tls());
-    assert_eq!(address.connection_info().unwrap().redis_settings().password(), None);
 }
 
 #[test]

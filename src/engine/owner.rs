@@ -123,7 +123,7 @@ impl Owner {
                 let _ = reply.send(());
             }
             Job::Set { probes } => {
-                self.set(&probes);
+                self.shards.set_all(probes.iter().copied());
                 self.gauges.store(&self.shards);
             }
             Job::Stand { at } => self.at = at,
@@ -134,8 +134,7 @@ impl Owner {
                 let _ = reply.send(Copied { bytes, count: self.shards.count(shard), at: self.at });
             }
             Job::Test { probes, reply } => {
-                let verdicts = probes.iter().map(|&probe| self.shards.test(probe)).collect();
-                let _ = reply.send(verdicts);
+                let _ = reply.send(self.shards.test_all(probes.iter().copied()));
             }
             Job::End => unreachable!("a thread that is to end does no more work"),
         }
@@ -178,15 +177,11 @@ impl Owner {
         self.own.extend(parts.iter().flatten().filter(|&&(_, probe)| is_own(probe)));
         let mut unseen = Vec::new();
         let mut probes = Vec::new();
-        for group in self.own.chunks(Shards::AHEAD) {
-            for &(_, probe) in group {
-                self.shards.prefetch(probe);
-            }
-            for &(number, probe) in group {
-                if self.shards.test(probe) == Verdict::Unseen && self.in_flight.insert(probe) {
-                    unseen.push(number);
-                    probes.push(probe);
-                }
+        let verdicts = self.shards.test_all(self.own.iter().map(|&(_, probe)| probe));
+        for (&(number, probe), verdict) in self.own.iter().zip(verdicts) {
+            if verdict == Verdict::Unseen && self.in_flight.insert(probe) {
+                unseen.push(number);
+                probes.push(probe);
             }
         }
         self.in_flight.batches.push_back(probes);
@@ -196,23 +191,12 @@ impl Owner {
     /// Bits of a batch are set here and nowhere else: when its commit is known to have happened.
     fn commit(&mut self, at: Position) {
         let probes = self.in_flight.batches.pop_front().expect("a batch is committed once judged");
-        self.set(&probes);
+        self.shards.set_all(probes.iter().copied());
         for probe in &probes {
             self.in_flight.probes.remove(&probe.id());
         }
         self.at = at;
         self.gauges.store(&self.shards);
-    }
-
-    fn set(&mut self, probes: &[Probe]) {
-        for group in probes.chunks(Shards::AHEAD) {
-            for &probe in group {
-                self.shards.prefetch(probe);
-            }
-            for &probe in group {
-                self.shards.set(probe);
-            }
-        }
     }
 
     fn clear(&mut self) {

@@ -91,7 +91,7 @@ impl Fullness {
     }
 
     /// The highest level that these keys per shard (by [`ShardId::index`]) have crossed, if it is
-    /// higher than any told before. Cheap enough to call after every batch.
+    /// higher than any told before. Takes a few microseconds.
     pub fn observe(&mut self, keys: &[u64; SHARDS]) -> Option<Crossing> {
         let total = keys.iter().sum();
         let (level, extent) = Level::DESCENDING

@@ -1,7 +1,10 @@
 //! The bits of the shards that one thread owns.
 
+// What a way is to be compiled for must be inlined into it, see `Work::by`.
+#![allow(clippy::inline_always)]
+
 use super::layout::native::{Native, Probe};
-use super::line;
+use super::line::{self, Way, Ways, Work};
 use super::prefetch::prefetch;
 use super::region::{AllocationError, Region};
 use super::{SHARDS, ShardId, Verdict};
@@ -9,9 +12,8 @@ use super::{SHARDS, ShardId, Verdict};
 /// The shards that are one owner's, in one contiguous region; a whole shard's bits are contiguous
 /// in it. Nothing is locked: all that is done to a shard is done by the thread that has this.
 ///
-/// A test misses the processor's caches once per line, so keys are best taken by the group: while
-/// one line is waited for, the others are under way. [`Shards::AHEAD`] keys are a good group: of a
-/// whole batch the first lines would be gone from the innermost cache before they are tested.
+/// A test misses the processor's caches once per line, so keys are tested and set by the batch:
+/// while one key's lines are looked at, those of the next are under way.
 ///
 /// ```
 /// # use urlseen::filter::{Capacity, ErrorRate, Seed, Shards, Sizing, Verdict, native::Native};
@@ -21,15 +23,12 @@ use super::{SHARDS, ShardId, Verdict};
 /// let mut shards = Shards::allocate(native, 0, 1)?;
 /// # let batch = [Fingerprint::Raw20([1; 20]), Fingerprint::Raw20([2; 20])];
 /// let probes: Vec<_> = batch.iter().map(|fingerprint| native.probe(fingerprint)).collect();
-/// for group in probes.chunks(Shards::AHEAD) {
-///     group.iter().for_each(|&probe| shards.prefetch(probe));
-///     for &probe in group {
-///         if shards.test(probe) == Verdict::Unseen {
-///             shards.set(probe);
-///         }
-///     }
-/// }
-/// # assert!(probes.iter().all(|&probe| shards.test(probe) == Verdict::Seen));
+/// let verdicts = shards.test_all(probes.iter().copied());
+/// let judged = probes.iter().copied().zip(verdicts);
+/// let unseen = judged.filter(|&(_, verdict)| verdict == Verdict::Unseen).map(|(probe, _)| probe);
+/// shards.set_all(unseen);
+/// # let verdicts = shards.test_all(probes.iter().copied());
+/// # assert_eq!(verdicts, [Verdict::Seen, Verdict::Seen]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -41,7 +40,12 @@ pub struct Shards {
     region: Region,
     /// Of each shard owned, in the region's order.
     counts: Vec<Count>,
+    way: Ways,
 }
+
+/// How many keys are fetched ahead of the one that is tested or set: measured; a quarter or twice
+/// as many do about as well.
+const AHEAD: usize = 64;
 
 /// The slot of a shard that another owner has.
 const FOREIGN: u16 = u16::MAX;
@@ -57,10 +61,6 @@ pub struct Count {
 }
 
 impl Shards {
-    /// How many keys are best prefetched before the first of them is tested: measured; half or
-    /// twice as many do about as well.
-    pub const AHEAD: usize = 64;
-
     /// Maps the memory of those shards that are `owner`'s, one of `owners` (see
     /// [`ShardId::owner`]), and counts it as empty.
     ///
@@ -77,47 +77,65 @@ impl Shards {
         #[allow(clippy::cast_possible_truncation)]
         let shard_lines = shard_lines as usize;
         let counts = vec![Count::default(); held];
-        Ok(Self { native, slots, shard_lines, region, counts })
+        Ok(Self { native, slots, shard_lines, region, counts, way: Ways::fastest() })
     }
 
-    /// Begins to fetch the key's lines, to be tested or set soon.
+    /// Which of the keys were set before, in their order.
     ///
     /// # Panics
-    /// If the key's shard has another owner.
-    #[inline]
-    pub fn prefetch(&self, probe: Probe) {
+    /// If a key's shard has another owner.
+    pub fn test_all(
+        &self,
+        probes: impl IntoIterator<Item = Probe, IntoIter: Clone>,
+    ) -> Vec<Verdict> {
+        self.way.run(TestAll { shards: self, probes: probes.into_iter() })
+    }
+
+    /// Sets the keys.
+    ///
+    /// # Panics
+    /// If a key's shard has another owner.
+    pub fn set_all(&mut self, probes: impl IntoIterator<Item = Probe, IntoIter: Clone>) {
+        self.way.run(SetAll { shards: self, probes: probes.into_iter() });
+    }
+
+    /// Begins to fetch the key's lines.
+    #[inline(always)]
+    fn prefetch(&self, probe: Probe) {
         let lines = self.region.lines();
         let first = self.slot(probe) * self.shard_lines;
-        self.native.lines(probe).for_each(|line| prefetch(&lines[first + line]));
+        for line in self.native.lines(probe) {
+            prefetch(&lines[first + line]);
+        }
     }
 
     /// Whether the key was set before.
-    ///
-    /// # Panics
-    /// If the key's shard has another owner.
-    #[inline]
-    pub fn test(&self, probe: Probe) -> Verdict {
+    #[inline(always)]
+    fn test(&self, way: impl Way, probe: Probe) -> Verdict {
         let lines = self.region.lines();
         let first = self.slot(probe) * self.shard_lines;
-        let mut drawn = self.native.lines(probe).zip(self.native.draws(probe));
-        Verdict::of(drawn.all(|(line, draw)| lines[first + line].holds(draw)))
+        // All lines are looked at: they have been fetched, and nobody can foresee which key is
+        // unseen, so a branch would cost more.
+        let mut all = true;
+        for (line, draw) in self.native.drawn(probe) {
+            all &= way.holds(&lines[first + line], draw);
+        }
+        Verdict::of(all)
     }
 
-    /// Sets the key; how many bits were not set before, none if it was seen.
-    ///
-    /// # Panics
-    /// If the key's shard has another owner.
-    #[inline]
-    pub fn set(&mut self, probe: Probe) -> u32 {
+    /// Sets the key.
+    #[inline(always)]
+    fn set(&mut self, way: impl Way, probe: Probe) {
         let slot = self.slot(probe);
         let first = slot * self.shard_lines;
         let lines = self.region.lines_mut();
-        let drawn = self.native.lines(probe).zip(self.native.draws(probe));
-        let new = drawn.map(|(line, draw)| lines[first + line].set(draw)).sum();
+        let mut new = 0;
+        for (line, draw) in self.native.drawn(probe) {
+            new += lines[first + line].set(way.mask(draw));
+        }
         let count = &mut self.counts[slot];
         count.keys += u64::from(new > 0);
         count.ones += u64::from(new);
-        new
     }
 
     /// A whole shard's bits, as [`Shards::load`] takes them back: its lines in order, the words of
@@ -185,10 +203,56 @@ impl Shards {
     }
 }
 
+/// [`Shards::test_all`], to be done some way.
+struct TestAll<'a, Probes> {
+    shards: &'a Shards,
+    probes: Probes,
+}
+
+impl<Probes: Iterator<Item = Probe> + Clone> Work for TestAll<'_, Probes> {
+    type Done = Vec<Verdict>;
+
+    #[inline(always)]
+    fn by(self, way: impl Way) -> Vec<Verdict> {
+        let Self { shards, probes } = self;
+        let mut ahead = probes.clone();
+        ahead.by_ref().take(AHEAD).for_each(|probe| shards.prefetch(probe));
+        let test = |probe| {
+            ahead.next().into_iter().for_each(|probe| shards.prefetch(probe));
+            shards.test(way, probe)
+        };
+        probes.map(test).collect()
+    }
+}
+
+/// [`Shards::set_all`], to be done some way.
+struct SetAll<'a, Probes> {
+    shards: &'a mut Shards,
+    probes: Probes,
+}
+
+impl<Probes: Iterator<Item = Probe> + Clone> Work for SetAll<'_, Probes> {
+    type Done = ();
+
+    #[inline(always)]
+    fn by(self, way: impl Way) {
+        let Self { shards, probes } = self;
+        let mut ahead = probes.clone();
+        ahead.by_ref().take(AHEAD).for_each(|probe| shards.prefetch(probe));
+        for probe in probes {
+            ahead.next().into_iter().for_each(|probe| shards.prefetch(probe));
+            shards.set(way, probe);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
+    use proptest::prelude::*;
+
+    use super::super::line::Scalar;
     use super::super::{Geometry, Lines, Seed};
     use super::*;
     use crate::fingerprint::Fingerprint;
@@ -196,6 +260,20 @@ mod tests {
     fn shards(owner: usize, owners: usize) -> Shards {
         let geometry = Geometry::new(Lines::Four, 9, 5).unwrap();
         Shards::allocate(Native::new(Seed::new(3), geometry), owner, owners).unwrap()
+    }
+
+    /// One key alone.
+    impl Shards {
+        fn test_one(&self, probe: Probe) -> Verdict {
+            self.test_all([probe])[0]
+        }
+
+        /// How many bits that sets.
+        fn set_one(&mut self, probe: Probe) -> u64 {
+            let before = self.count(probe.shard()).ones;
+            self.set_all([probe]);
+            self.count(probe.shard()).ones - before
+        }
     }
 
     fn key(leading: u8, rest: u8) -> Fingerprint {
@@ -221,11 +299,11 @@ mod tests {
             let probe = shards.native.probe(&key(7, rest));
             let before = expected.len();
             expected.extend(shards.native.positions(probe));
-            assert_eq!(shards.set(probe) as usize, expected.len() - before);
+            assert_eq!(shards.set_one(probe) as usize, expected.len() - before);
             assert_eq!(ones(&shards, 7), expected);
             let count = Count { keys, ones: expected.len() as u64 };
             assert_eq!(shards.counts().find(|(id, _)| id.index() == 7).unwrap().1, count);
-            assert_eq!(shards.set(probe), 0, "set again, it adds nothing");
+            assert_eq!(shards.set_one(probe), 0, "set again, it adds nothing");
         }
         assert!(
             (0..256)
@@ -238,10 +316,10 @@ mod tests {
     fn a_key_of_one_shard_is_unseen_in_all_others() {
         let mut shards = shards(0, 1);
         let set = shards.native.probe(&key(0, 9));
-        shards.set(set);
+        shards.set_one(set);
         for leading in 0..=255 {
             let probe = shards.native.probe(&key(leading, 9));
-            assert_eq!(shards.test(probe), Verdict::of(leading == 0), "{leading}");
+            assert_eq!(shards.test_one(probe), Verdict::of(leading == 0), "{leading}");
         }
     }
 
@@ -250,7 +328,7 @@ mod tests {
         let mut full = shards(1, 3);
         let set = |shards: &mut Shards, leading| {
             (0..20).for_each(|rest| {
-                shards.set(shards.native.probe(&key(leading, rest)));
+                shards.set_one(shards.native.probe(&key(leading, rest)));
             });
         };
         set(&mut full, 7);
@@ -272,6 +350,32 @@ mod tests {
         assert_eq!(ones(&other, 10), ones(&full, 10));
     }
 
+    proptest! {
+        #[test]
+        fn every_way_sets_and_finds_the_same(
+            lines in prop::sample::select(Lines::ALL.as_slice()),
+            bits_per_line in 1..=Geometry::MAX_BITS_PER_LINE,
+            lines_per_part in 1..4u32,
+            keys in prop::collection::vec((0..3u8, any::<u8>()), 0..3 * AHEAD),
+        ) {
+            let geometry = Geometry::new(lines, bits_per_line, lines_per_part).unwrap();
+            let native = Native::new(Seed::new(3), geometry);
+            let probes: Vec<Probe> =
+                keys.iter().map(|&(leading, rest)| native.probe(&key(leading, rest))).collect();
+            let (set, asked) = (probes[..probes.len() / 2].iter(), probes.iter());
+            let by = |way| {
+                let mut shards = Shards::allocate(native, 0, 1).unwrap();
+                shards.way = way;
+                shards.set_all(set.clone().copied());
+                let verdicts = shards.test_all(asked.clone().copied());
+                (shards.region.lines().to_vec(), shards.counts, verdicts)
+            };
+            let scalar = by(Ways::Scalar(Scalar));
+            prop_assert!(scalar.2[..set.len()].iter().all(|verdict| *verdict == Verdict::Seen));
+            prop_assert_eq!(by(Ways::fastest()), scalar);
+        }
+    }
+
     #[test]
     fn every_shard_has_one_owner() {
         for owners in [1, 2, 3, 7, 255, 256] {
@@ -288,7 +392,7 @@ mod tests {
     #[should_panic(expected = "shard 06 has another owner")]
     fn the_shard_of_another_is_refused() {
         let shards = shards(1, 3);
-        shards.test(shards.native.probe(&key(6, 0)));
+        shards.test_one(shards.native.probe(&key(6, 0)));
     }
 
     #[test]

@@ -1,72 +1,86 @@
 //! Many items, one after the other in one buffer.
 
-/// A run of items, kept as slices of one buffer so that a batch costs two allocations, not one an
-/// item.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+use std::ops::Range;
+
+use bytes::Bytes;
+
+/// A run of items, kept where they were read: an item costs no allocation and is not copied.
+#[derive(Debug, Default, Clone)]
 pub struct Items {
-    bytes: Vec<u8>,
-    /// Where each item ends in `bytes`.
-    ends: Vec<usize>,
-    /// Bytes between the end of an item and the start of the next: 0, or 1 where `bytes` are lines.
-    gap: usize,
+    bytes: Bytes,
+    /// Where each item is in `bytes`.
+    places: Vec<Range<usize>>,
+    /// The length of all items together.
+    len: usize,
 }
 
 impl Items {
-    /// Room for `count` items of `bytes` in all.
-    pub fn with_capacity(count: usize, bytes: usize) -> Self {
-        Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(count), gap: 0 }
+    /// The items at `places` of `bytes`, in that order.
+    ///
+    /// # Panics
+    /// When an item is looked at whose place is not within `bytes`.
+    pub fn new(bytes: Bytes, places: Vec<Range<usize>>) -> Self {
+        let len = places.iter().map(Range::len).sum();
+        Self { bytes, places, len }
     }
 
     /// Takes over text whose every line, the last one too, ends in a line feed; an item is a line
     /// without it.
     pub fn from_lines(bytes: Vec<u8>) -> Self {
         debug_assert!(bytes.last().is_none_or(|&last| last == b'\n'));
-        let ends = memchr::memchr_iter(b'\n', &bytes).collect();
-        Self { bytes, ends, gap: 1 }
-    }
-
-    /// Copies `item` in behind the others.
-    pub fn push(&mut self, item: &[u8]) {
-        debug_assert_eq!(self.gap, 0, "lines are taken over whole");
-        self.bytes.extend_from_slice(item);
-        self.ends.push(self.bytes.len());
+        let mut start = 0;
+        let line = |end| std::mem::replace(&mut start, end + 1)..end;
+        let places = memchr::memchr_iter(b'\n', &bytes).map(line).collect();
+        Self::new(bytes.into(), places)
     }
 
     /// How many items there are.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.places.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.places.is_empty()
     }
 
     /// The length of all items together, in bytes.
     pub fn bytes_len(&self) -> usize {
-        self.bytes.len()
+        self.len
     }
 
     /// The item at `index`.
     ///
     /// # Panics
     /// If `index` is not below [`Items::len`].
+    #[inline]
     pub fn get(&self, index: usize) -> &[u8] {
-        let start = if index == 0 { 0 } else { self.ends[index - 1] + self.gap };
-        &self.bytes[start..self.ends[index]]
+        &self.bytes[self.places[index].clone()]
     }
 
     /// All items, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        (0..self.len()).map(|index| self.get(index))
+        self.places.iter().map(|place| &self.bytes[place.clone()])
+    }
+
+    /// The items at `range`, which stay where they are.
+    ///
+    /// # Panics
+    /// If it is not within `0..`[`Items::len`].
+    #[must_use]
+    pub fn part(&self, range: Range<usize>) -> Self {
+        Self::new(self.bytes.clone(), self.places[range].to_vec())
     }
 }
 
 impl<'a> FromIterator<&'a [u8]> for Items {
     fn from_iter<I: IntoIterator<Item = &'a [u8]>>(items: I) -> Self {
-        let mut all = Self::default();
-        items.into_iter().for_each(|item| all.push(item));
-        all
+        let (mut bytes, mut places) = (Vec::new(), Vec::new());
+        for item in items {
+            places.push(bytes.len()..bytes.len() + item.len());
+            bytes.extend_from_slice(item);
+        }
+        Self::new(bytes.into(), places)
     }
 }
 
@@ -87,5 +101,13 @@ mod tests {
         let items = Items::from_lines(b"a\n\nbc\r\n".to_vec());
         assert_eq!(items.iter().collect::<Vec<_>>(), [&b"a"[..], b"", b"bc\r"]);
         assert!(Items::from_lines(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn a_part_is_some_of_the_items() {
+        let items = Items::from_lines(b"a\nbb\n\nccc\n".to_vec());
+        let part = items.part(1..3);
+        assert_eq!(part.iter().collect::<Vec<_>>(), [&b"bb"[..], b""]);
+        assert_eq!((part.len(), part.bytes_len()), (2, 2));
     }
 }

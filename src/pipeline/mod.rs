@@ -29,7 +29,6 @@ use crate::protocol::{GivenBack, Protocol, Unwelcome};
 use crate::redis::backoff::Backoff;
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{Holder, Run};
-use crate::redis::link::Link;
 use crate::redis::preflight::{Needs, preflight};
 use crate::redis::trouble::{Retry, Trouble};
 use crate::shutdown::Stop;
@@ -291,9 +290,9 @@ impl Pipeline {
         }
         let Parts { address, protocol, .. } = &self.parts;
         let release = async {
-            let mut link = Link::new(connect(address, Timeouts::default()).await?);
+            let mut link = connect(address, Timeouts::default()).await?;
             for command in protocol.load().chain([protocol.release(&self.run.token())]) {
-                link.call(command).await?;
+                link.call(&command).await?;
             }
             Ok::<_, Trouble>(())
         };

@@ -36,12 +36,12 @@ impl Pipeline {
         }
         let protocol = &self.parts.protocol;
         for command in protocol.load() {
-            link.call(command).await?;
+            link.call(&command).await?;
         }
         self.has_asked_for_lease = true;
         let asked = Instant::now();
         let dead = self.dead.as_deref().unwrap_or_default();
-        let reply = link.call(protocol.own(&token, &self.parts.holder, dead)).await?;
+        let reply = link.call(&protocol.own(&token, &self.parts.holder, dead)).await?;
         let standing = protocol.owned(reply)?;
         Ok(Held { token, until: asked + LEASE - MARGIN, standing })
     }
@@ -96,7 +96,7 @@ impl Pipeline {
         if theirs.is_none() || filter != Some(ours) {
             let protocol = &self.parts.protocol;
             let begin = protocol.begin(&held.token, ours, head);
-            protocol.done(link.call(begin).await?)?;
+            protocol.done(link.call(&begin).await?)?;
         }
         self.tally.recoveries += 1;
         info!("the lease is taken; Redis is at {head}, {taken} items are claimed. {how}");
@@ -142,7 +142,7 @@ impl Pipeline {
 
     async fn renew(&self, link: &mut Link, held: &mut Held) -> Result<(), Failure> {
         let (protocol, asked) = (&self.parts.protocol, Instant::now());
-        protocol.done(link.call(protocol.renew(&held.token)).await?)?;
+        protocol.done(link.call(&protocol.renew(&held.token)).await?)?;
         held.until = asked + LEASE - MARGIN;
         Ok(())
     }

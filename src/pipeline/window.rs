@@ -45,13 +45,15 @@ impl Window {
         if items.bytes_len() <= self.bytes_max {
             return vec![items];
         }
-        let mut parts: Vec<Items> = Vec::new();
-        for item in items.iter() {
-            match parts.last_mut() {
-                Some(part) if part.bytes_len() + item.len() <= self.bytes_max => part.push(item),
-                _ => parts.push(std::iter::once(item).collect()),
+        let (mut parts, mut first, mut bytes) = (Vec::new(), 0, 0);
+        for (index, item) in items.iter().enumerate() {
+            if index > first && bytes + item.len() > self.bytes_max {
+                parts.push(items.part(first..index));
+                (first, bytes) = (index, 0);
             }
+            bytes += item.len();
         }
+        parts.push(items.part(first..items.len()));
         parts
     }
 }

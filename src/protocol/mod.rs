@@ -10,6 +10,7 @@ use redis::{Cmd, Value, cmd};
 use crate::head::{Head, Tip};
 use crate::redis::keys::Keys;
 use crate::redis::lease::{Holder, LEASE, Run, Token};
+use crate::redis::link::Reply;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::sink::Sink;
 use crate::source::Source;
@@ -179,7 +180,7 @@ impl Protocol {
     }
 
     /// The reply to [`Protocol::window`].
-    pub fn items(&self, reply: Value) -> Result<crate::item::Items, Unwelcome> {
+    pub fn items(&self, reply: Reply) -> Result<crate::item::Items, Unwelcome> {
         let unexpected = || Unwelcome::Nonsense { what: "a read", reply: "not a list".to_owned() };
         self.source.items(reply).ok_or_else(unexpected)
     }

@@ -65,19 +65,9 @@ fn of_client(error: &RedisError) -> Trouble {
             code: error.code().unwrap_or("ERR").to_owned(),
             reply: error.detail().unwrap_or_default().to_owned(),
         },
-        _ => of_parser(error.to_string()),
+        // A reply that cannot be read.
+        _ => Trouble::Garbled { cause: error.to_string() },
     }
-}
-
-/// A reply that cannot be read. Where the connection ended in the middle of one, the parser says
-/// so in words alone.
-fn of_parser(error: String) -> Trouble {
-    if error.contains("end of input") {
-        return Trouble::LostConnection {
-            cause: "the server closed it in the middle of a reply".to_owned(),
-        };
-    }
-    Trouble::Garbled { cause: error }
 }
 
 /// The system's error inside, where there is one.

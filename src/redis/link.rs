@@ -1,87 +1,253 @@
 //! One connection on which commands are answered in the order in which they were sent.
 
-use std::collections::VecDeque;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::ops::Range;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
-use redis::{Cmd, RedisResult, Value};
+use bytes::{Bytes, BytesMut};
+use redis::aio::ConnectionLike;
+use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Value};
+use tokio::time::{Instant, Sleep};
+use tokio_util::io::poll_read_buf;
 
+use super::reply::{Frame, Malformed, Scan};
+use super::stream::Stream;
 use super::trouble::Trouble;
 
-/// A reply on its way.
-type Reply = Pin<Box<dyn Future<Output = RedisResult<Value>> + Send>>;
-
-/// How many commands may wait for their reply. The crate's own queue has room for more, so a
-/// command is in it, and so in order, as soon as it is sent here.
+/// How many commands may wait for their reply.
 pub const WAITING_MAX: usize = 32;
 
-/// A pipelined connection: commands go out at once, replies come back one by one, in order.
+/// How much is read at once at most, while replies are no larger.
+const READ: usize = 256 << 10;
+
+/// How little room there may be for the next read.
+const ROOM: usize = 16 << 10;
+
+/// Memory for commands that is kept from one to the next.
+const KEPT: usize = 1 << 20;
+
+/// A pipelined connection: commands go out as soon as a reply is waited for, replies come back one
+/// by one, in order. What a reply holds stays where it was received.
 pub struct Link {
-    connection: MultiplexedConnection,
-    replies: VecDeque<Reply>,
+    stream: Box<dyn Stream>,
+    /// Commands to be written, and how much of them was.
+    out: Vec<u8>,
+    written: usize,
+    /// What was read, from the first byte of the oldest reply on.
+    buffer: BytesMut,
+    /// How far that reply is read.
+    scan: Scan,
+    /// Commands that wait for their reply.
+    waiting: usize,
+    /// How long the server may be silent while commands wait, and when it last was not.
+    silence: Duration,
+    heard: Instant,
+    /// Not before this is it looked whether the server is silent for too long.
+    alarm: Pin<Box<Sleep>>,
+}
+
+/// A reply as received.
+#[derive(Debug)]
+pub struct Reply {
+    bytes: Bytes,
+    /// Of an array of strings, where they are.
+    strings: Option<Vec<Range<usize>>>,
 }
 
 impl Link {
-    /// Uses `connection` alone.
-    pub fn new(connection: MultiplexedConnection) -> Self {
-        Self { connection, replies: VecDeque::new() }
+    /// Uses `stream`, and counts it as lost if the server lets commands wait and says nothing for
+    /// `silence`.
+    pub(super) fn new(stream: Box<dyn Stream>, silence: Duration) -> Self {
+        Self {
+            stream,
+            out: Vec::new(),
+            written: 0,
+            buffer: BytesMut::new(),
+            scan: Scan::default(),
+            waiting: 0,
+            silence,
+            heard: Instant::now(),
+            alarm: Box::pin(tokio::time::sleep(silence)),
+        }
     }
 
     /// Whether another command may be sent now.
     pub fn has_room(&self) -> bool {
-        self.replies.len() < WAITING_MAX
+        self.waiting < WAITING_MAX
     }
 
     /// Whether no command waits for its reply.
     pub fn is_idle(&self) -> bool {
-        self.replies.is_empty()
+        self.waiting == 0
     }
 
-    /// Sends a command behind all others.
+    /// Sends a command behind all others. It goes out when a reply is next waited for.
     ///
     /// # Panics
     /// If there is no room ([`Link::has_room`]).
-    pub fn send(&mut self, command: Cmd) {
+    pub fn send(&mut self, command: &Cmd) {
         assert!(self.has_room(), "at most {WAITING_MAX} commands wait for a reply");
-        let mut connection = self.connection.clone();
-        // A command is handed to the connection when its reply is first asked for: ask now, so
-        // that it goes out now and in order. Unconstrained, because a task that has used up its
-        // share of time would otherwise be told to come back later.
-        let mut reply: Reply = Box::pin(tokio::task::unconstrained(async move {
-            connection.send_packed_command(&command).await
-        }));
-        let polled = reply.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        self.replies.push_back(match polled {
-            Poll::Pending => reply,
-            Poll::Ready(reply) => Box::pin(std::future::ready(reply)),
-        });
+        self.queue(1);
+        command.write_packed_command(&mut self.out);
     }
 
     /// The reply to the oldest command that waits for one. Waits for ever if none does. Nothing
-    /// is lost when the future is dropped.
-    pub async fn receive(&mut self) -> Result<Value, Trouble> {
-        let reply = std::future::poll_fn(|context| match self.replies.front_mut() {
-            Some(reply) => reply.as_mut().poll(context),
-            None => Poll::Pending,
-        })
-        .await;
-        self.replies.pop_front();
-        // An error that a command returned inside a successful reply counts as one as well.
-        reply.and_then(Value::extract_error).map_err(Trouble::from)
+    /// is lost when the future is dropped. After [`Trouble::LostConnection`] and
+    /// [`Trouble::Garbled`] the link is of no more use.
+    pub async fn receive(&mut self) -> Result<Reply, Trouble> {
+        let reply = self.next().await?;
+        if reply.is_error() { Err(reply.into_value().expect_err("it is one")) } else { Ok(reply) }
     }
 
     /// Sends a command and waits for its reply, where no other waits.
-    pub async fn call(&mut self, command: Cmd) -> Result<Value, Trouble> {
-        debug_assert!(self.replies.is_empty());
+    pub async fn call(&mut self, command: &Cmd) -> Result<Value, Trouble> {
+        debug_assert!(self.is_idle());
         self.send(command);
-        self.receive().await
+        self.receive().await?.into_value()
+    }
+
+    fn queue(&mut self, commands: usize) {
+        if self.is_idle() {
+            self.heard = Instant::now();
+        }
+        self.waiting += commands;
+    }
+
+    /// The next reply, be it an error.
+    async fn next(&mut self) -> RedisResult<Reply> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<RedisResult<Reply>> {
+        loop {
+            // A server that has much to say may read nothing before it was heard: both at once.
+            let _ = self.poll_write(context)?;
+            if self.waiting == 0 {
+                return Poll::Pending;
+            }
+            if let Some(frame) = self.scan.advance(&self.buffer).map_err(unreadable)? {
+                self.waiting -= 1;
+                return Poll::Ready(Ok(self.take(frame)));
+            }
+            match self.poll_read(context)? {
+                Poll::Ready(()) => self.heard = Instant::now(),
+                Poll::Pending => return self.poll_silence(context).map(Err),
+            }
+        }
+    }
+
+    /// Writes what is to be written, as far as the server takes it.
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.written < self.out.len() {
+            let stream = Pin::new(&mut *self.stream);
+            match ready!(stream.poll_write(context, &self.out[self.written..]))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                some => self.written += some,
+            }
+        }
+        if self.written > 0 {
+            self.out.clear();
+            self.out.shrink_to(KEPT);
+            self.written = 0;
+        }
+        // Over TLS, what was written may wait inside.
+        Pin::new(&mut *self.stream).poll_flush(context)
+    }
+
+    /// Reads something.
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.buffer.capacity() - self.buffer.len() < ROOM {
+            self.buffer.reserve(READ);
+        }
+        match ready!(poll_read_buf(Pin::new(&mut *self.stream), context, &mut self.buffer))? {
+            0 => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
+            _ => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Ready once the server has been silent for too long.
+    fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<RedisError> {
+        loop {
+            ready!(self.alarm.as_mut().poll(context));
+            let end = self.heard + self.silence;
+            if end <= Instant::now() {
+                return Poll::Ready(io::Error::from(io::ErrorKind::TimedOut).into());
+            }
+            self.alarm.as_mut().reset(end);
+        }
+    }
+
+    /// Takes a reply out of what was read.
+    fn take(&mut self, frame: Frame) -> Reply {
+        let bytes = self.buffer.split_to(frame.len).freeze();
+        Reply { bytes, strings: frame.strings }
+    }
+}
+
+impl Reply {
+    fn is_error(&self) -> bool {
+        self.bytes.starts_with(b"-")
+    }
+
+    /// What it says; an error in it is an error.
+    pub fn into_value(self) -> Result<Value, Trouble> {
+        Ok(redis::parse_redis_value(&self.bytes)?.extract_error()?)
+    }
+
+    /// The strings of an array that has nothing else in it: the bytes that they stand in, and
+    /// where. `None` if the reply is anything else.
+    pub fn into_strings(self) -> Option<(Bytes, Vec<Range<usize>>)> {
+        self.strings.map(|strings| (self.bytes, strings))
+    }
+}
+
+fn unreadable(malformed: Malformed) -> RedisError {
+    (ErrorKind::Parse, "unreadable", malformed.to_string()).into()
+}
+
+/// For what the crate makes of several commands and replies: pipelines and scripts. No command may
+/// wait for its reply.
+impl ConnectionLike for Link {
+    fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
+        Box::pin(async move {
+            debug_assert!(self.is_idle());
+            self.send(command);
+            redis::parse_redis_value(&self.next().await?.bytes)?.extract_error()
+        })
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        Box::pin(async move {
+            debug_assert!(self.is_idle());
+            self.queue(offset + count);
+            self.out.extend(pipeline.get_packed_pipeline());
+            let mut values = Vec::with_capacity(count);
+            for number in 0..offset + count {
+                let value = redis::parse_redis_value(&self.next().await?.bytes)?;
+                if number >= offset {
+                    values.push(value);
+                }
+            }
+            Ok(values)
+        })
+    }
+
+    /// As asked by none of what is used here.
+    fn get_db(&self) -> i64 {
+        0
     }
 }
 
 impl std::fmt::Debug for Link {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Link").field("waiting", &self.replies.len()).finish_non_exhaustive()
+        f.debug_struct("Link").field("waiting", &self.waiting).finish_non_exhaustive()
     }
 }

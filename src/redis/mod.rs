@@ -13,4 +13,6 @@ pub mod keys;
 pub mod lease;
 pub mod link;
 pub mod preflight;
+mod reply;
+mod stream;
 pub mod trouble;

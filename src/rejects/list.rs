@@ -1,11 +1,11 @@
 //! The list in Redis, and reading it.
 
-use redis::aio::MultiplexedConnection;
 use redis::{Script, cmd};
 
 use crate::config::{Config, End};
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::keys::Keys;
+use crate::redis::link::Link;
 use crate::redis::trouble::Trouble;
 
 /// How many rejects are read at once: of the first time, as nothing is known of their sizes yet,
@@ -18,7 +18,7 @@ const BYTES: usize = 8 << 20;
 
 /// The rejects of a crawl.
 pub struct List {
-    pub(super) connection: MultiplexedConnection,
+    pub(super) connection: Link,
     /// The list that the daemon adds to.
     pub(super) rejected: String,
     /// What somebody sorts through, or left aside when killed.

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use redis::Script;
 use sha1::{Digest, Sha1};
 
+use super::list::Scripts;
 use super::{List, Reject};
 use crate::config::End;
 use crate::redis::trouble::Trouble;
@@ -92,7 +93,7 @@ impl List {
     /// Sets all rejects aside, after those that were left there, and returns how many there are.
     async fn set_aside(&mut self) -> Result<u64, Trouble> {
         loop {
-            let found: i64 = self.call(&self.scripts.set_aside).await?;
+            let found: i64 = self.call(|scripts| &scripts.set_aside).await?;
             if let Ok(found) = u64::try_from(found) {
                 return Ok(found);
             }
@@ -102,7 +103,7 @@ impl List {
 
     /// Puts all that is aside back on the list.
     async fn give_back(&mut self) -> Result<(), Trouble> {
-        while self.call::<u64>(&self.scripts.give_back).await? > 0 {}
+        while self.call::<u64>(|scripts| &scripts.give_back).await? > 0 {}
         Ok(())
     }
 
@@ -120,10 +121,13 @@ impl List {
         Ok(call.invoke_async(&mut self.connection).await?)
     }
 
-    async fn call<T: redis::FromRedisValue>(&self, script: &Script) -> Result<T, Trouble> {
-        let mut call = script.prepare_invoke();
+    async fn call<T: redis::FromRedisValue>(
+        &mut self,
+        script: impl Fn(&Scripts) -> &Script,
+    ) -> Result<T, Trouble> {
+        let mut call = script(&self.scripts).prepare_invoke();
         call.key(&self.aside).key(&self.rejected).arg(GIVE_BACK);
-        Ok(call.invoke_async(&mut self.connection.clone()).await?)
+        Ok(call.invoke_async(&mut self.connection).await?)
     }
 }
 

@@ -1,11 +1,12 @@
 //! A Redis list as source.
 
-use redis::{Cmd, Value, cmd};
+use redis::{Cmd, cmd};
 
 use super::Source;
 use crate::config::End;
 use crate::item::Items;
 use crate::redis::keys::Keys;
+use crate::redis::link::Reply;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
 /// A list that items are taken from at one end.
@@ -41,17 +42,12 @@ impl Source for List {
         command
     }
 
-    fn items(&self, reply: Value) -> Option<Items> {
-        let Value::Array(mut values) = reply else { return None };
+    fn items(&self, reply: Reply) -> Option<Items> {
+        let (bytes, mut places) = reply.into_strings()?;
         if self.take_from == End::Right {
-            values.reverse();
+            places.reverse();
         }
-        let mut items = Items::with_capacity(values.len(), values.iter().map(size).sum());
-        for value in values {
-            let Value::BulkString(bytes) = value else { return None };
-            items.push(&bytes);
-        }
-        Some(items)
+        Some(Items::new(bytes, places))
     }
 
     fn wait(&self, source: &str, seconds: f64) -> Cmd {
@@ -84,12 +80,5 @@ impl Source for List {
             needs.command(command("RENAME").key(from).key(to));
             needs.command(command("LMOVE").key(from).key(to).arg("LEFT").arg("LEFT"));
         }
-    }
-}
-
-fn size(value: &Value) -> usize {
-    match value {
-        Value::BulkString(bytes) => bytes.len(),
-        _ => 0,
     }
 }

@@ -5,11 +5,12 @@
 
 mod list;
 
-use redis::{Cmd, Value};
+use redis::Cmd;
 
 use crate::config;
 use crate::item::Items;
 use crate::redis::keys::Keys;
+use crate::redis::link::Reply;
 use crate::redis::preflight::Needs;
 
 pub use list::List;
@@ -30,7 +31,7 @@ pub trait Source: Send {
     fn window(&self, taken: &str, from: u64, count: u64) -> Cmd;
 
     /// The items in the reply to [`Source::window`]; `None` if it is something else.
-    fn items(&self, reply: Value) -> Option<Items>;
+    fn items(&self, reply: Reply) -> Option<Items>;
 
     /// Changes nothing, and answers something other than nil as soon as the source holds an item,
     /// or nil after `seconds`.

@@ -41,25 +41,17 @@ fn filled(native: Native, keys: u64) -> Shards {
 }
 
 fn set(shards: &mut Shards, native: Native, numbers: std::ops::Range<u64>) {
-    for number in numbers {
-        shards.set(native.probe(&fingerprint(number)));
-    }
+    shards.set_all(numbers.map(|number| native.probe(&fingerprint(number))));
 }
 
 /// Those of `numbers` that the filter says were seen.
 fn seen(shards: &Shards, native: Native, numbers: std::ops::Range<u64>) -> Vec<u64> {
     let mut seen = Vec::new();
-    let mut probes = Vec::with_capacity(64);
-    for first in numbers.clone().step_by(64) {
-        let numbers = first..(first + 64).min(numbers.end);
-        probes.clear();
-        probes.extend(numbers.clone().map(|number| native.probe(&fingerprint(number))));
-        for &probe in &probes {
-            shards.prefetch(probe);
-        }
-        let verdicts = probes.iter().map(|&probe| shards.test(probe));
-        let all = numbers.zip(verdicts).filter(|(_, verdict)| *verdict == Verdict::Seen);
-        seen.extend(all.map(|(number, _)| number));
+    for first in numbers.clone().step_by(1000) {
+        let numbers = first..(first + 1000).min(numbers.end);
+        let probes = numbers.clone().map(|number| native.probe(&fingerprint(number)));
+        let all = numbers.zip(shards.test_all(probes));
+        seen.extend(all.filter(|&(_, verdict)| verdict == Verdict::Seen).map(|(number, _)| number));
     }
     seen
 }
@@ -183,16 +175,16 @@ proptest! {
         for fingerprint in &asked {
             let probe = native.probe(fingerprint);
             let shards = &mut owned[probe.shard().owner(owners)];
-            shards.prefetch(probe);
-            let verdict = shards.test(probe);
             let unseen = exact.insert(fingerprint.clone());
-            prop_assert_eq!(verdict == Verdict::Unseen, unseen, "{}", fingerprint);
-            prop_assert_eq!(shards.set(probe) > 0, unseen);
-            prop_assert_eq!(shards.test(probe), Verdict::Seen);
+            let verdict = if unseen { Verdict::Unseen } else { Verdict::Seen };
+            prop_assert_eq!(shards.test_all([probe]), [verdict], "{}", fingerprint);
+            shards.set_all([probe]);
+            prop_assert_eq!(shards.test_all([probe]), [Verdict::Seen]);
         }
         for fingerprint in &exact {
             let probe = native.probe(fingerprint);
-            prop_assert_eq!(owned[probe.shard().owner(owners)].test(probe), Verdict::Seen);
+            let shards = &owned[probe.shard().owner(owners)];
+            prop_assert_eq!(shards.test_all([probe]), [Verdict::Seen]);
         }
         let counts = owned.iter().flat_map(Shards::counts);
         let (shards, keys): (Vec<ShardId>, Vec<u64>) = counts.map(|(id, c)| (id, c.keys)).unzip();

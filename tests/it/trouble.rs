@@ -3,19 +3,19 @@
 use std::thread;
 
 use redis::Value;
-use redis::aio::MultiplexedConnection;
 use urlseen::redis::connect::{Timeouts, connect};
+use urlseen::redis::link::Link;
 use urlseen::redis::preflight::{Needs, PreflightProblem, preflight};
 use urlseen::redis::trouble::{Denied, Retry, Trouble};
 
 use crate::preflight::{Server, wait_until};
 
-async fn connected(server: &Server, login: &str) -> MultiplexedConnection {
+async fn connected(server: &Server, login: &str) -> Link {
     connect(&server.address(login), Timeouts::default()).await.unwrap()
 }
 
 /// The trouble that a command line runs into.
-async fn trouble_of(connection: &mut MultiplexedConnection, words: &[&str]) -> Trouble {
+async fn trouble_of(connection: &mut Link, words: &[&str]) -> Trouble {
     let mut command = redis::Cmd::new();
     command.arg(words);
     match command.query_async::<Value>(connection).await {
@@ -26,7 +26,7 @@ async fn trouble_of(connection: &mut MultiplexedConnection, words: &[&str]) -> T
 
 /// A write outside a script, in one with `redis.call` and in one with `redis.pcall` all run into
 /// `expected`.
-async fn writes_run_into(connection: &mut MultiplexedConnection, expected: &Trouble) {
+async fn writes_run_into(connection: &mut Link, expected: &Trouble) {
     for words in [
         &["RPUSH", "list", "x"][..],
         &["EVAL", "return redis.call('RPUSH', KEYS[1], 'x')", "1", "list"],

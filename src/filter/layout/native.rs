@@ -69,7 +69,7 @@ impl Native {
     pub fn positions(&self, probe: Probe) -> impl Iterator<Item = u64> {
         let per_line = self.geometry.bits_per_line();
         let bits = move |draw: Draw| (0..per_line).map(move |n| draw.bit(n));
-        self.lines(probe).zip(self.draws(probe)).flat_map(move |(line, draw)| {
+        self.drawn(probe).flat_map(move |(line, draw)| {
             bits(draw).map(move |bit| line as u64 * u64::from(LINE_BITS) + bit)
         })
     }
@@ -88,16 +88,17 @@ impl Native {
         })
     }
 
-    /// What the key draws in each of its lines in turn.
+    /// The key's lines again, each with what the key draws in it.
     #[inline]
-    pub(in crate::filter) fn draws(&self, probe: Probe) -> impl Iterator<Item = Draw> {
+    pub(in crate::filter) fn drawn(&self, probe: Probe) -> impl Iterator<Item = (usize, Draw)> {
         let (lines, bits) = (self.geometry.lines().get(), self.geometry.bits_per_line());
-        let words_per_line = u32::from(bits.div_ceil(POSITIONS_PER_WORD));
         let (full, rest) = (bits / POSITIONS_PER_WORD, bits % POSITIONS_PER_WORD);
-        (0..lines).map(move |part| Draw {
-            words: probe.words(lines + part * words_per_line),
-            full,
-            rest,
+        let words_per_line = u32::from(bits.div_ceil(POSITIONS_PER_WORD));
+        let mut first = lines;
+        self.lines(probe).map(move |line| {
+            let draw = Draw { words: probe.words(first), full, rest };
+            first += words_per_line;
+            (line, draw)
         })
     }
 }
@@ -161,21 +162,29 @@ pub(in crate::filter) struct Draw {
 }
 
 impl Draw {
-    /// Calls `visit` with each bit drawn, 0 to 511, in order: the loop of all tests and sets.
+    /// Calls `visit` with each word drawn, in order, and how many positions are taken from it: they
+    /// are its lowest 9 bits, the 9 above them, and so on.
     #[inline]
-    pub(in crate::filter) fn for_each_bit(mut self, mut visit: impl FnMut(u32)) {
-        let mut take = |word: &mut u64| {
-            // Nine bits.
-            #[allow(clippy::cast_possible_truncation)]
-            visit(*word as u32 & (LINE_BITS - 1));
-            *word >>= POSITION_BITS;
-        };
+    pub(in crate::filter) fn for_each_word(mut self, mut visit: impl FnMut(u64, u8)) {
         for _ in 0..self.full {
-            let mut word = self.words.next();
-            (0..POSITIONS_PER_WORD).for_each(|_| take(&mut word));
+            visit(self.words.next(), POSITIONS_PER_WORD);
         }
-        let mut word = self.words.next();
-        (0..self.rest).for_each(|_| take(&mut word));
+        if self.rest > 0 {
+            visit(self.words.next(), self.rest);
+        }
+    }
+
+    /// Calls `visit` with each bit drawn, 0 to 511, in order.
+    #[inline]
+    pub(in crate::filter) fn for_each_bit(self, mut visit: impl FnMut(u32)) {
+        self.for_each_word(|mut word, positions| {
+            for _ in 0..positions {
+                // Nine bits.
+                #[allow(clippy::cast_possible_truncation)]
+                visit(word as u32 & (LINE_BITS - 1));
+                word >>= POSITION_BITS;
+            }
+        });
     }
 
     /// The n-th bit drawn.
@@ -268,7 +277,7 @@ mod tests {
             let native = native(bits_per_line);
             let probe = native.probe(&Fingerprint::Text(b"key".as_slice().into()));
             let mut visited = Vec::new();
-            for (line, draw) in native.lines(probe).zip(native.draws(probe)) {
+            for (line, draw) in native.drawn(probe) {
                 draw.for_each_bit(|bit| visited.push(line as u64 * 512 + u64::from(bit)));
             }
             assert_eq!(visited, native.positions(probe).collect::<Vec<_>>());

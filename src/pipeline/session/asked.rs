@@ -1,11 +1,10 @@
 //! The questions that a session has asked on its connection, and what their answers change.
 
-use redis::Value;
-
 use super::{Failure, Session, Supply};
 use crate::batch::Batch;
 use crate::protocol::{Refusal, Unwelcome};
 use crate::redis::lease::{LEASE, MARGIN};
+use crate::redis::link::Reply;
 
 /// What a reply will be the answer to.
 #[derive(Debug)]
@@ -22,12 +21,12 @@ pub(super) enum Asked {
 
 impl Session<'_> {
     /// Takes note of the reply to the oldest question.
-    pub(super) fn take_note(&mut self, reply: Value) -> Result<(), Failure> {
+    pub(super) fn take_note(&mut self, reply: Reply) -> Result<(), Failure> {
         let asked = self.asked.pop_front().expect("a reply answers a question");
         let protocol = &self.pipeline.parts.protocol;
         match asked {
             Asked::Claim => {
-                self.taken = protocol.claimed(reply)?;
+                self.taken = protocol.claimed(reply.into_value()?)?;
                 self.ahead = 0;
                 self.supply = if self.taken > 0 { Supply::Claimed } else { Supply::Empty };
                 let taken = self.taken;
@@ -45,26 +44,27 @@ impl Session<'_> {
                 self.backlog.extend(parts.into_iter().map(Batch::new));
             }
             Asked::Commit => {
-                let committed = protocol.committed(reply)?;
+                let committed = protocol.committed(reply.into_value()?)?;
                 self.sink_length = committed.sink;
                 self.rejected_length = committed.rejected;
                 self.sent -= 1;
                 let prepared = self.queue_mut().committed().expect("a commit is of a batch");
                 self.pipeline.committed(&prepared);
                 self.pipeline.tally.rejects_dropped += committed.dropped;
-                self.pipeline.watch_fullness();
                 self.pipeline.backoff.reset();
                 self.ask_for_snapshot();
             }
             Asked::Renewal => {
-                protocol.done(reply)?;
+                protocol.done(reply.into_value()?)?;
                 self.lease_until = self.renewal_asked + LEASE - MARGIN;
             }
-            Asked::SourceLength => self.pipeline.source_length = protocol.length(reply)?,
-            Asked::SinkLength => self.sink_length = protocol.length(reply)?,
-            Asked::RejectedLength => self.rejected_length = protocol.length(reply)?,
+            Asked::SourceLength => {
+                self.pipeline.source_length = protocol.length(reply.into_value()?)?;
+            }
+            Asked::SinkLength => self.sink_length = protocol.length(reply.into_value()?)?,
+            Asked::RejectedLength => self.rejected_length = protocol.length(reply.into_value()?)?,
             Asked::Persistence => {
-                let may_forget = protocol.may_forget(reply)?;
+                let may_forget = protocol.may_forget(reply.into_value()?)?;
                 self.pipeline.begin_snapshot(may_forget);
             }
         }
@@ -77,7 +77,7 @@ impl Session<'_> {
         self.asked.iter().any(|asked| std::mem::discriminant(asked) == std::mem::discriminant(kind))
     }
 
-    pub(super) fn ask(&mut self, asked: Asked, command: redis::Cmd) {
+    pub(super) fn ask(&mut self, asked: Asked, command: &redis::Cmd) {
         self.asked.push_back(asked);
         self.link.send(command);
     }

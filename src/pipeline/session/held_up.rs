@@ -77,7 +77,7 @@ impl Session<'_> {
         }
         let protocol = &self.pipeline.parts.protocol;
         let (sink, rejected) = (protocol.sink_length(), protocol.rejected_length());
-        self.ask(Asked::SinkLength, sink);
-        self.ask(Asked::RejectedLength, rejected);
+        self.ask(Asked::SinkLength, &sink);
+        self.ask(Asked::RejectedLength, &rejected);
     }
 }

@@ -18,7 +18,7 @@ use crate::phase::{HeldUpBy, Phase};
 use crate::protocol::GIVE_BACK_MAX;
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{RENEWAL, Token};
-use crate::redis::link::Link;
+use crate::redis::link::{Link, Reply};
 use crate::redis::preflight::preflight;
 use crate::redis::trouble::Trouble;
 use asked::Asked;
@@ -30,7 +30,8 @@ const AHEAD_MAX: usize = 6;
 /// Commits sent and not answered.
 const IN_FLIGHT_MAX: usize = 2;
 
-/// How often everybody is told how it goes, if there is news, and the state folder is looked after.
+/// How often everybody is told how it goes, if there is news, and the filter and its folder are
+/// looked after.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// How long one wait for an idle source lasts before it is made anew, in seconds.
@@ -108,15 +109,15 @@ impl<'a> Session<'a> {
     /// the filter there.
     async fn begin(pipeline: &'a mut Pipeline) -> Result<Self, Failure> {
         let address = &pipeline.parts.address;
-        let mut link = Link::new(connect(address, Timeouts::default()).await?);
+        let mut link = connect(address, Timeouts::default()).await?;
         if pipeline.queue.is_none() {
             let facts = preflight(address, Timeouts::default(), &pipeline.parts.needs).await;
             facts.map_err(Failure::Preflight)?;
         }
         let mut held = pipeline.own(&mut link).await?;
         let protocol = &pipeline.parts.protocol;
-        let sink_length = protocol.length(link.call(protocol.sink_length()).await?)?;
-        let rejected_length = protocol.length(link.call(protocol.rejected_length()).await?)?;
+        let sink_length = protocol.length(link.call(&protocol.sink_length()).await?)?;
+        let rejected_length = protocol.length(link.call(&protocol.rejected_length()).await?)?;
         pipeline.go_on_from(&mut link, &mut held).await?;
         let queue = pipeline.queue.as_ref().expect("set above");
         let (taken, ahead) = (queue.taken(), queue.items());
@@ -178,7 +179,7 @@ impl<'a> Session<'a> {
                 _ = renewal.tick(), if !asking_renewal => {
                     let renew = self.pipeline.parts.protocol.renew(&self.token);
                     self.renewal_asked = Instant::now();
-                    self.ask(Asked::Renewal, renew);
+                    self.ask(Asked::Renewal, &renew);
                     self.ask_lengths();
                 }
                 _ = poll.tick(), if self.held_up.is_some() => self.look_again(),
@@ -191,7 +192,7 @@ impl<'a> Session<'a> {
                 judged = pipeline.store().engine.judged(), if is_judging => {
                     pipeline.prepare(judged?)?;
                 }
-                found = receive(waiter.as_mut()) => self.woken(&found?),
+                found = receive(waiter.as_mut()) => self.woken(&found?.into_value()?),
             }
         }
     }
@@ -208,7 +209,7 @@ impl<'a> Session<'a> {
         self.queue_mut().clear();
         self.pipeline.settle_engine().await?;
         let protocol = &self.pipeline.parts.protocol;
-        let reply = self.link.call(protocol.give_back(&self.token, GIVE_BACK_MAX)).await?;
+        let reply = self.link.call(&protocol.give_back(&self.token, GIVE_BACK_MAX)).await?;
         let given = protocol.given_back(reply)?;
         self.queue_mut().claimed(given.left);
         self.pipeline.source_length = given.source;
@@ -218,8 +219,9 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Tells everybody how it goes, if there is news, and looks after the state folder.
+    /// Tells everybody how it goes, if there is news, and looks after the filter and its folder.
     fn look(&mut self) {
+        self.pipeline.watch_fullness();
         self.pipeline.tell_snapshot();
         self.ask_for_snapshot();
         let (sink, rejected) = (Some(self.sink_length), Some(self.rejected_length));
@@ -239,7 +241,7 @@ impl<'a> Session<'a> {
     fn ask_lengths(&mut self) {
         if !self.is_asking(&Asked::SourceLength) {
             let length = self.pipeline.parts.protocol.source_length();
-            self.ask(Asked::SourceLength, length);
+            self.ask(Asked::SourceLength, &length);
         }
         self.look_again();
     }
@@ -248,7 +250,7 @@ impl<'a> Session<'a> {
     fn ask_for_snapshot(&mut self) {
         if self.pipeline.store().wants_snapshot() && !self.is_asking(&Asked::Persistence) {
             let persistence = self.pipeline.parts.protocol.persistence();
-            self.ask(Asked::Persistence, persistence);
+            self.ask(Asked::Persistence, &persistence);
         }
     }
 
@@ -268,7 +270,7 @@ impl<'a> Session<'a> {
             let window = self.pipeline.parts.protocol.window(self.ahead, items);
             self.ahead += items;
             self.windows += 1;
-            self.ask(Asked::Window { items }, window);
+            self.ask(Asked::Window { items }, &window);
         }
     }
 
@@ -297,7 +299,7 @@ impl<'a> Session<'a> {
             self.taken -= items;
             self.ahead -= items;
             self.sent += 1;
-            self.ask(Asked::Commit, commit);
+            self.ask(Asked::Commit, &commit);
         }
     }
 
@@ -306,7 +308,7 @@ impl<'a> Session<'a> {
         if self.taken == 0 && matches!(self.supply, Supply::Unknown | Supply::Claimed) {
             let claim = self.pipeline.parts.protocol.claim(&self.token);
             self.supply = Supply::Claiming;
-            self.ask(Asked::Claim, claim);
+            self.ask(Asked::Claim, &claim);
         }
     }
 
@@ -319,11 +321,11 @@ impl<'a> Session<'a> {
             Some(waiter) => waiter,
             none => {
                 let address = &self.pipeline.parts.address;
-                none.insert(Link::new(connect(address, Timeouts::default()).await?))
+                none.insert(connect(address, Timeouts::default()).await?)
             }
         };
         if waiter.is_idle() {
-            waiter.send(self.pipeline.parts.protocol.wait(WAIT_S));
+            waiter.send(&self.pipeline.parts.protocol.wait(WAIT_S));
         }
         Ok(())
     }
@@ -354,7 +356,7 @@ impl<'a> Session<'a> {
 }
 
 /// The next reply on a link that may not be there yet.
-async fn receive(link: Option<&mut Link>) -> Result<Value, Trouble> {
+async fn receive(link: Option<&mut Link>) -> Result<Reply, Trouble> {
     match link {
         Some(link) => link.receive().await,
         None => std::future::pending().await,

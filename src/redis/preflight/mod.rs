@@ -8,7 +8,6 @@ mod needs;
 mod permissions;
 mod problem;
 
-use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, Pipeline, RedisResult, Value};
 
 use self::facts::Info;
@@ -17,6 +16,7 @@ pub use self::needs::{CommandNeed, KeyKind, KeyNeed, KeyOwner, Needs};
 use self::permissions::{Refusals, shown};
 pub use self::problem::{MissingPermissions, PreflightProblem};
 use super::connect::{Timeouts, connect};
+use super::link::Link;
 use super::trouble::Trouble;
 use crate::config::RedisAddress;
 
@@ -39,7 +39,7 @@ pub async fn preflight(
 /// The examination proper; the error is a connection lost half-way.
 async fn examine(
     address: &RedisAddress,
-    mut connection: MultiplexedConnection,
+    mut connection: Link,
     needs: &Needs,
 ) -> Result<Result<ServerFacts, Vec<PreflightProblem>>, Trouble> {
     let mut questions = Pipeline::new();

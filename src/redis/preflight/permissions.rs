@@ -5,11 +5,11 @@
 //! lack of memory or on a replica? So each command is sent as the crawl will send it, and none is
 //! ever run.
 
-use redis::aio::MultiplexedConnection;
 use redis::{Pipeline, RedisResult, Value};
 
 use super::needs::Needs;
 use super::problem::{MissingPermissions, PreflightProblem};
+use crate::redis::link::Link;
 use crate::redis::trouble::{Denied, Trouble};
 
 /// Everything that was refused so far, to be reported at once.
@@ -61,7 +61,7 @@ impl<'a> Refusals<'a> {
     /// use afterwards.
     pub(super) async fn rehearse(
         &mut self,
-        connection: &mut MultiplexedConnection,
+        connection: &mut Link,
         needs: &'a Needs,
     ) -> Result<(), Trouble> {
         // Alone, and answered, before anything else is sent: without it the rest would be run.

@@ -120,11 +120,10 @@ fn a_folder_at_rest_answers_as_its_filter_would() {
     for (target, count) in [(Target::At(last), 60), (Target::Last, 60)] {
         let verdicts = rest.verdicts(&asked, target).unwrap();
         let mut shards = Shards::allocate(native, 0, 1).unwrap();
-        keys[..count].iter().for_each(|&key| {
-            shards.set(native.probe(&fingerprint(key)));
-        });
+        let probe = |&key: &Key| native.probe(&fingerprint(key));
+        shards.set_all(keys[..count].iter().map(probe));
+        assert_eq!(verdicts, shards.test_all(all.iter().map(probe)), "{target:?}");
         for (key, verdict) in all.iter().zip(verdicts) {
-            assert_eq!(verdict, shards.test(native.probe(&fingerprint(*key))), "{key:?}");
             assert!(verdict == Verdict::Seen || !known.contains(key));
         }
     }

@@ -1,0 +1,67 @@
+//! What the machine can do at best: as many random lines of as much memory, with nothing computed.
+
+use memmap2::MmapMut;
+
+use super::crawl::mixed;
+
+/// Lines that are fetched ahead: measured; half or twice as many do about as well.
+const AHEAD: usize = 64;
+
+/// A line: a cache line of memory.
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C, align(64))]
+struct Line([u64; 8]);
+
+/// As much memory as a filter has, in huge pages where the system has them.
+pub struct Limit {
+    memory: MmapMut,
+    asked: u64,
+}
+
+impl Limit {
+    /// Memory of that many bytes, all of it written to.
+    pub fn new(bytes: u64) -> Self {
+        let bytes = usize::try_from(bytes).expect("an address");
+        let mut memory = MmapMut::map_anon(bytes).expect("memory");
+        #[cfg(target_os = "linux")]
+        memory.advise(memmap2::Advice::HugePage).expect("a system with huge pages");
+        memory.fill(1);
+        Self { memory, asked: 0 }
+    }
+
+    /// Places of lines, drawn evenly: what [`Limit::change`] is given.
+    pub fn places(&mut self, count: usize) -> Vec<u32> {
+        let lines = (self.memory.len() / size_of::<Line>()) as u64;
+        let mut place = || {
+            self.asked += 1;
+            u32::try_from(mixed(self.asked) % lines).expect("below 256 GiB")
+        };
+        (0..count).map(|_| place()).collect()
+    }
+
+    /// Reads and writes each of the lines, fetched ahead.
+    pub fn change(&mut self, places: &[u32]) {
+        let lines: &mut [Line] = bytemuck::cast_slice_mut(&mut self.memory);
+        let (first, _) = places.split_at(AHEAD.min(places.len()));
+        first.iter().for_each(|&place| prefetch(&lines[place as usize]));
+        for (n, &place) in places.iter().enumerate() {
+            if let Some(&coming) = places.get(n + AHEAD) {
+                prefetch(&lines[coming as usize]);
+            }
+            lines[place as usize].0[0] |= u64::from(place);
+        }
+    }
+}
+
+/// As the filter does it.
+#[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
+fn prefetch<T>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which touches nothing.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
+}

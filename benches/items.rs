@@ -1,0 +1,126 @@
+//! Items for the benchmarks, one a line on standard output, the same for the same arguments:
+//!
+//! ```text
+//! items tab COUNT UNSEEN    a ready fingerprint, a tab and a payload: 94 bytes each
+//! items url COUNT UNSEEN    the bundled links with made-up query parameters
+//! items other COUNT         fingerprints that no tab item has, for a filter that is not empty
+//! ```
+//!
+//! `UNSEEN` of a hundred are new. The others repeat an earlier one, drawn evenly from all of them:
+//! nothing that a processor's cache could profit from. One in ten of the links that come again is
+//! written otherwise than the first time, which a filter for requests must see through. How many
+//! different requests there are is printed on standard error at the end.
+
+// What cannot be made ends it, as in a test.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{BufRead, BufReader, BufWriter, Write};
+
+use fastrand::Rng;
+use flate2::read::GzDecoder;
+
+const LINKS: &[u8] = include_bytes!("../tests/data/python-docs-links.txt.gz");
+const SEED: u64 = 20_260_101;
+/// Numbers from here on are those of `other`.
+const OTHER: u64 = 1 << 40;
+/// How many digits fill a tab item to 94 bytes.
+const PAYLOAD: usize = 53;
+
+fn main() {
+    // `--bench` comes from cargo.
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut out = BufWriter::with_capacity(1 << 20, std::io::stdout().lock());
+    let distinct = match words[..] {
+        ["tab", count, unseen] => {
+            write(&mut out, number(count), number(unseen), |out, number, _| {
+                writeln!(out, "{}\t{number:0PAYLOAD$}", Fingerprint(number)).unwrap();
+            })
+        }
+        ["url", count, unseen] => {
+            let links = canonical_links();
+            write(&mut out, number(count), number(unseen), |out, number, otherwise| {
+                link(out, &links, number, otherwise);
+            })
+        }
+        ["other", count] => {
+            let count = number(count);
+            for number in OTHER..OTHER + count {
+                writeln!(out, "{}", Fingerprint(number)).unwrap();
+            }
+            count
+        }
+        _ => panic!("items tab|url COUNT UNSEEN, or items other COUNT"),
+    };
+    out.flush().unwrap();
+    eprintln!("{distinct}");
+}
+
+fn number(word: &str) -> u64 {
+    word.parse().unwrap()
+}
+
+/// Writes `count` items, each by its number and a draw from 0 to 10 by which one that comes again
+/// may be written otherwise. Returns how many different ones there are.
+fn write<W: Write>(
+    out: &mut W,
+    count: u64,
+    unseen: u64,
+    mut item: impl FnMut(&mut W, u64, u64),
+) -> u64 {
+    let mut rng = Rng::with_seed(SEED);
+    let mut distinct = 0;
+    for _ in 0..count {
+        let is_new = distinct == 0 || rng.u64(..100) < unseen;
+        if is_new {
+            item(out, distinct, 10);
+            distinct += 1;
+        } else {
+            item(out, rng.u64(..distinct), rng.u64(..10));
+        }
+    }
+    distinct
+}
+
+/// The link of this number, as it is or, where `otherwise` is 0, as another page wrote it.
+fn link(out: &mut impl Write, links: &[String], number: u64, otherwise: u64) {
+    let link = &links[usize::try_from(number).unwrap() % links.len()];
+    match (otherwise, number % 2) {
+        (0, 0) => writeln!(out, "{link}?sort=price&page={number}"),
+        (0, _) => writeln!(out, "{link}?page={number}&sort=price#section-{}", number % 7),
+        _ => writeln!(out, "{link}?page={number}&sort=price"),
+    }
+    .unwrap();
+}
+
+/// The distinct bundled links without query and fragment.
+fn canonical_links() -> Vec<String> {
+    let mut links: Vec<String> = BufReader::new(GzDecoder::new(LINKS))
+        .lines()
+        .map(|link| link.unwrap().split(['#', '?']).next().unwrap().to_owned())
+        .filter(|link| link.starts_with("http"))
+        .collect();
+    links.sort();
+    links.dedup();
+    // Neighbours in the alphabet would be neighbours in the list, and alike.
+    Rng::with_seed(SEED).shuffle(&mut links);
+    links
+}
+
+/// 40 hex digits, as evenly spread as those of a digest.
+struct Fingerprint(u64);
+
+impl std::fmt::Display for Fingerprint {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let word = |which| mix(self.0.wrapping_mul(3).wrapping_add(which));
+        write!(formatter, "{:016x}{:016x}{:08x}", word(0), word(1), word(2) >> 32)
+    }
+}
+
+/// The output function of SplitMix64.
+fn mix(number: u64) -> u64 {
+    let word = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
+}

@@ -1,0 +1,208 @@
+//! What else Redis offers to filter between two lists, at its best: ready fingerprints, no crash
+//! safety, several batches in flight. `scripts/bench-peers` runs it beside the peers in Python:
+//!
+//! ```text
+//! peers SOCKET SOURCE SINK FILTER BATCH IN_FLIGHT redisbloom|set|set-of-bytes
+//! ```
+//!
+//! A batch is read with `LRANGE` and tested and set in the key `FILTER` (`BF.MADD`, or a `SADD` an
+//! item, as only that says which ones were new); its new items go to `SINK`, and all of it leaves
+//! `SOURCE` with `LTRIM`. `set-of-bytes` keeps fingerprints as 20 bytes; the others as 40 digits.
+
+// What cannot be measured ends it, as in a test.
+#![allow(clippy::unwrap_used)]
+
+mod wire;
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use wire::Wire;
+
+/// Hex digits of a fingerprint.
+const DIGITS: usize = 40;
+
+fn main() {
+    // `--bench` comes from cargo.
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let [socket, source, sink, filter, batch, in_flight, test] = &words[..] else {
+        panic!("peers SOCKET SOURCE SINK FILTER BATCH IN_FLIGHT redisbloom|set|set-of-bytes");
+    };
+    let mut peer = Peer {
+        wire: Wire::connect(socket),
+        source,
+        sink,
+        filter,
+        batch: batch.parse().unwrap(),
+        test: match test.as_str() {
+            "redisbloom" => Test::RedisBloom,
+            "set" => Test::Set,
+            "set-of-bytes" => Test::SetOfBytes,
+            _ => panic!("{test}: no such test"),
+        },
+        sadd: Vec::new(),
+        free: Vec::new(),
+    };
+    if !matches!(peer.test, Test::RedisBloom) {
+        peer.wire.begin_command(3, &["SADD", filter]);
+        peer.sadd = std::mem::take(&mut peer.wire.out);
+    }
+    peer.wire.ask(&["LLEN", source]);
+    peer.wire.send();
+    let items = peer.wire.number();
+    let begun = Instant::now();
+    let unseen = peer.filter(items, in_flight.parse().unwrap());
+    let seconds = begun.elapsed().as_secs_f64();
+    let line = serde_json::json!({ "items": items, "unseen": unseen, "seconds": seconds });
+    println!("{line}");
+}
+
+/// What tells unseen from seen.
+#[derive(Clone, Copy)]
+enum Test {
+    RedisBloom,
+    Set,
+    SetOfBytes,
+}
+
+struct Peer<'a> {
+    wire: Wire,
+    source: &'a str,
+    sink: &'a str,
+    filter: &'a str,
+    /// How many items a batch has.
+    batch: usize,
+    test: Test,
+    /// How the command for a single item begins.
+    sadd: Vec<u8>,
+    /// Batches that are done with.
+    free: Vec<Batch>,
+}
+
+/// Items, as they are written in a command, one after the other.
+#[derive(Default)]
+struct Batch {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+/// A reply that is under way.
+enum Reply {
+    Window,
+    Verdicts(Batch),
+    Pushed { any: bool },
+}
+
+impl Peer<'_> {
+    /// Moves so many items, and answers how many were unseen.
+    ///
+    /// Each reply leads to the batch's next command. The next window is asked for behind a trim,
+    /// when as many batches as are in flight, less one, stand before it in the list.
+    fn filter(&mut self, items: usize, in_flight: usize) -> usize {
+        let batches = items.div_ceil(self.batch);
+        let mut awaited = VecDeque::new();
+        let mut asked = in_flight.min(batches);
+        for ahead in 0..asked {
+            self.ask_for_window(ahead);
+            awaited.push_back(Reply::Window);
+        }
+        self.wire.send();
+        let mut unseen = 0;
+        while let Some(reply) = awaited.pop_front() {
+            match reply {
+                Reply::Window => {
+                    let batch = self.take_window();
+                    awaited.push_back(Reply::Verdicts(batch));
+                }
+                Reply::Verdicts(batch) => {
+                    let new = self.push_unseen(batch);
+                    unseen += new;
+                    awaited.push_back(Reply::Pushed { any: new > 0 });
+                    if asked < batches {
+                        self.ask_for_window(in_flight - 1);
+                        awaited.push_back(Reply::Window);
+                        asked += 1;
+                    }
+                }
+                Reply::Pushed { any } => {
+                    if any {
+                        self.wire.number();
+                    }
+                    self.wire.ok();
+                }
+            }
+            self.wire.send();
+        }
+        unseen
+    }
+
+    /// Asks for the batch that begins so many batches behind the head of the list.
+    fn ask_for_window(&mut self, ahead: usize) {
+        let (first, last) = (ahead * self.batch, (ahead + 1) * self.batch - 1);
+        self.wire.ask(&["LRANGE", self.source, &first.to_string(), &last.to_string()]);
+    }
+
+    /// Reads a batch, and asks for its verdicts.
+    fn take_window(&mut self) -> Batch {
+        let mut batch = self.free.pop().unwrap_or_default();
+        batch.bytes.clear();
+        batch.ends.clear();
+        let items = self.wire.array();
+        if let Test::RedisBloom = self.test {
+            self.wire.begin_command(items + 2, &["BF.MADD", self.filter]);
+        }
+        for _ in 0..items {
+            let (item, written) = self.wire.string();
+            batch.bytes.extend_from_slice(written);
+            batch.ends.push(batch.bytes.len());
+            let mut fingerprint = [0; DIGITS];
+            fingerprint.copy_from_slice(&item[..DIGITS]);
+            self.test(&fingerprint);
+        }
+        batch
+    }
+
+    fn test(&mut self, fingerprint: &[u8; DIGITS]) {
+        let out = &mut self.wire.out;
+        // Empty where one command has all.
+        out.extend_from_slice(&self.sadd);
+        if let Test::SetOfBytes = self.test {
+            out.extend_from_slice(b"$20\r\n");
+            let pairs = fingerprint.chunks_exact(2);
+            out.extend(pairs.map(|pair| digit(pair[0]) << 4 | digit(pair[1])));
+        } else {
+            out.extend_from_slice(b"$40\r\n");
+            out.extend_from_slice(fingerprint);
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Reads a batch's verdicts, pushes what is new and trims off all of it. Answers how many were
+    /// new.
+    fn push_unseen(&mut self, mut batch: Batch) -> usize {
+        if let Test::RedisBloom = self.test {
+            assert_eq!(self.wire.array(), batch.ends.len());
+        }
+        let (mut begin, mut kept, mut unseen) = (0, 0, 0);
+        for &end in &batch.ends {
+            if self.wire.number() == 1 {
+                batch.bytes.copy_within(begin..end, kept);
+                kept += end - begin;
+                unseen += 1;
+            }
+            begin = end;
+        }
+        if unseen > 0 {
+            self.wire.begin_command(unseen + 2, &["RPUSH", self.sink]);
+            self.wire.out.extend_from_slice(&batch.bytes[..kept]);
+        }
+        self.wire.ask(&["LTRIM", self.source, &self.batch.to_string(), "-1"]);
+        self.free.push(batch);
+        unseen
+    }
+}
+
+/// The value of a hex digit in lower case.
+fn digit(digit: u8) -> u8 {
+    if digit <= b'9' { digit - b'0' } else { digit - b'a' + 10 }
+}

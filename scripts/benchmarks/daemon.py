@@ -1,0 +1,158 @@
+"""The daemon as users run it, on a state folder of its own."""
+
+import http.client
+import json
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+from . import items, process, programs
+from .folders import CACHE
+from .server import wait_until
+
+SOURCE, SINK = "demo:discovered", "demo:unseen"
+TAKEN = f"urlseen:{{{SOURCE}}}:taken"
+OWN_KEYS = [SOURCE, SINK, TAKEN, *(f"urlseen:{{{SOURCE}}}:{key}" for key in ("state", "lease"))]
+CONFIG = """\
+[redis]
+url = "unix://{socket}"
+[source]
+batch = {batch}
+[filter]
+capacity = {capacity}
+error_rate = {error_rate}
+threads = {threads}
+[state]
+dir = "{folder}"
+fsync = "{fsync}"
+"""
+
+
+class Filter:
+    """A filter that is half full of fingerprints which no item has, made once and kept."""
+
+    def __init__(self, capacity=100_000_000, error_rate=1e-8):
+        self.capacity, self.error_rate = capacity, error_rate
+        self.held = capacity // 2
+
+    def folder(self):
+        made_by = f"{programs.version()}-{items.edition()}"
+        name = f"filter-{self.capacity}-{self.error_rate:g}-{made_by}"
+        folder = CACHE / name
+        if not folder.exists():
+            self.make(folder)
+        return folder
+
+    def make(self, folder):
+        unfinished = folder.with_name(f"{folder.name}.unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.parent.mkdir(parents=True, exist_ok=True)
+        # The second time only to begin and end with a log that is long: that brings a snapshot,
+        # which would else be taken while we measure.
+        for count in (self.held, 1):
+            self.add(unfinished, count)
+        unfinished.rename(folder)
+
+    def add(self, folder, count):
+        """Adds the first so many fingerprints that no item has."""
+        made = subprocess.Popen(
+            [programs.build_bench("items"), "other", str(count)],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )
+        sizes = ["--capacity", str(self.capacity), "--error-rate", str(self.error_rate)]
+        subprocess.run(
+            [programs.URLSEEN, "filter", "--state", folder, *sizes],
+            stdin=made.stdout, stdout=subprocess.DEVNULL, check=True,
+        )
+        made.wait()
+
+
+class Daemon:
+    """A context: started, recovered and idle at its beginning, stopped at its end."""
+
+    def __init__(self, server, filter, folder, batch=1000, threads=0, fsync="interval"):
+        self.server, self.filter = server, filter
+        self.folder = Path(folder) / "state"
+        self.config = Path(folder) / "config.toml"
+        self.log = Path(folder) / "log"
+        self.options = {"batch": batch, "threads": threads, "fsync": fsync}
+
+    def __enter__(self):
+        self.server.delete(*OWN_KEYS)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        copy = ["cp", "-r", "--reflink=auto", self.filter.folder(), self.folder]
+        subprocess.run(copy, check=True)
+        # What is still to be written would be written while we measure.
+        subprocess.run(["sync", "--file-system", self.folder], check=True)
+        self.config.write_text(
+            CONFIG.format(
+                socket=self.server.socket, folder=self.folder, capacity=self.filter.capacity,
+                error_rate=self.filter.error_rate, **self.options,
+            )
+        )
+        with open(self.log, "wb") as log:
+            command = [programs.URLSEEN, "run", "--config", self.config]
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            wait_until(self.is_ready, "the daemon is not ready", 120)
+            self.server.wait_for_blocked()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def is_ready(self):
+        self.check()
+        try:
+            return self.ask("/readyz")[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def check(self):
+        if self.process.poll() is not None:
+            said = self.log.read_text(errors="replace")
+            raise RuntimeError(f"urlseen ended with status {self.process.returncode}:\n{said}")
+
+    def ask(self, path):
+        """Status and body of what the admin endpoint answers."""
+        connection = http.client.HTTPConnection("urlseen", timeout=10)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        try:
+            connection.sock.connect(str(self.folder / "admin.sock"))
+            connection.request("GET", path)
+            response = connection.getresponse()
+            return response.status, response.read()
+        finally:
+            connection.close()
+
+    def filter_bytes(self):
+        return json.loads(self.ask("/status")[1])["filter"]["bytes"]
+
+    def memory(self):
+        """Bytes of the process: at most since it was ready, and now without files."""
+        sizes = process.memory(self.pid)
+        return {"peak": sizes["VmHWM"], "anonymous": sizes["RssAnon"]}
+
+    def run(self, stock):
+        """Moves a copy of the stock: seconds, nanoseconds of the server, and of each thread."""
+        self.server.client.copy(stock, "waiting")
+        process.forget_peak(self.pid)
+        served, used = self.server.processor_time(), process.processor_time(self.pid)
+        seconds = self.server.time_until_gone(SOURCE, "waiting", TAKEN, watch=self.check)
+        served = self.server.processor_time() - served
+        used = process.processor_time(self.pid) - used
+        return seconds, served, used

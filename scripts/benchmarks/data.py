@@ -1,0 +1,46 @@
+"""data.json: what was measured, by section. Everything else is made from it."""
+
+import json
+from datetime import datetime, timezone
+
+from . import machine
+
+
+class Data:
+    def __init__(self, folder):
+        self.path = folder / "data.json"
+        self.sections = json.loads(self.path.read_text()) if self.path.exists() else {}
+
+    def put(self, name, command, section):
+        """Replaces a section: `section` has its lines, and facts about them by name."""
+        self.sections[name] = {
+            "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+            "commit": machine.commit(),
+            "command": command,
+            "machine": machine.machine(),
+            "versions": machine.versions(),
+            **section,
+        }
+        self.write()
+
+    def lines(self, name):
+        return self.sections.get(name, {}).get("lines", [])
+
+    def facts(self, name):
+        return self.sections.get(name, {}).get("facts", {})
+
+    def write(self):
+        """A line of it is a row, so that a change is seen where it is."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        sections = []
+        for name, section in sorted(self.sections.items()):
+            rows = []
+            for key, value in section.items():
+                if key == "lines":
+                    lines = ",\n".join(f"   {json.dumps(line)}" for line in value)
+                    rows.append(f'  "lines": [\n{lines}\n  ]')
+                else:
+                    rows.append(f"  {json.dumps(key)}: {json.dumps(value)}")
+            body = ",\n".join(rows)
+            sections.append(f" {json.dumps(name)}: {{\n{body}\n }}")
+        self.path.write_text("{\n" + ",\n".join(sections) + "\n}\n")

@@ -1,0 +1,63 @@
+"""Feeds a list at a steady rate, and now and then an item that says when it was pushed.
+
+    python -m benchmarks.feeder SOCKET KEY FILE ITEMS_PER_SECOND SECONDS
+
+A process of its own, so that what it does is not in the way of who waits for those items. Prints
+the rate that it has kept.
+"""
+
+import hashlib
+import itertools
+import random
+import sys
+import time
+
+from .wire import Wire, command
+
+# Items in a push. A crawler's page has about as many links.
+CHUNK = 200
+SEED = 1
+# A marked item every so many seconds, at random around it.
+PAUSE = 0.005
+MARK = b"pushed at "
+
+
+def marked():
+    """An item that no filter has seen, with the time of now, which all processes share."""
+    now = time.monotonic_ns()
+    fingerprint = hashlib.sha1(b"%d" % now).hexdigest().encode()
+    return b"%s\t%s%d;" % (fingerprint, MARK, now)
+
+
+def chunks(path):
+    with open(path, "rb") as lines:
+        while chunk := [line[:-1] for line in itertools.islice(lines, CHUNK)]:
+            yield chunk
+
+
+def main():
+    socket, key, path, rate, seconds = sys.argv[1:]
+    rate, seconds = float(rate), float(seconds)
+    wanted = int(rate * seconds / CHUNK)
+    # Made beforehand: only sending is left for later.
+    ready = [command("RPUSH", key, *chunk) for chunk in itertools.islice(chunks(path), wanted)]
+    draw = random.Random(SEED).random
+    with Wire(socket) as wire:
+        begun = time.monotonic()
+        next_mark = begun + PAUSE
+        for number, push in enumerate(ready):
+            due = begun + number * CHUNK / rate
+            while True:
+                now = time.monotonic()
+                if now >= next_mark:
+                    wire.ask(command("RPUSH", key, marked()))
+                    next_mark = now + PAUSE * 2 * draw()
+                if now >= due:
+                    break
+                time.sleep(min(due - now, 0.001))
+            wire.ask(push)
+        print(len(ready) * CHUNK / (time.monotonic() - begun))
+
+
+if __name__ == "__main__":
+    main()

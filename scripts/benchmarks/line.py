@@ -1,0 +1,64 @@
+"""Lines: what every program that measures something prints, and what data.json is made of.
+
+A line is a dictionary with `group`, `case`, `unit` and `values`, a value a round; or with
+`missing`, the reason, in place of unit and values. A `note` says how something was measured.
+"""
+
+import json
+import statistics
+
+
+def line(group, case, unit, values):
+    return {"group": group, "case": case, "unit": unit, "values": [rounded(v) for v in values]}
+
+
+def missing(group, case, why):
+    return {"group": group, "case": case, "missing": str(why)}
+
+
+def rounded(value):
+    """Five digits: more would be noise."""
+    return value if isinstance(value, int) else float(f"{value:.5g}")
+
+
+def parse(text):
+    """The lines that a program printed; whatever else it printed is not for us."""
+    lines = []
+    for row in text.splitlines():
+        if not row.startswith("{"):
+            continue
+        found = json.loads(row)
+        if "group" in found and "case" in found and ("values" in found or "missing" in found):
+            lines.append(found)
+    return lines
+
+
+def find(lines, group=None, case=None, unit=None):
+    """The measured lines that match; None matches all."""
+    return [
+        found
+        for found in lines
+        if "values" in found
+        and group in (None, found["group"])
+        and case in (None, found["case"])
+        and unit in (None, found["unit"])
+    ]
+
+
+def values(lines, group, case, unit):
+    """The values of one line, empty if it was not measured."""
+    found = find(lines, group, case, unit)
+    return found[0]["values"] if found else []
+
+
+def median(numbers):
+    return statistics.median(numbers)
+
+
+def ratios(above, below):
+    """Round by round, of two that were measured in turn; else of the medians."""
+    if not above or not below:
+        return []
+    if len(above) == len(below):
+        return [a / b for a, b in zip(above, below)]
+    return [median(above) / median(below)]

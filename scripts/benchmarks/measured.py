@@ -1,0 +1,83 @@
+"""Runs of movers and daemons in turn, gathered case by case."""
+
+import sys
+import tempfile
+
+from . import items, line
+from .daemon import SINK, Daemon
+from .server import Server
+
+STOCK = "stock"
+
+
+class Measured:
+    """What the runs came to: values by case and unit, in the order of their first appearance."""
+
+    def __init__(self):
+        self.values = {}
+
+    def add(self, group, case, unit, value):
+        self.values.setdefault((group, case, unit), []).append(value)
+
+    def lines(self):
+        return [line.line(*key, values) for key, values in self.values.items()]
+
+
+class Bench:
+    """Runs on one kind of items, in a server that has a stock of them."""
+
+    def __init__(self, server, stock, measured):
+        self.server, self.stock, self.measured = server, stock, measured
+
+    def load(self):
+        self.server.delete("source", "sink", SINK, STOCK)
+        self.stock.load(self.server.socket, STOCK)
+
+    def move(self, mover, group=None):
+        """Has a mover move the stock."""
+        seconds, served, used = mover.run(self.server, STOCK)
+        if group:
+            self.note(group, mover.case, seconds, served, used)
+
+    def filter(self, filter, group, case="urlseen", **options):
+        """Has the daemon move the stock, and sees that what it let through is right."""
+        folder = tempfile.mkdtemp(prefix="urlseen-bench-")
+        with Daemon(self.server, filter, folder, **options) as daemon:
+            bits = daemon.filter_bytes()
+            seconds, served, used = daemon.run(STOCK)
+            self.check()
+            memory = daemon.memory()
+        self.note(group, case, seconds, served, sum(used.values()))
+        for thread, nanoseconds in used.most_common():
+            share = nanoseconds / self.stock.count
+            if share >= 1:
+                self.measured.add(group, f"{case}, thread {thread}", "client ns/item", share)
+        for name, size in memory.items():
+            self.measured.add(group, case, f"{name}, bytes beyond the filter", size - bits)
+
+    def note(self, group, case, seconds, served, used):
+        count = self.stock.count
+        rate, share = count / seconds, served / count
+        say(f"{group:20} {case:48} {rate:12,.0f} items/s {share:6.0f} ns of Redis")
+        self.measured.add(group, case, "items/s", count / seconds)
+        self.measured.add(group, case, "server ns/item", served / count)
+        self.measured.add(group, case, "client ns/item", used / count)
+
+    def check(self):
+        """A filter may take a new item for a seen one, but hardly any at this error rate."""
+        came, due = self.server.client.llen(SINK), self.stock.distinct
+        if came > due or due - came > 1 + due * 1e-6:
+            raise RuntimeError(f"{came} items came out, {due} are different")
+
+
+def stocks(settings, measured, kinds):
+    """A bench for each kind of items and share of unseen ones, in a server that they share."""
+    with Server() as server:
+        for kind, unseen in kinds:
+            bench = Bench(server, items.make(kind, settings.items, unseen), measured)
+            bench.load()
+            yield bench
+
+
+def say(words):
+    print(words, file=sys.stderr, flush=True)

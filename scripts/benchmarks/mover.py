@@ -1,0 +1,54 @@
+"""The pipe's limit: benches/mover.rs, which filters nothing in one of three ways."""
+
+import subprocess
+from dataclasses import dataclass
+
+from . import process, programs
+
+
+@dataclass(frozen=True)
+class Mover:
+    """How it moves items."""
+
+    batch: int
+    in_flight: int
+    # How many of a hundred it pushes on.
+    pushed: int
+    # plain, script or lmove.
+    how: str = "plain"
+
+    @property
+    def case(self):
+        name = {"plain": "mover", "script": "a script in Redis", "lmove": "LMOVE"}[self.how]
+        batches = f"batches of {self.batch}, {self.in_flight} in flight"
+        return f"{name}, {batches}, pushes {self.pushed} %"
+
+    def run(self, server, stock):
+        """Moves a copy of the stock once: seconds, nanoseconds of the server, of the mover."""
+        program = programs.build_bench("mover")
+        server.delete("source", "sink", "waiting")
+        server.client.copy(stock, "waiting")
+        arguments = [self.how, server.socket, "source", "sink", self.batch, self.in_flight]
+        if self.how == "plain":
+            arguments.append(self.pushed)
+        mover = subprocess.Popen([program, *map(str, arguments)])
+        try:
+            server.wait_for_blocked()
+            served = server.processor_time()
+            used = [0]
+
+            def watch():
+                # Its last moments are missed; it ends as soon as the source is empty.
+                if mover.poll() is None:
+                    used[0] = sum(process.processor_time(mover.pid).values())
+                elif mover.returncode:
+                    raise RuntimeError(f"the mover ended with status {mover.returncode}")
+
+            seconds = server.time_until_gone("source", "waiting", watch=watch)
+            served = server.processor_time() - served
+            if mover.wait(10) != 0:
+                raise RuntimeError(f"the mover ended with status {mover.returncode}")
+        finally:
+            mover.kill()
+            mover.wait()
+        return seconds, served, used[0]

@@ -1,0 +1,86 @@
+"""Peers that are driven from Rust, by benches/peers.rs: as fast as they can be."""
+
+import json
+import subprocess
+from itertools import product
+
+from .. import programs
+from ..line import line
+from . import bloom
+from .loops import FILTER, SINK, SOURCE
+
+GROUP = "peers, tuning"
+BATCHES = (100, 1000, 5000)
+IN_FLIGHT = (1, 2, 3)
+
+
+def named(size):
+    return "batches of {}, {} in flight".format(*size)
+
+
+class Driver:
+    """A test that benches/peers.rs knows, on a key that is as `prepare` makes it."""
+
+    kind = "tab"
+
+    def __init__(self, test, case, note):
+        self.test, self.case, self.note = test, case, note
+        self.batch, self.in_flight = BATCHES[0], IN_FLIGHT[0]
+
+    def prepare(self, server):
+        server.delete(FILTER)
+
+    def tune(self, server, stock):
+        """Tries all sizes, goes on with the best, and answers with a line for each."""
+        rates = dict.fromkeys(product(BATCHES, IN_FLIGHT), 0)
+        # Twice, the better one: what else the machine does only ever slows it down.
+        for size in [*rates, *rates]:
+            self.batch, self.in_flight = size
+            items, seconds, _ = self.run(server, stock)
+            rates[size] = max(rates[size], items / seconds)
+        self.batch, self.in_flight = max(rates, key=rates.get)
+        self.note += f"; {named((self.batch, self.in_flight))}, the best of {len(rates)}"
+        return [
+            line(GROUP, f"{self.case}, {named(size)}", "items/s", [rate])
+            for size, rate in rates.items()
+        ]
+
+    def run(self, server, stock):
+        """Moves a copy of the stock: items, seconds, nanoseconds of the server."""
+        self.prepare(server)
+        server.delete(SOURCE, SINK)
+        server.client.copy(stock.key, SOURCE)
+        sizes = [str(self.batch), str(self.in_flight)]
+        command = [programs.build_bench("peers"), server.socket, SOURCE, SINK, FILTER, *sizes]
+        served = server.processor_time()
+        moved = subprocess.run(
+            [*command, self.test], check=True, stdout=subprocess.PIPE, text=True
+        )
+        served = server.processor_time() - served
+        moved = json.loads(moved.stdout)
+        # One in a hundred million may be taken for seen.
+        if not stock.distinct - 10 <= moved["unseen"] <= stock.distinct:
+            raise RuntimeError(f"{moved['unseen']} unseen, not {stock.distinct}")
+        return moved["items"], moved["seconds"], served
+
+
+class RedisBloom(Driver):
+    """Its filter is half full, as the daemon's is where the two are compared."""
+
+    case = "RedisBloom, BF.MADD"
+
+    def __init__(self, server, held):
+        self.filter = bloom.Filter(server, held)
+        note = f"RedisBloom {bloom.version(server)}; ready fingerprints; {self.filter.note}"
+        super().__init__("redisbloom", self.case, note)
+
+    def prepare(self, server):
+        self.filter.restore()
+
+
+def sets():
+    """The exact ones. They begin empty."""
+    return [
+        Driver("set", "SADD pipelined, 40 hex digits", "ready fingerprints; a SADD an item"),
+        Driver("set-of-bytes", "SADD pipelined, 20 bytes", "ready fingerprints; a SADD an item"),
+    ]

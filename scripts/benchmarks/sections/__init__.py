@@ -1,0 +1,17 @@
+"""What is measured: a module a section, each with `run(settings)`.
+
+It returns a dictionary with `lines` and, where there is something to say about them, `facts`.
+"""
+
+from . import kernels, latency, lines, log, peers, pipe, profile, scaling
+
+SECTIONS = {
+    "pipe": pipe.run,
+    "peers": peers.run,
+    "kernels": kernels.run,
+    "scaling": scaling.run,
+    "latency": latency.run,
+    "lines": lines.run,
+    "log": log.run,
+    "profile": profile.run,
+}

@@ -1,0 +1,21 @@
+"""Fingerprints and the filter's test-and-set by themselves."""
+
+from ..line import missing
+from ..programs import build_bench, collect
+
+
+def run(settings):
+    rounds = "2" if settings.short else "7"
+    lines = part("fingerprints", ["scripts/bench-fingerprints", "--json", "--rounds", rounds])
+    sizes = [] if settings.short else ["--large"]
+    lines += part("filter", lambda: [build_bench("filter"), "--bench", *sizes])
+    return {"lines": lines}
+
+
+def part(name, command):
+    """Its lines, or why there are none: the other part is worth having."""
+    try:
+        lines = collect(command() if callable(command) else command)
+        return lines or [missing(name, "all of it", "it printed no figures")]
+    except Exception as error:
+        return [missing(name, "all of it", error)]

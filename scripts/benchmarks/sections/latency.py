@@ -1,0 +1,109 @@
+"""How long a single item takes through the daemon, idle and half-loaded, and what idling costs."""
+
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+from .. import feeder, items, process
+from ..daemon import SINK, SOURCE, Daemon, Filter
+from ..folders import ROOT
+from ..line import line
+from ..measured import STOCK, Measured, say
+from ..server import Server
+from ..wire import Wire, command
+
+MARKED = re.compile(feeder.MARK + rb"(\d+);")
+SHARES = [0, *(share / 100 for share in range(1, 100)), 0.995, 0.999, 1]
+
+
+def run(settings):
+    filter = Filter(settings.capacity, settings.error_rate)
+    pushes, idle, load = (200, 2, 2) if settings.short else (1000, 20, 5)
+    measured = Measured()
+    waits = {"idle": [], "half-loaded": []}
+    stock = items.make(items.TAB, settings.items, 30)
+    with Server() as server, tempfile.TemporaryDirectory(prefix="urlseen-bench-") as folder:
+        stock.load(server.socket, STOCK)
+        for round in range(settings.rounds):
+            with Daemon(server, filter, folder) as daemon:
+                note(measured, waits, "idle", single_items(server, pushes, round))
+                idling(measured, server, daemon, idle)
+                seconds, _, _ = daemon.run(STOCK)
+                rate = stock.count / seconds / 2
+            # Anew, as this one has seen the items.
+            with Daemon(server, filter, folder):
+                times, kept = loaded(server, stock, rate, load)
+                note(measured, waits, "half-loaded", times)
+                measured.add("half-loaded", "feeder", "items/s", kept)
+                measured.add("half-loaded", "feeder", "share of the highest rate", kept / rate / 2)
+    quantiles = [
+        line(group, "quantiles", "ms", [quantile(times, share) for share in SHARES])
+        for group, times in waits.items()
+    ]
+    facts = {"shares": SHARES, "items": {group: len(times) for group, times in waits.items()}}
+    return {"lines": measured.lines() + quantiles, "facts": facts}
+
+
+def note(measured, waits, group, times):
+    waits[group] += times
+    for case, share in (("p50", 0.5), ("p99", 0.99), ("slowest", 1)):
+        measured.add(group, case, "ms", quantile(times, share))
+    say(f"{group:20} p50 {quantile(times, 0.5):.3f} ms, p99 {quantile(times, 0.99):.3f} ms")
+
+
+def quantile(times, share):
+    """The time that this share of all is no slower than."""
+    ordered = sorted(times)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def single_items(server, count, seed):
+    """Milliseconds from the push of an item to its arrival, with nothing else on its way."""
+    draw = random.Random(seed).random
+    times = []
+    with Wire(server.socket) as producer, Wire(server.socket) as consumer:
+        for _ in range(count):
+            consumer.send(command("BLPOP", SINK, 0))
+            # Off every beat that the daemon may have.
+            time.sleep(0.02 * draw())
+            push = command("RPUSH", SOURCE, feeder.marked())
+            begun = time.perf_counter_ns()
+            producer.send(push)
+            consumer.reply()
+            times.append((time.perf_counter_ns() - begun) / 1e6)
+            producer.reply()
+    return times
+
+
+def idling(measured, server, daemon, seconds):
+    """What a daemon with nothing to do takes of a core, and asks of Redis."""
+    commands = lambda: server.client.info("stats")["total_commands_processed"]
+    used, asked, begun = process.processor_time(daemon.pid), commands(), time.perf_counter()
+    time.sleep(seconds)
+    passed = time.perf_counter() - begun
+    used = process.processor_time(daemon.pid) - used
+    measured.add("idle", "daemon", "% of a core", 100 * sum(used.values()) / 1e9 / passed)
+    measured.add("idle", "daemon", "commands/s", (commands() - asked) / passed)
+
+
+def loaded(server, stock, rate, seconds):
+    """Milliseconds of marked items among others, and the rate that was kept meanwhile."""
+    arguments = [server.socket, SOURCE, stock.path, rate, seconds]
+    feeding = subprocess.Popen(
+        [sys.executable, "-B", "-m", "benchmarks.feeder", *map(str, arguments)],
+        cwd=ROOT / "scripts", stdout=subprocess.PIPE, text=True,
+    )
+    times = []
+    # The consumer takes whatever is there, as soon as anything is.
+    pop = command("BLMPOP", 0.5, 1, SINK, "LEFT", "COUNT", 10_000)
+    with Wire(server.socket) as consumer:
+        while feeding.poll() is None:
+            reply = consumer.ask(pop)
+            now = time.monotonic_ns()
+            times += [(now - int(pushed)) / 1e6 for pushed in MARKED.findall(reply)]
+    if feeding.returncode != 0:
+        raise RuntimeError(f"the feeder ended with status {feeding.returncode}")
+    return times, float(feeding.stdout.read())

@@ -1,0 +1,12 @@
+"""`urlseen filter` beside what else removes lines: scripts/bench-filter."""
+
+from ..folders import CACHE
+from ..programs import collect
+
+
+def run(settings):
+    command = [
+        "scripts/bench-filter", "--json", "--lines", str(settings.lines),
+        "--rounds", str(min(settings.rounds, 3)), "--folder", str(CACHE),
+    ]
+    return {"lines": collect(command), "facts": {"lines": settings.lines}}

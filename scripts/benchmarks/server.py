@@ -1,0 +1,106 @@
+"""A Redis server of its own, on a Unix socket in a temporary folder. It keeps nothing on disk."""
+
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import redis
+
+from .wire import Wire, command
+
+POLL = 0.005
+PATIENCE = 600
+
+
+class Server:
+    """Use it as a context: it is stopped at the end."""
+
+    def __init__(self, program="redis-server", arguments=()):
+        self.program, self.arguments = program, arguments
+
+    def __enter__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="urlseen-bench-"))
+        self.socket = self.folder / "redis.sock"
+        self.process = subprocess.Popen(
+            [
+                self.program, "--port", "0", "--unixsocket", self.socket, "--dir", self.folder,
+                "--save", "", "--appendonly", "no", "--loglevel", "warning", *self.arguments,
+            ],
+            stdout=subprocess.DEVNULL,
+        )
+        self.client = redis.Redis(unix_socket_path=str(self.socket), protocol=2)
+        wait_until(self.answers, "redis-server does not answer")
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def answers(self):
+        if self.process.poll() is not None:
+            raise RuntimeError(f"redis-server ended with status {self.process.returncode}")
+        try:
+            return self.client.ping()
+        except redis.ConnectionError:
+            return False
+
+    @property
+    def version(self):
+        return self.client.info("server")["redis_version"]
+
+    def processor_time(self):
+        """Nanoseconds that the thread which does the work has used."""
+        used = self.client.info("cpu")
+        # Before 7.0 there is only that of all threads; the others have nothing to do here.
+        last = "_main_thread" if "used_cpu_user_main_thread" in used else ""
+        return 1e9 * (used[f"used_cpu_user{last}"] + used[f"used_cpu_sys{last}"])
+
+    def settled_memory(self):
+        """Bytes that its data takes, once no table grows or shrinks any more."""
+        # What a command was read into is not what we ask for.
+        self.client.connection_pool.disconnect()
+        last = -1
+        while (used := self.client.info("memory")["used_memory"]) != last:
+            last = used
+            time.sleep(1)
+        return used
+
+    def delete(self, *keys):
+        """Deletes keys, and waits until their memory is free again."""
+        self.client.unlink(*keys)
+        is_free = lambda: self.client.info("memory")["lazyfree_pending_objects"] == 0
+        wait_until(is_free, "the server does not free memory")
+
+    def wait_for_blocked(self, count=1):
+        """Until so many clients wait for a list to be filled."""
+        are_waiting = lambda: self.client.info("clients")["blocked_clients"] >= count
+        wait_until(are_waiting, "nobody waits for the source")
+
+    def time_until_gone(self, source, begin, *keys, watch=lambda: None):
+        """Seconds from a rename of `begin` to `source` until none of the keys is left.
+
+        Asked on a bare socket, a few hundred times a second: what this takes of the server and of
+        the machine is not seen in the result.
+        """
+        ask = command("EXISTS", source, *keys)
+        with Wire(self.socket) as wire:
+            begun = time.perf_counter()
+            wire.ask(command("RENAME", begin, source))
+            while wire.ask(ask) != b":0\r\n":
+                watch()
+                if time.perf_counter() - begun > PATIENCE:
+                    raise RuntimeError(f"the source was not empty after {PATIENCE} s")
+                time.sleep(POLL)
+            return time.perf_counter() - begun
+
+
+def wait_until(condition, otherwise, seconds=60):
+    """Waits for a condition, and fails with those words if it does not come true."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise RuntimeError(f"{otherwise} after {seconds} s")
+        time.sleep(0.01)

@@ -1,0 +1,76 @@
+//! What an item costs, as measured on one machine: the one place for figures that the plan is made
+//! of. `scripts/bench` measures them again; each names the row of `docs/benchmarks.md` that it is
+//! the median of.
+
+/// A cost by the share of items that are unseen, in nanoseconds an item.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cost {
+    /// With 5 % unseen.
+    pub(super) at_5: f64,
+    /// With 30 % unseen.
+    pub(super) at_30: f64,
+}
+
+impl Cost {
+    /// On the line through both: an item costs what it costs to read, and one that is unseen also
+    /// what it costs to push, log and set.
+    pub(super) fn at(self, unseen: f64) -> f64 {
+        (self.at_5 + (self.at_30 - self.at_5) * (unseen - 0.05) / 0.25).max(0.0)
+    }
+}
+
+/// What items of one form cost the daemon and its Redis.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ItemCosts {
+    /// Of all filter threads together. pipe: urlseen, thread filter-0, client ns/item
+    pub(super) filter: Cost,
+    /// Of the thread that talks to Redis. pipe: urlseen, thread urlseen, client ns/item
+    pub(super) link: Cost,
+    /// Of Redis's one thread. pipe: urlseen, server ns/item
+    pub(super) redis: Cost,
+}
+
+/// A fingerprint has to be computed. pipe: url, 5 and 30 % unseen
+pub(super) const URL: ItemCosts = ItemCosts {
+    filter: Cost { at_5: 902.0, at_30: 979.0 },
+    link: Cost { at_5: 475.0, at_30: 560.0 },
+    redis: Cost { at_5: 305.0, at_30: 547.0 },
+};
+
+/// The fingerprint comes with the item. pipe: tab, 5 and 30 % unseen
+pub(super) const TAB: ItemCosts = ItemCosts {
+    filter: Cost { at_5: 478.0, at_30: 563.0 },
+    link: Cost { at_5: 422.0, at_30: 498.0 },
+    redis: Cost { at_5: 271.0, at_30: 484.0 },
+};
+
+/// Of Redis's one thread, for a crawler that pushes. queues: RPUSH of 100, server ns/item
+pub(super) const PUSH_NS: f64 = 386.0;
+/// Of Redis's one thread, for a crawler that pops. queues: LPOP of 100, server ns/item
+pub(super) const POP_NS: f64 = 667.0;
+/// What an item that waits takes of Redis beside its own bytes. queues: an item that waits
+pub(super) const WAITING_BYTES: f64 = 4.3;
+
+/// What a URL takes in a Redis set of hex fingerprints: the least and the most, by how full the
+/// set's hash table is. peers, memory: SADD, 40 hex digits, hash table full and doubling
+pub(super) const REDIS_SET_BYTES: [u64; 2] = [88, 104];
+
+/// Memory of the daemon beyond the filter's bits: not measured, but the bound that its buffers
+/// keep. pipe: urlseen, peak, bytes beyond the filter
+pub(super) const DAEMON_BYTES: f64 = 67_108_864.0;
+
+/// What an element of a reply or an argument takes on the wire beside its own bytes: `$94\r\n`
+/// before and `\r\n` behind, by Redis's protocol.
+pub(super) const WIRE_BYTES: f64 = 7.0;
+
+/// What the log takes for an unseen item: a tag and 20 bytes.
+pub(super) const LOG_BYTES: f64 = 21.0;
+
+/// By how many bytes the log grows before a snapshot is taken: `state.snapshot_bytes`, or a share
+/// of the filter's size if that is more.
+pub(super) const SNAPSHOT_BYTES: f64 = 67_108_864.0;
+pub(super) const SNAPSHOT_SHARE: f64 = 0.125;
+/// How many snapshots are kept, each with the log behind it, unless they are together more than
+/// `state.horizon_bytes`.
+pub(super) const SNAPSHOTS: f64 = 3.0;
+pub(super) const HORIZON_BYTES: f64 = 17_179_869_184.0;

@@ -1,0 +1,209 @@
+//! What a crawl asks of its machines: a resource of the daemon or of Redis each, and which of them
+//! is short first.
+
+use serde::Serialize;
+
+use urlseen::filter::{Capacity, ErrorRate, Sizing};
+
+use super::amount::{Amount, Share};
+use super::costs::{
+    DAEMON_BYTES, HORIZON_BYTES, ItemCosts, LOG_BYTES, POP_NS, PUSH_NS, SNAPSHOT_BYTES,
+    SNAPSHOT_SHARE, SNAPSHOTS, TAB, URL, WAITING_BYTES, WIRE_BYTES,
+};
+
+/// Nanoseconds of a second, all of which a busy thread uses.
+const SECOND: f64 = 1e9;
+
+/// What comes with an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Form {
+    /// A URL: its fingerprint is computed
+    Url,
+    /// A fingerprint, a tab and a payload
+    Tab,
+}
+
+impl Form {
+    fn costs(self) -> ItemCosts {
+        match self {
+            Self::Url => URL,
+            Self::Tab => TAB,
+        }
+    }
+}
+
+/// What is to be moved.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Traffic {
+    /// Items a second.
+    pub(super) rate: Amount,
+    pub(super) item: Form,
+    pub(super) item_bytes: Amount,
+    pub(super) unseen: Share,
+    /// Unseen items that wait in Redis for crawlers.
+    pub(super) waiting: Amount,
+}
+
+/// What a machine has. The daemon has one, and Redis another.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Machine {
+    pub(super) cores: Amount,
+    pub(super) memory_gib: Amount,
+    /// Each way.
+    pub(super) network_gbit: Amount,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Side {
+    Daemon,
+    Redis,
+}
+
+/// What a resource is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Unit {
+    Bytes,
+    BytesPerSecond,
+    /// Threads that are busy all the time.
+    Threads,
+}
+
+/// What grows until a resource is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Growth {
+    Urls,
+    ItemsPerSecond,
+    ItemsWaiting,
+}
+
+/// Something that one machine has only so much of.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Resource {
+    pub(super) side: Side,
+    pub(super) name: &'static str,
+    pub(super) unit: Unit,
+    /// What the whole crawl asks for.
+    pub(super) asked: f64,
+    /// What one machine has.
+    pub(super) has: f64,
+    /// The one by the other.
+    pub(super) share: f64,
+    /// Of what one machine serves at most so many.
+    pub(super) grows_with: Growth,
+    pub(super) full_at: f64,
+    /// Whether it is short before all others.
+    pub(super) first: bool,
+}
+
+/// All that is asked for.
+#[derive(Debug, Serialize)]
+pub(super) struct Needs {
+    pub(super) traffic: Traffic,
+    pub(super) machine: Machine,
+    pub(super) resources: Vec<Resource>,
+    /// What the state folders take, all together.
+    pub(super) folder_bytes: f64,
+    /// What is written to them in a second: log and snapshots.
+    pub(super) written_bytes_per_second: f64,
+    /// When the filter holds what it is made for.
+    pub(super) full_after_seconds: f64,
+    /// Each on a machine of its own, with a source of its own.
+    pub(super) daemons: u64,
+    pub(super) redis_servers: u64,
+}
+
+impl Needs {
+    /// Computes what `traffic` asks of such machines, with a filter of that size.
+    pub(super) fn of(
+        capacity: Capacity,
+        error_rate: ErrorRate,
+        traffic: Traffic,
+        machine: Machine,
+    ) -> Self {
+        let filter = Sizing::new(capacity, error_rate).geometry().bytes() as f64;
+        let resources = resources(capacity.get() as f64, filter, &traffic, &machine);
+        let machines = |side| {
+            let shares = resources.iter().filter(|each| each.side == side);
+            // At least one, and far from where a float is no whole number any more.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let count = shares.map(|each| each.share.ceil() as u64).max();
+            count.unwrap_or(1).max(1)
+        };
+        let redis_servers = machines(Side::Redis);
+        // A daemon has one source, so each server has one daemon at least.
+        let daemons = machines(Side::Daemon).max(redis_servers);
+        let part = filter / daemons as f64;
+        let snapshot_after = (part * SNAPSHOT_SHARE).max(SNAPSHOT_BYTES);
+        let kept = (SNAPSHOTS * (part + snapshot_after)).min(HORIZON_BYTES.max(part));
+        let unseen = traffic.rate.get() * traffic.unseen.get();
+        Self {
+            // With a snapshot under way, and the log that has led to it.
+            folder_bytes: daemons as f64 * (kept + snapshot_after + part),
+            written_bytes_per_second: unseen * LOG_BYTES * (1.0 + part / snapshot_after),
+            full_after_seconds: capacity.get() as f64 / unseen,
+            daemons,
+            redis_servers,
+            traffic,
+            machine,
+            resources,
+        }
+    }
+}
+
+/// All of them, the first limit marked.
+fn resources(urls: f64, filter: f64, traffic: &Traffic, machine: &Machine) -> Vec<Resource> {
+    let (rate, unseen) = (traffic.rate.get(), traffic.unseen.get());
+    let (costs, waiting) = (traffic.item.costs(), traffic.waiting.get());
+    let memory = machine.memory_gib.get() * f64::from(1 << 30);
+    let network = machine.network_gbit.get() * 1e9 / 8.0;
+    let sent = rate * (traffic.item_bytes.get() + WIRE_BYTES);
+    let busy = |nanoseconds: f64| rate * nanoseconds / SECOND;
+    let redis = costs.redis.at(unseen) + PUSH_NS + unseen * POP_NS;
+    let queued = waiting * (traffic.item_bytes.get() + WAITING_BYTES);
+    // Those that are not the thread which talks to Redis.
+    let filter_threads = (machine.cores.get() - 1.0).max(1.0);
+
+    let by_rate = |side, name, unit, asked, has| {
+        Resource::new(side, name, unit, asked, has, (Growth::ItemsPerSecond, rate))
+    };
+    let flow = |side, name, asked| by_rate(side, name, Unit::BytesPerSecond, asked, network);
+    let threads = |side, name, cost, has| by_rate(side, name, Unit::Threads, busy(cost), has);
+    let held =
+        |side, asked, grows| Resource::new(side, "memory", Unit::Bytes, asked, memory, grows);
+    let mut all = vec![
+        held(Side::Daemon, filter + DAEMON_BYTES, (Growth::Urls, urls)),
+        threads(Side::Daemon, "filter threads", costs.filter.at(unseen), filter_threads),
+        threads(Side::Daemon, "thread of the link", costs.link.at(unseen), 1.0),
+        flow(Side::Daemon, "network in", sent),
+        flow(Side::Daemon, "network out", sent * unseen),
+        held(Side::Redis, queued, (Growth::ItemsWaiting, waiting)),
+        threads(Side::Redis, "its thread", redis, 1.0),
+        // From crawlers and back from the daemon; to the daemon and on to crawlers.
+        flow(Side::Redis, "network in", sent * (1.0 + unseen)),
+        flow(Side::Redis, "network out", sent * (1.0 + unseen)),
+    ];
+    let first = (0..all.len()).max_by(|&one, &other| all[one].share.total_cmp(&all[other].share));
+    if let Some(first) = first {
+        all[first].first = true;
+    }
+    all
+}
+
+impl Resource {
+    fn new(
+        side: Side,
+        name: &'static str,
+        unit: Unit,
+        asked: f64,
+        has: f64,
+        (grows_with, now): (Growth, f64),
+    ) -> Self {
+        let share = asked / has;
+        Self { side, name, unit, asked, has, share, grows_with, full_at: now / share, first: false }
+    }
+}

@@ -1,0 +1,158 @@
+//! A cache line of bits, and the ways to test and set it.
+
+// What a way is to be compiled for must be inlined into it, see `Work::by`.
+#![allow(clippy::inline_always)]
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod scalar;
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use avx512::Avx512;
+pub(super) use scalar::Scalar;
+
+use super::layout::native::Draw;
+
+/// 512 bits that memory is fetched in at once. Bit `b` is bit `b % 64` of word `b / 64`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C, align(64))]
+pub(super) struct Line([u64; 8]);
+
+impl Line {
+    /// Sets all bits of `mask`; how many of them were not set before.
+    #[inline(always)]
+    pub(super) fn set(&mut self, mask: Self) -> u32 {
+        let mut new = 0;
+        for (word, mask) in self.0.iter_mut().zip(mask.0) {
+            new += (mask & !*word).count_ones();
+            *word |= mask;
+        }
+        new
+    }
+}
+
+/// A way to find the bits of a draw in a line. All ways find the same.
+pub(super) trait Way: Copy {
+    /// Whether all the bits drawn are set.
+    fn holds(self, line: &Line, draw: Draw) -> bool;
+
+    /// A line in which the bits drawn are set and no others.
+    fn mask(self, draw: Draw) -> Line;
+}
+
+/// Work on many lines. It is done as a whole by one way, so that nothing is asked about the
+/// processor for each line.
+pub(super) trait Work {
+    /// What it comes to.
+    type Done;
+
+    /// Does it. Must be `inline(always)`: only what is inlined into [`Ways::run`] is compiled for
+    /// the instructions of the way.
+    fn by(self, way: impl Way) -> Self::Done;
+}
+
+/// The ways there are, one of which is chosen.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Ways {
+    Scalar(Scalar),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+}
+
+impl Ways {
+    /// The fastest that this processor knows.
+    pub(super) fn fastest() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx512) = Avx512::detect() {
+            return Self::Avx512(avx512);
+        }
+        Self::Scalar(Scalar)
+    }
+
+    /// Does the work this way.
+    pub(super) fn run<W: Work>(self, work: W) -> W::Done {
+        match self {
+            Self::Scalar(scalar) => work.by(scalar),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(avx512) => avx512.run(work),
+        }
+    }
+}
+
+/// Lines as they are kept. Words are little endian in memory wherever this builds.
+pub(super) fn bytes(lines: &[Line]) -> &[u8] {
+    bytemuck::cast_slice(lines)
+}
+
+/// The same to be written to.
+pub(super) fn bytes_mut(lines: &mut [Line]) -> &mut [u8] {
+    bytemuck::cast_slice_mut(lines)
+}
+
+/// What is kept of a filter would read as something else.
+#[cfg(not(target_endian = "little"))]
+compile_error!("the bytes of a filter are kept as they are in memory, which must be little endian");
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::native::Native;
+    use super::super::{Geometry, Lines, Seed};
+    use super::*;
+    use crate::fingerprint::Fingerprint;
+
+    /// What a key draws in its first line.
+    fn draw(key: [u8; 20], bits_per_line: u8) -> Draw {
+        let geometry = Geometry::new(Lines::One, bits_per_line, 1).unwrap();
+        let native = Native::new(Seed::new(3), geometry);
+        native.drawn(native.probe(&Fingerprint::Raw20(key))).next().unwrap().1
+    }
+
+    /// The mask of a draw, and whether a line holds it.
+    struct Look {
+        line: Line,
+        draw: Draw,
+    }
+
+    impl Work for Look {
+        type Done = (Line, bool);
+
+        #[inline(always)]
+        fn by(self, way: impl Way) -> (Line, bool) {
+            (way.mask(self.draw), way.holds(&self.line, self.draw))
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_way_finds_the_bits_drawn(
+            key: [u8; 20],
+            bits_per_line in 1..=Geometry::MAX_BITS_PER_LINE,
+            missing in prop::option::of(0..512u32),
+        ) {
+            let draw = draw(key, bits_per_line);
+            let (mut mask, mut line) = (Line([0; 8]), Line([u64::MAX; 8]));
+            draw.for_each_bit(|bit| mask.0[bit as usize / 64] |= 1 << (bit % 64));
+            if let Some(bit) = missing {
+                line.0[bit as usize / 64] ^= 1 << (bit % 64);
+            }
+            let holds = (0..8).all(|word| line.0[word] & mask.0[word] == mask.0[word]);
+            for way in [Ways::Scalar(Scalar), Ways::fastest()] {
+                prop_assert_eq!(way.run(Look { line, draw }), (mask, holds), "{:?}", way);
+                prop_assert_eq!(way.run(Look { line: mask, draw }), (mask, true), "{:?}", way);
+            }
+        }
+
+        #[test]
+        fn setting_counts_the_bits_that_are_new(old: [u64; 8], mask: [u64; 8]) {
+            let mut line = Line(old);
+            let new = line.set(Line(mask));
+            for word in 0..8 {
+                prop_assert_eq!(line.0[word], old[word] | mask[word]);
+            }
+            let ones = |words: [u64; 8]| words.iter().map(|word| word.count_ones()).sum::<u32>();
+            prop_assert_eq!(new, ones(line.0) - ones(old));
+        }
+    }
+}

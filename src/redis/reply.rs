@@ -1,0 +1,304 @@
+//! Where a reply ends, and where the strings in it are: so much of the Redis protocol (RESP2) as it
+//! takes to leave items where they were received. What replies mean otherwise is for the `redis`
+//! crate to say.
+//!
+//! <https://redis.io/docs/latest/develop/reference/protocol-spec/>
+
+use std::ops::Range;
+
+/// The longest string that makes sense. `proto-max-bulk-len` is 512 MB unless somebody raised it.
+const STRING_MAX: usize = 1 << 32;
+
+/// The most elements of an array that make sense: no more fit into a list.
+const ARRAY_MAX: usize = 1 << 32;
+
+/// How deep arrays may lie in each other. No reply to what is asked here has more than two.
+const DEPTH_MAX: usize = 8;
+
+/// The longest line: a length, a number, or an error with all that a script says of itself.
+const LINE_MAX: usize = 64 << 10;
+
+/// How many elements room is made for before they are there: a length alone is cheap to send.
+const RESERVE_MAX: usize = 100_000;
+
+/// Bytes that are no reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{what} at byte {at} of a reply")]
+pub(super) struct Malformed {
+    what: &'static str,
+    at: usize,
+}
+
+/// How far a reply has been read that comes in piece by piece. Nothing is read twice.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// Where the next element begins.
+    at: usize,
+    /// How many elements are missing yet, for each array that is open.
+    missing: Vec<usize>,
+    /// The strings so far, while there is nothing but strings in one array.
+    strings: Vec<Range<usize>>,
+    /// Whether there is something else.
+    is_mixed: bool,
+}
+
+/// A reply that is all there.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Frame {
+    /// Its length in bytes.
+    pub(super) len: usize,
+    /// If it is an array of strings and of nothing else, where they are.
+    pub(super) strings: Option<Vec<Range<usize>>>,
+}
+
+/// What an element begins with.
+struct Line<'a> {
+    kind: u8,
+    rest: &'a [u8],
+    /// Where what follows it begins.
+    behind: usize,
+}
+
+impl Scan {
+    /// Goes on with a reply of which `bytes` are there: always from its first byte on, and never
+    /// fewer than the last time. `None` until it is all there; then the next one may be begun.
+    pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<Option<Frame>, Malformed> {
+        loop {
+            let Some(Line { kind, rest, behind }) = self.line(bytes)? else { return Ok(None) };
+            self.at = match kind {
+                b'$' => match self.length(rest, STRING_MAX)? {
+                    Some(len) => match bytes.get(behind + len..behind + len + 2) {
+                        Some(b"\r\n") => self.string(behind..behind + len),
+                        Some(_) => return Err(self.malformed("a string that does not end")),
+                        None => return Ok(None),
+                    },
+                    None => self.other(behind),
+                },
+                b'*' => match self.length(rest, ARRAY_MAX)? {
+                    Some(1..) if self.missing.len() == DEPTH_MAX => {
+                        return Err(self.malformed("too deep an array"));
+                    }
+                    Some(len @ 1..) => {
+                        self.at = self.array(len, behind);
+                        continue;
+                    }
+                    Some(_) if self.missing.is_empty() => behind,
+                    Some(_) | None => self.other(behind),
+                },
+                b'+' | b'-' | b':' => self.other(behind),
+                _ => return Err(self.malformed("no kind of reply")),
+            };
+            if self.is_complete() {
+                let Self { at: len, strings, is_mixed, .. } = std::mem::take(self);
+                return Ok(Some(Frame { len, strings: (!is_mixed).then_some(strings) }));
+            }
+        }
+    }
+
+    /// Takes note of a string; where what follows it begins.
+    #[inline]
+    fn string(&mut self, place: Range<usize>) -> usize {
+        let behind = place.end + 2;
+        self.is_mixed |= self.missing.len() != 1;
+        if !self.is_mixed {
+            self.strings.push(place);
+        }
+        behind
+    }
+
+    /// Takes note of an array of so many elements, which begin at `behind`.
+    fn array(&mut self, len: usize, behind: usize) -> usize {
+        self.is_mixed |= !self.missing.is_empty();
+        self.missing.push(len);
+        self.strings.reserve(len.min(RESERVE_MAX));
+        behind
+    }
+
+    /// Takes note of an element that ends at `behind` and is neither.
+    fn other(&mut self, behind: usize) -> usize {
+        self.is_mixed = true;
+        behind
+    }
+
+    /// Counts an element that has been read; whether it was the last one.
+    fn is_complete(&mut self) -> bool {
+        while let Some(missing) = self.missing.last_mut() {
+            *missing -= 1;
+            if *missing > 0 {
+                return false;
+            }
+            self.missing.pop();
+        }
+        true
+    }
+
+    /// The line that the next element begins with; `None` if it is not all there.
+    #[inline]
+    fn line<'a>(&self, bytes: &'a [u8]) -> Result<Option<Line<'a>>, Malformed> {
+        let rest = &bytes[self.at..];
+        let within = &rest[..rest.len().min(LINE_MAX)];
+        let Some(feed) = memchr::memchr(b'\n', within) else {
+            return if within.len() < LINE_MAX { Ok(None) } else { Err(self.malformed("no line")) };
+        };
+        match &within[..feed] {
+            [kind, rest @ .., b'\r'] => {
+                Ok(Some(Line { kind: *kind, rest, behind: self.at + feed + 1 }))
+            }
+            _ => Err(self.malformed("no line")),
+        }
+    }
+
+    /// A length, `None` for -1: nothing.
+    #[inline]
+    fn length(&self, line: &[u8], max: usize) -> Result<Option<usize>, Malformed> {
+        if line == b"-1" {
+            return Ok(None);
+        }
+        let digit = |byte: &u8| byte.is_ascii_digit().then(|| usize::from(byte - b'0'));
+        // 19 digits fit into 64 bits.
+        let digits = Some(line).filter(|line| (1..=19).contains(&line.len()));
+        let number = digits.and_then(|digits| {
+            digits.iter().map(digit).try_fold(0, |number, digit| Some(number * 10 + digit?))
+        });
+        match number.filter(|&number| number <= max) {
+            Some(number) => Ok(Some(number)),
+            None => Err(self.malformed("no length")),
+        }
+    }
+
+    fn malformed(&self, what: &'static str) -> Malformed {
+        Malformed { what, at: self.at }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use redis::Value;
+
+    use super::*;
+
+    /// Reads one reply of which `step` bytes more are there each time.
+    fn read(bytes: &[u8], step: usize) -> Result<Option<Frame>, Malformed> {
+        let mut scan = Scan::default();
+        let steps = (0..bytes.len()).step_by(step).chain([bytes.len()]);
+        for there in steps {
+            if let Some(frame) = scan.advance(&bytes[..there])? {
+                return Ok(Some(frame));
+            }
+        }
+        Ok(None)
+    }
+
+    #[test]
+    fn strings_are_found_where_they_are_however_they_arrive() {
+        let bytes = b"*3\r\n$3\r\nabc\r\n$0\r\n\r\n$4\r\n\r\n$1\r\n+next";
+        for step in [1, 2, 7, bytes.len()] {
+            let frame = read(bytes, step).unwrap().unwrap();
+            let strings = frame.strings.unwrap();
+            let found: Vec<_> = strings.into_iter().map(|place| &bytes[place]).collect();
+            assert_eq!(found, [&b"abc"[..], b"", b"\r\n$1"]);
+            assert_eq!(&bytes[frame.len..], b"+next");
+        }
+    }
+
+    #[test]
+    fn only_an_array_of_strings_is_one() {
+        for (reply, is_one) in [
+            ("*0\r\n", true),
+            ("*1\r\n$1\r\na\r\n", true),
+            ("*-1\r\n", false),
+            ("$1\r\na\r\n", false),
+            ("$-1\r\n", false),
+            ("*2\r\n$1\r\na\r\n:1\r\n", false),
+            ("*2\r\n$1\r\na\r\n$-1\r\n", false),
+            ("*2\r\n$1\r\na\r\n*0\r\n", false),
+            ("*1\r\n*1\r\n$1\r\na\r\n", false),
+            ("+OK\r\n", false),
+            ("-ERR no\r\n", false),
+        ] {
+            let frame = read(reply.as_bytes(), 1).unwrap().unwrap();
+            assert_eq!((frame.len, frame.strings.is_some()), (reply.len(), is_one), "{reply:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_reply_is_refused() {
+        let nested = "*1\r\n".repeat(DEPTH_MAX + 1);
+        let endless = "+".repeat(LINE_MAX);
+        for (bytes, at) in [
+            ("HTTP/1.1 400 Bad Request\r\n", 0),
+            ("+OK\n", 0),
+            ("\r\n", 0),
+            ("$1\r\nab\r\n", 0),
+            ("*2\r\n:1\r\n$x\r\n", 8),
+            ("$-2\r\n", 0),
+            ("$\r\n", 0),
+            ("$99999999999\r\n", 0),
+            ("*99999999999999999999\r\n", 0),
+            (&nested, 4 * DEPTH_MAX),
+            (&endless, 0),
+        ] {
+            assert_eq!(read(bytes.as_bytes(), 1).unwrap_err().at, at, "{bytes:?}");
+        }
+    }
+
+    /// Replies as a server writes them.
+    fn replies() -> impl Strategy<Value = Vec<u8>> {
+        let string =
+            |bytes: Vec<u8>| [format!("${}\r\n", bytes.len()).as_bytes(), &bytes, b"\r\n"].concat();
+        let leaf = prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..20).prop_map(string),
+            any::<i64>().prop_map(|number| format!(":{number}\r\n").into_bytes()),
+            "[+][A-Z a-z]{0,9}\r\n".prop_map(String::into_bytes),
+            "-[A-Z]{1,9} [a-z]{0,9}\r\n".prop_map(String::into_bytes),
+            Just(b"$-1\r\n".to_vec()),
+            Just(b"*-1\r\n".to_vec()),
+        ];
+        leaf.prop_recursive(4, 40, 6, |inner| {
+            prop::collection::vec(inner, 0..6).prop_map(|elements| {
+                [format!("*{}\r\n", elements.len()).into_bytes(), elements.concat()].concat()
+            })
+        })
+    }
+
+    proptest! {
+        /// The crate reads the same bytes as one reply, and finds the same strings.
+        #[test]
+        fn replies_end_where_the_crate_says(reply in replies(), step in 1usize..40) {
+            let more = [&reply[..], b"$5\r\n"].concat();
+            let frame = read(&more, step).unwrap().unwrap();
+            prop_assert_eq!(frame.len, reply.len());
+            let strings = match redis::parse_redis_value(&reply).unwrap() {
+                Value::Array(values) => values
+                    .into_iter()
+                    .map(|value| match value {
+                        Value::BulkString(bytes) => Some(bytes),
+                        _ => None,
+                    })
+                    .collect::<Option<Vec<_>>>(),
+                _ => None,
+            };
+            let found = frame.strings.map(|strings| {
+                strings.into_iter().map(|place| reply[place].to_vec()).collect::<Vec<_>>()
+            });
+            prop_assert_eq!(found, strings);
+        }
+
+        /// Bytes of any kind are read or refused, the same however they arrive, and what is found
+        /// lies within them.
+        #[test]
+        fn any_bytes_are_read_the_same_however_they_arrive(
+            bytes in "([$*:+-][0-9-]{0,3}(\r\n|\n|\r)?[a-z$*]{0,4}(\r\n)?){0,12}",
+            step in 1usize..9,
+        ) {
+            let found = read(bytes.as_bytes(), step);
+            prop_assert_eq!(&found, &read(bytes.as_bytes(), bytes.len().max(1)));
+            if let Ok(Some(frame)) = found {
+                prop_assert!(frame.len <= bytes.len());
+                let strings = frame.strings.unwrap_or_default();
+                prop_assert!(strings.iter().all(|place| place.end <= frame.len));
+            }
+        }
+    }
+}
