@@ -110,6 +110,23 @@ mod tests {
     }
 
     #[test]
+    fn pairs_are_found_wherever_they_are() {
+        for length in 0..70 {
+            let mut bytes = vec![b'.'; length];
+            bytes.extend_from_slice(b"/a/");
+            assert!(!any_pair(&bytes, *b"/."), "{length}");
+            for at in 0..length.saturating_sub(1) {
+                bytes[at] = b'/';
+                assert!(any_pair(&bytes, *b"/."), "{at} of {length}");
+                bytes[at] = b'.';
+            }
+        }
+        for short in [&b""[..], b"/", b"."] {
+            assert!(!any_pair(short, *b"/."));
+        }
+    }
+
+    #[test]
     fn both_ends_are_within() {
         for (first, last) in [(b'a', b'c'), (0, 255), (7, 7), (0x7f, 0x80)] {
             for byte in 0..=255u8 {

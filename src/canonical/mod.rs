@@ -36,6 +36,8 @@ use bytes::{SAFE, SAFE_SPECIAL_QUERY, push_quoted};
 use scheme::Scheme;
 use split::{Parts, Tail};
 
+use crate::lanes;
+
 /// Whether a canonical URL keeps its fragment, w3lib's and Scrapy's `keep_fragments`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fragments {
@@ -81,7 +83,9 @@ pub fn push_request_url(
     if let Some((origin, rest)) = origin::split_plain(cleaned) {
         let start = out.len();
         out.push_str(origin);
-        out[start..].make_ascii_lowercase();
+        if lanes::any(origin.as_bytes(), |lanes| lanes::within(lanes, b'A', b'Z')) {
+            out[start..].make_ascii_lowercase();
+        }
         let tail = Tail::split(rest);
         let (path, parameters) = path::split_parameters(tail.path);
         path::push(path, &mut buffers.tail.spare, out);

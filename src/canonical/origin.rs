@@ -12,7 +12,9 @@ pub(super) fn split_plain(url: &str) -> Option<(&str, &str)> {
     let bytes = url.as_bytes();
     let host = ["https://", "http://"].iter().find_map(|scheme| {
         let start = bytes.get(..scheme.len())?;
-        start.eq_ignore_ascii_case(scheme.as_bytes()).then_some(scheme.len())
+        // Nearly all are in lower case, which takes but one comparison to see.
+        let is_it = start == scheme.as_bytes() || start.eq_ignore_ascii_case(scheme.as_bytes());
+        is_it.then_some(scheme.len())
     })?;
     let mut end = lanes::position(&bytes[host..], |lanes| !plain_in_host(lanes))
         .map_or(bytes.len(), |length| host + length);

@@ -32,7 +32,7 @@ const START: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc
 
 impl Default for Text {
     fn default() -> Self {
-        Self { pending: Vec::with_capacity(2 * Self::PART), hashed: 0, state: START }
+        Self { pending: Vec::with_capacity(Self::PART + 2 * BLOCK), hashed: 0, state: START }
     }
 }
 
