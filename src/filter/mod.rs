@@ -18,6 +18,7 @@ mod geometry;
 pub mod layout;
 mod line;
 pub mod memory;
+mod places;
 mod prefetch;
 mod rate;
 mod region;

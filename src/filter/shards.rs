@@ -5,9 +5,9 @@
 
 use super::layout::native::{Native, Probe};
 use super::line::{self, Way, Ways, Work};
-use super::prefetch::prefetch;
+use super::places::Places;
 use super::region::{AllocationError, Region};
-use super::{SHARDS, ShardId, Verdict};
+use super::{Lines, SHARDS, ShardId, Verdict};
 
 /// The shards that are one owner's, in one contiguous region; a whole shard's bits are contiguous
 /// in it. Nothing is locked: all that is done to a shard is done by the thread that has this.
@@ -33,22 +33,12 @@ use super::{SHARDS, ShardId, Verdict};
 /// ```
 #[derive(Debug)]
 pub struct Shards {
-    native: Native,
-    /// The place of each shard in the region, [`FOREIGN`] for those of other owners.
-    slots: [u16; SHARDS],
-    shard_lines: usize,
+    places: Places,
     region: Region,
     /// Of each shard owned, in the region's order.
     counts: Vec<Count>,
     way: Ways,
 }
-
-/// How many keys are fetched ahead of the one that is tested or set: measured; a quarter or twice
-/// as many do about as well.
-const AHEAD: usize = 64;
-
-/// The slot of a shard that another owner has.
-const FOREIGN: u16 = u16::MAX;
 
 /// What is set in a shard.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -68,16 +58,10 @@ impl Shards {
     /// If `owner` is not below `owners`, or there are more owners than shards.
     pub fn allocate(native: Native, owner: usize, owners: usize) -> Result<Self, AllocationError> {
         assert!(owner < owners && owners <= SHARDS, "owner {owner} of {owners}");
-        let mut slots = [FOREIGN; SHARDS];
-        let mine = ShardId::all().filter(|shard| shard.owner(owners) == owner);
-        let held = mine.zip(0..).map(|(shard, slot)| slots[shard.index()] = slot).count();
-        let shard_lines = native.geometry().shard_lines();
-        let region = Region::zeroed(shard_lines.saturating_mul(held as u64))?;
-        // No larger than the region, whose length an index can hold.
-        #[allow(clippy::cast_possible_truncation)]
-        let shard_lines = shard_lines as usize;
+        let (places, held) = Places::new(native, owner, owners);
+        let region = Region::zeroed(native.geometry().shard_lines().saturating_mul(held as u64))?;
         let counts = vec![Count::default(); held];
-        Ok(Self { native, slots, shard_lines, region, counts, way: Ways::fastest() })
+        Ok(Self { places, region, counts, way: Ways::fastest() })
     }
 
     /// Which of the keys were set before, in their order.
@@ -99,53 +83,13 @@ impl Shards {
         self.way.run(SetAll { shards: self, probes: probes.into_iter() });
     }
 
-    /// Begins to fetch the key's lines.
-    #[inline(always)]
-    fn prefetch(&self, probe: Probe) {
-        let lines = self.region.lines();
-        let first = self.slot(probe) * self.shard_lines;
-        for line in self.native.lines(probe) {
-            prefetch(&lines[first + line]);
-        }
-    }
-
-    /// Whether the key was set before.
-    #[inline(always)]
-    fn test(&self, way: impl Way, probe: Probe) -> Verdict {
-        let lines = self.region.lines();
-        let first = self.slot(probe) * self.shard_lines;
-        // All lines are looked at: they have been fetched, and nobody can foresee which key is
-        // unseen, so a branch would cost more.
-        let mut all = true;
-        for (line, draw) in self.native.drawn(probe) {
-            all &= way.holds(&lines[first + line], draw);
-        }
-        Verdict::of(all)
-    }
-
-    /// Sets the key.
-    #[inline(always)]
-    fn set(&mut self, way: impl Way, probe: Probe) {
-        let slot = self.slot(probe);
-        let first = slot * self.shard_lines;
-        let lines = self.region.lines_mut();
-        let mut new = 0;
-        for (line, draw) in self.native.drawn(probe) {
-            new += lines[first + line].set(way.mask(draw));
-        }
-        let count = &mut self.counts[slot];
-        count.keys += u64::from(new > 0);
-        count.ones += u64::from(new);
-    }
-
     /// A whole shard's bits, as [`Shards::load`] takes them back: its lines in order, the words of
     /// a line in order, each little endian.
     ///
     /// # Panics
     /// If the shard has another owner.
     pub fn bytes(&self, shard: ShardId) -> &[u8] {
-        let first = self.slot_of(shard) * self.shard_lines;
-        line::bytes(&self.region.lines()[first..first + self.shard_lines])
+        line::bytes(&self.region.lines()[self.places.range(shard)])
     }
 
     /// What is set in a shard.
@@ -153,7 +97,7 @@ impl Shards {
     /// # Panics
     /// If the shard has another owner.
     pub fn count(&self, shard: ShardId) -> Count {
-        self.counts[self.slot_of(shard)]
+        self.counts[self.places.slot(shard)]
     }
 
     /// Puts a shard's bits in place of what it holds.
@@ -161,11 +105,9 @@ impl Shards {
     /// # Panics
     /// If the shard has another owner, or `bytes` are not as many as it has.
     pub fn load(&mut self, shard: ShardId, bytes: &[u8], count: Count) {
-        let slot = self.slot_of(shard);
-        let first = slot * self.shard_lines;
-        let lines = &mut self.region.lines_mut()[first..first + self.shard_lines];
+        let lines = &mut self.region.lines_mut()[self.places.range(shard)];
         line::bytes_mut(lines).copy_from_slice(bytes);
-        self.counts[slot] = count;
+        self.counts[self.places.slot(shard)] = count;
     }
 
     /// Empties a shard.
@@ -173,33 +115,18 @@ impl Shards {
     /// # Panics
     /// If the shard has another owner.
     pub fn clear(&mut self, shard: ShardId) {
-        let slot = self.slot_of(shard);
+        let count = &mut self.counts[self.places.slot(shard)];
         // An empty shard may be memory that was never touched: it need not be now.
-        if self.counts[slot] != Count::default() {
-            let first = slot * self.shard_lines;
-            line::bytes_mut(&mut self.region.lines_mut()[first..first + self.shard_lines]).fill(0);
-            self.counts[slot] = Count::default();
+        if *count != Count::default() {
+            line::bytes_mut(&mut self.region.lines_mut()[self.places.range(shard)]).fill(0);
+            *count = Count::default();
         }
     }
 
     /// What is set in each shard owned.
     pub fn counts(&self) -> impl Iterator<Item = (ShardId, Count)> {
-        let owned = ShardId::all().filter(|shard| self.slots[shard.index()] != FOREIGN);
+        let owned = ShardId::all().filter(|&shard| self.places.has(shard));
         owned.zip(self.counts.iter().copied())
-    }
-
-    /// The place of the key's shard in the region.
-    #[inline]
-    fn slot(&self, probe: Probe) -> usize {
-        self.slot_of(probe.shard())
-    }
-
-    /// The place of a shard in the region.
-    #[inline]
-    fn slot_of(&self, shard: ShardId) -> usize {
-        let slot = self.slots[shard.index()];
-        assert!(slot != FOREIGN, "shard {shard} has another owner");
-        usize::from(slot)
     }
 }
 
@@ -214,14 +141,29 @@ impl<Probes: Iterator<Item = Probe> + Clone> Work for TestAll<'_, Probes> {
 
     #[inline(always)]
     fn by(self, way: impl Way) -> Vec<Verdict> {
-        let Self { shards, probes } = self;
-        let mut ahead = probes.clone();
-        ahead.by_ref().take(AHEAD).for_each(|probe| shards.prefetch(probe));
-        let test = |probe| {
-            ahead.next().into_iter().for_each(|probe| shards.prefetch(probe));
-            shards.test(way, probe)
-        };
-        probes.map(test).collect()
+        match self.shards.places.native.geometry().lines() {
+            Lines::One => self.of_lines::<1>(way),
+            Lines::Two => self.of_lines::<2>(way),
+            Lines::Four => self.of_lines::<4>(way),
+            Lines::Eight => self.of_lines::<8>(way),
+        }
+    }
+}
+
+impl<Probes: Iterator<Item = Probe> + Clone> TestAll<'_, Probes> {
+    #[inline(always)]
+    fn of_lines<const LINES: usize>(self, way: impl Way) -> Vec<Verdict> {
+        let Self { shards: Shards { places, region, .. }, probes } = self;
+        let native = places.native;
+        let mut verdicts = Vec::with_capacity(probes.size_hint().0);
+        places.visit(region.lines(), probes, |lines, probe, places: [usize; LINES]| {
+            let drawn = places.into_iter().enumerate();
+            let drawn = drawn.map(|(part, place)| (&lines[place], native.draw(probe, part)));
+            // All lines are looked at: they have been fetched, and nobody can foresee which key is
+            // unseen, so a branch would cost more.
+            verdicts.push(Verdict::of(way.hold(drawn)));
+        });
+        verdicts
     }
 }
 
@@ -236,13 +178,29 @@ impl<Probes: Iterator<Item = Probe> + Clone> Work for SetAll<'_, Probes> {
 
     #[inline(always)]
     fn by(self, way: impl Way) {
-        let Self { shards, probes } = self;
-        let mut ahead = probes.clone();
-        ahead.by_ref().take(AHEAD).for_each(|probe| shards.prefetch(probe));
-        for probe in probes {
-            ahead.next().into_iter().for_each(|probe| shards.prefetch(probe));
-            shards.set(way, probe);
+        match self.shards.places.native.geometry().lines() {
+            Lines::One => self.of_lines::<1>(way),
+            Lines::Two => self.of_lines::<2>(way),
+            Lines::Four => self.of_lines::<4>(way),
+            Lines::Eight => self.of_lines::<8>(way),
         }
+    }
+}
+
+impl<Probes: Iterator<Item = Probe> + Clone> SetAll<'_, Probes> {
+    #[inline(always)]
+    fn of_lines<const LINES: usize>(self, way: impl Way) {
+        let Self { shards: Shards { places: map, region, counts, .. }, probes } = self;
+        let native = map.native;
+        map.visit(region.lines_mut(), probes, |lines, probe, places: [usize; LINES]| {
+            let mut new = 0;
+            for (part, place) in places.into_iter().enumerate() {
+                new += way.set(&mut lines[place], native.draw(probe, part));
+            }
+            let count = &mut counts[map.slot(probe.shard())];
+            count.keys += u64::from(new > 0);
+            count.ones += u64::from(new);
+        });
     }
 }
 
@@ -284,8 +242,8 @@ mod tests {
 
     /// All positions of a shard that are set, read from memory.
     fn ones(shards: &Shards, shard: usize) -> BTreeSet<u64> {
-        let first = usize::from(shards.slots[shard]) * shards.shard_lines;
-        let lines = &shards.region.lines()[first..first + shards.shard_lines];
+        let shard = ShardId::all().nth(shard).unwrap();
+        let lines = &shards.region.lines()[shards.places.range(shard)];
         let words: &[u64] = bytemuck::cast_slice(lines);
         let bits = (0u64..).zip(words.iter().flat_map(|word| (0..64).map(move |b| word >> b & 1)));
         bits.filter(|&(_, bit)| bit == 1).map(|(position, _)| position).collect()
@@ -296,9 +254,9 @@ mod tests {
         let mut shards = shards(1, 3);
         let mut expected = BTreeSet::new();
         for (keys, rest) in (1..).zip(0..20) {
-            let probe = shards.native.probe(&key(7, rest));
+            let probe = shards.places.native.probe(&key(7, rest));
             let before = expected.len();
-            expected.extend(shards.native.positions(probe));
+            expected.extend(shards.places.native.positions(probe));
             assert_eq!(shards.set_one(probe), (expected.len() - before) as u64);
             assert_eq!(ones(&shards, 7), expected);
             let count = Count { keys, ones: expected.len() as u64 };
@@ -315,10 +273,10 @@ mod tests {
     #[test]
     fn a_key_of_one_shard_is_unseen_in_all_others() {
         let mut shards = shards(0, 1);
-        let set = shards.native.probe(&key(0, 9));
+        let set = shards.places.native.probe(&key(0, 9));
         shards.set_one(set);
         for leading in 0..=255 {
-            let probe = shards.native.probe(&key(leading, 9));
+            let probe = shards.places.native.probe(&key(leading, 9));
             assert_eq!(shards.test_one(probe), Verdict::of(leading == 0), "{leading}");
         }
     }
@@ -328,7 +286,7 @@ mod tests {
         let mut full = shards(1, 3);
         let set = |shards: &mut Shards, leading| {
             (0..20).for_each(|rest| {
-                shards.set_one(shards.native.probe(&key(leading, rest)));
+                shards.set_one(shards.places.native.probe(&key(leading, rest)));
             });
         };
         set(&mut full, 7);
@@ -356,7 +314,7 @@ mod tests {
             lines in prop::sample::select(Lines::ALL.as_slice()),
             bits_per_line in 1..=Geometry::MAX_BITS_PER_LINE,
             lines_per_part in 1..4u32,
-            keys in prop::collection::vec((0..3u8, any::<u8>()), 0..3 * AHEAD),
+            keys in prop::collection::vec((0..3u8, any::<u8>()), 0..200),
         ) {
             let geometry = Geometry::new(lines, bits_per_line, lines_per_part).unwrap();
             let native = Native::new(Seed::new(3), geometry);
@@ -392,7 +350,7 @@ mod tests {
     #[should_panic(expected = "shard 06 has another owner")]
     fn the_shard_of_another_is_refused() {
         let shards = shards(1, 3);
-        shards.test_one(shards.native.probe(&key(6, 0)));
+        shards.test_one(shards.places.native.probe(&key(6, 0)));
     }
 
     #[test]

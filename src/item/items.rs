@@ -63,13 +63,13 @@ impl Items {
         self.places.iter().map(|place| &self.bytes[place.clone()])
     }
 
-    /// The items at `range`, which stay where they are.
+    /// The items at `range`, in memory of their own: they are not to keep all the others.
     ///
     /// # Panics
     /// If it is not within `0..`[`Items::len`].
     #[must_use]
     pub fn part(&self, range: Range<usize>) -> Self {
-        Self::new(self.bytes.clone(), self.places[range].to_vec())
+        self.places[range].iter().map(|place| &self.bytes[place.clone()]).collect()
     }
 }
 

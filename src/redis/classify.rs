@@ -16,6 +16,12 @@
 //! ERR Error running script (call to f_SHA): @user_script:1: @user_script: 1: -OOM command not …
 //! ERR Error running script (call to f_SHA): @user_script:1: WRONGTYPE Operation against …
 //! ```
+//!
+//! What refuses a whole transaction when it is to be carried out comes wrapped, too:
+//!
+//! ```text
+//! EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxme…
+//! ```
 
 use std::error::Error;
 use std::io;
@@ -101,6 +107,7 @@ fn of_reply(code: &str, reply: &str) -> Trouble {
         "NOPERM" => Trouble::NoPermission { denied: denied(reply) },
         "WRONGTYPE" => Trouble::WrongType,
         "ERR" => of_plain_reply(reply),
+        "EXECABORT" if let Some((_, cause)) = reply.split_once("because of: ") => of_wrapped(cause),
         "@user_script:" => of_wrapped(behind_line(reply).unwrap_or(reply)),
         _ => Trouble::Refused { code: code.to_owned(), reply: reply.to_owned() },
     }

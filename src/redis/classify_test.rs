@@ -10,8 +10,9 @@ fn trouble(line: &str) -> Trouble {
 }
 
 /// The ways in which an error reaches the caller: outside any script and from `redis.pcall` on
-/// Redis 7, from `redis.call` on Redis 7, and on Redis 6.2 from both, which there may differ.
-fn wrapped(line: &str) -> [String; 5] {
+/// Redis 7, from `redis.call` on Redis 7, on Redis 6.2 from both, which there may differ, and in
+/// place of a whole transaction.
+fn wrapped(line: &str) -> [String; 6] {
     let call = "ERR Error running script (call to f_a94ea23bc16b)";
     [
         line.to_owned(),
@@ -19,6 +20,7 @@ fn wrapped(line: &str) -> [String; 5] {
         format!("{call}: @user_script:1: @user_script: 1: -{line}"),
         format!("{call}: @user_script:1: {line}"),
         format!("@user_script: 1: -{line}"),
+        format!("EXECABORT Transaction discarded because of: {line}"),
     ]
 }
 

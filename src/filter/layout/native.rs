@@ -19,6 +19,9 @@
 //! The shard of a digest and its positions are independent, as the positions' hash is seeded. The
 //! shard of plain text is the top byte of h1, which the generator's mixing hides from them.
 
+// What a way is to be compiled for must be inlined into it, see `Work::by`.
+#![allow(clippy::inline_always)]
+
 use super::super::geometry::LINE_BITS;
 use super::super::{Geometry, Seed, ShardId};
 use crate::fingerprint::Fingerprint;
@@ -68,38 +71,33 @@ impl Native {
     /// order drawn; some may be the same. There are [`Geometry::k`].
     pub fn positions(&self, probe: Probe) -> impl Iterator<Item = u64> {
         let per_line = self.geometry.bits_per_line();
-        let bits = move |draw: Draw| (0..per_line).map(move |n| draw.bit(n));
-        self.drawn(probe).flat_map(move |(line, draw)| {
-            bits(draw).map(move |bit| line as u64 * u64::from(LINE_BITS) + bit)
+        (0..self.geometry.lines().get() as usize).flat_map(move |part| {
+            let first = self.line(probe, part) as u64 * u64::from(LINE_BITS);
+            let draw = self.draw(probe, part);
+            (0..per_line).map(move |n| first + draw.bit(n))
         })
     }
 
-    /// The key's lines, counted from its shard's first: one in each part in turn.
-    #[inline]
-    pub(in crate::filter) fn lines(&self, probe: Probe) -> impl Iterator<Item = usize> {
+    /// The key's line in a part of its shard, counted from the shard's first line.
+    #[inline(always)]
+    pub(in crate::filter) fn line(&self, probe: Probe, part: usize) -> usize {
         let in_part = self.geometry.lines_per_part() as usize;
-        let mut words = probe.words(0);
-        (0..self.geometry.lines().get() as usize).map(move |part| {
-            let line = (u128::from(words.next()) * in_part as u128) >> u64::BITS;
-            // Below `in_part`.
-            #[allow(clippy::cast_possible_truncation)]
-            let line = line as usize;
-            part * in_part + line
-        })
+        let word = probe.words(part).next();
+        let line = (u128::from(word) * in_part as u128) >> u64::BITS;
+        // Below `in_part`.
+        #[allow(clippy::cast_possible_truncation)]
+        let line = line as usize;
+        part * in_part + line
     }
 
-    /// The key's lines again, each with what the key draws in it.
-    #[inline]
-    pub(in crate::filter) fn drawn(&self, probe: Probe) -> impl Iterator<Item = (usize, Draw)> {
-        let (lines, bits) = (self.geometry.lines().get(), self.geometry.bits_per_line());
+    /// What the key draws in that line.
+    #[inline(always)]
+    pub(in crate::filter) fn draw(&self, probe: Probe, part: usize) -> Draw {
+        let bits = self.geometry.bits_per_line();
         let (full, rest) = (bits / POSITIONS_PER_WORD, bits % POSITIONS_PER_WORD);
-        let words_per_line = u32::from(bits.div_ceil(POSITIONS_PER_WORD));
-        let mut first = lines;
-        self.lines(probe).map(move |line| {
-            let draw = Draw { words: probe.words(first), full, rest };
-            first += words_per_line;
-            (line, draw)
-        })
+        let first = self.geometry.lines().get() as usize
+            + part * usize::from(bits.div_ceil(POSITIONS_PER_WORD));
+        Draw { words: probe.words(first), full, rest }
     }
 }
 
@@ -125,10 +123,10 @@ impl Probe {
     }
 
     /// The generator that the hash starts, before its n-th word.
-    #[inline]
-    fn words(self, n: u32) -> Words {
+    #[inline(always)]
+    fn words(self, n: usize) -> Words {
         let step = self.h2 | 1;
-        Words { state: self.h1.wrapping_add(step.wrapping_mul(u64::from(n))), step }
+        Words { state: self.h1.wrapping_add(step.wrapping_mul(n as u64)), step }
     }
 }
 
@@ -140,7 +138,7 @@ struct Words {
 }
 
 impl Words {
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(self.step);
         let product = u128::from(self.state) * u128::from(self.state ^ 0xe703_7ed1_a0b4_28db);
@@ -164,7 +162,7 @@ pub(in crate::filter) struct Draw {
 impl Draw {
     /// Calls `visit` with each word drawn, in order, and how many positions are taken from it: they
     /// are its lowest 9 bits, the 9 above them, and so on.
-    #[inline]
+    #[inline(always)]
     pub(in crate::filter) fn for_each_word(mut self, mut visit: impl FnMut(u64, u8)) {
         for _ in 0..self.full {
             visit(self.words.next(), POSITIONS_PER_WORD);
@@ -175,7 +173,7 @@ impl Draw {
     }
 
     /// Calls `visit` with each bit drawn, 0 to 511, in order.
-    #[inline]
+    #[inline(always)]
     pub(in crate::filter) fn for_each_bit(self, mut visit: impl FnMut(u32)) {
         self.for_each_word(|mut word, positions| {
             for _ in 0..positions {
@@ -277,8 +275,9 @@ mod tests {
             let native = native(bits_per_line);
             let probe = native.probe(&Fingerprint::Text(b"key".as_slice().into()));
             let mut visited = Vec::new();
-            for (line, draw) in native.drawn(probe) {
-                draw.for_each_bit(|bit| visited.push(line as u64 * 512 + u64::from(bit)));
+            for part in 0..2 {
+                let first = native.line(probe, part) as u64 * 512;
+                native.draw(probe, part).for_each_bit(|bit| visited.push(first + u64::from(bit)));
             }
             assert_eq!(visited, native.positions(probe).collect::<Vec<_>>());
         }

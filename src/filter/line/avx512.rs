@@ -2,9 +2,10 @@
 //! another each of its eight lanes of 64 bits works on a position of its own.
 
 use std::arch::x86_64::{
-    __m512i, _mm512_mask_testn_epi64_mask, _mm512_or_si512, _mm512_permutexvar_epi64,
-    _mm512_rorv_epi64, _mm512_set1_epi64, _mm512_setr_epi64, _mm512_setzero_si512,
-    _mm512_sllv_epi64, _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_sub_epi64,
+    __m512i, _mm512_andnot_si512, _mm512_mask_and_epi64, _mm512_or_si512, _mm512_permutexvar_epi64,
+    _mm512_popcnt_epi64, _mm512_reduce_add_epi64, _mm512_rorv_epi64, _mm512_set1_epi64,
+    _mm512_setr_epi64, _mm512_setzero_si512, _mm512_sllv_epi64, _mm512_srli_epi64,
+    _mm512_srlv_epi64, _mm512_sub_epi64, _mm512_testn_epi64_mask,
 };
 
 use super::{Line, Way, Work};
@@ -33,16 +34,16 @@ impl Avx512 {
 impl Way for Avx512 {
     #[inline(always)]
     #[allow(unsafe_code)]
-    fn holds(self, line: &Line, draw: Draw) -> bool {
+    fn hold<'a>(self, drawn: impl Iterator<Item = (&'a Line, Draw)>) -> bool {
         // SAFETY: as in `run`.
-        unsafe { holds(bytemuck::must_cast(*line), draw) }
+        unsafe { hold(drawn) }
     }
 
     #[inline(always)]
     #[allow(unsafe_code)]
-    fn mask(self, draw: Draw) -> Line {
+    fn set(self, line: &mut Line, draw: Draw) -> u32 {
         // SAFETY: as in `run`.
-        bytemuck::must_cast(unsafe { mask(draw) })
+        unsafe { set(line, draw) }
     }
 }
 
@@ -56,26 +57,27 @@ fn run<W: Work>(work: W, way: Avx512) -> W::Done {
 /// its position is in, and turns it until the position is its lowest bit.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-fn holds(line: __m512i, draw: Draw) -> bool {
-    let shifts = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 0);
+fn hold<'a>(drawn: impl Iterator<Item = (&'a Line, Draw)>) -> bool {
     let lowest = _mm512_set1_epi64(1);
-    let mut unset = 0;
-    draw.for_each_word(|word, positions| {
-        let bits = _mm512_srlv_epi64(_mm512_set1_epi64(word.cast_signed()), shifts);
-        let words = _mm512_permutexvar_epi64(_mm512_srli_epi64::<6>(bits), line);
-        let turned = _mm512_rorv_epi64(words, bits);
-        let lanes = (1 << positions) - 1;
-        unset |= _mm512_mask_testn_epi64_mask(lanes, turned, lowest);
-    });
-    unset == 0
+    let mut all = lowest;
+    for (line, draw) in drawn {
+        let line = bytemuck::must_cast(*line);
+        draw.for_each_word(|word, positions| {
+            let bits = _mm512_srlv_epi64(_mm512_set1_epi64(word.cast_signed()), shifts());
+            let words = _mm512_permutexvar_epi64(_mm512_srli_epi64::<6>(bits), line);
+            let turned = _mm512_rorv_epi64(words, bits);
+            all = _mm512_mask_and_epi64(all, lanes(positions), all, turned);
+        });
+    }
+    _mm512_testn_epi64_mask(all, lowest) == 0
 }
 
-/// Each lane is a word of the mask, and shifts a one by where the bit lies from its own first bit:
+/// Each lane is a word of the line, and shifts a one by where the bit lies from its own first bit:
 /// out of the lane, unless the bit is in its word, as a distance below zero is a very large one
 /// here.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-fn mask(draw: Draw) -> __m512i {
+fn set(line: &mut Line, draw: Draw) -> u32 {
     let firsts = _mm512_setr_epi64(0, 64, 128, 192, 256, 320, 384, 448);
     let lowest = _mm512_set1_epi64(1);
     let mut mask = _mm512_setzero_si512();
@@ -83,5 +85,24 @@ fn mask(draw: Draw) -> __m512i {
         let distances = _mm512_sub_epi64(_mm512_set1_epi64(i64::from(bit)), firsts);
         mask = _mm512_or_si512(mask, _mm512_sllv_epi64(lowest, distances));
     });
-    mask
+    let old: __m512i = bytemuck::must_cast(*line);
+    *line = bytemuck::must_cast(_mm512_or_si512(old, mask));
+    let new = _mm512_popcnt_epi64(_mm512_andnot_si512(old, mask));
+    // At most 512.
+    #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation)]
+    let new = _mm512_reduce_add_epi64(new) as u32;
+    new
+}
+
+/// How far a word is shifted to bring each of its positions to the lowest bits.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+fn shifts() -> __m512i {
+    _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 0)
+}
+
+/// The lanes that so many positions are in.
+#[inline]
+fn lanes(positions: u8) -> u8 {
+    (1 << positions) - 1
 }

@@ -18,26 +18,13 @@ use super::layout::native::Draw;
 #[repr(C, align(64))]
 pub(super) struct Line([u64; 8]);
 
-impl Line {
-    /// Sets all bits of `mask`; how many of them were not set before.
-    #[inline(always)]
-    pub(super) fn set(&mut self, mask: Self) -> u32 {
-        let mut new = 0;
-        for (word, mask) in self.0.iter_mut().zip(mask.0) {
-            new += (mask & !*word).count_ones();
-            *word |= mask;
-        }
-        new
-    }
-}
-
 /// A way to find the bits of a draw in a line. All ways find the same.
 pub(super) trait Way: Copy {
-    /// Whether all the bits drawn are set.
-    fn holds(self, line: &Line, draw: Draw) -> bool;
+    /// Whether all the bits drawn are set, each draw in its line.
+    fn hold<'a>(self, drawn: impl Iterator<Item = (&'a Line, Draw)>) -> bool;
 
-    /// A line in which the bits drawn are set and no others.
-    fn mask(self, draw: Draw) -> Line;
+    /// Sets the bits drawn; how many of them were not set before.
+    fn set(self, line: &mut Line, draw: Draw) -> u32;
 }
 
 /// Work on many lines. It is done as a whole by one way, so that nothing is asked about the
@@ -106,53 +93,55 @@ mod tests {
     fn draw(key: [u8; 20], bits_per_line: u8) -> Draw {
         let geometry = Geometry::new(Lines::One, bits_per_line, 1).unwrap();
         let native = Native::new(Seed::new(3), geometry);
-        native.drawn(native.probe(&Fingerprint::Raw20(key))).next().unwrap().1
+        native.draw(native.probe(&Fingerprint::Raw20(key)), 0)
     }
 
-    /// The mask of a draw, and whether a line holds it.
+    /// Whether two lines hold a draw, and what setting it in the second does.
     struct Look {
-        line: Line,
+        lines: [Line; 2],
         draw: Draw,
     }
 
     impl Work for Look {
-        type Done = (Line, bool);
+        type Done = (bool, Line, u32);
 
         #[inline(always)]
-        fn by(self, way: impl Way) -> (Line, bool) {
-            (way.mask(self.draw), way.holds(&self.line, self.draw))
+        fn by(self, way: impl Way) -> (bool, Line, u32) {
+            let Self { mut lines, draw } = self;
+            let held = way.hold(lines.iter().map(|line| (line, draw)));
+            let new = way.set(&mut lines[1], draw);
+            (held, lines[1], new)
         }
     }
 
     proptest! {
         #[test]
-        fn every_way_finds_the_bits_drawn(
+        fn every_way_finds_and_sets_the_bits_drawn(
             key: [u8; 20],
             bits_per_line in 1..=Geometry::MAX_BITS_PER_LINE,
             missing in prop::option::of(0..512u32),
+            old: [u64; 8],
         ) {
             let draw = draw(key, bits_per_line);
-            let (mut mask, mut line) = (Line([0; 8]), Line([u64::MAX; 8]));
-            draw.for_each_bit(|bit| mask.0[bit as usize / 64] |= 1 << (bit % 64));
+            let (mut mask, mut line) = ([0; 8], [u64::MAX; 8]);
+            draw.for_each_bit(|bit| mask[bit as usize / 64] |= 1 << (bit % 64));
             if let Some(bit) = missing {
-                line.0[bit as usize / 64] ^= 1 << (bit % 64);
+                line[bit as usize / 64] ^= 1 << (bit % 64);
             }
-            let holds = (0..8).all(|word| line.0[word] & mask.0[word] == mask.0[word]);
-            for way in [Ways::Scalar(Scalar), Ways::fastest()] {
-                prop_assert_eq!(way.run(Look { line, draw }), (mask, holds), "{:?}", way);
-                prop_assert_eq!(way.run(Look { line: mask, draw }), (mask, true), "{:?}", way);
-            }
-        }
-
-        #[test]
-        fn setting_counts_the_bits_that_are_new(old: [u64; 8], mask: [u64; 8]) {
-            let mut line = Line(old);
-            let new = line.set(Line(mask));
-            for word in 0..8 {
-                prop_assert_eq!(line.0[word], old[word] | mask[word]);
-            }
+            let holds = (0..8).all(|word| line[word] & mask[word] == mask[word]);
             let ones = |words: [u64; 8]| words.iter().map(|word| word.count_ones()).sum::<u32>();
-            prop_assert_eq!(new, ones(line.0) - ones(old));
+            let set = |old: [u64; 8]| std::array::from_fn(|word| old[word] | mask[word]);
+            let full = [u64::MAX; 8];
+            for way in [Ways::Scalar(Scalar), Ways::fastest()] {
+                for (lines, held) in
+                    [([line, mask], holds), ([full, line], holds), ([full, old], old == set(old))]
+                {
+                    let new = set(lines[1]);
+                    let expected = (held, Line(new), ones(new) - ones(lines[1]));
+                    let look = Look { lines: lines.map(Line), draw };
+                    prop_assert_eq!(way.run(look), expected, "{:?}", way);
+                }
+            }
         }
     }
 }

@@ -9,18 +9,26 @@ pub(in crate::filter) struct Scalar;
 
 impl Way for Scalar {
     #[inline(always)]
-    fn holds(self, line: &Line, draw: Draw) -> bool {
-        // All bits are looked at: they are in one line, and a branch for each would cost more.
+    fn hold<'a>(self, drawn: impl Iterator<Item = (&'a Line, Draw)>) -> bool {
+        // All bits are looked at: the lines are on their way, and a branch for each would cost
+        // more.
         let mut all = 1;
-        draw.for_each_bit(|bit| all &= line.0[word(bit)] >> (bit % u64::BITS));
+        for (line, draw) in drawn {
+            draw.for_each_bit(|bit| all &= line.0[word(bit)] >> (bit % u64::BITS));
+        }
         all & 1 == 1
     }
 
     #[inline(always)]
-    fn mask(self, draw: Draw) -> Line {
-        let mut mask = Line([0; 8]);
-        draw.for_each_bit(|bit| mask.0[word(bit)] |= 1 << (bit % u64::BITS));
-        mask
+    fn set(self, line: &mut Line, draw: Draw) -> u32 {
+        let mut new = 0;
+        draw.for_each_bit(|bit| {
+            let word = &mut line.0[word(bit)];
+            let set = *word | 1 << (bit % u64::BITS);
+            new += u32::from(*word != set);
+            *word = set;
+        });
+        new
     }
 }
 
