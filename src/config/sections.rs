@@ -66,7 +66,7 @@ pub const ERROR_RATE: RangeInclusive<f64> = 1e-12..=0.1;
 /// The longest Redis list that this can be told to stay below.
 const LONGEST_LIST: u64 = u32::MAX as u64;
 /// The most threads that own shards.
-const MOST_THREADS: usize = 64;
+const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
 sections! {
     /// The crawl.
@@ -120,7 +120,7 @@ sections! {
         /// The Redis key, or what all the layout's keys begin with, of bits that live in Redis.
         key: String = RedisKey, |crawl| format!("{crawl}:filter");
         /// How many threads own shards, 0 to go by the machine: see [`Filter::owners`].
-        threads: usize = Whole(0..=MOST_THREADS as u64, ""), |_| 0;
+        threads: usize = Whole(0..=MOST_THREADS.get() as u64, ""), |_| 0;
     }
 
     /// Where unseen items are pushed.
@@ -231,13 +231,10 @@ impl Default for Config {
 }
 
 impl Filter {
-    /// How many threads own shards on a machine of so many cores: as many as are set, or else all
-    /// cores but one, which is left to Redis and the ends of the pipeline.
+    /// How many threads own shards on a machine of so many cores: as many as are set, or else as
+    /// many as there are cores.
     pub fn owners(&self, cores: NonZeroUsize) -> NonZeroUsize {
-        let by_machine = (cores.get() - 1).min(MOST_THREADS);
-        NonZeroUsize::new(self.threads)
-            .or(NonZeroUsize::new(by_machine))
-            .unwrap_or(NonZeroUsize::MIN)
+        NonZeroUsize::new(self.threads).unwrap_or(cores).min(MOST_THREADS)
     }
 }
 
@@ -246,12 +243,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_core_is_left_to_the_rest() {
+    fn threads_are_as_many_as_cores_unless_set() {
         let owners = |threads, cores| {
             let filter = Filter { threads, ..Config::default().filter };
             filter.owners(NonZeroUsize::new(cores).unwrap()).get()
         };
-        assert_eq!([owners(0, 1), owners(0, 2), owners(0, 8), owners(0, 256)], [1, 1, 7, 64]);
+        assert_eq!([owners(0, 1), owners(0, 2), owners(0, 8), owners(0, 256)], [1, 2, 8, 64]);
         assert_eq!([owners(1, 8), owners(5, 2), owners(64, 2)], [1, 5, 64]);
     }
 

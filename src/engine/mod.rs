@@ -111,7 +111,6 @@ impl Engine {
                 let Ok(shards) = shards else { return };
                 let owner = Owner {
                     number,
-                    owners,
                     layout,
                     shards,
                     reader,
@@ -163,7 +162,7 @@ impl Engine {
                 self.tell(owner, Job::Read { batch: number, items, part: range });
             }
         }
-        let (fingerprints, unseen) = (Vec::with_capacity(items.len()), Vec::new());
+        let (fingerprints, unseen) = (Vec::with_capacity(threads), Vec::new());
         let (judged, judging) = (Judged::default(), threads);
         let progress = Progress { batch, parts, judged, fingerprints, unseen, judging };
         self.progress.push_back(progress);
@@ -308,7 +307,7 @@ impl Engine {
             let mut probes = Vec::with_capacity(progress.parts.len());
             for part in progress.parts.drain(..).flatten() {
                 probes.push(part.probes);
-                progress.fingerprints.extend(part.fingerprints);
+                progress.fingerprints.push(part.fingerprints);
                 progress.judged.unfiltered += part.unfiltered.len();
                 progress.judged.onward.extend(part.unfiltered);
                 progress.judged.rejects.extend(part.rejects);

@@ -89,7 +89,6 @@ pub(super) struct Readings {
 #[derive(Debug)]
 pub(super) struct Owner {
     pub(super) number: usize,
-    pub(super) owners: usize,
     pub(super) layout: Native,
     pub(super) shards: Shards,
     pub(super) reader: Reader,
@@ -172,9 +171,9 @@ impl Owner {
 
     /// The items of a batch that are unseen, of those that fall into this owner's shards.
     fn judge(&mut self, parts: &[Probes]) -> Vec<u32> {
-        let is_own = |probe: Probe| probe.shard().owner(self.owners) == self.number;
+        let own = parts.iter().flatten().filter(|(_, probe)| self.shards.has(probe.shard()));
         self.own.clear();
-        self.own.extend(parts.iter().flatten().filter(|&&(_, probe)| is_own(probe)));
+        self.own.extend(own);
         let mut unseen = Vec::new();
         let mut probes = Vec::new();
         let verdicts = self.shards.test_all(self.own.iter().map(|&(_, probe)| probe));
@@ -201,8 +200,11 @@ impl Owner {
 
     fn clear(&mut self) {
         self.in_flight = InFlight::default();
-        let own = ShardId::all().filter(|shard| shard.owner(self.owners) == self.number);
-        own.for_each(|shard| self.shards.clear(shard));
+        for shard in ShardId::all() {
+            if self.shards.has(shard) {
+                self.shards.clear(shard);
+            }
+        }
         self.at = Position::START;
         self.gauges.store(&self.shards);
     }

@@ -11,8 +11,8 @@ pub(super) struct Progress {
     /// What was read of it, a part a thread; empty once all is read.
     pub(super) parts: Vec<Option<Readings>>,
     pub(super) judged: Judged,
-    /// Whose items they are, by place; those of unseen ones go on with the batch.
-    pub(super) fingerprints: Vec<(u32, Fingerprint)>,
+    /// What was read from which item, a part a thread; those of unseen ones go on with the batch.
+    pub(super) fingerprints: Vec<Vec<(u32, Fingerprint)>>,
     /// The places of the items found unseen so far.
     pub(super) unseen: Vec<u32>,
     /// Threads that have not judged their part yet.
@@ -23,15 +23,16 @@ impl Progress {
     /// The batch, all of it judged.
     pub(super) fn finish(self) -> Batch<Judged> {
         let Self { batch, mut judged, fingerprints, mut unseen, .. } = self;
-        // Each thread answers in order, but only for its own shards.
-        unseen.sort_unstable();
+        // Each thread answers in order, but only for its own shards: this sort merges runs.
+        unseen.sort();
         let mut places = unseen.iter().peekable();
         let added = fingerprints
             .into_iter()
+            .flatten()
             .filter_map(|(place, fingerprint)| places.next_if_eq(&&place).map(|_| fingerprint));
         judged.added = added.collect();
         judged.onward.append(&mut unseen);
-        judged.onward.sort_unstable();
+        judged.onward.sort();
         batch.judged(judged)
     }
 }

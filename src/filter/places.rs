@@ -39,6 +39,7 @@ impl Places {
     }
 
     /// Whether the shard is this owner's.
+    #[inline]
     pub(super) fn has(&self, shard: ShardId) -> bool {
         self.slots[shard.index()] != FOREIGN
     }

@@ -64,6 +64,11 @@ impl Shards {
         Ok(Self { places, region, counts, way: Ways::fastest() })
     }
 
+    /// Whether a shard is one of these.
+    pub fn has(&self, shard: ShardId) -> bool {
+        self.places.has(shard)
+    }
+
     /// Which of the keys were set before, in their order.
     ///
     /// # Panics
@@ -125,7 +130,7 @@ impl Shards {
 
     /// What is set in each shard owned.
     pub fn counts(&self) -> impl Iterator<Item = (ShardId, Count)> {
-        let owned = ShardId::all().filter(|&shard| self.places.has(shard));
+        let owned = ShardId::all().filter(|&shard| self.has(shard));
         owned.zip(self.counts.iter().copied())
     }
 }

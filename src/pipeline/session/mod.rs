@@ -25,10 +25,10 @@ use asked::Asked;
 use held_up::HELD_UP_POLL;
 
 /// Batches read and not committed, in all stages.
-const AHEAD_MAX: usize = 6;
+const AHEAD_MAX: usize = 8;
 
 /// Commits sent and not answered.
-const IN_FLIGHT_MAX: usize = 2;
+const IN_FLIGHT_MAX: usize = 3;
 
 /// How often everybody is told how it goes, if there is news, and the filter and its folder are
 /// looked after.
