@@ -7,9 +7,9 @@
 //! ```
 //!
 //! `plain` reads batches off the list, pushes the first `PUSHED` of a hundred items of each on and
-//! trims the batch off, as plain commands. It has no crash safety, and reads of a reply only what it
-//! takes to find its end: what came is what goes, byte for byte. `script` has a script move whole
-//! batches inside of Redis, `lmove` asks for one move an item.
+//! trims the batch off, as plain commands. It has no crash safety, and reads of a reply only what
+//! it takes to find its end: what came is what goes, byte for byte. `script` has a script move
+//! whole batches inside of Redis, `lmove` asks for one move an item.
 
 // What cannot be measured ends it, as in a test.
 #![allow(clippy::unwrap_used)]

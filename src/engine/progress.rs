@@ -21,9 +21,10 @@ pub(super) struct Progress {
 
 impl Progress {
     /// The batch, all of it judged.
+    #[allow(clippy::stable_sort_primitive)] // the stable sort merges runs, the other one sorts them
     pub(super) fn finish(self) -> Batch<Judged> {
         let Self { batch, mut judged, fingerprints, mut unseen, .. } = self;
-        // Each thread answers in order, but only for its own shards: this sort merges runs.
+        // Each thread answers in order, but only for its own shards.
         unseen.sort();
         let mut places = unseen.iter().peekable();
         let added = fingerprints

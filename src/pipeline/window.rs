@@ -19,13 +19,21 @@ pub struct Window {
     item: usize,
     /// Whether windows double still, as neither bound was met yet.
     is_starting: bool,
+    /// Whether nothing was read yet.
+    is_blind: bool,
 }
 
 impl Window {
     /// At most so many items, and so many bytes.
     pub fn new(items_max: usize, bytes_max: usize) -> Self {
         let item = (bytes_max / FIRST_WINDOW).max(1);
-        Self { items_max, bytes_max, item, is_starting: true }
+        Self { items_max, bytes_max, item, is_starting: true, is_blind: true }
+    }
+
+    /// How many windows may be asked for before the first of them is read: one, while nothing is
+    /// known of the items, so that large ones are not all in memory at once.
+    pub fn at_once(&self, most: usize) -> usize {
+        if self.is_blind { 1 } else { most }
     }
 
     /// How many items to ask for next; at least one, however large.
@@ -36,6 +44,7 @@ impl Window {
     /// Learns from what was read, and splits it where it is larger than a batch may be. An item
     /// that is larger all by itself is a batch of one.
     pub fn split(&mut self, items: Items) -> Vec<Items> {
+        self.is_blind = false;
         let largest = items.iter().map(<[u8]>::len).max().unwrap_or(0);
         self.is_starting &= self.items() < self.items_max as u64;
         // A large item is remembered for a while: they seldom come alone.
@@ -80,7 +89,9 @@ mod tests {
         };
         assert_eq!(sizes(&mut window, 10), [16, 32, 64, 128, 256, 512, 1000, 1000]);
         let mut window = Window::new(1000, 1 << 20);
+        assert_eq!(window.at_once(8), 1);
         assert_eq!(sizes(&mut window, 1 << 18), [16, 4, 4, 4, 4, 4, 4, 4]);
+        assert_eq!(window.at_once(8), 8);
     }
 
     #[test]

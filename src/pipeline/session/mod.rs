@@ -265,7 +265,11 @@ impl<'a> Session<'a> {
 
     /// Asks for the next items while few enough batches are on their way.
     fn read_ahead(&mut self) {
-        while self.link.has_room() && self.on_their_way() < AHEAD_MAX && self.ahead < self.taken {
+        while self.link.has_room()
+            && self.windows < self.window.at_once(AHEAD_MAX)
+            && self.on_their_way() < AHEAD_MAX
+            && self.ahead < self.taken
+        {
             let items = self.window.items().min(self.taken - self.ahead);
             let window = self.pipeline.parts.protocol.window(self.ahead, items);
             self.ahead += items;
