@@ -2,6 +2,7 @@
 
 import sys
 import tempfile
+from collections import Counter
 
 from . import items, line
 from .daemon import SINK, Daemon
@@ -48,10 +49,10 @@ class Bench:
             self.check()
             memory = daemon.memory()
         self.note(group, case, seconds, served, sum(used.values()))
-        for thread, nanoseconds in used.most_common():
+        for threads, nanoseconds in by_kind(used).most_common():
             share = nanoseconds / self.stock.count
             if share >= 1:
-                self.measured.add(group, f"{case}, thread {thread}", "client ns/item", share)
+                self.measured.add(group, f"{case}, threads {threads}", "client ns/item", share)
         for name, size in memory.items():
             self.measured.add(group, case, f"{name}, bytes beyond the filter", size - bits)
 
@@ -68,6 +69,14 @@ class Bench:
         came, due = self.server.client.llen(SINK), self.stock.distinct
         if came > due or due - came > 1 + due * 1e-6:
             raise RuntimeError(f"{came} items came out, {due} are different")
+
+
+def by_kind(used):
+    """Time by the names of threads without their numbers."""
+    kinds = Counter()
+    for thread, nanoseconds in used.items():
+        kinds[thread.rstrip("0123456789").rstrip("-")] += nanoseconds
+    return kinds
 
 
 def stocks(settings, measured, kinds):

@@ -81,7 +81,7 @@ def pipe(lines, group, found, facts):
             f"The limit is the fastest mover that pushes {unseen(group)} %: *{best}*,"
             f" {served:.0f} ns of Redis an item."
         )
-    threads = [line for line in found if line["case"].startswith("urlseen, thread ")]
+    threads = [line for line in found if ", threads " in line["case"]]
     memory = [line for line in found if "bytes" in line.get("unit", "")]
     rest = [line for line in found if line not in threads and line not in memory]
     rows += ["", *table(rest, {"of the limit": shares(lines, group)})]

@@ -22,18 +22,21 @@ moment the source is filled, while mover or daemon wait for it, until nothing is
 items so many are new; the others repeat an earlier one, drawn evenly from all, and one in ten of
 the links that come again is written otherwise than the first time.
 
-*urlseen* is `urlseen run` with its defaults, so `fsync = "interval"`: each batch is in the log
-before its commit. Its filter for 100 million at 1e-8 is half full of other fingerprints. After each
-run the sink must hold each request once.
+*urlseen* is `urlseen run` with its defaults, so batches of 1000, a filter thread a core and
+`fsync = "interval"`: each batch is in the log before its commit. It runs once more with larger
+batches (`source.batch`), which suit a long list and a Redis that nobody else waits for. Its filter
+for 100 million at 1e-8 is half full of other fingerprints. After each run the sink must hold each
+request once.
 
 *mover* is `benches/mover.rs`, a program that filters nothing: `LRANGE`, `RPUSH` and `LTRIM`, with
 no script, no crash safety, and what comes passed on as it is. It pushes the first items of each
-batch: as many as are unseen, which is what Redis has to do for a filter in any case, or all. *A script in Redis* and
-*LMOVE* are other ways to move a list.
+batch: as many as are unseen, which is what Redis has to do for a filter in any case, or all. *A
+script in Redis* and *LMOVE* are other ways to move a list.
 
 "server" is the processor time of Redis's main thread, "client" that of the mover or of all threads
-of urlseen. Memory is that of the process without the filter's bits: at its peak during the run, and
-what of it is not backed by files at the end.""",
+of urlseen, then of each kind of them: *filter* reads and judges items, *urlseen* talks to Redis and
+writes the log. Memory is that of the process without the filter's bits: at its peak during the
+run, and what of it is not backed by files at the end.""",
     ),
     "peers": (
         "Peers",

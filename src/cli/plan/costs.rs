@@ -22,9 +22,9 @@ impl Cost {
 /// What items of one form cost the daemon and its Redis.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ItemCosts {
-    /// Of all filter threads together. pipe: urlseen, thread filter-0, client ns/item
+    /// Of all filter threads together. pipe: urlseen, threads filter, client ns/item
     pub(super) filter: Cost,
-    /// Of the thread that talks to Redis. pipe: urlseen, thread urlseen, client ns/item
+    /// Of the thread that talks to Redis. pipe: urlseen, threads urlseen, client ns/item
     pub(super) link: Cost,
     /// Of Redis's one thread. pipe: urlseen, server ns/item
     pub(super) redis: Cost,
