@@ -5,5 +5,18 @@ mod cli;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    give_large_memory_back();
     cli::run()
+}
+
+/// Has memory of a megabyte and more go back to the system as soon as it is dropped. Once the C
+/// library has seen such sizes come and go, it would keep them: several times what is in use, where
+/// items are large.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[allow(unsafe_code)]
+fn give_large_memory_back() {
+    // SAFETY: it sets a number of the allocator, and no other thread is there yet. Where it is
+    // refused, all stays as it was.
+    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20) };
 }

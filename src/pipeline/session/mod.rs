@@ -54,7 +54,7 @@ enum Supply {
 struct Session<'a> {
     pipeline: &'a mut Pipeline,
     link: Link,
-    /// A second connection, which waits for an idle source.
+    /// A second connection, which waits for an idle source; not while the session ends.
     waiter: Option<Link>,
     token: Token,
     /// When the lease counts as lost unless it is renewed before.
@@ -110,6 +110,8 @@ impl<'a> Session<'a> {
     async fn begin(pipeline: &'a mut Pipeline) -> Result<Self, Failure> {
         let address = &pipeline.parts.address;
         let mut link = connect(address, Timeouts::default()).await?;
+        // Not when it is first needed: nothing else would be done while a server does not answer.
+        let waiter = connect(address, Timeouts::default()).await?;
         if pipeline.queue.is_none() {
             let facts = preflight(address, Timeouts::default(), &pipeline.parts.needs).await;
             facts.map_err(Failure::Preflight)?;
@@ -124,7 +126,7 @@ impl<'a> Session<'a> {
         let settings = pipeline.parts.settings;
         let mut session = Self {
             link,
-            waiter: None,
+            waiter: Some(waiter),
             token: held.token,
             lease_until: held.until,
             renewal_asked: held.until,
@@ -166,7 +168,7 @@ impl<'a> Session<'a> {
             if let Some(ending) = self.ending() {
                 return Ok(ending);
             }
-            self.wait_if_idle().await?;
+            self.wait_if_idle();
             let asking_renewal = self.is_asking(&Asked::Renewal);
             let is_judging = self.pipeline.in_progress() > 0;
             let Self { pipeline, link, waiter, .. } = self;
@@ -318,21 +320,13 @@ impl<'a> Session<'a> {
     }
 
     /// Waits for an idle source on a connection of its own, as that blocks it.
-    async fn wait_if_idle(&mut self) -> Result<(), Failure> {
-        if self.supply != Supply::Empty {
-            return Ok(());
-        }
-        let waiter = match &mut self.waiter {
-            Some(waiter) => waiter,
-            none => {
-                let address = &self.pipeline.parts.address;
-                none.insert(connect(address, Timeouts::default()).await?)
-            }
-        };
-        if waiter.is_idle() {
+    fn wait_if_idle(&mut self) {
+        if self.supply == Supply::Empty
+            && let Some(waiter) = &mut self.waiter
+            && waiter.is_idle()
+        {
             waiter.send(&self.pipeline.parts.protocol.wait(WAIT_S));
         }
-        Ok(())
     }
 
     /// The wait for an idle source is over, whether it found something or not.
@@ -360,7 +354,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The next reply on a link that may not be there yet.
+/// The next reply on a link that may not be there.
 async fn receive(link: Option<&mut Link>) -> Result<Reply, Trouble> {
     match link {
         Some(link) => link.receive().await,
