@@ -159,7 +159,10 @@ impl Owner {
                     match item.identity {
                         Identity::Unfiltered => readings.unfiltered.push(number),
                         Identity::Fingerprint(fingerprint) => {
-                            readings.probes.push((number, self.layout.probe(&fingerprint)));
+                            let probe = self.layout.probe(&fingerprint);
+                            // Memory is idle while items are read.
+                            self.shards.fetch(probe);
+                            readings.probes.push((number, probe));
                             readings.fingerprints.push((number, fingerprint));
                         }
                     }

@@ -71,6 +71,15 @@ impl Places {
         std::array::from_fn(|part| first + self.native.line(probe, part))
     }
 
+    /// Begins to fetch the key's lines, however many they are.
+    #[inline]
+    pub(super) fn fetch(&self, lines: &[Line], probe: Probe) {
+        let first = self.slot(probe.shard()) * self.shard_lines;
+        for part in 0..self.native.geometry().lines().get() as usize {
+            prefetch(&lines[first + self.native.line(probe, part)]);
+        }
+    }
+
     /// Calls `visit` with each key in turn and the places of its lines in `lines`, which are on
     /// their way from memory by then: the keys behind it are under way as well.
     #[inline(always)]

@@ -69,6 +69,14 @@ impl Shards {
         self.places.has(shard)
     }
 
+    /// Begins to fetch the key's lines, if its shard is one of these: for what is tested soon.
+    #[inline]
+    pub fn fetch(&self, probe: Probe) {
+        if self.has(probe.shard()) {
+            self.places.fetch(self.region.lines(), probe);
+        }
+    }
+
     /// Which of the keys were set before, in their order.
     ///
     /// # Panics

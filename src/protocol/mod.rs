@@ -11,6 +11,7 @@ use crate::head::{Head, Tip};
 use crate::redis::keys::Keys;
 use crate::redis::lease::{Holder, LEASE, Run, Token};
 use crate::redis::link::Reply;
+use crate::redis::packed::Packed;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::sink::Sink;
 use crate::source::Source;
@@ -36,6 +37,15 @@ pub struct Protocol {
     give_back: Script,
     forget: Script,
     release: Script,
+}
+
+/// What commits a batch: a transaction of both.
+#[derive(Debug)]
+pub struct Commit {
+    /// Pushes what goes on, where something does.
+    pub push: Option<Packed>,
+    /// Checks and does the rest, or takes the push back.
+    pub script: Cmd,
 }
 
 impl Protocol {
@@ -199,21 +209,21 @@ impl Protocol {
         rejects: &[Vec<u8>],
         taken: u64,
         rejects_max: u64,
-    ) -> Vec<Cmd> {
+    ) -> Commit {
         let Keys { lease, state, taken: taken_key, sink, rejected, .. } = &self.keys;
         let (base, head) = (batch.proof().base(), batch.proof().head());
-        let mut push = self.sink.push(sink);
         let mut last = None;
-        for item in batch.onward() {
-            push.arg(item);
-            last = Some(item);
-        }
+        let mut items = batch.onward().inspect(|item| last = Some(*item));
+        let count = batch.onward_len();
+        let bytes = batch.items().bytes_len() / batch.items().len().max(1) * count;
+        let push = (count > 0).then(|| self.sink.push(sink, count, bytes, &mut items));
+        drop(items);
         let mut script = eval(&self.commit, &[lease, state, taken_key, sink, rejected]);
         script.arg(token.as_str()).arg(base.seq).arg(base.tip.to_string());
         script.arg(head.seq).arg(head.tip.to_string());
-        script.arg(taken).arg(batch.items().len()).arg(batch.onward_len());
+        script.arg(taken).arg(batch.items().len()).arg(count);
         script.arg(last.unwrap_or_default()).arg(rejects_max).arg(rejects);
-        last.map(|_| push).into_iter().chain([script]).collect()
+        Commit { push, script }
     }
 
     /// The reply to [`Protocol::commit`].

@@ -14,6 +14,7 @@ use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Valu
 use tokio::time::{Instant, Sleep};
 use tokio_util::io::poll_read_buf;
 
+use super::packed::Packed;
 use super::reply::{Frame, Malformed, Scan};
 use super::stream::Stream;
 use super::trouble::Trouble;
@@ -98,19 +99,20 @@ impl Link {
         command.write_packed_command(&mut self.out);
     }
 
-    /// Sends commands to be carried out without anything between them, or not at all where the
-    /// server does not take one of them. They are answered together: with the reply to `EXEC`, or
-    /// with the reason for which there was none.
+    /// Sends one or two commands to be carried out without anything between them, or not at all
+    /// where the server does not take one of them. They are answered together: with the reply to
+    /// `EXEC`, or with the reason for which there was none.
     ///
     /// # Panics
     /// If there is no room ([`Link::has_room`]).
-    pub fn send_transaction(&mut self, commands: &[Cmd]) {
+    pub fn send_transaction(&mut self, first: Option<&Packed>, second: &Cmd) {
         assert!(self.has_room(), "at most {WAITING_MAX} commands wait for a reply");
-        self.wait_for(commands.len() + 2);
+        self.wait_for(usize::from(first.is_some()) + 3);
         redis::cmd("MULTI").write_packed_command(&mut self.out);
-        for command in commands {
-            command.write_packed_command(&mut self.out);
+        if let Some(first) = first {
+            self.out.extend_from_slice(first.bytes());
         }
+        second.write_packed_command(&mut self.out);
         redis::cmd("EXEC").write_packed_command(&mut self.out);
     }
 

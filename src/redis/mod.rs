@@ -12,6 +12,7 @@ pub mod connect;
 pub mod keys;
 pub mod lease;
 pub mod link;
+pub mod packed;
 pub mod preflight;
 mod reply;
 mod stream;

@@ -64,6 +64,19 @@ impl Scan {
     /// fewer than the last time. `None` until it is all there; then the next one may be begun.
     pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<Option<Frame>, Malformed> {
         loop {
+            // Nearly all that there is to read.
+            if let Some((len, behind)) = short_string(&bytes[self.at..]) {
+                let behind = self.at + behind;
+                self.at = match bytes.get(behind + len..behind + len + 2) {
+                    Some(b"\r\n") => self.string(behind..behind + len),
+                    Some(_) => return Err(self.malformed("a string that does not end")),
+                    None => return Ok(None),
+                };
+                if let Some(frame) = self.frame() {
+                    return Ok(Some(frame));
+                }
+                continue;
+            }
             let Some(Line { kind, rest, behind }) = self.line(bytes)? else { return Ok(None) };
             self.at = match kind {
                 b'$' => match self.length(rest, STRING_MAX)? {
@@ -88,11 +101,19 @@ impl Scan {
                 b'+' | b'-' | b':' => self.other(behind),
                 _ => return Err(self.malformed("no kind of reply")),
             };
-            if self.is_complete() {
-                let Self { at: len, strings, is_mixed, .. } = std::mem::take(self);
-                return Ok(Some(Frame { len, strings: (!is_mixed).then_some(strings) }));
+            if let Some(frame) = self.frame() {
+                return Ok(Some(frame));
             }
         }
+    }
+
+    /// Counts an element that has been read; the reply, if it was the last one.
+    #[inline]
+    fn frame(&mut self) -> Option<Frame> {
+        self.is_complete().then(|| {
+            let Self { at: len, strings, is_mixed, .. } = std::mem::take(self);
+            Frame { len, strings: (!is_mixed).then_some(strings) }
+        })
     }
 
     /// Takes note of a string; where what follows it begins.
@@ -169,6 +190,24 @@ impl Scan {
     fn malformed(&self, what: &'static str) -> Malformed {
         Malformed { what, at: self.at }
     }
+}
+
+/// The length of a string of less than a million bytes and where it begins, where that is what
+/// comes next.
+#[inline]
+fn short_string(bytes: &[u8]) -> Option<(usize, usize)> {
+    let digits = bytes.strip_prefix(b"$")?;
+    let mut len = 0;
+    for (index, &byte) in digits.iter().enumerate().take(7) {
+        match byte {
+            b'0'..=b'9' if index < 6 => len = len * 10 + usize::from(byte - b'0'),
+            b'\r' if index > 0 && digits.get(index + 1) == Some(&b'\n') => {
+                return Some((len, index + 3));
+            }
+            _ => return None,
+        }
+    }
+    None
 }
 
 #[cfg(test)]

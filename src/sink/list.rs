@@ -5,6 +5,7 @@ use redis::{Cmd, cmd};
 use super::Sink;
 use crate::config::End;
 use crate::redis::keys::Keys;
+use crate::redis::packed::Packed;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
 /// A list that items are pushed to at one end.
@@ -32,10 +33,18 @@ impl Sink for List {
         format!("local PUSH = '{}'\n{}", self.command(), include_str!("list.lua"))
     }
 
-    fn push(&self, sink: &str) -> Cmd {
-        let mut command = cmd(self.command());
-        command.arg(sink);
-        command
+    fn push(
+        &self,
+        sink: &str,
+        count: usize,
+        bytes: usize,
+        items: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Packed {
+        let mut push = Packed::new(2 + count, bytes);
+        push.word(self.command().as_bytes());
+        push.word(sink.as_bytes());
+        items.for_each(|item| push.word(item));
+        push
     }
 
     fn length(&self, sink: &str) -> Cmd {

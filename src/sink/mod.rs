@@ -9,6 +9,7 @@ use redis::Cmd;
 
 use crate::config;
 use crate::redis::keys::Keys;
+use crate::redis::packed::Packed;
 use crate::redis::preflight::Needs;
 
 pub use list::List;
@@ -20,8 +21,14 @@ pub trait Sink: Send {
     /// push of so many items; `sink_length(sink)` answers how many items wait there.
     fn lua(&self) -> String;
 
-    /// Pushes the items that are added to it as arguments: all of them, or none.
-    fn push(&self, sink: &str) -> Cmd;
+    /// Pushes `count` items of about so many bytes: all of them, or none.
+    fn push(
+        &self,
+        sink: &str,
+        count: usize,
+        bytes: usize,
+        items: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Packed;
 
     /// How many items wait in the sink.
     fn length(&self, sink: &str) -> Cmd;

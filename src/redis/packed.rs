@@ -1,0 +1,83 @@
+//! A command as it goes over the wire.
+
+/// A command that is written argument by argument, once, where a [`redis::Cmd`] keeps arguments
+/// apart and writes them again when it is sent: what carries items is as cheap as that.
+///
+/// <https://redis.io/docs/latest/develop/reference/protocol-spec/>
+#[derive(Debug)]
+pub struct Packed {
+    bytes: Vec<u8>,
+    /// Arguments announced and not written yet.
+    missing: usize,
+}
+
+/// What a length takes at most: a sign, 20 digits, and the end of a line.
+const LENGTH: usize = 23;
+
+impl Packed {
+    /// A command of so many words, its name among them; about `bytes` long.
+    pub fn new(words: usize, bytes: usize) -> Self {
+        let mut packed =
+            Self { bytes: Vec::with_capacity(LENGTH + words * LENGTH + bytes), missing: words };
+        packed.length(b'*', words);
+        packed
+    }
+
+    /// The next word.
+    ///
+    /// # Panics
+    /// If all that were announced are there.
+    #[inline]
+    pub fn word(&mut self, word: &[u8]) {
+        self.missing = self.missing.checked_sub(1).expect("no more words than announced");
+        self.length(b'$', word.len());
+        self.bytes.extend_from_slice(word);
+        self.bytes.extend_from_slice(b"\r\n");
+    }
+
+    /// All of it.
+    ///
+    /// # Panics
+    /// If words are missing: whatever is sent next would be taken for them.
+    pub(super) fn bytes(&self) -> &[u8] {
+        assert_eq!(self.missing, 0, "as many words as announced");
+        &self.bytes
+    }
+
+    #[inline]
+    fn length(&mut self, kind: u8, length: usize) {
+        self.bytes.push(kind);
+        self.bytes.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+        self.bytes.extend_from_slice(b"\r\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_is_what_the_crate_would_write(
+            words in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..20),
+        ) {
+            let mut packed = Packed::new(words.len(), 0);
+            let mut command = redis::Cmd::new();
+            for word in &words {
+                packed.word(word);
+                command.arg(word);
+            }
+            prop_assert_eq!(packed.bytes(), command.get_packed_command());
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "as many words as announced")]
+    fn it_is_not_sent_before_it_is_complete() {
+        let mut packed = Packed::new(2, 0);
+        packed.word(b"RPUSH");
+        packed.bytes();
+    }
+}
