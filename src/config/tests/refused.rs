@@ -155,7 +155,7 @@ fn a_batch_of_rejects_fits_their_list() {
     assert!(load("rejects.max_len = 1000", &[], &[]).is_ok());
     assert_eq!(
         refused("rejects.max_len = 999", &[], &[]),
-        ["config.toml:1:19: rejects.max_len is 999, less than source.batch, 1000 (default); \
+        ["config.toml:1:19: rejects.max_len is 999, less than source.batch, 5000 (default); \
           allowed: at least as many, since all items of a batch may be rejects"]
     );
     // A batch that is refused itself says nothing about the list.
