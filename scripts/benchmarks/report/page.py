@@ -1,10 +1,10 @@
 """The page."""
 
 from ..line import find, median
-from . import goals, plots
+from . import budget, goals, plots
 from .limit import SERVED, limit, shares, unseen
 from .table import groups, row, table
-from .words import INTRODUCTION, SECTIONS
+from .words import BUDGET, INTRODUCTION, SECTIONS
 
 
 def write(data, folder):
@@ -12,6 +12,8 @@ def write(data, folder):
     folder.mkdir(parents=True, exist_ok=True)
     drawn = plots.draw(data, folder)
     rows = [INTRODUCTION, *first_section(data), "", "## Goals", *goals.table(data)]
+    if spent := budget.table(data):
+        rows += ["", BUDGET, "", *spent]
     for name, (title, words) in SECTIONS.items():
         if name not in data.sections:
             continue

@@ -11,6 +11,12 @@ have their turn, so whatever else the machine does falls on all of them. A ratio
 each round, and what is shown is the median of those ratios, unless the two come from different
 programs: then it is the ratio of their medians."""
 
+BUDGET = """\
+## What an item costs
+Redis's thread, the daemon's thread that talks to it and writes the log, and its filter threads
+share the machine's cores. The mover has but two threads, and a core for each. So the processor time
+of an item, all together, bounds what two cores can do; the rest is waiting for one another."""
+
 # By section: its title, and what was done.
 SECTIONS = {
     "pipe": (
