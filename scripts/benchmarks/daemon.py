@@ -71,7 +71,7 @@ class Filter:
 class Daemon:
     """A context: started, recovered and idle at its beginning, stopped at its end."""
 
-    def __init__(self, server, filter, folder, batch=5000, threads=0, fsync="interval"):
+    def __init__(self, server, filter, folder, batch=1000, threads=0, fsync="interval"):
         self.server, self.filter = server, filter
         self.folder = Path(folder) / "state"
         self.config = Path(folder) / "config.toml"

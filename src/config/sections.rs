@@ -90,7 +90,7 @@ sections! {
         /// What the items look like.
         item: ItemForm = Word, |_| ItemForm::Auto;
         /// The most items that are taken, judged and committed together.
-        batch: usize = Whole(1..=100_000, ""), |_| 5000;
+        batch: usize = Whole(1..=100_000, ""), |_| 1000;
         /// The most bytes that a batch's items have together, unless one item has more by itself.
         batch_bytes: usize = Whole(1 << 10..=64 << 20, " of bytes"), |_| 8_388_608;
     }

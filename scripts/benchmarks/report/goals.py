@@ -8,7 +8,7 @@ from .limit import limit, shares
 from .table import row
 
 # As urlseen is run, by the case's name.
-CASES = {"urlseen": "", "urlseen, batches of 1000": ", batches of 1000"}
+CASES = {"urlseen": "", "urlseen, batches of 5000": ", batches of 5000"}
 TAB, URL = "tab, 30 % unseen", "url, 30 % unseen"
 
 

@@ -28,9 +28,9 @@ moment the source is filled, while mover or daemon wait for it, until nothing is
 items so many are new; the others repeat an earlier one, drawn evenly from all, and one in ten of
 the links that come again is written otherwise than the first time.
 
-*urlseen* is `urlseen run` with its defaults, so batches of 5000 at most, a filter thread a core and
-`fsync = "interval"`: each batch is in the log before its commit. It runs once more with smaller
-batches (`source.batch`), which keep Redis's other clients waiting for less. Its filter
+*urlseen* is `urlseen run` with its defaults, so batches of 1000, a filter thread a core and
+`fsync = "interval"`: each batch is in the log before its commit. It runs once more with larger
+batches (`source.batch`), which suit a long list and a Redis that nobody else waits for. Its filter
 for 100 million at 1e-8 is half full of other fingerprints. After each run the sink must hold each
 request once.
 

@@ -152,12 +152,12 @@ fn urls_can_be_emitted_only_of_items_that_have_one() {
 
 #[test]
 fn a_batch_of_rejects_fits_their_list() {
-    assert!(load("rejects.max_len = 5000", &[], &[]).is_ok());
+    assert!(load("rejects.max_len = 1000", &[], &[]).is_ok());
     assert_eq!(
-        refused("rejects.max_len = 4999", &[], &[]),
-        ["config.toml:1:19: rejects.max_len is 4999, less than source.batch, 5000 (default); \
+        refused("rejects.max_len = 999", &[], &[]),
+        ["config.toml:1:19: rejects.max_len is 999, less than source.batch, 1000 (default); \
           allowed: at least as many, since all items of a batch may be rejects"]
     );
     // A batch that is refused itself says nothing about the list.
-    assert_eq!(refused("rejects.max_len = 4999", &[], &["source.batch=many"]).len(), 1);
+    assert_eq!(refused("rejects.max_len = 999", &[], &["source.batch=many"]).len(), 1);
 }
