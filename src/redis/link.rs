@@ -176,11 +176,15 @@ impl Link {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 some => self.written += some,
             }
+            // Not only once all is written: while more is sent than the server takes at once, that
+            // never is.
+            if self.written >= self.out.len() / 2 {
+                self.out.drain(..self.written);
+                self.written = 0;
+            }
         }
-        if self.written > 0 {
-            self.out.clear();
+        if self.out.is_empty() {
             self.out.shrink_to(KEPT);
-            self.written = 0;
         }
         // Over TLS, what was written may wait inside.
         Pin::new(&mut *self.stream).poll_flush(context)
