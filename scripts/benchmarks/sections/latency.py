@@ -8,10 +8,10 @@ import tempfile
 import time
 
 from .. import feeder, items, process
-from ..daemon import SINK, SOURCE, Daemon, Filter
+from ..daemon import SINK, SOURCE, TAKEN, Daemon, Filter
 from ..folders import ROOT
 from ..line import line
-from ..measured import STOCK, Measured, say
+from ..measured import Measured, say
 from ..server import Server
 from ..wire import Wire, command
 
@@ -26,19 +26,18 @@ def run(settings):
     waits = {"idle": [], "half-loaded": []}
     stock = items.make(items.TAB, settings.items, 30)
     with Server() as server, tempfile.TemporaryDirectory(prefix="urlseen-bench-") as folder:
-        stock.load(server.socket, STOCK)
         for round in range(settings.rounds):
             with Daemon(server, filter, folder) as daemon:
                 note(measured, waits, "idle", single_items(server, pushes, round))
                 idling(measured, server, daemon, idle)
-                seconds, _, _ = daemon.run(STOCK)
-                rate = stock.count / seconds / 2
+                # As much as there is: feeder and consumer take their part of the machine.
+                _, _, highest = loaded(server, stock, stock.count / load, load)
             # Anew, as this one has seen the items.
             with Daemon(server, filter, folder):
-                times, kept = loaded(server, stock, rate, load)
+                times, kept, _ = loaded(server, stock, highest / 2, load)
                 note(measured, waits, "half-loaded", times)
                 measured.add("half-loaded", "feeder", "items/s", kept)
-                measured.add("half-loaded", "feeder", "share of the highest rate", kept / rate / 2)
+                measured.add("half-loaded", "feeder", "share of the highest rate", kept / highest)
     quantiles = [
         line(group, "quantiles", "ms", [quantile(times, share) for share in SHARES])
         for group, times in waits.items()
@@ -90,7 +89,7 @@ def idling(measured, server, daemon, seconds):
 
 
 def loaded(server, stock, rate, seconds):
-    """Milliseconds of marked items among others, and the rate that was kept meanwhile."""
+    """Milliseconds of marked items among others, and the rates that went in and came through."""
     arguments = [server.socket, SOURCE, stock.path, rate, seconds]
     feeding = subprocess.Popen(
         [sys.executable, "-B", "-m", "benchmarks.feeder", *map(str, arguments)],
@@ -106,4 +105,6 @@ def loaded(server, stock, rate, seconds):
             times += [(now - int(pushed)) / 1e6 for pushed in MARKED.findall(reply)]
     if feeding.returncode != 0:
         raise RuntimeError(f"the feeder ended with status {feeding.returncode}")
-    return times, float(feeding.stdout.read())
+    kept = float(feeding.stdout.read())
+    waiting = server.client.llen(SOURCE) + server.client.llen(TAKEN)
+    return times, kept, kept * (1 - waiting / (rate * seconds))

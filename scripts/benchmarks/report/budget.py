@@ -1,0 +1,45 @@
+"""What an item costs in processor time, and what that leaves of the limit: where the time goes."""
+
+from ..line import median, values
+from .figures import number
+from .goals import CASES, TAB, URL
+from .limit import RATE, SERVED, limit
+from .table import row
+
+CLIENT = "client ns/item"
+
+
+def table(data):
+    """A row for each way that urlseen is run, and the mover that it is held against."""
+    lines, rows = data.lines("pipe"), []
+    if not lines:
+        return []
+    cores = data.sections["pipe"]["machine"]["cores"]
+    for group in (TAB, URL):
+        best = limit(lines, group)
+        for case in [best, *CASES] if best else []:
+            rows += cost(lines, group, case, cores)
+    if not rows:
+        return []
+    head = row(
+        "", "Redis, ns", "link and log, ns", "filter, ns", "together, ns",
+        "items/s if no core ever waited", "items/s", "of that",
+    )
+    return [head, "|---|---|---|---|---|---|---|---|", *rows]
+
+
+def cost(lines, group, case, cores):
+    """The row of a case, where it was measured."""
+    redis, client, rate = (
+        values(lines, group, case, unit) for unit in (SERVED, CLIENT, RATE)
+    )
+    if not (redis and client and rate):
+        return []
+    filter = values(lines, group, f"{case}, threads filter", CLIENT)
+    judged = median(filter) if filter else 0
+    link = median(client) - judged
+    together = median(redis) + median(client)
+    # Each of the mover's two threads can have a core at most, whatever the other does.
+    most = 1e9 * cores / together if judged else 1e9 / max(median(redis), link)
+    cells = (median(redis), link, judged, together, most, median(rate))
+    return [row(f"{group}: {case}", *map(number, cells), f"{100 * median(rate) / most:.0f} %")]
