@@ -43,14 +43,10 @@ impl Batch<Taken> {
     }
 
     /// What its items were found to be.
-    pub(crate) fn judged(self, stage: Judged) -> Batch<Judged> {
-        Batch { items: self.items, stage }
+    pub(crate) fn judged(&self, stage: Judged) -> Batch<Judged> {
+        Batch { items: Arc::clone(&self.items), stage }
     }
 
-    /// Its items, to be read by several threads at once.
-    pub(crate) fn shared_items(&self) -> Arc<Items> {
-        Arc::clone(&self.items)
-    }
 }
 
 impl Batch<Judged> {

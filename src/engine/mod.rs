@@ -1,10 +1,12 @@
 //! The engine: threads that read items and judge them, each the only owner of its shards.
 //!
 //! Every batch goes through two steps. Its items are read (fingerprints are most of the work) in
-//! equal parts by all threads; then each thread judges what falls into its own shards. Batches
-//! are judged in the order in which they were submitted, and come out in that order. What is
-//! found unseen is only remembered when the batch is said to be committed.
+//! equal parts by some threads, which hand what they have read to those that have its shards; and
+//! each thread judges what falls into its own. Batches are judged in the order in which they were
+//! submitted, and come out in that order. What is found unseen is only remembered when the batch
+//! is said to be committed.
 
+mod awaited;
 mod gauges;
 mod handle;
 mod owner;
@@ -26,11 +28,15 @@ use crate::item::{Options, Reader};
 pub use gauges::Gauges;
 pub use handle::Handle;
 pub use owner::Copied;
-use owner::{Done, InFlight, Job, Owner, Readings};
+use awaited::Awaited;
+use owner::{Done, InFlight, Job, Owner};
 use progress::Progress;
 
 /// How many batches may be submitted and not yet committed or forgotten.
 pub const BATCHES_MAX: usize = 32;
+
+/// How many items are worth another thread to read them.
+const PART: usize = 256;
 
 /// What an engine is started with.
 #[derive(Debug)]
@@ -70,12 +76,12 @@ pub struct Engine {
     threads: Vec<JoinHandle<()>>,
     done: mpsc::UnboundedReceiver<Done>,
     gauges: Arc<Gauges>,
-    /// Batches submitted and not yet handed back, oldest first.
-    progress: VecDeque<Progress>,
+    /// Batches submitted and not yet handed back, oldest first; `None` while they are judged.
+    progress: VecDeque<Option<Batch<Judged>>>,
     /// The number of the batch at the front of `progress`.
     front: u64,
-    /// The number of the first batch that is not being judged yet.
-    unjudged: u64,
+    /// The thread that reads the first part of the next batch.
+    reader: usize,
     /// Batches handed back and neither committed nor forgotten.
     uncommitted: usize,
     /// Threads that were told to say when they get so far, and have not yet.
@@ -87,26 +93,28 @@ impl Engine {
     pub fn start(parts: &Parts) -> Result<Self, StartError> {
         let (tell, done) = mpsc::unbounded_channel();
         let (tell_ready, ready) = crossbeam_channel::bounded(parts.threads);
+        // Of a batch, a thread is told to read a part, to judge all parts, and to commit.
+        let jobs_max = BATCHES_MAX * (parts.threads + 2);
+        let jobs = || crossbeam_channel::bounded(jobs_max);
+        let (owners, todo): (Vec<_>, Vec<_>) = (0..parts.threads).map(|_| jobs()).unzip();
         let mut engine = Self {
             layout: parts.layout,
-            owners: Vec::new(),
+            owners,
             threads: Vec::new(),
             done,
             gauges: Arc::default(),
             progress: VecDeque::new(),
             front: 0,
-            unjudged: 0,
+            reader: 0,
             uncommitted: 0,
             marks: 0,
         };
-        for number in 0..parts.threads {
-            // A batch is three jobs: read, judge, commit.
-            let (jobs, todo) = crossbeam_channel::bounded(3 * BATCHES_MAX);
-            let (layout, owners, emit) = (parts.layout, parts.threads, parts.items.emit);
+        for (number, todo) in todo.into_iter().enumerate() {
+            let (layout, owners, emit) = (parts.layout, engine.owners.clone(), parts.items.emit);
             let (reader, gauges) = (Reader::new(parts.items), Arc::clone(&engine.gauges));
             let (tell, tell_ready) = (tell.clone(), tell_ready.clone());
             let life = move || {
-                let shards = Shards::allocate(layout, number, owners);
+                let shards = Shards::allocate(layout, number, owners.len());
                 let shards = shards.map_err(|error| drop(tell_ready.send(Err(error))));
                 let Ok(shards) = shards else { return };
                 let owner = Owner {
@@ -116,17 +124,18 @@ impl Engine {
                     reader,
                     emit,
                     gauges,
+                    owners,
+                    tell,
+                    awaited: Awaited::default(),
                     in_flight: InFlight::default(),
                     at: Position::START,
-                    own: Vec::new(),
                 };
                 let _ = tell_ready.send(Ok(()));
                 drop(tell_ready);
-                run(owner, &todo, &tell);
+                run(owner, &todo);
             };
             let thread = std::thread::Builder::new().name(format!("filter-{number}"));
             engine.threads.push(thread.spawn(life).map_err(StartError::Thread)?);
-            engine.owners.push(jobs);
         }
         drop(tell_ready);
         ready.iter().collect::<Result<(), _>>()?;
@@ -150,33 +159,24 @@ impl Engine {
     pub fn submit(&mut self, batch: Batch<Taken>) {
         assert!(self.has_room(), "at most {BATCHES_MAX} batches are in the engine");
         let number = self.front + self.progress.len() as u64;
-        let items = batch.shared_items();
         let threads = self.owners.len();
-        let size = items.len().div_ceil(threads).max(1);
-        let mut parts: Vec<_> = (0..threads).map(|_| Some(Readings::default())).collect();
-        for (owner, part) in parts.iter_mut().enumerate() {
-            let range = (owner * size).min(items.len())..((owner + 1) * size).min(items.len());
-            if !range.is_empty() {
-                *part = None;
-                let items = Arc::clone(&items);
-                self.tell(owner, Job::Read { batch: number, items, part: range });
-            }
+        let parts = batch.items().len().div_ceil(PART).clamp(1, threads);
+        let progress = Arc::new(Progress::new(number, batch, parts, threads));
+        for part in 0..parts {
+            self.tell(self.reader, Job::Read { progress: Arc::clone(&progress), part });
+            self.reader = (self.reader + 1) % threads;
         }
-        let (fingerprints, unseen) = (Vec::with_capacity(threads), Vec::new());
-        let (judged, judging) = (Judged::default(), threads);
-        let progress = Progress { batch, parts, judged, fingerprints, unseen, judging };
-        self.progress.push_back(progress);
-        self.judge();
+        self.progress.push_back(None);
     }
 
     /// The oldest batch that was submitted, once it is judged. Waits for ever if there is none.
     /// Nothing is lost when the future is dropped.
     pub async fn judged(&mut self) -> Result<Batch<Judged>, Died> {
         loop {
-            if let Some(progress) = self.progress.pop_front_if(|front| front.judging == 0) {
+            if let Some(judged) = self.progress.pop_front_if(|front| front.is_some()).flatten() {
                 self.front += 1;
                 self.uncommitted += 1;
-                return Ok(progress.finish());
+                return Ok(judged);
             }
             self.hear().await?;
         }
@@ -245,7 +245,12 @@ impl Engine {
     }
 
     /// Sets fingerprints that belong in the filter. Waits while the threads have much to do.
+    ///
+    /// # Panics
+    /// If a batch is in progress: threads that pass parts of it on to each other must not have to
+    /// wait.
     pub fn set<'a>(&self, fingerprints: impl IntoIterator<Item = &'a Fingerprint>) {
+        assert!(self.progress.is_empty(), "nothing is set while batches are judged");
         let owners = self.owners.len();
         let mut parts = vec![Vec::new(); owners];
         for fingerprint in fingerprints {
@@ -281,49 +286,13 @@ impl Engine {
     fn take_note(&mut self, done: Done) -> Result<(), Died> {
         match done {
             Done::Died => return Err(Died),
-            Done::Read { batch, part, readings } => {
-                self.progress_of(batch).parts[part] = Some(readings);
-                self.judge();
-            }
-            Done::Judged { batch, unseen } => {
-                let progress = self.progress_of(batch);
-                progress.unseen.extend(unseen);
-                progress.judging -= 1;
+            Done::Judged { number, batch } => {
+                let place = usize::try_from(number - self.front).expect("a place in memory");
+                self.progress[place] = Some(batch);
             }
             Done::Marked => self.marks -= 1,
         }
         Ok(())
-    }
-
-    /// Sends every batch that is read on to be judged, in order.
-    fn judge(&mut self) {
-        loop {
-            let next = self.unjudged;
-            let Ok(index) = usize::try_from(next - self.front) else { return };
-            let Some(progress) = self.progress.get_mut(index) else { return };
-            if progress.parts.iter().any(Option::is_none) {
-                return;
-            }
-            let mut probes = Vec::with_capacity(progress.parts.len());
-            for part in progress.parts.drain(..).flatten() {
-                probes.push(part.probes);
-                progress.fingerprints.push(part.fingerprints);
-                progress.judged.unfiltered += part.unfiltered.len();
-                progress.judged.onward.extend(part.unfiltered);
-                progress.judged.rejects.extend(part.rejects);
-                progress.judged.emitted.extend(part.emitted);
-            }
-            self.unjudged += 1;
-            let probes: Arc<[_]> = probes.into();
-            for owner in 0..self.owners.len() {
-                self.tell(owner, Job::Judge { batch: next, probes: Arc::clone(&probes) });
-            }
-        }
-    }
-
-    fn progress_of(&mut self, batch: u64) -> &mut Progress {
-        let index = usize::try_from(batch - self.front).expect("a count of batches in memory");
-        &mut self.progress[index]
     }
 
     fn tell_all(&self, job: impl Fn() -> Job) {
@@ -349,26 +318,22 @@ impl Drop for Engine {
 }
 
 /// The life of a filter thread.
-fn run(mut owner: Owner, todo: &Receiver<Job>, tell: &mpsc::UnboundedSender<Done>) {
+fn run(mut owner: Owner, todo: &Receiver<Job>) {
     /// Says so when the thread unwinds.
-    struct Obituary<'a>(&'a mpsc::UnboundedSender<Done>);
-    impl Drop for Obituary<'_> {
+    struct Obituary(mpsc::UnboundedSender<Done>);
+    impl Drop for Obituary {
         fn drop(&mut self) {
             if std::thread::panicking() {
                 let _ = self.0.send(Done::Died);
             }
         }
     }
-    let _obituary = Obituary(tell);
+    let _obituary = Obituary(owner.tell.clone());
     for job in todo {
         if matches!(job, Job::End) {
             return;
         }
-        if let Some(done) = owner.work(job)
-            && tell.send(done).is_err()
-        {
-            return;
-        }
+        owner.work(job);
     }
 }
 

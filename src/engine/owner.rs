@@ -2,26 +2,33 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::ops::Range;
 use std::sync::Arc;
 
 use crossbeam_channel::Sender;
+use tokio::sync::mpsc;
 
+use super::awaited::{Awaited, Partial};
 use super::gauges::Gauges;
+use super::progress::{Found, Progress};
+use crate::batch::{Batch, Judged};
 use crate::config::Emit;
 use crate::filter::native::{Native, Probe};
 use crate::filter::{Count, ShardId, Shards, Verdict};
 use crate::fingerprint::Fingerprint;
 use crate::head::Position;
-use crate::item::{Identity, Items, Reader, Unreadable};
+use crate::item::{Identity, Reader, Unreadable};
+
+/// After how many items the lines of their keys are fetched: often enough for memory not to be idle
+/// while items are read, and not at each item, as nobody can foresee whether it is of an own shard.
+const FETCH: usize = 32;
 
 /// What an owner is told to do. It does everything in the order it is told.
 #[derive(Debug)]
 pub(super) enum Job {
-    /// Read some of a batch's items.
-    Read { batch: u64, items: Arc<Items>, part: Range<usize> },
-    /// Judge those items of a batch that fall into its shards.
-    Judge { batch: u64, probes: Arc<[Probes]> },
+    /// Read a part of a batch's items, and let each thread judge what falls into its shards.
+    Read { progress: Arc<Progress>, part: usize },
+    /// Judge what of a part of a batch falls into its shards, when all of the batch is there.
+    Judge { progress: Arc<Progress>, part: usize, probes: Probes },
     /// The oldest judged batch is committed, which brings the filter to `at`: remember it.
     Commit { at: Position },
     /// No judged batch will be committed as it is: forget them all.
@@ -58,27 +65,23 @@ pub struct Copied {
 /// What an owner did.
 #[derive(Debug)]
 pub(super) enum Done {
-    Read {
-        batch: u64,
-        part: usize,
-        readings: Readings,
-    },
+    /// A batch is judged, by all threads.
     Judged {
-        batch: u64,
-        unseen: Vec<u32>,
+        number: u64,
+        batch: Batch<Judged>,
     },
+    /// All that was told before the mark is done.
     Marked,
     /// The thread panicked.
     Died,
 }
 
-/// What is to be judged of a part of a batch, and where in the batch it stands.
+/// What a thread is to judge of a part of a batch, and where in the batch it stands.
 pub(super) type Probes = Vec<(u32, Probe)>;
 
 /// What the items of a part of a batch say; items are named by their place in the batch.
 #[derive(Debug, Default)]
 pub(super) struct Readings {
-    pub(super) probes: Probes,
     pub(super) fingerprints: Vec<(u32, Fingerprint)>,
     pub(super) unfiltered: Vec<u32>,
     pub(super) rejects: Vec<(u32, Unreadable)>,
@@ -94,25 +97,26 @@ pub(super) struct Owner {
     pub(super) reader: Reader,
     pub(super) emit: Emit,
     pub(super) gauges: Arc<Gauges>,
+    /// All owners, this one too.
+    pub(super) owners: Vec<Sender<Job>>,
+    /// Who wants to know what is done.
+    pub(super) tell: mpsc::UnboundedSender<Done>,
+    pub(super) awaited: Awaited,
     pub(super) in_flight: InFlight,
     /// The last batch that is in its shards.
     pub(super) at: Position,
-    /// Of the batch being judged, what falls into its shards. Kept for its memory.
-    pub(super) own: Probes,
 }
 
 impl Owner {
-    /// Does one job; `None` where there is nothing to tell.
-    pub(super) fn work(&mut self, job: Job) -> Option<Done> {
+    /// Does one job. Whoever wants to know of it may be gone: then it is nobody's loss.
+    pub(super) fn work(&mut self, job: Job) {
         match job {
-            Job::Read { batch, items, part } => {
-                let readings = self.read(&items, part);
-                return Some(Done::Read { batch, part: self.number, readings });
+            Job::Read { progress, part } => self.read(&progress, part),
+            Job::Judge { progress, part, probes } => {
+                self.awaited.batch(progress).probes[part] = Some(probes);
+                self.judge_what_is_whole();
             }
-            Job::Judge { batch, probes } => {
-                return Some(Done::Judged { batch, unseen: self.judge(&probes) });
-            }
-            Job::Mark => return Some(Done::Marked),
+            Job::Mark => drop(self.tell.send(Done::Marked)),
             Job::Commit { at } => self.commit(at),
             Job::Forget => self.in_flight = InFlight::default(),
             Job::Clear => self.clear(),
@@ -126,7 +130,6 @@ impl Owner {
                 self.gauges.store(&self.shards);
             }
             Job::Stand { at } => self.at = at,
-            // Whoever asked may have given up.
             Job::Copy { shard, mut bytes, reply } => {
                 bytes.clear();
                 bytes.extend_from_slice(self.shards.bytes(shard));
@@ -137,17 +140,20 @@ impl Owner {
             }
             Job::End => unreachable!("a thread that is to end does no more work"),
         }
-        None
     }
 
-    fn read(&mut self, items: &Items, part: Range<usize>) -> Readings {
+    /// Reads a part of a batch, and hands its probes to those that have their shards.
+    fn read(&mut self, progress: &Arc<Progress>, part: usize) {
+        let range = progress.range(part);
+        let owners = self.owners.len();
+        let mut probes = vec![Probes::with_capacity(range.len()); owners];
         let mut readings = Readings {
-            probes: Vec::with_capacity(part.len()),
-            fingerprints: Vec::with_capacity(part.len()),
+            fingerprints: Vec::with_capacity(range.len()),
             ..Readings::default()
         };
-        for index in part {
-            let (bytes, number) = (items.get(index), position(index));
+        let mut fetched = 0;
+        for index in range {
+            let (bytes, number) = (progress.items().get(index), position(index));
             match self.reader.read(bytes) {
                 Err(unreadable) => readings.rejects.push((number, unreadable)),
                 Ok(item) => {
@@ -160,27 +166,52 @@ impl Owner {
                         Identity::Unfiltered => readings.unfiltered.push(number),
                         Identity::Fingerprint(fingerprint) => {
                             let probe = self.layout.probe(&fingerprint);
-                            // Memory is idle while items are read.
-                            self.shards.fetch(probe);
-                            readings.probes.push((number, probe));
+                            probes[probe.shard().owner(owners)].push((number, probe));
                             readings.fingerprints.push((number, fingerprint));
                         }
                     }
                 }
             }
+            if index % FETCH == 0 {
+                let own = &probes[self.number];
+                own[fetched..].iter().for_each(|&(_, probe)| self.shards.fetch(probe));
+                fetched = own.len();
+            }
         }
-        readings
+        for (owner, probes) in probes.into_iter().enumerate() {
+            if owner == self.number {
+                let batch = self.awaited.batch(Arc::clone(progress));
+                batch.probes[part] = Some(probes);
+                batch.readings = Some((part, std::mem::take(&mut readings)));
+            } else {
+                let progress = Arc::clone(progress);
+                let _ = self.owners[owner].send(Job::Judge { progress, part, probes });
+            }
+        }
+        self.judge_what_is_whole();
+    }
+
+    fn judge_what_is_whole(&mut self) {
+        while let Some(Partial { progress, probes, readings }) = self.awaited.next_whole() {
+            let number = progress.number();
+            let unseen = self.judge(probes.into_iter().flatten());
+            if let Some(batch) = progress.done(Found { readings, unseen }) {
+                let _ = self.tell.send(Done::Judged { number, batch });
+            }
+        }
     }
 
     /// The items of a batch that are unseen, of those that fall into this owner's shards.
-    fn judge(&mut self, parts: &[Probes]) -> Vec<u32> {
-        let own = parts.iter().flatten().filter(|(_, probe)| self.shards.has(probe.shard()));
-        self.own.clear();
-        self.own.extend(own);
+    fn judge(&mut self, parts: impl Iterator<Item = Probes>) -> Vec<u32> {
+        let own = parts.reduce(|mut own, part| {
+            own.extend_from_slice(&part);
+            own
+        });
+        let own = own.unwrap_or_default();
         let mut unseen = Vec::new();
         let mut probes = Vec::new();
-        let verdicts = self.shards.test_all(self.own.iter().map(|&(_, probe)| probe));
-        for (&(number, probe), verdict) in self.own.iter().zip(verdicts) {
+        let verdicts = self.shards.test_all(own.iter().map(|&(_, probe)| probe));
+        for (&(number, probe), verdict) in own.iter().zip(verdicts) {
             if verdict == Verdict::Unseen && self.in_flight.insert(probe) {
                 unseen.push(number);
                 probes.push(probe);
