@@ -42,8 +42,8 @@ pub struct Protocol {
 /// What commits a batch: a transaction of both.
 #[derive(Debug)]
 pub struct Commit {
-    /// Pushes what goes on, where something does.
-    pub push: Option<Packed>,
+    /// Pushes what goes on, where something does, behind what proves that it could be taken back.
+    pub push: Vec<Packed>,
     /// Checks and does the rest, or takes the push back.
     pub script: Cmd,
 }
@@ -55,14 +55,14 @@ impl Protocol {
         let script = |parts: &[&str], text: &str| {
             Script::new(&[&[SHARED], parts, &[text]].concat().join("\n"))
         };
-        let (from, to) = (source.lua(), sink.lua());
+        let (from, to) = (source.lua_commit(), sink.lua());
         Self {
             own: script(&[], include_str!("lua/own.lua")),
             begin: script(&[], include_str!("lua/begin.lua")),
             renew: script(&[], include_str!("lua/renew.lua")),
             claim: script(&[], include_str!("lua/claim.lua")),
             commit: script(&[&from, &to], include_str!("lua/commit.lua")),
-            give_back: script(&[&from], include_str!("lua/give_back.lua")),
+            give_back: script(&[&source.lua_give_back()], include_str!("lua/give_back.lua")),
             forget: script(&[], include_str!("lua/forget.lua")),
             release: script(&[], include_str!("lua/release.lua")),
             keys,
@@ -216,7 +216,11 @@ impl Protocol {
         let mut items = batch.onward().inspect(|item| last = Some(*item));
         let count = batch.onward_len();
         let bytes = batch.items().bytes_len() / batch.items().len().max(1) * count;
-        let push = (count > 0).then(|| self.sink.push(sink, count, bytes, &mut items));
+        let mut push = Vec::new();
+        if count > 0 {
+            push = self.sink.gate(sink);
+            push.push(self.sink.push(sink, count, bytes, &mut items));
+        }
         drop(items);
         let mut script = eval(&self.commit, &[lease, state, taken_key, sink, rejected]);
         script.arg(token.as_str()).arg(base.seq).arg(base.tip.to_string());

@@ -42,6 +42,8 @@ pub struct Link {
     buffer: BytesMut,
     /// How far that reply is read.
     scan: Scan,
+    /// How long the longest reply of late was.
+    longest: usize,
     /// What waits for its reply: how many replies of the server make one.
     waiting: VecDeque<usize>,
     /// The first error among those, the last one aside.
@@ -71,6 +73,7 @@ impl Link {
             written: 0,
             buffer: BytesMut::new(),
             scan: Scan::default(),
+            longest: 0,
             waiting: VecDeque::new(),
             error: None,
             silence,
@@ -99,20 +102,20 @@ impl Link {
         command.write_packed_command(&mut self.out);
     }
 
-    /// Sends one or two commands to be carried out without anything between them, or not at all
-    /// where the server does not take one of them. They are answered together: with the reply to
-    /// `EXEC`, or with the reason for which there was none.
+    /// Sends commands to be carried out without anything between them, or not at all where the
+    /// server does not take one of them. They are answered together: with the reply to `EXEC`, or
+    /// with the reason for which there was none.
     ///
     /// # Panics
     /// If there is no room ([`Link::has_room`]).
-    pub fn send_transaction(&mut self, first: Option<&Packed>, second: &Cmd) {
+    pub fn send_transaction(&mut self, first: &[Packed], last: &Cmd) {
         assert!(self.has_room(), "at most {WAITING_MAX} commands wait for a reply");
-        self.wait_for(usize::from(first.is_some()) + 3);
+        self.wait_for(first.len() + 3);
         redis::cmd("MULTI").write_packed_command(&mut self.out);
-        if let Some(first) = first {
-            self.out.extend_from_slice(first.bytes());
+        for command in first {
+            self.out.extend_from_slice(command.bytes());
         }
-        second.write_packed_command(&mut self.out);
+        last.write_packed_command(&mut self.out);
         redis::cmd("EXEC").write_packed_command(&mut self.out);
     }
 
@@ -193,7 +196,8 @@ impl Link {
     /// Reads something.
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.buffer.capacity() - self.buffer.len() < ROOM {
-            self.buffer.reserve(READ);
+            // What is there of a reply is copied into the larger memory: as seldom as can be.
+            self.buffer.reserve(READ.max(self.longest.saturating_sub(self.buffer.len())));
         }
         match ready!(poll_read_buf(Pin::new(&mut *self.stream), context, &mut self.buffer))? {
             0 => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
@@ -215,6 +219,7 @@ impl Link {
 
     /// Takes a reply out of what was read.
     fn take(&mut self, frame: Frame) -> Reply {
+        self.longest = frame.len.max(self.longest - self.longest / 8);
         let bytes = self.buffer.split_to(frame.len).freeze();
         Reply { bytes, strings: frame.strings }
     }

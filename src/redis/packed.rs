@@ -52,6 +52,16 @@ impl Packed {
     }
 }
 
+/// Small commands.
+impl<'a> FromIterator<&'a [u8]> for Packed {
+    fn from_iter<Words: IntoIterator<Item = &'a [u8]>>(words: Words) -> Self {
+        let words: Vec<_> = words.into_iter().collect();
+        let mut packed = Self::new(words.len(), words.iter().map(|word| word.len()).sum());
+        words.into_iter().for_each(|word| packed.word(word));
+        packed
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -63,12 +73,9 @@ mod tests {
         fn it_is_what_the_crate_would_write(
             words in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..20),
         ) {
-            let mut packed = Packed::new(words.len(), 0);
+            let packed: Packed = words.iter().map(Vec::as_slice).collect();
             let mut command = redis::Cmd::new();
-            for word in &words {
-                packed.word(word);
-                command.arg(word);
-            }
+            command.arg(&words);
             prop_assert_eq!(packed.bytes(), command.get_packed_command());
         }
     }

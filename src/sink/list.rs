@@ -33,6 +33,13 @@ impl Sink for List {
         format!("local PUSH = '{}'\n{}", self.command(), include_str!("list.lua"))
     }
 
+    fn gate(&self, sink: &str) -> Vec<Packed> {
+        // No list is as long as that, so there is no item to answer; and nothing is trimmed.
+        let look = [b"LINDEX", sink.as_bytes(), b"9223372036854775807"];
+        let trim = [b"LTRIM", sink.as_bytes(), b"0", b"-1"];
+        vec![look.into_iter().collect(), trim.into_iter().collect()]
+    }
+
     fn push(
         &self,
         sink: &str,

@@ -21,6 +21,11 @@ pub trait Sink: Send {
     /// push of so many items; `sink_length(sink)` answers how many items wait there.
     fn lua(&self) -> String;
 
+    /// Commands that change nothing and answer little. A transaction begins with them, so that a
+    /// server whose user has lost what [`Sink::lua`] takes finds that out before it carries
+    /// anything out.
+    fn gate(&self, sink: &str) -> Vec<Packed>;
+
     /// Pushes `count` items of about so many bytes: all of them, or none.
     fn push(
         &self,

@@ -20,15 +20,23 @@ impl List {
     pub fn new(take_from: End) -> Self {
         Self { take_from }
     }
-}
 
-impl Source for List {
-    fn lua(&self) -> String {
+    fn lua(&self, functions: &str) -> String {
         let end = match self.take_from {
             End::Left => "left",
             End::Right => "right",
         };
-        format!("local TAKE_FROM = '{end}'\n{}", include_str!("list.lua"))
+        format!("local TAKE_FROM = '{end}'\n{functions}")
+    }
+}
+
+impl Source for List {
+    fn lua_commit(&self) -> String {
+        self.lua(include_str!("list.lua"))
+    }
+
+    fn lua_give_back(&self) -> String {
+        self.lua(include_str!("list_give_back.lua"))
     }
 
     fn window(&self, taken: &str, from: u64, count: u64) -> Cmd {

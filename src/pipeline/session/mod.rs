@@ -306,7 +306,7 @@ impl<'a> Session<'a> {
             self.ahead -= items;
             self.sent += 1;
             self.asked.push_back(Asked::Commit);
-            self.link.send_transaction(commit.push.as_ref(), &commit.script);
+            self.link.send_transaction(&commit.push, &commit.script);
         }
     }
 
