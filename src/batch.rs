@@ -46,7 +46,6 @@ impl Batch<Taken> {
     pub(crate) fn judged(&self, stage: Judged) -> Batch<Judged> {
         Batch { items: Arc::clone(&self.items), stage }
     }
-
 }
 
 impl Batch<Judged> {

@@ -22,21 +22,22 @@ pub(super) struct Partial {
     pub(super) progress: Arc<Progress>,
     /// What is to be judged, by part.
     pub(super) probes: Vec<Option<Probes>>,
-    /// What this thread has read of it.
-    pub(super) readings: Option<(usize, Readings)>,
+    /// What the parts say that this thread has read.
+    pub(super) readings: Vec<(usize, Readings)>,
 }
 
 impl Awaited {
     /// The batch, of which something is there now.
     pub(super) fn batch(&mut self, progress: Arc<Progress>) -> &mut Partial {
-        let place = progress.number().checked_sub(self.next).and_then(|at| usize::try_from(at).ok());
+        let place =
+            progress.number().checked_sub(self.next).and_then(|at| usize::try_from(at).ok());
         let place = place.expect("a batch is judged once all of it is there");
         if self.batches.len() <= place {
             self.batches.resize_with(place + 1, || None);
         }
         self.batches[place].get_or_insert_with(|| Partial {
             probes: std::iter::repeat_with(|| None).take(progress.parts()).collect(),
-            readings: None,
+            readings: Vec::new(),
             progress,
         })
     }

@@ -1,8 +1,8 @@
 //! The engine: threads that read items and judge them, each the only owner of its shards.
 //!
 //! Every batch goes through two steps. Its items are read (fingerprints are most of the work) in
-//! equal parts by some threads, which hand what they have read to those that have its shards; and
-//! each thread judges what falls into its own. Batches are judged in the order in which they were
+//! equal parts by whichever threads have time, which hand what they have read to those that have its
+//! shards; and each thread judges what falls into its own. Batches are judged in the order in which they were
 //! submitted, and come out in that order. What is found unseen is only remembered when the batch
 //! is said to be committed.
 
@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, Sender, select_biased};
 use tokio::sync::mpsc;
 
 use crate::batch::{Batch, Judged, Taken};
@@ -25,11 +25,11 @@ use crate::filter::{AllocationError, Count, ShardId, Shards};
 use crate::fingerprint::Fingerprint;
 use crate::head::Position;
 use crate::item::{Options, Reader};
+use awaited::Awaited;
 pub use gauges::Gauges;
 pub use handle::Handle;
 pub use owner::Copied;
-use awaited::Awaited;
-use owner::{Done, InFlight, Job, Owner};
+use owner::{Done, InFlight, Job, Owner, Read};
 use progress::Progress;
 
 /// How many batches may be submitted and not yet committed or forgotten.
@@ -73,6 +73,7 @@ pub struct Died;
 pub struct Engine {
     layout: Native,
     owners: Vec<Sender<Job>>,
+    reads: Sender<Read>,
     threads: Vec<JoinHandle<()>>,
     done: mpsc::UnboundedReceiver<Done>,
     gauges: Arc<Gauges>,
@@ -80,8 +81,6 @@ pub struct Engine {
     progress: VecDeque<Option<Batch<Judged>>>,
     /// The number of the batch at the front of `progress`.
     front: u64,
-    /// The thread that reads the first part of the next batch.
-    reader: usize,
     /// Batches handed back and neither committed nor forgotten.
     uncommitted: usize,
     /// Threads that were told to say when they get so far, and have not yet.
@@ -93,26 +92,26 @@ impl Engine {
     pub fn start(parts: &Parts) -> Result<Self, StartError> {
         let (tell, done) = mpsc::unbounded_channel();
         let (tell_ready, ready) = crossbeam_channel::bounded(parts.threads);
-        // Of a batch, a thread is told to read a part, to judge all parts, and to commit.
-        let jobs_max = BATCHES_MAX * (parts.threads + 2);
-        let jobs = || crossbeam_channel::bounded(jobs_max);
+        // Of a batch, a thread is told to judge all parts, and to commit.
+        let jobs = || crossbeam_channel::bounded(BATCHES_MAX * (parts.threads + 1));
+        let (reads, to_read) = crossbeam_channel::bounded(BATCHES_MAX * parts.threads);
         let (owners, todo): (Vec<_>, Vec<_>) = (0..parts.threads).map(|_| jobs()).unzip();
         let mut engine = Self {
             layout: parts.layout,
             owners,
+            reads,
             threads: Vec::new(),
             done,
             gauges: Arc::default(),
             progress: VecDeque::new(),
             front: 0,
-            reader: 0,
             uncommitted: 0,
             marks: 0,
         };
         for (number, todo) in todo.into_iter().enumerate() {
             let (layout, owners, emit) = (parts.layout, engine.owners.clone(), parts.items.emit);
             let (reader, gauges) = (Reader::new(parts.items), Arc::clone(&engine.gauges));
-            let (tell, tell_ready) = (tell.clone(), tell_ready.clone());
+            let (tell, tell_ready, to_read) = (tell.clone(), tell_ready.clone(), to_read.clone());
             let life = move || {
                 let shards = Shards::allocate(layout, number, owners.len());
                 let shards = shards.map_err(|error| drop(tell_ready.send(Err(error))));
@@ -132,7 +131,7 @@ impl Engine {
                 };
                 let _ = tell_ready.send(Ok(()));
                 drop(tell_ready);
-                run(owner, &todo);
+                run(owner, &todo, &to_read);
             };
             let thread = std::thread::Builder::new().name(format!("filter-{number}"));
             engine.threads.push(thread.spawn(life).map_err(StartError::Thread)?);
@@ -163,8 +162,8 @@ impl Engine {
         let parts = batch.items().len().div_ceil(PART).clamp(1, threads);
         let progress = Arc::new(Progress::new(number, batch, parts, threads));
         for part in 0..parts {
-            self.tell(self.reader, Job::Read { progress: Arc::clone(&progress), part });
-            self.reader = (self.reader + 1) % threads;
+            // As with an owner that is gone.
+            let _ = self.reads.send(Read { progress: Arc::clone(&progress), part });
         }
         self.progress.push_back(None);
     }
@@ -318,7 +317,7 @@ impl Drop for Engine {
 }
 
 /// The life of a filter thread.
-fn run(mut owner: Owner, todo: &Receiver<Job>) {
+fn run(mut owner: Owner, todo: &Receiver<Job>, to_read: &Receiver<Read>) {
     /// Says so when the thread unwinds.
     struct Obituary(mpsc::UnboundedSender<Done>);
     impl Drop for Obituary {
@@ -329,11 +328,18 @@ fn run(mut owner: Owner, todo: &Receiver<Job>) {
         }
     }
     let _obituary = Obituary(owner.tell.clone());
-    for job in todo {
-        if matches!(job, Job::End) {
-            return;
+    loop {
+        // What is read waits to be judged: that comes first.
+        select_biased! {
+            recv(todo) -> job => match job {
+                Ok(Job::End) | Err(_) => return,
+                Ok(job) => owner.work(job),
+            },
+            recv(to_read) -> read => match read {
+                Ok(read) => owner.read(&read),
+                Err(_) => return,
+            },
         }
-        owner.work(job);
     }
 }
 

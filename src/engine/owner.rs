@@ -22,11 +22,16 @@ use crate::item::{Identity, Reader, Unreadable};
 /// while items are read, and not at each item, as nobody can foresee whether it is of an own shard.
 const FETCH: usize = 32;
 
+/// A part of a batch whose items are to be read, by whichever thread has time.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) progress: Arc<Progress>,
+    pub(super) part: usize,
+}
+
 /// What an owner is told to do. It does everything in the order it is told.
 #[derive(Debug)]
 pub(super) enum Job {
-    /// Read a part of a batch's items, and let each thread judge what falls into its shards.
-    Read { progress: Arc<Progress>, part: usize },
     /// Judge what of a part of a batch falls into its shards, when all of the batch is there.
     Judge { progress: Arc<Progress>, part: usize, probes: Probes },
     /// The oldest judged batch is committed, which brings the filter to `at`: remember it.
@@ -66,10 +71,7 @@ pub struct Copied {
 #[derive(Debug)]
 pub(super) enum Done {
     /// A batch is judged, by all threads.
-    Judged {
-        number: u64,
-        batch: Batch<Judged>,
-    },
+    Judged { number: u64, batch: Batch<Judged> },
     /// All that was told before the mark is done.
     Marked,
     /// The thread panicked.
@@ -111,7 +113,6 @@ impl Owner {
     /// Does one job. Whoever wants to know of it may be gone: then it is nobody's loss.
     pub(super) fn work(&mut self, job: Job) {
         match job {
-            Job::Read { progress, part } => self.read(&progress, part),
             Job::Judge { progress, part, probes } => {
                 self.awaited.batch(progress).probes[part] = Some(probes);
                 self.judge_what_is_whole();
@@ -143,14 +144,13 @@ impl Owner {
     }
 
     /// Reads a part of a batch, and hands its probes to those that have their shards.
-    fn read(&mut self, progress: &Arc<Progress>, part: usize) {
+    pub(super) fn read(&mut self, Read { progress, part }: &Read) {
+        let part = *part;
         let range = progress.range(part);
         let owners = self.owners.len();
         let mut probes = vec![Probes::with_capacity(range.len()); owners];
-        let mut readings = Readings {
-            fingerprints: Vec::with_capacity(range.len()),
-            ..Readings::default()
-        };
+        let mut readings =
+            Readings { fingerprints: Vec::with_capacity(range.len()), ..Readings::default() };
         let mut fetched = 0;
         for index in range {
             let (bytes, number) = (progress.items().get(index), position(index));
@@ -182,7 +182,7 @@ impl Owner {
             if owner == self.number {
                 let batch = self.awaited.batch(Arc::clone(progress));
                 batch.probes[part] = Some(probes);
-                batch.readings = Some((part, std::mem::take(&mut readings)));
+                batch.readings.push((part, std::mem::take(&mut readings)));
             } else {
                 let progress = Arc::clone(progress);
                 let _ = self.owners[owner].send(Job::Judge { progress, part, probes });

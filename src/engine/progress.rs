@@ -22,8 +22,8 @@ pub(super) struct Progress {
 /// What one thread has found.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// Which part it has read and what that says, if it has read one.
-    pub(super) readings: Option<(usize, Readings)>,
+    /// What the parts say that it has read.
+    pub(super) readings: Vec<(usize, Readings)>,
     /// The places of those items of its own shards that are unseen, ascending.
     pub(super) unseen: Vec<u32>,
 }

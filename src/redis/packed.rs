@@ -57,7 +57,9 @@ impl<'a> FromIterator<&'a [u8]> for Packed {
     fn from_iter<Words: IntoIterator<Item = &'a [u8]>>(words: Words) -> Self {
         let words: Vec<_> = words.into_iter().collect();
         let mut packed = Self::new(words.len(), words.iter().map(|word| word.len()).sum());
-        words.into_iter().for_each(|word| packed.word(word));
+        for word in words {
+            packed.word(word);
+        }
         packed
     }
 }
