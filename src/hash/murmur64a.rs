@@ -1,8 +1,8 @@
 //! MurmurHash64A, the variant of MurmurHash2 for 64-bit machines.
 //!
 //! Written after the description and the public-domain code of its author, Austin Appleby
-//! (SMHasher, `MurmurHash2.cpp`). The crates that have it are old or not made for speed; one of them
-//! is what the tests compare with.
+//! (SMHasher, `MurmurHash2.cpp`). The crates that have it are old or not made for speed; one of
+//! them is what the tests compare with.
 
 /// What everything is multiplied by.
 const M: u64 = 0xc6a4_a793_5bd1_e995;

@@ -14,9 +14,9 @@
 //! bit i of a layer = (a + i b mod 2^64) mod its bits, i = 0 to its hashes - 1
 //! ```
 //!
-//! An item is in the filter if any layer has all its bits. It is added to the newest layer, and once
-//! that has as many items as its capacity, to a new one with `growth` times the capacity and half
-//! the error rate. Read and tried with RedisBloom 2.8; a server with the setting `bf-hash-seed` has
+//! An item is in the filter if any layer has all its bits. It is added to the newest layer, and
+//! once that has as many items as its capacity, to a new one with `growth` times the capacity and
+//! half the error rate. Tried with RedisBloom 2.8; a server with the setting `bf-hash-seed` has
 //! other hashes, and its dumps are refused.
 
 mod error;

@@ -8,7 +8,9 @@ use std::sync::LazyLock;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use flate2::read::GzDecoder;
+use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::Index;
 use serde::Deserialize;
 use serde_json::Value;
 use sha1::{Digest, Sha1};
@@ -340,9 +342,9 @@ proptest! {
     #[test]
     fn changed_chunks_never_panic(
         which in 0..6_usize,
-        changes in prop::collection::vec((0..3_usize, any::<prop::sample::Index>(), any::<u8>()), 0..6),
-        lengths in prop::collection::vec((0..5_usize, any::<prop::sample::Index>(), 0..60_usize), 0..2),
-        iterators in prop::collection::vec((0..5_usize, any::<i64>()), 0..2),
+        changes in vec((0..3_usize, any::<Index>(), any::<u8>()), 0..6),
+        lengths in vec((0..5_usize, any::<Index>(), 0..60_usize), 0..2),
+        iterators in vec((0..5_usize, any::<i64>()), 0..2),
     ) {
         let mut chunks = DUMPS[which].chunks();
         for (chunk, at, byte) in changes {
@@ -373,7 +375,7 @@ proptest! {
     /// Bytes that were never a header.
     #[test]
     fn any_header_is_read_or_refused(
-        mut header in prop::collection::vec(any::<u8>(), 0..200),
+        mut header in vec(any::<u8>(), 0..200),
         layers in 0..4_u8,
     ) {
         if let Some(count) = header.get_mut(8..12) {

@@ -87,8 +87,8 @@ impl BitStrings for BlockCluster {
         Ok(())
     }
 
-    /// The sum over the blocks of share (1 - (1 - 1/m)^(k n share))^k, where a block's share is that
-    /// of the 256 (or 4096) numbers that lead to it.
+    /// The sum over the blocks of share (1 - (1 - 1/m)^(k n share))^k, where a block's share is
+    /// that of the 256 (or 4096) numbers that lead to it.
     fn error_rate(&self, keys: u64) -> f64 {
         let numbers = 0..1 << (4 * self.digits());
         let shares = shares(self.blocks, numbers);
