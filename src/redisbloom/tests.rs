@@ -161,6 +161,12 @@ fn a_filter_does_not_outgrow_its_limit() {
     assert_eq!(filter.size(), 100);
     let too_large = ReserveError::TooLarge { capacity: 100 * u64::from(u32::MAX), limit: 1000 };
     assert_eq!(error, AddError::NoLayer(too_large));
+    // Layers of 144 and of 312 bytes.
+    for (limit, grows) in [(455, false), (456, true)] {
+        let mut filter = Filter::reserve(0.01, 100, Growth::default(), limit).unwrap();
+        let added = (0..150).all(|n| filter.add(item("grown", n).as_bytes()).is_ok());
+        assert_eq!((added, filter.bytes()), (grows, if grows { 456 } else { 144 }), "{limit}");
+    }
     for (rate, capacity, growth) in [
         (0.0, 1, Growth::default()),
         (1.0, 1, Growth::None),
