@@ -91,6 +91,14 @@ between: what crawlers push and pop, and what waits.""",
         "Fingerprints (`scripts/bench-fingerprints`) and test-and-set (`benches/filter`) by"
         " themselves, on one core.",
     ),
+    "between": (
+        "Lines between other work",
+        """\
+Test-and-set, and the machine's limit for as many lines, in batches of 1000 keys, while the same
+thread reads and writes so much other memory between two batches; that is not counted. In the daemon
+a batch of 1000 items takes some 600 KiB through the caches of two cores between one batch of lines
+and the next: Redis's list, its reply, the sockets, and the way back.""",
+    ),
     "scaling": (
         "Batch size and threads",
         "As in the section on the pipe. `source.batch` of urlseen beside a mover with the same"
