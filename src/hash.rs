@@ -1,7 +1,11 @@
 //! The hash functions that layouts use: the only file that names a hash crate.
 //!
 //! MurmurHash3 is Austin Appleby's, from SMHasher. Both variants take a 32-bit seed; the words they
-//! return do not depend on the byte order of the machine.
+//! return do not depend on the byte order of the machine. [`murmur64a`] is an older hash of his.
+
+mod murmur64a;
+
+pub use murmur64a::murmur64a;
 
 /// MurmurHash3 x64-128 of `key`: its two 64-bit words, first the one that Python's
 /// `mmh3.hash64(key, seed)` returns first.

@@ -25,6 +25,7 @@ pub mod pipe;
 pub mod pipeline;
 pub mod protocol;
 pub mod redis;
+pub mod redisbloom;
 pub mod rejects;
 pub mod request;
 pub mod shutdown;

@@ -9,7 +9,7 @@ use urlseen::fingerprint::Fingerprint;
 use super::crawl::fingerprint;
 
 /// Keys that are tested, and then set, together.
-const BATCH: usize = 1000;
+pub const BATCH: usize = 1000;
 
 /// The shards of an owner.
 pub struct Filter {

@@ -1,8 +1,9 @@
 //! Test-and-set on a filter far larger than the cache, beside other sets and the machine's limit.
 //!
 //! Without arguments for 100 million keys; with `--large` for a billion as well, which takes 21 GiB
-//! and a quarter of an hour.
+//! and a quarter of an hour. With `--between` only what other work between batches does to it.
 
+mod between;
 mod crawl;
 mod filter;
 mod limit;
@@ -33,10 +34,14 @@ fn main() {
         let capacity = Capacity::new(keys).expect("a capacity");
         Sizing::new(capacity, ErrorRate::new(ERROR_RATE).expect("an error rate"))
     };
+    let is_given = |option: &str| std::env::args().any(|argument| argument == option);
+    if is_given("--between") {
+        return between::between(sizing(100_000_000));
+    }
     test_and_set("test-and-set 100M", sizing(100_000_000), true);
     threads(sizing(100_000_000));
     wrong_verdicts(sizing(100_000_000));
-    if std::env::args().any(|argument| argument == "--large") {
+    if is_given("--large") {
         test_and_set("test-and-set 1G", sizing(1_000_000_000), false);
     }
 }

@@ -52,3 +52,33 @@ impl Awaited {
         whole
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Batch;
+    use crate::item::Items;
+
+    /// A batch of two parts.
+    fn progress(number: u64) -> Arc<Progress> {
+        Arc::new(Progress::new(number, Batch::new(Items::default()), 2, 1))
+    }
+
+    #[test]
+    fn batches_are_judged_in_order_and_each_once_all_of_it_is_there() {
+        let mut awaited = Awaited::default();
+        let batches = [0, 1, 2].map(progress);
+        let mut add = |number: usize, part: usize| {
+            let batch = awaited.batch(Arc::clone(&batches[number]));
+            batch.probes[part] = Some(Probes::new());
+            let whole = std::iter::from_fn(|| awaited.next_whole());
+            whole.map(|batch| batch.progress.number()).collect::<Vec<_>>()
+        };
+        assert_eq!(add(2, 0), []);
+        assert_eq!(add(1, 1), []);
+        assert_eq!(add(1, 0), [], "the batch before is missing");
+        assert_eq!(add(0, 0), []);
+        assert_eq!(add(0, 1), [0, 1]);
+        assert_eq!(add(2, 1), [2]);
+    }
+}

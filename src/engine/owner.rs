@@ -144,8 +144,8 @@ impl Owner {
     }
 
     /// Reads a part of a batch, and hands its probes to those that have their shards.
-    pub(super) fn read(&mut self, Read { progress, part }: &Read) {
-        let part = *part;
+    pub(super) fn read(&mut self, read: Read) {
+        let Read { progress, part } = read;
         let range = progress.range(part);
         let owners = self.owners.len();
         let mut probes = vec![Probes::with_capacity(range.len()); owners];
@@ -178,23 +178,22 @@ impl Owner {
                 fetched = own.len();
             }
         }
-        for (owner, probes) in probes.into_iter().enumerate() {
-            if owner == self.number {
-                let batch = self.awaited.batch(Arc::clone(progress));
-                batch.probes[part] = Some(probes);
-                batch.readings.push((part, std::mem::take(&mut readings)));
-            } else {
-                let progress = Arc::clone(progress);
-                let _ = self.owners[owner].send(Job::Judge { progress, part, probes });
-            }
+        let own = std::mem::take(&mut probes[self.number]);
+        for (owner, probes) in probes.into_iter().enumerate().filter(|&(it, _)| it != self.number) {
+            let progress = Arc::clone(&progress);
+            let _ = self.owners[owner].send(Job::Judge { progress, part, probes });
         }
+        let batch = self.awaited.batch(progress);
+        batch.probes[part] = Some(own);
+        batch.readings.push((part, readings));
         self.judge_what_is_whole();
     }
 
     fn judge_what_is_whole(&mut self) {
         while let Some(Partial { progress, probes, readings }) = self.awaited.next_whole() {
             let number = progress.number();
-            let unseen = self.judge(probes.into_iter().flatten());
+            let own = probes.into_iter().flatten().collect::<Vec<_>>().concat();
+            let unseen = self.judge(&own);
             if let Some(batch) = progress.done(Found { readings, unseen }) {
                 let _ = self.tell.send(Done::Judged { number, batch });
             }
@@ -202,12 +201,7 @@ impl Owner {
     }
 
     /// The items of a batch that are unseen, of those that fall into this owner's shards.
-    fn judge(&mut self, parts: impl Iterator<Item = Probes>) -> Vec<u32> {
-        let own = parts.reduce(|mut own, part| {
-            own.extend_from_slice(&part);
-            own
-        });
-        let own = own.unwrap_or_default();
+    fn judge(&mut self, own: &[(u32, Probe)]) -> Vec<u32> {
         let mut unseen = Vec::new();
         let mut probes = Vec::new();
         let verdicts = self.shards.test_all(own.iter().map(|&(_, probe)| probe));

@@ -40,12 +40,13 @@ async fn each_is_unseen_once_in_order_within_and_across_batches_in_flight() {
         let mut engine = engine(threads);
         let mut model = HashSet::new();
         let mut submitted = VecDeque::new();
-        // Batches of all sizes, also smaller than the number of threads, with many repeats.
+        // Batches of all sizes, read by one thread and by all of them, with many repeats.
         let mut state = 1u32;
         for round in 0..200 {
-            let items = urls((0..round % 40).map(|_| {
+            let size = if round % 5 == 0 { round * PART / 40 } else { round % 40 };
+            let items = urls((0..size).map(|_| {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                state >> 22
+                state >> 17
             }));
             engine.submit(batch(&items));
             submitted.push_back(items);

@@ -17,6 +17,7 @@ const MAY_USE: &[Rule] = &[
     // Pure: no files, no network, no clock, no threads.
     ("request", &[]),
     ("hash", &[]),
+    ("redisbloom", &["hash"]),
     ("lanes", &[]),
     ("head", &[]),
     ("canonical", &["lanes"]),

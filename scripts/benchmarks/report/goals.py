@@ -52,11 +52,11 @@ def throughput(data, group, what, share, times):
     for case, how in CASES.items():
         words = f"{share} of the fastest mover"
         yield Goal(what + how, words, share, False, reached.get(case, []))
-    yield over_peer(data, group, what, "RedisBloom, BF.MADD", times)
+        yield over_peer(data, group, what + how, "RedisBloom, BF.MADD", times, case)
 
 
-def over_peer(data, group, what, peer, times):
-    ours = pick(data.lines("pipe"), group, "urlseen", "items/s")
+def over_peer(data, group, what, peer, times, case="urlseen"):
+    ours = pick(data.lines("pipe"), group, case, "items/s")
     theirs = pick(data.lines("peers"), "peers", peer, "items/s")
     # Not of the same round: only their medians can be held against each other.
     found = [median(ours) / median(theirs)] if ours and theirs else []

@@ -3,12 +3,13 @@
 It returns a dictionary with `lines` and, where there is something to say about them, `facts`.
 """
 
-from . import kernels, latency, lines, log, peers, pipe, profile, scaling
+from . import between, kernels, latency, lines, log, peers, pipe, profile, scaling
 
 SECTIONS = {
     "pipe": pipe.run,
     "peers": peers.run,
     "kernels": kernels.run,
+    "between": between.run,
     "scaling": scaling.run,
     "latency": latency.run,
     "lines": lines.run,

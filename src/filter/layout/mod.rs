@@ -1,9 +1,25 @@
 //! How a fingerprint becomes a shard and bit positions. A new layout is one file here and one line
 //! in [`Layout`].
+//!
+//! Beside this program's own there are those of other projects, whose bits lie in Redis strings:
+//! [`BitStrings`] says where each key's are.
 
+mod bit_strings;
+#[cfg(test)]
+mod bit_strings_tests;
+pub mod block_cluster;
+pub mod imooc;
 pub mod native;
+pub mod pyrebloom;
+pub mod scrapy_redis_bloomfilter;
 
 use std::str::FromStr;
+
+pub use bit_strings::{BitStrings, Position, Unplaced, Unsuitable};
+pub use block_cluster::BlockCluster;
+pub use imooc::Imooc;
+pub use pyrebloom::PyreBloom;
+pub use scrapy_redis_bloomfilter::ScrapyRedisBloomFilter;
 
 /// The layouts by their names in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,0 +1,211 @@
+//! A whole filter.
+
+use std::borrow::Cow;
+
+use super::error::{AddError, BadChunk, ReserveError};
+use super::header::{Header, Options, Shape};
+use super::layer::{Hashes, Layer};
+use super::loader::{FIRST, Loader};
+
+/// The most bytes of a chunk that is written, as servers write them. Larger ones are read.
+pub const MAX_CHUNK: usize = 16 << 20;
+
+/// The expansion of a filter that is reserved without one.
+const DEFAULT_EXPANSION: u32 = 2;
+
+/// What a layer's error rate is multiplied by for the next.
+const TIGHTENING: f64 = 0.5;
+
+/// A filter of RedisBloom, in memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filter {
+    size: u64,
+    options: Options,
+    growth: u32,
+    /// At least one. The last takes what is added.
+    layers: Vec<Layer>,
+    /// The most bytes that the layers may take.
+    limit: u64,
+}
+
+/// Whether and how a filter grows once it is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Growth {
+    /// `EXPANSION n`: by a layer of n times the last one's capacity, at half its error rate.
+    Expansion(u32),
+    /// `NONSCALING`: not at all.
+    None,
+}
+
+/// The growth that `BF.RESERVE` and the first `BF.ADD` give: `EXPANSION 2`.
+impl Default for Growth {
+    fn default() -> Self {
+        Self::Expansion(DEFAULT_EXPANSION)
+    }
+}
+
+/// A part of a dump: what `BF.SCANDUMP` answers and `BF.LOADCHUNK` takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk<'a> {
+    /// 1 for the header, then 1 and the bytes of layers up to this chunk's end.
+    pub iterator: i64,
+    /// The header, or bytes of one layer.
+    pub data: Cow<'a, [u8]>,
+}
+
+impl Filter {
+    /// An empty filter as `BF.RESERVE` makes it, whose layers are never to take more than `limit`
+    /// bytes.
+    pub fn reserve(
+        error_rate: f64,
+        capacity: u64,
+        growth: Growth,
+        limit: u64,
+    ) -> Result<Self, ReserveError> {
+        match growth {
+            Growth::Expansion(0) => Err(ReserveError::Expansion),
+            Growth::Expansion(times) => {
+                Self::empty(error_rate, capacity, Options::SCALING, times, limit)
+            }
+            Growth::None => {
+                Self::empty(error_rate, capacity, Options::NONSCALING, DEFAULT_EXPANSION, limit)
+            }
+        }
+    }
+
+    pub(super) fn empty(
+        error_rate: f64,
+        capacity: u64,
+        options: Options,
+        growth: u32,
+        limit: u64,
+    ) -> Result<Self, ReserveError> {
+        // The rates of all layers together are to stay below the one asked for.
+        let first = if options.is_fixed() { error_rate } else { error_rate * TIGHTENING };
+        if !(first > 0.0 && error_rate < 1.0) {
+            return Err(ReserveError::ErrorRate(error_rate));
+        }
+        // Iterators count bytes, from 1 and with a sign.
+        let limit = limit.min(i64::MAX as u64 - 1);
+        let mut filter = Self { size: 0, options, growth, layers: Vec::new(), limit };
+        let layer = filter.layer(capacity, first)?;
+        filter.layers.push(layer);
+        Ok(filter)
+    }
+
+    pub(super) fn loaded(header: Header, limit: u64) -> Self {
+        let Header { size, options, growth, layers } = header;
+        Self { size, options, growth, layers, limit }
+    }
+
+    /// Reads a filter from all its chunks, in order: iterator and data. Its layers are never to
+    /// take more than `limit` bytes. A [`Loader`] does the same for chunks that come one by one.
+    pub fn from_chunks<D: AsRef<[u8]>>(
+        chunks: impl IntoIterator<Item = (i64, D)>,
+        limit: u64,
+    ) -> Result<Self, BadChunk> {
+        let mut chunks = chunks.into_iter();
+        let mut loader = match chunks.next() {
+            Some((iterator, header)) => Loader::new(iterator, header.as_ref(), limit)?,
+            None => Loader::new(FIRST, &[], limit)?,
+        };
+        for (iterator, data) in chunks {
+            loader.load(iterator, data.as_ref())?;
+        }
+        loader.finish()
+    }
+
+    /// What [`Filter::from_chunks`] reads, and `BF.LOADCHUNK` takes, one after the other.
+    pub fn chunks(&self) -> impl Iterator<Item = Chunk<'_>> {
+        let header = Header::write(self.size, self.options, self.growth, &self.layers);
+        let header = Chunk { iterator: FIRST, data: header.into() };
+        let bits = self.layers.iter().flat_map(|layer| layer.bits.chunks(MAX_CHUNK));
+        let bits = bits.scan(FIRST, |iterator, data| {
+            *iterator = iterator.saturating_add_unsigned(data.len() as u64);
+            Some(Chunk { iterator: *iterator, data: data.into() })
+        });
+        std::iter::once(header).chain(bits)
+    }
+
+    /// Whether an item was added, as far as the filter can tell: what `BF.EXISTS` answers.
+    pub fn contains(&self, item: &[u8]) -> bool {
+        self.has(Hashes::of(item))
+    }
+
+    /// Adds an item, and says whether it was new: what `BF.ADD` answers. A full filter grows.
+    ///
+    /// # Errors
+    /// The item is new and the filter full, and it may not grow or cannot. An item that is there
+    /// already is no error.
+    pub fn add(&mut self, item: &[u8]) -> Result<bool, AddError> {
+        let hashes = Hashes::of(item);
+        if self.has(hashes) {
+            return Ok(false);
+        }
+        let last = self.last();
+        if last.is_full() {
+            if self.options.is_fixed() {
+                return Err(AddError::Full(self.capacity()));
+            }
+            let next = u64::from(self.growth).checked_mul(last.capacity());
+            let next = next.ok_or(ReserveError::TooLarge { capacity: u64::MAX, limit: self.limit });
+            let rate = last.error_rate() * TIGHTENING;
+            let layer = next.and_then(|next| self.layer(next, rate)).map_err(AddError::NoLayer)?;
+            self.layers.push(layer);
+        }
+        if let Some(last) = self.layers.last_mut() {
+            last.set(hashes);
+        }
+        self.size += 1;
+        Ok(true)
+    }
+
+    /// How many items were new when they were added.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// How many items the layers that there are were made for.
+    pub fn capacity(&self) -> u64 {
+        self.layers.iter().fold(0, |sum, layer| sum.saturating_add(layer.capacity()))
+    }
+
+    /// How the filter grows.
+    pub fn growth(&self) -> Growth {
+        if self.options.is_fixed() { Growth::None } else { Growth::Expansion(self.growth) }
+    }
+
+    /// Its layers, the oldest first.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// Bytes of all layers.
+    pub fn bytes(&self) -> u64 {
+        self.layers.iter().map(|layer| layer.shape.bytes).sum()
+    }
+
+    /// Newer layers hold more.
+    fn has(&self, hashes: Hashes) -> bool {
+        self.layers.iter().rev().any(|layer| layer.contains(hashes))
+    }
+
+    fn last(&self) -> &Layer {
+        self.layers.last().expect("no filter is made without a layer")
+    }
+
+    /// An empty layer behind those that there are.
+    fn layer(&self, capacity: u64, error_rate: f64) -> Result<Layer, ReserveError> {
+        if capacity == 0 {
+            return Err(ReserveError::Capacity);
+        }
+        if error_rate <= 0.0 {
+            return Err(ReserveError::ErrorRate(error_rate));
+        }
+        let left = self.limit - self.bytes();
+        Shape::for_capacity(capacity, error_rate, self.options)
+            .filter(|shape| shape.bytes <= left)
+            .ok_or(ReserveError::TooLarge { capacity, limit: self.limit })
+            .and_then(Layer::new)
+    }
+}

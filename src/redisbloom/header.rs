@@ -1,0 +1,225 @@
+//! The first chunk of a dump: what the filter is, without its bits. Little endian, packed.
+//!
+//! ```text
+//! at  bytes
+//!  0      8  items in all layers
+//!  8      4  number of layers
+//! 12      4  options
+//! 16      4  growth: how many times the capacity of the last layer the next one has
+//! 20     53  each layer:
+//!  0      8    bytes, a multiple of 8
+//!  8      8    bits: 8 times the bytes
+//! 16      8    items
+//! 24      8    error rate, floating point
+//! 32      8    bits an item, floating point
+//! 40      4    hashes
+//! 44      8    capacity in items
+//! 52      1    0, or the power of 2 that the hashes are taken modulo of
+//! ```
+
+use super::error::{BadChunk, Number, Problem};
+use super::layer::{Layer, bits_per_item, hashes};
+
+/// Bytes before the layers.
+const HEAD: usize = 20;
+/// Bytes of a layer.
+const LAYER: usize = 53;
+/// Bytes that a server with a hash seed of its own adds.
+const SEED: usize = 16;
+
+/// The options of a filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Options(u32);
+
+impl Options {
+    /// Layers have no more bits than they need.
+    const EXACT: u32 = 1;
+    /// Hashes are of 64 bits.
+    const WIDE: u32 = 4;
+    /// The filter is not to grow.
+    const FIXED: u32 = 8;
+
+    /// What every version since 2.2 reserves filters with.
+    pub(super) const SCALING: Self = Self(Self::EXACT | Self::WIDE);
+    /// The same for `NONSCALING`.
+    pub(super) const NONSCALING: Self = Self(Self::EXACT | Self::WIDE | Self::FIXED);
+
+    /// Bits of new layers are rounded up to powers of two, as early versions did.
+    pub(super) fn is_rounded(self) -> bool {
+        self.0 & Self::EXACT == 0
+    }
+
+    /// No layer is added.
+    pub(super) fn is_fixed(self) -> bool {
+        self.0 & Self::FIXED != 0
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_early_versions() -> Self {
+        Self(Self::WIDE)
+    }
+}
+
+/// What a layer is, without its bits and its items.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Shape {
+    /// Its length in bytes, a multiple of 8 below 2^60.
+    pub(super) bytes: u64,
+    pub(super) error_rate: f64,
+    pub(super) bits_per_item: f64,
+    pub(super) hashes: u32,
+    pub(super) capacity: u64,
+    /// Of 2, which hashes are taken modulo of; 0 for modulo the bits.
+    pub(super) power: u8,
+}
+
+impl Shape {
+    pub(super) fn bits(&self) -> u64 {
+        self.bytes * 8
+    }
+}
+
+/// What a header says.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Header {
+    pub(super) size: u64,
+    pub(super) options: Options,
+    pub(super) growth: u32,
+    /// Without their bits.
+    pub(super) layers: Vec<Layer>,
+}
+
+impl Header {
+    /// Reads a header whose layers take at most `limit` bytes.
+    pub(super) fn read(data: &[u8], limit: u64) -> Result<Self, BadChunk> {
+        let at = |offset: usize, problem| BadChunk { chunk: 0, offset: offset as u64, problem };
+        let length = at(data.len().min(HEAD), Problem::HeaderLength { found: data.len() });
+        let Some((head, records)) = data.split_first_chunk::<HEAD>() else {
+            return Err(length);
+        };
+        let mut fields = Fields(head);
+        let (size, count) = (fields.u64(), fields.u32());
+        let (options, growth) = (fields.u32(), fields.u32());
+        let (records, rest) = records.as_chunks::<LAYER>();
+        if count == 0 || records.len() as u64 != u64::from(count) {
+            return Err(length);
+        }
+        match rest.len() {
+            0 => {}
+            SEED => return Err(at(data.len() - SEED, Problem::Seeded)),
+            _ => return Err(length),
+        }
+        if options & !(Options::EXACT | Options::FIXED) != Options::WIDE {
+            let found = Number::Flags(options);
+            let allowed = "filters have 0x4, and may have 0x1 and 0x8";
+            return Err(at(12, Problem::Field { field: "options", found, allowed }));
+        }
+        let (mut layers, mut items, mut bytes) = (Vec::with_capacity(records.len()), 0_u64, 0_u64);
+        for (number, record) in records.iter().enumerate() {
+            let start = HEAD + number * LAYER;
+            let layer =
+                read_layer(record).map_err(|(field, problem)| at(start + field, problem))?;
+            bytes = bytes
+                .checked_add(layer.shape.bytes)
+                .filter(|&bytes| bytes <= limit)
+                .ok_or_else(|| at(start, Problem::TooLarge { limit }))?;
+            items = items.saturating_add(layer.size);
+            layers.push(layer);
+        }
+        if items != size {
+            let found = Number::Whole(size);
+            let allowed = "it is the sum of the layers' items";
+            return Err(at(0, Problem::Field { field: "number of items", found, allowed }));
+        }
+        Ok(Self { size, options: Options(options), growth, layers })
+    }
+
+    /// The header of a filter.
+    pub(super) fn write(size: u64, options: Options, growth: u32, layers: &[Layer]) -> Vec<u8> {
+        let mut data = Vec::with_capacity(HEAD + layers.len() * LAYER);
+        data.extend(size.to_le_bytes());
+        // Every layer takes 8 bytes at least and twice the time of the last to fill.
+        #[allow(clippy::cast_possible_truncation)]
+        data.extend((layers.len() as u32).to_le_bytes());
+        data.extend(options.0.to_le_bytes());
+        data.extend(growth.to_le_bytes());
+        for Layer { shape, size, .. } in layers {
+            data.extend(shape.bytes.to_le_bytes());
+            data.extend(shape.bits().to_le_bytes());
+            data.extend(size.to_le_bytes());
+            data.extend(shape.error_rate.to_le_bytes());
+            data.extend(shape.bits_per_item.to_le_bytes());
+            data.extend(shape.hashes.to_le_bytes());
+            data.extend(shape.capacity.to_le_bytes());
+            data.push(shape.power);
+        }
+        data
+    }
+}
+
+/// Reads a layer, or says in which byte of it something is wrong.
+fn read_layer(record: &[u8; LAYER]) -> Result<Layer, (usize, Problem)> {
+    let mut fields = Fields(record);
+    let (bytes, bits, size) = (fields.u64(), fields.u64(), fields.u64());
+    let (error_rate, per_item) = (fields.f64(), fields.f64());
+    let shape = Shape {
+        bytes,
+        error_rate,
+        bits_per_item: per_item,
+        hashes: fields.u32(),
+        capacity: fields.u64(),
+        power: fields.u8(),
+    };
+    let check = |holds: bool, at: usize, field, found, allowed| {
+        if holds { Ok(()) } else { Err((at, Problem::Field { field, found, allowed })) }
+    };
+    let whole = Number::Whole;
+    let sound = bytes > 0 && bytes % 8 == 0 && bytes < 1 << 60;
+    check(sound, 0, "bytes of a layer", whole(bytes), "they are a multiple of 8 below 2^60")?;
+    check(bits == bytes * 8, 8, "bits of a layer", whole(bits), "they are 8 times the bytes")?;
+    let rate = error_rate > 0.0 && error_rate < 1.0;
+    check(rate, 24, "error rate", Number::Real(error_rate), "it lies between 0 and 1")?;
+    // The server's logarithm may differ from this machine's in the last digit.
+    let near = (per_item / bits_per_item(error_rate) - 1.0).abs() < 1e-9;
+    let found = Number::Real(per_item);
+    check(near, 32, "bits an item", found, "they are -ln(error rate) / ln(2)^2")?;
+    #[allow(clippy::float_cmp)]
+    let best = f64::from(shape.hashes) == hashes(per_item);
+    let found = whole(shape.hashes.into());
+    check(best, 40, "number of hashes", found, "it is ln(2) times the bits an item, rounded up")?;
+    let (found, allowed) = (whole(shape.capacity), "it is 1 or more");
+    check(shape.capacity > 0, 44, "capacity of a layer", found, allowed)?;
+    let room = size <= shape.capacity;
+    check(room, 16, "items of a layer", whole(size), "they are no more than its capacity")?;
+    let reached = shape.power == 0 || shape.power < 64 && 1 << shape.power <= bits;
+    let found = whole(shape.power.into());
+    check(reached, 52, "power of two", found, "it is 0, or 2 to it is at most the bits")?;
+    Ok(Layer { shape, size, bits: Vec::new() })
+}
+
+/// Reads numbers off the front of bytes that are known to be as many as are read.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn array<const N: usize>(&mut self) -> [u8; N] {
+        let (first, rest) = self.0.split_first_chunk().expect("as many bytes as fields");
+        self.0 = rest;
+        *first
+    }
+
+    fn u8(&mut self) -> u8 {
+        u8::from_le_bytes(self.array())
+    }
+
+    fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.array())
+    }
+
+    fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.array())
+    }
+
+    fn f64(&mut self) -> f64 {
+        f64::from_le_bytes(self.array())
+    }
+}

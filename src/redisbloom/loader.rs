@@ -1,0 +1,90 @@
+//! From chunks to a filter.
+
+use super::error::{BadChunk, Problem};
+use super::filter::Filter;
+use super::header::{Header, Shape};
+use super::layer::Layer;
+
+/// The iterator that a header comes with; each chunk behind it comes with the number of bytes of
+/// layers so far, and 1.
+pub(super) const FIRST: i64 = 1;
+
+/// Reads a filter chunk by chunk, in the order in which `BF.SCANDUMP` gives them.
+///
+/// It holds no more memory than has arrived, but for what a growing vector sets aside.
+#[derive(Debug)]
+pub struct Loader {
+    header: Header,
+    limit: u64,
+    /// The number of the chunk that comes next.
+    chunk: u64,
+    /// The iterator of the last one.
+    iterator: i64,
+    /// The layer that comes next bytes belong to.
+    layer: usize,
+}
+
+impl Loader {
+    /// Begins with the header, the chunk of iterator 1. The layers are to take at most `limit`
+    /// bytes, also those that the filter grows by later.
+    pub fn new(iterator: i64, header: &[u8], limit: u64) -> Result<Self, BadChunk> {
+        if iterator != FIRST {
+            let problem = Problem::Iterator { found: iterator, due: FIRST };
+            return Err(BadChunk { chunk: 0, offset: 0, problem });
+        }
+        // Iterators count bytes, from 1 and with a sign.
+        let limit = limit.min(i64::MAX as u64 - 1);
+        let header = Header::read(header, limit)?;
+        Ok(Self { header, limit, chunk: 1, iterator, layer: 0 })
+    }
+
+    /// Takes the next chunk. The pair of iterator 0 that ends a dump is none. After an error the
+    /// loader is as it was.
+    pub fn load(&mut self, iterator: i64, data: &[u8]) -> Result<(), BadChunk> {
+        let bad = |offset, problem| BadChunk { chunk: self.chunk, offset, problem };
+        if data.is_empty() {
+            return Err(bad(0, Problem::Empty));
+        }
+        let left = self.header.layers.get(self.layer).map_or(0, left);
+        if data.len() as u64 > left {
+            return Err(bad(left, Problem::TooLong { found: data.len(), left }));
+        }
+        // Both count bytes of layers, which the limit bounds.
+        let due = self.iterator.saturating_add_unsigned(data.len() as u64);
+        if iterator != due {
+            return Err(bad(0, Problem::Iterator { found: iterator, due }));
+        }
+        let Some(layer) = self.header.layers.get_mut(self.layer) else {
+            return Err(bad(0, Problem::TooLong { found: data.len(), left }));
+        };
+        if layer.bits.try_reserve(data.len()).is_err() {
+            return Err(bad(0, Problem::Memory { bytes: data.len() }));
+        }
+        layer.bits.extend_from_slice(data);
+        if data.len() as u64 == left {
+            layer.bits.shrink_to_fit();
+            self.layer += 1;
+        }
+        self.chunk += 1;
+        self.iterator = iterator;
+        Ok(())
+    }
+
+    /// The filter, once every chunk is there.
+    pub fn finish(self) -> Result<Filter, BadChunk> {
+        let left: u64 = self.header.layers.iter().map(left).sum();
+        if left > 0 {
+            return Err(BadChunk {
+                chunk: self.chunk,
+                offset: 0,
+                problem: Problem::Missing { left },
+            });
+        }
+        Ok(Filter::loaded(self.header, self.limit))
+    }
+}
+
+/// The bytes that a layer still lacks.
+fn left(Layer { shape: Shape { bytes, .. }, bits, .. }: &Layer) -> u64 {
+    bytes - bits.len() as u64
+}
