@@ -15,7 +15,7 @@ pub(super) struct Progress {
     batch: Batch<Taken>,
     parts: usize,
     threads: usize,
-    /// What those threads have found that are done.
+    /// What those threads have found that are done; each locks it once, at the end.
     found: Mutex<Vec<Found>>,
 }
 

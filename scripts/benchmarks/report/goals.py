@@ -85,7 +85,15 @@ def test_and_set(data):
     yield Goal(what, "6 times fastbloom", 6, False, ratios(theirs, ours))
     bits = ratios(ours_bits, theirs_bits)
     yield Goal(what, "1.16 times fastbloom's bits a key", 1.16, True, bits)
-    yield Goal(what, "2 times the time of the machine's limit", 2, True, ratios(ours, machine))
+    words = "2 times the time of the machine's limit"
+    yield Goal(what, words, 2, True, ratios(ours, machine))
+    between, group = data.lines("between"), "lines between other work"
+    ours, machine = (
+        pick(between, group, f"{case}, 4096 KiB between", "ns/key")
+        for case in ("urlseen, hashed before", "the machine's limit")
+    )
+    what += ", with 4 MiB of other work between batches"
+    yield Goal(what, words, 2, True, ratios(ours, machine))
 
 
 def resident(data):

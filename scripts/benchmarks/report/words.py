@@ -26,13 +26,21 @@ Redis has a machine of its own, its column alone is the limit.
   commit, once each.
 - *Filter* is, for `tab`, two cache lines an item that no cache has, and for `url` the fingerprint
   besides, which is most of it: the canonical URL, and SHA-1 by the processor's own instructions. The
-  kernels' section has both by themselves. In the daemon a line costs more than there: between
-  batches, caches and address translations go to others. Where the host backs the guest with small
-  pages, each line takes a walk of its tables that huge pages in the guest do not save.
+  kernels' section has both by themselves.
+
+**What cannot go.** Redis's part is the mover's, but for the script, which larger batches spread. The
+link's is the mover's, and the log and the verdicts besides. What is left is the filter, and there
+the lines: in the daemon one costs a multiple of what it costs by itself, because between two batches
+of lines the items go through the same caches. That is so for any program: the section on lines
+between other work has the machine's limit, nothing but as many random lines fetched ahead, at three
+times its time there, and urlseen's test-and-set within twice of it. Where the host backs the guest
+with small pages, each line takes a walk of its tables, which huge pages in the guest do not save,
+and those tables are what falls out of the caches. A filter that sets bits only after the commit
+visits the lines of an unseen key twice; that is what keeps a crash from losing it. Two filter
+threads, the link and Redis are four threads on two cores; the mover's two have one each.
 
 The section on where the time goes has the functions. What is tested and set is hashed first; the
-machine's limit below hashes nothing, and visits the lines of an unseen key once, where a filter that
-sets bits only after the commit has to visit them twice."""
+machine's limit hashes nothing, and visits each line once."""
 
 # By section: its title, and what was done.
 SECTIONS = {
