@@ -1,10 +1,10 @@
 //! The engine: threads that read items and judge them, each the only owner of its shards.
 //!
 //! Every batch goes through two steps. Its items are read (fingerprints are most of the work) in
-//! equal parts by whichever threads have time, which hand what they have read to those that have its
-//! shards; and each thread judges what falls into its own. Batches are judged in the order in which they were
-//! submitted, and come out in that order. What is found unseen is only remembered when the batch
-//! is said to be committed.
+//! equal parts by whichever threads have time, which hand what they have read to those that have
+//! its shards; and each thread judges what falls into its own. Batches are judged in the order in
+//! which they were submitted, and come out in that order. What is found unseen is only remembered
+//! when the batch is said to be committed.
 
 mod awaited;
 mod gauges;
