@@ -85,7 +85,7 @@ fn items(links: &[String], rounds: usize) {
         };
         for (form, how) in [(form, ""), (ItemForm::Auto, ", form detected")] {
             let mut reader = Reader::new(Options {
-                form,
+                form: form.into(),
                 emit: Emit::Item,
                 algorithm: Algorithm::Scrapy,
                 keep_fragments: false,

@@ -15,7 +15,7 @@ use urlseen::filter::native::{Native, Probe};
 use urlseen::filter::{Layout, Seed, Shards, Sizing};
 use urlseen::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen::head::Head;
-use urlseen::item::{Items, Options, Reader};
+use urlseen::item::{Form, Items, Options, Reader};
 use urlseen::protocol::Protocol;
 use urlseen::redis::keys::Keys;
 use urlseen::redis::lease::Run;
@@ -29,7 +29,7 @@ mod links;
 
 /// How items are read, where they are.
 const OPTIONS: Options = Options {
-    form: ItemForm::Auto,
+    form: Form::Item(ItemForm::Auto),
     emit: Emit::Item,
     algorithm: Algorithm::Scrapy,
     keep_fragments: false,

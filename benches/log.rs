@@ -160,7 +160,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
 fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Local) {
     let sizing = Sizing::new("100M".parse().unwrap(), "1e-8".parse().unwrap());
     let items = Options {
-        form: config.source.item,
+        form: config.source.item.into(),
         emit: config.sink.emit,
         algorithm: config.fingerprint.algorithm,
         keep_fragments: false,

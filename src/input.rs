@@ -5,13 +5,14 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 
 use crate::item::Items;
 
 /// How many bytes of lines are handed on together, if that many are there.
-const BLOCK: usize = 1 << 19;
+pub const BLOCK: usize = 1 << 19;
 
 /// The longest line that is read, in bytes: as much as Redis takes as one item.
 const LINE_MAX: usize = 512 << 20;
@@ -79,8 +80,9 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// Shows `-` as what it stands for.
-struct Name<'a>(&'a Path);
+/// The name of an input for messages: shows `-` as what it stands for.
+#[derive(Debug, Clone, Copy)]
+pub struct Name<'a>(pub &'a Path);
 
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -121,24 +123,43 @@ impl Iterator for Blocks {
 }
 
 /// An input that can be read, whatever it is and however it is compressed.
-struct Source {
+pub struct Source {
     reader: Box<dyn Read + Send>,
     /// Whether what comes in is to go on at once, as somebody may be typing it.
     is_live: bool,
+    consumed: Arc<AtomicU64>,
 }
 
-fn open(name: &Path) -> io::Result<Source> {
+/// Counts what is read.
+struct Counted<R> {
+    reader: R,
+    consumed: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(buffer)?;
+        self.consumed.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// Opens a file, or standard input for `-`. What is compressed with gzip or Zstandard is
+/// decompressed.
+pub fn open(name: &Path) -> io::Result<Source> {
     let is_live = name.as_os_str() == STANDARD_INPUT;
-    let plain: Box<dyn Read + Send> =
+    let reader: Box<dyn Read + Send> =
         if is_live { Box::new(io::stdin()) } else { Box::new(File::open(name)?) };
-    let mut plain = BufReader::with_capacity(1 << 17, plain);
+    let consumed = Arc::<AtomicU64>::default();
+    let counted = Counted { reader, consumed: Arc::clone(&consumed) };
+    let mut plain = BufReader::with_capacity(1 << 17, counted);
     // The first bytes tell (RFC 1952, RFC 8878): a text of URLs or JSON begins with neither.
     let reader: Box<dyn Read + Send> = match plain.fill_buf()? {
         [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(plain)),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::with_buffer(plain)?),
         _ => Box::new(plain),
     };
-    Ok(Source { reader, is_live })
+    Ok(Source { reader, is_live, consumed })
 }
 
 /// Cuts an input into blocks of whole lines.
@@ -215,8 +236,23 @@ impl Lines {
 }
 
 impl Source {
+    /// Whether what comes in is to go on at once.
+    pub fn is_live(&self) -> bool {
+        self.is_live
+    }
+
+    /// How many bytes were read so far, compressed as they are.
+    pub fn consumed(&self) -> u64 {
+        self.consumed.load(Ordering::Relaxed)
+    }
+
+    /// Reads past so many bytes, or to the end.
+    pub fn skip(&mut self, bytes: u64) -> io::Result<()> {
+        io::copy(&mut self.reader.by_ref().take(bytes), &mut io::sink()).map(drop)
+    }
+
     /// Reads what is there; 0 at the end. An interrupted call is made again.
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.reader.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -17,6 +17,7 @@ pub mod filter;
 pub mod fingerprint;
 pub mod hash;
 pub mod head;
+pub mod import;
 pub mod input;
 pub mod item;
 pub mod lanes;

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
@@ -14,7 +14,6 @@ use tokio::time::MissedTickBehavior;
 use crate::batch::{Batch, Judged};
 use crate::engine::{Died, Engine};
 use crate::input::{self, Block, InputError};
-use crate::state::Finished;
 use crate::store::Local;
 
 /// Blocks that are read and wait to be judged.
@@ -107,8 +106,8 @@ pub async fn run(
                 write(&judged, print, output).map_err(PipeError::Output)?;
                 // Written down once it is printed: whoever kills this in between sees the lines of
                 // one block again, and misses none.
-                store.printed(&judged).map_err(PipeError::State)?;
-                tend(store, audience);
+                store.add(&judged).map_err(PipeError::State)?;
+                tell_no_snapshot(store.tend(), audience);
                 for (index, (_, reason)) in judged.rejected_at().zip(judged.rejects()) {
                     audience.bad_line(block.place(index), reason);
                 }
@@ -133,24 +132,15 @@ pub async fn run(
         }
     }
     store.engine.settled().await?;
-    tell_snapshot(store.wait_for_snapshot(), audience);
+    tell_no_snapshot(store.wait_for_snapshot().and_then(Result::err), audience);
     store.rest_as_it_is().map_err(PipeError::State)?;
     audience.progress(&count, &store.engine);
     end.unwrap_or(Ok(()))?;
     Ok(count)
 }
 
-/// Begins a snapshot where the log has grown long, and tells what became of the last one.
-fn tend(store: &mut Local, audience: &mut impl Audience) {
-    tell_snapshot(store.finished_snapshot(), audience);
-    if store.wants_snapshot() {
-        // Nobody comes back with older data: there is nothing to go back to.
-        tell_snapshot(store.begin_snapshot(SystemTime::now()).err().map(Err), audience);
-    }
-}
-
-fn tell_snapshot(snapshot: Option<io::Result<Finished>>, audience: &mut impl Audience) {
-    if let Some(Err(error)) = snapshot {
+fn tell_no_snapshot(error: Option<io::Error>, audience: &mut impl Audience) {
+    if let Some(error) = error {
         audience.trouble(&format!("no snapshot could be taken ({error}); the log grows on"));
     }
 }

@@ -104,7 +104,7 @@ impl Filter {
                     anyhow::bail!("no daemon is running, and the state folder is new: it is empty");
                 };
                 let options = Options {
-                    form: ItemForm::Auto,
+                    form: ItemForm::Auto.into(),
                     emit: Emit::Item,
                     algorithm: header.pins().algorithm,
                     keep_fragments: header.pins().keep_fragments,

@@ -6,18 +6,17 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use urlseen::config::{Config, Emit, ItemForm, SeedChoice};
+use urlseen::config::{Emit, ItemForm};
 use urlseen::engine::Engine;
-use urlseen::filter::{Capacity, ErrorRate, Fullness, Layout, Seed, Sizing};
-use urlseen::fingerprint::Algorithm;
+use urlseen::filter::{Fullness, Sizing};
 use urlseen::input::Place;
 use urlseen::item::{Options, Unreadable};
 use urlseen::pipe::{self, Audience, Count, PipeError, Print};
-use urlseen::state::{Folder, Pins};
-use urlseen::store::{Keeping, Local};
+use urlseen::state::Folder;
+use urlseen::store::Local;
 use urlseen::telemetry::Console;
 
-use super::fingerprint::parse_algorithm;
+use super::shape::{self, Shape};
 use super::{Outcome, start};
 
 /// How much output is gathered before it is written, in bytes.
@@ -38,26 +37,11 @@ pub(super) struct Args {
     /// block of lines is printed again by the next run
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// How many different lines the filter is made for: 5000000, 1e9, 200M; 10M unless the state
-    /// folder says otherwise
-    #[arg(long, value_name = "N")]
-    capacity: Option<Capacity>,
-    /// The share of unseen lines that may be taken for seen once so many are in it; 1e-6 unless
-    /// the state folder says otherwise
-    #[arg(long, value_name = "P")]
-    error_rate: Option<ErrorRate>,
+    #[command(flatten)]
+    shape: Shape,
     /// What lines look like: auto, url, json, fingerprint or tab
     #[arg(long, value_name = "FORM", default_value = "auto")]
     item: ItemForm,
-    /// How fingerprints are computed; as by scrapy unless the state folder says otherwise
-    #[arg(long, value_name = "NAME", value_parser = parse_algorithm())]
-    algorithm: Option<Algorithm>,
-    /// Take URLs that differ in their fragments only for different ones
-    #[arg(long)]
-    keep_fragments: bool,
-    /// The seed of the filter's hash, for runs that must be alike; drawn at random otherwise
-    #[arg(long, value_name = "NUMBER")]
-    seed: Option<u32>,
     /// How many threads judge; as many as there are processors otherwise
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     threads: Option<u8>,
@@ -97,50 +81,21 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 /// The filter, kept if there is a folder for it.
 fn store(args: &Args) -> anyhow::Result<(Local, Sizing)> {
     let folder = args.state.as_deref().map(Folder::open).transpose()?;
-    let header = folder.as_ref().and_then(Folder::header);
-    // What is not given is as the folder has it; what is given must be.
-    let pinned = header.map(|header| header.pins().clone());
-    let default = Config::default();
-    let (crawl, capacity, error_rate, algorithm) = match &pinned {
-        Some(pins) => (pins.crawl.as_str(), pins.capacity, pins.error_rate, pins.algorithm),
-        None => (
-            default.crawl.name.as_str(),
-            Capacity::new(default.filter.capacity)?,
-            ErrorRate::new(default.filter.error_rate)?,
-            default.fingerprint.algorithm,
-        ),
-    };
-    let sizing =
-        Sizing::new(args.capacity.unwrap_or(capacity), args.error_rate.unwrap_or(error_rate));
+    let pins = args.shape.pins(folder.as_ref())?;
+    let sizing = shape::sizing(&pins);
     let items = Options {
-        form: args.item,
+        form: args.item.into(),
         emit: Emit::Item,
-        algorithm: args.algorithm.unwrap_or(algorithm),
-        keep_fragments: args.keep_fragments || pinned.as_ref().is_some_and(|it| it.keep_fragments),
+        algorithm: pins.algorithm,
+        keep_fragments: pins.keep_fragments,
     };
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = args.threads.map_or(cores.min(64), usize::from);
     let Some(folder) = folder else {
-        let seed = start::seed(args.seed.map_or(SeedChoice::Random, SeedChoice::Fixed))?;
+        let seed = shape::seed(&pins)?;
         return Ok((Local::volatile(start::engine(&sizing, seed, items, threads)?), sizing));
     };
-    let keeping = Keeping {
-        pins: Pins {
-            crawl: crawl.to_owned(),
-            layout: Layout::Native,
-            seed: args.seed.map(Seed::new),
-            geometry: sizing.geometry(),
-            capacity: sizing.capacity(),
-            error_rate: sizing.error_rate(),
-            algorithm: items.algorithm,
-            keep_fragments: items.keep_fragments,
-        },
-        fsync: default.state.fsync,
-        snapshot_bytes: default.state.snapshot_bytes,
-        horizon_bytes: default.state.horizon_bytes,
-        emit_again: false,
-    };
-    let mut store = start::kept(folder, keeping, &sizing, items, threads)?;
+    let mut store = start::kept(folder, shape::keeping(pins), &sizing, items, threads)?;
     let how = store.bring_back()?;
     for warning in how.warnings() {
         eprintln!("urlseen: {warning}");

@@ -4,11 +4,13 @@ mod check;
 mod confirm;
 mod filter;
 mod fingerprint;
+mod import;
 mod plan;
 mod printable;
 mod rejects;
 mod run;
 mod settings;
+mod shape;
 mod start;
 mod state;
 mod status;
@@ -65,6 +67,7 @@ enum Command {
     Fingerprint(fingerprint::Args),
     Plan(plan::Plan),
     State(state::Args),
+    Import(import::Args),
     Status(status::Args),
     Check(check::Args),
     Rejects(rejects::Args),
@@ -80,6 +83,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Fingerprint(args) => fingerprint::run(&args),
         Command::Plan(plan) => plan::run(&plan),
         Command::State(args) => state::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Rejects(args) => rejects::run(&args),
@@ -96,6 +100,7 @@ pub(crate) fn run() -> ExitCode {
 fn grammar() -> clap::Command {
     with_foot(Cli::command())
         .mut_subcommand("check", |command| command.after_help(check::EXIT_STATUS))
+        .mut_subcommand("import", import::grammar)
 }
 
 fn with_foot(command: clap::Command) -> clap::Command {

@@ -89,7 +89,7 @@ pub(super) fn sizing(config: &Config) -> anyhow::Result<Sizing> {
 /// How items are read, as configured.
 pub(super) fn items(config: &Config) -> Options {
     Options {
-        form: config.source.item,
+        form: config.source.item.into(),
         emit: config.sink.emit,
         algorithm: config.fingerprint.algorithm,
         keep_fragments: config.fingerprint.keep_fragments,

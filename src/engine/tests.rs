@@ -15,7 +15,7 @@ fn engine(threads: usize) -> Engine {
     let sizing = Sizing::new("10000".parse().unwrap(), "1e-12".parse().unwrap());
     Engine::start(&Parts {
         layout: Native::new(Seed::new(1), sizing.geometry()),
-        items: Options { form, emit, algorithm, keep_fragments: false },
+        items: Options { form: form.into(), emit, algorithm, keep_fragments: false },
         threads,
     })
     .unwrap()

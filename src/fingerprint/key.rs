@@ -38,6 +38,17 @@ impl Fingerprint {
         }
     }
 
+    /// The raw bytes of a digest, 16, 20 or 32 of them; `None` for anything else.
+    #[inline]
+    pub fn from_raw(bytes: &[u8]) -> Option<Self> {
+        match bytes.len() {
+            20 => bytes.try_into().ok().map(Self::Raw20),
+            16 => bytes.try_into().ok().map(Self::Raw16),
+            32 => bytes.try_into().ok().map(Self::Raw32),
+            _ => None,
+        }
+    }
+
     /// The bytes that the filter hashes: raw for digests, as given for plain text.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
@@ -79,6 +90,15 @@ mod tests {
             assert_eq!(read.as_bytes(), vec![15; digits / 2]);
             assert_eq!(read.to_string(), lower);
             assert_eq!(read, Fingerprint::from_text(lower.to_uppercase().as_bytes()));
+        }
+    }
+
+    #[test]
+    fn raw_bytes_are_what_their_hex_digits_stand_for() {
+        for length in 0..70 {
+            let raw = vec![0xab; length];
+            let read = Fingerprint::from_raw(&raw);
+            assert_eq!(read, Fingerprint::from_hex("ab".repeat(length).as_bytes()), "{length}");
         }
     }
 

@@ -3,6 +3,7 @@
 //! A new form is one new file with a `read` function, a variant of [`ItemForm`], and one line in
 //! [`Reader::read`].
 
+mod digest;
 mod fingerprint;
 mod items;
 pub mod json;
@@ -57,6 +58,8 @@ pub enum Unreadable {
     Pickle,
     #[error("the item has no URL to emit (sink.emit is `url`)")]
     NothingToEmit,
+    #[error("{length} bytes are no digest, which has 16, 20 or 32")]
+    NoDigest { length: usize },
 }
 
 /// Reads items: their form, and from it what they are judged by. One a thread; it keeps the
@@ -71,13 +74,28 @@ pub struct Reader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// What they look like.
-    pub form: ItemForm,
+    pub form: Form,
     /// What of them goes on.
     pub emit: Emit,
     /// How the fingerprints are computed that they do not bring along.
     pub algorithm: Algorithm,
     /// Whether URLs that differ in their fragments differ.
     pub keep_fragments: bool,
+}
+
+/// What items look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As a source holds them.
+    Item(ItemForm),
+    /// The raw bytes of digests, which others have made sure of: no source holds such.
+    Digest,
+}
+
+impl From<ItemForm> for Form {
+    fn from(form: ItemForm) -> Self {
+        Self::Item(form)
+    }
 }
 
 impl Reader {
@@ -93,8 +111,9 @@ impl Reader {
             return Err(Unreadable::Empty);
         }
         let form = match self.options.form {
-            ItemForm::Auto => detect(bytes)?,
-            form => form,
+            Form::Digest => return digest::read(bytes),
+            Form::Item(ItemForm::Auto) => detect(bytes)?,
+            Form::Item(form) => form,
         };
         let item = match form {
             ItemForm::Auto | ItemForm::Url => url::read(bytes, &mut self.fingerprinter),
@@ -141,6 +160,7 @@ mod tests {
 
     fn read(form: ItemForm, emit: Emit, item: &[u8]) -> Result<Item<'_>, Unreadable> {
         let algorithm = Algorithm::Scrapy;
+        let form = form.into();
         Reader::new(Options { form, emit, algorithm, keep_fragments: false }).read(item)
     }
 
@@ -209,6 +229,23 @@ mod tests {
         assert_eq!(unfiltered.identity, Identity::Unfiltered);
         let posted = read(r#"{"url": "http://a/", "method": "POST", "body": "b"}"#);
         assert_ne!(posted.identity, computed("http://a/"));
+    }
+
+    #[test]
+    fn a_digest_is_read_as_what_its_hex_digits_stand_for() {
+        let options = Options {
+            form: Form::Digest,
+            emit: Emit::Item,
+            algorithm: Algorithm::Scrapy,
+            keep_fragments: false,
+        };
+        let mut reader = Reader::new(options);
+        // Begins like JSON, and has a tab in it.
+        let raw = *b"{\t\n1234567890123456\xff";
+        let hex = "7b090a31323334353637383930313233343536ff";
+        assert_eq!(reader.read(&raw).unwrap().identity, given(hex));
+        let short = reader.read(&raw[1..]);
+        assert!(matches!(short, Err(Unreadable::NoDigest { length: 19 })));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::io::poll_read_buf;
 
 use super::packed::Packed;
+use super::page;
 use super::reply::{Frame, Malformed, Scan};
 use super::stream::Stream;
 use super::trouble::Trouble;
@@ -235,11 +236,28 @@ impl Reply {
         Ok(redis::parse_redis_value(&self.bytes)?.extract_error()?)
     }
 
+    /// What a reply to `SSCAN` says; `None` if it is the reply to something else.
+    pub fn into_page(self) -> Option<Page> {
+        let (cursor, members) = page::page(&self.bytes)?;
+        Some(Page { cursor, bytes: self.bytes, members })
+    }
+
     /// The strings of an array that has nothing else in it: the bytes that they stand in, and
     /// where. `None` if the reply is anything else.
     pub fn into_strings(self) -> Option<(Bytes, Vec<Range<usize>>)> {
         self.strings.map(|strings| (self.bytes, strings))
     }
+}
+
+/// Of a reply to `SSCAN`.
+#[derive(Debug)]
+pub struct Page {
+    /// Where the next page begins; 0 after the last one.
+    pub cursor: u64,
+    /// What the members stand in.
+    pub bytes: Bytes,
+    /// Where they are.
+    pub members: Vec<Range<usize>>,
 }
 
 fn unreadable(malformed: Malformed) -> RedisError {

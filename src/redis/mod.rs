@@ -13,6 +13,7 @@ pub mod keys;
 pub mod lease;
 pub mod link;
 pub mod packed;
+mod page;
 pub mod preflight;
 mod reply;
 mod stream;

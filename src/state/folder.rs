@@ -6,6 +6,7 @@
 //! header      what the folder was made for
 //! snapshot-*  the filter as it was
 //! log-*       what was added since
+//! imports     how far imports came
 //! ```
 
 use std::io;
@@ -19,6 +20,7 @@ use super::disk::{ASIDE, Busy, Dir, Disk, DiskFile, Entry, Lock, RealDisk};
 use super::error::{OpenError, Unrecoverable};
 use super::header::{self, Header, Pins, Unreadable};
 use super::holder::Holder;
+use super::imports;
 use super::journal::Journal;
 use super::lease;
 use super::rebase::Rebase;
@@ -170,7 +172,7 @@ impl Folder {
         self.shared.next_turn();
         self.stand = None;
         self.forget_history()?;
-        for name in [lease::NAME, header::NAME] {
+        for name in [lease::NAME, imports::NAME, header::NAME] {
             match self.dir.remove(name) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}

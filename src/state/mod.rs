@@ -9,7 +9,8 @@
 //!
 //! Blocking, and without any knowledge of Redis: the head that a crawl stands at is told by the
 //! caller. Only `disk` names the file system. The files and their bytes are described beside their
-//! encoders: `header`, `segment` and `record` (the log), `snapshot`, `lease`.
+//! encoders: `header`, `segment` and `record` (the log), `snapshot`, `lease`,
+//! `imports`.
 
 mod cut;
 mod difference;
@@ -20,6 +21,7 @@ mod folder;
 mod header;
 mod history;
 mod holder;
+mod imports;
 mod journal;
 mod lease;
 mod log;
@@ -42,6 +44,7 @@ pub use error::{Damage, OpenError, Unrecoverable};
 pub use folder::Folder;
 pub use header::{Header, Pins};
 pub use holder::Holder;
+pub use imports::Mark;
 pub use journal::Journal;
 pub use log::{Log, Logged, Record, Volatile};
 pub use look::{Look, SegmentLook, SnapshotLook, look};

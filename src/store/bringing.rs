@@ -179,6 +179,8 @@ impl Kept {
         lacking: Unfit,
     ) -> Result<Brought, Unfit> {
         let best = lacking.best();
+        // What was imported may be lacking as well.
+        self.folder.forget_marks()?;
         match best {
             Some(best) => drop(self.load(engine, Target::At(best))?),
             None => engine.clear(),

@@ -15,7 +15,7 @@ use crate::batch::{Batch, Judged};
 use crate::config::Fsync;
 use crate::engine::Engine;
 use crate::head::{Head, Position, Tip};
-use crate::state::{Finished, Folder, Journal, Log, Logged, Pins, Retention, Volatile};
+use crate::state::{Finished, Folder, Journal, Log, Logged, Mark, Pins, Retention, Volatile};
 pub use bringing::{Brought, How};
 pub use footprint::Footprint;
 use snapshotting::Snapshotting;
@@ -116,9 +116,9 @@ impl Local {
         self.engine.committed(batch.proof().position());
     }
 
-    /// Takes note that a batch was printed: its fingerprints are written down as seen whatever
-    /// happens, and then are seen.
-    pub fn printed(&mut self, batch: &Batch<Judged>) -> io::Result<()> {
+    /// Adds what a batch has that is new, whatever becomes of the crawl's batches: its fingerprints
+    /// are written down, and then are seen.
+    pub fn add(&mut self, batch: &Batch<Judged>) -> io::Result<()> {
         let at = match &mut self.memory {
             Memory::Volatile(_) => Position::START,
             Memory::Kept(kept) if batch.added().is_empty() => kept.journal()?.position(),
@@ -182,6 +182,43 @@ impl Local {
         if let (Memory::Kept(kept), Some(Ok(_))) = (&mut self.memory, finished) {
             kept.last_snapshot = Some(SystemTime::now());
         }
+    }
+
+    /// Begins a snapshot where the log has grown long, without a Redis that says how far it may
+    /// come back; says why none could be taken, if that is so.
+    pub fn tend(&mut self) -> Option<io::Error> {
+        if let Some(Err(error)) = self.finished_snapshot() {
+            return Some(error);
+        }
+        if self.wants_snapshot() { self.begin_snapshot(self.horizon()).err() } else { None }
+    }
+
+    /// Where batches were committed, the folder goes on reaching back as far as it does; else there
+    /// is nothing to come back to.
+    fn horizon(&self) -> SystemTime {
+        let Memory::Kept(kept) = &self.memory else { return SystemTime::now() };
+        let is_of = |journal: &Journal| journal.position().head != Head::START;
+        if kept.journal.as_ref().is_some_and(is_of) {
+            SystemTime::UNIX_EPOCH
+        } else {
+            SystemTime::now()
+        }
+    }
+
+    /// How far imports into the filter came.
+    pub fn marks(&self) -> Vec<Mark> {
+        match &self.memory {
+            Memory::Volatile(_) => Vec::new(),
+            Memory::Kept(kept) => kept.folder.marks(),
+        }
+    }
+
+    /// Records how far imports came: all that lies before was added. It and the marks are on the
+    /// disk when this returns.
+    pub fn mark(&mut self, marks: &[Mark]) -> io::Result<()> {
+        let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
+        kept.journal()?.sync()?;
+        kept.folder.record_marks(marks)
     }
 
     /// The run ends, with `head` as the last batch committed: leaves the folder as Redis is, and

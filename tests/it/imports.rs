@@ -43,7 +43,11 @@ const MAY_USE: &[Rule] = &[
     ("admin", &["head", "config", "phase"]),
     ("engine", &["request", "head", "filter", "fingerprint", "config", "item", "batch"]),
     ("store", &["head", "filter", "fingerprint", "config", "batch", "state", "engine"]),
-    ("pipe", &["item", "batch", "input", "state", "engine", "store"]),
+    ("pipe", &["item", "batch", "input", "engine", "store"]),
+    (
+        "import",
+        &["fingerprint", "config", "item", "batch", "input", "state", "redis", "engine", "store"],
+    ),
     (
         "pipeline",
         &[

@@ -10,6 +10,7 @@ mod daemon;
 mod filter;
 mod fingerprint;
 mod harness;
+mod importing;
 mod imports;
 mod links;
 mod pipe;

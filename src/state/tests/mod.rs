@@ -5,6 +5,7 @@ mod damage;
 mod faults;
 mod filter;
 mod fixture;
+mod imports;
 mod keeping;
 mod looking;
 mod poison;

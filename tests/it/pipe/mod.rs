@@ -26,7 +26,7 @@ fn filtered(arguments: &[&str], input: impl Into<Vec<u8>>) -> Output {
     filter(arguments).stdin(input).output()
 }
 
-fn gzip(text: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(text: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(text).unwrap();
     encoder.finish().unwrap()

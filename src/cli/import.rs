@@ -1,0 +1,236 @@
+//! `urlseen import`: fingerprints of a crawl that used something else.
+
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Context;
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+use urlseen::config::Emit;
+use urlseen::engine::Engine;
+use urlseen::filter::{Fullness, Sizing};
+use urlseen::import::{self, Audience, Bad, Count, Format, Meter, Origin};
+use urlseen::item::{Form, Options};
+use urlseen::state::{Folder, Pins};
+use urlseen::store::Local;
+
+use super::settings::Settings;
+use super::shape::{self, Shape};
+use super::{Outcome, start};
+
+/// How much that is bad is named; the rest is counted.
+const NAMED: usize = 10;
+
+/// Take over the fingerprints of a crawl that used something else: they count as seen from then on.
+///
+/// Reads a Scrapy `requests.seen` (of a JOBDIR; as Scrapy 2.19 writes it, or lines of hex digits as
+/// older versions do), any lines of 32, 40 or 64 hex digits, or, with --redis-set, the set in which
+/// scrapy-redis keeps them, on the server that the configuration names. They go to the filter in
+/// the state folder, which no daemon may be using meanwhile.
+///
+/// What is broken off goes on where it was when the same command is given again. Importing twice
+/// does no harm. What is no fingerprint is named and counted, and makes the exit status 1.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    settings: Settings,
+    /// The state folder; without this option the one that the configuration names
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "set"])]
+    state: Option<PathBuf>,
+    #[command(flatten)]
+    shape: Shape,
+    /// What the files hold: auto (as their first bytes tell), hex or requests-seen
+    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = parse_format())]
+    format: Format,
+    /// Import this set of the configured redis.url instead of files: scrapy-redis names it
+    /// SPIDER:dupefilter
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["files", "state", "format"])]
+    redis_set: Option<String>,
+    /// Print the summary at the end as JSON
+    #[arg(long)]
+    json: bool,
+    /// Where fingerprints are read from, plain, .gz or .zst; `-` is standard input, the default
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+/// What the configuration says goes by it alone.
+pub(super) fn grammar(mut command: clap::Command) -> clap::Command {
+    for id in shape::IDS {
+        command = command.mut_arg(id, |argument| argument.requires("state"));
+    }
+    command
+}
+
+fn parse_format() -> impl clap::builder::TypedValueParser<Value = Format> {
+    use clap::builder::{PossibleValuesParser, TypedValueParser};
+    let of = |name: String| Format::ALL.into_iter().find(|format| format.name() == name);
+    PossibleValuesParser::new(Format::ALL.map(Format::name))
+        .try_map(move |name| of(name).ok_or("no such format"))
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let (mut store, sizing, origin) = prepare(args)?;
+    let how = store.bring_back()?;
+    for warning in how.warnings() {
+        eprintln!("urlseen: {warning}");
+    }
+    let mut teller = Teller {
+        bar: ProgressBar::new(0),
+        fullness: Fullness::new(sizing),
+        count: Count::default(),
+        named: Vec::new(),
+    };
+    let started = Instant::now();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    let result = runtime.block_on(import::run(origin, &mut store, &mut teller));
+    teller.bar.finish_and_clear();
+    let count = match result {
+        // Nothing was begun.
+        Err(error) if teller.count.read == 0 => return Err(error.into()),
+        result => result.with_context(|| {
+            let read = HumanCount(teller.count.read);
+            format!("stopped after {read} fingerprints; give the same command again to go on")
+        })?,
+    };
+    if count.bad > teller.named.len() as u64 {
+        let more = HumanCount(count.bad - teller.named.len() as u64);
+        eprintln!("urlseen: … and {more} more that are no fingerprints");
+    }
+    let summary = Summary {
+        count,
+        seconds: started.elapsed().as_secs_f64(),
+        keys: store.engine.gauges().keys().iter().sum(),
+        error_rate: sizing.geometry().error_rate_of(&store.engine.gauges().keys()),
+        capacity: sizing.capacity().get(),
+        named: teller.named,
+    };
+    summary.print(args.json)?;
+    Ok(if count.bad > 0 { Outcome::BadInput } else { Outcome::Done })
+}
+
+/// The filter, not brought back yet, and what goes into it.
+fn prepare(args: &Args) -> anyhow::Result<(Local, Sizing, Origin)> {
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let files = || Origin::Files { files: args.files.clone(), format: args.format };
+    let (folder, keeping, threads, origin) = if let Some(state) = &args.state {
+        let folder = Folder::open(state)?;
+        let keeping = shape::keeping(args.shape.pins(Some(&folder))?);
+        (folder, keeping, cores.get().min(64), files())
+    } else {
+        let config = args.settings.load()?;
+        let folder = Folder::open(&config.state.dir)?;
+        let keeping = start::keeping(&config, &start::sizing(&config)?);
+        let threads = config.filter.owners(cores).get();
+        let origin = match &args.redis_set {
+            Some(key) => Origin::Set { address: config.redis.url, key: key.clone() },
+            None => files(),
+        };
+        (folder, keeping, threads, origin)
+    };
+    let Pins { algorithm, keep_fragments, .. } = keeping.pins;
+    let items = Options { form: Form::Digest, emit: Emit::Item, algorithm, keep_fragments };
+    let sizing = shape::sizing(&keeping.pins);
+    let store = start::kept(folder, keeping, &sizing, items, threads)?;
+    Ok((store, sizing, origin))
+}
+
+/// Tells what goes on on standard error.
+struct Teller {
+    bar: ProgressBar,
+    fullness: Fullness,
+    /// As of the last time that progress was told.
+    count: Count,
+    named: Vec<Bad>,
+}
+
+impl Teller {
+    fn say(&self, line: &str) {
+        self.bar.suspend(|| eprintln!("urlseen: {line}"));
+    }
+}
+
+impl Audience for Teller {
+    fn goes_on(&mut self, place: &str) {
+        self.say(&format!("an earlier import had {place}; this one goes on there"));
+    }
+
+    fn bad(&mut self, bad: &Bad) {
+        if self.named.len() < NAMED {
+            self.say(&bad.to_string());
+            self.named.push(bad.clone());
+        }
+    }
+
+    fn progress(&mut self, count: &Count, meter: &Meter, engine: &Engine) {
+        self.count = *count;
+        if let Some(crossing) = self.fullness.observe(&engine.gauges().keys()) {
+            self.say(&crossing.to_string());
+        }
+        let all = meter.expected();
+        if self.bar.length() != Some(all) && all > 0 {
+            let style = "{wide_bar} {percent} %, {msg}, {eta} left";
+            self.bar.set_style(ProgressStyle::with_template(style).expect("known fields"));
+            self.bar.set_length(all);
+        } else if all == 0 {
+            self.bar.set_style(ProgressStyle::with_template("{msg}").expect("a known field"));
+        }
+        self.bar.set_message(format!(
+            "{} read, {} new",
+            HumanCount(count.read),
+            HumanCount(count.new)
+        ));
+        self.bar.set_position(meter.read());
+    }
+
+    fn trouble(&mut self, words: &str) {
+        self.say(words);
+    }
+}
+
+/// What was done, and what the filter holds now.
+struct Summary {
+    count: Count,
+    seconds: f64,
+    keys: u64,
+    capacity: u64,
+    error_rate: f64,
+    named: Vec<Bad>,
+}
+
+impl Summary {
+    fn print(&self, as_json: bool) -> anyhow::Result<()> {
+        let Self { count, seconds, keys, capacity, error_rate, named } = self;
+        let fill = *keys as f64 / *capacity as f64;
+        let mut out = io::stdout().lock();
+        if as_json {
+            let mut value = serde_json::to_value(count)?;
+            value["bad_first"] = named.iter().map(to_json).collect();
+            value["seconds"] = json!(seconds);
+            value["keys"] = json!(keys);
+            value["fill"] = json!(fill);
+            value["error_rate"] = json!(error_rate);
+            writeln!(out, "{value}")?;
+            return Ok(());
+        }
+        let rate = count.read as f64 / seconds.max(1e-9);
+        let Count { read, new, seen, bad } = count;
+        writeln!(out, "read       {read:>12}   {seconds:.2} s, {rate:.0} a second")?;
+        writeln!(out, "new        {new:>12}   count as seen from now on")?;
+        writeln!(out, "seen       {seen:>12}   were in the filter, or came twice")?;
+        writeln!(out, "bad        {bad:>12}   no fingerprints")?;
+        writeln!(
+            out,
+            "filter     {keys:>12}   fingerprints, {:.1} % full, error rate now {error_rate:.1e}",
+            100.0 * fill
+        )?;
+        Ok(())
+    }
+}
+
+fn to_json(bad: &Bad) -> Value {
+    let Bad { source, offset, line, reason } = bad;
+    json!({ "source": source, "offset": offset, "line": line, "reason": reason.to_string() })
+}

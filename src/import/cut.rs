@@ -1,0 +1,129 @@
+//! What was cut off the front of an input: digests, and what is none.
+
+use crate::item::Items;
+
+/// How much of what is bad is shown.
+const SHOWN: usize = 60;
+
+/// How much that is bad is named, of what is cut at once; the rest is counted.
+const NAMED: usize = 20;
+
+/// Why something is no fingerprint.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// A line or a member of a set.
+    #[error("not 32, 40 or 64 hex digits: {shown}")]
+    NoHex {
+        /// The begin of it, escaped.
+        shown: String,
+    },
+    /// A line that goes on and on.
+    #[error("a line of more than 512 KiB, which is passed over")]
+    Endless,
+    /// Bytes where a fingerprint's length should be.
+    #[error(
+        "no fingerprint begins here (a length of {found}, not of 16, 20 or 32 bytes); reading goes \
+         on where the next one does"
+    )]
+    NoFrame {
+        /// The length that stands there.
+        found: u16,
+    },
+    /// The end of a file that was not written to its end.
+    #[error("the last {bytes} bytes are no whole fingerprint: who wrote them was killed")]
+    Torn {
+        /// How many bytes are left.
+        bytes: usize,
+    },
+    /// A file of something else.
+    #[error(
+        "neither lines of 32, 40 or 64 hex digits nor a requests.seen of Scrapy; nothing of it is \
+         imported. It begins with {shown}"
+    )]
+    Neither {
+        /// How it begins, escaped.
+        shown: String,
+    },
+}
+
+/// Where something bad stands, the number of its line where it is one, and what is wrong.
+pub(super) type BadPlace = (u64, Option<u64>, Reason);
+
+/// What was cut.
+#[derive(Debug, Default)]
+pub(super) struct Cut {
+    /// Where in the input the bytes begin that it is cut from.
+    base: u64,
+    digests: Vec<u8>,
+    /// Where each digest ends.
+    ends: Vec<usize>,
+    bad: Vec<BadPlace>,
+    bad_count: u64,
+}
+
+impl Cut {
+    /// Nothing yet, from bytes that begin at `base` of the input.
+    pub(super) fn new(base: u64) -> Self {
+        Self { base, ..Self::default() }
+    }
+
+    /// Adds the raw bytes of a fingerprint.
+    #[inline]
+    pub(super) fn push(&mut self, digest: &[u8]) {
+        self.digests.extend_from_slice(digest);
+        self.ends.push(self.digests.len());
+    }
+
+    /// Counts what is bad at this place of the bytes.
+    pub(super) fn bad(&mut self, at: usize, line: Option<u64>, reason: impl FnOnce() -> Reason) {
+        if self.bad.len() < NAMED {
+            self.bad.push((self.base + at as u64, line, reason()));
+        }
+        self.bad_count += 1;
+    }
+
+    /// How much was bad.
+    pub(super) fn bad_count(&self) -> u64 {
+        self.bad_count
+    }
+
+    /// The digests, and the first of what was bad.
+    pub(super) fn into_parts(self) -> (Items, Vec<BadPlace>) {
+        let mut begin = 0;
+        let place = |end| std::mem::replace(&mut begin, end)..end;
+        let places = self.ends.into_iter().map(place).collect();
+        (Items::new(self.digests.into(), places), self.bad)
+    }
+}
+
+/// The begin of some bytes, for messages: nothing in it moves a cursor.
+pub(super) fn shown(bytes: &[u8]) -> String {
+    let mut text = format!("'{}", bytes[..bytes.len().min(SHOWN)].escape_ascii());
+    text.push_str(if bytes.len() > SHOWN { "…'" } else { "'" });
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_bad_is_named_up_to_a_bound_and_counted_beyond() {
+        let mut cut = Cut::new(1000);
+        cut.push(b"0123");
+        for at in 0..50 {
+            cut.bad(at, Some(7), || Reason::Endless);
+        }
+        cut.push(b"45");
+        assert_eq!(cut.bad_count(), 50);
+        let (digests, bad) = cut.into_parts();
+        assert_eq!(digests.iter().collect::<Vec<_>>(), [&b"0123"[..], b"45"]);
+        assert_eq!((bad.len(), bad[1].clone()), (NAMED, (1001, Some(7), Reason::Endless)));
+    }
+
+    #[test]
+    fn nothing_that_is_shown_moves_a_cursor() {
+        assert_eq!(shown(b"a'\x1b[2J\xff"), "'a\\'\\x1b[2J\\xff'");
+        assert_eq!(shown(&[b'a'; 61]), format!("'{}…'", "a".repeat(60)));
+    }
+}

@@ -1,0 +1,155 @@
+//! `urlseen import`, and crawls that go on after it.
+
+mod broken_off;
+mod files;
+mod refusals;
+mod scrapy;
+mod sets;
+
+use std::path::Path;
+
+use redis::Commands;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::util::binary::{Output, Run, urlseen};
+use crate::util::redis::RedisServer;
+
+/// What scrapy-redis names its set.
+const SET: &str = "demo:dupefilter";
+
+/// A crawl with the default names and a small filter that errs practically never.
+struct Crawl {
+    server: RedisServer,
+    folder: TempDir,
+    settings: Vec<&'static str>,
+}
+
+impl Crawl {
+    fn new() -> Self {
+        let settings = vec!["filter.capacity=1_000_000", "filter.error_rate=1e-12"];
+        Self { server: RedisServer::start(), folder: TempDir::new().unwrap(), settings }
+    }
+
+    /// A command with the crawl's configuration.
+    fn command(&self, command: &str, arguments: &[&str]) -> Run {
+        let state = self.state();
+        let own = [format!("redis.url={}", self.server.url()), format!("state.dir={state}")];
+        let all = own.iter().map(String::as_str).chain(self.settings.iter().copied());
+        let run = all.fold(urlseen([command]), |run, setting| run.arg("--set").arg(setting));
+        arguments.iter().fold(run.dir(self.folder.path()), Run::arg)
+    }
+
+    fn state(&self) -> String {
+        self.path("state")
+    }
+
+    /// A file in the crawl's folder.
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Writes such a file.
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        std::fs::write(self.folder.path().join(name), bytes).unwrap();
+    }
+
+    /// Imports, and takes the summary.
+    #[track_caller]
+    fn import(&self, arguments: &[&str]) -> Imported {
+        Imported::of(self.command("import", &["--json"]).args(arguments).output())
+    }
+
+    /// Adds members to the set.
+    fn add(&self, members: &[String]) {
+        let mut connection = self.server.connection();
+        for members in members.chunks(1000) {
+            let () = connection.sadd(SET, members).unwrap();
+        }
+    }
+
+    /// Pushes URLs to the source and runs the daemon; what goes through to the sink.
+    #[track_caller]
+    fn crawl(&self, urls: &[String]) -> Vec<String> {
+        let mut connection = self.server.connection();
+        for urls in urls.chunks(1000) {
+            let () = connection.rpush("demo:discovered", urls).unwrap();
+        }
+        let output = self.command("run", &["--drain"]).output();
+        assert_eq!(output.code(), Some(0), "{output:?}");
+        let unseen = connection.lrange("demo:unseen", 0, -1).unwrap();
+        let () = connection.del("demo:unseen").unwrap();
+        unseen
+    }
+}
+
+impl Run {
+    /// More arguments.
+    fn args(self, arguments: &[&str]) -> Self {
+        arguments.iter().fold(self, Self::arg)
+    }
+}
+
+/// What an import with `--json` printed at its end.
+#[derive(Debug)]
+struct Imported {
+    code: Option<i32>,
+    summary: Value,
+    stderr: String,
+}
+
+impl Imported {
+    #[track_caller]
+    fn of(output: Output) -> Self {
+        let summary = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("no summary ({error}): {output:?}"));
+        Self { code: output.code(), summary, stderr: output.stderr }
+    }
+
+    /// What was read, new, seen before, and bad.
+    fn counts(&self) -> [u64; 4] {
+        ["read", "new", "seen", "bad"].map(|name| self.summary[name].as_u64().unwrap())
+    }
+
+    /// That all went well and nothing was said.
+    #[track_caller]
+    fn check(&self, counts: [u64; 4]) {
+        assert_eq!((self.counts(), self.stderr.as_str()), (counts, ""));
+        assert_eq!(self.code, Some(0));
+    }
+}
+
+/// `urlseen import --state` for a folder of its own.
+fn import_to(state: &Path, arguments: &[&str]) -> Run {
+    urlseen(["import", "--json", "--state"]).arg(state).args(arguments)
+}
+
+/// URLs that differ, by their numbers.
+fn urls(numbers: std::ops::Range<u32>) -> Vec<String> {
+    numbers.map(|number| format!("http://example.com/{number}")).collect()
+}
+
+/// The fingerprints of URLs in hex, as this project computes them.
+fn fingerprints(urls: &[String]) -> Vec<String> {
+    let input: String = urls.iter().map(|url| format!("{url}\n")).collect();
+    let output = urlseen(["fingerprint"]).stdin(input).output();
+    output.text().lines().map(str::to_owned).collect()
+}
+
+/// The raw bytes of fingerprints that nobody's URL has.
+fn raw(numbers: std::ops::Range<u64>) -> impl Iterator<Item = [u8; 20]> {
+    numbers.map(|number| {
+        let mut bytes = [0; 20];
+        fastrand::Rng::with_seed(number).fill(&mut bytes);
+        bytes
+    })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// `requests.seen` as Scrapy 2.19 writes it.
+fn frames(digests: impl Iterator<Item = [u8; 20]>) -> Vec<u8> {
+    digests.flat_map(|digest| [0, 20].into_iter().chain(digest)).collect()
+}

@@ -1,0 +1,117 @@
+//! Imports that are killed, and go on.
+
+use std::path::Path;
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use super::{Crawl, Imported, SET, frames, hex, import_to, raw};
+use crate::util::binary::Daemon;
+use crate::util::wait::{SOON, wait_until};
+
+/// Kills an import as soon as it has kept how far it is.
+fn kill_midway(mut import: Daemon, state: &Path) {
+    wait_until(SOON, "mark", || state.join("imports").exists());
+    import.signal(Signal::KILL);
+    assert_eq!(import.wait(SOON).code(), None, "it ended before it was killed");
+}
+
+#[test]
+fn an_import_that_was_killed_goes_on_where_it_was() {
+    const ALL: u64 = 2_000_000;
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("requests.seen");
+    let bytes = frames(raw(0..ALL));
+    std::fs::write(&file, &bytes).unwrap();
+    let state = folder.path().join("state");
+    let name = file.to_str().unwrap();
+    let arguments = ["--capacity", "3M", "--error-rate", "1e-12", name];
+    kill_midway(import_to(&state, &arguments).start(), &state);
+    let rest = Imported::of(import_to(&state, &arguments).output());
+    let [read, new, seen, bad] = rest.counts();
+    assert!(0 < read && read < ALL, "{rest:?}");
+    assert_eq!((new + seen, bad, rest.code), (read, 0, Some(0)));
+    let at = 22 * (ALL - read);
+    let said = format!(
+        "urlseen: an earlier import had {name} up to byte {at} ({} read); this one goes on there\n",
+        ALL - read
+    );
+    assert_eq!(rest.stderr, said);
+    // Nothing of what the first one had is lost.
+    assert_eq!(rest.summary["keys"], ALL);
+    // It is all there now; a file that changed is read from its begin.
+    assert_eq!(Imported::of(import_to(&state, &[name]).output()).counts(), [0, 0, 0, 0]);
+    std::fs::write(&file, &bytes[..22_000]).unwrap();
+    Imported::of(import_to(&state, &[name]).output()).check([1000, 0, 1000, 0]);
+    // So is one that goes into another filter.
+    std::fs::remove_dir_all(&state).unwrap();
+    Imported::of(import_to(&state, &[name]).output()).check([1000, 1000, 0, 0]);
+}
+
+#[test]
+fn lines_are_numbered_on_in_a_later_import() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("lines");
+    let mut text: String = raw(0..500_000).map(|digest| format!("{}\n", hex(&digest))).collect();
+    text.push_str("end");
+    std::fs::write(&file, text).unwrap();
+    let state = folder.path().join("state");
+    let arguments = ["--capacity", "1M", "--error-rate", "1e-12", file.to_str().unwrap()];
+    kill_midway(import_to(&state, &arguments).start(), &state);
+    let rest = Imported::of(import_to(&state, &arguments).output());
+    let [read, _, _, bad] = rest.counts();
+    assert!(0 < read && read < 500_000, "{rest:?}");
+    assert_eq!((bad, rest.code), (1, Some(1)));
+    assert_eq!(rest.summary["bad_first"][0]["line"], 500_001);
+    assert_eq!(rest.summary["bad_first"][0]["offset"], 500_000 * 41);
+    assert_eq!(rest.summary["keys"], 500_000);
+}
+
+#[test]
+fn an_import_of_a_set_that_was_killed_goes_on_where_it_was() {
+    const ALL: u64 = 400_000;
+    let crawl = Crawl::new();
+    let members: Vec<String> = raw(0..ALL).map(|digest| hex(&digest)).collect();
+    crawl.add(&members);
+    let state = crawl.state();
+    let import = crawl.command("import", &["--redis-set", SET]).start();
+    kill_midway(import, Path::new(&state));
+    let rest = crawl.import(&["--redis-set", SET]);
+    let [read, ..] = rest.counts();
+    assert!(0 < read && read < ALL, "{rest:?}");
+    let said = format!("an earlier import had the set {SET} ({} members read)", ALL - read);
+    assert!(rest.stderr.contains(&said), "{rest:?}");
+    assert_eq!(rest.summary["keys"], ALL);
+    // A set that was read to its end is read again: it may have grown.
+    crawl.import(&["--redis-set", SET]).check([ALL, 0, ALL, 0]);
+}
+
+#[test]
+fn an_import_of_a_set_begins_anew_where_its_cursor_means_nothing_any_more() {
+    let mut crawl = Crawl::new();
+    let members: Vec<String> = raw(0..200_000).map(|digest| hex(&digest)).collect();
+    crawl.add(&members);
+    let state = crawl.state();
+    let import = crawl.command("import", &["--redis-set", SET]).start();
+    kill_midway(import, Path::new(&state));
+    // Each process of the server scatters members in its own way.
+    crawl.server.restart();
+    crawl.add(&members);
+    let import = crawl.command("import", &["--redis-set", SET]).start();
+    kill_midway_again(import, Path::new(&state));
+    // A set that is smaller now is another one.
+    crawl.server.cli(&["del", SET]);
+    crawl.add(&members[..5_000]);
+    let anew = crawl.import(&["--redis-set", SET]);
+    assert_eq!((anew.counts()[0], anew.stderr.as_str()), (5_000, ""));
+}
+
+/// The same where the one before has kept how far it was: it must have begun anew.
+fn kill_midway_again(mut import: Daemon, state: &Path) {
+    let read = || std::fs::read(state.join("imports")).unwrap();
+    let before = read();
+    wait_until(SOON, "another mark", || read() != before);
+    import.signal(Signal::KILL);
+    assert_eq!(import.wait(SOON).code(), None, "it ended before it was killed");
+    assert_eq!(import.stderr(), "");
+}

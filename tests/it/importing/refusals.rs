@@ -1,0 +1,79 @@
+//! What an import refuses before it begins.
+
+use super::{Crawl, SET, frames, import_to, raw};
+use crate::util::binary::urlseen;
+use crate::util::wait::SOON;
+
+#[test]
+fn a_key_that_is_no_set_is_refused_by_name() {
+    let crawl = Crawl::new();
+    crawl.server.cli(&["rpush", SET, "a"]);
+    for (key, words) in [
+        (SET, "urlseen: the key demo:dupefilter holds a list, and a set was expected"),
+        ("other", "urlseen: there is no key other at unix:"),
+    ] {
+        let output = crawl.command("import", &["--redis-set", key]).output();
+        assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");
+        assert!(output.stderr.starts_with(words), "{output:?}");
+        assert_eq!(output.stderr.lines().count(), 1);
+    }
+}
+
+#[test]
+fn a_folder_that_a_daemon_uses_is_refused_and_the_daemon_named() {
+    let crawl = Crawl::new();
+    crawl.write("requests.seen", frames(raw(0..10)));
+    let mut daemon = crawl.command("run", &[]).start();
+    daemon.wait_for_line("the lease is taken", SOON);
+    let output = crawl.command("import", &["requests.seen"]).output();
+    assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");
+    let words = format!("is in use by process {}", daemon.id());
+    assert!(output.stderr.contains(&words), "{output:?}");
+}
+
+#[test]
+fn a_filter_that_was_made_for_something_else_is_refused() {
+    let crawl = Crawl::new();
+    crawl.write("requests.seen", frames(raw(0..10)));
+    let state = crawl.state();
+    let made = ["--capacity", "1000", "--algorithm", "scrapy-2.6"];
+    let run = import_to(state.as_ref(), &made).arg(crawl.path("requests.seen"));
+    assert_eq!(run.output().code(), Some(0));
+    for other in [["--capacity", "2000"], ["--algorithm", "scrapy"], ["--error-rate", "1e-9"]] {
+        let output = import_to(state.as_ref(), &other).arg(crawl.path("requests.seen")).output();
+        assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
+        assert!(output.stderr.contains("was made for something else"), "{output:?}");
+    }
+    let output = crawl.command("import", &["requests.seen"]).output();
+    assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
+}
+
+#[test]
+fn options_that_do_not_go_together_are_refused() {
+    for (arguments, words) in [
+        (&["--redis-set", "a", "file"][..], "'--redis-set <KEY>' cannot be used with '[FILE]...'"),
+        (&["--redis-set", "a", "--state", "b"], "cannot be used with"),
+        (&["--redis-set", "a", "--format", "hex"], "cannot be used with"),
+        (&["--capacity", "1000"], "--state <DIR>"),
+        (&["--state", "a", "--set", "b=c"], "cannot be used with"),
+        (&["--format", "csv"], "possible values: auto, hex, requests-seen"),
+    ] {
+        let output = urlseen(["import"]).args(arguments).output();
+        assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
+        assert!(output.stderr.contains(words), "{arguments:?}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_ends_it_after_what_came_before() {
+    let crawl = Crawl::new();
+    crawl.write("requests.seen", frames(raw(0..10)));
+    let output = crawl.command("import", &["requests.seen", "missing"]).output();
+    assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");
+    let words = "urlseen: stopped after 10 fingerprints; give the same command again to go on: \
+        cannot open missing: ";
+    assert!(output.stderr.starts_with(words), "{output:?}");
+    crawl.write("missing", frames(raw(5..20)));
+    let rest = crawl.import(&["requests.seen", "missing"]);
+    assert_eq!((rest.counts(), rest.code), ([15, 10, 5, 0], Some(0)));
+}
