@@ -74,7 +74,7 @@ mod tests {
                 let (geometry, found) = Geometry::fitting(sized.bytes(), capacity).unwrap();
                 assert_eq!(geometry.lines(), sized.lines(), "{rate:e} {capacity}");
                 assert!(geometry.bytes() <= sized.bytes(), "{rate:e} {capacity}");
-                assert!((0.95 * rate..=rate).contains(&found), "{rate:e} {capacity}: {found:e}");
+                assert!((0.8 * rate..=rate).contains(&found), "{rate:e} {capacity}: {found:e}");
             }
         }
     }

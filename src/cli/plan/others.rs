@@ -46,13 +46,13 @@ enum Found {
 struct Filled {
     /// A set has none.
     #[serde(flatten)]
-    strings: Option<Strings>,
+    strings: Option<Shape>,
     /// What it takes of Redis's memory: the least and the most.
     redis_bytes: [u64; 2],
     /// The error rate that it was made for, of those that are made for one.
     asked: Option<f64>,
     /// Those that it has.
-    error_rates: Vec<Rate>,
+    error_rates: Vec<RateRow>,
     /// That of `native` at capacity, in as many bits. It is made for no less than
     /// [`ErrorRate::MIN`]; `None` where it has no room for a line in each shard.
     native_error_rate: Option<f64>,
@@ -60,7 +60,7 @@ struct Filled {
 
 /// The Redis strings that hold a filter's bits.
 #[derive(Debug, Serialize)]
-struct Strings {
+struct Shape {
     strings: u32,
     /// How many of them ever get a bit.
     used: usize,
@@ -71,7 +71,7 @@ struct Strings {
 
 /// The error rate at some number of keys.
 #[derive(Debug, Serialize)]
-struct Rate {
+struct RateRow {
     percent: u64,
     keys: u64,
     error_rate: f64,
@@ -162,7 +162,7 @@ impl Filled {
         let bytes: u64 = used.iter().map(|&string| layout.max_bytes(string)).sum();
         let allocated = used.iter().map(|&string| allocated(layout.max_bytes(string))).sum();
         Self {
-            strings: Some(Strings {
+            strings: Some(Shape {
                 strings: layout.strings(),
                 used: used.len(),
                 k: layout.hashes(),
@@ -179,7 +179,7 @@ impl Filled {
         let [least, most] = self.redis_bytes.map(|bytes| size(bytes as f64));
         let memory = if least == most { least } else { format!("{least} - {most}") };
         match &self.strings {
-            Some(Strings { strings, used, k, bits }) => {
+            Some(Shape { strings, used, k, bits }) => {
                 let bits = grouped(*bits);
                 writeln!(out, "{filter:<24} {strings:>7} {used:>5} {k:>4} {bits:>21} {memory:>19}")
             }
@@ -190,7 +190,7 @@ impl Filled {
     fn print_rates(&self, filter: &str, out: &mut impl Write) -> io::Result<()> {
         let asked = self.asked.map_or_else(|| "-".to_owned(), |rate| format!("{rate:e}"));
         write!(out, "{filter:<24} {asked:>9}")?;
-        for Rate { error_rate, .. } in &self.error_rates {
+        for RateRow { error_rate, .. } in &self.error_rates {
             let is_exact = self.strings.is_none();
             write!(out, " {:>9}", if is_exact { "0".to_owned() } else { rate(*error_rate) })?;
         }
@@ -213,10 +213,10 @@ fn pyrebloom(keys: u64, rate: f64) -> Result<PyreBloom, String> {
 }
 
 /// Error rates at each of [`PERCENT`].
-fn rates(capacity: u64, error_rate: impl Fn(u64) -> f64) -> Vec<Rate> {
+fn rates(capacity: u64, error_rate: impl Fn(u64) -> f64) -> Vec<RateRow> {
     let at = |percent: u64| {
         let keys = (capacity * percent).div_ceil(100);
-        Rate { percent, keys, error_rate: error_rate(keys) }
+        RateRow { percent, keys, error_rate: error_rate(keys) }
     };
     PERCENT.map(at).into()
 }
