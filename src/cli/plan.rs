@@ -4,6 +4,7 @@
 mod amount;
 mod costs;
 mod needs;
+mod others;
 mod sizing;
 mod table;
 #[cfg(test)]
@@ -22,7 +23,8 @@ use needs::{Form, Machine, Needs, Traffic};
 use sizing::Figures;
 use text::grouped;
 
-/// Show what a filter takes: bits, hashes and memory, and how the error rate grows past capacity.
+/// Show what a filter takes: bits, hashes and memory, how the error rate grows past capacity, and
+/// what the filters of other projects come to.
 /// With --rate, show what machine, Redis and network have to give, and which of them is short first
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Plan {

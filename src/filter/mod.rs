@@ -13,6 +13,7 @@
 mod capacity;
 mod error_rate;
 mod expectation;
+mod fitting;
 mod fullness;
 mod geometry;
 pub mod layout;

@@ -5,7 +5,7 @@ use super::rate::LineRate;
 use super::{Capacity, ErrorRate, Geometry, Lines, SHARDS};
 
 /// How far above the optimum a geometry may be to be worth its fewer lines.
-const WORTH: f64 = 1.16;
+pub(super) const WORTH: f64 = 1.16;
 
 /// Lines a part for comparing bits a key: so many that neither their number being whole nor shards
 /// being uneven matters.

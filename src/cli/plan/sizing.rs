@@ -7,6 +7,7 @@ use serde::Serialize;
 use urlseen::filter::{Capacity, ErrorRate, Layout, Lines, Sizing};
 
 use super::costs::REDIS_SET_BYTES;
+use super::others::Others;
 use super::text::{grouped, size};
 
 /// Where the error rate is shown, in percent of capacity.
@@ -21,6 +22,7 @@ pub(super) struct Figures {
     layouts: Vec<LayoutRow>,
     growth: Vec<GrowthRow>,
     redis_set: RedisSet,
+    others: Others,
 }
 
 /// A plain Bloom filter without lines: the best that is possible.
@@ -93,12 +95,13 @@ impl Figures {
                 bytes_per_key: REDIS_SET_BYTES,
                 bytes: REDIS_SET_BYTES.map(|bytes| bytes * keys),
             },
+            others: Others::of(capacity, error_rate),
         }
     }
 
     /// Prints the tables.
     pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        let Self { optimum, layouts, growth, redis_set, .. } = self;
+        let Self { optimum, layouts, growth, redis_set, others, .. } = self;
         writeln!(
             out,
             "{:<18} {:>5} {:>4} {:>22} {:>9} {:>8} {:>11}",
@@ -148,6 +151,6 @@ impl Figures {
             let rate = format!("{error_rate:.2e}");
             writeln!(out, "{:>11} {:>22} {rate:>11}", format!("{percent} %"), grouped(*keys))?;
         }
-        Ok(())
+        others.print(out)
     }
 }

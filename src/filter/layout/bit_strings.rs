@@ -11,6 +11,11 @@ pub trait BitStrings {
     /// How many strings there are. Some may never get a bit.
     fn strings(&self) -> u32;
 
+    /// The numbers of the strings that get bits, in order, where keys are hex digits of digests.
+    fn used_strings(&self) -> Vec<u32> {
+        (0..self.strings()).collect()
+    }
+
     /// The Redis key of a string of the filter that is named `base` in that project's settings.
     fn key(&self, base: &str, string: u32) -> String;
 
@@ -107,6 +112,15 @@ pub(super) fn rate_of_shares(
 ) -> f64 {
     let hashes = f64::from(hashes);
     shares.map(|share| share * fill(hashes * share * keys as f64, bits).powf(hashes)).sum()
+}
+
+/// The numbers of those of `strings` strings that any of the `codes` leads to, in order: a code
+/// belongs to the string that is the code modulo their number.
+pub(super) fn used(strings: u32, codes: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut used: Vec<u32> = codes.map(|code| code % strings).collect();
+    used.sort_unstable();
+    used.dedup();
+    used
 }
 
 /// The shares of `strings` strings, where keys are equally likely to have any of the `codes`, and

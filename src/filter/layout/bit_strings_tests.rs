@@ -170,6 +170,33 @@ fn strings_have_their_keys_and_lengths() {
     assert_eq!(cluster.max_bytes(0), 1);
 }
 
+/// Each first digit, or three of them, is placed in a string that counts as used, and each such
+/// string has one.
+#[test]
+fn strings_that_get_bits_are_known() {
+    let imooc = |capacity| Imooc::new(capacity, 1e-7).unwrap();
+    let cluster = |blocks| BlockCluster::new(10, 1, blocks).unwrap();
+    let layouts: [(Box<dyn BitStrings>, u32, u32); 7] = [
+        (Box::new(imooc(2_000_000_000)), 16, 10),
+        (Box::new(imooc(1_000_000_000)), 8, 8),
+        (Box::new(imooc(12_000_000_000)), 94, 16),
+        (Box::new(cluster(256)), 256, 256),
+        (Box::new(cluster(300)), 300, 300),
+        (Box::new(cluster(5000)), 5000, 4096),
+        (Box::new(PyreBloom::new(1_000_000_000, 1e-7).unwrap()), 8, 8),
+    ];
+    for (layout, strings, used) in layouts {
+        let mut found = std::collections::BTreeSet::new();
+        for number in 0..4096 {
+            let text = format!("{number:03x}{number:037}");
+            let positions = positions(&*layout, text.as_bytes()).unwrap();
+            found.extend(positions.iter().map(|position| position.string));
+        }
+        assert_eq!((layout.strings(), found.len()), (strings, used as usize));
+        assert_eq!(layout.used_strings(), found.into_iter().collect::<Vec<_>>());
+    }
+}
+
 #[test]
 fn settings_that_make_no_filter_are_refused() {
     let nan = f64::NAN;

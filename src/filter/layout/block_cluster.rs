@@ -7,7 +7,9 @@
 //! bit    MurmurHash3 x86-32 (text, seed), unsigned, mod m
 //! ```
 
-use super::bit_strings::{rate_of_shares, shares};
+use std::ops::Range;
+
+use super::bit_strings::{rate_of_shares, shares, used};
 use super::imooc::SEEDS;
 use super::{BitStrings, Position, Unplaced, Unsuitable};
 use crate::hash::murmur3_x86_32;
@@ -29,6 +31,13 @@ pub struct BlockCluster {
 }
 
 impl BlockCluster {
+    /// That package's default of `BLOOMFILTER_BIT`.
+    pub const DEFAULT_BIT: u32 = 32;
+    /// That package's default of `BLOOMFILTER_HASH_NUMBER`.
+    pub const DEFAULT_HASH_NUMBER: u32 = 15;
+    /// That package's default of `BLOOMFILTER_BLOCK_NUM`.
+    pub const DEFAULT_BLOCK_NUM: u32 = 1;
+
     /// The layout for that package's settings `BLOOMFILTER_BIT`, `BLOOMFILTER_HASH_NUMBER` and
     /// `BLOOMFILTER_BLOCK_NUM`.
     ///
@@ -56,11 +65,20 @@ impl BlockCluster {
     fn digits(&self) -> u8 {
         if self.blocks > TWO_DIGITS { 3 } else { 2 }
     }
+
+    /// What those digits may be.
+    fn numbers(&self) -> Range<u32> {
+        0..1 << (4 * self.digits())
+    }
 }
 
 impl BitStrings for BlockCluster {
     fn strings(&self) -> u32 {
         self.blocks
+    }
+
+    fn used_strings(&self) -> Vec<u32> {
+        used(self.blocks, self.numbers())
     }
 
     fn key(&self, base: &str, string: u32) -> String {
@@ -90,8 +108,7 @@ impl BitStrings for BlockCluster {
     /// The sum over the blocks of share (1 - (1 - 1/m)^(k n share))^k, where a block's share is
     /// that of the 256 (or 4096) numbers that lead to it.
     fn error_rate(&self, keys: u64) -> f64 {
-        let numbers = 0..1 << (4 * self.digits());
-        let shares = shares(self.blocks, numbers);
+        let shares = shares(self.blocks, self.numbers());
         rate_of_shares(shares, keys, self.hashes, self.m() as f64)
     }
 }

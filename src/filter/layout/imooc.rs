@@ -13,7 +13,7 @@
 //! filled unevenly, and of more than sixteen most stay empty. There are 100 seeds, so no more
 //! hashes than that are used.
 
-use super::bit_strings::{LARGEST_STRING, rate_of_shares, shares};
+use super::bit_strings::{LARGEST_STRING, rate_of_shares, shares, used};
 use super::{BitStrings, Position, Unplaced, Unsuitable};
 use crate::hash::murmur3_x86_32;
 
@@ -85,6 +85,10 @@ impl BitStrings for Imooc {
         self.blocks
     }
 
+    fn used_strings(&self) -> Vec<u32> {
+        used(self.blocks, codes())
+    }
+
     fn key(&self, base: &str, string: u32) -> String {
         format!("{base}_{string}")
     }
@@ -115,10 +119,14 @@ impl BitStrings for Imooc {
     /// The sum over the blocks of share (1 - (1 - 2^-32)^(k n share))^k, where a block's share is
     /// that of the sixteen hex digits whose codes lead to it.
     fn error_rate(&self, keys: u64) -> f64 {
-        let codes = b"0123456789abcdef".iter().map(|&digit| u32::from(digit));
-        let shares = shares(self.blocks, codes);
+        let shares = shares(self.blocks, codes());
         rate_of_shares(shares, keys, self.hashes(), LARGEST_STRING as f64)
     }
+}
+
+/// What a fingerprint may begin with: the codes of the sixteen hex digits.
+fn codes() -> impl ExactSizeIterator<Item = u32> {
+    b"0123456789abcdef".iter().map(|&digit| digit.into())
 }
 
 /// The code point that a text begins with.

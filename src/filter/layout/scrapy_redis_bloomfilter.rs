@@ -7,7 +7,7 @@
 //! key    KEY
 //! ```
 //!
-//! With seed 0 the hash is the plain sum of the characters: a number around 2700 for any
+//! With seed 0 the hash is the plain sum of the characters: a number around 2800 for any
 //! fingerprint. Those few bits are all set after some thousand keys, and that hash tells nothing.
 
 use super::bit_strings::fill;

@@ -1,0 +1,101 @@
+//! From memory and a number of keys to the geometry that is wrong least often.
+
+use super::geometry::LINE_BITS;
+use super::sizing::WORTH;
+use super::{Geometry, Lines, SHARDS};
+
+impl Geometry {
+    /// The geometry that takes no more than so many `bytes` and makes the best of them once it
+    /// holds so many `keys`, and the error rate that it then has: chosen as
+    /// [`Sizing::new`](super::Sizing::new) does, the fewest lines whose bits are within 1.16 of
+    /// what a plain Bloom filter of that rate takes, with their best k. `None` where not even a
+    /// line in each part has room.
+    ///
+    /// Below an error rate of about 1e-12 the figure is only a rough one.
+    pub fn fitting(bytes: u64, keys: u64) -> Option<(Self, f64)> {
+        let mut best: Option<(Self, f64)> = None;
+        for lines in Lines::ALL {
+            let Some((geometry, rate)) = Self::best_k(bytes, keys, lines) else { break };
+            let optimum = -rate.log2() / std::f64::consts::LN_2 * keys as f64;
+            if geometry.bits() as f64 <= WORTH * optimum {
+                return Some((geometry, rate));
+            }
+            if best.is_none_or(|(_, least)| rate < least) {
+                best = Some((geometry, rate));
+            }
+        }
+        best
+    }
+
+    /// The same for a number of lines: the bits a line at which the error rate is lowest. There is
+    /// one minimum, and it is not far below the k of a plain Bloom filter.
+    fn best_k(bytes: u64, keys: u64, lines: Lines) -> Option<(Self, f64)> {
+        let part = u64::from(lines.get() * LINE_BITS) * SHARDS as u64 / 8;
+        let lines_per_part = u32::try_from(bytes / part).unwrap_or(u32::MAX);
+        let with = |bits_per_line| {
+            let geometry = Self::new(lines, bits_per_line, lines_per_part)?;
+            Some((geometry, geometry.error_rate_at(keys)))
+        };
+        let bits_per_key = bytes as f64 * 8.0 / keys as f64;
+        let plain = std::f64::consts::LN_2 * bits_per_key / f64::from(lines.get());
+        // A whole number from 1 to 32.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let first = plain.round().clamp(1.0, f64::from(Self::MAX_BITS_PER_LINE)) as u8;
+        let mut best = with(first)?;
+        for bits_per_line in first + 1..=Self::MAX_BITS_PER_LINE {
+            let found = with(bits_per_line)?;
+            if found.1 >= best.1 {
+                break;
+            }
+            best = found;
+        }
+        for bits_per_line in (1..first).rev() {
+            let found = with(bits_per_line)?;
+            if found.1 >= best.1 {
+                break;
+            }
+            best = found;
+        }
+        Some(best)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Capacity, ErrorRate, Sizing};
+    use super::*;
+
+    #[test]
+    fn the_memory_that_sizing_asks_for_is_used_as_sizing_uses_it() {
+        for capacity in [2_000_000, 1_000_000_000] {
+            for rate in [0.1, 1e-4, 1e-6, 1e-8, 1e-12] {
+                let asked = ErrorRate::new(rate).unwrap();
+                let sized = Sizing::new(Capacity::new(capacity).unwrap(), asked).geometry();
+                let (geometry, found) = Geometry::fitting(sized.bytes(), capacity).unwrap();
+                assert_eq!(geometry.lines(), sized.lines(), "{rate:e} {capacity}");
+                assert!(geometry.bytes() <= sized.bytes(), "{rate:e} {capacity}");
+                assert!((0.8 * rate..=rate).contains(&found), "{rate:e} {capacity}: {found:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_other_k_is_wrong_less_often() {
+        for (bytes, keys) in [(1 << 20, 10_000_000), (1 << 27, 10_000_000), (1 << 27, 40_000_000)] {
+            let (best, rate) = Geometry::fitting(bytes, keys).unwrap();
+            for bits_per_line in 1..=Geometry::MAX_BITS_PER_LINE {
+                let other = Geometry::new(best.lines(), bits_per_line, best.lines_per_part());
+                assert!(other.unwrap().error_rate_at(keys) >= rate, "{keys} {bits_per_line}");
+            }
+        }
+    }
+
+    #[test]
+    fn less_than_a_line_in_each_shard_is_no_filter() {
+        let least = SHARDS as u64 * 64;
+        assert_eq!(Geometry::fitting(least - 1, 1), None);
+        let (geometry, rate) = Geometry::fitting(least, 1).unwrap();
+        assert_eq!((geometry.bytes(), geometry.lines()), (least, Lines::One));
+        assert!(rate < 1e-12);
+    }
+}
