@@ -72,9 +72,11 @@ mod tests {
                 let asked = ErrorRate::new(rate).unwrap();
                 let sized = Sizing::new(Capacity::new(capacity).unwrap(), asked).geometry();
                 let (geometry, found) = Geometry::fitting(sized.bytes(), capacity).unwrap();
-                assert_eq!(geometry.lines(), sized.lines(), "{rate:e} {capacity}");
+                let shape = |of: Geometry| (of.lines(), of.k());
+                assert_eq!(shape(geometry), shape(sized), "{rate:e} {capacity}");
                 assert!(geometry.bytes() <= sized.bytes(), "{rate:e} {capacity}");
-                assert!((0.8 * rate..=rate).contains(&found), "{rate:e} {capacity}: {found:e}");
+                // Lines are whole, which shows where there are few.
+                assert!((0.94 * rate..=rate).contains(&found), "{rate:e} {capacity}: {found:e}");
             }
         }
     }
