@@ -25,8 +25,8 @@ pub struct Taken;
 pub struct Judged {
     /// The items that go on to the sink, ascending: unseen ones and those that are not filtered.
     pub(crate) onward: Vec<u32>,
-    /// How many of `onward` were passed on unchecked, as they asked (`dont_filter`).
-    pub(crate) unfiltered: usize,
+    /// Those of `onward` that were passed on unchecked, as they asked (`dont_filter`), ascending.
+    pub(crate) unfiltered: Vec<u32>,
     /// The items that could not be read, ascending, and why.
     pub(crate) rejects: Vec<(u32, Unreadable)>,
     /// What goes on in an item's place, ascending by item; an item that is not here goes on as
@@ -77,7 +77,7 @@ impl<Stage: AsRef<Judged>> Batch<Stage> {
 
     /// How many of those were passed on unchecked (`dont_filter`).
     pub fn unfiltered_len(&self) -> usize {
-        self.stage.as_ref().unfiltered
+        self.stage.as_ref().unfiltered.len()
     }
 
     /// The fingerprints that the filter holds once this batch is committed, and did not before.
@@ -95,6 +95,17 @@ impl<Stage: AsRef<Judged>> Batch<Stage> {
                 Some((_, bytes)) => &bytes[..],
                 None => self.items.get(index as usize),
             }
+        })
+    }
+
+    /// What the items that go on are judged by, in their order; `None` for those that are passed on
+    /// unchecked.
+    pub fn onward_fingerprints(&self) -> impl Iterator<Item = Option<&Fingerprint>> {
+        let Judged { onward, unfiltered, added, .. } = self.stage.as_ref();
+        let (mut unfiltered, mut added) = (unfiltered.iter().peekable(), added.iter());
+        onward.iter().map(move |index| match unfiltered.next_if_eq(&index) {
+            Some(_) => None,
+            None => added.next(),
         })
     }
 
@@ -141,7 +152,7 @@ mod tests {
         let items = [&b"0"[..], b"1", b"2", b"3", b"4"].into_iter().collect();
         Batch::new(items).judged(Judged {
             onward: vec![1, 4],
-            unfiltered: 1,
+            unfiltered: vec![1],
             rejects: vec![(2, Unreadable::Empty)],
             emitted: vec![(0, b"zero"[..].into()), (4, b"four"[..].into())],
             added: vec![Fingerprint::Raw20([4; 20])],
@@ -158,6 +169,8 @@ mod tests {
         assert_eq!(batch.rejected_at().collect::<Vec<_>>(), [2]);
         assert_eq!((batch.onward_len(), batch.unfiltered_len()), (2, 1));
         assert_eq!(batch.added(), [Fingerprint::Raw20([4; 20])]);
+        let judged_by: Vec<_> = batch.onward_fingerprints().collect();
+        assert_eq!(judged_by, [None, Some(&Fingerprint::Raw20([4; 20]))]);
     }
 
     #[test]

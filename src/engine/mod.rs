@@ -9,6 +9,7 @@
 mod awaited;
 mod gauges;
 mod handle;
+mod memory;
 mod owner;
 mod progress;
 
@@ -21,7 +22,7 @@ use tokio::sync::mpsc;
 
 use crate::batch::{Batch, Judged, Taken};
 use crate::filter::native::Native;
-use crate::filter::{AllocationError, Count, ShardId, Shards};
+use crate::filter::{AllocationError, Count, Recent, ShardId, Shards, Strings};
 use crate::fingerprint::Fingerprint;
 use crate::head::Position;
 use crate::item::{Options, Reader};
@@ -47,6 +48,38 @@ pub struct Parts {
     pub items: Options,
     /// How many threads; each owns its share of the shards.
     pub threads: usize,
+    /// Where the filter is.
+    pub place: Place,
+}
+
+/// Where a filter is.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// In the memory of the threads.
+    Here,
+    /// In Redis, which judges. The threads remember some of what they know to be seen.
+    Redis {
+        /// Where its bits are.
+        strings: Arc<Strings>,
+        /// How many fingerprints are remembered at most.
+        recent: usize,
+    },
+}
+
+impl Place {
+    fn strings(&self) -> Option<Arc<Strings>> {
+        match self {
+            Self::Here => None,
+            Self::Redis { strings, .. } => Some(Arc::clone(strings)),
+        }
+    }
+
+    fn memory(&self, layout: Native, owner: usize, owners: usize) -> Result<Memory, AllocationError> {
+        match self {
+            Self::Here => Shards::allocate(layout, owner, owners).map(Memory::Whole),
+            Self::Redis { recent, .. } => Ok(Memory::Recent(Recent::new(recent / owners))),
+        }
+    }
 }
 
 /// Why an engine did not start.
@@ -110,16 +143,19 @@ impl Engine {
         };
         for (number, todo) in todo.into_iter().enumerate() {
             let (layout, owners, emit) = (parts.layout, engine.owners.clone(), parts.items.emit);
+            let place = parts.place.clone();
             let (reader, gauges) = (Reader::new(parts.items), Arc::clone(&engine.gauges));
             let (tell, tell_ready, to_read) = (tell.clone(), tell_ready.clone(), to_read.clone());
             let life = move || {
-                let shards = Shards::allocate(layout, number, owners.len());
-                let shards = shards.map_err(|error| drop(tell_ready.send(Err(error))));
-                let Ok(shards) = shards else { return };
+                let memory = place.memory(layout, number, owners.len());
+                let memory = memory.map_err(|error| drop(tell_ready.send(Err(error))));
+                let Ok(memory) = memory else { return };
                 let owner = Owner {
                     number,
                     layout,
-                    shards,
+                    memory,
+                    strings: place.strings(),
+                    places: Vec::new(),
                     reader,
                     emit,
                     gauges,

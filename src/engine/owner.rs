@@ -9,11 +9,12 @@ use tokio::sync::mpsc;
 
 use super::awaited::{Awaited, Partial};
 use super::gauges::Gauges;
+use super::memory::Memory;
 use super::progress::{Found, Progress};
 use crate::batch::{Batch, Judged};
 use crate::config::Emit;
 use crate::filter::native::{Native, Probe};
-use crate::filter::{Count, ShardId, Shards, Verdict};
+use crate::filter::{Count, Position as Place, ShardId, Strings, Verdict};
 use crate::fingerprint::Fingerprint;
 use crate::head::Position;
 use crate::item::{Identity, Reader, Unreadable};
@@ -95,7 +96,11 @@ pub(super) struct Readings {
 pub(super) struct Owner {
     pub(super) number: usize,
     pub(super) layout: Native,
-    pub(super) shards: Shards,
+    pub(super) memory: Memory,
+    /// Where the bits are that Redis has, if they are there.
+    pub(super) strings: Option<Arc<Strings>>,
+    /// Places of bits, kept for their memory.
+    pub(super) places: Vec<Place>,
     pub(super) reader: Reader,
     pub(super) emit: Emit,
     pub(super) gauges: Arc<Gauges>,
@@ -122,22 +127,27 @@ impl Owner {
             Job::Forget => self.in_flight = InFlight::default(),
             Job::Clear => self.clear(),
             Job::Load { shard, bytes, count, reply } => {
-                self.shards.load(shard, &bytes, count);
-                self.gauges.store(&self.shards);
+                if let Some(shards) = self.memory.shards() {
+                    shards.load(shard, &bytes, count);
+                }
+                self.show();
                 let _ = reply.send(());
             }
             Job::Set { probes } => {
-                self.shards.set_all(probes.iter().copied());
-                self.gauges.store(&self.shards);
+                self.memory.set_all(probes.iter().copied());
+                self.show();
             }
             Job::Stand { at } => self.at = at,
             Job::Copy { shard, mut bytes, reply } => {
-                bytes.clear();
-                bytes.extend_from_slice(self.shards.bytes(shard));
-                let _ = reply.send(Copied { bytes, count: self.shards.count(shard), at: self.at });
+                let at = self.at;
+                if let Some(shards) = self.memory.shards() {
+                    bytes.clear();
+                    bytes.extend_from_slice(shards.bytes(shard));
+                    let _ = reply.send(Copied { bytes, count: shards.count(shard), at });
+                }
             }
             Job::Test { probes, reply } => {
-                let _ = reply.send(self.shards.test_all(probes.iter().copied()));
+                let _ = reply.send(self.memory.test_all(probes.iter().copied()));
             }
             Job::End => unreachable!("a thread that is to end does no more work"),
         }
@@ -165,6 +175,10 @@ impl Owner {
                     match item.identity {
                         Identity::Unfiltered => readings.unfiltered.push(number),
                         Identity::Fingerprint(fingerprint) => {
+                            if let Err(unreadable) = self.place(&fingerprint) {
+                                readings.rejects.push((number, unreadable));
+                                continue;
+                            }
                             let probe = self.layout.probe(&fingerprint);
                             probes[probe.shard().owner(owners)].push((number, probe));
                             readings.fingerprints.push((number, fingerprint));
@@ -174,7 +188,7 @@ impl Owner {
             }
             if index % FETCH == 0 {
                 let own = &probes[self.number];
-                own[fetched..].iter().for_each(|&(_, probe)| self.shards.fetch(probe));
+                own[fetched..].iter().for_each(|&(_, probe)| self.memory.fetch(probe));
                 fetched = own.len();
             }
         }
@@ -204,7 +218,7 @@ impl Owner {
     fn judge(&mut self, own: &[(u32, Probe)]) -> Vec<u32> {
         let mut unseen = Vec::new();
         let mut probes = Vec::new();
-        let verdicts = self.shards.test_all(own.iter().map(|&(_, probe)| probe));
+        let verdicts = self.memory.test_all(own.iter().map(|&(_, probe)| probe));
         for (&(number, probe), verdict) in own.iter().zip(verdicts) {
             if verdict == Verdict::Unseen && self.in_flight.insert(probe) {
                 unseen.push(number);
@@ -218,23 +232,33 @@ impl Owner {
     /// Bits of a batch are set here and nowhere else: when its commit is known to have happened.
     fn commit(&mut self, at: Position) {
         let probes = self.in_flight.batches.pop_front().expect("a batch is committed once judged");
-        self.shards.set_all(probes.iter().copied());
+        self.memory.set_all(probes.iter().copied());
         for probe in &probes {
             self.in_flight.probes.remove(&probe.id());
         }
         self.at = at;
-        self.gauges.store(&self.shards);
+        self.show();
     }
 
     fn clear(&mut self) {
         self.in_flight = InFlight::default();
-        for shard in ShardId::all() {
-            if self.shards.has(shard) {
-                self.shards.clear(shard);
-            }
-        }
+        self.memory.clear();
         self.at = Position::START;
-        self.gauges.store(&self.shards);
+        self.show();
+    }
+
+    /// Lets all see how full the shards are.
+    fn show(&mut self) {
+        if let Some(shards) = self.memory.shards() {
+            self.gauges.store(shards);
+        }
+    }
+
+    /// Refuses a fingerprint that the layout of the filter in Redis has no place for.
+    fn place(&mut self, fingerprint: &Fingerprint) -> Result<(), Unreadable> {
+        let Some(strings) = &self.strings else { return Ok(()) };
+        self.places.clear();
+        strings.push_positions(fingerprint, &mut self.places).map_err(Unreadable::NoPlace)
     }
 }
 

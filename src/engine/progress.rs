@@ -82,8 +82,8 @@ impl Progress {
                 .into_iter()
                 .filter_map(|(place, fingerprint)| places.next_if_eq(&&place).map(|_| fingerprint));
             judged.added.extend(added);
-            judged.unfiltered += unfiltered.len();
-            judged.onward.extend(unfiltered);
+            judged.onward.extend(&unfiltered);
+            judged.unfiltered.extend(unfiltered);
             judged.rejects.extend(rejects);
             judged.emitted.extend(emitted);
         }

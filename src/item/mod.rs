@@ -60,6 +60,8 @@ pub enum Unreadable {
     NothingToEmit,
     #[error("{length} bytes are no digest, which has 16, 20 or 32")]
     NoDigest { length: usize },
+    #[error("the filter's layout has no place for it: {0}")]
+    NoPlace(Unplaced),
 }
 
 /// Reads items: their form, and from it what they are judged by. One a thread; it keeps the

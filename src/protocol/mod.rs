@@ -1,5 +1,6 @@
 //! What urlseen asks of Redis, and how Redis answers: each script's call and reply in one place.
 
+mod commit;
 mod persistence;
 mod reply;
 
@@ -7,15 +8,15 @@ use std::time::Duration;
 
 use redis::{Cmd, Value, cmd};
 
+use crate::filter::Strings;
 use crate::head::{Head, Tip};
 use crate::redis::keys::Keys;
 use crate::redis::lease::{Holder, LEASE, Run, Token};
 use crate::redis::link::Reply;
-use crate::redis::packed::Packed;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::sink::Sink;
 use crate::source::Source;
-use crate::state::Logged;
+pub use commit::{Commit, Order};
 use reply::{Answer, VERSION};
 pub use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
 
@@ -34,23 +35,23 @@ pub struct Protocol {
     renew: Script,
     claim: Script,
     commit: Script,
+    /// The strings that the filter's bits are in, where they are in Redis, and what commits to them.
+    shared: Option<(Strings, Script)>,
     give_back: Script,
     forget: Script,
     release: Script,
 }
 
-/// What commits a batch: a transaction of both.
-#[derive(Debug)]
-pub struct Commit {
-    /// Pushes what goes on, where something does, behind what proves that it could be taken back.
-    pub push: Vec<Packed>,
-    /// Checks and does the rest, or takes the push back.
-    pub script: Cmd,
-}
-
 impl Protocol {
-    /// For these keys; `source` and `sink` bring their part of the scripts.
-    pub fn new(keys: Keys, source: Box<dyn Source>, sink: Box<dyn Sink>) -> Self {
+    /// For these keys; `source` and `sink` bring their part of the scripts. `strings` are those of
+    /// the filter, where its bits are in Redis.
+    pub fn new(
+        keys: Keys,
+        source: Box<dyn Source>,
+        sink: Box<dyn Sink>,
+        strings: Option<Strings>,
+    ) -> Self {
+        const COMMITTING: &str = include_str!("lua/committing.lua");
         const SHARED: &str = include_str!("lua/shared.lua");
         let script = |parts: &[&str], text: &str| {
             Script::new(&[&[SHARED], parts, &[text]].concat().join("\n"))
@@ -61,7 +62,11 @@ impl Protocol {
             begin: script(&[], include_str!("lua/begin.lua")),
             renew: script(&[], include_str!("lua/renew.lua")),
             claim: script(&[], include_str!("lua/claim.lua")),
-            commit: script(&[&from, &to], include_str!("lua/commit.lua")),
+            commit: script(&[COMMITTING, &from, &to], include_str!("lua/commit.lua")),
+            shared: strings.map(|strings| {
+                let parts = [COMMITTING, &from, &sink.lua_push()];
+                (strings, script(&parts, include_str!("lua/commit_shared.lua")))
+            }),
             give_back: script(&[&source.lua_give_back()], include_str!("lua/give_back.lua")),
             forget: script(&[], include_str!("lua/forget.lua")),
             release: script(&[], include_str!("lua/release.lua")),
@@ -194,51 +199,6 @@ impl Protocol {
     pub fn items(&self, reply: Reply) -> Result<crate::item::Items, Unwelcome> {
         let unexpected = || Unwelcome::Nonsense { what: "a read", reply: "not a list".to_owned() };
         self.source.items(reply).ok_or_else(unexpected)
-    }
-
-    /// The transaction that commits a batch. `taken` is how many items are claimed before,
-    /// `rejects_max` how long the list of rejects may become before the oldest are dropped (0:
-    /// without end).
-    ///
-    /// The script goes as text: that a server has forgotten it would be found out only behind the
-    /// push.
-    pub fn commit(
-        &self,
-        token: &Token,
-        batch: &Logged,
-        rejects: &[Vec<u8>],
-        taken: u64,
-        rejects_max: u64,
-    ) -> Commit {
-        let Keys { lease, state, taken: taken_key, sink, rejected, .. } = &self.keys;
-        let (base, head) = (batch.proof().base(), batch.proof().head());
-        let mut last = None;
-        let mut items = batch.onward().inspect(|item| last = Some(*item));
-        let count = batch.onward_len();
-        let bytes = batch.items().bytes_len() / batch.items().len().max(1) * count;
-        let mut push = Vec::new();
-        if count > 0 {
-            push = self.sink.gate(sink);
-            push.push(self.sink.push(sink, count, bytes, &mut items));
-        }
-        drop(items);
-        let mut script = eval(&self.commit, &[lease, state, taken_key, sink, rejected]);
-        script.arg(token.as_str()).arg(base.seq).arg(base.tip.to_string());
-        script.arg(head.seq).arg(head.tip.to_string());
-        script.arg(taken).arg(batch.items().len()).arg(count);
-        script.arg(last.unwrap_or_default()).arg(rejects_max).arg(rejects);
-        Commit { push, script }
-    }
-
-    /// The reply to [`Protocol::commit`].
-    pub fn committed(&self, reply: Value) -> Result<Committed, Unwelcome> {
-        let last = match reply {
-            Value::Array(mut replies) => replies.pop(),
-            _ => None,
-        };
-        let mut answer = Answer::new("commit", last.unwrap_or(Value::Nil))?;
-        answer.ok()?;
-        Ok(Committed { sink: answer.count()?, rejected: answer.count()?, dropped: answer.count()? })
     }
 
     /// Gives unread items back, unless that moves more than `most`, and releases the lease.

@@ -29,6 +29,8 @@ pub struct Committed {
     pub rejected: u64,
     /// Rejects that were dropped because the list was full.
     pub dropped: u64,
+    /// Items that were found unseen, where Redis has the filter.
+    pub unseen: Option<u64>,
 }
 
 /// Where unread items are after a clean exit.

@@ -33,6 +33,10 @@ impl Sink for List {
         format!("local PUSH = '{}'\n{}", self.command(), include_str!("list.lua"))
     }
 
+    fn lua_push(&self) -> String {
+        format!("local PUSH = '{}'\n{}", self.command(), include_str!("list_push.lua"))
+    }
+
     fn gate(&self, sink: &str) -> Vec<Packed> {
         // No list is as long as that, so there is no item to answer; and nothing is trimmed.
         let look = [b"LINDEX", sink.as_bytes(), b"9223372036854775807"];

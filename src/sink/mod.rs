@@ -21,6 +21,11 @@ pub trait Sink: Send {
     /// push of so many items; `sink_length(sink)` answers how many items wait there.
     fn lua(&self) -> String;
 
+    /// Lua, for scripts that push by themselves: `sink_push_refusal(sink)` answers a refusal unless
+    /// they may; `sink_push(sink, items, from, to)` pushes some of `items`; `sink_length(sink)` as
+    /// above.
+    fn lua_push(&self) -> String;
+
     /// Commands that change nothing and answer little. A transaction begins with them, so that a
     /// server whose user has lost what [`Sink::lua`] takes finds that out before it carries
     /// anything out.

@@ -15,7 +15,7 @@ use super::{Ending, Failure, Parts, Pipeline, Report};
 use crate::batch::{Batch, Taken};
 use crate::config::RejectsFull;
 use crate::phase::{HeldUpBy, Phase};
-use crate::protocol::GIVE_BACK_MAX;
+use crate::protocol::{GIVE_BACK_MAX, Order};
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{RENEWAL, Token};
 use crate::redis::link::{Link, Reply};
@@ -300,7 +300,8 @@ impl<'a> Session<'a> {
                 RejectsFull::DropOldest => settings.rejects_max,
             };
             let Prepared { batch, rejects } = prepared;
-            let commit = protocol.commit(&self.token, batch, rejects, self.taken, rejects_max);
+            let (token, taken) = (&self.token, self.taken);
+            let commit = protocol.commit(Order { token, batch, rejects, taken, rejects_max });
             let items = batch.items().len() as u64;
             self.taken -= items;
             self.ahead -= items;

@@ -15,24 +15,11 @@ local onward, last_onward, rejected_max = tonumber(ARGV[8]), ARGV[9], tonumber(A
 local first_reject = 11
 local rejects = #ARGV - first_reject + 1
 
-local function head_refusal()
-    local head = redis.call('HMGET', state, 'seq', 'tip')
-    if head[1] ~= seq or head[2] ~= tip then
-        return {'head', head[1] or '', head[2] or ''}
-    end
-end
-
-local function rejects_refusal()
-    return rejects > 0 and (
-        permission_refusal('RPUSH', rejected, '')
-        or permission_refusal('LTRIM', rejected, 0, -1)) or nil
-end
-
 local function commit()
     local refusal = lease_refusal(lease, token)
-        or head_refusal()
+        or head_refusal(state, seq, tip)
         or source_refusal(taken, taken_len)
-        or rejects_refusal()
+        or rejects_refusal(rejected, rejects)
         or permission_refusal('HSET', state, 'seq', next_seq, 'tip', next_tip)
     if refusal then
         return refusal
@@ -41,18 +28,11 @@ local function commit()
     local sink_len, rejected_len = sink_length(sink), redis.call('LLEN', rejected)
 
     -- From here on nothing fails.
-    for from = first_reject, #ARGV, CHUNK do
-        redis.call('RPUSH', rejected, unpack(ARGV, from, math.min(from + CHUNK - 1, #ARGV)))
-    end
-    rejected_len = rejected_len + rejects
-    local dropped = 0
-    if rejects > 0 and rejected_max > 0 and rejected_len > rejected_max then
-        dropped = rejected_len - rejected_max
-        redis.call('LTRIM', rejected, dropped, -1)
-    end
+    local dropped
+    rejected_len, dropped = push_rejects(rejected, rejected_len, first_reject, rejected_max)
     source_remove(taken, count)
     redis.call('HSET', state, 'seq', next_seq, 'tip', next_tip)
-    return {'ok', sink_len, rejected_len - dropped, dropped}
+    return {'ok', sink_len, rejected_len, dropped}
 end
 
 -- What a transaction does behind a command that failed, it does all the same.

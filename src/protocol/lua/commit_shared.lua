@@ -6,8 +6,8 @@
 -- KEYS: lease, state, taken, sink, rejected, the strings that the items' bits are in
 -- ARGV: token, seq, tip, next seq, next tip, length of taken, items in the batch, longest list of
 --       rejects (0: no bound), bits an item, places, items to be judged, those items, the rejects
--- places: for each of those items the number of its string, from 1 (2 bytes; 0: the item goes on
---         unchecked), and where its bits are (4 bytes each), big endian.
+-- places: for each bit of those items the number of its string, from 1 (2 bytes; 0: the item goes
+--         on unchecked), and where in it the bit is (4 bytes), big endian.
 -- Answers 'ok', length of sink, length of rejected, rejects dropped, items unseen.
 local lease, state, taken, sink, rejected = unpack(KEYS, 1, 5)
 local token, seq, tip, next_seq, next_tip = unpack(ARGV, 1, 5)
@@ -16,13 +16,6 @@ local width, places, judged = tonumber(ARGV[9]), ARGV[10], tonumber(ARGV[11])
 local first_item, first_reject = 12, 12 + judged
 local rejects = #ARGV - first_reject + 1
 local strings = #KEYS - 5
-
-local function head_refusal()
-    local head = redis.call('HMGET', state, 'seq', 'tip')
-    if head[1] ~= seq or head[2] ~= tip then
-        return {'head', head[1] or '', head[2] or ''}
-    end
-end
 
 local function strings_refusal()
     for number = 6, #KEYS do
@@ -34,7 +27,7 @@ local function strings_refusal()
 end
 
 local refusal = lease_refusal(lease, token)
-    or head_refusal()
+    or head_refusal(state, seq, tip)
     or source_refusal(taken, taken_len)
     or sink_push_refusal(sink)
     or rejects_refusal(rejected, rejects)
@@ -47,21 +40,19 @@ end
 local sink_len, rejected_len = sink_length(sink), redis.call('LLEN', rejected)
 
 -- Where the bits of each item are, and, by string, all that is to be read.
-local format = '>I2' .. string.rep('I4', width)
-local stride = 2 + 4 * width
-local bits_of, asked = {}, {}
+local format, stride = '>' .. string.rep('I2I4', width), 6 * width
+local places_of, asked = {}, {}
 for number = 1, strings do
     asked[number] = {}
 end
 for item = 1, judged do
     local found = {struct.unpack(format, places, (item - 1) * stride + 1)}
-    bits_of[item] = found
-    local ask = asked[found[1]]
-    if ask then
-        for index = 2, width + 1 do
-            ask[#ask + 1] = 'GET'
-            ask[#ask + 1] = 'u1'
-            ask[#ask + 1] = found[index]
+    places_of[item] = found
+    if found[1] > 0 then
+        for index = 1, 2 * width, 2 do
+            local ask = asked[found[index]]
+            local last = #ask
+            ask[last + 1], ask[last + 2], ask[last + 3] = 'GET', 'u1', found[index + 1]
         end
     end
 end
@@ -89,23 +80,24 @@ for number = 1, strings do
     writes[number] = {}
 end
 for item = 1, judged do
-    local found = bits_of[item]
-    local set, write = is_set[found[1]], writes[found[1]]
-    local is_unseen = false
-    if set then
-        for index = 2, width + 1 do
-            local bit = found[index]
-            if not set[bit] then
-                set[bit], is_unseen = true, true
-                write[#write + 1] = 'SET'
-                write[#write + 1] = 'u1'
-                write[#write + 1] = bit
-                write[#write + 1] = 1
+    local found = places_of[item]
+    local is_filtered, is_unseen = found[1] > 0, false
+    if is_filtered then
+        for index = 1, 2 * width, 2 do
+            local number, bit = found[index], found[index + 1]
+            if not is_set[number][bit] then
+                is_set[number][bit], is_unseen = true, true
+                local write = writes[number]
+                local last = #write
+                write[last + 1], write[last + 2] = 'SET', 'u1'
+                write[last + 3], write[last + 4] = bit, 1
             end
         end
-        unseen = unseen + (is_unseen and 1 or 0)
     end
-    if is_unseen or not set then
+    if is_unseen then
+        unseen = unseen + 1
+    end
+    if is_unseen or not is_filtered then
         onward[#onward + 1] = ARGV[first_item + item - 1]
     end
 end

@@ -1,0 +1,142 @@
+//! The commit of a batch.
+
+use std::collections::BTreeMap;
+
+use redis::{Cmd, Value};
+
+use super::reply::Answer;
+use super::{Committed, Protocol, Script, Unwelcome, eval};
+use crate::filter::{Position, Strings};
+use crate::redis::keys::Keys;
+use crate::redis::lease::Token;
+use crate::redis::packed::Packed;
+use crate::state::Logged;
+
+/// What is to be committed, and as what.
+#[derive(Debug, Clone, Copy)]
+pub struct Order<'a> {
+    /// By whom.
+    pub token: &'a Token,
+    /// The batch.
+    pub batch: &'a Logged,
+    /// Its rejects as JSON.
+    pub rejects: &'a [Vec<u8>],
+    /// How many items are claimed before.
+    pub taken: u64,
+    /// How long the list of rejects may become before the oldest are dropped; 0: without end.
+    pub rejects_max: u64,
+}
+
+/// What commits a batch: a transaction of both.
+#[derive(Debug)]
+pub struct Commit {
+    /// Pushes what goes on, where something does, behind what proves that it could be taken back.
+    pub push: Vec<Packed>,
+    /// Checks and does the rest, or takes the push back.
+    pub script: Cmd,
+}
+
+impl Protocol {
+    /// The transaction that commits a batch.
+    ///
+    /// The script goes as text: that a server has forgotten it would be found out only behind the
+    /// push.
+    pub fn commit(&self, order: Order<'_>) -> Commit {
+        match &self.shared {
+            None => self.commit_pushed(order),
+            Some((strings, script)) => {
+                Commit { push: Vec::new(), script: self.commit_shared(order, strings, script) }
+            }
+        }
+    }
+
+    /// The commit of a batch whose items have been judged.
+    fn commit_pushed(&self, order: Order<'_>) -> Commit {
+        let Order { batch, rejects, rejects_max, .. } = order;
+        let sink = &self.keys.sink;
+        let mut last = None;
+        let mut items = batch.onward().inspect(|item| last = Some(*item));
+        let count = batch.onward_len();
+        let bytes = batch.items().bytes_len() / batch.items().len().max(1) * count;
+        let mut push = Vec::new();
+        if count > 0 {
+            push = self.sink.gate(sink);
+            push.push(self.sink.push(sink, count, bytes, &mut items));
+        }
+        drop(items);
+        let mut script = self.begin_commit(order, &self.commit, &[]);
+        script.arg(count).arg(last.unwrap_or_default()).arg(rejects_max).arg(rejects);
+        Commit { push, script }
+    }
+
+    /// The commit to a filter whose bits are in Redis: the items that may be unseen go along with
+    /// the places of their bits, and the script judges them.
+    fn commit_shared(&self, order: Order<'_>, strings: &Strings, script: &Script) -> Cmd {
+        let Order { batch, rejects, rejects_max, .. } = order;
+        let (keys, places) = places(strings, batch);
+        let mut command = self.begin_commit(order, script, &keys);
+        command.arg(rejects_max).arg(strings.width()).arg(places).arg(batch.onward_len());
+        batch.onward().for_each(|item| drop(command.arg(item)));
+        command.arg(rejects);
+        command
+    }
+
+    /// What both kinds of commits begin with.
+    fn begin_commit(&self, order: Order<'_>, script: &Script, strings: &[String]) -> Cmd {
+        let Order { token, batch, taken, .. } = order;
+        let Keys { lease, state, taken: taken_key, sink, rejected, .. } = &self.keys;
+        let (base, head) = (batch.proof().base(), batch.proof().head());
+        let own: [&str; 5] = [lease, state, taken_key, sink, rejected];
+        let keys: Vec<&str> = own.into_iter().chain(strings.iter().map(String::as_str)).collect();
+        let mut command = eval(script, &keys);
+        command.arg(token.as_str()).arg(base.seq).arg(base.tip.to_string());
+        command.arg(head.seq).arg(head.tip.to_string());
+        command.arg(taken).arg(batch.items().len());
+        command
+    }
+
+    /// The reply to [`Protocol::commit`].
+    pub fn committed(&self, reply: Value) -> Result<Committed, Unwelcome> {
+        let last = match reply {
+            Value::Array(mut replies) => replies.pop(),
+            _ => None,
+        };
+        let mut answer = Answer::new("commit", last.unwrap_or(Value::Nil))?;
+        answer.ok()?;
+        Ok(Committed {
+            sink: answer.count()?,
+            rejected: answer.count()?,
+            dropped: answer.count()?,
+            unseen: self.shared.is_some().then(|| answer.count()).transpose()?,
+        })
+    }
+}
+
+/// The keys of the strings that a batch's bits are in, and the places of those bits as the script
+/// reads them.
+fn places(strings: &Strings, batch: &Logged) -> (Vec<String>, Vec<u8>) {
+    let width = strings.width() as usize;
+    let (mut numbers, mut keys) = (BTreeMap::new(), Vec::new());
+    let mut places = Vec::with_capacity(batch.onward_len() * width * PLACE);
+    let mut positions = Vec::with_capacity(width);
+    for fingerprint in batch.onward_fingerprints() {
+        let Some(fingerprint) = fingerprint else {
+            places.resize(places.len() + width * PLACE, 0);
+            continue;
+        };
+        positions.clear();
+        strings.push_positions(fingerprint, &mut positions).expect("refused when it was read");
+        for &Position { string, bit } in &positions {
+            let number = *numbers.entry(string).or_insert_with(|| {
+                keys.push(strings.key(string));
+                u16::try_from(keys.len()).expect("no batch has so many bits")
+            });
+            places.extend(number.to_be_bytes());
+            places.extend(bit.to_be_bytes());
+        }
+    }
+    (keys, places)
+}
+
+/// Bytes of the place of a bit.
+const PLACE: usize = 6;
