@@ -120,13 +120,25 @@ choices! {
     Layout {
         /// urlseen's own: shards by leading byte, bits confined to a few cache lines.
         Native = "native",
-    } later ["imooc", "pyrebloom", "scrapy-redis-bloomfilter", "scrapy-redis"]
+        /// That of BloomFilter_imooc.
+        Imooc = "imooc",
+        /// That of pyreBloom, and of luw2007's bloomfilter with it.
+        PyreBloom = "pyrebloom",
+        /// That of scrapy-redis-bloomfilter.
+        ScrapyRedisBloomFilter = "scrapy-redis-bloomfilter",
+        /// That of scrapy-redis-bloomfilter-block-cluster.
+        BlockCluster = "scrapy-redis-bloomfilter-block-cluster",
+        /// A set of fingerprints, as scrapy-redis keeps it: exact.
+        ScrapyRedis = "scrapy-redis",
+    } later []
 
     /// Where the filter's bits live.
     Store {
         /// In this process's memory, kept in the state folder.
         Local = "local",
-    } later ["redis"]
+        /// In Redis, where others can share them.
+        Redis = "redis",
+    } later []
 
     /// What happens once the filter holds more than its capacity.
     WhenFull {

@@ -117,6 +117,16 @@ sections! {
         seed: SeedChoice = Seed, |_| SeedChoice::Random;
         /// What happens once more than `capacity` fingerprints are held.
         when_full: WhenFull = Word, |_| WhenFull::Warn;
+        /// Bits of a string as a power of two, as `BLOOMFILTER_BIT` has it: for the layouts
+        /// `scrapy-redis-bloomfilter` and `scrapy-redis-bloomfilter-block-cluster`.
+        bit: u32 = Whole(1..=32, ""), |_| 30;
+        /// Hashes, as `BLOOMFILTER_HASH_NUMBER` has it, for the same layouts.
+        hash_number: u32 = Whole(1..=100, ""), |_| 6;
+        /// Strings, as `BLOOMFILTER_BLOCK_NUM` has it, for the latter.
+        block_num: u32 = Whole(1..=4096, ""), |_| 1;
+        /// How many fingerprints a daemon remembers that it knows to be seen, where the bits live
+        /// in Redis: so as not to ask again. Each takes 16 bytes.
+        recent: usize = Whole(1..=1 << 30, ""), |_| 1 << 20;
         /// The Redis key, or what all the layout's keys begin with, of bits that live in Redis.
         key: String = RedisKey, |crawl| format!("{crawl}:filter");
         /// How many threads own shards, 0 to go by the machine: see [`Filter::owners`].

@@ -54,6 +54,13 @@ impl Memory {
         }
     }
 
+    /// Forgets what somebody else knows better.
+    pub(super) fn forget_seen(&mut self) {
+        if let Self::Recent(recent) = self {
+            recent.clear();
+        }
+    }
+
     /// The shards, where the filter is here.
     pub(super) fn shards(&mut self) -> Option<&mut Shards> {
         match self {

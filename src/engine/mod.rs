@@ -260,6 +260,11 @@ impl Engine {
         self.tell_all(|| Job::Forget);
     }
 
+    /// Where the filter is in Redis: nothing is known to be seen any more.
+    pub fn forget_seen(&mut self) {
+        self.tell_all(|| Job::ForgetSeen);
+    }
+
     /// Empties the filter, and drops the batches handed back and not committed.
     ///
     /// # Panics

@@ -39,6 +39,8 @@ pub(super) enum Job {
     Commit { at: Position },
     /// No judged batch will be committed as it is: forget them all.
     Forget,
+    /// Where the filter is in Redis: forget what is known to be seen.
+    ForgetSeen,
     /// Say so when all that was told before is done.
     Mark,
     /// Forget all that was ever set.
@@ -125,6 +127,7 @@ impl Owner {
             Job::Mark => drop(self.tell.send(Done::Marked)),
             Job::Commit { at } => self.commit(at),
             Job::Forget => self.in_flight = InFlight::default(),
+            Job::ForgetSeen => self.memory.forget_seen(),
             Job::Clear => self.clear(),
             Job::Load { shard, bytes, count, reply } => {
                 if let Some(shards) = self.memory.shards() {

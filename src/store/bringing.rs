@@ -30,6 +30,8 @@ pub enum How {
     New,
     /// It stood there already.
     Stayed,
+    /// It is in Redis.
+    Shared,
     /// From the folder.
     Loaded {
         /// What was loaded.
@@ -55,10 +57,21 @@ impl Local {
         filter: Option<Tip>,
     ) -> Result<Brought, Unfit> {
         let Self { engine, memory, snapshotting } = self;
-        let Memory::Kept(kept) = memory else {
-            engine.clear();
-            let head = theirs.unwrap_or(Head::START);
-            return Ok(Brought { head, filter: Tip::random(), how: How::New });
+        let head = theirs.unwrap_or(Head::START);
+        let kept = match memory {
+            Memory::Kept(kept) => kept,
+            Memory::Volatile(_) | Memory::Shared { filter: None, .. } => {
+                engine.clear();
+                return Ok(Brought { head, filter: Tip::random(), how: How::New });
+            }
+            Memory::Shared { filter: Some(ours), .. } => {
+                let is_other = filter.is_some_and(|filter| filter != *ours);
+                if let (true, 1.., Some(theirs)) = (is_other, head.seq, filter) {
+                    return Err(Unfit::OtherFilterInRedis { ours: *ours, theirs });
+                }
+                engine.clear();
+                return Ok(Brought { head, filter: *ours, how: How::Shared });
+            }
         };
         if kept.folder.header().is_none() {
             return kept.begin(engine, theirs);

@@ -61,6 +61,12 @@ enum Memory {
     Volatile(Volatile),
     /// A folder.
     Kept(Box<Kept>),
+    /// Redis has the filter; here it is but numbered what goes there.
+    Shared {
+        log: Volatile,
+        /// The id of the filter, once Redis has told it.
+        filter: Option<Tip>,
+    },
 }
 
 #[derive(Debug)]
@@ -85,6 +91,26 @@ impl Local {
         Self { snapshotting: None, engine, memory: Memory::Volatile(Volatile::default()) }
     }
 
+    /// A filter that Redis has. [`Local::tie`] comes before anything is judged.
+    pub fn shared(engine: Engine) -> Self {
+        let memory = Memory::Shared { log: Volatile::default(), filter: None };
+        Self { snapshotting: None, engine, memory }
+    }
+
+    /// The filter in Redis is the one of this id.
+    pub fn tie(&mut self, id: Tip) {
+        if let Memory::Shared { filter, .. } = &mut self.memory {
+            *filter = Some(id);
+        }
+    }
+
+    /// What is known to be seen is in doubt where Redis may have come back with older data.
+    pub fn doubt(&mut self) {
+        if let Memory::Shared { .. } = self.memory {
+            self.engine.forget_seen();
+        }
+    }
+
     /// A filter kept in `folder`; [`Local::bring_to`] or [`Local::bring_back`] comes before
     /// anything is judged by it.
     pub fn kept(engine: Engine, folder: Folder, keeping: Keeping) -> Self {
@@ -103,7 +129,7 @@ impl Local {
     /// Writes a batch down as the one that follows `base`. It has been written when this returns.
     pub fn append(&mut self, base: Head, batch: Batch<Judged>) -> io::Result<Logged> {
         match &mut self.memory {
-            Memory::Volatile(log) => log.append(base, batch),
+            Memory::Volatile(log) | Memory::Shared { log, .. } => log.append(base, batch),
             Memory::Kept(kept) => {
                 kept.at = None;
                 kept.journal()?.append(base, batch)
@@ -120,7 +146,7 @@ impl Local {
     /// are written down, and then are seen.
     pub fn add(&mut self, batch: &Batch<Judged>) -> io::Result<()> {
         let at = match &mut self.memory {
-            Memory::Volatile(_) => Position::START,
+            Memory::Volatile(_) | Memory::Shared { .. } => Position::START,
             Memory::Kept(kept) if batch.added().is_empty() => kept.journal()?.position(),
             Memory::Kept(kept) => kept.journal()?.append_adds(batch.added())?,
         };
