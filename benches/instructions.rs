@@ -16,7 +16,7 @@ use urlseen::filter::{Layout, Seed, Shards, Sizing};
 use urlseen::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen::head::Head;
 use urlseen::item::{Form, Items, Options, Reader};
-use urlseen::protocol::Protocol;
+use urlseen::protocol::{Order, Protocol};
 use urlseen::redis::keys::Keys;
 use urlseen::redis::lease::Run;
 use urlseen::request::Request;
@@ -113,7 +113,7 @@ fn judged(store: &mut Local, items: &[String]) -> Batch<Judged> {
 
 /// Writes two batches down, and makes the commit of one of them.
 fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
-    let parts = engine::Parts { layout, items: OPTIONS, threads: 1 };
+    let parts = engine::Parts { layout, items: OPTIONS, threads: 1, place: engine::Place::Here };
     let engine = Engine::start(&parts).expect("the engine starts");
     let keeping = Keeping {
         pins: Pins {
@@ -150,7 +150,9 @@ fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     let protocol = Protocol::new(keys, source::open(&config.source), sink::open(&config.sink));
     let token = Run::new(1).token();
     count("make a commit", "unseen item", second.len(), || {
-        let commit = protocol.commit(&token, &logged, &[], 1000, 0);
+        let (token, batch) = (&token, &logged);
+        let order = Order { token, batch, rejects: &[], taken: 1000, rejects_max: 0 };
+        let commit = protocol.commit(order);
         black_box((commit.push, commit.script.get_packed_command()));
     });
 }

@@ -166,7 +166,9 @@ fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Loca
         keep_fragments: false,
     };
     let layout = Native::new(Seed::new(1), sizing.geometry());
-    let engine = Engine::start(&engine::Parts { layout, items, threads: 1 }).unwrap();
+    let engine =
+        Engine::start(&engine::Parts { layout, items, threads: 1, place: engine::Place::Here })
+            .unwrap();
     let fsync = match mode {
         Mode::Off => return (sizing, Local::volatile(engine)),
         Mode::Kept(fsync) => fsync,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use tracing::info;
 use urlseen::config::{Config, Rollback, SeedChoice};
-use urlseen::engine::{Engine, Parts};
+use urlseen::engine::{Engine, Parts, Place};
 use urlseen::filter::native::Native;
 use urlseen::filter::{Capacity, ErrorRate, Layout, Seed, Sizing, memory};
 use urlseen::item::Options;
@@ -23,7 +23,7 @@ pub(super) fn engine(
 ) -> anyhow::Result<Engine> {
     memory::check(sizing)?;
     let layout = Native::new(seed, sizing.geometry());
-    Ok(Engine::start(&Parts { layout, items, threads })?)
+    Ok(Engine::start(&Parts { layout, items, threads, place: Place::Here })?)
 }
 
 /// The seed that is meant.

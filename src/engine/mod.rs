@@ -29,6 +29,7 @@ use crate::item::{Options, Reader};
 use awaited::Awaited;
 pub use gauges::Gauges;
 pub use handle::Handle;
+use memory::Memory;
 pub use owner::Copied;
 use owner::{Done, InFlight, Job, Owner, Read};
 use progress::Progress;
@@ -74,7 +75,12 @@ impl Place {
         }
     }
 
-    fn memory(&self, layout: Native, owner: usize, owners: usize) -> Result<Memory, AllocationError> {
+    fn memory(
+        &self,
+        layout: Native,
+        owner: usize,
+        owners: usize,
+    ) -> Result<Memory, AllocationError> {
         match self {
             Self::Here => Shards::allocate(layout, owner, owners).map(Memory::Whole),
             Self::Redis { recent, .. } => Ok(Memory::Recent(Recent::new(recent / owners))),

@@ -17,6 +17,7 @@ fn engine(threads: usize) -> Engine {
         layout: Native::new(Seed::new(1), sizing.geometry()),
         items: Options { form: form.into(), emit, algorithm, keep_fragments: false },
         threads,
+        place: Place::Here,
     })
     .unwrap()
 }

@@ -35,7 +35,7 @@ pub use capacity::{Capacity, CapacityError};
 pub use error_rate::{ErrorRate, ErrorRateError};
 pub use fullness::{Crossing, Extent, Fullness, Level};
 pub use geometry::{Geometry, LINE_BITS, Lines};
-pub use layout::{Layout, Position, native};
+pub use layout::{Layout, Position, Unplaced, native};
 pub use recent::Recent;
 pub use region::AllocationError;
 pub use seed::Seed;

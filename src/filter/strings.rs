@@ -76,11 +76,15 @@ impl Strings {
             Layout::Native(native) => {
                 let probe = native.probe(fingerprint);
                 let string = ShardId::index(probe.shard()) as u32;
-                positions.extend(native.positions(probe).map(|bit| Position { string, bit: redis_order(bit) }));
+                positions.extend(
+                    native.positions(probe).map(|bit| Position { string, bit: redis_order(bit) }),
+                );
                 Ok(())
             }
             // Other projects hash the hex digits.
-            Layout::Peer(layout) => layout.push_positions(fingerprint.to_string().as_bytes(), positions),
+            Layout::Peer(layout) => {
+                layout.push_positions(fingerprint.to_string().as_bytes(), positions)
+            }
         }
     }
 }

@@ -17,6 +17,7 @@ use json::JsonError;
 
 use crate::canonical::Refusal;
 use crate::config::{Emit, ItemForm};
+use crate::filter::Unplaced;
 use crate::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use crate::lanes;
 

@@ -76,7 +76,9 @@ impl Protocol {
         let (keys, places) = places(strings, batch);
         let mut command = self.begin_commit(order, script, &keys);
         command.arg(rejects_max).arg(strings.width()).arg(places).arg(batch.onward_len());
-        batch.onward().for_each(|item| drop(command.arg(item)));
+        for item in batch.onward() {
+            command.arg(item);
+        }
         command.arg(rejects);
         command
     }

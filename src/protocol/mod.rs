@@ -4,6 +4,7 @@ mod commit;
 mod persistence;
 mod reply;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{Cmd, Value, cmd};
@@ -25,6 +26,12 @@ pub use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
 /// at about a microsecond an item.
 pub const GIVE_BACK_MAX: usize = 20_000;
 
+/// What all scripts share.
+const SHARED: &str = include_str!("lua/shared.lua");
+
+/// What both kinds of commits share.
+const COMMITTING: &str = include_str!("lua/committing.lua");
+
 /// The calls, for one crawl's keys, source and sink.
 pub struct Protocol {
     keys: Keys,
@@ -36,26 +43,16 @@ pub struct Protocol {
     claim: Script,
     commit: Script,
     /// The strings that the filter's bits are in, where they are in Redis, and what commits to them.
-    shared: Option<(Strings, Script)>,
+    shared: Option<(Arc<Strings>, Script)>,
     give_back: Script,
     forget: Script,
     release: Script,
 }
 
 impl Protocol {
-    /// For these keys; `source` and `sink` bring their part of the scripts. `strings` are those of
-    /// the filter, where its bits are in Redis.
-    pub fn new(
-        keys: Keys,
-        source: Box<dyn Source>,
-        sink: Box<dyn Sink>,
-        strings: Option<Strings>,
-    ) -> Self {
-        const COMMITTING: &str = include_str!("lua/committing.lua");
-        const SHARED: &str = include_str!("lua/shared.lua");
-        let script = |parts: &[&str], text: &str| {
-            Script::new(&[&[SHARED], parts, &[text]].concat().join("\n"))
-        };
+    /// For these keys, and a filter that is in the daemon's memory; `source` and `sink` bring their
+    /// part of the scripts.
+    pub fn new(keys: Keys, source: Box<dyn Source>, sink: Box<dyn Sink>) -> Self {
         let (from, to) = (source.lua_commit(), sink.lua());
         Self {
             own: script(&[], include_str!("lua/own.lua")),
@@ -63,10 +60,7 @@ impl Protocol {
             renew: script(&[], include_str!("lua/renew.lua")),
             claim: script(&[], include_str!("lua/claim.lua")),
             commit: script(&[COMMITTING, &from, &to], include_str!("lua/commit.lua")),
-            shared: strings.map(|strings| {
-                let parts = [COMMITTING, &from, &sink.lua_push()];
-                (strings, script(&parts, include_str!("lua/commit_shared.lua")))
-            }),
+            shared: None,
             give_back: script(&[&source.lua_give_back()], include_str!("lua/give_back.lua")),
             forget: script(&[], include_str!("lua/forget.lua")),
             release: script(&[], include_str!("lua/release.lua")),
@@ -74,6 +68,14 @@ impl Protocol {
             source,
             sink,
         }
+    }
+
+    /// The same for a filter that is in Redis.
+    #[must_use]
+    pub fn with_filter(mut self, strings: Arc<Strings>) -> Self {
+        let parts = [COMMITTING, &self.source.lua_commit(), &self.sink.lua_push()];
+        self.shared = Some((strings, script(&parts, include_str!("lua/commit_shared.lua"))));
+        self
     }
 
     /// The crawl's keys.
@@ -291,6 +293,11 @@ impl Script {
         command.arg("LOAD").arg(&self.text);
         command
     }
+}
+
+/// A script of what all share, these parts and its own text.
+fn script(parts: &[&str], text: &str) -> Script {
+    Script::new(&[&[SHARED], parts, &[text]].concat().join("\n"))
 }
 
 fn call(script: &Script, keys: &[&str]) -> Cmd {

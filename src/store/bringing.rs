@@ -250,7 +250,7 @@ impl How {
     /// What somebody should know of it.
     pub fn warnings(&self) -> Vec<String> {
         match self {
-            Self::New | Self::Stayed => Vec::new(),
+            Self::New | Self::Stayed | Self::Shared => Vec::new(),
             Self::Loaded { recovered, .. } => {
                 let damaged = recovered.damaged.iter();
                 damaged.map(|damage| format!("passed over as damaged: {damage}")).collect()
@@ -267,6 +267,7 @@ impl fmt::Display for How {
         match self {
             Self::New => f.write_str("The state folder is new, the filter is empty"),
             Self::Stayed => f.write_str("The filter stands there already"),
+            Self::Shared => f.write_str("The filter is in Redis, and stands where Redis stands"),
             Self::Loaded { recovered, took } => {
                 let Recovered { snapshot, snapshot_bytes, records, fingerprints, cut, .. } =
                     recovered;

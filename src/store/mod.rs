@@ -234,7 +234,7 @@ impl Local {
     /// How far imports into the filter came.
     pub fn marks(&self) -> Vec<Mark> {
         match &self.memory {
-            Memory::Volatile(_) => Vec::new(),
+            Memory::Volatile(_) | Memory::Shared { .. } => Vec::new(),
             Memory::Kept(kept) => kept.folder.marks(),
         }
     }

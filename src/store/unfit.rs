@@ -52,6 +52,18 @@ pub enum Unfit {
         /// The one that Redis names.
         theirs: Tip,
     },
+    /// The crawl is tied to another filter, and this one is in Redis.
+    #[error(
+        "the crawl in Redis belongs to the filter {theirs}, and filter.key names the filter \
+         {ours}: it was dropped and made anew, or the crawl had another one before. Set filter.key \
+         (or filter.store) back; urlseen state adopt goes on with this one all the same"
+    )]
+    OtherFilterInRedis {
+        /// The one that the config names.
+        ours: Tip,
+        /// The one that the crawl belongs to.
+        theirs: Tip,
+    },
     /// The folder does not lead there.
     #[error("{1} (state folder {dir})", dir = .0.display())]
     Unrecoverable(PathBuf, Box<Unrecoverable>),

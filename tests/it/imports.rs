@@ -24,7 +24,7 @@ const MAY_USE: &[Rule] = &[
     ("fingerprint", &["request", "lanes", "canonical"]),
     ("filter", &["hash", "fingerprint"]),
     ("config", &["fingerprint"]),
-    ("item", &["request", "lanes", "canonical", "fingerprint", "config"]),
+    ("item", &["request", "lanes", "canonical", "fingerprint", "filter", "config"]),
     ("batch", &["fingerprint", "item"]),
     // Files, blocking.
     ("input", &["item"]),
@@ -34,7 +34,7 @@ const MAY_USE: &[Rule] = &[
     ("rejects", &["config", "item", "redis"]),
     ("source", &["config", "item", "redis"]),
     ("sink", &["config", "redis"]),
-    ("protocol", &["head", "item", "state", "redis", "source", "sink"]),
+    ("protocol", &["head", "filter", "item", "state", "redis", "source", "sink"]),
     ("upkeep", &["head", "config", "redis", "protocol"]),
     // Flow.
     ("shutdown", &[]),

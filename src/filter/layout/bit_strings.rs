@@ -7,7 +7,7 @@ pub(super) const LARGEST_STRING: u64 = 1 << 32;
 
 /// A filter layout whose bits lie in Redis strings, numbered from 0, so that other programs can
 /// share them.
-pub trait BitStrings {
+pub trait BitStrings: fmt::Debug {
     /// How many strings there are. Some may never get a bit.
     fn strings(&self) -> u32;
 
