@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,12 +9,13 @@ use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use tracing::{error, info};
 use urlseen::admin::{Limits, Server};
-use urlseen::config::Config;
+use urlseen::config::{Config, Store};
 use urlseen::filter::Sizing;
-use urlseen::pipeline::{self, Ending, Parts, Pipeline, Report};
+use urlseen::pipeline::{self, Ending, Parts, Pipeline, Report, Shared};
 use urlseen::protocol::Protocol;
 use urlseen::redis::keys::Keys;
 use urlseen::redis::lease::Holder;
+use urlseen::shared::Wanted;
 use urlseen::state::Folder;
 use urlseen::store::Local;
 use urlseen::telemetry::Console;
@@ -66,9 +66,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 /// The filter, kept in the configured folder.
 fn store(config: &Config, folder: Folder, sizing: &Sizing) -> anyhow::Result<Local> {
-    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let threads = config.filter.owners(cores).get();
     let keeping = start::keeping(config, sizing);
+    let threads = start::threads(config);
     let store = start::kept(folder, keeping, sizing, start::items(config), threads)?;
     info!(
         "the filter's memory is ready: {} for {} fingerprints, {:.1} bits each",
@@ -80,15 +79,19 @@ fn store(config: &Config, folder: Folder, sizing: &Sizing) -> anyhow::Result<Loc
 }
 
 /// Everything that the pipeline works with but the filter, as configured.
-fn parts(config: &Config, sizing: Sizing, args: &Args) -> Parts {
+fn parts(config: &Config, sizing: Sizing, shared: Option<Shared>, args: &Args) -> Parts {
     let Config { source, filter, sink, rejects, .. } = config;
     let keys = Keys::new(&source.key, &sink.key, &rejects.key);
-    let protocol = Protocol::new(keys, source::open(source), sink::open(sink));
+    let mut protocol = Protocol::new(keys, source::open(source), sink::open(sink));
+    if let Some(shared) = &shared {
+        protocol = protocol.with_filter(shared.filter());
+    }
     Parts {
         address: config.redis.url.clone(),
         needs: protocol.needs(),
         protocol,
         sizing,
+        shared,
         holder: Holder::this(&config.crawl.name),
         settings: pipeline::Settings {
             batch: source.batch,
@@ -103,15 +106,49 @@ fn parts(config: &Config, sizing: Sizing, args: &Args) -> Parts {
     }
 }
 
-/// Answers those who ask how it goes.
+/// Answers those who ask how it goes. A filter in Redis has no folder with a socket in it.
 fn admin(config: &Config, view: Daemon) -> anyhow::Result<Server> {
     let mut server = Server::start(Arc::new(view), Limits::default())?;
-    server.listen_in(&config.state.dir)?;
+    if config.filter.store == Store::Local {
+        server.listen_in(&config.state.dir)?;
+    }
     if let Some(address) = &config.admin.listen {
         let bound = server.listen_at(address)?;
         info!("the admin endpoint is at http://{bound}/");
     }
     Ok(server)
+}
+
+/// The pipeline with its filter, wherever that is; `None` if it was asked to stop before its turn
+/// had come.
+async fn pipeline(args: &Args, config: &Config) -> anyhow::Result<Option<(Pipeline, Daemon)>> {
+    let mut stop = shutdown::listen().context("cannot listen for signals")?;
+    let (sizing, store, shared) = match config.filter.store {
+        Store::Local => {
+            let folder = if args.standby {
+                let Some(folder) = start::standby(&config.state.dir, &mut stop).await? else {
+                    return Ok(None);
+                };
+                folder
+            } else {
+                Folder::open(&config.state.dir)?
+            };
+            let sizing = start::sizing(config)?;
+            (sizing, store(config, folder, &sizing)?, None)
+        }
+        Store::Redis => {
+            let wanted = Wanted::new(config)?;
+            let Some(opened) = start::shared(config, &wanted, &mut stop).await? else {
+                return Ok(None);
+            };
+            let engine = start::shared_engine(config, &opened)?;
+            (opened.sizing, Local::shared(engine, opened.id), Some(Shared::new(wanted, opened)))
+        }
+    };
+    let filter = store.engine.handle();
+    let pipeline = Pipeline::new(parts(config, sizing, shared, args), store, stop);
+    let view = Daemon::new(config, sizing, pipeline.live(), filter);
+    Ok(Some((pipeline, view)))
 }
 
 /// Runs the daemon; `None` if it was asked to stop before its turn had come.
@@ -120,21 +157,9 @@ async fn work(
     config: &Config,
     console: &Console,
 ) -> anyhow::Result<Option<(Ending, Report)>> {
-    let mut stop = shutdown::listen().context("cannot listen for signals")?;
-    let folder = if args.standby {
-        let Some(folder) = start::standby(&config.state.dir, &mut stop).await? else {
-            return Ok(None);
-        };
-        folder
-    } else {
-        Folder::open(&config.state.dir)?
-    };
-    let sizing = start::sizing(config)?;
-    let store = store(config, folder, &sizing)?;
-    let filter = store.engine.handle();
-    let mut pipeline = Pipeline::new(parts(config, sizing, args), store, stop);
+    let Some((mut pipeline, view)) = pipeline(args, config).await? else { return Ok(None) };
     // Dropped before the pipeline, which has the folder's lock.
-    let _admin = admin(config, Daemon::new(config, sizing, pipeline.live(), filter))?;
+    let _admin = admin(config, view)?;
     let interval = if console.is_terminal() { Some(REDRAW) } else { config.log.progress };
     let mut last = None;
     let ending = pipeline

@@ -1,7 +1,7 @@
 //! Takes the values out of the layers, one key after the other, and checks how they go together.
 //! Problems are collected, never returned at the first.
 
-use super::choice::{Emit, ItemForm};
+use super::choice::{Emit, ItemForm, Layout, Store};
 use super::layers::{Found, Layers};
 use super::mask::masked;
 use super::problem::{Fault, Origin, Problem, Problems};
@@ -84,6 +84,7 @@ impl Taker {
             self.check_redis_keys(config);
             self.check_emit(config);
             self.check_rejects(config);
+            self.check_layout(config);
         }
         Problems::new(self.layers.problems)
     }
@@ -137,6 +138,18 @@ impl Taker {
         }
     }
 
+    /// Other projects' bits are where those projects have them.
+    fn check_layout(&mut self, config: &Config) {
+        let (layout, store) = (config.filter.layout, config.filter.store);
+        if store == Store::Local
+            && layout != Layout::Native
+            && self.is_sound(&["filter.layout", "filter.store"])
+        {
+            let (layout, store_origin) = (layout.name(), self.origin("filter.store"));
+            self.refuse("filter.layout", Fault::LayoutOfRedis { layout, store_origin });
+        }
+    }
+
     fn is_sound(&self, keys: &[&str]) -> bool {
         keys.iter().all(|key| !self.wrong.contains(key))
     }
@@ -154,5 +167,5 @@ impl Taker {
 /// Whether urlseen keeps records of some crawl under this Redis key.
 fn is_own(name: &str) -> bool {
     name.starts_with("urlseen:")
-        && [":state", ":lease", ":taken"].iter().any(|end| name.ends_with(end))
+        && [":state", ":lease", ":taken", ":definition"].iter().any(|end| name.ends_with(end))
 }

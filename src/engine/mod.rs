@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 
 use crate::batch::{Batch, Judged, Taken};
 use crate::filter::native::Native;
-use crate::filter::{AllocationError, Count, Recent, ShardId, Shards, Strings};
+use crate::filter::{AllocationError, Count, Recent, ShardId, Shards, Shared};
 use crate::fingerprint::Fingerprint;
 use crate::head::Position;
 use crate::item::{Options, Reader};
@@ -60,18 +60,18 @@ pub enum Place {
     Here,
     /// In Redis, which judges. The threads remember some of what they know to be seen.
     Redis {
-        /// Where its bits are.
-        strings: Arc<Strings>,
+        /// Where in Redis.
+        shared: Arc<Shared>,
         /// How many fingerprints are remembered at most.
         recent: usize,
     },
 }
 
 impl Place {
-    fn strings(&self) -> Option<Arc<Strings>> {
+    fn shared(&self) -> Option<Arc<Shared>> {
         match self {
             Self::Here => None,
-            Self::Redis { strings, .. } => Some(Arc::clone(strings)),
+            Self::Redis { shared, .. } => Some(Arc::clone(shared)),
         }
     }
 
@@ -160,8 +160,7 @@ impl Engine {
                     number,
                     layout,
                     memory,
-                    strings: place.strings(),
-                    places: Vec::new(),
+                    shared: place.shared(),
                     reader,
                     emit,
                     gauges,

@@ -14,7 +14,7 @@ use super::progress::{Found, Progress};
 use crate::batch::{Batch, Judged};
 use crate::config::Emit;
 use crate::filter::native::{Native, Probe};
-use crate::filter::{Count, Position as Place, ShardId, Strings, Verdict};
+use crate::filter::{Count, ShardId, Shared, Verdict};
 use crate::fingerprint::Fingerprint;
 use crate::head::Position;
 use crate::item::{Identity, Reader, Unreadable};
@@ -99,10 +99,8 @@ pub(super) struct Owner {
     pub(super) number: usize,
     pub(super) layout: Native,
     pub(super) memory: Memory,
-    /// Where the bits are that Redis has, if they are there.
-    pub(super) strings: Option<Arc<Strings>>,
-    /// Places of bits, kept for their memory.
-    pub(super) places: Vec<Place>,
+    /// Where in Redis the filter is, if it is there.
+    pub(super) shared: Option<Arc<Shared>>,
     pub(super) reader: Reader,
     pub(super) emit: Emit,
     pub(super) gauges: Arc<Gauges>,
@@ -178,7 +176,10 @@ impl Owner {
                     match item.identity {
                         Identity::Unfiltered => readings.unfiltered.push(number),
                         Identity::Fingerprint(fingerprint) => {
-                            if let Err(unreadable) = self.place(&fingerprint) {
+                            if let Some(shared) = &self.shared
+                                && let Err(unplaced) = shared.check(&fingerprint)
+                            {
+                                let unreadable = Unreadable::NoPlace(unplaced);
                                 readings.rejects.push((number, unreadable));
                                 continue;
                             }
@@ -255,13 +256,6 @@ impl Owner {
         if let Some(shards) = self.memory.shards() {
             self.gauges.store(shards);
         }
-    }
-
-    /// Refuses a fingerprint that the layout of the filter in Redis has no place for.
-    fn place(&mut self, fingerprint: &Fingerprint) -> Result<(), Unreadable> {
-        let Some(strings) = &self.strings else { return Ok(()) };
-        self.places.clear();
-        strings.push_positions(fingerprint, &mut self.places).map_err(Unreadable::NoPlace)
     }
 }
 

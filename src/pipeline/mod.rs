@@ -10,6 +10,7 @@ mod queue;
 mod recovery;
 mod report;
 mod session;
+mod shared;
 mod tally;
 mod window;
 
@@ -37,6 +38,7 @@ use crate::store::Local;
 pub use failure::Failure;
 pub use queue::{Diverged, Queue};
 pub use report::{Live, Report};
+pub use shared::Shared;
 pub use tally::Tally;
 
 /// How often a lease that is waited for is asked for.
@@ -55,6 +57,8 @@ pub struct Parts {
     pub needs: Needs,
     /// How large the filter is.
     pub sizing: Sizing,
+    /// The filter, where it is in Redis.
+    pub shared: Option<Shared>,
     /// Who runs it.
     pub holder: Holder,
     /// How it behaves.
@@ -116,6 +120,8 @@ pub struct Pipeline {
     backoff: Backoff,
     fullness: Fullness,
     tally: Tally,
+    /// How many items commits to a filter in Redis have found unseen, since the crawl began.
+    unseen: u64,
     started: Instant,
     source_length: u64,
     stop: Stop,
@@ -126,7 +132,8 @@ impl Pipeline {
     pub fn new(parts: Parts, store: Local, stop: Stop) -> Self {
         let gauges = Arc::clone(store.engine.gauges());
         let (tally, started) = (Tally::default(), Instant::now());
-        let report = report::report(&parts.sizing, &gauges, tally, started, 0, 0);
+        let fill = report::fill(&parts, &gauges);
+        let report = report::report(&parts.sizing, fill, tally, started, 0, 0);
         let phase = Phase::Starting;
         let live = Live {
             phase,
@@ -151,6 +158,7 @@ impl Pipeline {
             told_holder: None,
             backoff: Backoff::default(),
             tally,
+            unseen: 0,
             started,
             source_length: 0,
             stop,
@@ -324,19 +332,27 @@ impl Pipeline {
     pub fn report(&self) -> Report {
         let taken = self.queue.as_ref().map_or(0, Queue::taken);
         let (sizing, source) = (&self.parts.sizing, self.source_length);
-        report::report(sizing, &self.gauges, self.tally, self.started, source, taken)
+        let fill = report::fill(&self.parts, &self.gauges);
+        report::report(sizing, fill, self.tally, self.started, source, taken)
     }
 
     /// Warns where the filter is newly past one of its marks.
     fn watch_fullness(&mut self) {
-        if let Some(crossing) = self.fullness.observe(&self.gauges.keys()) {
+        let crossing = match &self.parts.shared {
+            Some(shared) => self.fullness.observe_whole(shared.estimate()),
+            None => self.fullness.observe(&self.gauges.keys()),
+        };
+        if let Some(crossing) = crossing {
             warn!("{crossing}");
         }
     }
 
     /// Whether the filter holds what it is made for, and that is to end the run.
     fn is_full(&self) -> bool {
-        let keys = || self.gauges.keys().iter().sum::<u64>();
+        let keys = || match &self.parts.shared {
+            Some(shared) => shared.estimate().keys,
+            None => self.gauges.keys().iter().sum::<u64>(),
+        };
         self.parts.settings.filter_full == WhenFull::Stop
             && keys() >= self.parts.sizing.capacity().get()
     }

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::Tally;
+use super::{Parts, Tally};
 use crate::engine::Gauges;
-use crate::filter::Sizing;
+use crate::filter::{Estimate, Sizing};
 use crate::head::Head;
 use crate::phase::Phase;
 use crate::store::Footprint;
@@ -50,24 +50,32 @@ pub struct Live {
     pub kept: Option<Footprint>,
 }
 
+/// How full the filter is.
+pub(super) fn fill(parts: &Parts, gauges: &Gauges) -> Estimate {
+    if let Some(shared) = &parts.shared {
+        return shared.estimate();
+    }
+    let geometry = parts.sizing.geometry();
+    let keys = gauges.ones().iter().map(|&ones| geometry.keys_from_ones(ones)).sum();
+    Estimate { keys, error_rate: geometry.error_rate_of(&gauges.keys()) }
+}
+
 /// What it looks like now.
 pub(super) fn report(
     sizing: &Sizing,
-    gauges: &Gauges,
+    Estimate { keys, error_rate }: Estimate,
     tally: Tally,
     started: Instant,
     source: u64,
     taken: u64,
 ) -> Report {
-    let (keys, ones, geometry) = (gauges.keys(), gauges.ones(), sizing.geometry());
-    let estimate: u64 = ones.iter().map(|&ones| geometry.keys_from_ones(ones)).sum();
     Report {
         tally,
         seconds: started.elapsed().as_secs_f64(),
         source,
         taken,
-        keys: estimate,
-        fill: estimate as f64 / sizing.capacity().get() as f64,
-        error_rate: geometry.error_rate_of(&keys),
+        keys,
+        fill: keys as f64 / sizing.capacity().get() as f64,
+        error_rate,
     }
 }

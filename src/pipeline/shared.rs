@@ -1,0 +1,84 @@
+//! A filter in Redis, as a run works with it.
+
+use std::sync::Arc;
+
+use redis::{Cmd, Value};
+use tracing::warn;
+
+use super::{Failure, Pipeline};
+use crate::filter::{Estimate, Shared as Filter};
+use crate::redis::link::Link;
+use crate::shared::{OpenError, Opened, Sample, Samples, Wanted};
+
+/// A filter in Redis, and how full it is.
+pub struct Shared {
+    wanted: Wanted,
+    opened: Opened,
+    samples: Samples,
+}
+
+impl Shared {
+    /// The filter that was opened as wanted.
+    pub fn new(wanted: Wanted, opened: Opened) -> Self {
+        let samples = Samples::new(&opened.filter);
+        Self { wanted, opened, samples }
+    }
+
+    /// Its keys.
+    pub fn filter(&self) -> Arc<Filter> {
+        Arc::clone(&self.opened.filter)
+    }
+
+    /// How full it is, by what was last seen of it.
+    pub fn estimate(&self) -> Estimate {
+        self.samples.estimate(&self.opened.filter)
+    }
+
+    /// The filter is still the one that it was; looks how full it is.
+    async fn look_again(&mut self, link: &mut Link) -> Result<(), Failure> {
+        self.wanted.reopen(link, &self.opened).await.map_err(Failure::from)?;
+        for _ in 0..self.samples.keys() {
+            let (sample, ask) = self.ask();
+            let answer = link.call(&ask).await?;
+            self.samples.note(sample, answer);
+        }
+        Ok(())
+    }
+
+    /// The question how full one of its keys is.
+    pub(super) fn ask(&mut self) -> (Sample, Cmd) {
+        self.samples.ask(&self.opened.filter)
+    }
+}
+
+impl Pipeline {
+    /// A filter in Redis is still the one that it was.
+    pub(super) async fn look_at_shared(&mut self, link: &mut Link) -> Result<(), Failure> {
+        match &mut self.parts.shared {
+            Some(shared) => shared.look_again(link).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Takes note of how full a key is. Where it holds less than before, somebody emptied it: then
+    /// nothing is known to be seen any more.
+    pub(super) fn note_fill(&mut self, sample: Sample, answer: Value) {
+        let Some(shared) = &mut self.parts.shared else { return };
+        if shared.samples.note(sample, answer) {
+            warn!(
+                "somebody emptied the filter {} in Redis: what was in it counts as unseen",
+                shared.opened.filter.base()
+            );
+            self.store().forget_seen();
+        }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Trouble(trouble) => trouble.into(),
+            other => Self::Shared(Box::new(other)),
+        }
+    }
+}
