@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use redis::{Cmd, Value};
+use redis::{Cmd, Pipeline as Pipelined, Value};
 use tracing::warn;
 
 use super::{Failure, Pipeline};
 use crate::filter::{Estimate, Shared as Filter};
 use crate::redis::link::Link;
+use crate::redis::trouble::Trouble;
 use crate::shared::{OpenError, Opened, Sample, Samples, Wanted};
 
 /// A filter in Redis, and how full it is.
@@ -34,12 +35,17 @@ impl Shared {
         self.samples.estimate(&self.opened.filter)
     }
 
-    /// The filter is still the one that it was; looks how full it is.
-    async fn look_again(&mut self, link: &mut Link) -> Result<(), Failure> {
-        self.wanted.reopen(link, &self.opened).await.map_err(Failure::from)?;
+    /// Looks how full all its keys are.
+    async fn look(&mut self, link: &mut Link) -> Result<(), Trouble> {
+        let mut pipeline = Pipelined::new();
+        let mut samples = Vec::new();
         for _ in 0..self.samples.keys() {
             let (sample, ask) = self.ask();
-            let answer = link.call(&ask).await?;
+            samples.push(sample);
+            pipeline.add_command(ask);
+        }
+        let answers: Vec<Value> = pipeline.query_async(link).await?;
+        for (sample, answer) in samples.into_iter().zip(answers) {
             self.samples.note(sample, answer);
         }
         Ok(())
@@ -53,11 +59,16 @@ impl Shared {
 
 impl Pipeline {
     /// A filter in Redis is still the one that it was.
+    pub(super) async fn reopen_shared(&mut self, link: &mut Link) -> Result<(), Failure> {
+        let Some(shared) = &mut self.parts.shared else { return Ok(()) };
+        shared.wanted.reopen(link, &shared.opened).await?;
+        Ok(shared.look(link).await?)
+    }
+
+    /// Looks how full a filter in Redis is.
     pub(super) async fn look_at_shared(&mut self, link: &mut Link) -> Result<(), Failure> {
-        match &mut self.parts.shared {
-            Some(shared) => shared.look_again(link).await,
-            None => Ok(()),
-        }
+        let Some(shared) = &mut self.parts.shared else { return Ok(()) };
+        Ok(shared.look(link).await?)
     }
 
     /// Takes note of how full a key is. Where it holds less than before, somebody emptied it: then

@@ -13,7 +13,7 @@ use crate::redis::trouble::Trouble;
 const LARGE: u64 = 1 << 20;
 
 /// How much of a string is looked at to tell how full it is, in bytes.
-pub(super) const SAMPLE: u64 = 1 << 14;
+pub(super) const SAMPLE: u64 = 1 << 17;
 
 /// What Redis holds under the filter's keys.
 #[derive(Debug)]

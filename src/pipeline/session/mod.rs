@@ -120,7 +120,7 @@ impl<'a> Session<'a> {
             facts.map_err(Failure::Preflight)?;
         }
         let mut held = pipeline.own(&mut link).await?;
-        pipeline.look_at_shared(&mut link).await?;
+        pipeline.reopen_shared(&mut link).await?;
         let protocol = &pipeline.parts.protocol;
         let sink_length = protocol.length(link.call(&protocol.sink_length()).await?)?;
         let rejected_length = protocol.length(link.call(&protocol.rejected_length()).await?)?;
@@ -217,6 +217,7 @@ impl<'a> Session<'a> {
         self.pipeline.gather().await?;
         self.queue_mut().clear();
         self.pipeline.settle_engine().await?;
+        self.pipeline.look_at_shared(&mut self.link).await?;
         let protocol = &self.pipeline.parts.protocol;
         let reply = self.link.call(&protocol.give_back(&self.token, GIVE_BACK_MAX)).await?;
         let given = protocol.given_back(reply)?;
