@@ -11,6 +11,7 @@ mod rejects;
 mod run;
 mod settings;
 mod shape;
+mod shared;
 mod start;
 mod state;
 mod status;
@@ -21,6 +22,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use urlseen::config::Problems;
+use urlseen::shared::OpenError;
 
 /// How a command that ran ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +123,8 @@ fn report(error: &anyhow::Error) -> u8 {
         return exit::WRONG_USE;
     }
     let _ = writeln!(stderr, "urlseen: {error:#}");
-    if error.is::<start::Unsuited>() {
+    let is_wrong = |error: &OpenError| error.is_wrong_use();
+    if error.is::<start::Unsuited>() || error.downcast_ref().is_some_and(is_wrong) {
         return exit::WRONG_USE;
     }
     exit::FAILED

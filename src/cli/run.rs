@@ -123,7 +123,7 @@ fn admin(config: &Config, view: Daemon) -> anyhow::Result<Server> {
 /// had come.
 async fn pipeline(args: &Args, config: &Config) -> anyhow::Result<Option<(Pipeline, Daemon)>> {
     let mut stop = shutdown::listen().context("cannot listen for signals")?;
-    let (sizing, store, shared) = match config.filter.store {
+    let (sizing, bytes, store, shared) = match config.filter.store {
         Store::Local => {
             let folder = if args.standby {
                 let Some(folder) = start::standby(&config.state.dir, &mut stop).await? else {
@@ -134,7 +134,7 @@ async fn pipeline(args: &Args, config: &Config) -> anyhow::Result<Option<(Pipeli
                 Folder::open(&config.state.dir)?
             };
             let sizing = start::sizing(config)?;
-            (sizing, store(config, folder, &sizing)?, None)
+            (sizing, sizing.geometry().bytes(), store(config, folder, &sizing)?, None)
         }
         Store::Redis => {
             let wanted = Wanted::new(config)?;
@@ -142,12 +142,13 @@ async fn pipeline(args: &Args, config: &Config) -> anyhow::Result<Option<(Pipeli
                 return Ok(None);
             };
             let engine = start::shared_engine(config, &opened)?;
-            (opened.sizing, Local::shared(engine, opened.id), Some(Shared::new(wanted, opened)))
+            let store = Local::shared(engine, opened.id);
+            (opened.sizing, opened.bytes(), store, Some(Shared::new(wanted, opened)))
         }
     };
     let filter = store.engine.handle();
     let pipeline = Pipeline::new(parts(config, sizing, shared, args), store, stop);
-    let view = Daemon::new(config, sizing, pipeline.live(), filter);
+    let view = Daemon::new(config, sizing, bytes, pipeline.live(), filter);
     Ok(Some((pipeline, view)))
 }
 

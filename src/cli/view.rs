@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use urlseen::admin::{
     Checked, Counts, Filter as FilterStatus, Lists, State, Status, Uncheckable, View,
 };
-use urlseen::config::Config;
+use urlseen::config::{Config, Store};
 use urlseen::engine::Handle;
 use urlseen::filter::{Sizing, Verdict};
 use urlseen::fingerprint::Fingerprint;
@@ -22,7 +22,11 @@ pub(super) struct Daemon {
     since: SystemTime,
     redis: String,
     sizing: Sizing,
+    /// Bytes of the filter.
+    bytes: u64,
     items: Options,
+    /// Whether the filter is in Redis.
+    is_shared: bool,
     live: watch::Receiver<Live>,
     filter: Handle,
 }
@@ -32,6 +36,7 @@ impl Daemon {
     pub(super) fn new(
         config: &Config,
         sizing: Sizing,
+        bytes: u64,
         live: watch::Receiver<Live>,
         filter: Handle,
     ) -> Self {
@@ -40,7 +45,9 @@ impl Daemon {
             since: SystemTime::now(),
             redis: config.redis.url.to_string(),
             sizing,
+            bytes,
             items: start::items(config),
+            is_shared: config.filter.store == Store::Redis,
             live,
             filter,
         }
@@ -87,7 +94,7 @@ impl View for Daemon {
                 capacity: self.sizing.capacity().get(),
                 fill: report.fill,
                 error_rate: report.error_rate,
-                bytes: self.sizing.geometry().bytes(),
+                bytes: self.bytes,
             }),
             state: kept.map(
                 |Footprint { dir, fsync, snapshots, last_snapshot, log_bytes, .. }| {
@@ -102,6 +109,10 @@ impl View for Daemon {
         if !self.live.borrow().phase.is_ready() {
             let phase = &self.live.borrow().phase;
             return Err(Uncheckable(format!("the filter is not ready: {phase}")));
+        }
+        if self.is_shared {
+            let reason = "the filter is in Redis: urlseen check asks it there".to_owned();
+            return Err(Uncheckable(reason));
         }
         check(items, self.items, |fingerprints| {
             let gone = || Uncheckable("the daemon is ending".to_owned());

@@ -120,7 +120,7 @@ choices! {
     Layout {
         /// urlseen's own: shards by leading byte, bits confined to a few cache lines.
         Native = "native",
-        /// That of BloomFilter_imooc.
+        /// That of `BloomFilter_imooc`.
         Imooc = "imooc",
         /// That of pyreBloom.
         PyreBloom = "pyrebloom",

@@ -5,6 +5,7 @@ use crate::filter::{Recent, ShardId, Shards, Verdict};
 
 /// What a thread knows of the fingerprints of its shards.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // there is one a thread
 pub(super) enum Memory {
     /// All: the filter itself.
     Whole(Shards),

@@ -11,6 +11,8 @@ mod model;
 mod outages;
 mod recovery;
 mod refusals;
+mod shared;
+mod shared_refusals;
 mod signals;
 mod stream;
 mod tampering;
