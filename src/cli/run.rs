@@ -11,7 +11,7 @@ use indicatif::{BinaryBytes, HumanCount};
 use tracing::{error, info};
 use urlseen::admin::{Limits, Server};
 use urlseen::config::Config;
-use urlseen::filter::Sizing;
+use urlseen::filter::Design;
 use urlseen::pipeline::{self, Ending, Parts, Pipeline, Report};
 use urlseen::protocol::Protocol;
 use urlseen::redis::keys::Keys;
@@ -65,22 +65,29 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 /// The filter, kept in the configured folder.
-fn store(config: &Config, folder: Folder, sizing: &Sizing) -> anyhow::Result<Local> {
+fn store(config: &Config, folder: Folder, design: &Design) -> anyhow::Result<Local> {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let threads = config.filter.owners(cores).get();
-    let keeping = start::keeping(config, sizing);
-    let store = start::kept(folder, keeping, sizing, start::items(config), threads)?;
-    info!(
-        "the filter's memory is ready: {} for {} fingerprints, {:.1} bits each",
-        BinaryBytes(sizing.geometry().bytes()),
-        HumanCount(config.filter.capacity),
-        sizing.bits_per_key()
-    );
+    let keeping = start::keeping(config, design);
+    let store = start::kept(folder, keeping, design, start::items(config), threads)?;
+    let capacity = HumanCount(config.filter.capacity);
+    match design {
+        Design::Native(sizing) => info!(
+            "the filter's memory is ready: {} for {capacity} fingerprints, {:.1} bits each",
+            BinaryBytes(sizing.geometry().bytes()),
+            sizing.bits_per_key()
+        ),
+        Design::RedisBloom(_) => {
+            let bytes = store.engine.gauges().whole().map_or(0, |whole| whole.bytes);
+            let bytes = BinaryBytes(bytes);
+            info!("a filter of RedisBloom is ready: {bytes} for {capacity} fingerprints at first");
+        }
+    }
     Ok(store)
 }
 
 /// Everything that the pipeline works with but the filter, as configured.
-fn parts(config: &Config, sizing: Sizing, args: &Args) -> Parts {
+fn parts(config: &Config, design: Design, args: &Args) -> Parts {
     let Config { source, filter, sink, rejects, .. } = config;
     let keys = Keys::new(&source.key, &sink.key, &rejects.key);
     let protocol = Protocol::new(keys, source::open(source), sink::open(sink));
@@ -88,7 +95,7 @@ fn parts(config: &Config, sizing: Sizing, args: &Args) -> Parts {
         address: config.redis.url.clone(),
         needs: protocol.needs(),
         protocol,
-        sizing,
+        design,
         holder: Holder::this(&config.crawl.name),
         settings: pipeline::Settings {
             batch: source.batch,
@@ -129,12 +136,12 @@ async fn work(
     } else {
         Folder::open(&config.state.dir)?
     };
-    let sizing = start::sizing(config)?;
-    let store = store(config, folder, &sizing)?;
+    let design = start::design(config)?;
+    let store = store(config, folder, &design)?;
     let filter = store.engine.handle();
-    let mut pipeline = Pipeline::new(parts(config, sizing, args), store, stop);
+    let mut pipeline = Pipeline::new(parts(config, design, args), store, stop);
     // Dropped before the pipeline, which has the folder's lock.
-    let _admin = admin(config, Daemon::new(config, sizing, pipeline.live(), filter))?;
+    let _admin = admin(config, Daemon::new(config, pipeline.live(), filter))?;
     let interval = if console.is_terminal() { Some(REDRAW) } else { config.log.progress };
     let mut last = None;
     let ending = pipeline
@@ -149,13 +156,20 @@ async fn work(
         })
         .await;
     let (ending, report) = (ending?, pipeline.report());
-    if ending == Ending::Full {
-        error!(
+    match design {
+        Design::Native(_) if ending == Ending::Full => error!(
             "the filter holds {} fingerprints or more, as many as it is made for, and \
              filter.when_full is \"stop\": what is not judged waits in the source. Raise \
              filter.capacity, or set filter.when_full = \"warn\", and start again",
             config.filter.capacity
-        );
+        ),
+        Design::RedisBloom(_) if ending == Ending::Full => error!(
+            "the filter holds {} fingerprints and has no room for more: what is not judged waits \
+             in the source. A filter of RedisBloom cannot be made larger; give the machine more \
+             memory if that was short, or begin a new crawl with a filter that grows",
+            report.keys
+        ),
+        Design::Native(_) | Design::RedisBloom(_) => {}
     }
     Ok(Some((ending, report)))
 }

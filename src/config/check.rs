@@ -1,7 +1,7 @@
 //! Takes the values out of the layers, one key after the other, and checks how they go together.
 //! Problems are collected, never returned at the first.
 
-use super::choice::{Emit, ItemForm};
+use super::choice::{Emit, ItemForm, Layout, Store};
 use super::layers::{Found, Layers};
 use super::mask::masked;
 use super::problem::{Fault, Origin, Problem, Problems};
@@ -84,6 +84,7 @@ impl Taker {
             self.check_redis_keys(config);
             self.check_emit(config);
             self.check_rejects(config);
+            self.check_redisbloom(config);
         }
         Problems::new(self.layers.problems)
     }
@@ -134,6 +135,20 @@ impl Taker {
         if !fits && self.is_sound(&["rejects.max_len", "source.batch"]) {
             let batch_origin = self.origin("source.batch");
             self.refuse("rejects.max_len", Fault::RejectsTooShort { max_len, batch, batch_origin });
+        }
+    }
+
+    /// RedisBloom's filters lie in a type of its own in Redis, which only its module sets bits in.
+    fn check_redisbloom(&mut self, config: &Config) {
+        let both = (config.filter.layout, config.filter.store);
+        if both == (Layout::RedisBloom, Store::Redis)
+            && self.is_sound(&["filter.layout", "filter.store"])
+        {
+            let found = "\"redisbloom\"".to_owned();
+            let reason = "allowed: filter.store = \"local\" with it; urlseen import and urlseen \
+                          export --redisbloom move such a filter out of Redis and back";
+            let (key, reason) = ("filter.layout", reason.to_owned());
+            self.refuse(key, Fault::Refused { key: key.to_owned(), found, reason });
         }
     }
 

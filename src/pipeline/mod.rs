@@ -16,14 +16,15 @@ mod window;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use indicatif::BinaryBytes;
+use indicatif::{BinaryBytes, HumanCount};
 use serde::Serialize;
 use tokio::sync::watch;
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
+use crate::batch::{Batch, Judged};
 use crate::config::{RedisAddress, RejectsFull, WhenFull};
-use crate::engine::Gauges;
-use crate::filter::{Fullness, Sizing};
+use crate::engine::{Died, Gauges, Whole};
+use crate::filter::{Design, Fullness, Sizing};
 use crate::phase::Phase;
 use crate::protocol::{GivenBack, Protocol, Unwelcome};
 use crate::redis::backoff::Backoff;
@@ -31,6 +32,7 @@ use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{Holder, Run};
 use crate::redis::preflight::{Needs, preflight};
 use crate::redis::trouble::{Retry, Trouble};
+use crate::redisbloom::AddError;
 use crate::shutdown::Stop;
 use crate::state::Finished;
 use crate::store::Local;
@@ -53,8 +55,8 @@ pub struct Parts {
     pub protocol: Protocol,
     /// What must be proved before the first item is taken.
     pub needs: Needs,
-    /// How large the filter is.
-    pub sizing: Sizing,
+    /// What the filter is made for.
+    pub design: Design,
     /// Who runs it.
     pub holder: Holder,
     /// How it behaves.
@@ -90,7 +92,7 @@ pub enum Ending {
     Drained,
     /// It was asked to stop.
     Stopped,
-    /// The filter is full, and the config says to stop then.
+    /// The filter is full, and the config says to stop then, or it can take no more.
     Full,
 }
 
@@ -114,7 +116,12 @@ pub struct Pipeline {
     /// Who was last said to hold the lease that is waited for.
     told_holder: Option<String>,
     backoff: Backoff,
-    fullness: Fullness,
+    /// Where the filter has a size that it may outgrow.
+    fullness: Option<Fullness>,
+    /// Layers of a filter that grows, as last told.
+    layers: usize,
+    /// Why the filter has no room for what is unseen, if it has none.
+    no_room: Option<AddError>,
     tally: Tally,
     started: Instant,
     source_length: u64,
@@ -126,7 +133,7 @@ impl Pipeline {
     pub fn new(parts: Parts, store: Local, stop: Stop) -> Self {
         let gauges = Arc::clone(store.engine.gauges());
         let (tally, started) = (Tally::default(), Instant::now());
-        let report = report::report(&parts.sizing, &gauges, tally, started, 0, 0);
+        let report = report::report(&parts.design, &gauges, tally, started, 0, 0);
         let phase = Phase::Starting;
         let live = Live {
             phase,
@@ -138,7 +145,8 @@ impl Pipeline {
             kept: None,
         };
         Self {
-            fullness: Fullness::new(parts.sizing),
+            fullness: parts.design.sizing().copied().map(Fullness::new),
+            layers: gauges.whole().map_or(0, |whole| whole.layers),
             parts,
             run: Run::random(),
             store: Some(store),
@@ -150,6 +158,7 @@ impl Pipeline {
             told_cut: false,
             told_holder: None,
             backoff: Backoff::default(),
+            no_room: None,
             tally,
             started,
             source_length: 0,
@@ -251,6 +260,12 @@ impl Pipeline {
         self.store.as_ref().map_or(0, |store| store.engine.in_progress())
     }
 
+    /// Whether the engine has something to hand back, or to say.
+    fn is_judging(&self) -> bool {
+        let is_told = |store: &Local| store.engine.in_progress() > 0 || store.engine.is_full();
+        self.no_room.is_none() && self.store.as_ref().is_some_and(is_told)
+    }
+
     /// Begins a snapshot. Redis may come back with data that was current so long ago; for ever ago
     /// where it does not say.
     fn begin_snapshot(&mut self, may_forget: Option<Duration>) {
@@ -323,22 +338,49 @@ impl Pipeline {
     /// What the run looks like now.
     pub fn report(&self) -> Report {
         let taken = self.queue.as_ref().map_or(0, Queue::taken);
-        let (sizing, source) = (&self.parts.sizing, self.source_length);
-        report::report(sizing, &self.gauges, self.tally, self.started, source, taken)
+        let (design, source) = (&self.parts.design, self.source_length);
+        report::report(design, &self.gauges, self.tally, self.started, source, taken)
     }
 
-    /// Warns where the filter is newly past one of its marks.
+    /// Warns where the filter is newly past one of its marks; tells where it has grown.
     fn watch_fullness(&mut self) {
-        if let Some(crossing) = self.fullness.observe(&self.gauges.keys()) {
+        let keys = || self.gauges.keys();
+        if let Some(crossing) = self.fullness.as_mut().and_then(|it| it.observe(&keys())) {
             warn!("{crossing}");
+        }
+        if let Some(Whole { layers, capacity, bytes, .. }) = self.gauges.whole()
+            && layers > std::mem::replace(&mut self.layers, layers)
+            && layers > 1
+        {
+            let (capacity, bytes) = (HumanCount(capacity), BinaryBytes(bytes));
+            info!("the filter has {layers} layers for {capacity} fingerprints now, {bytes}");
         }
     }
 
-    /// Whether the filter holds what it is made for, and that is to end the run.
+    /// Whether the filter holds what it is made for, and that is to end the run, or has no room for
+    /// what was found unseen. What was judged before that is committed first.
     fn is_full(&self) -> bool {
+        if self.no_room.is_some() {
+            return self.in_progress() == 0
+                && self.queue.as_ref().is_none_or(|it| it.batches() == 0);
+        }
         let keys = || self.gauges.keys().iter().sum::<u64>();
+        let is_past = |sizing: &Sizing| keys() >= sizing.capacity().get();
         self.parts.settings.filter_full == WhenFull::Stop
-            && keys() >= self.parts.sizing.capacity().get()
+            && self.parts.design.sizing().is_some_and(is_past)
+    }
+
+    /// Takes a batch that is judged, or notes that the filter had no room for it.
+    fn take_judged(&mut self, judged: Result<Batch<Judged>, Died>) -> Result<(), Failure> {
+        match judged {
+            Ok(judged) => self.prepare(judged),
+            Err(Died::Full(why)) => {
+                error!("{why}. What was judged before is committed, then the run ends");
+                self.no_room = Some(why);
+                Ok(())
+            }
+            Err(died) => Err(died.into()),
+        }
     }
 
     fn tell_given_back(given: GivenBack) {

@@ -5,8 +5,8 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::Tally;
-use crate::engine::Gauges;
-use crate::filter::Sizing;
+use crate::engine::{Fill, Gauges};
+use crate::filter::Design;
 use crate::head::Head;
 use crate::phase::Phase;
 use crate::store::Footprint;
@@ -25,6 +25,10 @@ pub struct Report {
     pub taken: u64,
     /// Fingerprints in the filter, estimated from its fill.
     pub keys: u64,
+    /// Fingerprints that it is made for; more once it has grown.
+    pub capacity: u64,
+    /// The memory that it takes.
+    pub bytes: u64,
     /// What the filter holds as a share of what it is made for.
     pub fill: f64,
     /// The share of unseen items that it calls seen now.
@@ -52,22 +56,24 @@ pub struct Live {
 
 /// What it looks like now.
 pub(super) fn report(
-    sizing: &Sizing,
+    design: &Design,
     gauges: &Gauges,
     tally: Tally,
     started: Instant,
     source: u64,
     taken: u64,
 ) -> Report {
-    let (keys, ones, geometry) = (gauges.keys(), gauges.ones(), sizing.geometry());
-    let estimate: u64 = ones.iter().map(|&ones| geometry.keys_from_ones(ones)).sum();
+    let fill = Fill::of(design, gauges);
+    let Fill { keys, capacity, bytes, error_rate } = fill;
     Report {
         tally,
         seconds: started.elapsed().as_secs_f64(),
         source,
         taken,
-        keys: estimate,
-        fill: estimate as f64 / sizing.capacity().get() as f64,
-        error_rate: geometry.error_rate_of(&keys),
+        keys,
+        capacity,
+        bytes,
+        fill: fill.share(),
+        error_rate,
     }
 }

@@ -19,6 +19,7 @@
 //! half the error rate. Tried with RedisBloom 2.8; a server with the setting `bf-hash-seed` has
 //! other hashes, and its dumps are refused.
 
+pub mod dump;
 mod error;
 mod filter;
 mod header;
@@ -29,5 +30,5 @@ mod tests;
 
 pub use error::{AddError, BadChunk, Problem, ReserveError};
 pub use filter::{Chunk, Filter, Growth, MAX_CHUNK};
-pub use layer::Layer;
+pub use layer::{Hashes, Layer};
 pub use loader::Loader;
