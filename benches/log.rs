@@ -134,6 +134,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
         needs: protocol.needs(),
         protocol,
         design: Design::Native(sizing),
+        shared: None,
         holder: Holder::this("bench"),
         settings: Settings {
             batch: config.source.batch,

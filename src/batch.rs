@@ -36,6 +36,37 @@ pub struct Judged {
     pub(crate) added: Vec<Fingerprint>,
 }
 
+impl Judged {
+    /// Takes out what is said of the items before `end`.
+    fn take_before(&mut self, end: usize) -> Self {
+        let before = |index: u32| (index as usize) < end;
+        let split = |list: &mut Vec<u32>| {
+            let rest = list.split_off(list.partition_point(|&index| before(index)));
+            std::mem::replace(list, rest)
+        };
+        let (onward, unfiltered) = (split(&mut self.onward), split(&mut self.unfiltered));
+        let later = self.rejects.partition_point(|&(index, _)| before(index));
+        let later = self.rejects.split_off(later);
+        let rejects = std::mem::replace(&mut self.rejects, later);
+        let later = self.emitted.partition_point(|&(index, _)| before(index));
+        let later = self.emitted.split_off(later);
+        let emitted = std::mem::replace(&mut self.emitted, later);
+        let later = self.added.split_off(onward.len() - unfiltered.len());
+        let added = std::mem::replace(&mut self.added, later);
+        Self { onward, unfiltered, rejects, emitted, added }
+    }
+
+    /// The same of items that are counted from `first` on.
+    fn moved(mut self, first: usize) -> Self {
+        let moved = |index: &mut u32| *index -= u32::try_from(first).expect("an index is one");
+        self.onward.iter_mut().for_each(moved);
+        self.unfiltered.iter_mut().for_each(moved);
+        self.rejects.iter_mut().for_each(|(index, _)| moved(index));
+        self.emitted.iter_mut().for_each(|(index, _)| moved(index));
+        self
+    }
+}
+
 impl Batch<Taken> {
     /// A batch of items as the source gave them.
     pub fn new(items: Items) -> Self {
@@ -49,6 +80,28 @@ impl Batch<Taken> {
 }
 
 impl Batch<Judged> {
+    /// The same in parts, in order, of which none has more than `most` items that go on.
+    ///
+    /// # Panics
+    /// If `most` is 0.
+    pub fn parts(self, most: usize) -> Vec<Self> {
+        if self.stage.onward.len() <= most {
+            return vec![self];
+        }
+        let Self { items, stage: mut rest } = self;
+        let (mut parts, mut from) = (Vec::new(), 0);
+        loop {
+            // The part ends before the first item that is one too many.
+            let to = rest.onward.get(most).map_or(items.len(), |&index| index as usize);
+            let stage = rest.take_before(to).moved(from);
+            parts.push(Self { items: Arc::new(items.part(from..to)), stage });
+            if to == items.len() {
+                return parts;
+            }
+            from = to;
+        }
+    }
+
     /// The same batch once the log has it: `proof` is what the log gave for it.
     pub fn with_proof<Proof>(self, proof: Proof) -> Batch<(Judged, Proof)> {
         Batch { items: self.items, stage: (self.stage, proof) }
@@ -171,6 +224,28 @@ mod tests {
         assert_eq!(batch.added(), [Fingerprint::Raw20([4; 20])]);
         let judged_by: Vec<_> = batch.onward_fingerprints().collect();
         assert_eq!(judged_by, [None, Some(&Fingerprint::Raw20([4; 20]))]);
+    }
+
+    #[test]
+    fn parts_are_the_whole_in_order() {
+        for most in 1..=3 {
+            let parts = batch().parts(most);
+            assert_eq!(parts.len(), if most == 1 { 2 } else { 1 });
+            assert!(parts.iter().all(|part| part.onward_len() <= most));
+            let all = |of: fn(&Batch<Judged>) -> Vec<Vec<u8>>| parts.iter().flat_map(of).collect();
+            let items: Vec<Vec<u8>> = all(|part| part.items().iter().map(<[u8]>::to_vec).collect());
+            assert_eq!(items, [b"0", b"1", b"2", b"3", b"4"]);
+            let onward: Vec<Vec<u8>> = all(|part| part.onward().map(<[u8]>::to_vec).collect());
+            assert_eq!(onward, [&b"1"[..], b"four"]);
+            let seen: Vec<Vec<u8>> = all(|part| part.seen().map(<[u8]>::to_vec).collect());
+            assert_eq!(seen, [b"0", b"3"]);
+            let rejects: Vec<Vec<u8>> =
+                all(|part| part.rejects().map(|(item, _)| item.to_vec()).collect());
+            assert_eq!(rejects, [b"2"]);
+            let judged_by: Vec<_> =
+                parts.iter().flat_map(|part| part.onward_fingerprints()).collect();
+            assert_eq!(judged_by, [None, Some(&Fingerprint::Raw20([4; 20]))]);
+        }
     }
 
     #[test]

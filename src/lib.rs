@@ -29,6 +29,7 @@ pub mod redis;
 pub mod redisbloom;
 pub mod rejects;
 pub mod request;
+pub mod shared;
 pub mod shutdown;
 pub mod sink;
 pub mod source;

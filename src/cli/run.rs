@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,12 +9,13 @@ use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use tracing::{error, info};
 use urlseen::admin::{Limits, Server};
-use urlseen::config::Config;
+use urlseen::config::{Config, Layout, Store};
 use urlseen::filter::Design;
-use urlseen::pipeline::{self, Ending, Parts, Pipeline, Report};
+use urlseen::pipeline::{self, Ending, Parts, Pipeline, Report, Shared};
 use urlseen::protocol::Protocol;
 use urlseen::redis::keys::Keys;
 use urlseen::redis::lease::Holder;
+use urlseen::shared::Wanted;
 use urlseen::state::Folder;
 use urlseen::store::Local;
 use urlseen::telemetry::Console;
@@ -66,9 +66,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 /// The filter, kept in the configured folder.
 fn store(config: &Config, folder: Folder, design: &Design) -> anyhow::Result<Local> {
-    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let threads = config.filter.owners(cores).get();
     let keeping = start::keeping(config, design);
+    let threads = start::threads(config);
     let store = start::kept(folder, keeping, design, start::items(config), threads)?;
     let capacity = HumanCount(config.filter.capacity);
     match design {
@@ -87,15 +86,19 @@ fn store(config: &Config, folder: Folder, design: &Design) -> anyhow::Result<Loc
 }
 
 /// Everything that the pipeline works with but the filter, as configured.
-fn parts(config: &Config, design: Design, args: &Args) -> Parts {
+fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &Args) -> Parts {
     let Config { source, filter, sink, rejects, .. } = config;
     let keys = Keys::new(&source.key, &sink.key, &rejects.key);
-    let protocol = Protocol::new(keys, source::open(source), sink::open(sink));
+    let mut protocol = Protocol::new(keys, source::open(source), sink::open(sink));
+    if let Some(shared) = &shared {
+        protocol = protocol.with_filter(shared.filter());
+    }
     Parts {
         address: config.redis.url.clone(),
         needs: protocol.needs(),
         protocol,
         design,
+        shared,
         holder: Holder::this(&config.crawl.name),
         settings: pipeline::Settings {
             batch: source.batch,
@@ -110,15 +113,50 @@ fn parts(config: &Config, design: Design, args: &Args) -> Parts {
     }
 }
 
-/// Answers those who ask how it goes.
+/// Answers those who ask how it goes. A filter in Redis has no folder with a socket in it.
 fn admin(config: &Config, view: Daemon) -> anyhow::Result<Server> {
     let mut server = Server::start(Arc::new(view), Limits::default())?;
-    server.listen_in(&config.state.dir)?;
+    if config.filter.store == Store::Local {
+        server.listen_in(&config.state.dir)?;
+    }
     if let Some(address) = &config.admin.listen {
         let bound = server.listen_at(address)?;
         info!("the admin endpoint is at http://{bound}/");
     }
     Ok(server)
+}
+
+/// The pipeline with its filter, wherever that is; `None` if it was asked to stop before its turn
+/// had come.
+async fn pipeline(args: &Args, config: &Config) -> anyhow::Result<Option<(Pipeline, Daemon)>> {
+    let mut stop = shutdown::listen().context("cannot listen for signals")?;
+    let (design, store, shared) = match config.filter.store {
+        Store::Local => {
+            let folder = if args.standby {
+                let Some(folder) = start::standby(&config.state.dir, &mut stop).await? else {
+                    return Ok(None);
+                };
+                folder
+            } else {
+                Folder::open(&config.state.dir)?
+            };
+            let design = start::design(config)?;
+            (design, store(config, folder, &design)?, None)
+        }
+        Store::Redis => {
+            let wanted = Wanted::new(config)?;
+            let Some(opened) = start::shared(config, &wanted, &mut stop).await? else {
+                return Ok(None);
+            };
+            let engine = start::shared_engine(config, &opened)?;
+            let design = Design::Native(opened.sizing);
+            (design, Local::shared(engine, opened.id), Some(Shared::new(wanted, opened)))
+        }
+    };
+    let filter = store.engine.handle();
+    let pipeline = Pipeline::new(parts(config, design, shared, args), store, stop);
+    let view = Daemon::new(config, pipeline.live(), filter);
+    Ok(Some((pipeline, view)))
 }
 
 /// Runs the daemon; `None` if it was asked to stop before its turn had come.
@@ -127,21 +165,9 @@ async fn work(
     config: &Config,
     console: &Console,
 ) -> anyhow::Result<Option<(Ending, Report)>> {
-    let mut stop = shutdown::listen().context("cannot listen for signals")?;
-    let folder = if args.standby {
-        let Some(folder) = start::standby(&config.state.dir, &mut stop).await? else {
-            return Ok(None);
-        };
-        folder
-    } else {
-        Folder::open(&config.state.dir)?
-    };
-    let design = start::design(config)?;
-    let store = store(config, folder, &design)?;
-    let filter = store.engine.handle();
-    let mut pipeline = Pipeline::new(parts(config, design, args), store, stop);
+    let Some((mut pipeline, view)) = pipeline(args, config).await? else { return Ok(None) };
     // Dropped before the pipeline, which has the folder's lock.
-    let _admin = admin(config, Daemon::new(config, pipeline.live(), filter))?;
+    let _admin = admin(config, view)?;
     let interval = if console.is_terminal() { Some(REDRAW) } else { config.log.progress };
     let mut last = None;
     let ending = pipeline
@@ -156,20 +182,20 @@ async fn work(
         })
         .await;
     let (ending, report) = (ending?, pipeline.report());
-    match design {
-        Design::Native(_) if ending == Ending::Full => error!(
-            "the filter holds {} fingerprints or more, as many as it is made for, and \
-             filter.when_full is \"stop\": what is not judged waits in the source. Raise \
-             filter.capacity, or set filter.when_full = \"warn\", and start again",
-            config.filter.capacity
-        ),
-        Design::RedisBloom(_) if ending == Ending::Full => error!(
+    match config.filter.layout {
+        Layout::RedisBloom if ending == Ending::Full => error!(
             "the filter holds {} fingerprints and has no room for more: what is not judged waits \
              in the source. A filter of RedisBloom cannot be made larger; give the machine more \
              memory if that was short, or begin a new crawl with a filter that grows",
             report.keys
         ),
-        Design::Native(_) | Design::RedisBloom(_) => {}
+        _ if ending == Ending::Full => error!(
+            "the filter holds {} fingerprints or more, as many as it is made for, and \
+             filter.when_full is \"stop\": what is not judged waits in the source. Raise \
+             filter.capacity, or set filter.when_full = \"warn\", and start again",
+            config.filter.capacity
+        ),
+        _ => {}
     }
     Ok(Some((ending, report)))
 }

@@ -1,15 +1,24 @@
 //! How commands start a filter, and open what is kept of one.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use tracing::info;
+use indicatif::BinaryBytes;
+use tracing::{info, warn};
 use urlseen::config::{self, Config, Rollback, SeedChoice};
 use urlseen::engine::{Engine, Parts, Place};
 use urlseen::filter::native::Native;
-use urlseen::filter::{Capacity, Design, ErrorRate, Hashing, Reservation, Seed, Sizing, memory};
+use urlseen::filter::{
+    Capacity, Design, ErrorRate, Hashing, Placing, Reservation, Seed, Sizing, memory,
+};
 use urlseen::item::Options;
+use urlseen::redis::backoff::Backoff;
+use urlseen::redis::connect::{Timeouts, connect};
+use urlseen::redis::trouble::Retry;
+use urlseen::shared::{self, Opened, Wanted};
 use urlseen::shutdown::Stop;
 use urlseen::state::{Difference, Folder, Made, OpenError, Pins};
 use urlseen::store::{Keeping, Local};
@@ -33,6 +42,57 @@ pub(super) fn engine(
         }
     };
     Ok(Engine::start(&Parts { hashing, items, threads, place })?)
+}
+
+/// Starts an engine for a filter that is in Redis.
+pub(super) fn shared_engine(config: &Config, opened: &Opened) -> anyhow::Result<Engine> {
+    let threads = threads(config);
+    let (shared, recent) = (Arc::clone(&opened.filter), config.filter.recent);
+    let place = Place::Redis { shared, recent };
+    let hashing = opened.native.into();
+    Ok(Engine::start(&Parts { hashing, items: items(config), threads, place })?)
+}
+
+/// How many threads test and set.
+pub(super) fn threads(config: &Config) -> usize {
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    config.filter.owners(cores).get()
+}
+
+/// Opens the filter in Redis, and makes it where there is none; waits for a Redis that is away.
+/// `None` if it was asked to stop before that.
+pub(super) async fn shared(
+    config: &Config,
+    wanted: &Wanted,
+    stop: &mut Stop,
+) -> anyhow::Result<Option<Opened>> {
+    let mut backoff = Backoff::default();
+    loop {
+        let error = match open(config, wanted).await {
+            Ok(opened) => return Ok(Some(opened)),
+            Err(error) if error.retry() == Retry::Never => return Err(error.into()),
+            Err(error) => error,
+        };
+        let wait = backoff.next_wait(urlseen::head::random());
+        warn!("{error}. Trying again in {} ms", wait.as_millis());
+        tokio::select! {
+            _ = stop.wait_for(|stop| *stop) => return Ok(None),
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}
+
+async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, shared::OpenError> {
+    let (address, timeouts) = (&config.redis.url, Timeouts::default());
+    let mut link = connect(address, timeouts).await?;
+    let opened = wanted.open(&mut link).await?;
+    let (key, growth) = (&config.filter.key, BinaryBytes(opened.growth));
+    match opened.filter.placing() {
+        Placing::Set => info!("the filter is the set {key} in Redis, 60 to 90 bytes a fingerprint"),
+        _ if opened.growth == 0 => info!("the filter {key} is in Redis, as large as it gets"),
+        _ => info!("the filter {key} is in Redis, and grows by up to {growth} there"),
+    }
+    Ok(opened)
 }
 
 /// The seed that is meant.

@@ -84,7 +84,7 @@ impl Taker {
             self.check_redis_keys(config);
             self.check_emit(config);
             self.check_rejects(config);
-            self.check_redisbloom(config);
+            self.check_layout(config);
         }
         Problems::new(self.layers.problems)
     }
@@ -138,17 +138,26 @@ impl Taker {
         }
     }
 
-    /// RedisBloom's filters lie in a type of its own in Redis, which only its module sets bits in.
-    fn check_redisbloom(&mut self, config: &Config) {
-        let both = (config.filter.layout, config.filter.store);
-        if both == (Layout::RedisBloom, Store::Redis)
-            && self.is_sound(&["filter.layout", "filter.store"])
-        {
-            let found = "\"redisbloom\"".to_owned();
-            let reason = "allowed: filter.store = \"local\" with it; urlseen import and urlseen \
-                          export --redisbloom move such a filter out of Redis and back";
-            let (key, reason) = ("filter.layout", reason.to_owned());
-            self.refuse(key, Fault::Refused { key: key.to_owned(), found, reason });
+    /// Other projects' bits are where those projects have them. RedisBloom's lie in a type of its own,
+    /// which only its module sets bits in.
+    fn check_layout(&mut self, config: &Config) {
+        let (layout, store) = (config.filter.layout, config.filter.store);
+        if !self.is_sound(&["filter.layout", "filter.store"]) {
+            return;
+        }
+        let name = layout.name();
+        match (store, layout) {
+            (Store::Local, Layout::Native | Layout::RedisBloom) => {}
+            (Store::Local, _) => {
+                let store_origin = self.origin("filter.store");
+                let fault = Fault::LayoutOfRedis { layout: name, store_origin };
+                self.refuse("filter.layout", fault);
+            }
+            (Store::Redis, Layout::RedisBloom) => {
+                let store_origin = self.origin("filter.store");
+                self.refuse("filter.layout", Fault::LayoutOfMemory { layout: name, store_origin });
+            }
+            (Store::Redis, _) => {}
         }
     }
 
@@ -169,5 +178,5 @@ impl Taker {
 /// Whether urlseen keeps records of some crawl under this Redis key.
 fn is_own(name: &str) -> bool {
     name.starts_with("urlseen:")
-        && [":state", ":lease", ":taken"].iter().any(|end| name.ends_with(end))
+        && [":state", ":lease", ":taken", ":definition"].iter().any(|end| name.ends_with(end))
 }

@@ -124,8 +124,10 @@ choices! {
         RedisBloom = "redisbloom",
         /// That of BloomFilter_imooc.
         Imooc = "imooc",
-        /// That of pyreBloom, and of luw2007's bloomfilter with it.
+        /// That of pyreBloom.
         PyreBloom = "pyrebloom",
+        /// That of luw2007's bloomfilter, which is pyreBloom's but for a rounding.
+        Luw2007 = "luw2007-bloomfilter",
         /// That of scrapy-redis-bloomfilter.
         ScrapyRedisBloomFilter = "scrapy-redis-bloomfilter",
         /// That of scrapy-redis-bloomfilter-block-cluster.

@@ -201,7 +201,7 @@ pub enum Fault {
     /// A Redis key that urlseen keeps its own records in.
     #[error(
         "{key} is {name:?}, which is a key of urlseen's own; allowed: any that is not \
-        urlseen:…:state, :lease or :taken"
+        urlseen:…:state, :lease, :taken or :definition"
     )]
     OwnRedisKey {
         /// The key of the configuration.
@@ -219,6 +219,29 @@ pub enum Fault {
         item: &'static str,
         /// Where that is set.
         item_origin: Origin,
+    },
+    /// Nothing but Redis holds bits in that layout.
+    #[error(
+        "filter.layout is {layout:?}, whose bits are in Redis, but filter.store is \"local\" \
+        ({store_origin}); allowed: filter.store = \"redis\", or filter.layout = \"native\" or \
+        \"redisbloom\""
+    )]
+    LayoutOfRedis {
+        /// `filter.layout`.
+        layout: &'static str,
+        /// Where `filter.store` is set.
+        store_origin: Origin,
+    },
+    /// Redis has bits in that layout in a type of the module's own.
+    #[error(
+        "filter.layout is {layout:?}, and filter.store is \"redis\" ({store_origin}), where only \
+        the module of RedisBloom sets its bits; allowed: filter.store = \"local\" with it"
+    )]
+    LayoutOfMemory {
+        /// `filter.layout`.
+        layout: &'static str,
+        /// Where `filter.store` is set.
+        store_origin: Origin,
     },
     /// A batch of nothing but rejects would never fit.
     #[error(

@@ -130,8 +130,8 @@ sections! {
         /// Strings, as `BLOOMFILTER_BLOCK_NUM` has it, for the latter.
         block_num: u32 = Whole(1..=4096, ""), |_| 1;
         /// How many fingerprints a daemon remembers that it knows to be seen, where the bits live
-        /// in Redis: so as not to ask again. Each takes 16 bytes.
-        recent: usize = Whole(1..=1 << 30, ""), |_| 1 << 20;
+        /// in Redis: so as not to ask again. Each takes 8 bytes.
+        recent: usize = Whole(1..=1 << 30, ""), |_| 1 << 22;
         /// The Redis key, or what all the layout's keys begin with, of bits that live in Redis.
         key: String = RedisKey, |crawl| format!("{crawl}:filter");
         /// How many threads own shards, 0 to go by the machine: see [`Filter::owners`].

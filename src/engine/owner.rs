@@ -15,7 +15,7 @@ use super::progress::{Found, Progress};
 use crate::batch::{Batch, Judged};
 use crate::config::Emit;
 use crate::filter::native::Probe;
-use crate::filter::{Count, Hashing, Position as Place, ShardId, Strings, Verdict};
+use crate::filter::{Count, Hashing, ShardId, Shared, Verdict};
 use crate::fingerprint::Fingerprint;
 use crate::head::Position;
 use crate::item::{Identity, Reader, Unreadable};
@@ -117,10 +117,8 @@ pub(super) struct Owner {
     pub(super) number: usize,
     pub(super) hashing: Hashing,
     pub(super) memory: Memory,
-    /// Where the bits are that Redis has, if they are there.
-    pub(super) strings: Option<Arc<Strings>>,
-    /// Places of bits, kept for their memory.
-    pub(super) places: Vec<Place>,
+    /// Where in Redis the filter is, if it is there.
+    pub(super) shared: Option<Arc<Shared>>,
     pub(super) reader: Reader,
     pub(super) emit: Emit,
     pub(super) gauges: Arc<Gauges>,
@@ -213,7 +211,10 @@ impl Owner {
                     match item.identity {
                         Identity::Unfiltered => readings.unfiltered.push(number),
                         Identity::Fingerprint(fingerprint) => {
-                            if let Err(unreadable) = self.place(&fingerprint) {
+                            if let Some(shared) = &self.shared
+                                && let Err(unplaced) = shared.check(&fingerprint)
+                            {
+                                let unreadable = Unreadable::NoPlace(unplaced);
                                 readings.rejects.push((number, unreadable));
                                 continue;
                             }
@@ -298,13 +299,6 @@ impl Owner {
             Memory::RedisBloom(growing) => self.gauges.store_whole(growing.whole()),
             Memory::Recent(_) | Memory::Elsewhere => {}
         }
-    }
-
-    /// Refuses a fingerprint that the layout of the filter in Redis has no place for.
-    fn place(&mut self, fingerprint: &Fingerprint) -> Result<(), Unreadable> {
-        let Some(strings) = &self.strings else { return Ok(()) };
-        self.places.clear();
-        strings.push_positions(fingerprint, &mut self.places).map_err(Unreadable::NoPlace)
     }
 }
 

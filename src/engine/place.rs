@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::StartError;
 use super::growing::Growing;
 use super::memory::Memory;
-use crate::filter::{Hashing, Recent, Reservation, Shards, Strings};
+use crate::filter::{Hashing, Recent, Reservation, Shards, Shared};
 
 /// Where a filter is.
 #[derive(Debug, Clone)]
@@ -21,18 +21,18 @@ pub enum Place {
     },
     /// In Redis, which judges. The threads remember some of what they know to be seen.
     Redis {
-        /// Where its bits are.
-        strings: Arc<Strings>,
+        /// Where in Redis.
+        shared: Arc<Shared>,
         /// How many fingerprints are remembered at most.
         recent: usize,
     },
 }
 
 impl Place {
-    pub(super) fn strings(&self) -> Option<Arc<Strings>> {
+    pub(super) fn shared(&self) -> Option<Arc<Shared>> {
         match self {
             Self::Here | Self::InOne { .. } => None,
-            Self::Redis { strings, .. } => Some(Arc::clone(strings)),
+            Self::Redis { shared, .. } => Some(Arc::clone(shared)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Telling, once each, that a filter has become as full as it was made for, or fuller.
 
-use super::{SHARDS, ShardId, Sizing};
+use super::{Estimate, SHARDS, ShardId, Sizing};
 
 /// How full a filter may become before the next warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,6 +101,17 @@ impl Fullness {
         self.told = Some(level);
         let error_rate = self.sizing.geometry().error_rate_of(keys);
         Some(Crossing { level, extent, keys: total, error_rate })
+    }
+
+    /// The same where only the whole is known.
+    pub fn observe_whole(&mut self, Estimate { keys, error_rate }: Estimate) -> Option<Crossing> {
+        let capacity = self.sizing.capacity().get() as f64;
+        let level = Level::DESCENDING
+            .into_iter()
+            .take_while(|&level| Some(level) > self.told)
+            .find(|level| keys as f64 >= capacity * f64::from(level.percent()) / 100.0)?;
+        self.told = Some(level);
+        Some(Crossing { level, extent: Extent::Whole, keys, error_rate })
     }
 
     /// What has crossed the level, if anything.

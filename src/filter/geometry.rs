@@ -5,6 +5,9 @@ use super::SHARDS;
 /// Bits in a line: one cache line of 64 bytes, the unit that memory is fetched in.
 pub const LINE_BITS: u32 = 512;
 
+/// Bytes of a line.
+pub const LINE_BYTES: u32 = LINE_BITS / 8;
+
 /// How many lines a key has its bits in, one in each part of its shard. More lines need fewer bits
 /// a key and cost more fetches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

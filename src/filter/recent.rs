@@ -3,18 +3,19 @@
 use super::Verdict;
 use super::layout::native::Probe;
 
-/// Remembers some of the fingerprints that were set last, exactly: what it calls seen was set. What
-/// it has forgotten it calls unseen, and somebody else has to be asked.
+/// Remembers some of the fingerprints that were set last: what it calls seen was set, but for a
+/// chance of 2^-64 a test. What it has forgotten it calls unseen, and somebody else has to be asked.
 ///
-/// A table in which each fingerprint has one place, by its hash; whichever was set last has it.
+/// A table in which each fingerprint has one place, by one half of its hash; whichever was set last
+/// has it, under the other half.
 #[derive(Debug)]
 pub struct Recent {
     /// 0 where nothing is.
-    places: Box<[u128]>,
+    places: Box<[u64]>,
 }
 
 impl Recent {
-    /// A memory of at most so many fingerprints, and 16 bytes for each: the power of two that is
+    /// A memory of at most so many fingerprints, and 8 bytes for each: the power of two that is
     /// not above `most`, and at least one.
     pub fn new(most: usize) -> Self {
         let places = 1 << most.max(1).ilog2();
@@ -47,9 +48,12 @@ impl Recent {
     }
 }
 
-/// What stands for a fingerprint; never 0.
-fn name(probe: Probe) -> u128 {
-    probe.id() | 1 << 127
+/// What stands for a fingerprint in its place; never 0.
+fn name(probe: Probe) -> u64 {
+    // The upper half: the place comes from the lower one.
+    #[allow(clippy::cast_possible_truncation)]
+    let name = (probe.id() >> u64::BITS) as u64;
+    name.max(1)
 }
 
 #[cfg(test)]

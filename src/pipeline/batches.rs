@@ -27,20 +27,33 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Logs a batch and queues it to be committed.
+    /// Logs a batch and queues it to be committed: in parts, where Redis judges it and that would
+    /// take too long at once.
     pub(super) fn prepare(&mut self, judged: Batch<Judged>) -> Result<(), Failure> {
-        let base = self.queue.as_ref().expect("batches are read in a session").next_base();
-        let batch = self.store().append(base, judged).map_err(Failure::Log)?;
-        let now = SystemTime::now();
-        let rejects =
-            batch.rejects().map(|(item, reason)| reject::to_json(item, reason, now)).collect();
-        self.queue.as_mut().expect("it was there").push(Prepared { batch, rejects });
+        let mut parts = match self.parts.protocol.most_judged() {
+            Some(most) => judged.parts(most).into_iter(),
+            None => vec![judged].into_iter(),
+        };
+        while let Some(part) = parts.next() {
+            let base = self.queue.as_ref().expect("batches are read in a session").next_base();
+            let batch = self.store().append(base, part).map_err(Failure::Log)?;
+            let now = SystemTime::now();
+            let rejects =
+                batch.rejects().map(|(item, reason)| reject::to_json(item, reason, now)).collect();
+            let is_last = parts.len() == 0;
+            let queue = self.queue.as_mut().expect("it was there");
+            queue.push(Prepared { batch, rejects, is_last });
+        }
         Ok(())
     }
 
-    /// Takes note of a committed batch: only now are its fingerprints seen.
-    pub(super) fn committed(&mut self, prepared: &Prepared) {
-        self.store().committed(&prepared.batch);
-        self.tally.add(&prepared.batch);
+    /// Takes note of committed batches: only now are their fingerprints seen. `unseen` says how many
+    /// of their items were, where Redis has judged them.
+    pub(super) fn committed(&mut self, all: &[Prepared], unseen: Option<u64>) {
+        for Prepared { batch, .. } in all.iter().filter(|prepared| prepared.is_last) {
+            self.store().committed(batch);
+        }
+        self.tally.add(all.iter().map(|prepared| &prepared.batch), unseen);
+        self.unseen += unseen.unwrap_or(0);
     }
 }

@@ -5,6 +5,7 @@ use crate::protocol::Unwelcome;
 use crate::redis::lease::{LEASE, MARGIN};
 use crate::redis::preflight::PreflightProblem;
 use crate::redis::trouble::{Retry, Trouble};
+use crate::shared::OpenError;
 use crate::store::Unfit;
 
 /// Why work stopped. Whatever it is, items that were not committed wait in Redis.
@@ -31,6 +32,9 @@ pub enum Failure {
     /// The filter cannot be brought to where Redis stands.
     #[error(transparent)]
     Unfit(Box<Unfit>),
+    /// The filter in Redis is not what it was.
+    #[error(transparent)]
+    Shared(Box<OpenError>),
     /// The state folder cannot be written.
     #[error("the state folder cannot be written: {0}")]
     Folder(std::io::Error),
@@ -68,6 +72,7 @@ impl Failure {
             Self::Died(_)
             | Self::Thread(_)
             | Self::Unfit(_)
+            | Self::Shared(_)
             | Self::Folder(_)
             | Self::Log(_)
             | Self::Away(_) => false,

@@ -10,6 +10,7 @@ mod queue;
 mod recovery;
 mod report;
 mod session;
+mod shared;
 mod tally;
 mod window;
 
@@ -39,6 +40,7 @@ use crate::store::Local;
 pub use failure::Failure;
 pub use queue::{Diverged, Queue};
 pub use report::{Live, Report};
+pub use shared::Shared;
 pub use tally::Tally;
 
 /// How often a lease that is waited for is asked for.
@@ -57,6 +59,8 @@ pub struct Parts {
     pub needs: Needs,
     /// What the filter is made for.
     pub design: Design,
+    /// The filter, where it is in Redis.
+    pub shared: Option<Shared>,
     /// Who runs it.
     pub holder: Holder,
     /// How it behaves.
@@ -123,6 +127,8 @@ pub struct Pipeline {
     /// Why the filter has no room for what is unseen, if it has none.
     no_room: Option<AddError>,
     tally: Tally,
+    /// How many items commits to a filter in Redis have found unseen, since the crawl began.
+    unseen: u64,
     started: Instant,
     source_length: u64,
     stop: Stop,
@@ -133,7 +139,8 @@ impl Pipeline {
     pub fn new(parts: Parts, store: Local, stop: Stop) -> Self {
         let gauges = Arc::clone(store.engine.gauges());
         let (tally, started) = (Tally::default(), Instant::now());
-        let report = report::report(&parts.design, &gauges, tally, started, 0, 0);
+        let fill = report::fill(&parts, &gauges);
+        let report = report::report(fill, tally, started, 0, 0);
         let phase = Phase::Starting;
         let live = Live {
             phase,
@@ -160,6 +167,7 @@ impl Pipeline {
             backoff: Backoff::default(),
             no_room: None,
             tally,
+            unseen: 0,
             started,
             source_length: 0,
             stop,
@@ -338,14 +346,18 @@ impl Pipeline {
     /// What the run looks like now.
     pub fn report(&self) -> Report {
         let taken = self.queue.as_ref().map_or(0, Queue::taken);
-        let (design, source) = (&self.parts.design, self.source_length);
-        report::report(design, &self.gauges, self.tally, self.started, source, taken)
+        let fill = report::fill(&self.parts, &self.gauges);
+        report::report(fill, self.tally, self.started, self.source_length, taken)
     }
 
     /// Warns where the filter is newly past one of its marks; tells where it has grown.
     fn watch_fullness(&mut self) {
-        let keys = || self.gauges.keys();
-        if let Some(crossing) = self.fullness.as_mut().and_then(|it| it.observe(&keys())) {
+        let observed = self.fullness.as_mut();
+        let crossing = observed.and_then(|fullness| match &self.parts.shared {
+            Some(shared) => fullness.observe_whole(shared.estimate()),
+            None => fullness.observe(&self.gauges.keys()),
+        });
+        if let Some(crossing) = crossing {
             warn!("{crossing}");
         }
         if let Some(Whole { layers, capacity, bytes, .. }) = self.gauges.whole()
@@ -364,7 +376,10 @@ impl Pipeline {
             return self.in_progress() == 0
                 && self.queue.as_ref().is_none_or(|it| it.batches() == 0);
         }
-        let keys = || self.gauges.keys().iter().sum::<u64>();
+        let keys = || match &self.parts.shared {
+            Some(shared) => shared.estimate().keys,
+            None => self.gauges.keys().iter().sum::<u64>(),
+        };
         let is_past = |sizing: &Sizing| keys() >= sizing.capacity().get();
         self.parts.settings.filter_full == WhenFull::Stop
             && self.parts.design.sizing().is_some_and(is_past)

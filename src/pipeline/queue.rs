@@ -13,6 +13,8 @@ pub struct Prepared {
     pub batch: Logged,
     /// Its rejects as JSON.
     pub rejects: Vec<Vec<u8>>,
+    /// Whether it is the last part of what was judged together.
+    pub is_last: bool,
 }
 
 /// Logged batches in the order of their commits, and where the crawl stood before the first.
@@ -140,13 +142,13 @@ mod tests {
             let judged = Batch::new(items).judged(Judged::default());
             let batch = Volatile::default().append(queue.next_base(), judged).unwrap();
             heads.push(batch.proof().head());
-            queue.push(Prepared { batch, rejects: Vec::new() });
+            queue.push(Prepared { batch, rejects: Vec::new(), is_last: true });
         }
         (queue, heads)
     }
 
     fn standing(head: Option<Head>, taken: u64) -> Standing {
-        Standing { head, filter: None, taken }
+        Standing { head, filter: None, taken, unseen: 0 }
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl Pipeline {
     ) -> Result<(), Failure> {
         let standing = held.standing;
         match self.queue.as_mut().map(|queue| queue.settle(standing)) {
-            Some(Ok(settled)) => self.settle(settled)?,
+            Some(Ok(settled)) => self.settle(settled, standing)?,
             Some(Err(diverged)) => {
                 warn!("{diverged}");
                 let forgotten = self.queue.take().map_or(0, |queue| queue.batches());
@@ -68,14 +68,14 @@ impl Pipeline {
         Ok(())
     }
 
-    fn settle(&mut self, settled: Settled) -> Result<(), Failure> {
+    fn settle(&mut self, settled: Settled, standing: Standing) -> Result<(), Failure> {
         let Settled { committed, stale } = settled;
         let queue = self.queue.as_mut().expect("it was settled");
         let forgotten = if stale { queue.clear() } else { 0 };
         let (again, head) = (queue.batches(), queue.head());
-        for prepared in &committed {
-            self.committed(prepared);
-        }
+        let unseen =
+            self.parts.shared.is_some().then(|| standing.unseen.saturating_sub(self.unseen));
+        self.committed(&committed, unseen);
         if stale {
             self.store().forget(head).map_err(Failure::Log)?;
             self.tally.batches_forgotten += forgotten as u64;
@@ -90,7 +90,8 @@ impl Pipeline {
 
     /// Brings the filter to where Redis stands, and ties the two together.
     async fn recover(&mut self, link: &mut Link, held: &mut Held) -> Result<(), Failure> {
-        let Standing { head: theirs, filter, taken } = held.standing;
+        let Standing { head: theirs, filter, taken, unseen } = held.standing;
+        self.unseen = unseen;
         self.enter(Phase::Recovering);
         let Brought { head, filter: ours, how } = self.bring_to(link, held).await?;
         if theirs.is_none() || filter != Some(ours) {

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::Tally;
+use super::{Parts, Tally};
 use crate::engine::{Fill, Gauges};
-use crate::filter::Design;
+use crate::filter::Estimate;
 use crate::head::Head;
 use crate::phase::Phase;
 use crate::store::Footprint;
@@ -54,16 +54,26 @@ pub struct Live {
     pub kept: Option<Footprint>,
 }
 
+/// How full the filter is.
+pub(super) fn fill(parts: &Parts, gauges: &Gauges) -> Fill {
+    let fill = Fill::of(&parts.design, gauges);
+    match &parts.shared {
+        Some(shared) => {
+            let Estimate { keys, error_rate } = shared.estimate();
+            Fill { keys, error_rate, ..fill }
+        }
+        None => fill,
+    }
+}
+
 /// What it looks like now.
 pub(super) fn report(
-    design: &Design,
-    gauges: &Gauges,
+    fill: Fill,
     tally: Tally,
     started: Instant,
     source: u64,
     taken: u64,
 ) -> Report {
-    let fill = Fill::of(design, gauges);
     let Fill { keys, capacity, bytes, error_rate } = fill;
     Report {
         tally,

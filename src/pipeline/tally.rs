@@ -33,8 +33,19 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds a committed batch.
-    pub fn add(&mut self, batch: &Logged) {
+    /// Adds committed batches. `unseen` says how many of their items were, where Redis has judged
+    /// them.
+    pub fn add<'a>(&mut self, batches: impl IntoIterator<Item = &'a Logged>, unseen: Option<u64>) {
+        let before = *self;
+        batches.into_iter().for_each(|batch| self.add_batch(batch));
+        if let Some(unseen) = unseen {
+            let judged = self.unseen - before.unseen + (self.seen - before.seen);
+            self.unseen = before.unseen + unseen.min(judged);
+            self.seen = before.seen + judged.saturating_sub(unseen);
+        }
+    }
+
+    fn add_batch(&mut self, batch: &Logged) {
         let count = |number: usize| number as u64;
         let (items, onward) = (count(batch.items().len()), count(batch.onward_len()));
         let rejected = count(batch.rejects().len());

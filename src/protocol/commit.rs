@@ -1,12 +1,10 @@
 //! The commit of a batch.
 
-use std::collections::BTreeMap;
-
 use redis::{Cmd, Value};
 
+use super::judge::{Judge, Question};
 use super::reply::Answer;
 use super::{Committed, Protocol, Script, Unwelcome, eval};
-use crate::filter::{Position, Strings};
 use crate::redis::keys::Keys;
 use crate::redis::lease::Token;
 use crate::redis::packed::Packed;
@@ -44,8 +42,8 @@ impl Protocol {
     pub fn commit(&self, order: Order<'_>) -> Commit {
         match &self.shared {
             None => self.commit_pushed(order),
-            Some((strings, script)) => {
-                Commit { push: Vec::new(), script: self.commit_shared(order, strings, script) }
+            Some((judge, script)) => {
+                Commit { push: Vec::new(), script: self.commit_shared(order, judge, script) }
             }
         }
     }
@@ -69,27 +67,32 @@ impl Protocol {
         Commit { push, script }
     }
 
-    /// The commit to a filter whose bits are in Redis: the items that may be unseen go along with
-    /// the places of their bits, and the script judges them.
-    fn commit_shared(&self, order: Order<'_>, strings: &Strings, script: &Script) -> Cmd {
+    /// The commit to a filter that is in Redis: the items that may be unseen go along with what the
+    /// script judges them by.
+    fn commit_shared(&self, order: Order<'_>, judge: &Judge, script: &Script) -> Cmd {
         let Order { batch, rejects, rejects_max, .. } = order;
-        let (keys, places) = places(strings, batch);
+        let Question { keys, places, extras } = judge.question(batch.onward_fingerprints());
         let mut command = self.begin_commit(order, script, &keys);
-        command.arg(rejects_max).arg(strings.width()).arg(places).arg(batch.onward_len());
+        command.arg(rejects_max).arg(batch.onward_len()).arg(extras.len()).arg(places);
         for item in batch.onward() {
             command.arg(item);
         }
-        command.arg(rejects);
+        command.arg(extras).arg(rejects);
         command
     }
 
+    /// How many items one commit may hand to Redis to be judged; `None` where none are.
+    pub fn most_judged(&self) -> Option<usize> {
+        self.shared.as_ref().map(|(judge, _)| judge.most())
+    }
+
     /// What both kinds of commits begin with.
-    fn begin_commit(&self, order: Order<'_>, script: &Script, strings: &[String]) -> Cmd {
+    fn begin_commit(&self, order: Order<'_>, script: &Script, filter: &[String]) -> Cmd {
         let Order { token, batch, taken, .. } = order;
         let Keys { lease, state, taken: taken_key, sink, rejected, .. } = &self.keys;
         let (base, head) = (batch.proof().base(), batch.proof().head());
         let own: [&str; 5] = [lease, state, taken_key, sink, rejected];
-        let keys: Vec<&str> = own.into_iter().chain(strings.iter().map(String::as_str)).collect();
+        let keys: Vec<&str> = own.into_iter().chain(filter.iter().map(String::as_str)).collect();
         let mut command = eval(script, &keys);
         command.arg(token.as_str()).arg(base.seq).arg(base.tip.to_string());
         command.arg(head.seq).arg(head.tip.to_string());
@@ -113,32 +116,3 @@ impl Protocol {
         })
     }
 }
-
-/// The keys of the strings that a batch's bits are in, and the places of those bits as the script
-/// reads them.
-fn places(strings: &Strings, batch: &Logged) -> (Vec<String>, Vec<u8>) {
-    let width = strings.width() as usize;
-    let (mut numbers, mut keys) = (BTreeMap::new(), Vec::new());
-    let mut places = Vec::with_capacity(batch.onward_len() * width * PLACE);
-    let mut positions = Vec::with_capacity(width);
-    for fingerprint in batch.onward_fingerprints() {
-        let Some(fingerprint) = fingerprint else {
-            places.resize(places.len() + width * PLACE, 0);
-            continue;
-        };
-        positions.clear();
-        strings.push_positions(fingerprint, &mut positions).expect("refused when it was read");
-        for &Position { string, bit } in &positions {
-            let number = *numbers.entry(string).or_insert_with(|| {
-                keys.push(strings.key(string));
-                u16::try_from(keys.len()).expect("no batch has so many bits")
-            });
-            places.extend(number.to_be_bytes());
-            places.extend(bit.to_be_bytes());
-        }
-    }
-    (keys, places)
-}
-
-/// Bytes of the place of a bit.
-const PLACE: usize = 6;

@@ -1,6 +1,7 @@
 //! What urlseen asks of Redis, and how Redis answers: each script's call and reply in one place.
 
 mod commit;
+mod judge;
 mod persistence;
 mod reply;
 
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use redis::{Cmd, Value, cmd};
 
-use crate::filter::Strings;
+use crate::filter::Shared;
 use crate::head::{Head, Tip};
 use crate::redis::keys::Keys;
 use crate::redis::lease::{Holder, LEASE, Run, Token};
@@ -18,6 +19,7 @@ use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::sink::Sink;
 use crate::source::Source;
 pub use commit::{Commit, Order};
+use judge::Judge;
 use reply::{Answer, VERSION};
 pub use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
 
@@ -42,8 +44,8 @@ pub struct Protocol {
     renew: Script,
     claim: Script,
     commit: Script,
-    /// The strings that the filter's bits are in, where they are in Redis, and what commits to them.
-    shared: Option<(Arc<Strings>, Script)>,
+    /// How a filter is judged by that is in Redis, and the script that commits to it.
+    shared: Option<(Judge, Script)>,
     give_back: Script,
     forget: Script,
     release: Script,
@@ -72,9 +74,11 @@ impl Protocol {
 
     /// The same for a filter that is in Redis.
     #[must_use]
-    pub fn with_filter(mut self, strings: Arc<Strings>) -> Self {
-        let parts = [COMMITTING, &self.source.lua_commit(), &self.sink.lua_push()];
-        self.shared = Some((strings, script(&parts, include_str!("lua/commit_shared.lua"))));
+    pub fn with_filter(mut self, filter: Arc<Shared>) -> Self {
+        let judge = Judge(filter);
+        let (from, to) = (self.source.lua_commit(), self.sink.lua_push());
+        let parts = [COMMITTING, &from, &to, &judge.lua()];
+        self.shared = Some((judge, script(&parts, include_str!("lua/commit_shared.lua"))));
         self
     }
 
@@ -111,6 +115,10 @@ impl Protocol {
         needs.command(command("LLEN").key(rejected.as_str()));
         needs.command(command("RPUSH").key(rejected.as_str()).arg(""));
         needs.command(command("LTRIM").key(rejected.as_str()).arg("0").arg("-1"));
+        if let Some((judge, _)) = &self.shared {
+            needs.command(command("HGET").key(state.as_str()).arg("unseen"));
+            judge.needs(&mut needs);
+        }
         needs
     }
 
@@ -141,6 +149,7 @@ impl Protocol {
         answer.ok()?;
         let (seq, tip, version) = (answer.text()?, answer.text()?, answer.text()?);
         let (filter, taken) = (Tip::parse(&answer.text()?), answer.count()?);
+        let unseen = answer.text()?.parse().unwrap_or(0);
         if !version.is_empty() && version != VERSION {
             return Err(Unwelcome::Version { found: version });
         }
@@ -151,7 +160,7 @@ impl Protocol {
                 reply: format!("seq {seq:?}, tip {tip:?}"),
             })?),
         };
-        Ok(Standing { head, filter, taken })
+        Ok(Standing { head, filter, taken, unseen })
     }
 
     /// Ties the crawl's state to a filter; where Redis knows nothing of the crawl, it stands at

@@ -18,6 +18,8 @@ pub struct Standing {
     pub filter: Option<Tip>,
     /// How many items are claimed and not committed.
     pub taken: u64,
+    /// How many items were found unseen by commits to a filter that is in Redis.
+    pub unseen: u64,
 }
 
 /// What a commit left behind.

@@ -35,6 +35,11 @@ impl Keys {
     }
 }
 
+/// Hash: what the filter under `key` was made for.
+pub fn definition(key: &str) -> String {
+    format!("urlseen:{}:definition", tagged(key))
+}
+
 /// `key` in braces unless it has a hash tag already, so that what is named after it shares its
 /// slot in a Redis Cluster: the slot comes from what stands between the first `{` and the next
 /// `}`, if that is not empty (Redis Cluster specification, "Hash tags").

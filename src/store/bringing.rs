@@ -61,11 +61,11 @@ impl Local {
         let head = theirs.unwrap_or(Head::START);
         let kept = match memory {
             Memory::Kept(kept) => kept,
-            Memory::Volatile(_) | Memory::Shared { filter: None, .. } => {
+            Memory::Volatile(_) => {
                 engine.clear();
                 return Ok(Brought { head, filter: Tip::random(), how: How::New });
             }
-            Memory::Shared { filter: Some(ours), .. } => {
+            Memory::Shared { filter: ours, .. } => {
                 let is_other = filter.is_some_and(|filter| filter != *ours);
                 if let (true, 1.., Some(theirs)) = (is_other, head.seq, filter) {
                     return Err(Unfit::OtherFilterInRedis { ours: *ours, theirs });

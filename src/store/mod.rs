@@ -64,8 +64,8 @@ enum Memory {
     /// Redis has the filter; here it is but numbered what goes there.
     Shared {
         log: Volatile,
-        /// The id of the filter, once Redis has told it.
-        filter: Option<Tip>,
+        /// The id of the filter.
+        filter: Tip,
     },
 }
 
@@ -91,24 +91,15 @@ impl Local {
         Self { snapshotting: None, engine, memory: Memory::Volatile(Volatile::default()) }
     }
 
-    /// A filter that Redis has. [`Local::tie`] comes before anything is judged.
-    pub fn shared(engine: Engine) -> Self {
-        let memory = Memory::Shared { log: Volatile::default(), filter: None };
+    /// The filter of this id, which Redis has.
+    pub fn shared(engine: Engine, filter: Tip) -> Self {
+        let memory = Memory::Shared { log: Volatile::default(), filter };
         Self { snapshotting: None, engine, memory }
     }
 
-    /// The filter in Redis is the one of this id.
-    pub fn tie(&mut self, id: Tip) {
-        if let Memory::Shared { filter, .. } = &mut self.memory {
-            *filter = Some(id);
-        }
-    }
-
-    /// What is known to be seen is in doubt where Redis may have come back with older data.
-    pub fn doubt(&mut self) {
-        if let Memory::Shared { .. } = self.memory {
-            self.engine.forget_seen();
-        }
+    /// Where Redis has the filter: nothing is known to be seen any more.
+    pub fn forget_seen(&mut self) {
+        self.engine.forget_seen();
     }
 
     /// A filter kept in `folder`; [`Local::bring_to`] or [`Local::bring_back`] comes before

@@ -34,7 +34,8 @@ const MAY_USE: &[Rule] = &[
     ("rejects", &["config", "item", "redis"]),
     ("source", &["config", "item", "redis"]),
     ("sink", &["config", "redis"]),
-    ("protocol", &["head", "filter", "item", "state", "redis", "source", "sink"]),
+    ("shared", &["head", "filter", "config", "redis"]),
+    ("protocol", &["head", "fingerprint", "filter", "item", "state", "redis", "source", "sink"]),
     ("upkeep", &["head", "config", "redis", "protocol"]),
     // Flow.
     ("shutdown", &[]),
@@ -71,6 +72,7 @@ const MAY_USE: &[Rule] = &[
             "phase",
             "engine",
             "store",
+            "shared",
         ],
     ),
     ("cli", &[ALL]),

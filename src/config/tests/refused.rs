@@ -122,12 +122,17 @@ fn one_redis_key_has_one_use() {
 
 #[test]
 fn the_keys_that_urlseen_keeps_for_itself_are_refused() {
-    for key in ["urlseen:{demo:discovered}:state", "urlseen:x:lease", "urlseen:{a}b:taken"] {
+    for key in [
+        "urlseen:{demo:discovered}:state",
+        "urlseen:x:lease",
+        "urlseen:{a}b:taken",
+        "urlseen:{f}:definition",
+    ] {
         assert_eq!(
             refused("", &[], &[&format!("sink.key={key}")]),
             [format!(
                 "--set sink.key: sink.key is {key:?}, which is a key of urlseen's own; allowed: \
-                 any that is not urlseen:…:state, :lease or :taken"
+                 any that is not urlseen:…:state, :lease, :taken or :definition"
             )]
         );
     }
@@ -148,6 +153,22 @@ fn urls_can_be_emitted_only_of_items_that_have_one() {
     for item in ["auto", "url", "json"] {
         assert!(load("sink.emit = 'url'", &[], &[&format!("source.item={item}")]).is_ok());
     }
+}
+
+#[test]
+fn what_lives_in_redis_is_not_kept_locally() {
+    for layout in ["imooc", "pyrebloom", "scrapy-redis-bloomfilter", "scrapy-redis"] {
+        assert_eq!(
+            refused(&format!("filter.layout = '{layout}'"), &[], &[]),
+            [format!(
+                "config.toml:1:17: filter.layout is \"{layout}\", whose bits are in Redis, but \
+                 filter.store is \"local\" (default); allowed: filter.store = \"redis\", or \
+                 filter.layout = \"native\""
+            )]
+        );
+        assert!(load(&format!("filter.layout = '{layout}'"), &[], &["filter.store=redis"]).is_ok());
+    }
+    assert!(load("filter.store = 'redis'", &[], &[]).is_ok());
 }
 
 #[test]

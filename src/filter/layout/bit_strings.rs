@@ -31,6 +31,12 @@ pub trait BitStrings: fmt::Debug {
     /// How many positions a key has: the number of hashes, k.
     fn hashes(&self) -> u32;
 
+    /// How many of the hashes spread evenly over a string, so that its fill tells how many keys it
+    /// has.
+    fn spread_hashes(&self) -> f64 {
+        self.hashes().into()
+    }
+
     /// Appends the positions of a text, one for each hash and in the order of the hashes; some may
     /// be the same. The text is what the other project would pass as a Python string, in UTF-8:
     /// normally the 40 lower-case hex digits of a fingerprint.

@@ -96,6 +96,11 @@ impl BitStrings for ScrapyRedisBloomFilter {
         self.hashes
     }
 
+    /// The first is almost the same for all.
+    fn spread_hashes(&self) -> f64 {
+        f64::from(self.hashes.max(2) - 1)
+    }
+
     fn push_positions(&self, text: &[u8], positions: &mut Vec<Position>) -> Result<(), Unplaced> {
         if text.is_empty() {
             // It sets a bit for that, and never says that it has seen it.

@@ -5,6 +5,7 @@ use crate::batch::Batch;
 use crate::protocol::{Refusal, Unwelcome};
 use crate::redis::lease::{LEASE, MARGIN};
 use crate::redis::link::Reply;
+use crate::shared::Sample;
 
 /// What a reply will be the answer to.
 #[derive(Debug)]
@@ -17,6 +18,7 @@ pub(super) enum Asked {
     SinkLength,
     RejectedLength,
     Persistence,
+    Fill(Sample),
 }
 
 impl Session<'_> {
@@ -49,7 +51,7 @@ impl Session<'_> {
                 self.rejected_length = committed.rejected;
                 self.sent -= 1;
                 let prepared = self.queue_mut().committed().expect("a commit is of a batch");
-                self.pipeline.committed(&prepared);
+                self.pipeline.committed(&[prepared], committed.unseen);
                 self.pipeline.tally.rejects_dropped += committed.dropped;
                 self.pipeline.backoff.reset();
                 self.ask_for_snapshot();
@@ -66,6 +68,10 @@ impl Session<'_> {
             Asked::Persistence => {
                 let may_forget = protocol.may_forget(reply.into_value()?)?;
                 self.pipeline.begin_snapshot(may_forget);
+            }
+            Asked::Fill(sample) => {
+                let answer = reply.into_value()?;
+                self.pipeline.note_fill(sample, answer);
             }
         }
         Ok(())

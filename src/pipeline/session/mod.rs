@@ -34,6 +34,9 @@ const IN_FLIGHT_MAX: usize = 3;
 /// looked after.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// Of how many keys of a filter in Redis it is then asked how full they are.
+const FILLS: usize = 4;
+
 /// How long one wait for an idle source lasts before it is made anew, in seconds.
 const WAIT_S: f64 = 1.0;
 
@@ -117,6 +120,7 @@ impl<'a> Session<'a> {
             facts.map_err(Failure::Preflight)?;
         }
         let mut held = pipeline.own(&mut link).await?;
+        pipeline.reopen_shared(&mut link).await?;
         let protocol = &pipeline.parts.protocol;
         let sink_length = protocol.length(link.call(&protocol.sink_length()).await?)?;
         let rejected_length = protocol.length(link.call(&protocol.rejected_length()).await?)?;
@@ -185,7 +189,10 @@ impl<'a> Session<'a> {
                     self.ask_lengths();
                 }
                 _ = poll.tick(), if self.held_up.is_some() => self.look_again(),
-                _ = look.tick() => self.look(),
+                _ = look.tick() => {
+                    self.look();
+                    self.ask_fill();
+                }
                 () = tick(report.as_mut()) => {
                     self.ask_lengths();
                     show(&self.pipeline.report());
@@ -210,6 +217,7 @@ impl<'a> Session<'a> {
         self.pipeline.gather().await?;
         self.queue_mut().clear();
         self.pipeline.settle_engine().await?;
+        self.pipeline.look_at_shared(&mut self.link).await?;
         let protocol = &self.pipeline.parts.protocol;
         let reply = self.link.call(&protocol.give_back(&self.token, GIVE_BACK_MAX)).await?;
         let given = protocol.given_back(reply)?;
@@ -246,6 +254,18 @@ impl<'a> Session<'a> {
             self.ask(Asked::SourceLength, &length);
         }
         self.look_again();
+    }
+
+    /// Asks how full some keys of a filter in Redis are.
+    fn ask_fill(&mut self) {
+        for _ in 0..FILLS {
+            let Some(shared) = &mut self.pipeline.parts.shared else { return };
+            if !self.link.has_room() {
+                return;
+            }
+            let (sample, ask) = shared.ask();
+            self.ask(Asked::Fill(sample), &ask);
+        }
     }
 
     /// Asks how far back the state folder must reach where a snapshot is due.
@@ -299,7 +319,7 @@ impl<'a> Session<'a> {
                 RejectsFull::Wait => 0,
                 RejectsFull::DropOldest => settings.rejects_max,
             };
-            let Prepared { batch, rejects } = prepared;
+            let Prepared { batch, rejects, .. } = prepared;
             let (token, taken) = (&self.token, self.taken);
             let commit = protocol.commit(Order { token, batch, rejects, taken, rejects_max });
             let items = batch.items().len() as u64;

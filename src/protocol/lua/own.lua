@@ -1,7 +1,7 @@
 -- Takes the lease under a fresh token, and reads where the crawl stands.
 -- KEYS: lease, state, taken
 -- ARGV: token, holder, milliseconds, then the runs that are known to be dead
--- Answers 'ok', seq, tip, version, filter, length of taken; or 'held', lease, its milliseconds left.
+-- Answers 'ok', seq, tip, version, filter, length of taken, items found unseen; or 'held', lease, its milliseconds left.
 local lease, state, taken = unpack(KEYS)
 local token, holder, milliseconds = unpack(ARGV)
 
@@ -19,7 +19,7 @@ end
 if not is_free then
     return {'held', held, redis.call('PTTL', lease)}
 end
-local found = redis.call('HMGET', state, 'seq', 'tip', 'version', 'filter')
+local found = redis.call('HMGET', state, 'seq', 'tip', 'version', 'filter', 'unseen')
 local length = redis.call('LLEN', taken)
 redis.call('SET', lease, token .. ' ' .. holder, 'PX', milliseconds)
-return {'ok', found[1] or '', found[2] or '', found[3] or '', found[4] or '', length}
+return {'ok', found[1] or '', found[2] or '', found[3] or '', found[4] or '', length, found[5] or ''}

@@ -170,5 +170,5 @@ fn a_folder_of_another_layout_or_reservation_is_refused_with_both_values() {
 fn its_bits_cannot_live_in_redis() {
     let output = growing().set("filter.store=redis").run(&["--drain"]).output();
     assert_eq!(output.code(), Some(2), "{output:?}");
-    assert!(output.stderr.contains("filter.layout is \"redisbloom\": allowed"), "{output:?}");
+    assert!(output.stderr.contains("filter.layout is \"redisbloom\", and"), "{output:?}");
 }

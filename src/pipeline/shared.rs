@@ -1,0 +1,95 @@
+//! A filter in Redis, as a run works with it.
+
+use std::sync::Arc;
+
+use redis::{Cmd, Pipeline as Pipelined, Value};
+use tracing::warn;
+
+use super::{Failure, Pipeline};
+use crate::filter::{Estimate, Shared as Filter};
+use crate::redis::link::Link;
+use crate::redis::trouble::Trouble;
+use crate::shared::{OpenError, Opened, Sample, Samples, Wanted};
+
+/// A filter in Redis, and how full it is.
+pub struct Shared {
+    wanted: Wanted,
+    opened: Opened,
+    samples: Samples,
+}
+
+impl Shared {
+    /// The filter that was opened as wanted.
+    pub fn new(wanted: Wanted, opened: Opened) -> Self {
+        let samples = Samples::new(&opened.filter);
+        Self { wanted, opened, samples }
+    }
+
+    /// Its keys.
+    pub fn filter(&self) -> Arc<Filter> {
+        Arc::clone(&self.opened.filter)
+    }
+
+    /// How full it is, by what was last seen of it.
+    pub fn estimate(&self) -> Estimate {
+        self.samples.estimate(&self.opened.filter)
+    }
+
+    /// Looks how full all its keys are.
+    async fn look(&mut self, link: &mut Link) -> Result<(), Trouble> {
+        let mut pipeline = Pipelined::new();
+        let mut samples = Vec::new();
+        for _ in 0..self.samples.keys() {
+            let (sample, ask) = self.ask();
+            samples.push(sample);
+            pipeline.add_command(ask);
+        }
+        let answers: Vec<Value> = pipeline.query_async(link).await?;
+        for (sample, answer) in samples.into_iter().zip(answers) {
+            self.samples.note(sample, answer);
+        }
+        Ok(())
+    }
+
+    /// The question how full one of its keys is.
+    pub(super) fn ask(&mut self) -> (Sample, Cmd) {
+        self.samples.ask(&self.opened.filter)
+    }
+}
+
+impl Pipeline {
+    /// A filter in Redis is still the one that it was.
+    pub(super) async fn reopen_shared(&mut self, link: &mut Link) -> Result<(), Failure> {
+        let Some(shared) = &mut self.parts.shared else { return Ok(()) };
+        shared.wanted.reopen(link, &shared.opened).await?;
+        Ok(shared.look(link).await?)
+    }
+
+    /// Looks how full a filter in Redis is.
+    pub(super) async fn look_at_shared(&mut self, link: &mut Link) -> Result<(), Failure> {
+        let Some(shared) = &mut self.parts.shared else { return Ok(()) };
+        Ok(shared.look(link).await?)
+    }
+
+    /// Takes note of how full a key is. Where it holds less than before, somebody emptied it: then
+    /// nothing is known to be seen any more.
+    pub(super) fn note_fill(&mut self, sample: Sample, answer: Value) {
+        let Some(shared) = &mut self.parts.shared else { return };
+        if shared.samples.note(sample, answer) {
+            warn!(
+                "somebody emptied the filter {} in Redis: what was in it counts as unseen",
+                shared.opened.filter.base()
+            );
+            self.store().forget_seen();
+        }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Trouble(trouble) => trouble.into(),
+            other => Self::Shared(Box::new(other)),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What a commit needs to judge items by a filter that is in Redis.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::filter::layout::Position;
+use crate::filter::native::Native;
+use crate::filter::shared::text;
+use crate::filter::{LINE_BITS, LINE_BYTES, Placing, Shared};
+use crate::fingerprint::Fingerprint;
+use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
+
+/// How long a script may hold Redis up, about, in microseconds: what is judged at once is bounded
+/// by that.
+const LONGEST: usize = 4_000;
+
+/// What one item costs Redis at most, in nanoseconds: a line, a bit, a member of a set, and what
+/// comes on top.
+const LINE: usize = 3_500;
+const BIT: usize = 1_500;
+const MEMBER: usize = 1_000;
+const ITEM: usize = 1_000;
+
+/// How the filter of a crawl is judged by.
+#[derive(Debug, Clone)]
+pub(super) struct Judge(pub(super) Arc<Shared>);
+
+/// What a script judges some items by.
+#[derive(Debug, Default)]
+pub(super) struct Question {
+    /// The filter's keys that are needed.
+    pub(super) keys: Vec<String>,
+    /// Where in them to look.
+    pub(super) places: Vec<u8>,
+    /// What to look for.
+    pub(super) extras: Vec<Vec<u8>>,
+}
+
+impl Judge {
+    /// The functions that the script of a commit calls.
+    pub(super) fn lua(&self) -> String {
+        match self.0.placing() {
+            Placing::Lines(native) => {
+                let geometry = native.geometry();
+                let (lines, width) = (geometry.lines().get(), geometry.bits_per_line());
+                let text = include_str!("lua/judge_lines.lua");
+                format!("local LINES, WIDTH = {lines}, {width}\n{text}")
+            }
+            Placing::Bits(strings) => {
+                let text = include_str!("lua/judge_bits.lua");
+                format!("local WIDTH = {}\n{text}", strings.hashes())
+            }
+            Placing::Set => include_str!("lua/judge_set.lua").to_owned(),
+        }
+    }
+
+    /// How many items one commit may judge at most.
+    pub(super) fn most(&self) -> usize {
+        let cost = match self.0.placing() {
+            Placing::Lines(native) => LINE * native.geometry().lines().get() as usize,
+            Placing::Bits(strings) => BIT * strings.hashes() as usize,
+            Placing::Set => MEMBER,
+        };
+        (LONGEST * 1000 / (cost + ITEM)).max(1)
+    }
+
+    /// Adds what it needs of the server.
+    pub(super) fn needs(&self, needs: &mut Needs) {
+        let kind = match self.0.placing() {
+            Placing::Lines(_) | Placing::Bits(_) => KeyKind::String,
+            Placing::Set => KeyKind::Set,
+        };
+        let used = self.0.used();
+        for &number in &used {
+            needs.key(KeyOwner::Setting("filter.key"), self.0.key(number), kind);
+        }
+        let Some(&first) = used.first() else { return };
+        let key = self.0.key(first);
+        let command = |words| CommandNeed::new(words).key(key.as_str());
+        match self.0.placing() {
+            Placing::Lines(_) => {
+                needs.command(command("GETRANGE").arg("0").arg("1"));
+                needs.command(command("SETRANGE").arg("0").arg(""));
+                needs.command(command("BITCOUNT"));
+            }
+            Placing::Bits(_) => {
+                needs.command(command("BITFIELD_RO").arg("GET").arg("u1").arg("0"));
+                let set = ["SET", "u1", "0", "0"];
+                needs.command(set.into_iter().fold(command("BITFIELD"), CommandNeed::arg));
+                needs.command(command("BITCOUNT"));
+            }
+            Placing::Set => {
+                needs.command(command("SMISMEMBER").arg(""));
+                needs.command(command("SADD").arg(""));
+                needs.command(command("SCARD"));
+            }
+        }
+    }
+
+    /// The question whether these are seen; `None` stands for what goes on unchecked.
+    pub(super) fn question<'a>(
+        &self,
+        fingerprints: impl Iterator<Item = Option<&'a Fingerprint>>,
+    ) -> Question {
+        match self.0.placing() {
+            Placing::Lines(native) => self.lines(*native, fingerprints),
+            Placing::Bits(strings) => {
+                let width = strings.hashes() as usize;
+                let mut asked = Asked::new(&self.0);
+                let mut positions = Vec::with_capacity(width);
+                for fingerprint in fingerprints {
+                    let Some(fingerprint) = fingerprint else {
+                        asked.places.resize(asked.places.len() + 6 * width, 0);
+                        continue;
+                    };
+                    positions.clear();
+                    let text = text(fingerprint);
+                    strings
+                        .push_positions(&text, &mut positions)
+                        .expect("checked when it was read");
+                    for &Position { string, bit } in &positions {
+                        asked.string(string);
+                        asked.places.extend(bit.to_be_bytes());
+                    }
+                }
+                asked.question()
+            }
+            Placing::Set => Question {
+                keys: vec![self.0.key(0)],
+                places: Vec::new(),
+                extras: fingerprints
+                    .map(|fingerprint| fingerprint.map_or_else(Vec::new, |it| text(it).into()))
+                    .collect(),
+            },
+        }
+    }
+
+    fn lines<'a>(
+        &self,
+        native: Native,
+        fingerprints: impl Iterator<Item = Option<&'a Fingerprint>>,
+    ) -> Question {
+        let geometry = native.geometry();
+        let (lines, width) = (geometry.lines().get() as usize, geometry.bits_per_line().into());
+        let mut asked = Asked::new(&self.0);
+        let mut positions: Vec<u64> = Vec::with_capacity(lines * width);
+        for fingerprint in fingerprints {
+            let Some(fingerprint) = fingerprint else {
+                asked.places.resize(asked.places.len() + lines * (6 + 5 * width), 0);
+                continue;
+            };
+            let probe = native.probe(fingerprint);
+            positions.clear();
+            positions.extend(native.positions(probe));
+            for line in positions.chunks(width) {
+                // A shard's number; a string has at most 512 MiB.
+                #[allow(clippy::cast_possible_truncation)]
+                let (string, offset) = (
+                    probe.shard().index() as u32,
+                    (line[0] / u64::from(LINE_BITS)) as u32 * LINE_BYTES,
+                );
+                asked.string(string);
+                asked.places.extend(offset.to_be_bytes());
+                for position in line {
+                    // Below 512.
+                    #[allow(clippy::cast_possible_truncation)]
+                    let bit = (position % u64::from(LINE_BITS)) as u32;
+                    // Below 16.
+                    #[allow(clippy::cast_possible_truncation)]
+                    asked.places.push((bit / u32::BITS) as u8 + 1);
+                    asked.places.extend((1_u32 << (bit % u32::BITS)).to_be_bytes());
+                }
+            }
+        }
+        asked.question()
+    }
+}
+
+/// A question being put together: the strings are numbered as they come.
+struct Asked<'a> {
+    shared: &'a Shared,
+    numbers: BTreeMap<u32, u16>,
+    keys: Vec<String>,
+    places: Vec<u8>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        Self { shared, numbers: BTreeMap::new(), keys: Vec::new(), places: Vec::new() }
+    }
+
+    fn string(&mut self, string: u32) {
+        let number = *self.numbers.entry(string).or_insert_with(|| {
+            self.keys.push(self.shared.key(string));
+            u16::try_from(self.keys.len()).expect("no commit has so many bits")
+        });
+        self.places.extend(number.to_be_bytes());
+    }
+
+    fn question(self) -> Question {
+        Question { keys: self.keys, places: self.places, extras: Vec::new() }
+    }
+}

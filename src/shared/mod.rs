@@ -1,0 +1,355 @@
+//! A filter in Redis, opened: what it was made for is settled among all that share it, its keys are
+//! what its layout has there, and there is room for what they grow to.
+
+mod definition;
+mod sample;
+mod strings;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use redis::Cmd;
+
+use crate::config::{Config, Layout};
+use crate::filter::layout::{BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter, Unsuitable};
+use crate::filter::native::Native;
+use crate::filter::{
+    Capacity, CapacityError, ErrorRate, ErrorRateError, Placing, Seed, Shared, Sizing,
+};
+use crate::head::{self, Tip};
+use crate::redis::keys;
+use crate::redis::link::Link;
+use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
+use crate::redis::trouble::{Retry, Trouble};
+pub use definition::{Definition, Difference};
+pub use sample::{Sample, Samples};
+use strings::{Strings, shown};
+
+/// What a filter in Redis is to be, as configured.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    config: Config,
+    sizing: Sizing,
+}
+
+/// A filter in Redis that can be worked with.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// Its id.
+    pub id: Tip,
+    /// Its keys.
+    pub filter: Arc<Shared>,
+    /// Names fingerprints within this process: for `native` as the filter does.
+    pub native: Native,
+    /// How large it is: only the capacity counts where the layout is not `native`.
+    pub sizing: Sizing,
+    /// Bytes that its keys may still grow by.
+    pub growth: u64,
+}
+
+/// Why a filter in Redis cannot be worked with.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Redis, or the way to it.
+    #[error(transparent)]
+    Trouble(#[from] Trouble),
+    /// The layout cannot be that large, or that small.
+    #[error(transparent)]
+    Unsuitable(#[from] Unsuitable),
+    /// Nor can any.
+    #[error(transparent)]
+    Capacity(#[from] CapacityError),
+    /// As little as that.
+    #[error(transparent)]
+    ErrorRate(#[from] ErrorRateError),
+    /// The layout's bits are nowhere in Redis.
+    #[error("the filter layout redisbloom is for filter.store = \"local\" alone")]
+    NotInRedis,
+    /// It was made for something else.
+    #[error(
+        "the filter {key} in Redis was made for something else:\n{}\nSet that back, choose another \
+         filter.key, or delete the filter with urlseen state drop",
+        list(differences)
+    )]
+    Differs {
+        /// `filter.key`.
+        key: String,
+        /// In what.
+        differences: Vec<Difference>,
+    },
+    /// What its keys hold is something else.
+    #[error("what Redis holds is not a filter of this layout and size:\n{}", list(.0))]
+    Keys(Vec<Problem>),
+    /// Bits that nobody can read any more.
+    #[error(
+        "Redis holds bits of the filter {key}, and not what they were made with ({definition} is \
+         gone): nobody can read them without their seed. Choose another filter.key, or delete the \
+         filter with urlseen state drop"
+    )]
+    Undefined {
+        /// `filter.key`.
+        key: String,
+        /// The key that is gone.
+        definition: String,
+    },
+    /// There is no such filter.
+    #[error("Redis holds no filter {key}; urlseen run makes it")]
+    Missing {
+        /// `filter.key`.
+        key: String,
+    },
+    /// Redis lacks memory.
+    #[error(
+        "the filter's strings grow by {} more, and the server has no room for that: it uses {} of \
+         {} ({what}). Give it more memory, or the filter a smaller size",
+        shown(*needed), shown(*used), shown(*room)
+    )]
+    NoRoom {
+        /// Bytes.
+        needed: u64,
+        /// What bounds it.
+        what: &'static str,
+        /// That bound, in bytes.
+        room: u64,
+        /// Bytes in use.
+        used: u64,
+    },
+    /// What was recorded of it cannot be read.
+    #[error("{0} in Redis is not what urlseen wrote there; find out who did")]
+    Nonsense(String),
+}
+
+/// A key of a filter that holds something else.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// Another type.
+    #[error(
+        "{key} holds a {found}, and this layout has a {needed} there: filter.layout or filter.key \
+         is another one's"
+    )]
+    Type {
+        /// The key.
+        key: String,
+        /// The type that it must have.
+        needed: &'static str,
+        /// The type that it has.
+        found: String,
+    },
+    /// More bytes than the layout ever writes.
+    #[error(
+        "{key} is {length} bytes long, and a filter of this layout and size never has more than \
+         {most} there: it was made with another capacity, error rate or bit"
+    )]
+    TooLong {
+        /// The key.
+        key: String,
+        /// Its length.
+        length: u64,
+        /// The longest that it can be.
+        most: u64,
+    },
+    /// A string of a larger filter.
+    #[error(
+        "{key} is there, which a filter of this layout and size does not have: it was made with a \
+         larger capacity, or more blocks"
+    )]
+    Beyond {
+        /// The key.
+        key: String,
+    },
+}
+
+impl OpenError {
+    /// Whether trying again can help.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Trouble(trouble) => trouble.retry(),
+            _ => Retry::Never,
+        }
+    }
+}
+
+impl Wanted {
+    /// As configured.
+    ///
+    /// # Errors
+    /// No filter has that capacity or error rate.
+    pub fn new(config: &Config) -> Result<Self, OpenError> {
+        let capacity = Capacity::new(config.filter.capacity)?;
+        let error_rate = ErrorRate::new(config.filter.error_rate)?;
+        let wanted = Self { config: config.clone(), sizing: Sizing::new(capacity, error_rate) };
+        // Refuses what the layout cannot be before Redis is asked.
+        wanted.filter(Seed::new(0))?;
+        Ok(wanted)
+    }
+
+    /// What opening it needs of the server.
+    pub fn needs(&self) -> Needs {
+        let (mut needs, definition) = (Needs::new(), self.definition_key());
+        needs.key(KeyOwner::Own("filter's definition"), definition.as_str(), KeyKind::Hash);
+        let command = |words| CommandNeed::new(words).key(definition.as_str());
+        needs.command(command("EXISTS"));
+        needs.command(command("HGETALL"));
+        needs.command(command("HSET").arg("a").arg("b"));
+        let first = self.config.filter.key.as_str();
+        needs.command(CommandNeed::new("STRLEN").key(first));
+        needs
+    }
+
+    /// Opens the filter; where there is none, it is made.
+    ///
+    /// # Errors
+    /// There is another one there, or no room for it.
+    pub async fn open(&self, link: &mut Link) -> Result<Opened, OpenError> {
+        let wanted = Definition::new(&self.config);
+        let opened = self.settle(link, &wanted, None).await?;
+        let strings = Strings::look(link, &opened.filter).await?;
+        let growth = strings.check_room(link, &opened.filter).await?;
+        strings.grow(link, &opened.filter).await?;
+        Ok(Opened { growth, ..opened })
+    }
+
+    /// Opens the filter only where it is there already, and changes nothing.
+    ///
+    /// # Errors
+    /// There is none, or another one.
+    pub async fn find(&self, link: &mut Link) -> Result<Opened, OpenError> {
+        let found = self.definition(link, None).await?;
+        let filter = self.filter(Seed::new(0))?;
+        let strings = Strings::look(link, &filter).await?;
+        match found {
+            Some(found) => self.held_to(&found, &Definition::new(&self.config)),
+            // Another project's needs none.
+            None if strings.are_there() && self.config.filter.layout != Layout::Native => {
+                self.opened(Tip::random(), Seed::new(0))
+            }
+            None => Err(OpenError::Missing { key: self.config.filter.key.clone() }),
+        }
+    }
+
+    /// The same filter again, on another connection. Where Redis has lost it, it is made anew as it
+    /// was: then nothing that was in it is there, nor anything that came of it.
+    ///
+    /// # Errors
+    /// Somebody made another one in its place.
+    pub async fn reopen(&self, link: &mut Link, opened: &Opened) -> Result<Opened, OpenError> {
+        let mut wanted = Definition::new(&self.config);
+        wanted.keep(opened.id, opened.native.seed());
+        let again = self.settle(link, &wanted, Some(opened.id)).await?;
+        let strings = Strings::look(link, &again.filter).await?;
+        strings.grow(link, &again.filter).await?;
+        Ok(again)
+    }
+
+    /// Defines the filter as `wanted`, unless it is defined.
+    async fn settle(
+        &self,
+        link: &mut Link,
+        wanted: &Definition,
+        known: Option<Tip>,
+    ) -> Result<Opened, OpenError> {
+        let is_native = self.config.filter.layout == Layout::Native;
+        if is_native && known.is_none() && self.definition(link, None).await?.is_none() {
+            let filter = self.filter(Seed::new(0))?;
+            if Strings::look(link, &filter).await?.are_there() {
+                let (key, definition) = (self.config.filter.key.clone(), self.definition_key());
+                return Err(OpenError::Undefined { key, definition });
+            }
+        }
+        let found = self.definition(link, Some(wanted)).await?;
+        let found = found.ok_or_else(|| OpenError::Nonsense(self.definition_key()))?;
+        self.held_to(&found, wanted)
+    }
+
+    /// The filter that is defined so, if that is what is wanted.
+    fn held_to(&self, found: &Definition, wanted: &Definition) -> Result<Opened, OpenError> {
+        let differences = found.differences(wanted, self.config.filter.seed);
+        if !differences.is_empty() {
+            let key = self.config.filter.key.clone();
+            return Err(OpenError::Differs { key, differences });
+        }
+        let nonsense = || OpenError::Nonsense(self.definition_key());
+        let id = found.id().ok_or_else(nonsense)?;
+        let seed = match self.config.filter.layout {
+            Layout::Native => Seed::new(found.seed().ok_or_else(nonsense)?),
+            _ => Seed::new(0),
+        };
+        self.opened(id, seed)
+    }
+
+    fn opened(&self, id: Tip, seed: Seed) -> Result<Opened, OpenError> {
+        let is_native = self.config.filter.layout == Layout::Native;
+        // Another layout's filter has no seed; what names fingerprints here should.
+        #[allow(clippy::cast_possible_truncation)]
+        let named_by = if is_native { seed } else { Seed::new(head::random() as u32) };
+        Ok(Opened {
+            id,
+            filter: Arc::new(self.filter(seed)?),
+            native: Native::new(named_by, self.sizing.geometry()),
+            sizing: self.sizing,
+            growth: 0,
+        })
+    }
+
+    /// The definition that Redis holds, after it was defined as `wanted` where there was none.
+    async fn definition(
+        &self,
+        link: &mut Link,
+        wanted: Option<&Definition>,
+    ) -> Result<Option<Definition>, OpenError> {
+        let mut define = redis::cmd("EVAL");
+        define.arg(include_str!("lua/define.lua")).arg(1).arg(self.definition_key());
+        if let Some(wanted) = wanted {
+            define.arg(wanted.words().collect::<Vec<_>>());
+        }
+        let fields: BTreeMap<String, String> = strings::value(&Ok(link.call(&define).await?))?;
+        Ok(Definition::found(fields))
+    }
+
+    /// Where Redis keeps what the filter was made for.
+    pub fn definition_key(&self) -> String {
+        keys::definition(&self.config.filter.key)
+    }
+
+    /// All keys of the filter, for them to be deleted.
+    pub fn delete(&self, link: &Opened) -> Cmd {
+        let mut delete = redis::cmd("UNLINK");
+        delete.arg(self.definition_key());
+        for number in link.filter.used() {
+            delete.arg(link.filter.key(number));
+        }
+        delete
+    }
+
+    /// The filter's keys, and how it places fingerprints.
+    fn filter(&self, seed: Seed) -> Result<Shared, OpenError> {
+        let filter = &self.config.filter;
+        let few = || u32::try_from(filter.capacity).unwrap_or(u32::MAX);
+        let placing = match filter.layout {
+            Layout::Native => Placing::Lines(Native::new(seed, self.sizing.geometry())),
+            Layout::Imooc => {
+                Placing::Bits(Box::new(Imooc::new(filter.capacity, filter.error_rate)?))
+            }
+            Layout::PyreBloom => Placing::Bits(Box::new(PyreBloom::new(few(), filter.error_rate)?)),
+            Layout::Luw2007 => {
+                Placing::Bits(Box::new(PyreBloom::unrounded(few(), filter.error_rate)?))
+            }
+            Layout::ScrapyRedisBloomFilter => {
+                let layout = ScrapyRedisBloomFilter::new(filter.bit, filter.hash_number)?;
+                Placing::Bits(Box::new(layout))
+            }
+            Layout::BlockCluster => {
+                let layout = BlockCluster::new(filter.bit, filter.hash_number, filter.block_num)?;
+                Placing::Bits(Box::new(layout))
+            }
+            Layout::ScrapyRedis => Placing::Set,
+            Layout::RedisBloom => return Err(OpenError::NotInRedis),
+        };
+        Ok(Shared::new(&filter.key, placing))
+    }
+}
+
+/// One a line.
+fn list(all: &[impl std::fmt::Display]) -> String {
+    all.iter().map(|it| format!("  {it}")).collect::<Vec<_>>().join("\n")
+}
