@@ -1,5 +1,7 @@
 //! `urlseen import`: fingerprints of a crawl that used something else.
 
+mod redisbloom;
+
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -30,6 +32,9 @@ const NAMED: usize = 10;
 /// scrapy-redis keeps them, on the server that the configuration names. They go to the filter in
 /// the state folder, which no daemon may be using meanwhile.
 ///
+/// With --redisbloom-file or --redisbloom it is a filter of RedisBloom as a whole, which a new
+/// state folder then holds: filter.layout must be "redisbloom".
+///
 /// What is broken off goes on where it was when the same command is given again. Importing twice
 /// does no harm. What is no fingerprint is named and counted, and makes the exit status 1.
 #[derive(Debug, clap::Args)]
@@ -48,6 +53,23 @@ pub(super) struct Args {
     /// SPIDER:dupefilter
     #[arg(long, value_name = "KEY", conflicts_with_all = ["files", "state", "format"])]
     redis_set: Option<String>,
+    /// Import the filter of RedisBloom that this file holds, as a dump: into a new state folder
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = [
+            "files", "format", "redis_set", "layout", "capacity", "error_rate", "seed",
+        ]
+    )]
+    redisbloom_file: Option<PathBuf>,
+    /// Import the filter of RedisBloom that this key of the configured redis.url holds: into a new
+    /// state folder
+    #[arg(
+        long,
+        value_name = "KEY",
+        conflicts_with_all = ["files", "state", "format", "redis_set", "redisbloom_file"]
+    )]
+    redisbloom: Option<String>,
     /// Print the summary at the end as JSON
     #[arg(long)]
     json: bool,
@@ -72,6 +94,9 @@ fn parse_format() -> impl clap::builder::TypedValueParser<Value = Format> {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    if args.redisbloom_file.is_some() || args.redisbloom.is_some() {
+        return redisbloom::run(args);
+    }
     let (mut store, design, origin) = prepare(args)?;
     let how = store.bring_back()?;
     for warning in how.warnings() {

@@ -1,7 +1,9 @@
 //! The command line: one file a command.
 
+mod bar;
 mod check;
 mod confirm;
+mod export;
 mod filter;
 mod fingerprint;
 mod import;
@@ -68,6 +70,7 @@ enum Command {
     Plan(plan::Plan),
     State(state::Args),
     Import(import::Args),
+    Export(export::Args),
     Status(status::Args),
     Check(check::Args),
     Rejects(rejects::Args),
@@ -84,6 +87,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Plan(plan) => plan::run(&plan),
         Command::State(args) => state::run(&args),
         Command::Import(args) => import::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Rejects(args) => rejects::run(&args),
@@ -121,7 +125,7 @@ fn report(error: &anyhow::Error) -> u8 {
         return exit::WRONG_USE;
     }
     let _ = writeln!(stderr, "urlseen: {error:#}");
-    if error.is::<start::Unsuited>() {
+    if error.is::<start::Unsuited>() || error.is::<start::Misused>() {
         return exit::WRONG_USE;
     }
     exit::FAILED

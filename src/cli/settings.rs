@@ -34,6 +34,11 @@ pub(super) struct Folder {
 }
 
 impl Folder {
+    /// The configuration, where no folder was named in its place.
+    pub(super) fn config(&self) -> Result<Config, Problems> {
+        self.settings.load()
+    }
+
     /// The state folder.
     pub(super) fn path(&self) -> Result<PathBuf, Problems> {
         match &self.state {

@@ -63,6 +63,11 @@ impl Shape {
         })
     }
 
+    /// How fingerprints are computed, as far as that is given.
+    pub(super) fn fingerprints(&self) -> (Option<Algorithm>, bool) {
+        (self.algorithm, self.keep_fragments)
+    }
+
     /// What the filter is to be made for, where it `is` made for that already.
     fn made(&self, is: Option<Made>, default: &Config) -> anyhow::Result<Made> {
         let layout = self.layout.or(is.map(|made| made.layout())).unwrap_or(Layout::Native);

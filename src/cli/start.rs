@@ -212,8 +212,13 @@ pub(super) struct Unsuited {
     differences: String,
 }
 
+/// A command cannot do what it was told with what is configured or there.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Misused(pub(super) String);
+
 impl Unsuited {
-    fn new(folder: &Path, differences: &[Difference]) -> Self {
+    pub(super) fn new(folder: &Path, differences: &[Difference]) -> Self {
         let lines: Vec<String> = differences.iter().map(|it| format!("  {it}")).collect();
         Self { folder: folder.display().to_string(), differences: lines.join("\n") }
     }

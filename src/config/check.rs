@@ -138,8 +138,8 @@ impl Taker {
         }
     }
 
-    /// Other projects' bits are where those projects have them. RedisBloom's lie in a type of its own,
-    /// which only its module sets bits in.
+    /// Other projects' bits are where those projects have them. RedisBloom's lie in a type of its
+    /// own, which only its module sets bits in.
     fn check_layout(&mut self, config: &Config) {
         let (layout, store) = (config.filter.layout, config.filter.store);
         if !self.is_sound(&["filter.layout", "filter.store"]) {

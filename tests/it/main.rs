@@ -15,6 +15,7 @@ mod imports;
 mod links;
 mod pipe;
 mod preflight;
+mod redisbloom;
 mod rejects;
 mod tidy;
 mod trouble;
