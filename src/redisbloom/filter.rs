@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::TIGHTENING;
 use super::error::{AddError, BadChunk, ReserveError};
 use super::header::{Header, Options, Shape};
 use super::layer::{Hashes, Layer};
@@ -14,9 +15,6 @@ pub const MAX_CHUNK: usize = 16 << 20;
 
 /// The expansion of a filter that is reserved without one.
 const DEFAULT_EXPANSION: u32 = 2;
-
-/// What a layer's error rate is multiplied by for the next.
-const TIGHTENING: f64 = 0.5;
 
 /// A filter of RedisBloom, in memory.
 #[derive(Debug, Clone, PartialEq)]

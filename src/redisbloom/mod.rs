@@ -22,6 +22,7 @@
 pub mod dump;
 mod error;
 mod filter;
+mod forecast;
 mod header;
 mod layer;
 mod loader;
@@ -30,5 +31,9 @@ mod tests;
 
 pub use error::{AddError, BadChunk, Problem, ReserveError};
 pub use filter::{Chunk, Filter, Growth, MAX_CHUNK};
+pub use forecast::Forecast;
 pub use layer::{Hashes, Layer};
 pub use loader::Loader;
+
+/// What a layer's error rate is multiplied by for the next.
+const TIGHTENING: f64 = 0.5;

@@ -555,3 +555,39 @@ fn dumps_that_were_cut_or_changed_are_refused_where_that_is() {
     assert!(matches!(error.problem, Chunk(BadChunk { problem: Problem::Missing { .. }, .. })));
     assert!(dump::read(&mut &whole[..], 1000).is_err(), "the limit holds");
 }
+
+#[test]
+fn a_forecast_is_what_a_filter_comes_to() {
+    for (rate, capacity, growth) in [
+        (0.01, 100, Growth::default()),
+        (0.1, 50, Growth::Expansion(1)),
+        (1e-3, 1000, Growth::Expansion(4)),
+        (0.02, 20_000, Growth::None),
+    ] {
+        let mut filter = Filter::reserve(rate, capacity, growth, 1 << 24).unwrap();
+        for items in [1, capacity / 2, capacity, capacity + 1, 7 * capacity] {
+            let forecast = Forecast::of(rate, capacity, growth, items).unwrap();
+            if growth == Growth::None && items > capacity {
+                assert_eq!(forecast, None);
+                continue;
+            }
+            let mut number = 0;
+            while filter.size() < items {
+                filter.add(item("forecast", number).as_bytes()).unwrap();
+                number += 1;
+            }
+            let forecast = forecast.unwrap();
+            let layers = filter.layers();
+            assert_eq!(forecast.layers as usize, layers.len(), "{rate} {items}");
+            assert_eq!(forecast.hashes, layers[layers.len() - 1].hashes());
+            assert_eq!(forecast.bits, 8 * filter.bytes());
+            let ratio = forecast.error_rate / filter.error_rate_now();
+            // Few items are spread unevenly.
+            let slack = if items < 50 { 2.0 } else { 1.3 };
+            assert!((1.0 / slack..slack).contains(&ratio), "{rate} {capacity} {items}: {ratio}");
+        }
+    }
+    for (rate, capacity) in [(0.0, 1), (1.0, 1), (f64::NAN, 1), (0.01, 0), (0.01, u64::MAX)] {
+        assert!(Forecast::of(rate, capacity, Growth::default(), 1).is_err(), "{rate} {capacity}");
+    }
+}
