@@ -242,8 +242,7 @@ mod tests {
             let rejects: Vec<Vec<u8>> =
                 all(|part| part.rejects().map(|(item, _)| item.to_vec()).collect());
             assert_eq!(rejects, [b"2"]);
-            let judged_by: Vec<_> =
-                parts.iter().flat_map(|part| part.onward_fingerprints()).collect();
+            let judged_by: Vec<_> = parts.iter().flat_map(Batch::onward_fingerprints).collect();
             assert_eq!(judged_by, [None, Some(&Fingerprint::Raw20([4; 20]))]);
         }
     }

@@ -46,6 +46,11 @@ impl Upkeep {
         self.protocol.done(reply)
     }
 
+    /// The connection that holds the lease.
+    pub fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
+
     /// Forgets where the crawl stands.
     pub async fn forget(&mut self) -> Result<(), Unwelcome> {
         let reply = self.link.call(&self.protocol.forget(&self.token)).await?;

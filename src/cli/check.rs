@@ -15,8 +15,9 @@ use urlseen::item::Options;
 use urlseen::state::{AtRest, Target};
 
 use super::printable::{json_line, printable};
-use super::settings::Folder;
-use super::{Outcome, view};
+use super::settings::{Folder, Place};
+use super::shared::Crawl;
+use super::{Outcome, start, view};
 
 /// Stands below the help.
 pub(super) const EXIT_STATUS: &str = "\
@@ -29,7 +30,7 @@ Exit status:
 /// Tell whether items have been seen, without setting them.
 ///
 /// Asks the daemon that works on the state folder, through the socket there; where none does, the
-/// folder itself is read, up to the last batch logged. An item is what the
+/// folder itself is read, up to the last batch logged. A filter in Redis is asked there. An item is what the
 /// source would hold: a URL, a request in JSON, a fingerprint. Each is printed behind its verdict
 /// (seen, unseen, unfiltered or unreadable) and its fingerprint, a tab between them.
 ///
@@ -47,10 +48,13 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let folder = args.folder.path()?;
+    let filter = match args.folder.place()? {
+        Place::Folder(folder) => Filter::Running(Box::new(Client::new(&folder)?)),
+        Place::Redis(config) => Filter::Shared(Box::new(Crawl::new(*config)?)),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut desk = Desk {
-        filter: Filter::Running(Box::new(Client::new(&folder)?)),
+        filter,
         runtime,
         output: BufWriter::new(io::stdout().lock()),
         is_terminal: io::stdout().is_terminal(),
@@ -87,6 +91,8 @@ enum Filter {
     Running(Box<Client>),
     /// The folder, where no daemon runs.
     AtRest(Box<AtRest>),
+    /// Redis.
+    Shared(Box<Crawl>),
 }
 
 impl Filter {
@@ -99,6 +105,10 @@ impl Filter {
                 }
                 other => Ok(other?),
             },
+            Self::Shared(crawl) => {
+                let options = start::items(crawl.config());
+                view::check(items, options, |fingerprints| crawl.verdicts(fingerprints))
+            }
             Self::AtRest(folder) => {
                 let Some(header) = folder.header() else {
                     anyhow::bail!("no daemon is running, and the state folder is new: it is empty");

@@ -11,7 +11,7 @@ use urlseen::transfer;
 
 use super::Outcome;
 use super::bar::Bar;
-use super::settings::Folder;
+use super::settings::{Folder, Place};
 use super::start::Misused;
 
 /// Export the filter of a crawl at rest, for RedisBloom to go on with.
@@ -36,7 +36,14 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let dir = args.folder.path()?;
+    let dir = match args.folder.place()? {
+        Place::Folder(dir) => dir,
+        Place::Redis(_) => {
+            let words = "filter.store is \"redis\": the filter is in Redis, and none in a state \
+                         folder, so there is nothing to export";
+            return Err(Misused(words.to_owned()).into());
+        }
+    };
     let folder = AtRest::open(&dir)?;
     match folder.header().map(|header| header.pins().made.layout()) {
         Some(Layout::RedisBloom) => {}

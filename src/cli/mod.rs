@@ -13,6 +13,7 @@ mod rejects;
 mod run;
 mod settings;
 mod shape;
+mod shared;
 mod start;
 mod state;
 mod status;
@@ -23,6 +24,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use urlseen::config::Problems;
+use urlseen::shared::OpenError;
 
 /// How a command that ran ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +127,11 @@ fn report(error: &anyhow::Error) -> u8 {
         return exit::WRONG_USE;
     }
     let _ = writeln!(stderr, "urlseen: {error:#}");
-    if error.is::<start::Unsuited>() || error.is::<start::Misused>() {
+    let is_wrong = |error: &OpenError| error.is_wrong_use();
+    if error.is::<start::Unsuited>()
+        || error.is::<start::Misused>()
+        || error.downcast_ref().is_some_and(is_wrong)
+    {
         return exit::WRONG_USE;
     }
     exit::FAILED

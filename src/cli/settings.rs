@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use urlseen::config::{Config, Problems, Sources};
+use urlseen::config::{Config, Problems, Sources, Store};
 
 /// Where the configuration comes from, beside the environment.
 #[derive(Debug, clap::Args)]
@@ -33,17 +33,29 @@ pub(super) struct Folder {
     state: Option<PathBuf>,
 }
 
+/// Where a filter is.
+pub(super) enum Place {
+    /// In a state folder.
+    Folder(PathBuf),
+    /// In the Redis of this configuration.
+    Redis(Box<Config>),
+}
+
 impl Folder {
     /// The configuration, where no folder was named in its place.
     pub(super) fn config(&self) -> Result<Config, Problems> {
         self.settings.load()
     }
 
-    /// The state folder.
-    pub(super) fn path(&self) -> Result<PathBuf, Problems> {
-        match &self.state {
-            Some(folder) => Ok(folder.clone()),
-            None => Ok(self.settings.load()?.state.dir),
+    /// Where the filter is.
+    pub(super) fn place(&self) -> Result<Place, Problems> {
+        if let Some(folder) = &self.state {
+            return Ok(Place::Folder(folder.clone()));
         }
+        let config = self.settings.load()?;
+        Ok(match config.filter.store {
+            Store::Local => Place::Folder(config.state.dir),
+            Store::Redis => Place::Redis(Box::new(config)),
+        })
     }
 }

@@ -15,10 +15,11 @@ use urlseen::filter::{
     Capacity, Design, ErrorRate, Hashing, Placing, Reservation, Seed, Sizing, memory,
 };
 use urlseen::item::Options;
+use urlseen::pipeline::Failure;
 use urlseen::redis::backoff::Backoff;
 use urlseen::redis::connect::{Timeouts, connect};
-use urlseen::redis::trouble::Retry;
-use urlseen::shared::{self, Opened, Wanted};
+use urlseen::redis::preflight::preflight;
+use urlseen::shared::{Opened, Wanted};
 use urlseen::shutdown::Stop;
 use urlseen::state::{Difference, Folder, Made, OpenError, Pins};
 use urlseen::store::{Keeping, Local};
@@ -68,13 +69,14 @@ pub(super) async fn shared(
 ) -> anyhow::Result<Option<Opened>> {
     let mut backoff = Backoff::default();
     loop {
-        let error = match open(config, wanted).await {
+        let failure = match open(config, wanted).await {
             Ok(opened) => return Ok(Some(opened)),
-            Err(error) if error.retry() == Retry::Never => return Err(error.into()),
-            Err(error) => error,
+            Err(failure) if failure.is_mendable() => failure,
+            Err(Failure::Shared(error)) => return Err((*error).into()),
+            Err(failure) => return Err(failure.into()),
         };
         let wait = backoff.next_wait(urlseen::head::random());
-        warn!("{error}. Trying again in {} ms", wait.as_millis());
+        warn!("{failure}. Trying again in {} ms", wait.as_millis());
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => return Ok(None),
             () = tokio::time::sleep(wait) => {}
@@ -82,8 +84,9 @@ pub(super) async fn shared(
     }
 }
 
-async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, shared::OpenError> {
+async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, Failure> {
     let (address, timeouts) = (&config.redis.url, Timeouts::default());
+    preflight(address, timeouts, &wanted.needs()).await.map_err(Failure::Preflight)?;
     let mut link = connect(address, timeouts).await?;
     let opened = wanted.open(&mut link).await?;
     let (key, growth) = (&config.filter.key, BinaryBytes(opened.growth));

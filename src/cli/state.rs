@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
-use urlseen::config::Config;
+use urlseen::config::{Config, Store};
 use urlseen::filter::Reservation;
 use urlseen::head::{Head, Position, Tip};
 use urlseen::protocol::{Protocol, Standing};
@@ -19,7 +19,8 @@ use urlseen::upkeep::Upkeep;
 use urlseen::{sink, source};
 
 use super::confirm::confirm;
-use super::settings::{Folder as FolderOf, Settings};
+use super::settings::{Folder as FolderOf, Place, Settings};
+use super::shared::Crawl;
 use super::{Outcome, start};
 
 /// Look at a state folder, and go on where it and Redis do not go together.
@@ -98,7 +99,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 impl Show {
     fn run(&self) -> anyhow::Result<Outcome> {
-        show(&self.folder.path()?, self.json)
+        match self.folder.place()? {
+            Place::Folder(folder) => show(&folder, self.json),
+            Place::Redis(config) => Crawl::new(*config)?.show(self.json),
+        }
     }
 }
 
@@ -120,6 +124,9 @@ pub(super) fn show(dir: &Path, as_json: bool) -> anyhow::Result<Outcome> {
 impl Adopt {
     fn run(&self) -> anyhow::Result<Outcome> {
         let config = self.settings.load()?;
+        if config.filter.store == Store::Redis {
+            return Crawl::new(config)?.adopt();
+        }
         let mut folder = Folder::open(&config.state.dir)?;
         let redis = Redis::take(&config, &mut folder)?;
         let theirs = redis.standing().head;
@@ -142,6 +149,9 @@ impl Adopt {
 impl Reset {
     fn run(&self) -> anyhow::Result<Outcome> {
         let config = self.settings.load()?;
+        if config.filter.store == Store::Redis {
+            return Crawl::new(config)?.reset(self.yes);
+        }
         let mut folder = Folder::open(&config.state.dir)?;
         let dir = config.state.dir.display();
         let question = format!("Empty the filter in {dir}? All that was seen is emitted again.");
@@ -164,6 +174,9 @@ impl Reset {
 impl Forget {
     fn run(&self) -> anyhow::Result<Outcome> {
         let config = self.settings.load()?;
+        if config.filter.store == Store::Redis {
+            return Crawl::new(config)?.drop(self.yes);
+        }
         let mut folder = Folder::open(&config.state.dir)?;
         let dir = config.state.dir.display();
         let question = format!(

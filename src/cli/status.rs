@@ -9,13 +9,15 @@ use serde_json::Value;
 use urlseen::admin::{Client, ClientError, Counts, Filter, Lists, State, Status};
 
 use super::printable::{json_text, printable};
-use super::settings::Folder;
+use super::settings::{Folder, Place};
+use super::shared::Crawl;
 use super::{Outcome, state};
 
 /// Show what a daemon is doing: its phase, what it has done, and how full the filter is.
 ///
 /// Asks the daemon that works on the state folder, through the socket there. Where none does, it
-/// prints what the folder holds, as `urlseen state show` does.
+/// prints what the folder holds, as `urlseen state show` does. Of a filter in Redis it prints what
+/// Redis holds; what a daemon does with it is told at its `admin.listen`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -26,7 +28,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let folder = args.folder.path()?;
+    let folder = match args.folder.place()? {
+        Place::Folder(folder) => folder,
+        Place::Redis(config) => return Crawl::new(*config)?.show(args.json),
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let status = runtime.block_on(async { Client::new(&folder)?.status::<Value>().await });
     let status = match status {

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use urlseen::admin::{
     Checked, Counts, Filter as FilterStatus, Lists, State, Status, Uncheckable, View,
 };
-use urlseen::config::Config;
+use urlseen::config::{Config, Store};
 use urlseen::engine::Handle;
 use urlseen::filter::Verdict;
 use urlseen::fingerprint::Fingerprint;
@@ -22,6 +22,8 @@ pub(super) struct Daemon {
     since: SystemTime,
     redis: String,
     items: Options,
+    /// Whether the filter is in Redis.
+    is_shared: bool,
     live: watch::Receiver<Live>,
     filter: Handle,
 }
@@ -34,6 +36,7 @@ impl Daemon {
             since: SystemTime::now(),
             redis: config.redis.url.to_string(),
             items: start::items(config),
+            is_shared: config.filter.store == Store::Redis,
             live,
             filter,
         }
@@ -95,6 +98,10 @@ impl View for Daemon {
         if !self.live.borrow().phase.is_ready() {
             let phase = &self.live.borrow().phase;
             return Err(Uncheckable(format!("the filter is not ready: {phase}")));
+        }
+        if self.is_shared {
+            let reason = "the filter is in Redis: urlseen check asks it there".to_owned();
+            return Err(Uncheckable(reason));
         }
         check(items, self.items, |fingerprints| {
             let gone = || Uncheckable("the daemon is ending".to_owned());

@@ -122,7 +122,7 @@ choices! {
         Native = "native",
         /// RedisBloom's: layers that grow.
         RedisBloom = "redisbloom",
-        /// That of BloomFilter_imooc.
+        /// That of `BloomFilter_imooc`.
         Imooc = "imooc",
         /// That of pyreBloom.
         PyreBloom = "pyrebloom",

@@ -6,9 +6,8 @@ use crate::filter::{Recent, ShardId, Shards, Verdict};
 use crate::redisbloom::{AddError, Hashes};
 
 /// What a thread knows of the fingerprints of its shards.
-// Each thread has one.
-#[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // there is one a thread
 pub(super) enum Memory {
     /// All: the filter itself.
     Whole(Shards),

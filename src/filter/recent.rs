@@ -86,7 +86,9 @@ mod tests {
     fn it_forgets_rather_than_grow() {
         let mut recent = Recent::new(100);
         let probes = probes(200);
-        probes.iter().for_each(|probe| recent.set(*probe));
+        for probe in &probes {
+            recent.set(*probe);
+        }
         assert_eq!(recent.places.len(), 64);
         let held = probes.iter().filter(|probe| recent.test(**probe) == Verdict::Seen).count();
         assert!((40..=64).contains(&held), "{held}");

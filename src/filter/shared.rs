@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::layout::native::Native;
-use super::layout::{BitStrings, Unplaced};
+use super::layout::{BitStrings, Position, Unplaced};
 use super::{SHARDS, ShardId};
 use crate::fingerprint::Fingerprint;
 
@@ -77,11 +77,32 @@ impl Shared {
         // A digest has a place in each.
         let Fingerprint::Text(text) = fingerprint else { return Ok(()) };
         match &self.placing {
-            Placing::Lines(_) => Ok(()),
             Placing::Set if text.is_empty() => Err(Unplaced::Empty),
-            Placing::Set => Ok(()),
+            Placing::Lines(_) | Placing::Set => Ok(()),
             Placing::Bits(strings) => strings.push_positions(text, &mut Vec::new()),
         }
+    }
+
+    /// The fingerprint's bits; none where it is a member of a set.
+    ///
+    /// # Errors
+    /// The layout has no place for it.
+    pub fn positions(&self, fingerprint: &Fingerprint) -> Result<Vec<Position>, Unplaced> {
+        let mut positions = Vec::new();
+        match &self.placing {
+            Placing::Lines(native) => {
+                let probe = native.probe(fingerprint);
+                let string = number(probe.shard());
+                // Redis counts from the highest bit of a byte on, a line from the lowest. A string
+                // has at most 2^32 bits.
+                #[allow(clippy::cast_possible_truncation)]
+                let place = |bit| Position { string, bit: (bit ^ 7) as u32 };
+                positions.extend(native.positions(probe).map(place));
+            }
+            Placing::Bits(strings) => strings.push_positions(&text(fingerprint), &mut positions)?,
+            Placing::Set => {}
+        }
+        Ok(positions)
     }
 
     /// How many fingerprints there are, and at what share of unseen ones the filter is wrong, where

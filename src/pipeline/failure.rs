@@ -63,7 +63,7 @@ impl From<Unfit> for Failure {
 
 impl Failure {
     /// Whether another session may go better.
-    pub(super) fn is_mendable(&self) -> bool {
+    pub fn is_mendable(&self) -> bool {
         match self {
             Self::Redis(Unwelcome::Trouble(trouble)) => trouble.retry() == Retry::Later,
             Self::Redis(unwelcome) => matches!(unwelcome, Unwelcome::Refused(_)),

@@ -3,7 +3,7 @@
 use indicatif::{BinaryBytes, HumanCount};
 use tracing::{error, info, warn};
 
-use super::{Failure, Pipeline, Queue};
+use super::{Failure, Pipeline};
 use crate::batch::{Batch, Judged};
 use crate::config::WhenFull;
 use crate::engine::{Died, Whole};

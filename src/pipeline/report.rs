@@ -60,7 +60,7 @@ pub(super) fn fill(parts: &Parts, gauges: &Gauges) -> Fill {
     match &parts.shared {
         Some(shared) => {
             let Estimate { keys, error_rate } = shared.estimate();
-            Fill { keys, error_rate, ..fill }
+            Fill { keys, error_rate, bytes: shared.bytes(), ..fill }
         }
         None => fill,
     }

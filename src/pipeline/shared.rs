@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use redis::{Cmd, Pipeline as Pipelined, Value};
+use redis::{Cmd, Value};
 use tracing::warn;
 
 use super::{Failure, Pipeline};
 use crate::filter::{Estimate, Shared as Filter};
 use crate::redis::link::Link;
-use crate::redis::trouble::Trouble;
 use crate::shared::{OpenError, Opened, Sample, Samples, Wanted};
 
 /// A filter in Redis, and how full it is.
@@ -30,25 +29,14 @@ impl Shared {
         Arc::clone(&self.opened.filter)
     }
 
+    /// How many bytes of Redis's it takes once all of it is there.
+    pub(super) fn bytes(&self) -> u64 {
+        self.opened.bytes()
+    }
+
     /// How full it is, by what was last seen of it.
     pub fn estimate(&self) -> Estimate {
         self.samples.estimate(&self.opened.filter)
-    }
-
-    /// Looks how full all its keys are.
-    async fn look(&mut self, link: &mut Link) -> Result<(), Trouble> {
-        let mut pipeline = Pipelined::new();
-        let mut samples = Vec::new();
-        for _ in 0..self.samples.keys() {
-            let (sample, ask) = self.ask();
-            samples.push(sample);
-            pipeline.add_command(ask);
-        }
-        let answers: Vec<Value> = pipeline.query_async(link).await?;
-        for (sample, answer) in samples.into_iter().zip(answers) {
-            self.samples.note(sample, answer);
-        }
-        Ok(())
     }
 
     /// The question how full one of its keys is.
@@ -62,13 +50,13 @@ impl Pipeline {
     pub(super) async fn reopen_shared(&mut self, link: &mut Link) -> Result<(), Failure> {
         let Some(shared) = &mut self.parts.shared else { return Ok(()) };
         shared.wanted.reopen(link, &shared.opened).await?;
-        Ok(shared.look(link).await?)
+        Ok(shared.samples.look(link, &shared.opened.filter).await?)
     }
 
     /// Looks how full a filter in Redis is.
     pub(super) async fn look_at_shared(&mut self, link: &mut Link) -> Result<(), Failure> {
         let Some(shared) = &mut self.parts.shared else { return Ok(()) };
-        Ok(shared.look(link).await?)
+        Ok(shared.samples.look(link, &shared.opened.filter).await?)
     }
 
     /// Takes note of how full a key is. Where it holds less than before, somebody emptied it: then

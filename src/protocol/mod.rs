@@ -41,6 +41,7 @@ pub struct Protocol {
     sink: Box<dyn Sink>,
     own: Script,
     begin: Script,
+    look: Script,
     renew: Script,
     claim: Script,
     commit: Script,
@@ -59,6 +60,7 @@ impl Protocol {
         Self {
             own: script(&[], include_str!("lua/own.lua")),
             begin: script(&[], include_str!("lua/begin.lua")),
+            look: script(&[], include_str!("lua/look.lua")),
             renew: script(&[], include_str!("lua/renew.lua")),
             claim: script(&[], include_str!("lua/claim.lua")),
             commit: script(&[COMMITTING, &from, &to], include_str!("lua/commit.lua")),
@@ -173,6 +175,19 @@ impl Protocol {
         command
     }
 
+    /// Asks where the crawl stands and who runs it.
+    pub fn look(&self) -> Cmd {
+        eval(&self.look, &[&self.keys.lease, &self.keys.state])
+    }
+
+    /// The reply to [`Protocol::look`].
+    pub fn place(&self, reply: Value) -> Result<(Option<Head>, Option<Holder>), Unwelcome> {
+        let mut answer = Answer::new("look", reply)?;
+        answer.ok()?;
+        let (seq, tip, lease) = (answer.text()?, answer.text()?, answer.text()?);
+        Ok((Head::parse(&seq, &tip), Holder::of_lease(&lease)))
+    }
+
     /// Renews the lease.
     pub fn renew(&self, token: &Token) -> Cmd {
         let mut command = call(&self.renew, &[&self.keys.lease]);
@@ -263,6 +278,12 @@ impl Protocol {
         command
     }
 
+    /// How long source, `taken`, sink and rejects are.
+    pub fn lengths(&self) -> [Cmd; 4] {
+        let taken = self.source.length(&self.keys.taken);
+        [self.source_length(), taken, self.sink_length(), self.rejected_length()]
+    }
+
     /// Asks what Redis may forget when it crashes.
     pub fn persistence(&self) -> Cmd {
         cmd("INFO")
@@ -276,7 +297,7 @@ impl Protocol {
         Ok(persistence::may_forget(&info))
     }
 
-    /// The reply to the three lengths above.
+    /// The reply to the lengths above.
     pub fn length(&self, reply: Value) -> Result<u64, Unwelcome> {
         count(reply).ok_or(Unwelcome::Nonsense { what: "a length", reply: "no number".to_owned() })
     }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 
-use crate::config::{Config, Layout, SeedChoice};
+use crate::config::{self, Config, Layout, SeedChoice};
 use crate::filter::native::POSITION_RULE;
 use crate::filter::{SHARD_RULE, Seed};
 use crate::head::{self, Tip};
@@ -79,6 +80,22 @@ impl Definition {
         if let Some(drawn) = self.fields.get_mut(SEED) {
             *drawn = seed.get().to_string();
         }
+    }
+
+    /// Sets what the filter was made for.
+    pub(super) fn configure(&self, filter: &mut config::Filter) {
+        fn set<T: FromStr>(field: Option<&String>, value: &mut T) {
+            if let Some(read) = field.and_then(|field| field.parse().ok()) {
+                *value = read;
+            }
+        }
+        let field = |name| self.fields.get(name);
+        set(field("filter.layout"), &mut filter.layout);
+        set(field("filter.capacity"), &mut filter.capacity);
+        set(field("filter.error_rate"), &mut filter.error_rate);
+        set(field("filter.bit"), &mut filter.bit);
+        set(field("filter.hash_number"), &mut filter.hash_number);
+        set(field("filter.block_num"), &mut filter.block_num);
     }
 
     /// The fields and their values, one after the other.

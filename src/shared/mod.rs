@@ -1,14 +1,13 @@
 //! A filter in Redis, opened: what it was made for is settled among all that share it, its keys are
 //! what its layout has there, and there is room for what they grow to.
 
+mod ask;
 mod definition;
 mod sample;
 mod strings;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-use redis::Cmd;
 
 use crate::config::{Config, Layout};
 use crate::filter::layout::{BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter, Unsuitable};
@@ -21,8 +20,9 @@ use crate::redis::keys;
 use crate::redis::link::Link;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::redis::trouble::{Retry, Trouble};
+pub use ask::{AskError, verdicts};
 pub use definition::{Definition, Difference};
-pub use sample::{Sample, Samples};
+pub use sample::{Sample, Samples, estimate};
 use strings::{Strings, shown};
 
 /// What a filter in Redis is to be, as configured.
@@ -159,7 +159,22 @@ pub enum Problem {
     },
 }
 
+impl Opened {
+    /// How many bytes its strings have at most; nothing of a set.
+    pub fn bytes(&self) -> u64 {
+        self.filter.used().iter().filter_map(|&it| self.filter.max_bytes(it)).sum()
+    }
+}
+
 impl OpenError {
+    /// Whether the configuration is what is wrong.
+    pub fn is_wrong_use(&self) -> bool {
+        matches!(
+            self,
+            Self::Unsuitable(_) | Self::Capacity(_) | Self::ErrorRate(_) | Self::Differs { .. }
+        )
+    }
+
     /// Whether trying again can help.
     pub fn retry(&self) -> Retry {
         match self {
@@ -311,14 +326,29 @@ impl Wanted {
         keys::definition(&self.config.filter.key)
     }
 
-    /// All keys of the filter, for them to be deleted.
-    pub fn delete(&self, link: &Opened) -> Cmd {
+    /// Deletes the filter, whatever it was made for, and answers how many keys that were.
+    ///
+    /// # Errors
+    /// What is there is no filter.
+    pub async fn delete(&self, link: &mut Link) -> Result<u64, OpenError> {
+        let found = self.definition(link, None).await?;
+        let theirs = found.map_or_else(|| self.clone(), |found| self.made_for(&found));
+        let filter = theirs.filter(Seed::new(0))?;
+        // Keys that hold something else are somebody else's.
+        Strings::look(link, &filter).await?;
         let mut delete = redis::cmd("UNLINK");
         delete.arg(self.definition_key());
-        for number in link.filter.used() {
-            delete.arg(link.filter.key(number));
+        for number in filter.used() {
+            delete.arg(filter.key(number));
         }
-        delete
+        Ok(strings::value(&Ok(link.call(&delete).await?))?)
+    }
+
+    /// The same with what a filter was made for in place of what is configured.
+    fn made_for(&self, found: &Definition) -> Self {
+        let mut theirs = self.clone();
+        found.configure(&mut theirs.config.filter);
+        theirs
     }
 
     /// The filter's keys, and how it places fingerprints.

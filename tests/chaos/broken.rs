@@ -10,6 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
+use crate::daemon::Store;
 use crate::oracle::{Verdict, Wrong};
 use crate::plan::{Kind, Plan, Scenario};
 
@@ -56,7 +57,8 @@ impl Broken {
 
     /// A round in which it does harm, and would do none otherwise.
     pub(crate) fn plan(self, seed: u64) -> Plan {
-        let faults = |kinds: &[Kind]| Plan::draw(seed, Some(Scenario::Faults), STEPS, kinds);
+        let faults =
+            |kinds: &[Kind]| Plan::draw(seed, Some(Scenario::Faults), STEPS, kinds, Store::Local);
         match self {
             Self::LogAfterCommit => {
                 let mut plan = faults(&[Kind::KillDaemon]);
@@ -64,7 +66,7 @@ impl Broken {
                 plan.settings.on_rollback = "emit-again";
                 plan
             }
-            Self::NoTip => Plan::draw(seed, Some(Scenario::Histories), 0, &[]),
+            Self::NoTip => Plan::draw(seed, Some(Scenario::Histories), 0, &[], Store::Local),
             Self::NoSeq => faults(&[Kind::Cut, Kind::Late]),
             Self::BitsBeforeCommit => faults(&[Kind::Meddle, Kind::KillDaemon]),
         }

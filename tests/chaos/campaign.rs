@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use crate::broken::{Broken, ROUNDS};
-use crate::daemon::log_in;
+use crate::daemon::{Store, log_in};
 use crate::oracle::Verdict;
 use crate::plan::{Kind, Plan, Scenario};
 use crate::round::{Outcome, Round};
@@ -45,6 +45,7 @@ pub(crate) struct Campaign {
     pub(crate) scenario: Option<Scenario>,
     pub(crate) steps: usize,
     pub(crate) faults: Vec<Kind>,
+    pub(crate) store: Store,
     /// Keep the folders of rounds in which something is wrong.
     pub(crate) keep: bool,
 }
@@ -66,7 +67,7 @@ impl Campaign {
                 break;
             }
             let seed = self.seed.wrapping_add(round);
-            let plan = Plan::draw(seed, self.scenario, self.steps, &self.faults);
+            let plan = Plan::draw(seed, self.scenario, self.steps, &self.faults, self.store);
             match run_round(&plan, &self.program, self.keep, &self.again(&plan)) {
                 Ok(outcome) => {
                     unclean += u64::from(!outcome.is_clean());
@@ -126,6 +127,9 @@ impl Campaign {
     /// The command that runs a round again.
     fn again(&self, plan: &Plan) -> String {
         let mut words = vec![format!("scripts/chaos --seed {} --rounds 1", plan.seed)];
+        if self.store == Store::Redis {
+            words.push("--store redis".to_owned());
+        }
         if let Some(scenario) = self.scenario {
             words.push(format!("--scenario {}", scenario.name()));
         }
@@ -147,9 +151,9 @@ fn run_round(plan: &Plan, program: &Path, keep: bool, again: &str) -> Result<Out
     let result = Round::run(plan, program, folder.path());
     let Plan { seed, scenario, persistence, settings, new_percent, .. } = plan;
     print!(
-        "round of seed {seed}: {scenario:?}, {persistence:?}, batch {}, {new_percent} % new, \
-         fsync {}: ",
-        settings.batch, settings.fsync
+        "round of seed {seed}: {scenario:?}, {persistence:?}, batch {}, {new_percent} % new, {}: ",
+        settings.batch,
+        settings.kept(),
     );
     match &result {
         Ok(outcome) => println!("{outcome}, {:.1} s", started.elapsed().as_secs_f64()),

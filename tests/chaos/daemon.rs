@@ -26,6 +26,23 @@ pub(crate) const TAKEN: &str = "urlseen:{demo:discovered}:taken";
 pub(crate) const STATE: &str = "urlseen:{demo:discovered}:state";
 pub(crate) const LEASE: &str = "urlseen:{demo:discovered}:lease";
 
+/// Where the filter is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Store {
+    /// in the daemon's memory and a state folder
+    Local,
+    /// in Redis, with no folder at all
+    Redis,
+}
+
+/// The layouts of a filter in Redis, each large enough to err practically never.
+const LAYOUTS: [&[&str]; 4] = [
+    &["filter.layout=native"],
+    &["filter.layout=pyrebloom"],
+    &["filter.layout=scrapy-redis-bloomfilter", "filter.bit=25", "filter.hash_number=14"],
+    &["filter.layout=scrapy-redis"],
+];
+
 /// How it is configured: all that a round varies, in one place.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
@@ -37,12 +54,19 @@ pub(crate) struct Settings {
     pub(crate) snapshot_bytes: u64,
     pub(crate) horizon_bytes: u64,
     pub(crate) on_rollback: &'static str,
+    pub(crate) store: Store,
+    /// For a filter in Redis: its layout, and how much is remembered of it.
+    pub(crate) layout: &'static [&'static str],
+    pub(crate) recent: u64,
 }
 
 impl Settings {
     /// Draws them; the capacity follows from the items.
-    pub(crate) fn draw(random: &mut Rng) -> Self {
+    pub(crate) fn draw(random: &mut Rng, store: Store) -> Self {
         Self {
+            store,
+            layout: LAYOUTS[0],
+            recent: 1,
             batch: [1, 3, 20, 100, 400, 1000][random.usize(0..6)],
             threads: random.u8(1..=3),
             take_from: ["left", "right"][random.usize(0..2)],
@@ -52,6 +76,24 @@ impl Settings {
             horizon_bytes: 16 << 30,
             on_rollback: "stop",
         }
+        .with_layout(random)
+    }
+
+    /// Draws what only a filter in Redis has.
+    fn with_layout(mut self, random: &mut Rng) -> Self {
+        if self.store == Store::Redis {
+            self.layout = LAYOUTS[random.usize(0..LAYOUTS.len())];
+            self.recent = [1, 100, 1 << 20][random.usize(0..3)];
+        }
+        self
+    }
+
+    /// How the filter is kept, in a few words.
+    pub(crate) fn kept(&self) -> String {
+        match self.store {
+            Store::Local => format!("fsync {}", self.fsync),
+            Store::Redis => format!("{}, {} remembered", self.layout[0], self.recent),
+        }
     }
 
     /// The command of the feeder that matches [`Settings::take_from`].
@@ -60,7 +102,7 @@ impl Settings {
     }
 
     fn lines(&self, redis: SocketAddr, state: &Path) -> Vec<String> {
-        vec![
+        let mut lines = vec![
             format!("redis.url=redis://{redis}/0"),
             format!("source.batch={}", self.batch),
             format!("source.take_from={}", self.take_from),
@@ -72,7 +114,13 @@ impl Settings {
             format!("state.snapshot_bytes={}", self.snapshot_bytes),
             format!("state.horizon_bytes={}", self.horizon_bytes),
             format!("state.on_rollback={}", self.on_rollback),
-        ]
+        ];
+        if self.store == Store::Redis {
+            lines.push("filter.store=redis".to_owned());
+            lines.push(format!("filter.recent={}", self.recent));
+            lines.extend(self.layout.iter().map(ToString::to_string));
+        }
+        lines
     }
 }
 

@@ -28,6 +28,7 @@ use clap::Parser;
 
 use broken::Choice;
 use campaign::{Campaign, Needs};
+use daemon::Store;
 use plan::{Kind, Scenario};
 
 /// What a long run must have counted before it may pass.
@@ -74,6 +75,9 @@ struct Args {
     /// This scenario alone
     #[arg(long, value_name = "NAME")]
     scenario: Option<Scenario>,
+    /// Where the filter is
+    #[arg(long, value_name = "STORE", default_value = "local", conflicts_with_all = ["scenario", "broken"])]
+    store: Store,
     /// The urlseen that is tested
     #[arg(long, value_name = "FILE")]
     program: PathBuf,
@@ -102,6 +106,7 @@ fn main() -> Result<ExitCode> {
         scenario: args.scenario,
         steps: args.steps,
         faults: args.faults,
+        store: args.store,
         keep: args.keep,
     };
     let passes = match args.broken {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use crate::daemon::Settings;
+use crate::daemon::{Settings, Store};
 use crate::proxy::{Act, Direction, Fault, Weather};
 use crate::server::Persistence;
 
@@ -56,6 +56,19 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Whether it strikes the state folder.
+    fn is_of_folder(self) -> bool {
+        matches!(
+            self,
+            Self::KillInSnapshot
+                | Self::FlipBit
+                | Self::TearLog
+                | Self::OldFolder
+                | Self::DiskFull
+                | Self::SyncFails
+        )
+    }
+
     pub(crate) fn name(self) -> String {
         let value = clap::ValueEnum::to_possible_value(&self);
         value.map(|value| value.get_name().to_owned()).unwrap_or_default()
@@ -164,10 +177,12 @@ impl Plan {
         scenario: Option<Scenario>,
         steps: usize,
         kinds: &[Kind],
+        store: Store,
     ) -> Self {
         let mut random = Rng::with_seed(seed);
-        let by_seed = || match kinds {
-            [] => Scenario::of_seed(seed),
+        // Without a folder there is nothing that could lack, or go back too little.
+        let by_seed = || match (kinds, store) {
+            ([], Store::Local) => Scenario::of_seed(seed),
             _ => Scenario::Faults,
         };
         let scenario = scenario.unwrap_or_else(by_seed);
@@ -177,10 +192,13 @@ impl Plan {
         let persistence =
             [Persistence::Always, Persistence::EverySecond, Persistence::Saves][random.usize(0..3)];
         let new_percent = [5, 30, 30, 60][random.usize(0..4)];
-        let mut settings = Settings::draw(&mut random);
+        let mut settings = Settings::draw(&mut random, store);
         // Batches enough for the fault to strike among them.
         let feed = (settings.batch * random.u64(10..60)).clamp(200, 15_000);
-        let steps: Vec<Step> = (0..steps).map(|_| Step::draw(&mut random, feed, kinds)).collect();
+        let steps: Vec<Step> = {
+            let drawn = drawn(kinds, store);
+            (0..steps).map(|_| Step::draw(&mut random, feed, &drawn)).collect()
+        };
         let items: u64 = steps.iter().map(|step| step.feed).sum();
         // At the error rate of the settings; past it false positives would pass for losses. Twice:
         // what Redis forgot is fed again, and differs.
@@ -191,7 +209,7 @@ impl Plan {
 
     /// Scenarios put Redis's data back and forth, and count batches.
     fn of_scenario(seed: u64, scenario: Scenario, random: &mut Rng) -> Self {
-        let mut settings = Settings::draw(random);
+        let mut settings = Settings::draw(random, Store::Local);
         settings.batch = random.u64(4..12);
         settings.capacity = 20_000;
         if scenario == Scenario::Horizon {
@@ -212,7 +230,7 @@ impl Plan {
 }
 
 impl Step {
-    fn draw(random: &mut Rng, feed: u64, kinds: &[Kind]) -> Self {
+    fn draw(random: &mut Rng, feed: u64, kinds: &[(Kind, u32)]) -> Self {
         let kind = draw_kind(random, kinds);
         Self {
             feed: random.u64(feed / 2..=feed * 3 / 2),
@@ -228,11 +246,20 @@ impl Step {
     }
 }
 
-fn draw_kind(random: &mut Rng, kinds: &[Kind]) -> Kind {
-    let drawn = WEIGHTS.iter().filter(|(kind, _)| kinds.is_empty() || kinds.contains(kind));
-    let sum: u32 = drawn.clone().map(|(_, weight)| weight).sum();
+/// The kinds to draw from, and how often.
+fn drawn(kinds: &[Kind], store: Store) -> Vec<(Kind, u32)> {
+    // Of what there is none of, nothing can be struck.
+    let is_drawn = |kind: Kind| {
+        (store == Store::Local || !kind.is_of_folder())
+            && (kinds.is_empty() || kinds.contains(&kind))
+    };
+    WEIGHTS.iter().copied().filter(|&(kind, _)| is_drawn(kind)).collect()
+}
+
+fn draw_kind(random: &mut Rng, kinds: &[(Kind, u32)]) -> Kind {
+    let sum: u32 = kinds.iter().map(|(_, weight)| weight).sum();
     let mut at = random.u32(0..sum);
-    for &(kind, weight) in drawn {
+    for &(kind, weight) in kinds {
         if at < weight {
             return kind;
         }
@@ -269,21 +296,24 @@ mod tests {
 
     #[test]
     fn a_plan_follows_from_its_seed() {
-        let plan = |seed| format!("{:?}", Plan::draw(seed, Some(Scenario::Faults), 50, &[]));
+        let plan =
+            |seed| format!("{:?}", Plan::draw(seed, Some(Scenario::Faults), 50, &[], Store::Local));
         assert_eq!(plan(1), plan(1));
         assert_ne!(plan(1), plan(2));
     }
 
     #[test]
     fn only_the_wanted_kinds_are_drawn_and_all_of_them() {
-        let kinds = |wanted: &[Kind]| {
-            let plan = Plan::draw(1, Some(Scenario::Faults), 2_000, wanted);
+        let kinds = |wanted: &[Kind], store| {
+            let plan = Plan::draw(1, Some(Scenario::Faults), 2_000, wanted, store);
             let mut kinds: Vec<Kind> = plan.steps.iter().map(|step| step.kind).collect();
             kinds.sort();
             kinds.dedup();
             kinds
         };
-        assert_eq!(kinds(&[Kind::Cut, Kind::Late]), [Kind::Cut, Kind::Late]);
-        assert_eq!(kinds(&[]).len(), WEIGHTS.len());
+        assert_eq!(kinds(&[Kind::Cut, Kind::Late], Store::Redis), [Kind::Cut, Kind::Late]);
+        assert_eq!(kinds(&[], Store::Local).len(), WEIGHTS.len());
+        let of_folder = WEIGHTS.iter().filter(|(kind, _)| kind.is_of_folder()).count();
+        assert_eq!(kinds(&[], Store::Redis).len(), WEIGHTS.len() - of_folder);
     }
 }

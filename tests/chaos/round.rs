@@ -10,7 +10,7 @@ use fastrand::Rng;
 use redis::{Commands, Connection};
 use rustix::process::Signal;
 
-use crate::daemon::{Daemon, LEASE, REJECTED, Runner, SINK, SOURCE};
+use crate::daemon::{Daemon, LEASE, REJECTED, Runner, SINK, SOURCE, Store};
 use crate::disk::Disk;
 use crate::facts::Facts;
 use crate::feeder::Feeder;
@@ -228,8 +228,10 @@ impl Round {
             rest.split_once("(process ")?.1.split_once(' ')?.0.parse::<u32>().ok()
         });
         let Some(holder) = holder else { return Ok(false) };
+        // Where there is no folder, nothing knows who is dead.
+        let is_local = self.runner.settings.store == Store::Local;
         let runs_since = self.runs.iter().rev().position(|&run| run == holder);
-        let is_known = runs_since.is_some_and(|runs| runs < RUNS_KNOWN);
+        let is_known = is_local && runs_since.is_some_and(|runs| runs < RUNS_KNOWN);
         if !is_known {
             self.forget_lease()?;
         }

@@ -35,7 +35,7 @@ const IN_FLIGHT_MAX: usize = 3;
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Of how many keys of a filter in Redis it is then asked how full they are.
-const FILLS: usize = 4;
+const FILLS: usize = 16;
 
 /// How long one wait for an idle source lasts before it is made anew, in seconds.
 const WAIT_S: f64 = 1.0;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use redis::Commands;
 use rustix::process::Signal;
 
-use crate::daemon::{LEASE, SOURCE};
+use crate::daemon::{LEASE, SOURCE, Store};
 use crate::plan::Step;
 use crate::process::{SOON, wait_for};
 use crate::round::Round;
@@ -45,6 +45,10 @@ impl Round {
             self.daemon.kill()?;
             let phase = self.phase(&self.facts()?);
             self.tally.strike(step.kind, phase, &[Effect::DaemonKilled]);
+            if self.runner.settings.store == Store::Redis {
+                // Only time tells that it is dead.
+                self.forget_lease()?;
+            }
         }
         self.go_on_with(second);
         Ok(())

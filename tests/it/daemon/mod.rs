@@ -12,6 +12,8 @@ mod outages;
 mod recovery;
 mod redisbloom;
 mod refusals;
+mod shared;
+mod shared_refusals;
 mod signals;
 mod stream;
 mod tampering;

@@ -1,0 +1,277 @@
+//! A filter in Redis, of every layout, alone and shared.
+
+use redis::Commands;
+use rustix::process::Signal;
+
+use super::items::{Random, seeds};
+use super::{
+    Crawl, LEASE, READY, REJECTED, SINK, SOURCE, STATE, Summary, stop, stop_process, urls,
+};
+use crate::util::wait::{SOON, wait_until};
+
+/// Every layout, small, and with what it is sized by.
+pub(super) const LAYOUTS: [&[&str]; 6] = [
+    &["filter.layout=native"],
+    &["filter.layout=pyrebloom"],
+    &["filter.layout=luw2007-bloomfilter"],
+    &["filter.layout=scrapy-redis-bloomfilter", "filter.bit=24", "filter.hash_number=12"],
+    &[
+        "filter.layout=scrapy-redis-bloomfilter-block-cluster",
+        "filter.bit=24",
+        "filter.block_num=3",
+    ],
+    &["filter.layout=scrapy-redis"],
+];
+
+/// A crawl whose filter is in Redis.
+pub(super) fn crawl(layout: &[&str]) -> Crawl {
+    let crawl = Crawl::new().set("filter.store=redis");
+    layout.iter().fold(crawl, |crawl, setting| crawl.set(setting))
+}
+
+/// Items of all kinds with many duplicates, and what becomes of them: those that go on, in order,
+/// and how many are rejected.
+fn mixed(seed: u64, count: usize) -> (Vec<String>, Vec<String>, usize) {
+    let mut random = Random::new(seed);
+    let (mut items, mut onward, mut rejected) = (Vec::new(), Vec::new(), 0);
+    let mut met = std::collections::HashSet::new();
+    for _ in 0..count {
+        let url = format!("http://example.com/{}", random.below(count / 3));
+        let item = match random.below(10) {
+            0 => format!(r#"{{"url":"{url}","dont_filter":true}}"#),
+            1 => "mailto:nobody".to_owned(),
+            2 => format!(r#"{{"url":"{url}"}}"#),
+            _ => url.clone(),
+        };
+        if item.contains("dont_filter") {
+            onward.push(item.clone());
+        } else if item.starts_with("mailto") {
+            rejected += 1;
+        } else if met.insert(url) {
+            onward.push(item.clone());
+        }
+        items.push(item);
+    }
+    (items, onward, rejected)
+}
+
+#[test]
+fn every_layout_passes_what_is_unseen_once_and_in_order() {
+    for layout in LAYOUTS {
+        // So little is remembered that nearly all is asked in Redis.
+        for recent in ["filter.recent=1", "filter.recent=100_000"] {
+            let crawl = crawl(layout).set(recent);
+            let seed = seeds(&[11])[0];
+            let (items, onward, rejected) = mixed(seed, 3000);
+            crawl.push(&items);
+            let summary = crawl.drain();
+            let sink: Vec<_> =
+                crawl.list(SINK).into_iter().map(|it| String::from_utf8(it).unwrap()).collect();
+            assert_eq!(sink, onward, "{layout:?}, seed {seed}");
+            assert_eq!(crawl.len(REJECTED), rejected, "{layout:?}");
+            let unfiltered = onward.iter().filter(|it| it.contains("dont_filter")).count();
+            let seen = items.len() - onward.len() - rejected;
+            let fates = [onward.len() - unfiltered, seen, unfiltered, rejected];
+            assert_eq!(summary.counts(), (items.len(), fates), "{layout:?}");
+            let keys = summary.count("keys");
+            let truth = onward.len() - unfiltered;
+            assert!(keys.abs_diff(truth) <= truth / 10, "{layout:?}: {keys} for {truth}");
+            assert!(!crawl.state_dir().exists(), "a state folder was made");
+        }
+    }
+}
+
+#[test]
+fn what_was_seen_is_asked_and_never_written() {
+    for layout in LAYOUTS {
+        let crawl = crawl(layout).set("filter.recent=1");
+        crawl.push(&urls(0, 500));
+        assert_eq!(crawl.drain().count("unseen"), 500);
+        crawl.server.cli(&["config", "resetstat"]);
+        crawl.push(&urls(0, 500));
+        assert_eq!(crawl.drain().count("seen"), 500);
+        let calls = crawl.server.cli(&["info", "commandstats"]);
+        assert!(calls.contains("cmdstat_hset"), "no commit: {calls}");
+        for write in ["setrange", "bitfield:", "setbit", "sadd", "rpush:calls=2"] {
+            assert!(!calls.contains(&format!("cmdstat_{write}")), "{layout:?}: {calls}");
+        }
+    }
+}
+
+#[test]
+fn two_crawls_share_one_filter_and_pass_each_link_once() {
+    for layout in LAYOUTS {
+        let one = crawl(layout).set("filter.key=common").set("source.batch=37");
+        let other = |arguments: &[&str]| {
+            let settings =
+                ["crawl.name=other", "source.key=other:discovered", "sink.key=other:out"];
+            let run =
+                settings.iter().fold(one.run(&["--json"]), |run, it| run.arg("--set").arg(it));
+            arguments.iter().fold(run, crate::util::binary::Run::arg)
+        };
+        let first = one.start();
+        let mut second = other(&[]).start();
+        second.wait_for_line(READY, SOON);
+        let mut connection = one.connection();
+        for from in (0..3000).step_by(300) {
+            let links = urls(from, 600);
+            let () = connection.rpush(SOURCE, &links).unwrap();
+            let () = connection.rpush("other:discovered", &links).unwrap();
+        }
+        wait_until(SOON, "all items are done", || {
+            let keys = [SOURCE, "other:discovered"];
+            let taken = keys.map(|key| format!("urlseen:{{{key}}}:taken"));
+            connection.exists::<_, usize>((&keys[..], &taken[..])).unwrap() == 0
+        });
+        stop(first);
+        stop(second);
+        let mut passed = [one.list(SINK), one.list("other:out")].concat();
+        passed.sort();
+        let mut expected: Vec<_> = urls(0, 3300).into_iter().map(String::into_bytes).collect();
+        expected.sort();
+        assert_eq!(passed, expected, "{layout:?}");
+    }
+}
+
+#[test]
+fn another_process_takes_over_from_one_that_was_stopped() {
+    for layout in [LAYOUTS[0], LAYOUTS[1], LAYOUTS[5]] {
+        let crawl = crawl(layout).set("source.batch=50");
+        crawl.push(&urls(0, 20_000));
+        let first = crawl.start();
+        crawl.wait_for_sink(100);
+        stop_process(&first);
+        let mut second = crawl.run(&["--standby", "--json"]).start();
+        second.wait_for_line("standing by", SOON);
+        // Time passes.
+        let () = crawl.connection().pexpire(LEASE, 1).unwrap();
+        second.wait_for_line(READY, SOON);
+        first.signal(Signal::CONT);
+        let output = first.output(SOON);
+        assert_eq!(output.code(), Some(3), "{output:?}");
+        assert!(output.stderr.contains("already run by"), "{output:?}");
+        crawl.push(&urls(0, 20_100));
+        crawl.wait_until_idle();
+        stop(second);
+        let expected: Vec<_> = urls(0, 20_100).into_iter().map(String::into_bytes).collect();
+        assert_eq!(crawl.list(SINK), expected, "{layout:?}");
+    }
+}
+
+#[test]
+fn a_killed_run_is_gone_on_from_without_a_folder() {
+    for layout in [LAYOUTS[0], LAYOUTS[3], LAYOUTS[5]] {
+        let crawl = crawl(layout).set("source.batch=50");
+        crawl.push(&urls(0, 10_000));
+        crawl.push(&urls(0, 10_000));
+        for passed in [100, 3000, 7000] {
+            let mut daemon = crawl.start();
+            crawl.wait_for_sink(passed);
+            daemon.signal(Signal::KILL);
+            daemon.wait(SOON);
+            let () = crawl.connection().del(LEASE).unwrap();
+        }
+        crawl.drain();
+        let expected: Vec<_> = urls(0, 10_000).into_iter().map(String::into_bytes).collect();
+        assert_eq!(crawl.list(SINK), expected, "{layout:?}");
+        let unseen: usize = crawl.connection().hget(STATE, "unseen").unwrap();
+        assert_eq!(unseen, 10_000);
+    }
+}
+
+#[test]
+fn a_commit_judges_no_more_than_is_bounded() {
+    // 64 hashes.
+    let crawl = crawl(&["filter.layout=imooc", "source.batch=5000"]);
+    crawl.push(&urls(0, 5000));
+    let summary = crawl.drain();
+    assert_eq!(summary.counts(), (5000, [5000, 0, 0, 0]));
+    assert!(summary.count("batches") > 50, "{summary:?}");
+    let expected: Vec<_> = urls(0, 5000).into_iter().map(String::into_bytes).collect();
+    assert_eq!(crawl.list(SINK), expected);
+    // The block is as long as it gets, from the start on.
+    assert_eq!(crawl.connection().strlen::<_, u64>("demo:filter_0").unwrap(), 1 << 29);
+}
+
+#[test]
+fn a_filter_that_somebody_emptied_is_empty() {
+    for layout in LAYOUTS {
+        let crawl = crawl(layout);
+        crawl.push(&urls(0, 300));
+        let mut daemon = crawl.start();
+        crawl.wait_for_sink(300);
+        let keys: Vec<String> = crawl.connection().keys("demo:filter*").unwrap();
+        // It looks at some keys five times a second: first at all while they hold something.
+        let looks = || -> usize {
+            let calls = crawl.server.cli(&["info", "commandstats"]);
+            let of = |name| calls.split_once(name)?.1.split_once(',')?.0.parse().ok();
+            of("cmdstat_bitcount:calls=").or(of("cmdstat_scard:calls=")).unwrap_or(0)
+        };
+        let so_far = looks();
+        wait_until(SOON, "a look at all keys", || looks() > so_far + 2 * keys.len());
+        let () = crawl.connection().del(keys).unwrap();
+        daemon.wait_for_line("somebody emptied the filter demo:filter", SOON);
+        crawl.push(&urls(0, 300));
+        crawl.wait_for_sink(600);
+        stop(daemon);
+    }
+}
+
+#[test]
+fn check_and_status_ask_redis() {
+    for layout in LAYOUTS {
+        let crawl = crawl(layout);
+        crawl.push(&urls(0, 50));
+        crawl.drain();
+        let dump = crawl.dump();
+        let output = crawl.command("check", &["http://example.com/49"]).output();
+        assert_eq!(output.code(), Some(0), "{output:?}");
+        assert!(output.text().starts_with("seen\t"), "{output:?}");
+        let output = crawl.command("check", &["http://example.com/49", "http://n.org/"]).output();
+        assert_eq!(output.code(), Some(1), "{output:?}");
+        assert!(output.text().lines().nth(1).unwrap().starts_with("unseen\t"), "{output:?}");
+        let status = crawl.command("status", &[]).output();
+        for words in
+            ["demo", "nobody", "batch ", "fingerprints, 0.1 % of 100,000", "at demo:filter"]
+        {
+            assert!(status.text().contains(words), "no {words:?} in {status:?}");
+        }
+        let status = crawl.command("state show", &["--json"]).output();
+        let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
+        assert_eq!(status["filter"]["layout"], layout[0].split_once('=').unwrap().1);
+        assert_eq!(status["lists"]["sink"], 50);
+        assert!(status["head"]["seq"].as_u64() > Some(0), "{status}");
+        assert_eq!(crawl.dump(), dump, "looking changed something");
+    }
+}
+
+#[test]
+fn a_filter_is_emptied_deleted_and_taken_over() {
+    for layout in LAYOUTS {
+        let crawl = crawl(layout);
+        let unseen = |summary: Summary| summary.count("unseen");
+        crawl.push(&urls(0, 100));
+        assert_eq!(unseen(crawl.drain()), 100);
+        // Nobody is there to be asked.
+        let asked = crawl.command("state drop", &[]).output();
+        assert_ne!(asked.code(), Some(0), "{asked:?}");
+        assert!(crawl.command("state reset", &["--yes"]).output().code() == Some(0));
+        crawl.push(&urls(0, 100));
+        assert_eq!(unseen(crawl.drain()), 100);
+        let dropped = crawl.command("state drop", &["--yes"]).output();
+        assert_eq!(dropped.code(), Some(0), "{dropped:?}");
+        let left: Vec<String> = crawl.connection().keys("*").unwrap();
+        assert_eq!(left, [SINK]);
+        crawl.push(&urls(0, 100));
+        assert_eq!(unseen(crawl.drain()), 100);
+        // The crawl belongs to that filter; it can be given another.
+        let other = crawl.set("filter.key=other");
+        let refused = other.run(&["--drain"]).output();
+        assert_eq!(refused.code(), Some(3), "{refused:?}");
+        assert!(refused.stderr.contains("urlseen state adopt"), "{refused:?}");
+        let adopted = other.command("state adopt", &[]).output();
+        assert_eq!(adopted.code(), Some(0), "{adopted:?}");
+        other.push(&urls(0, 100));
+        assert_eq!(unseen(other.drain()), 100);
+    }
+}

@@ -1,0 +1,114 @@
+//! What a filter in Redis is refused for, before anything is taken.
+
+use redis::Commands;
+
+use super::shared::{LAYOUTS, crawl};
+use super::{Crawl, SINK, SOURCE, urls};
+use crate::util::redis::RedisServer;
+
+/// A run is refused, with these words and this status, and takes nothing.
+#[track_caller]
+fn refused(crawl: &Crawl, status: i32, words: &[&str]) {
+    crawl.push(&urls(0, 10));
+    let output = crawl.run(&["--drain"]).output();
+    assert_eq!(output.code(), Some(status), "{output:?}");
+    for words in words {
+        assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
+    }
+    assert_eq!(crawl.len(SOURCE), 10, "something was taken");
+    assert_eq!(crawl.len(SINK), 0);
+    let () = crawl.connection().del(SOURCE).unwrap();
+}
+
+#[test]
+fn keys_that_hold_something_else() {
+    for (layout, key) in [
+        (LAYOUTS[0], "demo:filter:7f"),
+        (LAYOUTS[1], "demo:filter.0"),
+        (LAYOUTS[3], "demo:filter"),
+        (LAYOUTS[4], "demo:filter2"),
+    ] {
+        let crawl = crawl(layout);
+        let () = crawl.connection().sadd(key, "member").unwrap();
+        refused(&crawl, 3, &[key, "holds a set", "a string there"]);
+    }
+    let set = crawl(LAYOUTS[5]);
+    let () = set.connection().set("demo:filter", "bits").unwrap();
+    refused(&set, 3, &["demo:filter", "holds a string", "a set there"]);
+}
+
+#[test]
+fn strings_of_a_larger_filter() {
+    // 2^24 bits are 2 MiB.
+    let crawl = crawl(LAYOUTS[3]);
+    let () = crawl.connection().setbit("demo:filter", 1 << 24, true).unwrap();
+    refused(&crawl, 3, &["demo:filter is 2097153 bytes long", "never has more than 2097152"]);
+    let blocks = super::shared::crawl(LAYOUTS[4]);
+    let () = blocks.connection().setbit("demo:filter3", 1, true).unwrap();
+    refused(&blocks, 3, &["demo:filter3 is there", "more blocks"]);
+}
+
+#[test]
+fn a_filter_made_for_something_else() {
+    for (layout, setting) in [
+        (LAYOUTS[0], "filter.capacity=200_000"),
+        (LAYOUTS[0], "filter.seed=7"),
+        (LAYOUTS[0], "fingerprint.algorithm=scrapy-2.6"),
+        (LAYOUTS[1], "filter.error_rate=1e-3"),
+        (LAYOUTS[3], "filter.hash_number=5"),
+        (LAYOUTS[4], "filter.block_num=5"),
+    ] {
+        let crawl = crawl(layout);
+        crawl.push(&urls(0, 10));
+        crawl.drain();
+        let () = crawl.connection().del(SINK).unwrap();
+        let key = setting.split_once('=').unwrap().0;
+        refused(&crawl.set(setting), 2, &["was made for something else", key, "state drop"]);
+    }
+}
+
+#[test]
+fn bits_whose_seed_is_gone() {
+    let crawl = crawl(LAYOUTS[0]);
+    crawl.push(&urls(0, 10));
+    crawl.drain();
+    let () = crawl.connection().del(SINK).unwrap();
+    let () = crawl.connection().del("urlseen:{demo:filter}:definition").unwrap();
+    refused(&crawl, 3, &["urlseen:{demo:filter}:definition is gone", "seed", "state drop"]);
+    let dropped = crawl.command("state drop", &["--yes"]).output();
+    assert_eq!(dropped.code(), Some(0), "{dropped:?}");
+    crawl.push(&urls(0, 10));
+    assert_eq!(crawl.drain().count("unseen"), 10);
+}
+
+#[test]
+fn a_server_without_the_memory() {
+    let server = RedisServer::start_with(&["--maxmemory", "64mb"]);
+    let crawl = Crawl::on(server).set("filter.store=redis").set("filter.layout=imooc");
+    refused(&crawl, 3, &["512.00 MiB more", "64.00 MiB (maxmemory)", "smaller size"]);
+}
+
+#[test]
+fn what_the_user_may_not_do_is_named() {
+    for (layout, denied) in [
+        (LAYOUTS[0], &["setrange", "getrange"][..]),
+        (LAYOUTS[1], &["bitfield", "bitfield_ro"]),
+        (LAYOUTS[5], &["sadd", "smismember"]),
+    ] {
+        for command in denied {
+            let crawl = crawl(layout).with_user("ann");
+            crawl.server.cli(&["acl", "setuser", "ann", &format!("-{command}")]);
+            let named = command.to_uppercase();
+            refused(&crawl, 3, &["the Redis user ann may not", &named, "ACL SETUSER ann"]);
+        }
+    }
+}
+
+#[test]
+fn a_node_of_a_cluster() {
+    let server = RedisServer::start_with(&["--cluster-enabled", "yes"]);
+    let crawl = Crawl::on(server).set("filter.store=redis");
+    let output = crawl.run(&["--drain"]).output();
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(output.stderr.contains("cluster mode"), "{output:?}");
+}
