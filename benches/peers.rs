@@ -2,11 +2,12 @@
 //! safety, several batches in flight. `scripts/bench-peers` runs it beside the peers in Python:
 //!
 //! ```text
-//! peers SOCKET SOURCE SINK FILTER BATCH IN_FLIGHT redisbloom|set|set-of-bytes
+//! peers SOCKET SOURCE SINK FILTER BATCH IN_FLIGHT redisbloom|set|set-of-bytes|pyrebloom:N:P
 //! ```
 //!
-//! A batch is read with `LRANGE` and tested and set in the key `FILTER` (`BF.MADD`, or a `SADD` an
-//! item, as only that says which ones were new); its new items go to `SINK`, and all of it leaves
+//! A batch is read with `LRANGE` and tested and set in the key `FILTER` (`BF.MADD`; or a `SADD` an
+//! item, as only that says which ones were new; or, for pyreBloom of capacity N and error rate P, a
+//! `SETBIT` a hash, which answers what was there); its new items go to `SINK`, and all of it leaves
 //! `SOURCE` with `LTRIM`. `set-of-bytes` keeps fingerprints as 20 bytes; the others as 40 digits.
 
 // What cannot be measured ends it, as in a test.
@@ -17,6 +18,7 @@ mod wire;
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use urlseen::filter::layout::{BitStrings, Position, PyreBloom};
 use wire::Wire;
 
 /// Hex digits of a fingerprint.
@@ -26,7 +28,9 @@ fn main() {
     // `--bench` comes from cargo.
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let [socket, source, sink, filter, batch, in_flight, test] = &words[..] else {
-        panic!("peers SOCKET SOURCE SINK FILTER BATCH IN_FLIGHT redisbloom|set|set-of-bytes");
+        panic!(
+            "peers SOCKET SOURCE SINK FILTER BATCH IN_FLIGHT TEST: see the top of benches/peers.rs"
+        );
     };
     let mut peer = Peer {
         wire: Wire::connect(socket),
@@ -38,12 +42,12 @@ fn main() {
             "redisbloom" => Test::RedisBloom,
             "set" => Test::Set,
             "set-of-bytes" => Test::SetOfBytes,
-            _ => panic!("{test}: no such test"),
+            other => Test::PyreBloom(pyrebloom(other)),
         },
         sadd: Vec::new(),
         free: Vec::new(),
     };
-    if !matches!(peer.test, Test::RedisBloom) {
+    if matches!(peer.test, Test::Set | Test::SetOfBytes) {
         peer.wire.begin_command(3, &["SADD", filter]);
         peer.sadd = std::mem::take(&mut peer.wire.out);
     }
@@ -58,11 +62,18 @@ fn main() {
 }
 
 /// What tells unseen from seen.
-#[derive(Clone, Copy)]
 enum Test {
     RedisBloom,
     Set,
     SetOfBytes,
+    PyreBloom(PyreBloom),
+}
+
+/// Reads `pyrebloom:CAPACITY:RATE`.
+fn pyrebloom(test: &str) -> PyreBloom {
+    let words: Vec<&str> = test.split(':').collect();
+    let ["pyrebloom", capacity, rate] = words[..] else { panic!("{test}: no such test") };
+    PyreBloom::new(capacity.parse().unwrap(), rate.parse().unwrap()).unwrap()
 }
 
 struct Peer<'a> {
@@ -163,6 +174,15 @@ impl Peer<'_> {
     }
 
     fn test(&mut self, fingerprint: &[u8; DIGITS]) {
+        if let Test::PyreBloom(layout) = &self.test {
+            let mut positions = Vec::new();
+            layout.push_positions(fingerprint, &mut positions).unwrap();
+            for Position { string, bit } in positions {
+                let key = layout.key(self.filter, string);
+                self.wire.ask(&["SETBIT", &key, &bit.to_string(), "1"]);
+            }
+            return;
+        }
         let out = &mut self.wire.out;
         // Empty where one command has all.
         out.extend_from_slice(&self.sadd);
@@ -185,7 +205,13 @@ impl Peer<'_> {
         }
         let (mut begin, mut kept, mut unseen) = (0, 0, 0);
         for &end in &batch.ends {
-            if self.wire.number() == 1 {
+            let is_new = match &self.test {
+                Test::PyreBloom(layout) => {
+                    (0..layout.hashes()).fold(false, |any, _| any | (self.wire.number() == 0))
+                }
+                Test::RedisBloom | Test::Set | Test::SetOfBytes => self.wire.number() == 1,
+            };
+            if is_new {
                 batch.bytes.copy_within(begin..end, kept);
                 kept += end - begin;
                 unseen += 1;

@@ -91,6 +91,9 @@ class Daemon:
                 error_rate=self.filter.error_rate, **self.options,
             )
         )
+        return self.start()
+
+    def start(self):
         with open(self.log, "wb") as log:
             command = [programs.URLSEEN, "run", "--config", self.config]
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
@@ -156,3 +159,22 @@ class Daemon:
         served = self.server.processor_time() - served
         used = process.processor_time(self.pid) - used
         return seconds, served, used
+
+
+class Shared(Daemon):
+    """The same with a filter in Redis, which is new: no folder, and no socket in it."""
+
+    def __init__(self, server, folder, filter):
+        super().__init__(server, None, folder)
+        self.settings = filter
+
+    def __enter__(self):
+        lines = ["[redis]", f'url = "unix://{self.server.socket}"', "[filter]", 'store = "redis"']
+        for name, value in self.settings.items():
+            lines.append(f"{name} = {json.dumps(value)}")
+        self.config.write_text("\n".join(lines) + "\n")
+        return self.start()
+
+    def is_ready(self):
+        self.check()
+        return "the lease is taken" in self.log.read_text(errors="replace")

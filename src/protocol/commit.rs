@@ -4,7 +4,7 @@ use redis::{Cmd, Value};
 
 use super::judge::{Judge, Question};
 use super::reply::Answer;
-use super::{Committed, Protocol, Script, Unwelcome, eval};
+use super::{Committed, Protocol, Script, Unwelcome, call, eval};
 use crate::redis::keys::Keys;
 use crate::redis::lease::Token;
 use crate::redis::packed::Packed;
@@ -36,9 +36,6 @@ pub struct Commit {
 
 impl Protocol {
     /// The transaction that commits a batch.
-    ///
-    /// The script goes as text: that a server has forgotten it would be found out only behind the
-    /// push.
     pub fn commit(&self, order: Order<'_>) -> Commit {
         match &self.shared {
             None => self.commit_pushed(order),
@@ -62,7 +59,9 @@ impl Protocol {
             push.push(self.sink.push(sink, count, bytes, &mut items));
         }
         drop(items);
-        let mut script = self.begin_commit(order, &self.commit, &[]);
+        // As text: that a server has forgotten it would be found out only behind the push.
+        let command = eval(&self.commit, &self.own_keys(&[]));
+        let mut script = Self::begin_commit(order, command);
         script.arg(count).arg(last.unwrap_or_default()).arg(rejects_max).arg(rejects);
         Commit { push, script }
     }
@@ -72,7 +71,7 @@ impl Protocol {
     fn commit_shared(&self, order: Order<'_>, judge: &Judge, script: &Script) -> Cmd {
         let Order { batch, rejects, rejects_max, .. } = order;
         let Question { keys, places, extras } = judge.question(batch.onward_fingerprints());
-        let mut command = self.begin_commit(order, script, &keys);
+        let mut command = Self::begin_commit(order, call(script, &self.own_keys(&keys)));
         command.arg(rejects_max).arg(batch.onward_len()).arg(extras.len()).arg(places);
         for item in batch.onward() {
             command.arg(item);
@@ -86,14 +85,17 @@ impl Protocol {
         self.shared.as_ref().map(|(judge, _)| judge.most())
     }
 
+    /// The keys that both kinds of commits begin with, and then the filter's.
+    fn own_keys<'a>(&'a self, filter: &'a [String]) -> Vec<&'a str> {
+        let Keys { lease, state, taken, sink, rejected, .. } = &self.keys;
+        let own: [&str; 5] = [lease, state, taken, sink, rejected];
+        own.into_iter().chain(filter.iter().map(String::as_str)).collect()
+    }
+
     /// What both kinds of commits begin with.
-    fn begin_commit(&self, order: Order<'_>, script: &Script, filter: &[String]) -> Cmd {
+    fn begin_commit(order: Order<'_>, mut command: Cmd) -> Cmd {
         let Order { token, batch, taken, .. } = order;
-        let Keys { lease, state, taken: taken_key, sink, rejected, .. } = &self.keys;
         let (base, head) = (batch.proof().base(), batch.proof().head());
-        let own: [&str; 5] = [lease, state, taken_key, sink, rejected];
-        let keys: Vec<&str> = own.into_iter().chain(filter.iter().map(String::as_str)).collect();
-        let mut command = eval(script, &keys);
         command.arg(token.as_str()).arg(base.seq).arg(base.tip.to_string());
         command.arg(head.seq).arg(head.tip.to_string());
         command.arg(taken).arg(batch.items().len());

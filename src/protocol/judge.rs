@@ -10,16 +10,16 @@ use crate::filter::{LINE_BITS, LINE_BYTES, Placing, Shared};
 use crate::fingerprint::Fingerprint;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
-/// How long a script may hold Redis up, about, in microseconds: what is judged at once is bounded
-/// by that.
-const LONGEST: usize = 4_000;
+/// How long a script may hold Redis up, about, in nanoseconds: what is judged at once is bounded by
+/// that.
+const LONGEST: usize = 5_000_000;
 
-/// What one item costs Redis at most, in nanoseconds: a line, a bit, a member of a set, and what
-/// comes on top.
-const LINE: usize = 3_500;
-const BIT: usize = 1_500;
-const MEMBER: usize = 1_000;
-const ITEM: usize = 1_000;
+/// What an unseen item costs Redis, in nanoseconds, on a slow machine (docs/benchmarks.md): a line
+/// that is read and written, a bit, a member of a set, and what comes on top.
+const LINE: usize = 12_000;
+const BIT: usize = 2_300;
+const MEMBER: usize = 2_500;
+const ITEM: usize = 1_500;
 
 /// How the filter of a crawl is judged by.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ impl Judge {
             Placing::Bits(strings) => BIT * strings.hashes() as usize,
             Placing::Set => MEMBER,
         };
-        (LONGEST * 1000 / (cost + ITEM)).max(1)
+        (LONGEST / (cost + ITEM)).max(1)
     }
 
     /// Adds what it needs of the server.
@@ -110,7 +110,7 @@ impl Judge {
                 let mut positions = Vec::with_capacity(width);
                 for fingerprint in fingerprints {
                     let Some(fingerprint) = fingerprint else {
-                        asked.places.resize(asked.places.len() + 6 * width, 0);
+                        asked.skip(2 * width, width);
                         continue;
                     };
                     positions.clear();
@@ -120,7 +120,7 @@ impl Judge {
                         .expect("checked when it was read");
                     for &Position { string, bit } in &positions {
                         asked.string(string);
-                        asked.places.extend(bit.to_be_bytes());
+                        asked.number(bit);
                     }
                 }
                 asked.question()
@@ -146,7 +146,7 @@ impl Judge {
         let mut positions: Vec<u64> = Vec::with_capacity(lines * width);
         for fingerprint in fingerprints {
             let Some(fingerprint) = fingerprint else {
-                asked.places.resize(asked.places.len() + lines * (6 + 5 * width), 0);
+                asked.skip(lines * (2 + 5 * width), 2 * lines);
                 continue;
             };
             let probe = native.probe(fingerprint);
@@ -160,7 +160,8 @@ impl Judge {
                     (line[0] / u64::from(LINE_BITS)) as u32 * LINE_BYTES,
                 );
                 asked.string(string);
-                asked.places.extend(offset.to_be_bytes());
+                asked.number(offset);
+                asked.number(offset + LINE_BYTES - 1);
                 for position in line {
                     // Below 512.
                     #[allow(clippy::cast_possible_truncation)]
@@ -182,11 +183,24 @@ struct Asked<'a> {
     numbers: BTreeMap<u32, u16>,
     keys: Vec<String>,
     places: Vec<u8>,
+    extras: Vec<Vec<u8>>,
 }
 
 impl<'a> Asked<'a> {
     fn new(shared: &'a Shared) -> Self {
-        Self { shared, numbers: BTreeMap::new(), keys: Vec::new(), places: Vec::new() }
+        let (keys, places, extras) = (Vec::new(), Vec::new(), Vec::new());
+        Self { shared, numbers: BTreeMap::new(), keys, places, extras }
+    }
+
+    /// An item goes on unchecked: so many bytes of places and so many extras say nothing.
+    fn skip(&mut self, places: usize, extras: usize) {
+        self.places.resize(self.places.len() + places, 0);
+        self.extras.resize(self.extras.len() + extras, Vec::new());
+    }
+
+    /// A number as Redis takes it.
+    fn number(&mut self, number: u32) {
+        self.extras.push(itoa::Buffer::new().format(number).as_bytes().to_vec());
     }
 
     fn string(&mut self, string: u32) {
@@ -198,6 +212,6 @@ impl<'a> Asked<'a> {
     }
 
     fn question(self) -> Question {
-        Question { keys: self.keys, places: self.places, extras: Vec::new() }
+        Question { keys: self.keys, places: self.places, extras: self.extras }
     }
 }

@@ -127,7 +127,8 @@ impl Protocol {
     /// Teaches a server the scripts; it may have forgotten them.
     pub fn load(&self) -> impl Iterator<Item = Cmd> {
         let scripts = [&self.own, &self.begin, &self.renew, &self.claim, &self.give_back];
-        scripts.into_iter().chain([&self.forget, &self.release]).map(Script::load)
+        let shared = self.shared.iter().map(|(_, script)| script);
+        scripts.into_iter().chain([&self.forget, &self.release]).chain(shared).map(Script::load)
     }
 
     /// Takes the lease, from an earlier connection of the same run too, and from `dead` runs.

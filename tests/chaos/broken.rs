@@ -25,6 +25,8 @@ pub(crate) enum Broken {
     NoSeq,
     /// bits are set when a batch is judged
     BitsBeforeCommit,
+    /// what Redis forgot is remembered as seen, where the filter is in Redis
+    RememberedAfterRollback,
 }
 
 /// How many rounds a broken build may pass before one shows what is wrong with it.
@@ -57,8 +59,9 @@ impl Broken {
 
     /// A round in which it does harm, and would do none otherwise.
     pub(crate) fn plan(self, seed: u64) -> Plan {
-        let faults =
-            |kinds: &[Kind]| Plan::draw(seed, Some(Scenario::Faults), STEPS, kinds, Store::Local);
+        let with_store =
+            |kinds: &[Kind], store| Plan::draw(seed, Some(Scenario::Faults), STEPS, kinds, store);
+        let faults = |kinds: &[Kind]| with_store(kinds, Store::Local);
         match self {
             Self::LogAfterCommit => {
                 let mut plan = faults(&[Kind::KillDaemon]);
@@ -69,6 +72,11 @@ impl Broken {
             Self::NoTip => Plan::draw(seed, Some(Scenario::Histories), 0, &[], Store::Local),
             Self::NoSeq => faults(&[Kind::Cut, Kind::Late]),
             Self::BitsBeforeCommit => faults(&[Kind::Meddle, Kind::KillDaemon]),
+            Self::RememberedAfterRollback => {
+                let mut plan = with_store(&[Kind::RollBackRunning], Store::Redis);
+                plan.settings.recent = 1 << 20;
+                plan
+            }
         }
     }
 

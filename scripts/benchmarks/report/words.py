@@ -94,6 +94,23 @@ Memory is what `used_memory` grows by, for a URL of those that the filter is mad
 rate of 1e-8 where that can be chosen. *Queues* is what the lists take that all of them work
 between: what crawlers push and pop, and what waits.""",
     ),
+    "layouts": (
+        "Filters in Redis",
+        """\
+`filter.store = "redis"`, layout by layout, beside what the projects do whose layouts they are, in
+turn on one server: `urlseen run` with its defaults, and those as in the section on peers, with
+filters of the same size. *pyreBloom's formulas* are driven from Rust, a pipelined `SETBIT` a hash in
+the best of nine sizes of batches, as its own package cannot be installed. All begin empty; the slow
+ones take as many items as they can in a few seconds, or the first hundred thousand. That the filter
+errs less often when it is half full than when it is full, they have in common.
+
+What was seen of late urlseen knows by itself (`filter.recent`); what is unseen costs the server what
+is said of *reading* and *writing the filter*, by its own count of the time in `BITFIELD_RO` and
+`BITFIELD`, `GETRANGE` and `SETRANGE`, or `SMISMEMBER` and `SADD`. The rest of the server's time goes
+to the script around them (each argument of a command in a script is an object that is made and freed
+again), to the items themselves, and to the lists. *Longest script* is how long Redis served nobody
+else.""",
+    ),
     "kernels": (
         "Kernels",
         "Fingerprints (`scripts/bench-fingerprints`) and test-and-set (`benches/filter`) by"

@@ -18,15 +18,10 @@ local first_extra = first_item + judged
 local first_reject = first_extra + extra
 local rejects = #ARGV - first_reject + 1
 
-local function part(list, first, last)
-    local values = {}
-    for index = first, last do
-        values[#values + 1] = list[index]
-    end
-    return values
+local filter = {}
+for index = 6, #KEYS do
+    filter[index - 5] = KEYS[index]
 end
-
-local filter = part(KEYS, 6, #KEYS)
 local refusal = lease_refusal(lease, token)
     or head_refusal(state, seq, tip)
     or source_refusal(taken, taken_len)
@@ -41,8 +36,7 @@ end
 local sink_len, rejected_len = sink_length(sink), redis.call('LLEN', rejected)
 local unseen_before = tonumber(redis.call('HGET', state, 'unseen') or 0) or 0
 local onward, unseen, remember = judge(
-    filter, places, part(ARGV, first_item, first_extra - 1),
-    part(ARGV, first_extra, first_reject - 1))
+    filter, places, first_item, first_extra - 1, first_extra)
 
 -- From here on nothing fails.
 remember()

@@ -1,25 +1,28 @@
--- Judges items by a Redis set of fingerprints. `extras` are the fingerprints, one for each item,
+-- Judges items by a Redis set of fingerprints. The extras are the fingerprints, one for each item,
 -- empty where an item goes on unchecked.
 
 local function filter_refusal(keys)
     return permission_refusal('SADD', keys[1], '')
 end
 
--- Answers the items that go on, how many of them are unseen, and what remembers those.
-local function judge(keys, _, items, fingerprints)
+-- Judges the arguments from `first` to `last`. Answers those that go on, how many of them are
+-- unseen, and what remembers those.
+local function judge(keys, _, first, last, first_extra)
     local asked, at = {}, {}
-    for index, fingerprint in ipairs(fingerprints) do
+    for index = 0, last - first do
+        local fingerprint = ARGV[first_extra + index]
         if fingerprint ~= '' then
-            asked[#asked + 1], at[#at + 1] = fingerprint, index
+            local count = #asked + 1
+            asked[count], at[count] = fingerprint, first + index
         end
     end
     local is_seen, added = {}, {}
     for from = 1, #asked, CHUNK do
         local to = math.min(from + CHUNK - 1, #asked)
         local found = redis.call('SMISMEMBER', keys[1], unpack(asked, from, to))
-        for index, seen in ipairs(found) do
+        for index = 1, #found do
             local number = from + index - 1
-            if seen == 1 then
+            if found[index] == 1 then
                 is_seen[at[number]] = true
             else
                 added[#added + 1] = asked[number]
@@ -27,9 +30,9 @@ local function judge(keys, _, items, fingerprints)
         end
     end
     local onward = {}
-    for index, item in ipairs(items) do
+    for index = first, last do
         if not is_seen[index] then
-            onward[#onward + 1] = item
+            onward[#onward + 1] = ARGV[index]
         end
     end
     return onward, #added, function()
