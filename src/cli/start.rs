@@ -9,7 +9,7 @@ use anyhow::Context;
 use indicatif::BinaryBytes;
 use tracing::{info, warn};
 use urlseen::config::{self, Config, Rollback, SeedChoice};
-use urlseen::engine::{Engine, Parts, Place};
+use urlseen::engine::{Engine, Parts, Place, StartError};
 use urlseen::filter::native::Native;
 use urlseen::filter::{
     Capacity, Design, ErrorRate, Hashing, Placing, Reservation, Seed, Sizing, memory,
@@ -42,7 +42,15 @@ pub(super) fn engine(
             (Hashing::RedisBloom, Place::InOne { reservation, limit: limit / 2 })
         }
     };
-    Ok(Engine::start(&Parts { hashing, items, threads, place })?)
+    let started = Engine::start(&Parts { hashing, items, threads, place });
+    match started {
+        Err(StartError::Reserve(refused)) => Err(anyhow::Error::new(refused).context(
+            "the filter does not fit (half of the memory that is available is its limit, as its \
+             newest layer is copied while a snapshot is taken); lower filter.capacity, raise \
+             filter.error_rate, or give the process more memory",
+        )),
+        started => Ok(started?),
+    }
 }
 
 /// Starts an engine for a filter that is in Redis.

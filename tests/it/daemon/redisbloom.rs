@@ -167,6 +167,14 @@ fn a_folder_of_another_layout_or_reservation_is_refused_with_both_values() {
 }
 
 #[test]
+fn one_that_is_larger_than_the_memory_is_refused_at_the_start() {
+    let crawl = with(&["filter.capacity=1e12", "filter.error_rate=1e-12"]);
+    let output = crawl.run(&["--drain"]).output();
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(output.stderr.contains("the filter does not fit"), "{output:?}");
+}
+
+#[test]
 fn its_bits_cannot_live_in_redis() {
     let output = growing().set("filter.store=redis").run(&["--drain"]).output();
     assert_eq!(output.code(), Some(2), "{output:?}");
