@@ -12,7 +12,7 @@ use urlseen::batch::{Batch, Judged};
 use urlseen::config::{Config, Emit, Fsync, ItemForm, Sources};
 use urlseen::engine::{self, Engine};
 use urlseen::filter::native::{Native, Probe};
-use urlseen::filter::{Layout, Seed, Shards, Sizing};
+use urlseen::filter::{Seed, Shards, Sizing};
 use urlseen::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen::head::Head;
 use urlseen::item::{Form, Items, Options, Reader};
@@ -20,7 +20,7 @@ use urlseen::protocol::{Order, Protocol};
 use urlseen::redis::keys::Keys;
 use urlseen::redis::lease::Run;
 use urlseen::request::Request;
-use urlseen::state::{Folder, Pins};
+use urlseen::state::{Folder, Made, Pins};
 use urlseen::store::{Keeping, Local};
 use urlseen::{sink, source};
 
@@ -113,16 +113,18 @@ fn judged(store: &mut Local, items: &[String]) -> Batch<Judged> {
 
 /// Writes two batches down, and makes the commit of one of them.
 fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
-    let parts = engine::Parts { layout, items: OPTIONS, threads: 1, place: engine::Place::Here };
+    let (hashing, place) = (layout.into(), engine::Place::Here);
+    let parts = engine::Parts { hashing, items: OPTIONS, threads: 1, place };
     let engine = Engine::start(&parts).expect("the engine starts");
     let keeping = Keeping {
         pins: Pins {
             crawl: "instructions".to_owned(),
-            layout: Layout::Native,
-            seed: Some(layout.seed()),
-            geometry: sizing.geometry(),
-            capacity: sizing.capacity(),
-            error_rate: sizing.error_rate(),
+            made: Made::Native {
+                seed: Some(layout.seed()),
+                geometry: sizing.geometry(),
+                capacity: sizing.capacity(),
+                error_rate: sizing.error_rate(),
+            },
             algorithm: OPTIONS.algorithm,
             keep_fragments: OPTIONS.keep_fragments,
         },

@@ -23,13 +23,13 @@ use tokio::sync::watch;
 use urlseen::config::{Config, Fsync, RejectsFull, Sources, WhenFull};
 use urlseen::engine::{self, Engine};
 use urlseen::filter::native::Native;
-use urlseen::filter::{Layout, Seed, Sizing};
+use urlseen::filter::{Design, Seed, Sizing};
 use urlseen::item::Options;
 use urlseen::pipeline::{Parts, Pipeline, Report, Settings};
 use urlseen::protocol::Protocol;
 use urlseen::redis::keys::Keys;
 use urlseen::redis::lease::Holder;
-use urlseen::state::{Folder, Pins};
+use urlseen::state::{Folder, Made, Pins};
 use urlseen::store::{Keeping, Local};
 use urlseen::{sink, source};
 use util::redis::RedisServer;
@@ -133,7 +133,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
         address: config.redis.url.clone(),
         needs: protocol.needs(),
         protocol,
-        sizing,
+        design: Design::Native(sizing),
         shared: None,
         holder: Holder::this("bench"),
         settings: Settings {
@@ -166,9 +166,9 @@ fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Loca
         algorithm: config.fingerprint.algorithm,
         keep_fragments: false,
     };
-    let layout = Native::new(Seed::new(1), sizing.geometry());
+    let hashing = Native::new(Seed::new(1), sizing.geometry()).into();
     let engine =
-        Engine::start(&engine::Parts { layout, items, threads: 1, place: engine::Place::Here })
+        Engine::start(&engine::Parts { hashing, items, threads: 1, place: engine::Place::Here })
             .unwrap();
     let fsync = match mode {
         Mode::Off => return (sizing, Local::volatile(engine)),
@@ -178,11 +178,12 @@ fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Loca
     let keeping = Keeping {
         pins: Pins {
             crawl: "bench".to_owned(),
-            layout: Layout::Native,
-            seed: Some(Seed::new(1)),
-            geometry: sizing.geometry(),
-            capacity: sizing.capacity(),
-            error_rate: sizing.error_rate(),
+            made: Made::Native {
+                seed: Some(Seed::new(1)),
+                geometry: sizing.geometry(),
+                capacity: sizing.capacity(),
+                error_rate: sizing.error_rate(),
+            },
             algorithm: config.fingerprint.algorithm,
             keep_fragments: false,
         },

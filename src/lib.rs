@@ -36,4 +36,5 @@ pub mod source;
 pub mod state;
 pub mod store;
 pub mod telemetry;
+pub mod transfer;
 pub mod upkeep;

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use urlseen::config::{Emit, ItemForm};
-use urlseen::engine::Engine;
-use urlseen::filter::{Fullness, Sizing};
+use urlseen::engine::{Engine, Fill};
+use urlseen::filter::{Design, Fullness};
 use urlseen::input::Place;
 use urlseen::item::{Options, Unreadable};
 use urlseen::pipe::{self, Audience, Count, PipeError, Print};
@@ -54,11 +54,11 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let (mut store, sizing) = store(args)?;
+    let (mut store, design) = store(args)?;
     let print = if args.invert { Print::Seen } else { Print::Unseen };
     let mut output = BufWriter::with_capacity(BUFFER, io::stdout().lock());
-    let fullness = Fullness::new(sizing);
-    let mut teller = Teller { console: Console::new(), sizing, fullness, started: Instant::now() };
+    let fullness = design.sizing().copied().map(Fullness::new);
+    let mut teller = Teller { console: Console::new(), design, fullness, started: Instant::now() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let files = args.files.clone();
     let result = runtime.block_on(pipe::run(files, &mut store, print, &mut output, &mut teller));
@@ -79,10 +79,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 /// The filter, kept if there is a folder for it.
-fn store(args: &Args) -> anyhow::Result<(Local, Sizing)> {
+fn store(args: &Args) -> anyhow::Result<(Local, Design)> {
     let folder = args.state.as_deref().map(Folder::open).transpose()?;
     let pins = args.shape.pins(folder.as_ref())?;
-    let sizing = shape::sizing(&pins);
+    let design = shape::design(&pins)?;
     let items = Options {
         form: args.item.into(),
         emit: Emit::Item,
@@ -93,9 +93,9 @@ fn store(args: &Args) -> anyhow::Result<(Local, Sizing)> {
     let threads = args.threads.map_or(cores.min(64), usize::from);
     let Some(folder) = folder else {
         let seed = shape::seed(&pins)?;
-        return Ok((Local::volatile(start::engine(&sizing, seed, items, threads)?), sizing));
+        return Ok((Local::volatile(start::engine(&design, seed, items, threads)?), design));
     };
-    let mut store = start::kept(folder, shape::keeping(pins), &sizing, items, threads)?;
+    let mut store = start::kept(folder, shape::keeping(pins), &design, items, threads)?;
     let how = store.bring_back()?;
     for warning in how.warnings() {
         eprintln!("urlseen: {warning}");
@@ -103,14 +103,14 @@ fn store(args: &Args) -> anyhow::Result<(Local, Sizing)> {
     if args.stats {
         eprintln!("{how}");
     }
-    Ok((store, sizing))
+    Ok((store, design))
 }
 
 /// Tells what goes on on standard error.
 struct Teller {
     console: Console,
-    sizing: Sizing,
-    fullness: Fullness,
+    design: Design,
+    fullness: Option<Fullness>,
     started: Instant,
 }
 
@@ -125,14 +125,14 @@ impl Audience for Teller {
 
     fn progress(&mut self, count: &Count, engine: &Engine) {
         let keys = engine.gauges().keys();
-        if let Some(crossing) = self.fullness.observe(&keys) {
+        if let Some(crossing) = self.fullness.as_mut().and_then(|it| it.observe(&keys)) {
             self.console.say(&format!("urlseen: {crossing}"));
         }
         // A line of progress between printed lines would be in the way.
         if !self.console.is_terminal() || io::stdout().is_terminal() {
             return;
         }
-        let fill = 100.0 * keys.iter().sum::<u64>() as f64 / self.sizing.capacity().get() as f64;
+        let fill = 100.0 * Fill::of(&self.design, engine.gauges()).share();
         let rate = count.lines as f64 / self.started.elapsed().as_secs_f64();
         let Count { lines, unseen, .. } = count;
         self.console

@@ -1,5 +1,7 @@
 //! `urlseen import`: fingerprints of a crawl that used something else.
 
+mod redisbloom;
+
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -9,8 +11,8 @@ use anyhow::Context;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use urlseen::config::Emit;
-use urlseen::engine::Engine;
-use urlseen::filter::{Fullness, Sizing};
+use urlseen::engine::{Engine, Fill};
+use urlseen::filter::{Design, Fullness};
 use urlseen::import::{self, Audience, Bad, Count, Format, Meter, Origin};
 use urlseen::item::{Form, Options};
 use urlseen::state::{Folder, Pins};
@@ -30,6 +32,9 @@ const NAMED: usize = 10;
 /// scrapy-redis keeps them, on the server that the configuration names. They go to the filter in
 /// the state folder, which no daemon may be using meanwhile.
 ///
+/// With --redisbloom-file or --redisbloom it is a filter of RedisBloom as a whole, which a new
+/// state folder then holds: filter.layout must be "redisbloom".
+///
 /// What is broken off goes on where it was when the same command is given again. Importing twice
 /// does no harm. What is no fingerprint is named and counted, and makes the exit status 1.
 #[derive(Debug, clap::Args)]
@@ -48,6 +53,23 @@ pub(super) struct Args {
     /// SPIDER:dupefilter
     #[arg(long, value_name = "KEY", conflicts_with_all = ["files", "state", "format"])]
     redis_set: Option<String>,
+    /// Import the filter of RedisBloom that this file holds, as a dump: into a new state folder
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = [
+            "files", "format", "redis_set", "layout", "capacity", "error_rate", "seed",
+        ]
+    )]
+    redisbloom_file: Option<PathBuf>,
+    /// Import the filter of RedisBloom that this key of the configured redis.url holds: into a new
+    /// state folder
+    #[arg(
+        long,
+        value_name = "KEY",
+        conflicts_with_all = ["files", "state", "format", "redis_set", "redisbloom_file"]
+    )]
+    redisbloom: Option<String>,
     /// Print the summary at the end as JSON
     #[arg(long)]
     json: bool,
@@ -72,14 +94,17 @@ fn parse_format() -> impl clap::builder::TypedValueParser<Value = Format> {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let (mut store, sizing, origin) = prepare(args)?;
+    if args.redisbloom_file.is_some() || args.redisbloom.is_some() {
+        return redisbloom::run(args);
+    }
+    let (mut store, design, origin) = prepare(args)?;
     let how = store.bring_back()?;
     for warning in how.warnings() {
         eprintln!("urlseen: {warning}");
     }
     let mut teller = Teller {
         bar: ProgressBar::new(0),
-        fullness: Fullness::new(sizing),
+        fullness: design.sizing().copied().map(Fullness::new),
         count: Count::default(),
         named: Vec::new(),
     };
@@ -99,20 +124,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         let more = HumanCount(count.bad - teller.named.len() as u64);
         eprintln!("urlseen: … and {more} more that are no fingerprints");
     }
-    let summary = Summary {
-        count,
-        seconds: started.elapsed().as_secs_f64(),
-        keys: store.engine.gauges().keys().iter().sum(),
-        error_rate: sizing.geometry().error_rate_of(&store.engine.gauges().keys()),
-        capacity: sizing.capacity().get(),
-        named: teller.named,
-    };
+    let fill = Fill::of(&design, store.engine.gauges());
+    let seconds = started.elapsed().as_secs_f64();
+    let summary = Summary { count, seconds, fill, named: teller.named };
     summary.print(args.json)?;
     Ok(if count.bad > 0 { Outcome::BadInput } else { Outcome::Done })
 }
 
 /// The filter, not brought back yet, and what goes into it.
-fn prepare(args: &Args) -> anyhow::Result<(Local, Sizing, Origin)> {
+fn prepare(args: &Args) -> anyhow::Result<(Local, Design, Origin)> {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let files = || Origin::Files { files: args.files.clone(), format: args.format };
     let (folder, keeping, threads, origin) = if let Some(state) = &args.state {
@@ -122,7 +142,7 @@ fn prepare(args: &Args) -> anyhow::Result<(Local, Sizing, Origin)> {
     } else {
         let config = args.settings.load()?;
         let folder = Folder::open(&config.state.dir)?;
-        let keeping = start::keeping(&config, &start::sizing(&config)?);
+        let keeping = start::keeping(&config, &start::design(&config)?);
         let threads = config.filter.owners(cores).get();
         let origin = match &args.redis_set {
             Some(key) => Origin::Set { address: config.redis.url, key: key.clone() },
@@ -132,15 +152,15 @@ fn prepare(args: &Args) -> anyhow::Result<(Local, Sizing, Origin)> {
     };
     let Pins { algorithm, keep_fragments, .. } = keeping.pins;
     let items = Options { form: Form::Digest, emit: Emit::Item, algorithm, keep_fragments };
-    let sizing = shape::sizing(&keeping.pins);
-    let store = start::kept(folder, keeping, &sizing, items, threads)?;
-    Ok((store, sizing, origin))
+    let design = shape::design(&keeping.pins)?;
+    let store = start::kept(folder, keeping, &design, items, threads)?;
+    Ok((store, design, origin))
 }
 
 /// Tells what goes on on standard error.
 struct Teller {
     bar: ProgressBar,
-    fullness: Fullness,
+    fullness: Option<Fullness>,
     /// As of the last time that progress was told.
     count: Count,
     named: Vec<Bad>,
@@ -166,7 +186,8 @@ impl Audience for Teller {
 
     fn progress(&mut self, count: &Count, meter: &Meter, engine: &Engine) {
         self.count = *count;
-        if let Some(crossing) = self.fullness.observe(&engine.gauges().keys()) {
+        let observed = self.fullness.as_mut();
+        if let Some(crossing) = observed.and_then(|it| it.observe(&engine.gauges().keys())) {
             self.say(&crossing.to_string());
         }
         let all = meter.expected();
@@ -194,23 +215,21 @@ impl Audience for Teller {
 struct Summary {
     count: Count,
     seconds: f64,
-    keys: u64,
-    capacity: u64,
-    error_rate: f64,
+    fill: Fill,
     named: Vec<Bad>,
 }
 
 impl Summary {
     fn print(&self, as_json: bool) -> anyhow::Result<()> {
-        let Self { count, seconds, keys, capacity, error_rate, named } = self;
-        let fill = *keys as f64 / *capacity as f64;
+        let Self { count, seconds, fill, named } = self;
+        let (share, Fill { keys, error_rate, .. }) = (fill.share(), fill);
         let mut out = io::stdout().lock();
         if as_json {
             let mut value = serde_json::to_value(count)?;
             value["bad_first"] = named.iter().map(to_json).collect();
             value["seconds"] = json!(seconds);
             value["keys"] = json!(keys);
-            value["fill"] = json!(fill);
+            value["fill"] = json!(share);
             value["error_rate"] = json!(error_rate);
             writeln!(out, "{value}")?;
             return Ok(());
@@ -224,7 +243,7 @@ impl Summary {
         writeln!(
             out,
             "filter     {keys:>12}   fingerprints, {:.1} % full, error rate now {error_rate:.1e}",
-            100.0 * fill
+            100.0 * share
         )?;
         Ok(())
     }

@@ -1,7 +1,9 @@
 //! The command line: one file a command.
 
+mod bar;
 mod check;
 mod confirm;
+mod export;
 mod filter;
 mod fingerprint;
 mod import;
@@ -70,6 +72,7 @@ enum Command {
     Plan(plan::Plan),
     State(state::Args),
     Import(import::Args),
+    Export(export::Args),
     Status(status::Args),
     Check(check::Args),
     Rejects(rejects::Args),
@@ -86,6 +89,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Plan(plan) => plan::run(&plan),
         Command::State(args) => state::run(&args),
         Command::Import(args) => import::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Rejects(args) => rejects::run(&args),
@@ -124,7 +128,10 @@ fn report(error: &anyhow::Error) -> u8 {
     }
     let _ = writeln!(stderr, "urlseen: {error:#}");
     let is_wrong = |error: &OpenError| error.is_wrong_use();
-    if error.is::<start::Unsuited>() || error.downcast_ref().is_some_and(is_wrong) {
+    if error.is::<start::Unsuited>()
+        || error.is::<start::Misused>()
+        || error.downcast_ref().is_some_and(is_wrong)
+    {
         return exit::WRONG_USE;
     }
     exit::FAILED

@@ -9,8 +9,8 @@ use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use tracing::{error, info};
 use urlseen::admin::{Limits, Server};
-use urlseen::config::{Config, Store};
-use urlseen::filter::Sizing;
+use urlseen::config::{Config, Layout, Store};
+use urlseen::filter::Design;
 use urlseen::pipeline::{self, Ending, Parts, Pipeline, Report, Shared};
 use urlseen::protocol::Protocol;
 use urlseen::redis::keys::Keys;
@@ -65,21 +65,28 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 /// The filter, kept in the configured folder.
-fn store(config: &Config, folder: Folder, sizing: &Sizing) -> anyhow::Result<Local> {
-    let keeping = start::keeping(config, sizing);
+fn store(config: &Config, folder: Folder, design: &Design) -> anyhow::Result<Local> {
+    let keeping = start::keeping(config, design);
     let threads = start::threads(config);
-    let store = start::kept(folder, keeping, sizing, start::items(config), threads)?;
-    info!(
-        "the filter's memory is ready: {} for {} fingerprints, {:.1} bits each",
-        BinaryBytes(sizing.geometry().bytes()),
-        HumanCount(config.filter.capacity),
-        sizing.bits_per_key()
-    );
+    let store = start::kept(folder, keeping, design, start::items(config), threads)?;
+    let capacity = HumanCount(config.filter.capacity);
+    match design {
+        Design::Native(sizing) => info!(
+            "the filter's memory is ready: {} for {capacity} fingerprints, {:.1} bits each",
+            BinaryBytes(sizing.geometry().bytes()),
+            sizing.bits_per_key()
+        ),
+        Design::RedisBloom(_) => {
+            let bytes = store.engine.gauges().whole().map_or(0, |whole| whole.bytes);
+            let bytes = BinaryBytes(bytes);
+            info!("a filter of RedisBloom is ready: {bytes} for {capacity} fingerprints at first");
+        }
+    }
     Ok(store)
 }
 
 /// Everything that the pipeline works with but the filter, as configured.
-fn parts(config: &Config, sizing: Sizing, shared: Option<Shared>, args: &Args) -> Parts {
+fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &Args) -> Parts {
     let Config { source, filter, sink, rejects, .. } = config;
     let keys = Keys::new(&source.key, &sink.key, &rejects.key);
     let mut protocol = Protocol::new(keys, source::open(source), sink::open(sink));
@@ -90,7 +97,7 @@ fn parts(config: &Config, sizing: Sizing, shared: Option<Shared>, args: &Args) -
         address: config.redis.url.clone(),
         needs: protocol.needs(),
         protocol,
-        sizing,
+        design,
         shared,
         holder: Holder::this(&config.crawl.name),
         settings: pipeline::Settings {
@@ -123,7 +130,7 @@ fn admin(config: &Config, view: Daemon) -> anyhow::Result<Server> {
 /// had come.
 async fn pipeline(args: &Args, config: &Config) -> anyhow::Result<Option<(Pipeline, Daemon)>> {
     let mut stop = shutdown::listen().context("cannot listen for signals")?;
-    let (sizing, bytes, store, shared) = match config.filter.store {
+    let (design, store, shared) = match config.filter.store {
         Store::Local => {
             let folder = if args.standby {
                 let Some(folder) = start::standby(&config.state.dir, &mut stop).await? else {
@@ -133,8 +140,8 @@ async fn pipeline(args: &Args, config: &Config) -> anyhow::Result<Option<(Pipeli
             } else {
                 Folder::open(&config.state.dir)?
             };
-            let sizing = start::sizing(config)?;
-            (sizing, sizing.geometry().bytes(), store(config, folder, &sizing)?, None)
+            let design = start::design(config)?;
+            (design, store(config, folder, &design)?, None)
         }
         Store::Redis => {
             let wanted = Wanted::new(config)?;
@@ -142,13 +149,13 @@ async fn pipeline(args: &Args, config: &Config) -> anyhow::Result<Option<(Pipeli
                 return Ok(None);
             };
             let engine = start::shared_engine(config, &opened)?;
-            let store = Local::shared(engine, opened.id);
-            (opened.sizing, opened.bytes(), store, Some(Shared::new(wanted, opened)))
+            let design = Design::Native(opened.sizing);
+            (design, Local::shared(engine, opened.id), Some(Shared::new(wanted, opened)))
         }
     };
     let filter = store.engine.handle();
-    let pipeline = Pipeline::new(parts(config, sizing, shared, args), store, stop);
-    let view = Daemon::new(config, sizing, bytes, pipeline.live(), filter);
+    let pipeline = Pipeline::new(parts(config, design, shared, args), store, stop);
+    let view = Daemon::new(config, pipeline.live(), filter);
     Ok(Some((pipeline, view)))
 }
 
@@ -175,13 +182,20 @@ async fn work(
         })
         .await;
     let (ending, report) = (ending?, pipeline.report());
-    if ending == Ending::Full {
-        error!(
+    match config.filter.layout {
+        Layout::RedisBloom if ending == Ending::Full => error!(
+            "the filter holds {} fingerprints and has no room for more: what is not judged waits \
+             in the source. A filter of RedisBloom cannot be made larger; give the machine more \
+             memory if that was short, or begin a new crawl with a filter that grows",
+            report.keys
+        ),
+        _ if ending == Ending::Full => error!(
             "the filter holds {} fingerprints or more, as many as it is made for, and \
              filter.when_full is \"stop\": what is not judged waits in the source. Raise \
              filter.capacity, or set filter.when_full = \"warn\", and start again",
             config.filter.capacity
-        );
+        ),
+        _ => {}
     }
     Ok(Some((ending, report)))
 }

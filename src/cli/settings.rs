@@ -42,6 +42,11 @@ pub(super) enum Place {
 }
 
 impl Folder {
+    /// The configuration, where no folder was named in its place.
+    pub(super) fn config(&self) -> Result<Config, Problems> {
+        self.settings.load()
+    }
+
     /// Where the filter is.
     pub(super) fn place(&self) -> Result<Place, Problems> {
         if let Some(folder) = &self.state {

@@ -1,9 +1,10 @@
 //! Options that commands share: what a filter is made for.
 
 use urlseen::config::{Config, SeedChoice};
-use urlseen::filter::{Capacity, ErrorRate, Layout, Seed, Sizing};
+use urlseen::filter::{Capacity, Design, ErrorRate, Layout, Reservation, Seed, Sizing};
 use urlseen::fingerprint::Algorithm;
-use urlseen::state::{Folder, Pins};
+use urlseen::redisbloom::Growth;
+use urlseen::state::{Folder, Made, Pins};
 use urlseen::store::Keeping;
 
 use super::fingerprint::parse_algorithm;
@@ -12,6 +13,10 @@ use super::start;
 /// What a filter is made for. What is not given is as its folder has it; what is given must be.
 #[derive(Debug, clap::Args)]
 pub(super) struct Shape {
+    /// How a fingerprint becomes bit positions: native, or redisbloom for the filters of
+    /// RedisBloom; native unless the state folder says otherwise
+    #[arg(long, value_name = "LAYOUT", value_parser = parse_layout())]
+    layout: Option<Layout>,
     /// How many different fingerprints the filter is made for: 5000000, 1e9, 200M; 10M unless the
     /// state folder says otherwise
     #[arg(long, value_name = "N")]
@@ -32,46 +37,84 @@ pub(super) struct Shape {
 }
 
 /// The ids of these options.
-pub(super) const IDS: [&str; 5] = ["capacity", "error_rate", "algorithm", "keep_fragments", "seed"];
+pub(super) const IDS: [&str; 6] =
+    ["layout", "capacity", "error_rate", "algorithm", "keep_fragments", "seed"];
+
+fn parse_layout() -> impl clap::builder::TypedValueParser<Value = Layout> {
+    use clap::builder::{PossibleValuesParser, TypedValueParser};
+    PossibleValuesParser::new(Layout::NAMES).try_map(|name| name.parse::<Layout>())
+}
 
 impl Shape {
     /// All that is wanted of the filter in `folder`, or of one that is not kept.
     pub(super) fn pins(&self, folder: Option<&Folder>) -> anyhow::Result<Pins> {
-        let made = folder.and_then(Folder::header).map(|header| header.pins().clone());
+        let recorded = folder.and_then(Folder::header).map(|header| header.pins().clone());
         let default = Config::default();
-        let (crawl, capacity, error_rate, algorithm) = match &made {
-            Some(pins) => (pins.crawl.as_str(), pins.capacity, pins.error_rate, pins.algorithm),
-            None => (
-                default.crawl.name.as_str(),
-                Capacity::new(default.filter.capacity)?,
-                ErrorRate::new(default.filter.error_rate)?,
-                default.fingerprint.algorithm,
-            ),
+        let (crawl, made, algorithm) = match &recorded {
+            Some(pins) => (pins.crawl.as_str(), Some(pins.made), pins.algorithm),
+            None => (default.crawl.name.as_str(), None, default.fingerprint.algorithm),
         };
-        let sizing =
-            Sizing::new(self.capacity.unwrap_or(capacity), self.error_rate.unwrap_or(error_rate));
         Ok(Pins {
             crawl: crawl.to_owned(),
-            layout: Layout::Native,
-            seed: self.seed.map(Seed::new),
-            geometry: sizing.geometry(),
-            capacity: sizing.capacity(),
-            error_rate: sizing.error_rate(),
+            made: self.made(made, &default)?,
             algorithm: self.algorithm.unwrap_or(algorithm),
             keep_fragments: self.keep_fragments
-                || made.as_ref().is_some_and(|pins| pins.keep_fragments),
+                || recorded.as_ref().is_some_and(|pins| pins.keep_fragments),
         })
+    }
+
+    /// How fingerprints are computed, as far as that is given.
+    pub(super) fn fingerprints(&self) -> (Option<Algorithm>, bool) {
+        (self.algorithm, self.keep_fragments)
+    }
+
+    /// What the filter is to be made for, where it `is` made for that already.
+    fn made(&self, is: Option<Made>, default: &Config) -> anyhow::Result<Made> {
+        let layout = self.layout.or(is.map(|made| made.layout())).unwrap_or(Layout::Native);
+        let is_given = self.capacity.is_some() || self.error_rate.is_some();
+        if let (Layout::RedisBloom, Some(Made::Imported), false) = (layout, is, is_given) {
+            return Ok(Made::Imported);
+        }
+        let (capacity, error_rate) = match is.and_then(|made| made.size()) {
+            Some(size) => size,
+            None => (
+                Capacity::new(default.filter.capacity)?,
+                ErrorRate::new(default.filter.error_rate)?,
+            ),
+        };
+        let capacity = self.capacity.unwrap_or(capacity);
+        let error_rate = self.error_rate.unwrap_or(error_rate);
+        let growth = match is {
+            Some(Made::RedisBloom(reservation)) => reservation.growth,
+            _ => Reservation::growth_of(default.filter.expansion),
+        };
+        let design = match layout {
+            Layout::Native => Design::Native(Sizing::new(capacity, error_rate)),
+            Layout::RedisBloom => Design::RedisBloom(Reservation { capacity, error_rate, growth }),
+        };
+        Ok(start::made(&design, self.seed.map(Seed::new)))
     }
 }
 
-/// The size of a filter that is made for this.
-pub(super) fn sizing(pins: &Pins) -> Sizing {
-    Sizing::new(pins.capacity, pins.error_rate)
+/// The filter that is made for this.
+pub(super) fn design(pins: &Pins) -> anyhow::Result<Design> {
+    Ok(match pins.made {
+        Made::Native { capacity, error_rate, .. } => {
+            Design::Native(Sizing::new(capacity, error_rate))
+        }
+        Made::RedisBloom(reservation) => Design::RedisBloom(reservation),
+        // Takes the place of this one, which is the least that there is.
+        Made::Imported => Design::RedisBloom(Reservation {
+            capacity: Capacity::new(1)?,
+            error_rate: ErrorRate::new(Config::default().filter.error_rate)?,
+            growth: Growth::default(),
+        }),
+    })
 }
 
 /// The seed that is wanted, or a fresh one.
 pub(super) fn seed(pins: &Pins) -> anyhow::Result<Seed> {
-    pins.seed.map_or_else(|| start::seed(SeedChoice::Random), Ok)
+    pins.made.seed().map_or_else(|| start::seed(SeedChoice::Random), Ok)
 }
 
 /// How a filter is kept without a configuration.

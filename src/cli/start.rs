@@ -8,10 +8,12 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::BinaryBytes;
 use tracing::{info, warn};
-use urlseen::config::{Config, Rollback, SeedChoice};
-use urlseen::engine::{Engine, Parts, Place};
+use urlseen::config::{self, Config, Rollback, SeedChoice};
+use urlseen::engine::{Engine, Parts, Place, StartError};
 use urlseen::filter::native::Native;
-use urlseen::filter::{Capacity, ErrorRate, Layout, Placing, Seed, Sizing, memory};
+use urlseen::filter::{
+    Capacity, Design, ErrorRate, Hashing, Placing, Reservation, Seed, Sizing, memory,
+};
 use urlseen::item::Options;
 use urlseen::pipeline::Failure;
 use urlseen::redis::backoff::Backoff;
@@ -19,19 +21,36 @@ use urlseen::redis::connect::{Timeouts, connect};
 use urlseen::redis::preflight::preflight;
 use urlseen::shared::{Opened, Wanted};
 use urlseen::shutdown::Stop;
-use urlseen::state::{Difference, Folder, OpenError, Pins};
+use urlseen::state::{Difference, Folder, Made, OpenError, Pins};
 use urlseen::store::{Keeping, Local};
 
 /// Starts an engine with an empty filter, if the machine has the memory for it.
 pub(super) fn engine(
-    sizing: &Sizing,
+    design: &Design,
     seed: Seed,
     items: Options,
     threads: usize,
 ) -> anyhow::Result<Engine> {
-    memory::check(sizing)?;
-    let layout = Native::new(seed, sizing.geometry());
-    Ok(Engine::start(&Parts { layout, items, threads, place: Place::Here })?)
+    let (hashing, place) = match *design {
+        Design::Native(sizing) => {
+            memory::check(&sizing)?;
+            (Native::new(seed, sizing.geometry()).into(), Place::Here)
+        }
+        Design::RedisBloom(reservation) => {
+            let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
+            // Its newest layer is copied while a snapshot is taken.
+            (Hashing::RedisBloom, Place::InOne { reservation, limit: limit / 2 })
+        }
+    };
+    let started = Engine::start(&Parts { hashing, items, threads, place });
+    match started {
+        Err(StartError::Reserve(refused)) => Err(anyhow::Error::new(refused).context(
+            "the filter does not fit (half of the memory that is available is its limit, as its \
+             newest layer is copied while a snapshot is taken); lower filter.capacity, raise \
+             filter.error_rate, or give the process more memory",
+        )),
+        started => Ok(started?),
+    }
 }
 
 /// Starts an engine for a filter that is in Redis.
@@ -39,7 +58,8 @@ pub(super) fn shared_engine(config: &Config, opened: &Opened) -> anyhow::Result<
     let threads = threads(config);
     let (shared, recent) = (Arc::clone(&opened.filter), config.filter.recent);
     let place = Place::Redis { shared, recent };
-    Ok(Engine::start(&Parts { layout: opened.native, items: items(config), threads, place })?)
+    let hashing = opened.native.into();
+    Ok(Engine::start(&Parts { hashing, items: items(config), threads, place })?)
 }
 
 /// How many threads test and set.
@@ -99,37 +119,34 @@ pub(super) fn seed(choice: SeedChoice) -> anyhow::Result<Seed> {
 pub(super) fn kept(
     folder: Folder,
     mut keeping: Keeping,
-    sizing: &Sizing,
+    design: &Design,
     items: Options,
     threads: usize,
 ) -> anyhow::Result<Local> {
     if let Err(differences) = folder.check(&keeping.pins) {
         return Err(Unsuited::new(folder.dir(), &differences).into());
     }
-    let drawn = match (folder.header(), keeping.pins.seed) {
-        (Some(header), _) => header.seed(),
-        (None, Some(seed)) => seed,
-        (None, None) => seed(SeedChoice::Random)?,
+    let recorded = folder.header().and_then(|header| header.pins().made.seed());
+    let drawn = match recorded.or(keeping.pins.made.seed()) {
+        Some(seed) => seed,
+        None => seed(SeedChoice::Random)?,
     };
-    keeping.pins.seed = Some(drawn);
-    let engine = engine(sizing, drawn, items, threads)?;
+    keeping.pins.made = keeping.pins.made.seeded(|| drawn);
+    let engine = engine(design, drawn, items, threads)?;
     Ok(Local::kept(engine, folder, keeping))
 }
 
 /// How a crawl's filter is kept, as configured.
-pub(super) fn keeping(config: &Config, sizing: &Sizing) -> Keeping {
+pub(super) fn keeping(config: &Config, design: &Design) -> Keeping {
     let Config { crawl, filter, fingerprint, state, .. } = config;
+    let seed = match filter.seed {
+        SeedChoice::Fixed(seed) => Some(Seed::new(seed)),
+        SeedChoice::Random => None,
+    };
     Keeping {
         pins: Pins {
             crawl: crawl.name.clone(),
-            layout: Layout::Native,
-            seed: match filter.seed {
-                SeedChoice::Fixed(seed) => Some(Seed::new(seed)),
-                SeedChoice::Random => None,
-            },
-            geometry: sizing.geometry(),
-            capacity: sizing.capacity(),
-            error_rate: sizing.error_rate(),
+            made: made(design, seed),
             algorithm: fingerprint.algorithm,
             keep_fragments: fingerprint.keep_fragments,
         },
@@ -140,10 +157,30 @@ pub(super) fn keeping(config: &Config, sizing: &Sizing) -> Keeping {
     }
 }
 
-/// The size of the filter that is configured.
-pub(super) fn sizing(config: &Config) -> anyhow::Result<Sizing> {
-    let (capacity, error_rate) = (config.filter.capacity, config.filter.error_rate);
-    Ok(Sizing::new(Capacity::new(capacity)?, ErrorRate::new(error_rate)?))
+/// What a folder records of a filter that is made for this.
+pub(super) fn made(design: &Design, seed: Option<Seed>) -> Made {
+    match design {
+        Design::Native(sizing) => Made::Native {
+            seed,
+            geometry: sizing.geometry(),
+            capacity: sizing.capacity(),
+            error_rate: sizing.error_rate(),
+        },
+        Design::RedisBloom(reservation) => Made::RedisBloom(*reservation),
+    }
+}
+
+/// The filter that is configured.
+pub(super) fn design(config: &Config) -> anyhow::Result<Design> {
+    let config::Filter { layout, capacity, error_rate, expansion, .. } = config.filter;
+    let (capacity, error_rate) = (Capacity::new(capacity)?, ErrorRate::new(error_rate)?);
+    Ok(match layout {
+        config::Layout::RedisBloom => {
+            let growth = Reservation::growth_of(expansion);
+            Design::RedisBloom(Reservation { capacity, error_rate, growth })
+        }
+        _ => Design::Native(Sizing::new(capacity, error_rate)),
+    })
 }
 
 /// How items are read, as configured.
@@ -186,8 +223,13 @@ pub(super) struct Unsuited {
     differences: String,
 }
 
+/// A command cannot do what it was told with what is configured or there.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Misused(pub(super) String);
+
 impl Unsuited {
-    fn new(folder: &Path, differences: &[Difference]) -> Self {
+    pub(super) fn new(folder: &Path, differences: &[Difference]) -> Self {
         let lines: Vec<String> = differences.iter().map(|it| format!("  {it}")).collect();
         Self { folder: folder.display().to_string(), differences: lines.join("\n") }
     }

@@ -9,11 +9,12 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 use urlseen::config::{Config, Store};
+use urlseen::filter::Reservation;
 use urlseen::head::{Head, Position, Tip};
 use urlseen::protocol::{Protocol, Standing};
 use urlseen::redis::keys::Keys;
 use urlseen::redis::lease::{Holder, Run};
-use urlseen::state::{Folder, Look, SegmentLook, SnapshotLook, look};
+use urlseen::state::{Folder, Look, Made, SegmentLook, SnapshotLook, look};
 use urlseen::upkeep::Upkeep;
 use urlseen::{sink, source};
 
@@ -129,10 +130,10 @@ impl Adopt {
         let mut folder = Folder::open(&config.state.dir)?;
         let redis = Redis::take(&config, &mut folder)?;
         let theirs = redis.standing().head;
-        let sizing = start::sizing(&config)?;
-        let (keeping, items) = (start::keeping(&config, &sizing), start::items(&config));
+        let design = start::design(&config)?;
+        let (keeping, items) = (start::keeping(&config, &design), start::items(&config));
         // One thread is enough: nothing is judged.
-        let mut store = start::kept(folder, keeping, &sizing, items, 1)?;
+        let mut store = start::kept(folder, keeping, &design, items, 1)?;
         let head = store.adopt(theirs)?;
         redis.tie(store.filter(), head)?;
         let keys: u64 = store.engine.gauges().keys().iter().sum();
@@ -160,10 +161,10 @@ impl Reset {
         }
         let redis = Redis::take(&config, &mut folder)?;
         let head = redis.standing().head.unwrap_or(Head::START);
-        let sizing = start::sizing(&config)?;
+        let design = start::design(&config)?;
         folder.erase()?;
         let filter = Tip::random();
-        folder.begin(&start::keeping(&config, &sizing).pins, filter.get(), head)?;
+        folder.begin(&start::keeping(&config, &design).pins, filter.get(), head)?;
         redis.tie(Some(filter), head)?;
         println!("{dir} holds an empty filter and belongs to {head} now");
         Ok(Outcome::Done)
@@ -256,18 +257,8 @@ fn print(look: &Look, dir: &Path, out: &mut impl Write) -> io::Result<()> {
         return writeln!(out, "filter      none: the folder is new");
     };
     let pins = header.pins();
-    let geometry = pins.geometry;
     writeln!(out, "crawl       {}", pins.crawl)?;
-    writeln!(
-        out,
-        "filter      {}, {} for {} fingerprints at {}, {} lines of {} bits each",
-        Tip::new(header.filter()),
-        BinaryBytes(geometry.bytes()),
-        HumanCount(pins.capacity.get()),
-        pins.error_rate,
-        geometry.lines().get(),
-        geometry.bits_per_line(),
-    )?;
+    writeln!(out, "filter      {}, {}", Tip::new(header.filter()), described(&pins.made))?;
     writeln!(
         out,
         "computed    as by {}, fragments {}",
@@ -294,6 +285,29 @@ fn print(look: &Look, dir: &Path, out: &mut impl Write) -> io::Result<()> {
     damages.iter().try_for_each(|damage| writeln!(out, "damaged     {damage}"))
 }
 
+/// What a filter is, in words.
+fn described(made: &Made) -> String {
+    match made {
+        Made::Native { geometry, capacity, error_rate, .. } => format!(
+            "{} for {} fingerprints at {error_rate}, {} lines of {} bits each",
+            BinaryBytes(geometry.bytes()),
+            HumanCount(capacity.get()),
+            geometry.lines().get(),
+            geometry.bits_per_line(),
+        ),
+        Made::RedisBloom(reservation) => {
+            let Reservation { capacity, error_rate, .. } = reservation;
+            let growth = match reservation.expansion() {
+                0 => "does not grow".to_owned(),
+                times => format!("grows by layers of {times} times the last"),
+            };
+            let capacity = HumanCount(capacity.get());
+            format!("RedisBloom's, reserved for {capacity} fingerprints at {error_rate}, {growth}")
+        }
+        Made::Imported => "RedisBloom's, imported".to_owned(),
+    }
+}
+
 fn to_json(look: &Look) -> Value {
     let Look { header, is_held, holder, snapshots, segments, last, bytes, damages } = look;
     let position = |position: &Position| {
@@ -302,14 +316,21 @@ fn to_json(look: &Look) -> Value {
     };
     let header = header.as_ref().map(|header| {
         let pins = header.pins();
+        let size = pins.made.size();
+        let geometry = match pins.made {
+            Made::Native { geometry, .. } => Some(geometry),
+            Made::RedisBloom(_) | Made::Imported => None,
+        };
         json!({
             "crawl": pins.crawl,
             "filter": Tip::new(header.filter()).to_string(),
-            "capacity": pins.capacity.get(),
-            "error_rate": pins.error_rate.get(),
-            "bytes": pins.geometry.bytes(),
-            "k": pins.geometry.k(),
-            "lines": pins.geometry.lines().get(),
+            "layout": pins.made.layout().name(),
+            "capacity": size.map(|(capacity, _)| capacity.get()),
+            "error_rate": size.map(|(_, error_rate)| error_rate.get()),
+            "bytes": geometry.map(|geometry| geometry.bytes()),
+            "k": geometry.map(|geometry| geometry.k()),
+            "lines": geometry.map(|geometry| geometry.lines().get()),
+            "imported": pins.made == Made::Imported,
             "algorithm": pins.algorithm.name(),
             "keep_fragments": pins.keep_fragments,
         })

@@ -8,7 +8,7 @@ use urlseen::admin::{
 };
 use urlseen::config::{Config, Store};
 use urlseen::engine::Handle;
-use urlseen::filter::{Sizing, Verdict};
+use urlseen::filter::Verdict;
 use urlseen::fingerprint::Fingerprint;
 use urlseen::item::{Identity, Options, Reader};
 use urlseen::pipeline::Live;
@@ -21,9 +21,6 @@ pub(super) struct Daemon {
     crawl: String,
     since: SystemTime,
     redis: String,
-    sizing: Sizing,
-    /// Bytes of the filter.
-    bytes: u64,
     items: Options,
     /// Whether the filter is in Redis.
     is_shared: bool,
@@ -33,19 +30,11 @@ pub(super) struct Daemon {
 
 impl Daemon {
     /// The daemon whose pipeline tells `live`, with what `filter` asks.
-    pub(super) fn new(
-        config: &Config,
-        sizing: Sizing,
-        bytes: u64,
-        live: watch::Receiver<Live>,
-        filter: Handle,
-    ) -> Self {
+    pub(super) fn new(config: &Config, live: watch::Receiver<Live>, filter: Handle) -> Self {
         Self {
             crawl: config.crawl.name.clone(),
             since: SystemTime::now(),
             redis: config.redis.url.to_string(),
-            sizing,
-            bytes,
             items: start::items(config),
             is_shared: config.filter.store == Store::Redis,
             live,
@@ -91,10 +80,10 @@ impl View for Daemon {
             },
             filter: Some(FilterStatus {
                 keys: report.keys,
-                capacity: self.sizing.capacity().get(),
+                capacity: report.capacity,
                 fill: report.fill,
                 error_rate: report.error_rate,
-                bytes: self.bytes,
+                bytes: report.bytes,
             }),
             state: kept.map(
                 |Footprint { dir, fsync, snapshots, last_snapshot, log_bytes, .. }| {

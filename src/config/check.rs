@@ -138,15 +138,26 @@ impl Taker {
         }
     }
 
-    /// Other projects' bits are where those projects have them.
+    /// Other projects' bits are where those projects have them. RedisBloom's lie in a type of its
+    /// own, which only its module sets bits in.
     fn check_layout(&mut self, config: &Config) {
         let (layout, store) = (config.filter.layout, config.filter.store);
-        if store == Store::Local
-            && layout != Layout::Native
-            && self.is_sound(&["filter.layout", "filter.store"])
-        {
-            let (layout, store_origin) = (layout.name(), self.origin("filter.store"));
-            self.refuse("filter.layout", Fault::LayoutOfRedis { layout, store_origin });
+        if !self.is_sound(&["filter.layout", "filter.store"]) {
+            return;
+        }
+        let name = layout.name();
+        match (store, layout) {
+            (Store::Local, Layout::Native | Layout::RedisBloom) => {}
+            (Store::Local, _) => {
+                let store_origin = self.origin("filter.store");
+                let fault = Fault::LayoutOfRedis { layout: name, store_origin };
+                self.refuse("filter.layout", fault);
+            }
+            (Store::Redis, Layout::RedisBloom) => {
+                let store_origin = self.origin("filter.store");
+                self.refuse("filter.layout", Fault::LayoutOfMemory { layout: name, store_origin });
+            }
+            (Store::Redis, _) => {}
         }
     }
 

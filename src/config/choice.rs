@@ -120,6 +120,8 @@ choices! {
     Layout {
         /// urlseen's own: shards by leading byte, bits confined to a few cache lines.
         Native = "native",
+        /// RedisBloom's: layers that grow.
+        RedisBloom = "redisbloom",
         /// That of `BloomFilter_imooc`.
         Imooc = "imooc",
         /// That of pyreBloom.

@@ -223,9 +223,21 @@ pub enum Fault {
     /// Nothing but Redis holds bits in that layout.
     #[error(
         "filter.layout is {layout:?}, whose bits are in Redis, but filter.store is \"local\" \
-        ({store_origin}); allowed: filter.store = \"redis\", or filter.layout = \"native\""
+        ({store_origin}); allowed: filter.store = \"redis\", or filter.layout = \"native\" or \
+        \"redisbloom\""
     )]
     LayoutOfRedis {
+        /// `filter.layout`.
+        layout: &'static str,
+        /// Where `filter.store` is set.
+        store_origin: Origin,
+    },
+    /// Redis has bits in that layout in a type of the module's own.
+    #[error(
+        "filter.layout is {layout:?}, and filter.store is \"redis\" ({store_origin}), where only \
+        the module of RedisBloom sets its bits; allowed: filter.store = \"local\" with it"
+    )]
+    LayoutOfMemory {
         /// `filter.layout`.
         layout: &'static str,
         /// Where `filter.store` is set.

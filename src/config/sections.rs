@@ -63,6 +63,8 @@ macro_rules! sections {
 pub const CAPACITY: RangeInclusive<u64> = 1..=1_000_000_000_000;
 /// The error rates that a filter may be made for.
 pub const ERROR_RATE: RangeInclusive<f64> = 1e-12..=0.1;
+/// The most that RedisBloom takes for an expansion.
+const EXPANSION: u64 = 32_768;
 /// The longest Redis list that this can be told to stay below.
 const LONGEST_LIST: u64 = u32::MAX as u64;
 /// The most threads that own shards.
@@ -113,6 +115,9 @@ sections! {
         capacity: u64 = Whole(CAPACITY, ""), |_| 10_000_000;
         /// The chance that an unseen fingerprint passes for a seen one once `capacity` are held.
         error_rate: f64 = Number(ERROR_RATE), |_| 1e-6;
+        /// How many times the capacity of the last layer the next one has, for the layout
+        /// `redisbloom`; 0 for a filter that does not grow.
+        expansion: u32 = Whole(0..=EXPANSION, ""), |_| 2;
         /// What the hash is seeded with.
         seed: SeedChoice = Seed, |_| SeedChoice::Random;
         /// What happens once more than `capacity` fingerprints are held.

@@ -1,6 +1,7 @@
 //! How full each shard is, for all to see while its owner works on.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::filter::{SHARDS, Shards};
 
@@ -10,17 +11,39 @@ use crate::filter::{SHARDS, Shards};
 pub struct Gauges {
     keys: [AtomicU64; SHARDS],
     ones: [AtomicU64; SHARDS],
+    whole: Mutex<Option<Whole>>,
+}
+
+/// What a filter in one piece says of itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Whole {
+    /// Fingerprints that were new when they were set.
+    pub keys: u64,
+    /// How many its layers are made for.
+    pub capacity: u64,
+    /// Its layers.
+    pub layers: usize,
+    /// The memory that they take.
+    pub bytes: u64,
+    /// The share of unseen ones that it takes for seen now.
+    pub error_rate: f64,
 }
 
 impl Default for Gauges {
     fn default() -> Self {
         let zeros = || std::array::from_fn(|_| AtomicU64::new(0));
-        Self { keys: zeros(), ones: zeros() }
+        Self { keys: zeros(), ones: zeros(), whole: Mutex::default() }
     }
 }
 
 impl Gauges {
-    /// How many fingerprints were set in each shard.
+    /// What a filter in one piece says of itself; `None` for one that is not.
+    pub fn whole(&self) -> Option<Whole> {
+        *self.whole.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many fingerprints were set in each shard; all are in the first where the filter is in
+    /// one piece.
     pub fn keys(&self) -> [u64; SHARDS] {
         std::array::from_fn(|shard| self.keys[shard].load(Ordering::Relaxed))
     }
@@ -28,6 +51,11 @@ impl Gauges {
     /// How many bits of each shard are 1.
     pub fn ones(&self) -> [u64; SHARDS] {
         std::array::from_fn(|shard| self.ones[shard].load(Ordering::Relaxed))
+    }
+
+    pub(super) fn store_whole(&self, whole: Whole) {
+        self.keys[0].store(whole.keys, Ordering::Relaxed);
+        *self.whole.lock().unwrap_or_else(PoisonError::into_inner) = Some(whole);
     }
 
     pub(super) fn store(&self, shards: &Shards) {

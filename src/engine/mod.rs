@@ -7,10 +7,14 @@
 //! when the batch is said to be committed.
 
 mod awaited;
+mod error;
+mod fill;
 mod gauges;
+mod growing;
 mod handle;
 mod memory;
 mod owner;
+mod place;
 mod progress;
 
 use std::collections::VecDeque;
@@ -21,17 +25,19 @@ use crossbeam_channel::{Receiver, Sender, select_biased};
 use tokio::sync::mpsc;
 
 use crate::batch::{Batch, Judged, Taken};
-use crate::filter::native::Native;
-use crate::filter::{AllocationError, Count, Recent, ShardId, Shards, Shared};
+use crate::filter::{Count, Hashing, ShardId};
 use crate::fingerprint::Fingerprint;
 use crate::head::Position;
 use crate::item::{Options, Reader};
+use crate::redisbloom::{AddError, Filter};
 use awaited::Awaited;
-pub use gauges::Gauges;
+pub use error::{Died, StartError};
+pub use fill::Fill;
+pub use gauges::{Gauges, Whole};
 pub use handle::Handle;
-use memory::Memory;
-pub use owner::Copied;
+pub use owner::{Copied, Frozen};
 use owner::{Done, InFlight, Job, Owner, Read};
+pub use place::Place;
 use progress::Progress;
 
 /// How many batches may be submitted and not yet committed or forgotten.
@@ -43,8 +49,8 @@ const PART: usize = 256;
 /// What an engine is started with.
 #[derive(Debug)]
 pub struct Parts {
-    /// How fingerprints become positions.
-    pub layout: Native,
+    /// How fingerprints are hashed.
+    pub hashing: Hashing,
     /// How items are read.
     pub items: Options,
     /// How many threads; each owns its share of the shards.
@@ -53,64 +59,10 @@ pub struct Parts {
     pub place: Place,
 }
 
-/// Where a filter is.
-#[derive(Debug, Clone)]
-pub enum Place {
-    /// In the memory of the threads.
-    Here,
-    /// In Redis, which judges. The threads remember some of what they know to be seen.
-    Redis {
-        /// Where in Redis.
-        shared: Arc<Shared>,
-        /// How many fingerprints are remembered at most.
-        recent: usize,
-    },
-}
-
-impl Place {
-    fn shared(&self) -> Option<Arc<Shared>> {
-        match self {
-            Self::Here => None,
-            Self::Redis { shared, .. } => Some(Arc::clone(shared)),
-        }
-    }
-
-    fn memory(
-        &self,
-        layout: Native,
-        owner: usize,
-        owners: usize,
-    ) -> Result<Memory, AllocationError> {
-        match self {
-            Self::Here => Shards::allocate(layout, owner, owners).map(Memory::Whole),
-            Self::Redis { recent, .. } => Ok(Memory::Recent(Recent::new(recent / owners))),
-        }
-    }
-}
-
-/// Why an engine did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The filter's memory could not be had.
-    #[error(transparent)]
-    Allocation(#[from] AllocationError),
-    /// A thread could not be had.
-    #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
-    Thread(std::io::Error),
-}
-
-/// A thread of the engine panicked. Its part of the filter is not to be trusted any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "a filter thread panicked (its message stands above); what was not committed waits in Redis. \
-     Start again, and please report the message"
-)]
-pub struct Died;
-
 /// The engine, as seen by the one task that feeds it.
 #[derive(Debug)]
 pub struct Engine {
-    layout: Native,
+    hashing: Hashing,
     owners: Vec<Sender<Job>>,
     reads: Sender<Read>,
     threads: Vec<JoinHandle<()>>,
@@ -122,6 +74,8 @@ pub struct Engine {
     front: u64,
     /// Batches handed back and neither committed nor forgotten.
     uncommitted: usize,
+    /// Why a batch was not judged, if one was not for want of room; none is after it.
+    full: Option<AddError>,
     /// Threads that were told to say when they get so far, and have not yet.
     marks: usize,
 }
@@ -136,7 +90,7 @@ impl Engine {
         let (reads, to_read) = crossbeam_channel::bounded(BATCHES_MAX * parts.threads);
         let (owners, todo): (Vec<_>, Vec<_>) = (0..parts.threads).map(|_| jobs()).unzip();
         let mut engine = Self {
-            layout: parts.layout,
+            hashing: parts.hashing,
             owners,
             reads,
             threads: Vec::new(),
@@ -145,20 +99,21 @@ impl Engine {
             progress: VecDeque::new(),
             front: 0,
             uncommitted: 0,
+            full: None,
             marks: 0,
         };
         for (number, todo) in todo.into_iter().enumerate() {
-            let (layout, owners, emit) = (parts.layout, engine.owners.clone(), parts.items.emit);
+            let (hashing, owners, emit) = (parts.hashing, engine.owners.clone(), parts.items.emit);
             let place = parts.place.clone();
             let (reader, gauges) = (Reader::new(parts.items), Arc::clone(&engine.gauges));
             let (tell, tell_ready, to_read) = (tell.clone(), tell_ready.clone(), to_read.clone());
             let life = move || {
-                let memory = place.memory(layout, number, owners.len());
+                let memory = place.memory(hashing, number, owners.len());
                 let memory = memory.map_err(|error| drop(tell_ready.send(Err(error))));
                 let Ok(memory) = memory else { return };
-                let owner = Owner {
+                let mut owner = Owner {
                     number,
-                    layout,
+                    hashing,
                     memory,
                     shared: place.shared(),
                     reader,
@@ -170,6 +125,7 @@ impl Engine {
                     in_flight: InFlight::default(),
                     at: Position::START,
                 };
+                owner.show();
                 let _ = tell_ready.send(Ok(()));
                 drop(tell_ready);
                 run(owner, &todo, &to_read);
@@ -184,7 +140,13 @@ impl Engine {
 
     /// Whether another batch may be submitted now.
     pub fn has_room(&self) -> bool {
-        self.progress.len() + self.uncommitted < BATCHES_MAX
+        self.progress.len() + self.uncommitted < BATCHES_MAX && self.full.is_none()
+    }
+
+    /// Whether a batch was not judged for want of room: [`Engine::judged`] says why behind the
+    /// last one that was.
+    pub fn is_full(&self) -> bool {
+        self.full.is_some()
     }
 
     /// How many batches were submitted and not handed back yet.
@@ -218,6 +180,9 @@ impl Engine {
                 self.uncommitted += 1;
                 return Ok(judged);
             }
+            if let (true, Some(full)) = (self.progress.is_empty(), &self.full) {
+                return Err(Died::Full(full.clone()));
+            }
             self.hear().await?;
         }
     }
@@ -238,10 +203,10 @@ impl Engine {
         self.marks += self.owners.len();
         self.tell_all(|| Job::Mark);
         while self.marks > 0 {
-            let done = self.done.blocking_recv().ok_or(Died)?;
+            let done = self.done.blocking_recv().ok_or(Died::Panicked)?;
             self.take_note(done)?;
         }
-        Ok(())
+        self.full.clone().map_or(Ok(()), |full| Err(Died::Full(full)))
     }
 
     /// The oldest batch handed back is committed, which brings the filter to `at`: from now on its
@@ -289,6 +254,14 @@ impl Engine {
         let _ = done.recv();
     }
 
+    /// Puts a filter of RedisBloom in the place of the one that there is, and waits until it is.
+    pub fn replace(&self, filter: Option<Filter>) {
+        let (reply, done) = crossbeam_channel::bounded(1);
+        self.tell(0, Job::Replace { filter: filter.map(Box::new), reply });
+        // As with a shard.
+        let _ = done.recv();
+    }
+
     /// Sets fingerprints that belong in the filter. Waits while the threads have much to do.
     ///
     /// # Panics
@@ -299,7 +272,7 @@ impl Engine {
         let owners = self.owners.len();
         let mut parts = vec![Vec::new(); owners];
         for fingerprint in fingerprints {
-            let probe = self.layout.probe(fingerprint);
+            let probe = self.hashing.probe(fingerprint);
             parts[probe.shard().owner(owners)].push(probe);
         }
         for (owner, probes) in parts.into_iter().enumerate().filter(|(_, part)| !part.is_empty()) {
@@ -314,7 +287,7 @@ impl Engine {
 
     /// For others to look at the filter while it is worked with.
     pub fn handle(&self) -> Handle {
-        Handle::new(self.layout, self.owners.clone())
+        Handle::new(self.hashing, self.owners.clone())
     }
 
     /// How full each shard is; kept up to date by the threads.
@@ -324,16 +297,27 @@ impl Engine {
 
     /// Waits for the next answer of a thread, and takes note of it.
     async fn hear(&mut self) -> Result<(), Died> {
-        let done = self.done.recv().await.ok_or(Died)?;
+        let done = self.done.recv().await.ok_or(Died::Panicked)?;
         self.take_note(done)
     }
 
     fn take_note(&mut self, done: Done) -> Result<(), Died> {
         match done {
-            Done::Died => return Err(Died),
+            Done::Died => return Err(Died::Panicked),
+            Done::Full { batch, why } => {
+                self.full.get_or_insert(why);
+                // Those before it are handed back still.
+                if let Some(batch) = batch {
+                    let before = usize::try_from(batch - self.front).unwrap_or(0);
+                    self.progress.truncate(before);
+                }
+            }
             Done::Judged { number, batch } => {
                 let place = usize::try_from(number - self.front).expect("a place in memory");
-                self.progress[place] = Some(batch);
+                match self.progress.get_mut(place) {
+                    Some(progress) => *progress = Some(batch),
+                    None => assert!(self.full.is_some(), "only what was submitted is judged"),
+                }
             }
             Done::Marked => self.marks -= 1,
         }
@@ -389,5 +373,7 @@ fn run(mut owner: Owner, todo: &Receiver<Job>, to_read: &Receiver<Read>) {
     }
 }
 
+#[cfg(test)]
+mod growing_tests;
 #[cfg(test)]
 mod tests;

@@ -9,15 +9,17 @@ use tokio::sync::mpsc;
 
 use super::awaited::{Awaited, Partial};
 use super::gauges::Gauges;
+use super::growing::Growing;
 use super::memory::Memory;
 use super::progress::{Found, Progress};
 use crate::batch::{Batch, Judged};
 use crate::config::Emit;
-use crate::filter::native::{Native, Probe};
-use crate::filter::{Count, ShardId, Shared, Verdict};
+use crate::filter::native::Probe;
+use crate::filter::{Count, Hashing, ShardId, Shared, Verdict};
 use crate::fingerprint::Fingerprint;
 use crate::head::Position;
 use crate::item::{Identity, Reader, Unreadable};
+use crate::redisbloom::{AddError, Filter};
 
 /// After how many items the lines of their keys are fetched: often enough for memory not to be idle
 /// while items are read, and not at each item, as nobody can foresee whether it is of an own shard.
@@ -51,6 +53,10 @@ pub(super) enum Job {
     Set { probes: Vec<Probe> },
     /// The filter stands there.
     Stand { at: Position },
+    /// Put this filter of RedisBloom, or an empty one, in the place of the one that there is.
+    Replace { filter: Option<Box<Filter>>, reply: Sender<()> },
+    /// The filter of RedisBloom as it is now.
+    Freeze { reply: Sender<Frozen> },
     /// Copy a shard's bits into `bytes`.
     Copy { shard: ShardId, bytes: Vec<u8>, reply: Sender<Copied> },
     /// Whether keys, all of its own shards, are set.
@@ -70,6 +76,15 @@ pub struct Copied {
     pub at: Position,
 }
 
+/// A filter of RedisBloom as it stands at some moment.
+#[derive(Debug)]
+pub struct Frozen {
+    /// The filter, which is added to no more.
+    pub filter: Filter,
+    /// The last batch in it.
+    pub at: Position,
+}
+
 /// What an owner did.
 #[derive(Debug)]
 pub(super) enum Done {
@@ -79,6 +94,9 @@ pub(super) enum Done {
     Marked,
     /// The thread panicked.
     Died,
+    /// The filter is full, and what was found unseen, in that batch if it was in one, cannot be set
+    /// any more.
+    Full { batch: Option<u64>, why: AddError },
 }
 
 /// What a thread is to judge of a part of a batch, and where in the batch it stands.
@@ -97,7 +115,7 @@ pub(super) struct Readings {
 #[derive(Debug)]
 pub(super) struct Owner {
     pub(super) number: usize,
-    pub(super) layout: Native,
+    pub(super) hashing: Hashing,
     pub(super) memory: Memory,
     /// Where in Redis the filter is, if it is there.
     pub(super) shared: Option<Arc<Shared>>,
@@ -135,8 +153,25 @@ impl Owner {
                 let _ = reply.send(());
             }
             Job::Set { probes } => {
-                self.memory.set_all(probes.iter().copied());
+                if let Err(why) = self.memory.set_all(probes.iter().copied()) {
+                    let _ = self.tell.send(Done::Full { batch: None, why });
+                }
                 self.show();
+            }
+            Job::Replace { filter, reply } => {
+                if let Some(growing) = self.memory.growing() {
+                    growing.replace(filter.map(|filter| *filter));
+                }
+                self.show();
+                let _ = reply.send(());
+            }
+            Job::Freeze { reply } => {
+                let at = self.at;
+                match self.memory.growing().map(Growing::frozen) {
+                    Some(Ok(filter)) => drop(reply.send(Frozen { filter, at })),
+                    Some(Err(why)) => drop(self.tell.send(Done::Full { batch: None, why })),
+                    None => {}
+                }
             }
             Job::Stand { at } => self.at = at,
             Job::Copy { shard, mut bytes, reply } => {
@@ -183,7 +218,7 @@ impl Owner {
                                 readings.rejects.push((number, unreadable));
                                 continue;
                             }
-                            let probe = self.layout.probe(&fingerprint);
+                            let probe = self.hashing.probe(&fingerprint);
                             probes[probe.shard().owner(owners)].push((number, probe));
                             readings.fingerprints.push((number, fingerprint));
                         }
@@ -212,6 +247,11 @@ impl Owner {
             let number = progress.number();
             let own = probes.into_iter().flatten().collect::<Vec<_>>().concat();
             let unseen = self.judge(&own);
+            // Before a batch goes on there is room for it: what is committed must be set.
+            if let Err(why) = self.memory.make_room(self.in_flight.probes.len()) {
+                let _ = self.tell.send(Done::Full { batch: Some(number), why });
+                continue;
+            }
             if let Some(batch) = progress.done(Found { readings, unseen }) {
                 let _ = self.tell.send(Done::Judged { number, batch });
             }
@@ -236,7 +276,8 @@ impl Owner {
     /// Bits of a batch are set here and nowhere else: when its commit is known to have happened.
     fn commit(&mut self, at: Position) {
         let probes = self.in_flight.batches.pop_front().expect("a batch is committed once judged");
-        self.memory.set_all(probes.iter().copied());
+        let set = self.memory.set_all(probes.iter().copied());
+        set.expect("room was made for the batch before it was handed on");
         for probe in &probes {
             self.in_flight.probes.remove(&probe.id());
         }
@@ -252,9 +293,11 @@ impl Owner {
     }
 
     /// Lets all see how full the shards are.
-    fn show(&mut self) {
-        if let Some(shards) = self.memory.shards() {
-            self.gauges.store(shards);
+    pub(super) fn show(&mut self) {
+        match &self.memory {
+            Memory::Whole(shards) => self.gauges.store(shards),
+            Memory::RedisBloom(growing) => self.gauges.store_whole(growing.whole()),
+            Memory::Recent(_) | Memory::Elsewhere => {}
         }
     }
 }

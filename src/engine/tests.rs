@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::config::{Emit, ItemForm};
+use crate::filter::native::Native;
 use crate::filter::{Seed, Sizing, Verdict};
 use crate::fingerprint::{Algorithm, Fingerprinter};
 use crate::head::Head;
@@ -14,7 +15,7 @@ fn engine(threads: usize) -> Engine {
     let (form, emit, algorithm) = (ItemForm::Auto, Emit::Item, Algorithm::Scrapy);
     let sizing = Sizing::new("10000".parse().unwrap(), "1e-12".parse().unwrap());
     Engine::start(&Parts {
-        layout: Native::new(Seed::new(1), sizing.geometry()),
+        hashing: Native::new(Seed::new(1), sizing.geometry()).into(),
         items: Options { form: form.into(), emit, algorithm, keep_fragments: false },
         threads,
         place: Place::Here,

@@ -27,6 +27,9 @@ impl ShardId {
         }
     }
 
+    /// The first shard: that of all keys of a filter that is one whole.
+    pub(super) const WHOLE: Self = Self(0);
+
     /// All shards, in order.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..=u8::MAX).map(Self)

@@ -60,21 +60,26 @@ impl Fingerprint {
     }
 }
 
-/// Raw bytes as lower-case hex digits; plain text as it is, with what is not UTF-8 replaced.
+impl Fingerprint {
+    /// The text that crawlers hand around: the lower-case hex digits of a digest, which are put
+    /// into `room`, or plain text as given.
+    pub fn text<'a>(&'a self, room: &'a mut [u8; 64]) -> &'a [u8] {
+        if let Self::Text(text) = self {
+            return text;
+        }
+        let bytes = self.as_bytes();
+        for (pair, byte) in room.chunks_exact_mut(2).zip(bytes) {
+            pair[0] = b"0123456789abcdef"[usize::from(byte >> 4)];
+            pair[1] = b"0123456789abcdef"[usize::from(byte & 15)];
+        }
+        &room[..2 * bytes.len()]
+    }
+}
+
+/// [`Fingerprint::text`], with what is not UTF-8 replaced.
 impl std::fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Text(text) => f.write_str(&String::from_utf8_lossy(text)),
-            raw => {
-                let mut text = [0; 64];
-                let bytes = raw.as_bytes();
-                for (pair, byte) in text.chunks_exact_mut(2).zip(bytes) {
-                    pair[0] = b"0123456789abcdef"[usize::from(byte >> 4)];
-                    pair[1] = b"0123456789abcdef"[usize::from(byte & 15)];
-                }
-                f.write_str(std::str::from_utf8(&text[..2 * bytes.len()]).unwrap_or_default())
-            }
-        }
+        f.write_str(&String::from_utf8_lossy(self.text(&mut [0; 64])))
     }
 }
 

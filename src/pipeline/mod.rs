@@ -6,6 +6,7 @@
 
 mod batches;
 mod failure;
+mod fullness;
 mod queue;
 mod recovery;
 mod report;
@@ -24,7 +25,7 @@ use tracing::{debug, info, warn};
 
 use crate::config::{RedisAddress, RejectsFull, WhenFull};
 use crate::engine::Gauges;
-use crate::filter::{Fullness, Sizing};
+use crate::filter::{Design, Fullness};
 use crate::phase::Phase;
 use crate::protocol::{GivenBack, Protocol, Unwelcome};
 use crate::redis::backoff::Backoff;
@@ -32,6 +33,7 @@ use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{Holder, Run};
 use crate::redis::preflight::{Needs, preflight};
 use crate::redis::trouble::{Retry, Trouble};
+use crate::redisbloom::AddError;
 use crate::shutdown::Stop;
 use crate::state::Finished;
 use crate::store::Local;
@@ -55,8 +57,8 @@ pub struct Parts {
     pub protocol: Protocol,
     /// What must be proved before the first item is taken.
     pub needs: Needs,
-    /// How large the filter is.
-    pub sizing: Sizing,
+    /// What the filter is made for.
+    pub design: Design,
     /// The filter, where it is in Redis.
     pub shared: Option<Shared>,
     /// Who runs it.
@@ -94,7 +96,7 @@ pub enum Ending {
     Drained,
     /// It was asked to stop.
     Stopped,
-    /// The filter is full, and the config says to stop then.
+    /// The filter is full, and the config says to stop then, or it can take no more.
     Full,
 }
 
@@ -118,7 +120,12 @@ pub struct Pipeline {
     /// Who was last said to hold the lease that is waited for.
     told_holder: Option<String>,
     backoff: Backoff,
-    fullness: Fullness,
+    /// Where the filter has a size that it may outgrow.
+    fullness: Option<Fullness>,
+    /// Layers of a filter that grows, as last told.
+    layers: usize,
+    /// Why the filter has no room for what is unseen, if it has none.
+    no_room: Option<AddError>,
     tally: Tally,
     /// How many items commits to a filter in Redis have found unseen, since the crawl began.
     unseen: u64,
@@ -133,7 +140,7 @@ impl Pipeline {
         let gauges = Arc::clone(store.engine.gauges());
         let (tally, started) = (Tally::default(), Instant::now());
         let fill = report::fill(&parts, &gauges);
-        let report = report::report(&parts.sizing, fill, tally, started, 0, 0);
+        let report = report::report(fill, tally, started, 0, 0);
         let phase = Phase::Starting;
         let live = Live {
             phase,
@@ -145,7 +152,8 @@ impl Pipeline {
             kept: None,
         };
         Self {
-            fullness: Fullness::new(parts.sizing),
+            fullness: parts.design.sizing().copied().map(Fullness::new),
+            layers: gauges.whole().map_or(0, |whole| whole.layers),
             parts,
             run: Run::random(),
             store: Some(store),
@@ -157,6 +165,7 @@ impl Pipeline {
             told_cut: false,
             told_holder: None,
             backoff: Backoff::default(),
+            no_room: None,
             tally,
             unseen: 0,
             started,
@@ -331,30 +340,8 @@ impl Pipeline {
     /// What the run looks like now.
     pub fn report(&self) -> Report {
         let taken = self.queue.as_ref().map_or(0, Queue::taken);
-        let (sizing, source) = (&self.parts.sizing, self.source_length);
         let fill = report::fill(&self.parts, &self.gauges);
-        report::report(sizing, fill, self.tally, self.started, source, taken)
-    }
-
-    /// Warns where the filter is newly past one of its marks.
-    fn watch_fullness(&mut self) {
-        let crossing = match &self.parts.shared {
-            Some(shared) => self.fullness.observe_whole(shared.estimate()),
-            None => self.fullness.observe(&self.gauges.keys()),
-        };
-        if let Some(crossing) = crossing {
-            warn!("{crossing}");
-        }
-    }
-
-    /// Whether the filter holds what it is made for, and that is to end the run.
-    fn is_full(&self) -> bool {
-        let keys = || match &self.parts.shared {
-            Some(shared) => shared.estimate().keys,
-            None => self.gauges.keys().iter().sum::<u64>(),
-        };
-        self.parts.settings.filter_full == WhenFull::Stop
-            && keys() >= self.parts.sizing.capacity().get()
+        report::report(fill, self.tally, self.started, self.source_length, taken)
     }
 
     fn tell_given_back(given: GivenBack) {

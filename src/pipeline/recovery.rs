@@ -125,7 +125,7 @@ impl Pipeline {
         let brought = loop {
             tokio::select! {
                 told = &mut told => {
-                    let (store, brought) = told.map_err(|_| Failure::Died(Died))?;
+                    let (store, brought) = told.map_err(|_| Failure::Died(Died::Panicked))?;
                     self.store = Some(store);
                     break brought;
                 }

@@ -5,8 +5,8 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::{Parts, Tally};
-use crate::engine::Gauges;
-use crate::filter::{Estimate, Sizing};
+use crate::engine::{Fill, Gauges};
+use crate::filter::Estimate;
 use crate::head::Head;
 use crate::phase::Phase;
 use crate::store::Footprint;
@@ -25,6 +25,10 @@ pub struct Report {
     pub taken: u64,
     /// Fingerprints in the filter, estimated from its fill.
     pub keys: u64,
+    /// Fingerprints that it is made for; more once it has grown.
+    pub capacity: u64,
+    /// The memory that it takes.
+    pub bytes: u64,
     /// What the filter holds as a share of what it is made for.
     pub fill: f64,
     /// The share of unseen items that it calls seen now.
@@ -51,31 +55,35 @@ pub struct Live {
 }
 
 /// How full the filter is.
-pub(super) fn fill(parts: &Parts, gauges: &Gauges) -> Estimate {
-    if let Some(shared) = &parts.shared {
-        return shared.estimate();
+pub(super) fn fill(parts: &Parts, gauges: &Gauges) -> Fill {
+    let fill = Fill::of(&parts.design, gauges);
+    match &parts.shared {
+        Some(shared) => {
+            let Estimate { keys, error_rate } = shared.estimate();
+            Fill { keys, error_rate, bytes: shared.bytes(), ..fill }
+        }
+        None => fill,
     }
-    let geometry = parts.sizing.geometry();
-    let keys = gauges.ones().iter().map(|&ones| geometry.keys_from_ones(ones)).sum();
-    Estimate { keys, error_rate: geometry.error_rate_of(&gauges.keys()) }
 }
 
 /// What it looks like now.
 pub(super) fn report(
-    sizing: &Sizing,
-    Estimate { keys, error_rate }: Estimate,
+    fill: Fill,
     tally: Tally,
     started: Instant,
     source: u64,
     taken: u64,
 ) -> Report {
+    let Fill { keys, capacity, bytes, error_rate } = fill;
     Report {
         tally,
         seconds: started.elapsed().as_secs_f64(),
         source,
         taken,
         keys,
-        fill: keys as f64 / sizing.capacity().get() as f64,
+        capacity,
+        bytes,
+        fill: fill.share(),
         error_rate,
     }
 }

@@ -29,6 +29,11 @@ impl Shared {
         Arc::clone(&self.opened.filter)
     }
 
+    /// How many bytes of Redis's it takes once all of it is there.
+    pub(super) fn bytes(&self) -> u64 {
+        self.opened.bytes()
+    }
+
     /// How full it is, by what was last seen of it.
     pub fn estimate(&self) -> Estimate {
         self.samples.estimate(&self.opened.filter)

@@ -1,7 +1,10 @@
 //! A whole filter.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::sync::Arc;
 
+use super::TIGHTENING;
 use super::error::{AddError, BadChunk, ReserveError};
 use super::header::{Header, Options, Shape};
 use super::layer::{Hashes, Layer};
@@ -13,17 +16,17 @@ pub const MAX_CHUNK: usize = 16 << 20;
 /// The expansion of a filter that is reserved without one.
 const DEFAULT_EXPANSION: u32 = 2;
 
-/// What a layer's error rate is multiplied by for the next.
-const TIGHTENING: f64 = 0.5;
-
 /// A filter of RedisBloom, in memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter {
     size: u64,
     options: Options,
     growth: u32,
-    /// At least one. The last takes what is added.
-    layers: Vec<Layer>,
+    /// At least one. The last takes what is added; where a copy of the filter shares it, it is
+    /// copied first.
+    layers: Vec<Arc<Layer>>,
+    /// Empty layers that will follow the last one.
+    spare: VecDeque<Layer>,
     /// The most bytes that the layers may take.
     limit: u64,
 }
@@ -87,15 +90,17 @@ impl Filter {
         }
         // Iterators count bytes, from 1 and with a sign.
         let limit = limit.min(i64::MAX as u64 - 1);
-        let mut filter = Self { size: 0, options, growth, layers: Vec::new(), limit };
+        let (layers, spare) = (Vec::new(), VecDeque::new());
+        let mut filter = Self { size: 0, options, growth, layers, spare, limit };
         let layer = filter.layer(capacity, first)?;
-        filter.layers.push(layer);
+        filter.layers.push(Arc::new(layer));
         Ok(filter)
     }
 
     pub(super) fn loaded(header: Header, limit: u64) -> Self {
         let Header { size, options, growth, layers } = header;
-        Self { size, options, growth, layers, limit }
+        let layers = layers.into_iter().map(Arc::new).collect();
+        Self { size, options, growth, layers, spare: VecDeque::new(), limit }
     }
 
     /// Reads a filter from all its chunks, in order: iterator and data. Its layers are never to
@@ -138,26 +143,55 @@ impl Filter {
     /// The item is new and the filter full, and it may not grow or cannot. An item that is there
     /// already is no error.
     pub fn add(&mut self, item: &[u8]) -> Result<bool, AddError> {
-        let hashes = Hashes::of(item);
+        self.put(Hashes::of(item))
+    }
+
+    /// [`Filter::add`] of an item that was hashed before.
+    pub fn put(&mut self, hashes: Hashes) -> Result<bool, AddError> {
         if self.has(hashes) {
             return Ok(false);
         }
-        let last = self.last();
-        if last.is_full() {
-            if self.options.is_fixed() {
-                return Err(AddError::Full(self.capacity()));
-            }
-            let next = u64::from(self.growth).checked_mul(last.capacity());
-            let next = next.ok_or(ReserveError::TooLarge { capacity: u64::MAX, limit: self.limit });
-            let rate = last.error_rate() * TIGHTENING;
-            let layer = next.and_then(|next| self.layer(next, rate)).map_err(AddError::NoLayer)?;
-            self.layers.push(layer);
+        if self.last().is_full() {
+            let layer = match self.spare.pop_front() {
+                Some(layer) => layer,
+                None => self.next_layer()?,
+            };
+            self.layers.push(Arc::new(layer));
         }
         if let Some(last) = self.layers.last_mut() {
-            last.set(hashes);
+            Arc::make_mut(last).set(hashes);
         }
         self.size += 1;
         Ok(true)
+    }
+
+    /// Sets memory aside for so many new items, so that adding them cannot fail. What a dump says
+    /// of the filter stays the same until they are added.
+    ///
+    /// # Errors
+    /// The filter would have to grow, and it may not or cannot.
+    pub fn make_room(&mut self, items: u64) -> Result<(), AddError> {
+        let spare = self.spare.iter().map(Layer::capacity);
+        let mut room = spare.fold(self.last().room(), u64::saturating_add);
+        while room < items {
+            let layer = self.next_layer()?;
+            room = room.saturating_add(layer.capacity());
+            self.spare.push_back(layer);
+        }
+        Ok(())
+    }
+
+    /// The filter as it is now, for somebody who reads it while this one is added to. Takes no
+    /// memory until then, when the newest layer is copied.
+    #[must_use]
+    pub fn frozen(&self) -> Self {
+        let layers = self.layers.clone();
+        Self { layers, spare: VecDeque::new(), ..*self }
+    }
+
+    /// The layers are never to take more than that from now on. Those that there are stay.
+    pub fn set_limit(&mut self, limit: u64) {
+        self.limit = limit.min(i64::MAX as u64 - 1);
     }
 
     /// How many items were new when they were added.
@@ -176,7 +210,7 @@ impl Filter {
     }
 
     /// Its layers, the oldest first.
-    pub fn layers(&self) -> &[Layer] {
+    pub fn layers(&self) -> &[Arc<Layer>] {
         &self.layers
     }
 
@@ -185,13 +219,34 @@ impl Filter {
         self.layers.iter().map(|layer| layer.shape.bytes).sum()
     }
 
-    /// Newer layers hold more.
-    fn has(&self, hashes: Hashes) -> bool {
+    /// The share of items never added that it takes for its own now, computed from the bits that
+    /// are 1.
+    pub fn error_rate_now(&self) -> f64 {
+        // For small shares, 1 less the product would lose its digits.
+        let logarithms = self.layers.iter().map(|layer| (-layer.error_rate_now()).ln_1p());
+        -logarithms.sum::<f64>().exp_m1()
+    }
+
+    /// [`Filter::contains`] of an item that was hashed before.
+    pub fn has(&self, hashes: Hashes) -> bool {
+        // Newer layers hold more.
         self.layers.iter().rev().any(|layer| layer.contains(hashes))
     }
 
     fn last(&self) -> &Layer {
         self.layers.last().expect("no filter is made without a layer")
+    }
+
+    /// The layer that follows the last one, set aside or not.
+    fn next_layer(&self) -> Result<Layer, AddError> {
+        if self.options.is_fixed() {
+            return Err(AddError::Full(self.capacity()));
+        }
+        let before = self.spare.back().unwrap_or_else(|| self.last());
+        let next = u64::from(self.growth).checked_mul(before.capacity());
+        let next = next.ok_or(ReserveError::TooLarge { capacity: u64::MAX, limit: self.limit });
+        let rate = before.error_rate() * TIGHTENING;
+        next.and_then(|next| self.layer(next, rate)).map_err(AddError::NoLayer)
     }
 
     /// An empty layer behind those that there are.
@@ -202,7 +257,8 @@ impl Filter {
         if error_rate <= 0.0 {
             return Err(ReserveError::ErrorRate(error_rate));
         }
-        let left = self.limit - self.bytes();
+        let spare: u64 = self.spare.iter().map(|layer| layer.shape.bytes).sum();
+        let left = self.limit.saturating_sub(self.bytes()).saturating_sub(spare);
         Shape::for_capacity(capacity, error_rate, self.options)
             .filter(|shape| shape.bytes <= left)
             .ok_or(ReserveError::TooLarge { capacity, limit: self.limit })

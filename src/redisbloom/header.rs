@@ -17,6 +17,8 @@
 //! 52      1    0, or the power of 2 that the hashes are taken modulo of
 //! ```
 
+use std::sync::Arc;
+
 use super::error::{BadChunk, Number, Problem};
 use super::layer::{Layer, bits_per_item, hashes};
 
@@ -135,7 +137,12 @@ impl Header {
     }
 
     /// The header of a filter.
-    pub(super) fn write(size: u64, options: Options, growth: u32, layers: &[Layer]) -> Vec<u8> {
+    pub(super) fn write(
+        size: u64,
+        options: Options,
+        growth: u32,
+        layers: &[Arc<Layer>],
+    ) -> Vec<u8> {
         let mut data = Vec::with_capacity(HEAD + layers.len() * LAYER);
         data.extend(size.to_le_bytes());
         // Every layer takes 8 bytes at least and twice the time of the last to fill.
@@ -143,7 +150,8 @@ impl Header {
         data.extend((layers.len() as u32).to_le_bytes());
         data.extend(options.0.to_le_bytes());
         data.extend(growth.to_le_bytes());
-        for Layer { shape, size, .. } in layers {
+        for layer in layers {
+            let Layer { shape, size, .. } = &**layer;
             data.extend(shape.bytes.to_le_bytes());
             data.extend(shape.bits().to_le_bytes());
             data.extend(size.to_le_bytes());
@@ -194,7 +202,7 @@ fn read_layer(record: &[u8; LAYER]) -> Result<Layer, (usize, Problem)> {
     let reached = shape.power == 0 || shape.power < 64 && 1 << shape.power <= bits;
     let found = whole(shape.power.into());
     check(reached, 52, "power of two", found, "it is 0, or 2 to it is at most the bits")?;
-    Ok(Layer { shape, size, bits: Vec::new() })
+    Ok(Layer { shape, size, ones: 0, bits: Vec::new() })
 }
 
 /// Reads numbers off the front of bytes that are known to be as many as are read.

@@ -9,6 +9,8 @@ pub struct Layer {
     pub(super) shape: Shape,
     /// Its items.
     pub(super) size: u64,
+    /// How many of its bits are 1.
+    pub(super) ones: u64,
     /// Bit `x` is bit `x % 8`, from the lowest, of byte `x / 8`. As many bytes as the shape says,
     /// or fewer while they are being loaded.
     pub(super) bits: Vec<u8>,
@@ -23,17 +25,28 @@ const LN_2_SQUARED: f64 = 0.480_453_013_918_201;
 /// The first seed of an item's hashes.
 const SEED: u64 = 0xc6a4_a793_5bd1_e995;
 
-/// The two hashes that an item's bits come from.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Hashes {
+/// The two hashes that an item's bits come from: all that a filter knows of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hashes {
     a: u64,
     b: u64,
 }
 
 impl Hashes {
-    pub(super) fn of(item: &[u8]) -> Self {
+    /// Hashes an item, once for all that is done with it.
+    pub fn of(item: &[u8]) -> Self {
         let a = crate::hash::murmur64a(item, SEED);
         Self { a, b: crate::hash::murmur64a(item, a) }
+    }
+
+    /// The two of them.
+    pub fn words(self) -> [u64; 2] {
+        [self.a, self.b]
+    }
+
+    /// From what [`Hashes::words`] gave.
+    pub fn from_words([a, b]: [u64; 2]) -> Self {
+        Self { a, b }
     }
 }
 
@@ -97,7 +110,7 @@ impl Layer {
         let mut bits = Vec::new();
         bits.try_reserve_exact(bytes).map_err(|_| refused)?;
         bits.resize(bytes, 0);
-        Ok(Self { shape, size: 0, bits })
+        Ok(Self { shape, size: 0, ones: 0, bits })
     }
 
     /// How many items it is made for.
@@ -125,6 +138,22 @@ impl Layer {
         self.shape.hashes
     }
 
+    /// How many of its bits are 1.
+    pub fn ones(&self) -> u64 {
+        self.ones
+    }
+
+    /// The share of items never added that it takes for its own now: all bits of theirs are 1.
+    pub fn error_rate_now(&self) -> f64 {
+        let hashes = i32::try_from(self.shape.hashes).unwrap_or(i32::MAX);
+        (self.ones as f64 / self.shape.modulus() as f64).powi(hashes)
+    }
+
+    /// How many items it has room for.
+    pub(super) fn room(&self) -> u64 {
+        self.shape.capacity - self.size.min(self.shape.capacity)
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.size >= self.shape.capacity
     }
@@ -135,7 +164,9 @@ impl Layer {
 
     pub(super) fn set(&mut self, hashes: Hashes) {
         for (byte, mask) in self.places(hashes) {
-            self.bits[byte] |= mask;
+            let byte = &mut self.bits[byte];
+            self.ones += u64::from(*byte & mask == 0);
+            *byte |= mask;
         }
         self.size += 1;
     }

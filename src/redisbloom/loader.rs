@@ -45,7 +45,7 @@ impl Loader {
         if data.is_empty() {
             return Err(bad(0, Problem::Empty));
         }
-        let left = self.header.layers.get(self.layer).map_or(0, left);
+        let left = self.left_of_layer();
         if data.len() as u64 > left {
             return Err(bad(left, Problem::TooLong { found: data.len(), left }));
         }
@@ -61,6 +61,7 @@ impl Loader {
             return Err(bad(0, Problem::Memory { bytes: data.len() }));
         }
         layer.bits.extend_from_slice(data);
+        layer.ones += data.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
         if data.len() as u64 == left {
             layer.bits.shrink_to_fit();
             self.layer += 1;
@@ -68,6 +69,16 @@ impl Loader {
         self.chunk += 1;
         self.iterator = iterator;
         Ok(())
+    }
+
+    /// The most bytes that the next chunk may have; 0 once every chunk is there.
+    pub fn left_of_layer(&self) -> u64 {
+        self.header.layers.get(self.layer).map_or(0, left)
+    }
+
+    /// The bytes of layers that there are to be.
+    pub fn bytes(&self) -> u64 {
+        self.header.layers.iter().map(|layer| layer.shape.bytes).sum()
     }
 
     /// The filter, once every chunk is there.

@@ -19,8 +19,10 @@
 //! half the error rate. Tried with RedisBloom 2.8; a server with the setting `bf-hash-seed` has
 //! other hashes, and its dumps are refused.
 
+pub mod dump;
 mod error;
 mod filter;
+mod forecast;
 mod header;
 mod layer;
 mod loader;
@@ -29,5 +31,9 @@ mod tests;
 
 pub use error::{AddError, BadChunk, Problem, ReserveError};
 pub use filter::{Chunk, Filter, Growth, MAX_CHUNK};
-pub use layer::Layer;
+pub use forecast::Forecast;
+pub use layer::{Hashes, Layer};
 pub use loader::Loader;
+
+/// What a layer's error rate is multiplied by for the next.
+const TIGHTENING: f64 = 0.5;

@@ -408,3 +408,186 @@ proptest! {
         prop_assert_eq!(loader.finish().unwrap(), dump.loaded());
     }
 }
+
+#[test]
+fn a_filter_that_room_was_made_in_takes_that_much_and_dumps_the_same() {
+    let dump = dumped("scaled");
+    let mut filter = dump.reserved();
+    for n in 0..dump.n {
+        if n % 500 == 0 {
+            let before = chunks(&filter);
+            filter.make_room(500).unwrap();
+            assert!(chunks(&filter) == before);
+        }
+        filter.add(item(&dump.name, n).as_bytes()).unwrap();
+    }
+    assert!(chunks(&filter) == dump.chunks());
+    filter.make_room(1 << 20).unwrap_err();
+    // Layers of 144 and of 312 bytes.
+    let mut filter = Filter::reserve(0.01, 100, Growth::default(), 456).unwrap();
+    assert!(filter.make_room(300).is_ok());
+    assert!(matches!(filter.make_room(301), Err(AddError::NoLayer(_))));
+    let full = (0..400).map(|n| filter.add(item("room", n).as_bytes())).find(Result::is_err);
+    assert!(matches!(full, Some(Err(AddError::NoLayer(_)))));
+    assert_eq!((filter.size(), filter.bytes()), (300, 456));
+    let mut fixed = Filter::reserve(1e-9, 10, Growth::None, LIMIT).unwrap();
+    assert_eq!(fixed.make_room(10), Ok(()));
+    assert_eq!(fixed.make_room(11), Err(AddError::Full(10)));
+}
+
+#[test]
+fn a_frozen_filter_stays_as_it_was_while_the_other_is_added_to() {
+    let dump = dumped("scaled");
+    let mut filter = dump.reserved();
+    for n in 0..1500 {
+        filter.add(item(&dump.name, n).as_bytes()).unwrap();
+    }
+    let (frozen, before) = (filter.frozen(), chunks(&filter));
+    let shared = |one: &Filter, other: &Filter| {
+        let pairs = one.layers().iter().zip(other.layers());
+        pairs.filter(|(one, other)| std::sync::Arc::ptr_eq(one, other)).count()
+    };
+    assert_eq!(shared(&frozen, &filter), 2, "nothing is copied yet");
+    for n in 1500..dump.n {
+        filter.add(item(&dump.name, n).as_bytes()).unwrap();
+    }
+    assert!(chunks(&frozen) == before);
+    assert!(chunks(&filter) == dump.chunks());
+    assert_eq!(shared(&frozen, &filter), 1, "only the newest layer was copied");
+}
+
+#[test]
+fn the_error_rate_is_that_of_the_bits_that_are_set() {
+    assert!(dumped("scaled").reserved().error_rate_now().abs() < f64::EPSILON);
+    for dump in DUMPS.iter() {
+        let filter = dump.loaded();
+        for layer in filter.layers() {
+            let ones: u32 = layer.bits.iter().map(|byte| byte.count_ones()).sum();
+            assert_eq!(layer.ones(), u64::from(ones), "{}", dump.name);
+        }
+        let (expected, seen) = (filter.error_rate_now(), dump.others_seen.len() as f64);
+        // Of 20,000 others; four standard deviations.
+        let due = 20_000.0 * expected;
+        assert!((seen - due).abs() <= 4.0 * due.sqrt().max(1.0), "{}: {seen} {due}", dump.name);
+    }
+    let mut filter = dumped("scaled").reserved();
+    for n in 0..2000 {
+        filter.add(item("counted", n).as_bytes()).unwrap();
+    }
+    assert_eq!(Filter::from_chunks(chunks(&filter), LIMIT), Ok(filter), "as counted anew");
+}
+
+fn dump_of(filter: &Filter) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    dump::write(filter, &mut bytes).unwrap();
+    assert_eq!(dump::len(filter), bytes.len() as u64);
+    bytes
+}
+
+fn read_dump(bytes: &[u8]) -> Result<Filter, dump::DumpError> {
+    dump::read(&mut &*bytes, LIMIT)
+}
+
+#[test]
+fn dumps_read_back() {
+    for dump in DUMPS.iter() {
+        let filter = dump.loaded();
+        assert_eq!(read_dump(&dump_of(&filter)).unwrap(), filter);
+    }
+    // As a script writes it that knows nothing but its documentation.
+    let (iterator, header) = dumped("scaled").chunks().swap_remove(0);
+    let bytes = dump_of(&dumped("scaled").loaded());
+    let mut record = iterator.to_le_bytes().to_vec();
+    record.extend((header.len() as u64).to_le_bytes());
+    record.extend(&header);
+    let mut crc = flate2::Crc::new();
+    crc.update(&record);
+    record.extend(crc.sum().to_le_bytes());
+    assert!(bytes.starts_with(b"RBDUMP 1") && bytes[8..].starts_with(&record));
+    let end = [&[0; 16][..], &0xecbb_4b55_u32.to_le_bytes()[..]].concat();
+    assert!(bytes.ends_with(&end));
+}
+
+#[test]
+fn dumps_that_were_cut_or_changed_are_refused_where_that_is() {
+    use dump::DumpProblem::{Behind, Chunk, Crc, Cut, Length, Magic};
+    let whole = dump_of(&dumped("scaled").loaded());
+    // The header has 232 bytes, the layers 1384, 3120, 6960 and 15,360.
+    let begins = [8, 8 + 252, 8 + 252 + 1404, whole.len() - 20];
+    for end in 0..whole.len() {
+        let error = read_dump(&whole[..end]).unwrap_err();
+        if end < 8 {
+            assert!(matches!(error.problem, Magic), "{end}: {error}");
+        } else {
+            assert!(matches!(error.problem, Cut), "{end}: {error}");
+            assert!(error.offset <= end as u64 && error.offset + 15_400 > end as u64);
+        }
+    }
+    for at in (0..whole.len()).step_by(7).chain(begins).chain([whole.len() - 1]) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        let error = read_dump(&bytes).unwrap_err();
+        match error.problem {
+            Magic => assert!(at < 8),
+            Crc | Length { .. } => {
+                let begin = error.offset;
+                assert!(begin <= at as u64 && at as u64 <= begin + 15_380, "{at}: {error}");
+            }
+            Cut => assert!(at < whole.len()),
+            Behind | Chunk(_) | dump::DumpProblem::Io(_) => panic!("{at}: {error}"),
+        }
+    }
+    let behind = read_dump(&[&whole[..], b"x"].concat()).unwrap_err();
+    assert_eq!(
+        (behind.offset, behind.to_string()),
+        (
+            whole.len() as u64,
+            format!("at byte {}: more follows behind the end of the dump", whole.len()),
+        )
+    );
+    // One chunk less: its CRCs hold, the filter does not.
+    let less = [&whole[..8 + 252 + 1404], &whole[8 + 252 + 1404 + 3140..]].concat();
+    let error = read_dump(&less).unwrap_err();
+    assert_eq!(error.offset, 8 + 252 + 1404);
+    assert!(matches!(error.problem, Length { found: 6960, allowed: 3120 }), "{error}");
+    let early = [&whole[..begins[2]], &whole[begins[3]..]].concat();
+    let error = read_dump(&early).unwrap_err();
+    assert!(matches!(error.problem, Chunk(BadChunk { problem: Problem::Missing { .. }, .. })));
+    assert!(dump::read(&mut &whole[..], 1000).is_err(), "the limit holds");
+}
+
+#[test]
+fn a_forecast_is_what_a_filter_comes_to() {
+    for (rate, capacity, growth) in [
+        (0.01, 100, Growth::default()),
+        (0.1, 50, Growth::Expansion(1)),
+        (1e-3, 1000, Growth::Expansion(4)),
+        (0.02, 20_000, Growth::None),
+    ] {
+        let mut filter = Filter::reserve(rate, capacity, growth, 1 << 24).unwrap();
+        for items in [1, capacity / 2, capacity, capacity + 1, 7 * capacity] {
+            let forecast = Forecast::of(rate, capacity, growth, items).unwrap();
+            if growth == Growth::None && items > capacity {
+                assert_eq!(forecast, None);
+                continue;
+            }
+            let mut number = 0;
+            while filter.size() < items {
+                filter.add(item("forecast", number).as_bytes()).unwrap();
+                number += 1;
+            }
+            let forecast = forecast.unwrap();
+            let layers = filter.layers();
+            assert_eq!(forecast.layers as usize, layers.len(), "{rate} {items}");
+            assert_eq!(forecast.hashes, layers[layers.len() - 1].hashes());
+            assert_eq!(forecast.bits, 8 * filter.bytes());
+            let ratio = forecast.error_rate / filter.error_rate_now();
+            // Few items are spread unevenly.
+            let slack = if items < 50 { 2.0 } else { 1.3 };
+            assert!((1.0 / slack..slack).contains(&ratio), "{rate} {capacity} {items}: {ratio}");
+        }
+    }
+    for (rate, capacity) in [(0.0, 1), (1.0, 1), (f64::NAN, 1), (0.01, 0), (0.01, u64::MAX)] {
+        assert!(Forecast::of(rate, capacity, Growth::default(), 1).is_err(), "{rate} {capacity}");
+    }
+}

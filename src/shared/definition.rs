@@ -63,7 +63,8 @@ impl Definition {
                 set("filter.hash_number", filter.hash_number.to_string());
                 set("filter.block_num", filter.block_num.to_string());
             }
-            Layout::ScrapyRedis => {}
+            // The latter is refused before.
+            Layout::ScrapyRedis | Layout::RedisBloom => {}
         }
         Self { fields }
     }

@@ -62,6 +62,9 @@ pub enum OpenError {
     /// As little as that.
     #[error(transparent)]
     ErrorRate(#[from] ErrorRateError),
+    /// The layout's bits are nowhere in Redis.
+    #[error("the filter layout redisbloom is for filter.store = \"local\" alone")]
+    NotInRedis,
     /// It was made for something else.
     #[error(
         "the filter {key} in Redis was made for something else:\n{}\nSet that back, choose another \
@@ -370,6 +373,7 @@ impl Wanted {
                 Placing::Bits(Box::new(layout))
             }
             Layout::ScrapyRedis => Placing::Set,
+            Layout::RedisBloom => return Err(OpenError::NotInRedis),
         };
         Ok(Shared::new(&filter.key, placing))
     }

@@ -3,12 +3,14 @@
 use std::fmt;
 
 use super::header::{Header, Pins, Rules};
+use super::made::Made;
 use crate::filter::Geometry;
 
 impl Header {
     /// What `wanted`, done by this program, differs in from what the folder was made for.
     pub fn differences(&self, wanted: &Pins) -> Vec<Difference> {
-        let (pins, own) = (self.pins(), Rules::own(wanted.algorithm));
+        let pins = self.pins();
+        let own = Rules::own(wanted.made.layout(), wanted.algorithm);
         let mut all = Vec::new();
         let mut compare = |what, folder: &dyn fmt::Display, wanted: &dyn fmt::Display, way_on| {
             let (folder, wanted) = (folder.to_string(), wanted.to_string());
@@ -16,30 +18,49 @@ impl Header {
                 all.push(Difference { what, folder, wanted, way_on });
             }
         };
-        let seed = wanted.seed.unwrap_or(self.seed()).get();
         compare("crawl.name", &pins.crawl, &wanted.crawl, WayOn::OwnFolder);
-        compare("filter.layout", &pins.layout.name(), &wanted.layout.name(), WayOn::SetBack);
-        compare("filter.seed", &self.seed().get(), &seed, WayOn::SetBack);
-        compare("filter.capacity", &pins.capacity.get(), &wanted.capacity.get(), WayOn::SetBack);
-        compare("filter.error_rate", &pins.error_rate, &wanted.error_rate, WayOn::SetBack);
-        if (pins.capacity, pins.error_rate) == (wanted.capacity, wanted.error_rate) {
-            let geometry = |geometry: Geometry| {
+        let (folder, layout) = (pins.made.layout().name(), wanted.made.layout().name());
+        compare("filter.layout", &folder, &layout, WayOn::SetBack);
+        if let (Some(folder), Some(wanted)) = (pins.made.seed(), wanted.made.seed()) {
+            compare("filter.seed", &folder.get(), &wanted.get(), WayOn::SetBack);
+        }
+        // Where the layouts differ, the rest is not worth a word. What was imported is as it is.
+        if let (true, Some(folder), Some(wanted)) =
+            (folder == layout, pins.made.size(), wanted.made.size())
+        {
+            let ((capacity, rate), (wanted_capacity, wanted_rate)) = (folder, wanted);
+            let (capacity, wanted_capacity) = (capacity.get(), wanted_capacity.get());
+            compare("filter.capacity", &capacity, &wanted_capacity, WayOn::SetBack);
+            compare("filter.error_rate", &rate, &wanted_rate, WayOn::SetBack);
+        }
+        if let (Made::RedisBloom(folder), Made::RedisBloom(wanted)) = (pins.made, wanted.made) {
+            let (folder, wanted) = (folder.expansion(), wanted.expansion());
+            compare("filter.expansion", &folder, &wanted, WayOn::SetBack);
+        }
+        if let (Made::Native { geometry: folder, .. }, Made::Native { geometry, .. }) =
+            (pins.made, wanted.made)
+            && pins.made.size() == wanted.made.size()
+        {
+            let words = |geometry: Geometry| {
                 let (lines, bits) = (geometry.lines().get(), geometry.bits_per_line());
                 format!("{lines} lines of {} with {bits} bits", geometry.lines_per_part())
             };
-            let (folder, wanted) = (geometry(pins.geometry), geometry(wanted.geometry));
+            let (folder, wanted) = (words(folder), words(geometry));
             compare("the division of the filter's bits", &folder, &wanted, WayOn::Version);
         }
-        let (folder, wanted_name) = (pins.algorithm.name(), wanted.algorithm.name());
-        compare("fingerprint.algorithm", &folder, &wanted_name, WayOn::SetBack);
+        let (ours, theirs) = (pins.algorithm.name(), wanted.algorithm.name());
+        compare("fingerprint.algorithm", &ours, &theirs, WayOn::SetBack);
         if pins.algorithm == wanted.algorithm {
-            let (folder, own) = (&self.rules.algorithm, &own.algorithm);
-            compare("the version of fingerprint.algorithm", folder, own, WayOn::Version);
+            let (ours, own) = (&self.rules.algorithm, &own.algorithm);
+            compare("the version of fingerprint.algorithm", ours, own, WayOn::Version);
         }
         let keep = |pins: &Pins| pins.keep_fragments;
         compare("fingerprint.keep_fragments", &keep(pins), &keep(wanted), WayOn::SetBack);
-        compare("the rule of positions", &self.rules.positions, &own.positions, WayOn::Version);
-        compare("the rule of shards", &self.rules.shards, &own.shards, WayOn::Version);
+        if folder == layout {
+            let rules = &self.rules;
+            compare("the rule of positions", &rules.positions, &own.positions, WayOn::Version);
+            compare("the rule of shards", &rules.shards, &own.shards, WayOn::Version);
+        }
         all
     }
 }
@@ -82,31 +103,33 @@ impl fmt::Display for Difference {
 
 #[cfg(test)]
 mod tests {
-    use super::super::header::tests::pins;
+    use super::super::header::tests::{native, pins, reserved};
     use super::*;
-    use crate::filter::{Capacity, Lines, Seed};
+    use crate::filter::Lines;
     use crate::fingerprint::Algorithm;
+
+    fn made(made: Made) -> Pins {
+        Pins { made, ..pins() }
+    }
 
     #[test]
     fn each_difference_is_named_with_both_values() {
-        let header = Header::new(1, Seed::new(7), &pins());
+        let header = Header::new(1, &pins());
         assert_eq!(header.differences(&pins()), []);
-        assert_eq!(header.differences(&Pins { seed: Some(Seed::new(7)), ..pins() }), []);
-        let other = Geometry::new(Lines::Four, 10, 3).unwrap();
+        let Made::Native { geometry, capacity, error_rate, .. } = pins().made else { panic!() };
+        let open = Made::Native { seed: None, geometry, capacity, error_rate };
+        assert_eq!(header.differences(&made(open)), []);
         for (wanted, what, values) in [
             (Pins { crawl: "b".to_owned(), ..pins() }, "crawl.name", None),
-            (Pins { seed: Some(Seed::new(8)), ..pins() }, "filter.seed", Some(("7", "8"))),
+            (made(native(8, Lines::Two, 1000, "1e-6")), "filter.seed", Some(("7", "8"))),
+            (made(native(7, Lines::Four, 1001, "1e-6")), "filter.capacity", Some(("1000", "1001"))),
             (
-                Pins { capacity: Capacity::new(1001).unwrap(), geometry: other, ..pins() },
-                "filter.capacity",
-                Some(("1000", "1001")),
-            ),
-            (
-                Pins { error_rate: "1e-7".parse().unwrap(), geometry: other, ..pins() },
+                made(native(7, Lines::Four, 1000, "1e-7")),
                 "filter.error_rate",
                 Some(("1e-6", "1e-7")),
             ),
-            (Pins { geometry: other, ..pins() }, "the division of the filter's bits", None),
+            (made(native(7, Lines::Four, 1000, "1e-6")), "the division of the filter's bits", None),
+            (made(reserved(5, "1e-3", 2)), "filter.layout", Some(("native", "redisbloom"))),
             (
                 Pins { algorithm: Algorithm::ScrapyRedis, ..pins() },
                 "fingerprint.algorithm",
@@ -129,8 +152,21 @@ mod tests {
     }
 
     #[test]
+    fn what_a_filter_of_redisbloom_was_reserved_for_is_held_to_unless_it_was_imported() {
+        let header = Header::new(1, &made(reserved(1000, "1e-6", 2)));
+        assert_eq!(header.differences(&made(reserved(1000, "1e-6", 2))), []);
+        let wanted = made(reserved(1001, "1e-7", 4));
+        let whats: Vec<_> = header.differences(&wanted).iter().map(|each| each.what).collect();
+        assert_eq!(whats, ["filter.capacity", "filter.error_rate", "filter.expansion"]);
+        let header = Header::new(1, &made(Made::Imported));
+        assert_eq!(header.differences(&wanted), []);
+        let whats: Vec<_> = header.differences(&pins()).iter().map(|each| each.what).collect();
+        assert_eq!(whats, ["filter.layout"]);
+    }
+
+    #[test]
     fn another_program_differs_in_its_rules() {
-        let mut header = Header::new(1, Seed::new(7), &pins());
+        let mut header = Header::new(1, &pins());
         header.rules =
             Rules { positions: "a".to_owned(), shards: "b".to_owned(), algorithm: "c".to_owned() };
         let read = Header::decode(&header.encode()).unwrap();

@@ -50,7 +50,7 @@ pub enum OpenError {
     /// It was written by a version that this one does not understand.
     #[error(
         "the state folder {dir} is of format {found}, and this version reads {known}; run the \
-         version that wrote it", dir = dir.display(), known = super::header::FORMAT
+         version that wrote it", dir = dir.display(), known = super::header::FORMATS
     )]
     Format {
         /// The folder.

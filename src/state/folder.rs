@@ -23,6 +23,7 @@ use super::holder::Holder;
 use super::imports;
 use super::journal::Journal;
 use super::lease;
+use super::made::Made;
 use super::rebase::Rebase;
 use super::recovery::{self, Recovered, Restore, Target};
 use super::segment;
@@ -30,6 +31,7 @@ use super::snapshot::{self, SnapshotWriter};
 use crate::config::Fsync;
 use crate::filter::Seed;
 use crate::head::{self, Head, Position};
+use crate::redisbloom::Filter;
 
 /// The name of the file that is locked.
 pub(super) const LOCK: &str = "lock";
@@ -155,8 +157,8 @@ impl Folder {
         assert!(self.header.is_none(), "a folder is begun once");
         // Half of 64 random bits are 32.
         #[allow(clippy::cast_possible_truncation)]
-        let seed = pins.seed.unwrap_or_else(|| Seed::new(head::random() as u32));
-        let header = Header::new(filter, seed, pins);
+        let made = pins.made.seeded(|| Seed::new(head::random() as u32));
+        let header = Header::new(filter, &Pins { made, ..pins.clone() });
         self.forget_history()?;
         let position = snapshot::empty(&self.dir, &header, at)?;
         self.dir.write_aside(header::NAME, &header.encode())?;
@@ -164,6 +166,34 @@ impl Folder {
         self.dir.sync()?;
         self.stand(position, None);
         Ok(self.header.insert(header))
+    }
+
+    /// Whether a filter of RedisBloom may be imported: the folder is new, or an import into it was
+    /// broken off.
+    pub fn awaits_import(&self) -> io::Result<bool> {
+        let Some(header) = &self.header else { return Ok(true) };
+        if header.pins().made != Made::Imported {
+            return Ok(false);
+        }
+        let files = self.dir.list()?;
+        let mut history = files.iter().filter(|file| is_history(file));
+        Ok(history
+            .all(|file| snapshot::seq(&file.name).is_some() && snapshot::EMPTY.contains(&file.len)))
+    }
+
+    /// Makes a folder that [awaits](Folder::awaits_import) it the memory of a filter of RedisBloom.
+    /// Everything is on the disk when this returns. Killed in between, the folder still awaits it.
+    ///
+    /// # Panics
+    /// If it does not await it, or `pins` say another [`Made`].
+    pub fn import(&mut self, pins: &Pins, id: u64, filter: &Filter) -> io::Result<()> {
+        assert!(pins.made == Made::Imported && self.awaits_import()?, "not to be imported");
+        if self.header.is_none() {
+            self.begin(pins, id, Head::START)?;
+        }
+        let mut rebase = self.rebase(Head::START)?;
+        rebase.write_whole(filter)?;
+        rebase.finish().map(drop)
     }
 
     /// Forgets everything: the folder is as new. Killed in between, some of it is gone, and it
@@ -319,7 +349,9 @@ pub(super) fn read_header(dir: &Dir, files: &[Entry]) -> Result<Option<Header>, 
     match history[..] {
         [] => Ok(None),
         // Beginning leaves this where it does not come to the header.
-        [only] if snapshot::seq(&only.name).is_some() && only.len == snapshot::EMPTY => Ok(None),
+        [only] if snapshot::seq(&only.name).is_some() && snapshot::EMPTY.contains(&only.len) => {
+            Ok(None)
+        }
         [first, ..] => Err(OpenError::HeaderMissing { dir: path(), file: first.name.clone() }),
     }
 }

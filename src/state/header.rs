@@ -25,17 +25,33 @@
 //! crc = "89abcdef"
 //! ```
 //!
+//! A filter of RedisBloom has the format 2. From `layout` on to `algorithm` its header says what
+//! the filter was reserved for, or that it was imported, in which case its first layer says that:
+//!
+//! ```text
+//! layout = "redisbloom"
+//! positions = "redisbloom/hex-digits/murmur64a-chained"
+//! capacity = 10000000                     imported = true
+//! error_rate = 1e-6
+//! expansion = 2
+//! ```
+//!
 //! A file that is not, byte for byte, what would be written for what it says is not read.
 
 use std::fmt::{self, Write as _};
 
 use super::error::Damage;
+use super::made::Made;
 use crate::filter::native::{Native, POSITION_RULE};
-use crate::filter::{Capacity, ErrorRate, Geometry, Layout, Lines, SHARD_RULE, Seed};
+use crate::filter::{Hashing, Layout, REDISBLOOM_RULE, SHARD_RULE};
 use crate::fingerprint::Algorithm;
 
-/// The format of the folder that this version writes, and the only one that it reads.
+/// The format of a folder with a filter of shards, and that of all logs.
 pub const FORMAT: u32 = 1;
+/// The format of a folder with a filter of RedisBloom.
+pub(super) const FORMAT_REDISBLOOM: u32 = 2;
+/// The formats that this version reads, in words.
+pub(super) const FORMATS: &str = "1 and 2";
 
 /// The file's name.
 pub(super) const NAME: &str = "header";
@@ -47,16 +63,8 @@ const TITLE: &str = "urlseen state folder";
 pub struct Pins {
     /// The crawl's name.
     pub crawl: String,
-    /// How a fingerprint becomes bit positions.
-    pub layout: Layout,
-    /// What the hash is seeded with; `None` where any seed will do.
-    pub seed: Option<Seed>,
-    /// How the bits are divided.
-    pub geometry: Geometry,
-    /// How many fingerprints the filter was sized for.
-    pub capacity: Capacity,
-    /// The error rate that it was sized for.
-    pub error_rate: ErrorRate,
+    /// What the filter was made for.
+    pub made: Made,
     /// How fingerprints are computed.
     pub algorithm: Algorithm,
     /// Whether URLs that differ in their fragments are different.
@@ -67,8 +75,7 @@ pub struct Pins {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Header {
     filter: u64,
-    seed: Seed,
-    /// What the folder was made for; with a seed.
+    /// What the folder was made for; with a seed, where there can be one.
     pins: Pins,
     pub(super) rules: Rules,
 }
@@ -83,12 +90,14 @@ pub(super) struct Rules {
 
 impl Rules {
     /// What this program does.
-    pub(super) fn own(algorithm: Algorithm) -> Self {
-        Self {
-            positions: POSITION_RULE.to_owned(),
-            shards: SHARD_RULE.to_owned(),
-            algorithm: algorithm.version().to_owned(),
-        }
+    pub(super) fn own(layout: Layout, algorithm: Algorithm) -> Self {
+        let (positions, shards) = match layout {
+            Layout::Native => (POSITION_RULE, SHARD_RULE),
+            // It is in one piece.
+            Layout::RedisBloom => (REDISBLOOM_RULE, ""),
+        };
+        let algorithm = algorithm.version().to_owned();
+        Self { positions: positions.to_owned(), shards: shards.to_owned(), algorithm }
     }
 }
 
@@ -103,10 +112,14 @@ pub(super) enum Unreadable {
 
 impl Header {
     /// What a folder made by this program for `pins` says.
-    pub(super) fn new(filter: u64, seed: Seed, pins: &Pins) -> Self {
-        let pins = Pins { seed: Some(seed), ..pins.clone() };
-        let rules = Rules::own(pins.algorithm);
-        Self { filter, seed, pins, rules }
+    ///
+    /// # Panics
+    /// If a seed is open.
+    pub(super) fn new(filter: u64, pins: &Pins) -> Self {
+        let is_open = matches!(pins.made, Made::Native { seed: None, .. });
+        assert!(!is_open, "the seed is drawn before");
+        let rules = Rules::own(pins.made.layout(), pins.algorithm);
+        Self { filter, pins: pins.clone(), rules }
     }
 
     /// The id of the filter, drawn when the folder was begun.
@@ -119,46 +132,71 @@ impl Header {
         &self.pins
     }
 
-    /// The seed of the filter's hash.
-    pub fn seed(&self) -> Seed {
-        self.seed
+    /// How the filter's fingerprints are hashed.
+    pub fn hashing(&self) -> Hashing {
+        match self.native() {
+            Some(native) => Hashing::Native(native),
+            None => Hashing::RedisBloom,
+        }
     }
 
-    /// The layout that the filter must be started with.
-    pub fn native(&self) -> Native {
-        Native::new(self.seed, self.pins.geometry)
+    /// urlseen's own layout, if it is that.
+    pub(super) fn native(&self) -> Option<Native> {
+        match self.pins.made {
+            Made::Native { seed: Some(seed), geometry, .. } => Some(Native::new(seed, geometry)),
+            Made::Native { seed: None, .. } | Made::RedisBloom(_) | Made::Imported => None,
+        }
     }
 
-    /// Bytes of a shard.
+    /// Bytes of a shard; 0 where the filter has none.
     pub(super) fn shard_bytes(&self) -> u64 {
-        self.pins.geometry.shard_bits() / 8
+        self.native().map_or(0, |native| native.geometry().shard_bits() / 8)
+    }
+
+    /// The format of the folder, and of its snapshots.
+    pub(super) fn format(&self) -> u32 {
+        match self.pins.made.layout() {
+            Layout::Native => FORMAT,
+            Layout::RedisBloom => FORMAT_REDISBLOOM,
+        }
     }
 
     /// The file's bytes.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let Pins { crawl, layout, geometry, capacity, error_rate, algorithm, .. } = &self.pins;
+        let Pins { crawl, made, algorithm, keep_fragments } = &self.pins;
         let Rules { positions, shards, algorithm: algorithm_version } = &self.rules;
         let mut text = format!("{TITLE}\n");
         let mut line = |key: &str, value: &dyn fmt::Display| {
             writeln!(text, "{key} = {value}").expect("a string takes all");
         };
-        line("format", &FORMAT);
+        line("format", &self.format());
         line("filter", &quoted(&format!("{:016x}", self.filter)));
         line("crawl", &quoted(crawl));
-        line("layout", &quoted(layout.name()));
+        line("layout", &quoted(made.layout().name()));
         line("positions", &quoted(positions));
-        line("shards", &quoted(shards));
-        line("seed", &self.seed.get());
-        line("bits", &geometry.bits());
-        line("k", &geometry.k());
-        line("lines", &geometry.lines().get());
-        line("bits_per_line", &geometry.bits_per_line());
-        line("lines_per_part", &geometry.lines_per_part());
-        line("capacity", &capacity.get());
-        line("error_rate", &error_rate);
+        match made {
+            Made::Native { seed, geometry, .. } => {
+                line("shards", &quoted(shards));
+                line("seed", &seed.expect("it was drawn").get());
+                line("bits", &geometry.bits());
+                line("k", &geometry.k());
+                line("lines", &geometry.lines().get());
+                line("bits_per_line", &geometry.bits_per_line());
+                line("lines_per_part", &geometry.lines_per_part());
+            }
+            Made::RedisBloom(_) => {}
+            Made::Imported => line("imported", &true),
+        }
+        if let Some((capacity, error_rate)) = made.size() {
+            line("capacity", &capacity.get());
+            line("error_rate", &error_rate);
+        }
+        if let Made::RedisBloom(reservation) = made {
+            line("expansion", &reservation.expansion());
+        }
         line("algorithm", &quoted(algorithm.name()));
         line("algorithm_version", &quoted(algorithm_version));
-        line("keep_fragments", &self.pins.keep_fragments);
+        line("keep_fragments", keep_fragments);
         text.push_str(&crc_line(text.as_bytes()));
         text.into_bytes()
     }
@@ -172,7 +210,7 @@ impl Header {
             return Err(damaged("its CRC does not hold"));
         }
         let format = value(text, "format").and_then(|value| value.parse().ok());
-        if let Some(format) = format.filter(|&format| format != FORMAT) {
+        if let Some(format) = format.filter(|&format| format == 0 || format > FORMAT_REDISBLOOM) {
             return Err(Unreadable::Format(format));
         }
         let header = Self::parse(text).ok_or_else(|| damaged("a value cannot be read"))?;
@@ -184,26 +222,21 @@ impl Header {
 
     fn parse(text: &str) -> Option<Self> {
         let string = |key| serde_json::from_str::<String>(value(text, key)?).ok();
-        let number = |key| value(text, key)?.parse::<u32>().ok();
-        let lines = Lines::ALL.into_iter().find(|lines| Some(lines.get()) == number("lines"))?;
-        let bits_per_line = u8::try_from(number("bits_per_line")?).ok()?;
-        let seed = Seed::new(number("seed")?);
+        let layout = string("layout")?.parse().ok()?;
         Some(Self {
             filter: u64::from_str_radix(&string("filter")?, 16).ok()?,
-            seed,
             pins: Pins {
                 crawl: string("crawl")?,
-                layout: string("layout")?.parse().ok()?,
-                seed: Some(seed),
-                geometry: Geometry::new(lines, bits_per_line, number("lines_per_part")?)?,
-                capacity: Capacity::new(value(text, "capacity")?.parse().ok()?).ok()?,
-                error_rate: value(text, "error_rate")?.parse().ok()?,
+                made: Made::parse(text, layout)?,
                 algorithm: string("algorithm")?.parse().ok()?,
                 keep_fragments: value(text, "keep_fragments")?.parse().ok()?,
             },
             rules: Rules {
                 positions: string("positions")?,
-                shards: string("shards")?,
+                shards: match layout {
+                    Layout::Native => string("shards")?,
+                    Layout::RedisBloom => String::new(),
+                },
                 algorithm: string("algorithm_version")?,
             },
         })
@@ -220,50 +253,81 @@ fn quoted(text: &str) -> String {
 }
 
 /// What stands behind `key = `.
-fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+pub(super) fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "))
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::filter::{Capacity, Geometry, Lines, Reservation, Seed};
 
     pub(in crate::state) fn pins() -> Pins {
         Pins {
             crawl: "demo \"1\"\n".to_owned(),
-            layout: Layout::Native,
-            seed: None,
-            geometry: Geometry::new(Lines::Two, 10, 3).unwrap(),
-            capacity: Capacity::new(1000).unwrap(),
-            error_rate: "1e-6".parse().unwrap(),
+            made: native(7, Lines::Two, 1000, "1e-6"),
             algorithm: Algorithm::Scrapy,
             keep_fragments: false,
         }
     }
 
+    pub(in crate::state) fn native(seed: u32, lines: Lines, capacity: u64, rate: &str) -> Made {
+        Made::Native {
+            seed: Some(Seed::new(seed)),
+            geometry: Geometry::new(lines, 10, 3).unwrap(),
+            capacity: Capacity::new(capacity).unwrap(),
+            error_rate: rate.parse().unwrap(),
+        }
+    }
+
+    pub(in crate::state) fn reserved(capacity: u64, rate: &str, expansion: u32) -> Made {
+        Made::RedisBloom(Reservation {
+            capacity: Capacity::new(capacity).unwrap(),
+            error_rate: rate.parse().unwrap(),
+            growth: Reservation::growth_of(expansion),
+        })
+    }
+
     #[test]
     fn a_header_reads_back_and_no_bit_of_it_can_change() {
-        let header = Header::new(0x0123_4567_89ab_cdef, Seed::new(7), &pins());
-        let bytes = header.encode();
-        assert_eq!(Header::decode(&bytes), Ok(header));
-        for bit in 0..8 * bytes.len() {
-            let mut bytes = bytes.clone();
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            let damaged = Header::decode(&bytes);
-            assert!(matches!(damaged, Err(Unreadable::Damaged(_))), "bit {bit}: {damaged:?}");
-        }
-        for end in 0..bytes.len() {
-            assert!(Header::decode(&bytes[..end]).is_err(), "{end} bytes");
+        let others = [reserved(1000, "1e-6", 2), reserved(5, "0.01", 0), Made::Imported];
+        for made in std::iter::once(pins().made).chain(others) {
+            let header = Header::new(0x0123_4567_89ab_cdef, &Pins { made, ..pins() });
+            let bytes = header.encode();
+            assert_eq!(Header::decode(&bytes), Ok(header));
+            for bit in 0..8 * bytes.len() {
+                let mut bytes = bytes.clone();
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                let damaged = Header::decode(&bytes);
+                assert!(matches!(damaged, Err(Unreadable::Damaged(_))), "bit {bit}: {damaged:?}");
+            }
+            for end in 0..bytes.len() {
+                assert!(Header::decode(&bytes[..end]).is_err(), "{end} bytes");
+            }
         }
     }
 
     #[test]
     fn another_format_is_told_from_damage() {
-        let text = String::from_utf8(Header::new(1, Seed::new(7), &pins()).encode()).unwrap();
-        let text = text.replace("format = 1", "format = 2");
-        let content = &text[..text.rfind("crc").unwrap()];
-        let crc = crc32c::crc32c(content.as_bytes());
-        let text = format!("{content}crc = \"{crc:08x}\"\n");
-        assert_eq!(Header::decode(text.as_bytes()), Err(Unreadable::Format(2)));
+        for (format, other) in [(1, 3), (1, 0)] {
+            let text = String::from_utf8(Header::new(1, &pins()).encode()).unwrap();
+            let text = text.replace(&format!("format = {format}"), &format!("format = {other}"));
+            let content = &text[..text.rfind("crc").unwrap()];
+            let crc = crc32c::crc32c(content.as_bytes());
+            let text = format!("{content}crc = \"{crc:08x}\"\n");
+            assert_eq!(Header::decode(text.as_bytes()), Err(Unreadable::Format(other)));
+        }
+    }
+
+    /// A folder of RedisBloom's layout is of a format that versions without it refuse by number.
+    #[test]
+    fn the_layouts_have_formats_of_their_own() {
+        let format = |made| {
+            let text = Header::new(1, &Pins { made, ..pins() }).encode();
+            value(std::str::from_utf8(&text).unwrap(), "format").unwrap().to_owned()
+        };
+        assert_eq!(format(pins().made), "1");
+        assert_eq!(format(reserved(1000, "1e-6", 2)), "2");
+        assert_eq!(format(Made::Imported), "2");
     }
 }

@@ -11,6 +11,7 @@ use super::history::Segments;
 use super::holder::Holder;
 use super::segment::{self, Segment, Stop};
 use super::snapshot::{Snapshots, Summary};
+use crate::filter::{Count, Layout};
 use crate::head::Position;
 
 /// What is in a folder.
@@ -116,11 +117,17 @@ impl Look {
         self.damages = damaged;
         for summary in sound.into_iter().rev() {
             let (mut keys, mut ones) = (0, 0);
-            let looked = summary.sections(dir, header, |section, _| {
-                keys += section.count.keys;
-                ones += section.count.ones;
-                Ok(Ok(()))
-            })?;
+            let mut add = |count: Count| {
+                keys += count.keys;
+                ones += count.ones;
+            };
+            let looked = match header.pins().made.layout() {
+                Layout::Native => summary.sections(dir, header, |section, _| {
+                    add(section.count);
+                    Ok(Ok(()))
+                })?,
+                Layout::RedisBloom => summary.whole(dir)?.map(|whole| add(whole.count)),
+            };
             self.damages.extend(looked.err());
             let Summary { name, bytes, first, last, begun, finished, .. } = summary;
             self.last = Some(last);

@@ -10,11 +10,13 @@ use super::folder::{LOCK, read_header};
 use super::header::Header;
 use super::history::Segments;
 use super::holder::Holder;
+use super::rebuilt::Rebuilt;
 use super::record::Kind;
-use super::recovery::{self, Target};
+use super::recovery::{self, Restore, Target};
 use crate::filter::native::Probe;
 use crate::filter::{ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
+use crate::redisbloom::Filter;
 
 /// A folder that nobody writes to, and that nobody can as long as this lives.
 #[derive(Debug)]
@@ -76,7 +78,13 @@ impl AtRest {
         target: Target,
     ) -> Result<Vec<Verdict>, Unrecoverable> {
         let header = self.header.as_ref().ok_or(Unrecoverable::Fresh)?;
-        let native = header.native();
+        let Some(native) = header.native() else {
+            let filter = self.filter(target)?;
+            let test = |fingerprint: &Fingerprint| {
+                Verdict::of(filter.contains(fingerprint.text(&mut [0; 64])))
+            };
+            return Ok(fingerprints.iter().map(test).collect());
+        };
         let probes: Vec<_> = fingerprints.iter().map(|each| native.probe(each)).collect();
         let mut asked = Bits::new();
         for &probe in &probes {
@@ -115,6 +123,28 @@ impl AtRest {
             Verdict::of(native.positions(probe).all(|position| bits[&position]))
         };
         Ok(probes.iter().map(verdict).collect())
+    }
+
+    /// The filter of RedisBloom, whole, brought to `target` in memory.
+    ///
+    /// # Errors
+    /// As [`Folder::recover`](super::Folder::recover); where it is a filter of another layout, and
+    /// where there is no memory for it.
+    pub fn filter(&self, target: Target) -> Result<Filter, Unrecoverable> {
+        let header = self.header.as_ref().ok_or(Unrecoverable::Fresh)?;
+        let mut rebuilt = Rebuilt::new(header)?;
+        let way = recovery::find(&self.dir, header, target, |snapshot| {
+            rebuilt.clear();
+            snapshot.load(&self.dir, header, &mut rebuilt)
+        })?;
+        let segments = Segments::list(&self.dir)?;
+        segments.walk(&self.dir, header.filter(), way.snapshot.first, |_, entry| {
+            let position = entry.head.position;
+            if entry.head.kind == Kind::Adds || position.head.seq <= way.head.seq {
+                rebuilt.add(entry.fingerprints(), position);
+            }
+        })?;
+        rebuilt.finish()
     }
 }
 

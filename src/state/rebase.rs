@@ -15,6 +15,7 @@ use super::segment;
 use super::snapshot::{self, Role, Sections, Snapshots};
 use crate::filter::{Count, ShardId};
 use crate::head::{Head, Position};
+use crate::redisbloom::Filter;
 
 /// Writes the filter that a folder is to remember instead of all that it does. Dropped, it changes
 /// nothing.
@@ -44,6 +45,11 @@ impl<'a> Rebase<'a> {
     /// If another shard's turn it is, or the bytes are not as many as a shard has.
     pub fn write(&mut self, shard: ShardId, count: Count, bytes: &[u8]) -> io::Result<()> {
         self.sections.write(shard, count, self.position, bytes)
+    }
+
+    /// Writes a filter in one piece.
+    pub fn write_whole(&mut self, filter: &Filter) -> io::Result<()> {
+        self.sections.write_whole(Some(filter), self.position, &mut || Ok(()))
     }
 
     /// Puts it in the place of everything else: what is to be handed to [`Folder::journal`].

@@ -23,6 +23,7 @@ use super::snapshot::{Snapshots, Summary};
 use crate::filter::{Count, ShardId};
 use crate::fingerprint::Fingerprint;
 use crate::head::{Head, Position};
+use crate::redisbloom::Filter;
 
 /// Where a filter is to be brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,14 +35,17 @@ pub enum Target {
 }
 
 /// A filter that is brought back. It is given all of it in order: nothing, then each shard of a
-/// snapshot once, then what was added since. Where a snapshot turns out to be damaged, it begins
-/// again.
+/// snapshot once (or all of it, where it has none), then what was added since. Where a snapshot
+/// turns out to be damaged, it begins again.
 pub trait Restore {
     /// Forgets everything: all shards are empty.
     fn clear(&mut self);
     /// Sets a shard as a snapshot has it: `bytes` are its bits, little endian words of 64, none
     /// where none is set.
     fn load(&mut self, shard: ShardId, count: Count, at: Position, bytes: Vec<u8>);
+    /// Sets the whole filter as a snapshot has it, where it is in one piece; `None` if nothing was
+    /// ever added to it.
+    fn load_whole(&mut self, filter: Option<Filter>, at: Position);
     /// Sets fingerprints of the record that the log has at `at`.
     fn add(&mut self, fingerprints: Vec<Fingerprint>, at: Position);
 }
@@ -209,6 +213,7 @@ struct Nobody;
 impl Restore for Nobody {
     fn clear(&mut self) {}
     fn load(&mut self, _: ShardId, _: Count, _: Position, _: Vec<u8>) {}
+    fn load_whole(&mut self, _: Option<Filter>, _: Position) {}
     fn add(&mut self, _: Vec<Fingerprint>, _: Position) {}
 }
 

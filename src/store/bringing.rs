@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use indicatif::{BinaryBytes, HumanCount};
 
 use super::{Kept, LOGGED, Local, Memory, Unfit};
-use crate::engine::Engine;
+use crate::engine::{Died, Engine};
 use crate::filter::{Count, ShardId};
 use crate::fingerprint::Fingerprint;
 use crate::head::{Head, Position, Tip};
+use crate::redisbloom::Filter;
 use crate::state::{Recovered, Restore, Target, Unrecoverable};
 
 /// The filter stands where it is to stand.
@@ -207,11 +208,15 @@ impl Kept {
         self.drop_journal();
         let handle = engine.handle();
         let mut rebase = self.folder.rebase(at)?;
-        let mut memory = Vec::new();
-        for shard in ShardId::all() {
-            let copied = handle.copy(shard, memory).ok_or(crate::engine::Died)?;
-            rebase.write(shard, copied.count, &copied.bytes)?;
-            memory = copied.bytes;
+        if handle.is_whole() {
+            rebase.write_whole(&handle.freeze().ok_or(Died::Panicked)?.filter)?;
+        } else {
+            let mut memory = Vec::new();
+            for shard in ShardId::all() {
+                let copied = handle.copy(shard, memory).ok_or(Died::Panicked)?;
+                rebase.write(shard, copied.count, &copied.bytes)?;
+                memory = copied.bytes;
+            }
         }
         let position = rebase.finish()?;
         self.open(engine, position)
@@ -222,7 +227,7 @@ impl Kept {
         engine.stand(position);
         self.journal = Some(self.folder.journal(position, self.keeping.fsync)?);
         self.at = Some(position.head);
-        self.snapshot_at = self.keeping.every();
+        self.snapshot_at = self.keeping.every(engine);
         Ok(())
     }
 }
@@ -239,6 +244,10 @@ impl Restore for Filling<'_> {
         if !bytes.is_empty() {
             self.0.load(shard, bytes, count);
         }
+    }
+
+    fn load_whole(&mut self, filter: Option<Filter>, _: Position) {
+        self.0.replace(filter);
     }
 
     fn add(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {

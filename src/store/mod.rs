@@ -15,7 +15,7 @@ use crate::batch::{Batch, Judged};
 use crate::config::Fsync;
 use crate::engine::Engine;
 use crate::head::{Head, Position, Tip};
-use crate::state::{Finished, Folder, Journal, Log, Logged, Mark, Pins, Retention, Volatile};
+use crate::state::{Finished, Folder, Journal, Log, Logged, Made, Mark, Pins, Retention, Volatile};
 pub use bringing::{Brought, How};
 pub use footprint::Footprint;
 use snapshotting::Snapshotting;
@@ -165,7 +165,7 @@ impl Local {
     /// `horizon`.
     pub fn begin_snapshot(&mut self, horizon: SystemTime) -> io::Result<()> {
         let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
-        let every = kept.keeping.every();
+        let every = kept.keeping.every(&self.engine);
         let bytes = kept.journal()?.bytes();
         // Where this one fails, the next one is tried when as much again was written.
         kept.snapshot_at = bytes + every;
@@ -293,7 +293,13 @@ impl Kept {
 
 impl Keeping {
     /// By how many bytes the log grows before a snapshot is taken.
-    fn every(&self) -> u64 {
-        self.snapshot_bytes.max(self.pins.geometry.bytes() / SHARE)
+    fn every(&self, engine: &Engine) -> u64 {
+        let bytes = match self.pins.made {
+            Made::Native { geometry, .. } => geometry.bytes(),
+            Made::RedisBloom(_) | Made::Imported => {
+                engine.gauges().whole().map_or(0, |whole| whole.bytes)
+            }
+        };
+        self.snapshot_bytes.max(bytes / SHARE)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::engine::Handle;
+use crate::engine::{Frozen, Handle};
 use crate::filter::ShardId;
 use crate::state::{Finished, LogHandle, Retention, SnapshotWriter};
 
@@ -87,6 +87,9 @@ fn write(
     retention: &Retention,
     pace: &AtomicU8,
 ) -> io::Result<Option<Finished>> {
+    if filter.is_whole() {
+        return write_whole(filter, writer, log, retention, pace);
+    }
     let mut memory = Vec::new();
     for shard in ShardId::all() {
         let begun = Instant::now();
@@ -98,6 +101,31 @@ fn write(
             return Ok(None);
         }
     }
+    writer.finish(log, retention).map(Some)
+}
+
+/// A filter in one piece is written as it is at the beginning. It is copied as far as it is added
+/// to meanwhile: see [`crate::redisbloom::Filter::frozen`].
+fn write_whole(
+    filter: &Handle,
+    mut writer: SnapshotWriter,
+    log: &LogHandle,
+    retention: &Retention,
+    pace: &AtomicU8,
+) -> io::Result<Option<Finished>> {
+    let Some(Frozen { filter, at }) = filter.freeze() else { return Ok(None) };
+    let mut begun = Instant::now();
+    let written = writer.write_whole(&filter, at, &mut || {
+        rest(begun.elapsed() * REST, pace);
+        begun = Instant::now();
+        if is(Pace::Stop, pace) { Err(io::Error::other("stopped")) } else { Ok(()) }
+    });
+    // Whatever it says then: nobody waits for it.
+    if is(Pace::Stop, pace) {
+        return Ok(None);
+    }
+    written?;
+    drop(filter);
     writer.finish(log, retention).map(Some)
 }
 

@@ -16,6 +16,7 @@ mod layouts;
 mod links;
 mod pipe;
 mod preflight;
+mod redisbloom;
 mod rejects;
 mod tidy;
 mod trouble;

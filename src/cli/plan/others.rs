@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use urlseen::filter::layout::{BitStrings, BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter};
 use urlseen::filter::{Capacity, ErrorRate, Geometry};
+use urlseen::redisbloom::{Forecast, Growth};
 
 use super::costs::REDIS_SET_BYTES;
 use super::text::{grouped, size};
@@ -96,6 +97,7 @@ impl Others {
             Other::of("pyrebloom", keys, Some(rate), pyrebloom(keys, rate)),
             Other::of("scrapy-redis-bloomfilter", keys, None, bloomfilter),
             Other::of("block-cluster", keys, None, cluster),
+            Other { filter: "redisbloom", found: redisbloom(keys, rate) },
             Other::set("scrapy-redis", keys),
         ])
     }
@@ -201,6 +203,26 @@ impl Filled {
         };
         writeln!(out, " {native:>21}")
     }
+}
+
+/// RedisBloom as `BF.RESERVE` makes it for this, which grows: past its capacity its error rate
+/// stays, and its memory triples. It is in memory of the module's own.
+fn redisbloom(keys: u64, rate: f64) -> Found {
+    let grown = |held| Forecast::of(rate, keys, Growth::default(), held);
+    let full = match grown(keys) {
+        Ok(full) => full.expect("a filter holds what it is made for"),
+        Err(refused) => return Found::Refused { refused: refused.to_string() },
+    };
+    // One that cannot grow takes no more.
+    let rate_at = |held| grown(held).ok().flatten().map_or(full.error_rate, |it| it.error_rate);
+    let bytes = full.bits / 8;
+    Found::Filled(Filled {
+        strings: Some(Shape { strings: 1, used: 1, k: full.hashes, bits: full.bits }),
+        redis_bytes: [allocated(bytes); 2],
+        asked: Some(rate),
+        error_rates: rates(keys, rate_at),
+        native_error_rate: native(bytes, keys),
+    })
 }
 
 /// pyreBloom, which counts keys in 32 bits.

@@ -163,11 +163,18 @@ fn what_lives_in_redis_is_not_kept_locally() {
             [format!(
                 "config.toml:1:17: filter.layout is \"{layout}\", whose bits are in Redis, but \
                  filter.store is \"local\" (default); allowed: filter.store = \"redis\", or \
-                 filter.layout = \"native\""
+                 filter.layout = \"native\" or \"redisbloom\""
             )]
         );
         assert!(load(&format!("filter.layout = '{layout}'"), &[], &["filter.store=redis"]).is_ok());
     }
+    assert!(load("filter.layout = 'redisbloom'", &[], &[]).is_ok());
+    assert_eq!(
+        refused("filter.layout = 'redisbloom'", &[], &["filter.store=redis"]),
+        ["config.toml:1:17: filter.layout is \"redisbloom\", and filter.store is \"redis\" \
+             (--set filter.store), where only the module of RedisBloom sets its bits; allowed: \
+             filter.store = \"local\" with it"]
+    );
     assert!(load("filter.store = 'redis'", &[], &[]).is_ok());
 }
 

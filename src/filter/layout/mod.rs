@@ -26,6 +26,8 @@ pub use scrapy_redis_bloomfilter::ScrapyRedisBloomFilter;
 pub enum Layout {
     /// This program's own: bits confined to a few cache lines of one of 256 shards.
     Native,
+    /// RedisBloom's: layers that grow, in one piece.
+    RedisBloom,
 }
 
 /// A name that no layout has.
@@ -35,9 +37,9 @@ pub struct UnknownLayout(String);
 
 impl Layout {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::Native];
+    pub const ALL: [Self; 2] = [Self::Native, Self::RedisBloom];
     /// Their names, in the same order.
-    pub const NAMES: [&str; Self::ALL.len()] = ["native"];
+    pub const NAMES: [&str; Self::ALL.len()] = ["native", "redisbloom"];
 
     /// The name in the configuration.
     pub fn name(self) -> &'static str {
@@ -64,6 +66,9 @@ mod tests {
             assert_eq!(layout.name().parse(), Ok(layout));
         }
         let refused = "bloom".parse::<Layout>().unwrap_err();
-        assert_eq!(refused.to_string(), r#"no filter layout is called "bloom"; there is native"#);
+        assert_eq!(
+            refused.to_string(),
+            r#"no filter layout is called "bloom"; there is native, redisbloom"#
+        );
     }
 }

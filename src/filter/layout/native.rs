@@ -111,6 +111,16 @@ pub struct Probe {
 }
 
 impl Probe {
+    /// A key of a filter that is one whole, by the two words that its layout makes of it.
+    pub(in crate::filter) fn of_whole([h1, h2]: [u64; 2]) -> Self {
+        Self { h1, h2, shard: ShardId::WHOLE }
+    }
+
+    /// The two words that a layout made of the key.
+    pub fn words_of_key(self) -> [u64; 2] {
+        [self.h1, self.h2]
+    }
+
     /// The shard that the key belongs to.
     pub fn shard(&self) -> ShardId {
         self.shard

@@ -174,7 +174,7 @@ impl<'a> Session<'a> {
             }
             self.wait_if_idle();
             let asking_renewal = self.is_asking(&Asked::Renewal);
-            let is_judging = self.pipeline.in_progress() > 0;
+            let is_judging = self.pipeline.is_judging();
             let Self { pipeline, link, waiter, .. } = self;
             tokio::select! {
                 // What the clock and people ask for comes first: work never runs out when it is
@@ -199,7 +199,7 @@ impl<'a> Session<'a> {
                 }
                 reply = link.receive() => self.take_note(reply?)?,
                 judged = pipeline.store().engine.judged(), if is_judging => {
-                    pipeline.prepare(judged?)?;
+                    pipeline.take_judged(judged)?;
                 }
                 found = receive(waiter.as_mut()) => self.woken(&found?.into_value()?),
             }

@@ -29,10 +29,23 @@
 //! 57      4  CRC-32C of bytes 0 to 56
 //! ```
 //!
+//! A filter of RedisBloom is in one piece. Its snapshots have the format 2, no bytes of a shard,
+//! and in the place of the sections:
+//!
+//! ```text
+//!  0     24  where it stands
+//! 24      8  fingerprints in it
+//! 32      8  bits that are set
+//! 40      8  n, the bytes of the body; 0 if nothing was ever added
+//! 48      4  CRC-32C of bytes 0 to 47
+//! 52      n  body: the filter as `redisbloom::dump` writes it, which has CRCs of its own
+//! ```
+//!
 //! It is called `snapshot-` and the seq of its last position in 20 digits. While it is written, it
 //! is called otherwise, so one that has that name is whole unless it was damaged.
 
 mod reader;
+mod whole;
 mod writer;
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -52,8 +65,13 @@ const HEADER: usize = 40;
 const SECTION: usize = 26 + POSITION;
 /// Bytes behind the sections.
 const TRAILER: usize = 2 * POSITION + 13;
-/// Bytes of a snapshot without a bit.
-pub(super) const EMPTY: u64 = (HEADER + crate::filter::SHARDS * SECTION + TRAILER) as u64;
+/// Bytes before the body of a filter in one piece.
+const WHOLE: usize = 28 + POSITION;
+/// Bytes of a snapshot without a bit, in either format.
+pub(super) const EMPTY: [u64; 2] = [
+    (HEADER + crate::filter::SHARDS * SECTION + TRAILER) as u64,
+    (HEADER + WHOLE + TRAILER) as u64,
+];
 
 /// The name of the snapshot whose last position has this seq.
 pub(super) fn name(seq: u64) -> String {

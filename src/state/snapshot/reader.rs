@@ -6,10 +6,10 @@ use std::io;
 use super::super::disk::{Dir, DiskFile, read_exact_at};
 use super::super::error::Damage;
 use super::super::fields::{Fields, checked};
-use super::super::header::{FORMAT, Header};
+use super::super::header::Header;
 use super::super::recovery::Restore;
 use super::{HEADER, MAGIC, SECTION, TRAILER, name, seq};
-use crate::filter::{Count, ShardId};
+use crate::filter::{Count, Layout, ShardId};
 use crate::head::Position;
 
 /// What a snapshot says of itself at its two ends.
@@ -85,7 +85,7 @@ impl Summary {
         let Some(front) = checked(&front) else { return damage(0, "the header is damaged") };
         let Some(back) = checked(&back) else { return damage(trailer_at, "the end is damaged") };
         let mut front = Fields(front);
-        if (front.array(), front.u32()) != (*MAGIC, FORMAT) {
+        if (front.array(), front.u32()) != (*MAGIC, header.format()) {
             return damage(0, "this is no snapshot");
         }
         if front.u64() != header.filter() {
@@ -113,6 +113,9 @@ impl Summary {
         header: &Header,
         filter: &mut dyn Restore,
     ) -> io::Result<Result<(), Damage>> {
+        if header.pins().made.layout() == Layout::RedisBloom {
+            return self.load_whole(dir, header, filter);
+        }
         self.sections(dir, header, |section, body| {
             let bytes = body.read()?;
             Ok(bytes.map(|bytes| filter.load(section.shard, section.count, section.at, bytes)))

@@ -7,12 +7,13 @@ use std::time::SystemTime;
 use super::super::disk::{Dir, DiskFile};
 use super::super::fields::{push_crc, push_position};
 use super::super::folder::{Shared, Turn};
-use super::super::header::{FORMAT, Header};
+use super::super::header::Header;
 use super::super::retention::{self, Retention};
 use super::super::sync::LogHandle;
 use super::{MAGIC, name, unix_ms};
-use crate::filter::{Count, SHARDS, ShardId};
+use crate::filter::{Count, Layout, SHARDS, ShardId};
 use crate::head::{Head, Position};
+use crate::redisbloom::Filter;
 
 /// Bytes that are gathered before they are written.
 const WRITE: usize = 1 << 20;
@@ -87,6 +88,17 @@ impl SnapshotWriter {
         self.sections.write(shard, count, at, bytes)
     }
 
+    /// Writes a filter in one piece as it is at `at`. `pause` is called every now and then; where
+    /// it fails, that is the end.
+    pub fn write_whole(
+        &mut self,
+        filter: &Filter,
+        at: Position,
+        pause: &mut dyn FnMut() -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.sections.write_whole(Some(filter), at, pause)
+    }
+
     /// Makes the snapshot count, once it and the log up to it are on the disk, and drops what is
     /// not needed any more.
     ///
@@ -135,12 +147,12 @@ pub(in crate::state) struct Sections {
     role: Role,
     file: Box<dyn DiskFile>,
     shard_bytes: u64,
-    buffer: Vec<u8>,
+    pub(super) buffer: Vec<u8>,
     /// Bytes handed to the file, and how many of those were synced.
     written: u64,
     synced: u64,
-    next: usize,
-    ends: Option<(Position, Position)>,
+    pub(super) next: usize,
+    pub(super) ends: Option<(Position, Position)>,
     is_done: bool,
 }
 
@@ -150,7 +162,7 @@ impl Sections {
         let (dir, shard_bytes) = (dir.clone(), header.shard_bytes());
         let mut buffer = Vec::with_capacity(WRITE);
         buffer.extend(MAGIC);
-        buffer.extend(FORMAT.to_le_bytes());
+        buffer.extend(header.format().to_le_bytes());
         for field in [header.filter(), shard_bytes, unix_ms(SystemTime::now())] {
             buffer.extend(field.to_le_bytes());
         }
@@ -188,14 +200,19 @@ impl Sections {
         self.buffer.extend(count.ones.to_le_bytes());
         self.buffer.extend(crc32c::crc32c(body).to_le_bytes());
         push_crc(&mut self.buffer, start);
-        if self.buffer.len() + body.len() > WRITE {
+        self.put_bytes(body)
+    }
+
+    /// Writes bytes, or gathers them to be written with others.
+    pub(super) fn put_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.buffer.len() + bytes.len() > WRITE {
             self.flush()?;
         }
-        if body.len() > WRITE {
-            self.file.append(body)?;
-            self.written += body.len() as u64;
+        if bytes.len() > WRITE {
+            self.file.append(bytes)?;
+            self.written += bytes.len() as u64;
         } else {
-            self.buffer.extend(body);
+            self.buffer.extend(bytes);
         }
         if self.written - self.synced >= SYNC {
             self.file.sync()?;
@@ -247,8 +264,13 @@ impl Drop for Sections {
 pub(in crate::state) fn empty(dir: &Dir, header: &Header, at: Head) -> io::Result<Position> {
     let mut sections = Sections::begin(dir, Role::Origin, header)?;
     let position = Position { number: 0, head: at };
-    for shard in ShardId::all() {
-        sections.write(shard, Count::default(), position, &[])?;
+    match header.pins().made.layout() {
+        Layout::Native => {
+            for shard in ShardId::all() {
+                sections.write(shard, Count::default(), position, &[])?;
+            }
+        }
+        Layout::RedisBloom => sections.write_whole(None, position, &mut || Ok(()))?,
     }
     let (last, _) = sections.seal()?;
     sections.put(last)?;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::super::recovery::Restore;
-use super::super::{Pins, SnapshotWriter};
+use super::super::{Made, Pins, SnapshotWriter};
 use crate::batch::{Batch, Judged};
-use crate::filter::{Capacity, Count, Geometry, Layout, Lines, SHARDS, ShardId};
+use crate::filter::{Capacity, Count, Geometry, Lines, SHARDS, ShardId};
 use crate::fingerprint::{Algorithm, Fingerprint};
 use crate::head::{Head, Position};
 
@@ -67,11 +67,12 @@ pub(super) fn batch(keys: impl IntoIterator<Item = Key>) -> Batch<Judged> {
 pub(super) fn pins() -> Pins {
     Pins {
         crawl: "demo".to_owned(),
-        layout: Layout::Native,
-        seed: Some(crate::filter::Seed::new(7)),
-        geometry: Geometry::new(Lines::One, 4, 1).unwrap(),
-        capacity: Capacity::new(1000).unwrap(),
-        error_rate: "1e-3".parse().unwrap(),
+        made: Made::Native {
+            seed: Some(crate::filter::Seed::new(7)),
+            geometry: Geometry::new(Lines::One, 4, 1).unwrap(),
+            capacity: Capacity::new(1000).unwrap(),
+            error_rate: "1e-3".parse().unwrap(),
+        },
         algorithm: Algorithm::Scrapy,
         keep_fragments: false,
     }
@@ -99,6 +100,10 @@ impl Restore for Exact {
         let bits = (0..).take(8 * bytes.len()).filter(is_set);
         self.keys.extend(bits.map(|bit| (shard, bit)));
         assert_eq!(count, count_of(self.keys.len() - before));
+    }
+
+    fn load_whole(&mut self, _: Option<crate::redisbloom::Filter>, _: Position) {
+        panic!("this filter has shards");
     }
 
     fn add(&mut self, fingerprints: Vec<Fingerprint>, at: Position) {

@@ -24,7 +24,7 @@ fn crawled(disk: &SimDisk) -> (Folder, super::super::Journal, Vec<Key>) {
     let mut folder = begun(disk, Head::START);
     let start = Position { number: 0, head: Head::START };
     let mut journal = folder.journal(start, Fsync::Never).unwrap();
-    let native = folder.header().unwrap().native();
+    let native = folder.header().unwrap().native().unwrap();
     let keys: Vec<Key> = (0..60).map(|n| (n, 8 * u16::from(n))).collect();
     append(&mut journal, &keys[..20]);
     journal.append_adds(&fingerprints(keys[20..30].iter().copied())).unwrap();
@@ -107,7 +107,7 @@ fn a_folder_at_rest_answers_as_its_filter_would() {
     };
     let last = journal.position().head;
     drop(journal);
-    let native = folder.header().unwrap().native();
+    let native = folder.header().unwrap().native().unwrap();
     drop(folder);
     let files = disk.files();
     let rest = at_rest(&disk).unwrap();

@@ -12,4 +12,5 @@ mod poison;
 mod random;
 mod real;
 mod sim;
+mod whole;
 mod world;

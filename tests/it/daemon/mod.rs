@@ -10,6 +10,7 @@ mod looking;
 mod model;
 mod outages;
 mod recovery;
+mod redisbloom;
 mod refusals;
 mod shared;
 mod shared_refusals;

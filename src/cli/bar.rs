@@ -1,0 +1,30 @@
+//! A bar for bytes that go from here to there.
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A bar on standard error, where that is a terminal; gone once dropped.
+pub(super) struct Bar {
+    bar: ProgressBar,
+}
+
+impl Bar {
+    /// A bar for what `word` says is done with the bytes.
+    pub(super) fn new(word: &'static str) -> Self {
+        let template = "{wide_bar} {binary_bytes} of {binary_total_bytes} {msg}, {eta} left";
+        let style = ProgressStyle::with_template(template).expect("known fields");
+        let bar = ProgressBar::new(0).with_style(style).with_message(word);
+        Self { bar }
+    }
+
+    /// So many bytes of so many.
+    pub(super) fn show(&self, done: u64, all: u64) {
+        self.bar.set_length(all);
+        self.bar.set_position(done);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

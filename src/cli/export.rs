@@ -1,0 +1,86 @@
+//! `urlseen export`: a filter back to where it came from.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use indicatif::{BinaryBytes, HumanCount};
+use serde_json::json;
+use urlseen::filter::Layout;
+use urlseen::state::{AtRest, Target};
+use urlseen::transfer;
+
+use super::Outcome;
+use super::bar::Bar;
+use super::settings::{Folder, Place};
+use super::start::Misused;
+
+/// Export the filter of a crawl at rest, for RedisBloom to go on with.
+///
+/// What the state folder holds of a crawl with filter.layout = "redisbloom" becomes a file with a
+/// dump, or a key on a server with the module: byte for byte the filter that got the same
+/// fingerprints there. The folder is only read, and no daemon may be working on it.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("to").required(true))]
+pub(super) struct Args {
+    #[command(flatten)]
+    folder: Folder,
+    /// Write the filter to this new file, as a dump
+    #[arg(long, value_name = "FILE", group = "to")]
+    redisbloom_file: Option<PathBuf>,
+    /// Load the filter into this new key of the configured redis.url
+    #[arg(long, value_name = "KEY", group = "to", conflicts_with = "state")]
+    redisbloom: Option<String>,
+    /// Print the summary at the end as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let dir = match args.folder.place()? {
+        Place::Folder(dir) => dir,
+        Place::Redis(_) => {
+            let words = "filter.store is \"redis\": the filter is in Redis, and none in a state \
+                         folder, so there is nothing to export";
+            return Err(Misused(words.to_owned()).into());
+        }
+    };
+    let folder = AtRest::open(&dir)?;
+    match folder.header().map(|header| header.pins().made.layout()) {
+        Some(Layout::RedisBloom) => {}
+        Some(layout) => {
+            return Err(Misused(format!(
+                "the filter in {} has the layout {}, which RedisBloom cannot read: there is \
+                 nothing to export",
+                dir.display(),
+                layout.name()
+            ))
+            .into());
+        }
+        None => anyhow::bail!("the state folder {} is new: it holds no filter", dir.display()),
+    }
+    let filter = folder.filter(Target::Last)?;
+    let bar = Bar::new("written");
+    let progress = &mut |done, all| bar.show(done, all);
+    let to = match (&args.redisbloom_file, &args.redisbloom) {
+        (Some(path), _) => {
+            transfer::write(path, &filter, progress)?;
+            path.display().to_string()
+        }
+        (None, key) => {
+            let (key, address) = (key.as_deref().unwrap_or_default(), args.folder.config()?.redis);
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(transfer::load(&address.url, key, &filter, progress))?;
+            format!("{key} at {}", address.url)
+        }
+    };
+    drop(bar);
+    let (keys, layers, bytes) = (filter.size(), filter.layers().len(), filter.bytes());
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", json!({ "keys": keys, "layers": layers, "bytes": bytes }))?;
+    } else {
+        let (keys, bytes) = (HumanCount(keys), BinaryBytes(bytes));
+        writeln!(out, "{to} holds the filter: {keys} fingerprints in {layers} layers, {bytes}")?;
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,117 @@
+//! A filter of RedisBloom as a whole, into a new state folder.
+
+use std::io::{self, Write};
+
+use anyhow::Context;
+use indicatif::{BinaryBytes, HumanCount};
+use serde_json::json;
+use urlseen::config::{Config, Layout, RedisAddress};
+use urlseen::filter::memory;
+use urlseen::head::Tip;
+use urlseen::redisbloom::{Filter, Growth};
+use urlseen::state::{Folder, Made, Pins};
+use urlseen::transfer;
+
+use super::super::Outcome;
+use super::super::bar::Bar;
+use super::super::start::{Misused, Unsuited};
+use super::Args;
+
+/// Where the filter is.
+enum From<'a> {
+    File(&'a std::path::Path),
+    Key(&'a str, RedisAddress),
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let (mut folder, pins, from) = prepare(args)?;
+    if !folder.awaits_import()? {
+        let dir = folder.dir().display();
+        return Err(Misused(format!(
+            "the state folder {dir} holds a filter already, and a filter of RedisBloom is imported \
+             as a whole: set another state.dir, or give up what is there with urlseen state drop"
+        ))
+        .into());
+    }
+    // Where an import was broken off.
+    if let Err(differences) = folder.check(&pins) {
+        return Err(Unsuited::new(folder.dir(), &differences).into());
+    }
+    let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
+    let bar = Bar::new("read");
+    let filter = match from {
+        From::File(path) => transfer::read(path, limit, &mut |done, all| bar.show(done, all))?,
+        From::Key(key, address) => {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let progress = &mut |done, all| bar.show(done, all);
+            runtime.block_on(transfer::dump(&address, key, limit, progress))?
+        }
+    };
+    drop(bar);
+    let written = folder.import(&pins, Tip::random().get(), &filter);
+    written.with_context(|| {
+        format!("{} cannot be written; give the same command again", folder.dir().display())
+    })?;
+    print(&filter, args.json)?;
+    Ok(Outcome::Done)
+}
+
+/// The folder, what it is to be made for, and where the filter is.
+fn prepare(args: &Args) -> anyhow::Result<(Folder, Pins, From<'_>)> {
+    let pins = |crawl: String, algorithm, keep_fragments| Pins {
+        crawl,
+        made: Made::Imported,
+        algorithm,
+        keep_fragments,
+    };
+    if let (Some(state), Some(file)) = (&args.state, &args.redisbloom_file) {
+        let Config { crawl, fingerprint, .. } = Config::default();
+        let (algorithm, keep) = args.shape.fingerprints();
+        let algorithm = algorithm.unwrap_or(fingerprint.algorithm);
+        let pins = pins(crawl.name, algorithm, keep);
+        return Ok((Folder::open(state)?, pins, From::File(file)));
+    }
+    let config = args.settings.load()?;
+    if config.filter.layout != Layout::RedisBloom {
+        return Err(Misused(format!(
+            "filter.layout is {:?}, and a filter of RedisBloom goes into a crawl whose \
+             filter.layout is \"redisbloom\": set that first",
+            config.filter.layout.name()
+        ))
+        .into());
+    }
+    let folder = Folder::open(&config.state.dir)?;
+    let Config { crawl, fingerprint, redis, .. } = config;
+    let pins = pins(crawl.name, fingerprint.algorithm, fingerprint.keep_fragments);
+    let from = match (&args.redisbloom_file, &args.redisbloom) {
+        (Some(file), _) => From::File(file),
+        (None, key) => From::Key(key.as_deref().unwrap_or_default(), redis.url),
+    };
+    Ok((folder, pins, from))
+}
+
+/// What the filter is.
+fn print(filter: &Filter, as_json: bool) -> io::Result<()> {
+    let (keys, capacity, layers) = (filter.size(), filter.capacity(), filter.layers().len());
+    let (bytes, error_rate) = (filter.bytes(), filter.error_rate_now());
+    let expansion = match filter.growth() {
+        Growth::Expansion(times) => times,
+        Growth::None => 0,
+    };
+    let mut out = io::stdout().lock();
+    if as_json {
+        let value = json!({
+            "keys": keys, "capacity": capacity, "layers": layers, "bytes": bytes,
+            "error_rate": error_rate, "expansion": expansion,
+        });
+        return writeln!(out, "{value}");
+    }
+    writeln!(out, "keys       {:>12}   count as seen from now on", HumanCount(keys))?;
+    writeln!(out, "capacity   {:>12}   in {layers} layers", HumanCount(capacity))?;
+    let growth = match expansion {
+        0 => "it does not grow".to_owned(),
+        times => format!("it grows by layers of {times} times the last"),
+    };
+    writeln!(out, "memory     {:>12}   {growth}", BinaryBytes(bytes).to_string())?;
+    writeln!(out, "error rate {error_rate:>12.1e}   now")
+}

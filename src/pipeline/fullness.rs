@@ -1,0 +1,70 @@
+//! How full the filter is, and what comes of that.
+
+use indicatif::{BinaryBytes, HumanCount};
+use tracing::{error, info, warn};
+
+use super::{Failure, Pipeline};
+use crate::batch::{Batch, Judged};
+use crate::config::WhenFull;
+use crate::engine::{Died, Whole};
+use crate::filter::Sizing;
+use crate::store::Local;
+
+impl Pipeline {
+    /// Whether the engine has something to hand back, or to say.
+    pub(super) fn is_judging(&self) -> bool {
+        let is_told = |store: &Local| store.engine.in_progress() > 0 || store.engine.is_full();
+        self.no_room.is_none() && self.store.as_ref().is_some_and(is_told)
+    }
+
+    /// Warns where the filter is newly past one of its marks; tells where it has grown.
+    pub(super) fn watch_fullness(&mut self) {
+        let observed = self.fullness.as_mut();
+        let crossing = observed.and_then(|fullness| match &self.parts.shared {
+            Some(shared) => fullness.observe_whole(shared.estimate()),
+            None => fullness.observe(&self.gauges.keys()),
+        });
+        if let Some(crossing) = crossing {
+            warn!("{crossing}");
+        }
+        if let Some(Whole { layers, capacity, bytes, .. }) = self.gauges.whole()
+            && layers > std::mem::replace(&mut self.layers, layers)
+            && layers > 1
+        {
+            let (capacity, bytes) = (HumanCount(capacity), BinaryBytes(bytes));
+            info!("the filter has {layers} layers for {capacity} fingerprints now, {bytes}");
+        }
+    }
+
+    /// Whether the filter holds what it is made for, and that is to end the run, or has no room for
+    /// what was found unseen. What was judged before that is committed first.
+    pub(super) fn is_full(&self) -> bool {
+        if self.no_room.is_some() {
+            return self.in_progress() == 0
+                && self.queue.as_ref().is_none_or(|it| it.batches() == 0);
+        }
+        let keys = || match &self.parts.shared {
+            Some(shared) => shared.estimate().keys,
+            None => self.gauges.keys().iter().sum::<u64>(),
+        };
+        let is_past = |sizing: &Sizing| keys() >= sizing.capacity().get();
+        self.parts.settings.filter_full == WhenFull::Stop
+            && self.parts.design.sizing().is_some_and(is_past)
+    }
+
+    /// Takes a batch that is judged, or notes that the filter had no room for it.
+    pub(super) fn take_judged(
+        &mut self,
+        judged: Result<Batch<Judged>, Died>,
+    ) -> Result<(), Failure> {
+        match judged {
+            Ok(judged) => self.prepare(judged),
+            Err(Died::Full(why)) => {
+                error!("{why}. What was judged before is committed, then the run ends");
+                self.no_room = Some(why);
+                Ok(())
+            }
+            Err(died) => Err(died.into()),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A dump as one run of bytes, for files and for whatever else keeps one. Little endian.
+//!
+//! ```text
+//! at  bytes
+//!  0      8  "RBDUMP 1"
+//!  8         each answer of BF.SCANDUMP, in order, the last of them too:
+//!  0      8    its iterator
+//!  8      8    n, the bytes of its data
+//! 16      n    its data
+//! 16+n    4    CRC-32 (zlib's) of the 16+n bytes before
+//! ```
+//!
+//! The answer that ends a dump has the iterator 0 and no data. Nothing follows it.
+
+use std::io::{self, Read, Write};
+
+use flate2::Crc;
+
+use super::error::BadChunk;
+use super::filter::{Chunk, Filter};
+use super::loader::Loader;
+
+/// What a dump begins with.
+pub const MAGIC: &[u8; 8] = b"RBDUMP 1";
+
+/// Bytes of a chunk before its data.
+const HEAD: usize = 16;
+/// Bytes of a chunk behind its data.
+const CRC: usize = 4;
+
+/// The most bytes that a filter's header may have: some 19,000 layers.
+const MAX_HEADER: u64 = 1 << 20;
+
+/// A dump that cannot be read: where, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("at byte {offset}: {problem}")]
+pub struct DumpError {
+    /// The byte of the dump that the trouble begins with.
+    pub offset: u64,
+    /// What is wrong.
+    pub problem: DumpProblem,
+}
+
+/// What is wrong with a dump.
+#[derive(Debug, thiserror::Error)]
+pub enum DumpProblem {
+    /// It is something else.
+    #[error("this is no dump of a RedisBloom filter: it does not begin with \"RBDUMP 1\"")]
+    Magic,
+    /// It was cut.
+    #[error("the dump ends in the middle: dump the filter again")]
+    Cut,
+    /// It is not as it was written.
+    #[error("the CRC of the chunk that begins here does not hold: dump the filter again")]
+    Crc,
+    /// A chunk has more bytes than any that can come here.
+    #[error("the chunk says that it has {found} bytes, and at most {allowed} can come here")]
+    Length {
+        /// What it says.
+        found: u64,
+        /// The most that can come.
+        allowed: u64,
+    },
+    /// The dump goes on behind its end.
+    #[error("more follows behind the end of the dump")]
+    Behind,
+    /// The chunk is whole, and makes no filter.
+    #[error("{0}")]
+    Chunk(BadChunk),
+    /// It cannot be read.
+    #[error("it cannot be read: {0}")]
+    Io(io::Error),
+}
+
+/// Writes a filter, and nothing behind it.
+pub fn write(filter: &Filter, to: &mut dyn Write) -> io::Result<()> {
+    to.write_all(MAGIC)?;
+    let end = Chunk { iterator: 0, data: (&[]).into() };
+    for Chunk { iterator, data } in filter.chunks().chain([end]) {
+        let mut head = [0; HEAD];
+        head[..8].copy_from_slice(&iterator.to_le_bytes());
+        head[8..].copy_from_slice(&(data.len() as u64).to_le_bytes());
+        to.write_all(&head)?;
+        to.write_all(&data)?;
+        to.write_all(&crc(&head, &data).to_le_bytes())?;
+    }
+    Ok(())
+}
+
+/// How many bytes [`write`] writes.
+pub fn len(filter: &Filter) -> u64 {
+    let around = (HEAD + CRC) as u64;
+    let chunks = filter.chunks().map(|chunk| around + chunk.data.len() as u64);
+    MAGIC.len() as u64 + chunks.sum::<u64>() + around
+}
+
+/// Reads a filter, chunk by chunk, up to the end of `from`. Its layers are never to take more than
+/// `limit` bytes.
+pub fn read(from: &mut dyn Read, limit: u64) -> Result<Filter, DumpError> {
+    let mut source = Source { from, offset: 0 };
+    let mut magic = [0; MAGIC.len()];
+    // What is too short for it is something else, too.
+    let is_dump = match source.fill(&mut magic) {
+        Err(DumpError { problem: DumpProblem::Cut, .. }) => false,
+        filled => filled.map(|()| magic == *MAGIC)?,
+    };
+    if !is_dump {
+        return Err(DumpError { offset: 0, problem: DumpProblem::Magic });
+    }
+    let (iterator, header) = source.chunk(MAX_HEADER)?;
+    let refused = |offset, problem| DumpError { offset, problem: DumpProblem::Chunk(problem) };
+    let mut loader = Loader::new(iterator, &header, limit)
+        .map_err(|problem| refused(MAGIC.len() as u64, problem))?;
+    loop {
+        let begin = source.offset;
+        let (iterator, data) = source.chunk(loader.left_of_layer())?;
+        if iterator == 0 && data.is_empty() {
+            let filter = loader.finish().map_err(|problem| refused(begin, problem))?;
+            return source.end().map(|()| filter);
+        }
+        loader.load(iterator, &data).map_err(|problem| refused(begin, problem))?;
+    }
+}
+
+/// Where a dump is read from, and how far it was.
+struct Source<'a> {
+    from: &'a mut dyn Read,
+    offset: u64,
+}
+
+impl Source<'_> {
+    fn bad(&self, problem: DumpProblem) -> DumpError {
+        DumpError { offset: self.offset, problem }
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<(), DumpError> {
+        self.from.read_exact(buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => self.bad(DumpProblem::Cut),
+            _ => self.bad(DumpProblem::Io(error)),
+        })?;
+        self.offset += buffer.len() as u64;
+        Ok(())
+    }
+
+    /// The next chunk, whose data have at most `allowed` bytes. No memory is taken for what does
+    /// not come.
+    fn chunk(&mut self, allowed: u64) -> Result<(i64, Vec<u8>), DumpError> {
+        let begin = self.offset;
+        let mut head = [0; HEAD];
+        self.fill(&mut head)?;
+        let (iterator, length) = head.split_at(8);
+        let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 of 16 bytes"));
+        let (iterator, length) = (word(iterator).cast_signed(), word(length));
+        if length > allowed {
+            self.offset = begin;
+            return Err(self.bad(DumpProblem::Length { found: length, allowed }));
+        }
+        let mut data = Vec::new();
+        let read = (&mut *self.from).take(length).read_to_end(&mut data);
+        read.map_err(|error| self.bad(DumpProblem::Io(error)))?;
+        self.offset += data.len() as u64;
+        if (data.len() as u64) < length {
+            return Err(self.bad(DumpProblem::Cut));
+        }
+        let mut found = [0; CRC];
+        self.fill(&mut found)?;
+        if u32::from_le_bytes(found) != crc(&head, &data) {
+            self.offset = begin;
+            return Err(self.bad(DumpProblem::Crc));
+        }
+        Ok((iterator, data))
+    }
+
+    /// Nothing is to follow.
+    fn end(&mut self) -> Result<(), DumpError> {
+        match self.fill(&mut [0]) {
+            Err(DumpError { problem: DumpProblem::Cut, .. }) => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => {
+                self.offset -= 1;
+                Err(self.bad(DumpProblem::Behind))
+            }
+        }
+    }
+}
+
+fn crc(head: &[u8], data: &[u8]) -> u32 {
+    let mut crc = Crc::new();
+    crc.update(head);
+    crc.update(data);
+    crc.sum()
+}

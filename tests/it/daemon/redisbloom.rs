@@ -1,0 +1,182 @@
+//! The daemon with a filter of RedisBloom: what it answers is to the item what such a filter does
+//! that got the same fingerprints, whatever was killed.
+
+use redis::Commands;
+use rustix::process::Signal;
+use serde_json::Value;
+use urlseen::redisbloom::{Filter, Growth};
+
+use super::{Crawl, READY, SINK, SOURCE, TAKEN, stop};
+use crate::util::wait::{SOON, wait_until};
+
+/// A filter that grows soon, and at an error rate at which it is often wrong.
+fn growing() -> Crawl {
+    with(&["filter.capacity=200", "filter.error_rate=0.02", "state.snapshot_bytes=4096"])
+}
+
+fn with(settings: &[&str]) -> Crawl {
+    let crawl = Crawl::new().set("filter.layout=redisbloom").set("source.batch=20");
+    settings.iter().fold(crawl, |crawl, setting| crawl.set(setting))
+}
+
+/// What `growing` reserves.
+fn empty() -> Filter {
+    Filter::reserve(0.02, 200, Growth::Expansion(2), 1 << 20).unwrap()
+}
+
+/// Fingerprints that differ, in hex.
+fn digests(from: usize, count: usize) -> Vec<String> {
+    let scattered = |number: usize| (number as u128).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060);
+    (from..from + count).map(|number| format!("{:040x}", scattered(number))).collect()
+}
+
+/// The filter that got what went through to the sink, in order.
+fn model(crawl: &Crawl) -> Filter {
+    let mut model = empty();
+    for item in crawl.list(SINK) {
+        model.add(&item).unwrap();
+    }
+    model
+}
+
+/// Whether `urlseen check` says what the filter does, of items in it and of others.
+#[track_caller]
+fn assert_answers(crawl: &Crawl, model: &Filter, items: &[String]) {
+    let lines = items.join("\n") + "\n";
+    let output = crawl.command("check", &["-"]).stdin(lines).output();
+    let verdicts: Vec<_> = output.text().lines().map(|line| line.starts_with("seen\t")).collect();
+    let due: Vec<_> = items.iter().map(|item| model.contains(item.as_bytes())).collect();
+    assert!(verdicts == due, "{output:?}");
+    assert!(due.contains(&true) && due.contains(&false));
+}
+
+#[test]
+fn a_killed_daemon_comes_back_with_exactly_what_was_committed() {
+    let crawl = growing();
+    let mut pushed = 0;
+    for round in 1..=8 {
+        crawl.push(&digests(pushed, 300));
+        crawl.push(&digests(0, pushed));
+        pushed += 300;
+        let mut daemon = crawl.start();
+        crawl.wait_for_sink(round * 150);
+        daemon.signal(Signal::KILL);
+        daemon.wait(SOON);
+    }
+    assert_eq!(crawl.drain().code, Some(0));
+    let model = model(&crawl);
+    assert!(model.layers().len() > 3);
+    let (all, others) = (digests(0, pushed), digests(10_000, 5000));
+    assert!(all.iter().all(|item| model.contains(item.as_bytes())), "one is lost");
+    let mut sink = crawl.list(SINK);
+    sink.sort();
+    sink.dedup();
+    assert_eq!(sink.len(), crawl.len(SINK), "one was emitted twice");
+    // At rest, and as a daemon has it.
+    assert_answers(&crawl, &model, &others);
+    let daemon = crawl.start();
+    assert_answers(&crawl, &model, &others);
+    let output = crawl.command("status", &["--json"]).output();
+    let status: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let filter = &status["filter"];
+    assert_eq!(
+        (&filter["keys"], &filter["capacity"]),
+        (&model.size().into(), &model.capacity().into())
+    );
+    assert_eq!(filter["bytes"], model.bytes());
+    let rate = filter["error_rate"].as_f64().unwrap();
+    assert!((rate / model.error_rate_now() - 1.0).abs() < 1e-6, "{rate}");
+    stop(daemon);
+}
+
+/// (7) The filter goes back with Redis, also before a layer that it grew by.
+#[test]
+fn a_redis_that_went_back_takes_the_filter_with_it() {
+    let mut crawl = growing();
+    crawl.push(&digests(0, 150));
+    let mut daemon = crawl.start();
+    crawl.wait_until_idle();
+    crawl.server.cli(&["save"]);
+    let before = model(&crawl);
+    crawl.push(&digests(150, 800));
+    crawl.wait_until_idle();
+    assert!(model(&crawl).layers().len() > before.layers().len());
+    crawl.server.restart();
+    daemon.wait_for_line("came back with older data", SOON);
+    wait_until(SOON, "recovery", || daemon.stderr().matches(READY).count() == 2);
+    assert_answers(&crawl, &before, &digests(0, 3000));
+    crawl.push(&digests(0, 950));
+    crawl.wait_until_idle();
+    stop(daemon);
+    assert_answers(&crawl, &model(&crawl), &digests(0, 3000));
+}
+
+#[test]
+fn growth_is_told_and_when_full_does_not_end_it() {
+    let crawl = growing().set("filter.when_full=stop");
+    crawl.push(&digests(0, 1000));
+    let summary = crawl.drain();
+    assert_eq!((summary.code, summary.ending()), (Some(0), "drained"));
+    let layers = summary.stderr.lines().filter(|line| line.contains("the filter has"));
+    assert!(layers.count() >= 1, "{}", summary.stderr);
+    assert!(!summary.stderr.contains("what it is made for"), "{}", summary.stderr);
+    assert_eq!(summary.count("keys") as u64, model(&crawl).size());
+    assert_eq!(summary.count("capacity") as u64, model(&crawl).capacity());
+    let shown = crawl.command("state show", &[]).output();
+    assert!(shown.text().contains("RedisBloom's, reserved for 200 fingerprints at 2e-2, grows"));
+}
+
+#[test]
+fn a_filter_that_may_not_grow_takes_what_it_was_reserved_for_and_no_more() {
+    let crawl = with(&["filter.capacity=100", "filter.error_rate=1e-9", "filter.expansion=0"]);
+    crawl.push(&digests(0, 150));
+    let output = crawl.run(&["--drain", "--json"]).output();
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(output.stderr.contains("it is not to grow (NONSCALING)"), "{output:?}");
+    // Whole batches of at most 20.
+    let held = crawl.len(SINK);
+    assert!((81..=100).contains(&held), "{held}");
+    let mut connection = crawl.connection();
+    let left = |key: &str| connection.llen::<_, usize>(key).unwrap();
+    assert_eq!([SINK, SOURCE, TAKEN].map(left).iter().sum::<usize>(), 150, "none is lost");
+    // What it holds is known, however full it is.
+    let items = digests(0, 150).join("\n") + "\n";
+    let output = crawl.command("check", &["-"]).stdin(items).output();
+    let seen = output.text().lines().filter(|line| line.starts_with("seen\t"));
+    assert_eq!(seen.count(), held);
+}
+
+#[test]
+fn a_folder_of_another_layout_or_reservation_is_refused_with_both_values() {
+    let crawl = Crawl::new().set("filter.capacity=1000");
+    crawl.push(&digests(0, 5));
+    crawl.drain();
+    let crawl = crawl.set("filter.layout=redisbloom");
+    let output = crawl.run(&["--drain"]).output();
+    assert_eq!(output.code(), Some(2), "{output:?}");
+    let words = "filter.layout is redisbloom, and the state folder was made for native";
+    assert!(output.stderr.contains(words), "{output:?}");
+
+    let crawl = growing();
+    crawl.push(&digests(0, 5));
+    crawl.drain();
+    let output = crawl.set("filter.expansion=4").run(&["--drain"]).output();
+    assert_eq!(output.code(), Some(2), "{output:?}");
+    let words = "filter.expansion is 4, and the state folder was made for 2";
+    assert!(output.stderr.contains(words), "{output:?}");
+}
+
+#[test]
+fn one_that_is_larger_than_the_memory_is_refused_at_the_start() {
+    let crawl = with(&["filter.capacity=1e12", "filter.error_rate=1e-12"]);
+    let output = crawl.run(&["--drain"]).output();
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(output.stderr.contains("the filter does not fit"), "{output:?}");
+}
+
+#[test]
+fn its_bits_cannot_live_in_redis() {
+    let output = growing().set("filter.store=redis").run(&["--drain"]).output();
+    assert_eq!(output.code(), Some(2), "{output:?}");
+    assert!(output.stderr.contains("filter.layout is \"redisbloom\", and"), "{output:?}");
+}

@@ -1,0 +1,145 @@
+//! Filters of RedisBloom in and out: `urlseen import` and `urlseen export`, held to what a real
+//! server dumped.
+
+mod fake;
+mod files;
+mod servers;
+
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use flate2::read::GzDecoder;
+use serde::Deserialize;
+use sha1::{Digest, Sha1};
+use tempfile::TempDir;
+use urlseen::redisbloom::{Filter, Growth};
+
+use crate::util::binary::{Output, Run, urlseen};
+
+/// A filter of a real server.
+#[derive(Deserialize)]
+struct Dump {
+    name: String,
+    /// The arguments of `BF.RESERVE`; `None` where the first add made the filter.
+    reserve: Option<Vec<String>>,
+    /// How many items went in: `sha1(NAME:i)` in hex digits, for each i from 0.
+    n: usize,
+    /// The i of those of the 20,000 `sha1(other-NAME:i)` that it said it had.
+    others_seen: HashSet<usize>,
+    /// Iterator and base64.
+    scandump: Vec<(i64, String)>,
+}
+
+static DUMPS: LazyLock<Vec<Dump>> = LazyLock::new(|| {
+    let file = include_bytes!("../vectors/redisbloom-scandump.jsonl.gz");
+    let mut text = String::new();
+    GzDecoder::new(file.as_slice()).read_to_string(&mut text).unwrap();
+    let dumps: Vec<_> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(dumps.len(), 6);
+    dumps
+});
+
+impl Dump {
+    fn named(name: &str) -> &'static Self {
+        DUMPS.iter().find(|dump| dump.name == name).unwrap()
+    }
+
+    fn chunks(&self) -> Vec<(i64, Vec<u8>)> {
+        let bytes = |text| BASE64_STANDARD.decode(text).unwrap();
+        self.scandump.iter().map(|(iterator, text)| (*iterator, bytes(text))).collect()
+    }
+
+    fn filter(&self) -> Filter {
+        Filter::from_chunks(self.chunks(), 1 << 20).unwrap()
+    }
+
+    /// Capacity, error rate and expansion, as the configuration has them.
+    fn settings(&self) -> [String; 3] {
+        let reserve = self.reserve.clone().unwrap_or_else(|| vec!["0.01".into(), "100".into()]);
+        let expansion = match self.filter().growth() {
+            Growth::Expansion(times) => times,
+            Growth::None => 0,
+        };
+        [
+            format!("filter.error_rate={}", reserve[0]),
+            format!("filter.capacity={}", reserve[1]),
+            format!("filter.expansion={expansion}"),
+        ]
+    }
+
+    fn items(&self) -> Vec<String> {
+        (0..self.n).map(|number| item(&self.name, number)).collect()
+    }
+}
+
+/// An item of a dump.
+fn item(name: &str, number: usize) -> String {
+    let digest = Sha1::digest(format!("{name}:{number}"));
+    digest.iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+/// A dump as a file has it, by the documentation of the format alone.
+fn file_of(chunks: &[(i64, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = b"RBDUMP 1".to_vec();
+    for (iterator, data) in chunks.iter().chain([&(0, Vec::new())]) {
+        let mut record = iterator.to_le_bytes().to_vec();
+        record.extend((data.len() as u64).to_le_bytes());
+        record.extend(data);
+        let mut crc = flate2::Crc::new();
+        crc.update(&record);
+        bytes.extend(&record);
+        bytes.extend(crc.sum().to_le_bytes());
+    }
+    bytes
+}
+
+/// A folder with what a test needs.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        std::fs::write(self.path(name), bytes).unwrap();
+        self.path(name)
+    }
+
+    /// `urlseen COMMAND --state DIR …` on the state folder of that name.
+    fn command(&self, command: &str, state: &str, arguments: &[&str]) -> Run {
+        let run = urlseen([command, "--state"]).arg(self.path(state));
+        arguments.iter().fold(run, Run::arg)
+    }
+
+    fn import(&self, state: &str, file: &Path) -> Output {
+        self.command("import", state, &["--redisbloom-file"]).arg(file).output()
+    }
+
+    fn export(&self, state: &str, file: &Path) -> Output {
+        self.command("export", state, &["--redisbloom-file"]).arg(file).output()
+    }
+}
+
+#[track_caller]
+fn done(output: &Output) {
+    assert_eq!(output.code(), Some(0), "{output:?}");
+}
+
+#[track_caller]
+fn refused(output: &Output, code: i32, words: &str) {
+    assert_eq!(output.code(), Some(code), "{output:?}");
+    assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
+}

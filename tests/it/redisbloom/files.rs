@@ -1,0 +1,152 @@
+//! Files with a dump.
+
+use std::fs;
+
+use redis::Commands;
+use rustix::process::Signal;
+use urlseen::redisbloom::dump;
+
+use super::{DUMPS, Dump, Place, done, file_of, item, refused};
+use crate::util::binary::{Run, urlseen};
+use crate::util::redis::RedisServer;
+use crate::util::wait::SOON;
+
+#[test]
+fn a_filter_of_the_server_comes_in_answers_as_it_does_and_goes_out_to_the_byte() {
+    for dump in DUMPS.iter() {
+        let place = Place::new();
+        let file = place.write("in", &file_of(&dump.chunks()));
+        done(&place.import("state", &file));
+        let others = format!("other-{}", dump.name);
+        let lines: String = (0..20_000).map(|n| item(&others, n) + "\n").collect();
+        let checked = place.command("check", "state", &["-"]).stdin(lines).output();
+        let seen = |line: &str| line.starts_with("seen\t");
+        let seen: Vec<_> =
+            (0..).zip(checked.text().lines()).filter(|(_, line)| seen(line)).collect();
+        assert_eq!(seen.len(), dump.others_seen.len(), "{}", dump.name);
+        assert!(seen.iter().all(|(n, _)| dump.others_seen.contains(n)), "{}", dump.name);
+        done(&place.export("state", &place.path("out")));
+        assert!(fs::read(place.path("out")).unwrap() == fs::read(file).unwrap(), "{}", dump.name);
+    }
+}
+
+/// All commands of a crawl with a filter like the server's.
+fn crawl(server: &RedisServer, place: &Place, dump: &Dump, command: &str) -> Run {
+    let own = [
+        format!("redis.url={}", server.url()),
+        format!("state.dir={}", place.path("state").display()),
+        "filter.layout=redisbloom".to_owned(),
+        "source.batch=50".to_owned(),
+        "state.snapshot_bytes=4096".to_owned(),
+    ];
+    let all = own.into_iter().chain(dump.settings());
+    all.fold(urlseen([command]), |run, setting| run.arg("--set").arg(setting))
+}
+
+/// The daemon makes of a stream of fingerprints what `BF.ADD` made of it, killed in the middle.
+#[test]
+fn what_a_crawl_fills_is_to_the_byte_what_the_server_filled() {
+    for dump in DUMPS.iter() {
+        let (place, server) = (Place::new(), RedisServer::start());
+        let mut connection = server.connection();
+        let items = dump.items();
+        let (first, second) = items.split_at(items.len() / 2);
+        let () = connection.rpush("demo:discovered", first).unwrap();
+        let mut daemon = crawl(&server, &place, dump, "run").start();
+        daemon.wait_for_line("the lease is taken", SOON);
+        daemon.signal(Signal::KILL);
+        daemon.wait(SOON);
+        let () = connection.rpush("demo:discovered", second).unwrap();
+        done(&crawl(&server, &place, dump, "run").arg("--drain").output());
+        let out = place.path("out");
+        done(&crawl(&server, &place, dump, "export").arg("--redisbloom-file").arg(&out).output());
+        assert!(fs::read(out).unwrap() == file_of(&dump.chunks()), "{}", dump.name);
+    }
+}
+
+#[test]
+fn an_imported_filter_goes_on_where_it_was() {
+    let dump = Dump::named("scaled");
+    let place = Place::new();
+    let file = place.write("in", &file_of(&dump.chunks()));
+    done(&place.import("state", &file));
+    let mut model = dump.filter();
+    let lines: Vec<String> = (0..3000).map(|n| item("more", n)).collect();
+    let passed = place.command("filter", "state", &[]).stdin(lines.join("\n") + "\n").output();
+    done(&passed);
+    for line in &lines {
+        model.add(line.as_bytes()).unwrap();
+    }
+    let old = place.command("filter", "state", &[]).stdin(dump.items().join("\n") + "\n").output();
+    assert_eq!(old.text(), "", "all of them have been seen");
+    done(&place.export("state", &place.path("out")));
+    let mut expected = Vec::new();
+    dump::write(&model, &mut expected).unwrap();
+    assert!(fs::read(place.path("out")).unwrap() == expected);
+}
+
+#[test]
+fn the_pipe_makes_such_filters_too() {
+    let place = Place::new();
+    let made = ["--layout", "redisbloom", "--capacity", "100", "--error-rate", "0.01"];
+    let lines: String = (0..1000).map(|n| item("piped", n) + "\n").collect();
+    done(&place.command("filter", "state", &made).stdin(lines.clone()).output());
+    // What it was made for need not be said again.
+    let again = place.command("filter", "state", &[]).stdin(lines).output();
+    assert_eq!(again.text(), "");
+    let other = place.command("filter", "state", &["--layout", "native"]).stdin("").output();
+    refused(&other, 2, "filter.layout is native, and the state folder was made for redisbloom");
+    done(&place.export("state", &place.path("out")));
+    let mut model = urlseen::redisbloom::Filter::reserve(
+        0.01,
+        100,
+        urlseen::redisbloom::Growth::default(),
+        1 << 20,
+    )
+    .unwrap();
+    (0..1000).for_each(|n| assert!(model.add(item("piped", n).as_bytes()).is_ok()));
+    let mut expected = Vec::new();
+    dump::write(&model, &mut expected).unwrap();
+    assert!(fs::read(place.path("out")).unwrap() == expected);
+}
+
+#[test]
+fn files_that_hold_no_whole_dump_are_refused_by_name_and_byte() {
+    let place = Place::new();
+    let whole = file_of(&Dump::named("scaled").chunks());
+    let mut changed = whole.clone();
+    changed[500] ^= 4;
+    for (name, bytes, words) in [
+        ("empty", &[][..], "empty, at byte 0: this is no dump of a RedisBloom filter"),
+        ("pickle", b"\x80\x04\x95", "pickle, at byte 0: this is no dump"),
+        ("cut", &whole[..whole.len() - 30], "the dump ends in the middle"),
+        ("changed", &changed, "changed, at byte 260: the CRC of the chunk that begins here"),
+        ("longer", &[&whole[..], b"x"].concat(), "more follows behind the end"),
+    ] {
+        let output = place.import("state", &place.write(name, bytes));
+        refused(&output, 3, words);
+        assert!(output.stderr.contains(&*place.path(name).to_string_lossy()), "{output:?}");
+    }
+    refused(&place.import("state", &place.path("none")), 3, "none: No such file");
+    // None of it is left in the way.
+    done(&place.import("state", &place.write("whole", &whole)));
+}
+
+#[test]
+fn what_is_there_already_stays() {
+    let place = Place::new();
+    let file = place.write("in", &file_of(&Dump::named("scaled").chunks()));
+    done(&place.import("state", &file));
+    refused(&place.import("state", &file), 2, "holds a filter already");
+    done(&place.export("state", &place.path("out")));
+    refused(&place.export("state", &place.path("out")), 3, "out: File exists");
+    let native = place.command("filter", "native", &[]).stdin("http://example.com/\n").output();
+    done(&native);
+    refused(&place.import("native", &file), 2, "holds a filter already");
+    refused(&place.export("native", &place.path("n")), 2, "has the layout native");
+    assert!(!place.path("n").exists());
+    let server = RedisServer::start();
+    let run = urlseen(["import", "--redisbloom-file"]).arg(&file);
+    let run = run.arg("--set").arg(format!("redis.url={}", server.url()));
+    refused(&run.output(), 2, "filter.layout is \"native\"");
+}

@@ -1,0 +1,75 @@
+//! Servers with the module, or something like it.
+
+use super::fake::{Failure, Fake};
+use super::{DUMPS, Dump, Place, done, refused};
+use crate::util::binary::{Output, Run, urlseen};
+use crate::util::redis::RedisServer;
+
+/// `urlseen COMMAND --redisbloom KEY`.
+fn run(place: &Place, url: &str, command: &str, key: &str) -> Output {
+    let settings = [
+        format!("redis.url={url}"),
+        format!("state.dir={}", place.path("state").display()),
+        "filter.layout=redisbloom".to_owned(),
+    ];
+    let run = urlseen([command, "--redisbloom", key]);
+    settings.iter().fold(run, |run: Run, setting| run.arg("--set").arg(setting)).output()
+}
+
+#[test]
+fn a_filter_comes_from_a_server_and_goes_back_chunk_for_chunk() {
+    for dump in DUMPS.iter() {
+        let (place, server) = (Place::new(), Fake::start());
+        server.put("old", dump.chunks());
+        done(&run(&place, &server.url(), "import", "old"));
+        done(&run(&place, &server.url(), "export", "new"));
+        assert!(server.chunks("new").unwrap() == dump.chunks(), "{}", dump.name);
+        refused(&run(&place, &server.url(), "export", "new"), 3, "the key new is there already");
+        assert!(server.chunks("new").unwrap() == dump.chunks(), "it is left as it is");
+    }
+}
+
+#[test]
+fn a_key_that_was_half_loaded_is_removed_again() {
+    let (place, server) = (Place::new(), Fake::start());
+    server.put("old", Dump::named("scaled").chunks());
+    done(&run(&place, &server.url(), "import", "old"));
+    for (chunk, failure, words) in [
+        (0, Failure::Error, "received bad data"),
+        (0, Failure::Closed, "whether the key new is half there is not known"),
+        (2, Failure::Error, "1384 of 26824 bytes of the filter had been loaded; the key new was"),
+        (2, Failure::Closed, "the key new was removed again"),
+        (4, Failure::Closed, "11464 of 26824 bytes"),
+    ] {
+        server.fail(chunk, failure);
+        refused(&run(&place, &server.url(), "export", "new"), 3, words);
+        assert_eq!(server.chunks("new"), None, "{words}");
+    }
+    done(&run(&place, &server.url(), "export", "new"));
+}
+
+#[test]
+fn what_is_no_filter_or_does_not_hold_still_is_refused() {
+    let (place, server) = (Place::new(), Fake::start());
+    refused(&run(&place, &server.url(), "import", "none"), 3, "there is no key none at unix");
+    refused(&run(&place, &server.url(), "import", "list"), 3, "the key list holds a list");
+    refused(&run(&place, &server.url(), "export", "list"), 3, "is new: it holds no filter");
+    let mut chunks = Dump::named("scaled").chunks();
+    chunks[2].1.pop();
+    server.put("old", chunks);
+    refused(&run(&place, &server.url(), "import", "old"), 3, "the dump of old: chunk 2");
+    server.put("old", Dump::named("scaled").chunks());
+    server.be_busy();
+    refused(&run(&place, &server.url(), "import", "old"), 3, "was added to while it was dumped");
+}
+
+#[test]
+fn a_server_without_the_module_is_told_from_others() {
+    let (place, server) = (Place::new(), RedisServer::start());
+    server.cli(&["set", "text", "x"]);
+    refused(&run(&place, &server.url(), "import", "text"), 3, "the key text holds a string");
+    let file = place.write("in", &super::file_of(&Dump::named("scaled").chunks()));
+    done(&place.import("state", &file));
+    refused(&run(&place, &server.url(), "export", "new"), 3, "it has no RedisBloom");
+    assert_eq!(server.cli(&["exists", "new"]), "0");
+}
