@@ -30,7 +30,8 @@ Exit status:
 /// Tell whether items have been seen, without setting them.
 ///
 /// Asks the daemon that works on the state folder, through the socket there; where none does, the
-/// folder itself is read, up to the last batch logged. A filter in Redis is asked there. An item is what the
+/// folder itself is read, up to the last batch logged. A filter in Redis is asked there. An item is
+/// what the
 /// source would hold: a URL, a request in JSON, a fingerprint. Each is printed behind its verdict
 /// (seen, unseen, unfiltered or unreadable) and its fingerprint, a tab between them.
 ///

@@ -218,11 +218,10 @@ fn unknown_variable(name: &str) -> Fault {
 
 /// The key that `name` is a slip of the pen of, or is the last part of.
 fn nearest_key(name: &str) -> Option<&'static str> {
-    nearest(name, KEYS.iter().copied()).or_else(|| {
-        let last = |name: &str| name.rsplit('.').next().map(str::to_owned);
-        let mut same = KEYS.iter().copied().filter(|key| last(key) == last(name));
-        same.next().filter(|_| same.next().is_none())
-    })
+    let last = |name: &str| name.rsplit('.').next().map(str::to_owned);
+    let mut same = KEYS.iter().copied().filter(|key| last(key) == last(name));
+    let of_another_section = same.next().filter(|_| same.next().is_none());
+    of_another_section.or_else(|| nearest(name, KEYS.iter().copied()))
 }
 
 /// A name that nobody knows, up to where it stops being one: what follows may be a value, even a

@@ -4,7 +4,8 @@ use super::Verdict;
 use super::layout::native::Probe;
 
 /// Remembers some of the fingerprints that were set last: what it calls seen was set, but for a
-/// chance of 2^-64 a test. What it has forgotten it calls unseen, and somebody else has to be asked.
+/// chance of 2^-64 a test. What it has forgotten it calls unseen, and somebody else has to be
+/// asked.
 ///
 /// A table in which each fingerprint has one place, by one half of its hash; whichever was set last
 /// has it, under the other half.

@@ -47,8 +47,8 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Takes note of committed batches: only now are their fingerprints seen. `unseen` says how many
-    /// of their items were, where Redis has judged them.
+    /// Takes note of committed batches: only now are their fingerprints seen. `unseen` says how
+    /// many of their items were, where Redis has judged them.
     pub(super) fn committed(&mut self, all: &[Prepared], unseen: Option<u64>) {
         for Prepared { batch, .. } in all.iter().filter(|prepared| prepared.is_last) {
             self.store().committed(batch);

@@ -76,7 +76,8 @@ struct Args {
     #[arg(long, value_name = "NAME")]
     scenario: Option<Scenario>,
     /// Where the filter is
-    #[arg(long, value_name = "STORE", default_value = "local", conflicts_with_all = ["scenario", "broken"])]
+    #[arg(long, value_name = "STORE", default_value = "local")]
+    #[arg(conflicts_with_all = ["scenario", "broken"])]
     store: Store,
     /// The urlseen that is tested
     #[arg(long, value_name = "FILE")]

@@ -34,7 +34,7 @@ const MAY_USE: &[Rule] = &[
     ("rejects", &["config", "item", "redis"]),
     ("source", &["config", "item", "redis"]),
     ("sink", &["config", "redis"]),
-    ("shared", &["head", "filter", "config", "redis"]),
+    ("shared", &["head", "fingerprint", "filter", "config", "redis"]),
     ("protocol", &["head", "fingerprint", "filter", "item", "state", "redis", "source", "sink"]),
     ("upkeep", &["head", "config", "redis", "protocol"]),
     // Flow.

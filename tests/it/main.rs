@@ -12,6 +12,7 @@ mod fingerprint;
 mod harness;
 mod importing;
 mod imports;
+mod layouts;
 mod links;
 mod pipe;
 mod preflight;

@@ -125,7 +125,7 @@ impl Others {
                 filled.print_rates(filter, out)?;
             }
         }
-        Ok(())
+        writeln!(out, "\nWhy they are as wrong as that, and what was counted: docs/layouts.md")
     }
 }
 

@@ -11,8 +11,8 @@ capacity = 0
 capasity = 10
 error_rate = 0.5
 seed = "42"
-layout = "imooc"
-store = 'redis'
+layout = "bloom"
+store = 'disk'
 [source]
 item = "pickle"
 batch = "1000"
@@ -31,10 +31,10 @@ capacity = 10
             "config.toml:6:14: filter.error_rate is 0.5; allowed: a number from 1e-12 to 0.1",
             "config.toml:7:8: filter.seed is \"42\"; allowed: \"random\", or a whole number from 0 \
              to 4_294_967_295 without quotes",
-            "config.toml:8:10: filter.layout is \"imooc\", which is not in this version yet; \
-             allowed now: native",
-            "config.toml:9:9: filter.store is \"redis\", which is not in this version yet; \
-             allowed now: local",
+            "config.toml:8:10: filter.layout is \"bloom\"; allowed: native, imooc, pyrebloom, \
+             luw2007-bloomfilter, scrapy-redis-bloomfilter, \
+             scrapy-redis-bloomfilter-block-cluster, scrapy-redis",
+            "config.toml:9:9: filter.store is \"disk\"; allowed: local, redis",
             "config.toml:11:8: source.item is \"pickle\", which is not in this version yet; \
              allowed now: auto, url, json, fingerprint, tab",
             "config.toml:12:9: source.batch is \"1000\", a string; allowed: a whole number from 1 \

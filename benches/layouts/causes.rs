@@ -1,0 +1,155 @@
+//! Why the filters of other projects are wrong: what each does with a million keys.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+use urlseen::filter::layout::{BitStrings, Imooc, PyreBloom, ScrapyRedisBloomFilter};
+
+use super::count::bits::{Bits, place};
+use super::count::filter::{Filter, Size};
+use super::count::keys::fingerprint;
+use super::count::{Fill, UNSEEN};
+
+/// Keys that are looked at one by one.
+const SAMPLE: u64 = 1_000_000;
+
+/// Where imooc puts its bits.
+#[derive(Serialize)]
+pub struct Blocks {
+    filter: &'static str,
+    made_for: u64,
+    error_rate: f64,
+    /// The bits that its formula asks for.
+    m: u64,
+    sample: u64,
+    /// How many keys of the sample belong to each block.
+    keys_of_blocks: Vec<u64>,
+    /// The length in bits that the longest string has after them.
+    longest: u64,
+}
+
+/// Where imooc puts the bits of a sample of keys.
+pub fn blocks(made_for: u64, error_rate: f64) -> Blocks {
+    let layout = Imooc::new(made_for, error_rate).expect("it can be made");
+    let mut keys_of_blocks = vec![0; layout.strings() as usize];
+    let (mut longest, mut positions) = (0, Vec::new());
+    for key in 0..SAMPLE {
+        place(&layout, &fingerprint(key), &mut positions);
+        keys_of_blocks[positions[0].string as usize] += 1;
+        longest = positions.iter().fold(longest, |longest, at| longest.max(at.bit));
+    }
+    let longest = u64::from(longest) + 1;
+    let filter = "imooc";
+    Blocks { filter, made_for, error_rate, m: layout.m(), sample: SAMPLE, keys_of_blocks, longest }
+}
+
+/// How many different bits each hash of scrapy-redis-bloomfilter has for so many keys.
+#[derive(Serialize)]
+pub struct Hashes {
+    filter: &'static str,
+    sample: u64,
+    bits_of_hashes: Vec<usize>,
+}
+
+/// How many different bits each hash of scrapy-redis-bloomfilter has for a sample of keys.
+pub fn hashes() -> Hashes {
+    let bit = ScrapyRedisBloomFilter::DEFAULT_BIT;
+    let hashes = ScrapyRedisBloomFilter::DEFAULT_HASH_NUMBER;
+    let layout = ScrapyRedisBloomFilter::new(bit, hashes).expect("it can be made");
+    let mut bits_of_hashes = vec![HashSet::new(); hashes as usize];
+    let mut positions = Vec::new();
+    for key in 0..SAMPLE {
+        place(&layout, &fingerprint(key), &mut positions);
+        for (bits, position) in bits_of_hashes.iter_mut().zip(&positions) {
+            bits.insert(position.bit);
+        }
+    }
+    let bits_of_hashes = bits_of_hashes.iter().map(HashSet::len).collect();
+    Hashes { filter: "scrapy-redis-bloomfilter", sample: SAMPLE, bits_of_hashes }
+}
+
+/// How many of pyreBloom's keys its port finds.
+#[derive(Serialize)]
+pub struct Port {
+    filter: &'static str,
+    made_for: u32,
+    error_rate: f64,
+    /// The bits of pyreBloom, and of the port.
+    m: [u64; 2],
+    sample: u64,
+    found: u64,
+}
+
+/// Sets a sample of keys as pyreBloom does and asks for the same as its port does.
+pub fn port(made_for: u32, error_rate: f64) -> Port {
+    let layout = PyreBloom::new(made_for, error_rate).expect("it can be made");
+    let port = PyreBloom::unrounded(made_for, error_rate).expect("it can be made");
+    let mut bits = Bits::new(&layout);
+    bits.fill(0..SAMPLE);
+    let found = bits.seen_by(&port, 0..SAMPLE);
+    let filter = "pyrebloom";
+    Port { filter, made_for, error_rate, m: [layout.m(), port.m()], sample: SAMPLE, found }
+}
+
+/// How often the block of imooc that gets the most keys is wrong.
+#[derive(Serialize)]
+pub struct Block {
+    filter: &'static str,
+    made_for: u64,
+    error_rate: f64,
+    block: u32,
+    /// How many of the keys belong to the block.
+    keys: u64,
+    /// Unseen keys that the filter is asked for, those of them that belong to the block, and how
+    /// many of these were taken for seen.
+    asked: u64,
+    unseen: u64,
+    wrong: u64,
+    /// Its error rate as it is computed, and that of all blocks.
+    computed: f64,
+    computed_of_all: f64,
+    /// That of `native` with so many keys in the memory of all blocks.
+    native: f64,
+    size: Size,
+}
+
+/// Fills the fullest block of imooc with its share of the keys, and asks it for its share of
+/// `asked` others. A block is as it would be beside the others: no key has bits in two.
+pub fn fullest_block(made_for: u64, error_rate: f64, asked: u64) -> Block {
+    let whole = Imooc::new(made_for, error_rate).expect("it can be made");
+    // One block, with the same hashes.
+    let alone = Imooc::new(1_000_000, error_rate).expect("it can be made");
+    assert_eq!((alone.strings(), alone.hashes()), (1, whole.hashes()));
+
+    let block_of = |digit: u8| {
+        let mut positions = Vec::new();
+        whole.push_positions(&[digit], &mut positions).expect("a character has a place");
+        positions[0].string
+    };
+    let digits = b"0123456789abcdef".map(|digit| (digit, block_of(digit)));
+    let share = |block: &u32| digits.iter().filter(|(_, of)| of == block).count();
+    let block = (0..whole.strings()).max_by_key(share).expect("a block");
+
+    let mut belongs = [false; 128];
+    for (digit, of) in digits {
+        belongs[usize::from(digit)] = of == block;
+    }
+    let filter = Filter::Imooc { capacity: made_for, error_rate };
+    let mut bits = Bits::of_keys(&alone, |digits| belongs[usize::from(digits[0])]);
+    bits.fill(0..made_for);
+    let others = UNSEEN..UNSEEN + asked;
+    Block {
+        filter: "imooc",
+        made_for,
+        error_rate,
+        block,
+        keys: bits.keys(),
+        asked,
+        unseen: bits.own(others.clone()),
+        wrong: bits.seen(others),
+        computed: alone.error_rate(bits.keys()),
+        computed_of_all: whole.error_rate(made_for),
+        native: filter.native(made_for).error_rate_at(made_for),
+        size: filter.size(made_for),
+    }
+}

@@ -1,0 +1,90 @@
+//! The filters that are filled: layouts of other projects, by the settings that those take.
+
+use serde::{Deserialize, Serialize};
+use urlseen::filter::layout::{BitStrings, BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter};
+use urlseen::filter::{Capacity, ErrorRate, Geometry, Sizing};
+
+/// A filter of another project, by its settings.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "filter", rename_all = "kebab-case")]
+pub enum Filter {
+    /// [`Imooc`].
+    Imooc { capacity: u64, error_rate: f64 },
+    /// [`PyreBloom`].
+    Pyrebloom { capacity: u32, error_rate: f64 },
+    /// [`ScrapyRedisBloomFilter`].
+    ScrapyRedisBloomfilter { bit: u32, hash_number: u32 },
+    /// [`BlockCluster`].
+    BlockCluster { bit: u32, hash_number: u32, block_num: u32 },
+}
+
+/// What a filter takes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Size {
+    pub strings: u32,
+    /// How many of the strings ever get a bit.
+    pub used: usize,
+    pub k: u32,
+    /// What those grow to, in bytes.
+    pub bytes: u64,
+    /// The error rate that it is asked for, or has where it does not ask.
+    pub promised: f64,
+    /// The memory in which `native` keeps to that.
+    pub native_bytes: u64,
+}
+
+impl Filter {
+    /// Where its bits are.
+    pub fn layout(self) -> Box<dyn BitStrings + Sync> {
+        match self {
+            Self::Imooc { capacity, error_rate } => made(Imooc::new(capacity, error_rate)),
+            Self::Pyrebloom { capacity, error_rate } => made(PyreBloom::new(capacity, error_rate)),
+            Self::ScrapyRedisBloomfilter { bit, hash_number } => {
+                made(ScrapyRedisBloomFilter::new(bit, hash_number))
+            }
+            Self::BlockCluster { bit, hash_number, block_num } => {
+                made(BlockCluster::new(bit, hash_number, block_num))
+            }
+        }
+    }
+
+    /// The error rate that it is asked for, if it asks.
+    pub fn asked(self) -> Option<f64> {
+        match self {
+            Self::Imooc { error_rate, .. } | Self::Pyrebloom { error_rate, .. } => Some(error_rate),
+            Self::ScrapyRedisBloomfilter { .. } | Self::BlockCluster { .. } => None,
+        }
+    }
+
+    /// What it takes.
+    pub fn size(self, made_for: u64) -> Size {
+        let layout = self.layout();
+        let used = layout.used_strings();
+        let promised = self.asked().unwrap_or_else(|| layout.error_rate(made_for));
+        let promised = ErrorRate::new(promised).expect("a rate that native can be made for");
+        let keys = Capacity::new(made_for).expect("a number of keys");
+        Size {
+            strings: layout.strings(),
+            used: used.len(),
+            k: layout.hashes(),
+            bytes: used.iter().map(|&string| layout.max_bytes(string)).sum(),
+            promised: promised.get(),
+            native_bytes: Sizing::new(keys, promised).geometry().bytes(),
+        }
+    }
+
+    /// `native` in no more memory than this filter has, as good as it can be for so many keys.
+    pub fn native(self, capacity: u64) -> Geometry {
+        let fitting = Geometry::fitting(self.size(capacity).bytes, capacity);
+        fitting.expect("these filters have room for a line in each shard").0
+    }
+}
+
+fn made<L: BitStrings + Sync + 'static, E: std::fmt::Display>(
+    layout: Result<L, E>,
+) -> Box<dyn BitStrings + Sync> {
+    match layout {
+        Ok(layout) => Box::new(layout),
+        Err(refused) => panic!("{refused}"),
+    }
+}

@@ -1,0 +1,56 @@
+//! A filter of the layout `native`.
+
+use std::ops::Range;
+
+use urlseen::filter::native::{Native, Probe};
+use urlseen::filter::{Geometry, Seed, Shards, Verdict};
+use urlseen::fingerprint::Fingerprint;
+
+use super::Fill;
+use super::keys::fingerprint;
+
+/// Keys that are set or tested at once.
+const BATCH: u64 = 1 << 12;
+
+/// The filter.
+pub struct Lines {
+    native: Native,
+    shards: Shards,
+}
+
+impl Lines {
+    /// An empty filter. Its seed is drawn for real ones; here it makes the counts the same each
+    /// time.
+    pub fn new(geometry: Geometry) -> Self {
+        let native = Native::new(Seed::new(2026), geometry);
+        let shards = Shards::allocate(native, 0, 1);
+        Self { native, shards: shards.expect("a machine with memory for the filter") }
+    }
+}
+
+impl Fill for Lines {
+    fn fill(&mut self, keys: Range<u64>) {
+        for batch in batches(keys) {
+            let probes = probes(self.native, batch);
+            self.shards.set_all(probes.iter().copied());
+        }
+    }
+
+    fn seen(&self, keys: Range<u64>) -> u64 {
+        let of_batch = |batch| {
+            let probes = probes(self.native, batch);
+            let verdicts = self.shards.test_all(probes.iter().copied());
+            verdicts.iter().filter(|&&verdict| verdict == Verdict::Seen).count() as u64
+        };
+        batches(keys).map(of_batch).sum()
+    }
+}
+
+fn batches(keys: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let starts = keys.clone().step_by(usize::try_from(BATCH).expect("a few thousand"));
+    starts.map(move |first| first..keys.end.min(first + BATCH))
+}
+
+fn probes(native: Native, keys: Range<u64>) -> Vec<Probe> {
+    keys.map(|key| native.probe(&Fingerprint::from_text(&fingerprint(key)))).collect()
+}
