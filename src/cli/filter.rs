@@ -132,7 +132,7 @@ impl Audience for Teller {
         if !self.console.is_terminal() || io::stdout().is_terminal() {
             return;
         }
-        let fill = 100.0 * Fill::of(&self.design, engine.gauges()).share();
+        let fill = 100.0 * Fill::counted(&self.design, engine.gauges()).share();
         let rate = count.lines as f64 / self.started.elapsed().as_secs_f64();
         let Count { lines, unseen, .. } = count;
         self.console

@@ -138,7 +138,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         let more = HumanCount(count.bad - teller.named.len() as u64);
         eprintln!("urlseen: … and {more} more that are no fingerprints");
     }
-    let fill = Fill::of(&design, store.engine.gauges());
+    let fill = Fill::counted(&design, store.engine.gauges());
     let seconds = started.elapsed().as_secs_f64();
     let summary = Summary { count, seconds, fill, named: teller.named };
     summary.print(args.json)?;

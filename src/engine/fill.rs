@@ -44,6 +44,11 @@ impl Fill {
         }
     }
 
+    /// The same with the fingerprints that were new when they were set, instead of an estimate.
+    pub fn counted(design: &Design, gauges: &Gauges) -> Self {
+        Self { keys: gauges.keys().iter().sum(), ..Self::of(design, gauges) }
+    }
+
     /// The share of what it is made for that it holds.
     pub fn share(&self) -> f64 {
         self.keys as f64 / self.capacity as f64
