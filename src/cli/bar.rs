@@ -16,7 +16,14 @@ impl Bar {
         Self { bar }
     }
 
-    /// So many bytes of so many.
+    /// The same for things that are counted.
+    pub(super) fn counting(word: &'static str) -> Self {
+        let template = "{wide_bar} {human_pos} of {human_len} {msg}, {eta} left";
+        let style = ProgressStyle::with_template(template).expect("known fields");
+        Self { bar: ProgressBar::new(0).with_style(style).with_message(word) }
+    }
+
+    /// So many of so many.
     pub(super) fn show(&self, done: u64, all: u64) {
         self.bar.set_length(all);
         self.bar.set_position(done);

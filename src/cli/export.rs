@@ -1,20 +1,22 @@
 //! `urlseen export`: a filter back to where it came from.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use urlseen::filter::Layout;
 use urlseen::state::{AtRest, Target};
-use urlseen::transfer;
+use urlseen::transfer::set::{Form, Written};
+use urlseen::transfer::{self, TransferError};
 
 use super::bar::Bar;
 use super::settings::{Folder, Place};
 use super::start::Misused;
 use super::{Outcome, moving};
 
-/// Export the filter of a crawl at rest: into Redis, or for RedisBloom to go on with.
+/// Export the filter of a crawl at rest: into Redis, or for RedisBloom to go on with; or print what
+/// a set of scrapy-redis holds.
 ///
 /// With --to-redis a native filter goes to filter.key, as it is: with its seed, its id, and where the
 /// crawl stands. What is broken off is done by the same command again.
@@ -37,12 +39,23 @@ pub(super) struct Args {
     /// for filter.store = "redis" to go on with
     #[arg(long, group = "to", conflicts_with = "state")]
     to_redis: bool,
+    /// Print the fingerprints in this set of the configured redis.url: scrapy-redis names it
+    /// SPIDER:dupefilter
+    #[arg(long, value_name = "KEY", group = "to", conflicts_with = "state")]
+    redis_set: Option<String>,
+    /// How the set is printed: lines of hex digits, or as Scrapy 2.19 writes requests.seen
+    #[arg(long, value_name = "FORMAT", default_value = "hex", requires = "redis_set")]
+    #[arg(value_parser = ["hex", "requests-seen"])]
+    format: String,
     /// Print the summary at the end as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    if let Some(key) = &args.redis_set {
+        return set(args, key);
+    }
     if args.to_redis {
         return moving::to_redis(&args.folder.config()?, args.json);
     }
@@ -93,4 +106,28 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         writeln!(out, "{to} holds the filter: {keys} fingerprints in {layers} layers, {bytes}")?;
     }
     Ok(Outcome::Done)
+}
+
+/// Prints what a set holds.
+fn set(args: &Args, key: &str) -> anyhow::Result<Outcome> {
+    let address = args.folder.config()?.redis.url;
+    let form = if args.format == "hex" { Form::Hex } else { Form::RequestsSeen };
+    let mut output = BufWriter::new(io::stdout().lock());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let bar = Bar::counting("fingerprints written");
+    let progress = &mut |done, all| bar.show(done, all);
+    let members = transfer::set::members(&address, key, form, &mut output, progress);
+    let Written { fingerprints, bad } = match runtime.block_on(members) {
+        Err(TransferError::Output(error)) => return Err(error.into()),
+        written => written?,
+    };
+    drop(bar);
+    // Standard output has the fingerprints.
+    if args.json {
+        eprintln!("{}", json!({ "fingerprints": fingerprints, "bad": bad }));
+    } else {
+        let (fingerprints, bad) = (HumanCount(fingerprints), HumanCount(bad));
+        eprintln!("urlseen: {fingerprints} fingerprints of {key}; {bad} members are none");
+    }
+    Ok(if bad > 0 { Outcome::BadInput } else { Outcome::Done })
 }

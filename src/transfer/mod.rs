@@ -1,8 +1,10 @@
-//! A filter of RedisBloom from and to where others have it: files with a dump, and servers with the
-//! module. The whole filter is in memory; beyond it there is one chunk.
+//! What a crawl has seen, from and to where others have it: filters of RedisBloom in files with a
+//! dump and on servers with the module, and the sets of scrapy-redis. Of a filter the whole is in
+//! memory, and beyond it one chunk; of a set a page.
 
 mod file;
 mod server;
+pub mod set;
 
 use std::io;
 use std::path::PathBuf;
@@ -36,6 +38,9 @@ pub enum TransferError {
         /// Where it goes wrong, and how.
         problem: DumpError,
     },
+    /// What is written to cannot be.
+    #[error("cannot write: {0}")]
+    Output(io::Error),
     /// Redis, or the way to it.
     #[error(transparent)]
     Redis(#[from] Trouble),
@@ -59,10 +64,12 @@ pub enum TransferError {
         address: String,
     },
     /// The key holds something else.
-    #[error("the key {key} holds a {found}, and a filter of RedisBloom (MBbloom--) was expected")]
+    #[error("the key {key} holds a {found}, and {needed} was expected")]
     OtherType {
         /// The key.
         key: String,
+        /// What it should hold.
+        needed: &'static str,
         /// What it holds.
         found: String,
     },

@@ -30,7 +30,10 @@ pub async fn dump(
             let (key, address) = (key.to_owned(), address.to_string());
             return Err(TransferError::NoKey { key, address });
         }
-        _ => return Err(TransferError::OtherType { key: key.to_owned(), found }),
+        _ => {
+            let (key, needed) = (key.to_owned(), "a filter of RedisBloom (MBbloom--)");
+            return Err(TransferError::OtherType { key, needed, found });
+        }
     }
     let bad = |problem: BadChunk| TransferError::Chunk { key: key.to_owned(), problem };
     let (mut iterator, header) = chunk(&mut link, address, key, 0).await?;

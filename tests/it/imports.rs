@@ -51,7 +51,7 @@ const MAY_USE: &[Rule] = &[
         &["redisbloom", "head", "filter", "fingerprint", "config", "batch", "state", "engine"],
     ),
     ("pipe", &["item", "batch", "input", "engine", "store"]),
-    ("transfer", &["redisbloom", "config", "redis"]),
+    ("transfer", &["fingerprint", "redisbloom", "config", "redis"]),
     (
         "import",
         &["fingerprint", "config", "item", "batch", "input", "state", "redis", "engine", "store"],

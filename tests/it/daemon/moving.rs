@@ -109,3 +109,30 @@ fn what_is_there_is_not_written_over() {
     let refused = other.command("export", &["--to-redis"]).output();
     assert_eq!(refused.code(), Some(2), "{refused:?}");
 }
+
+#[test]
+fn a_set_is_printed_in_both_forms_and_imported_again() {
+    let crawl = Crawl::new().set("filter.store=redis").set("filter.layout=scrapy-redis");
+    crawl.push(&urls(0, 25_000));
+    crawl.drain();
+    let () = crawl.connection().sadd("demo:filter", "none").unwrap();
+    let printed = |format: &str| {
+        let arguments = ["--redis-set", "demo:filter", "--format", format];
+        let output = crawl.command("export", &arguments).output();
+        assert_eq!(output.code(), Some(1), "{}", output.stderr);
+        assert!(output.stderr.contains("25,000 fingerprints of demo:filter; 1 members are none"));
+        output.stdout
+    };
+    let (hex, seen) = (printed("hex"), printed("requests-seen"));
+    assert_eq!((hex.len(), seen.len()), (25_000 * 41, 25_000 * 22));
+    for file in [hex, seen] {
+        let other = Crawl::new();
+        let output = other.command("import", &["--json"]).stdin(file).output();
+        assert_eq!(output.code(), Some(0), "{output:?}");
+        other.push(&urls(0, 25_001));
+        assert_eq!(drained(&other, &[]), 1);
+    }
+    let none = crawl.command("export", &["--redis-set", "demo:unseen"]).output();
+    assert_eq!(none.code(), Some(3), "{none:?}");
+    assert!(none.stderr.contains("holds a list, and a set was expected"), "{none:?}");
+}
