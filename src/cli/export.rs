@@ -9,12 +9,15 @@ use urlseen::filter::Layout;
 use urlseen::state::{AtRest, Target};
 use urlseen::transfer;
 
-use super::Outcome;
 use super::bar::Bar;
 use super::settings::{Folder, Place};
 use super::start::Misused;
+use super::{Outcome, moving};
 
-/// Export the filter of a crawl at rest, for RedisBloom to go on with.
+/// Export the filter of a crawl at rest: into Redis, or for RedisBloom to go on with.
+///
+/// With --to-redis a native filter goes to filter.key, as it is: with its seed, its id, and where the
+/// crawl stands. What is broken off is done by the same command again.
 ///
 /// What the state folder holds of a crawl with filter.layout = "redisbloom" becomes a file with a
 /// dump, or a key on a server with the module: byte for byte the filter that got the same
@@ -30,12 +33,19 @@ pub(super) struct Args {
     /// Load the filter into this new key of the configured redis.url
     #[arg(long, value_name = "KEY", group = "to", conflicts_with = "state")]
     redisbloom: Option<String>,
+    /// Copy the native filter of the configured state folder to the configured filter.key in Redis,
+    /// for filter.store = "redis" to go on with
+    #[arg(long, group = "to", conflicts_with = "state")]
+    to_redis: bool,
     /// Print the summary at the end as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    if args.to_redis {
+        return moving::to_redis(&args.folder.config()?, args.json);
+    }
     let dir = match args.folder.place()? {
         Place::Folder(dir) => dir,
         Place::Redis(_) => {

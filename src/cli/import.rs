@@ -20,7 +20,7 @@ use urlseen::store::Local;
 
 use super::settings::Settings;
 use super::shape::{self, Shape};
-use super::{Outcome, start};
+use super::{Outcome, moving, start};
 
 /// How much that is bad is named; the rest is counted.
 const NAMED: usize = 10;
@@ -34,6 +34,9 @@ const NAMED: usize = 10;
 ///
 /// With --redisbloom-file or --redisbloom it is a filter of RedisBloom as a whole, which a new
 /// state folder then holds: filter.layout must be "redisbloom".
+///
+/// With --from-redis it is the native filter at filter.key in Redis, for filter.store = "local" to go
+/// on with.
 ///
 /// What is broken off goes on where it was when the same command is given again. Importing twice
 /// does no harm. What is no fingerprint is named and counted, and makes the exit status 1.
@@ -70,6 +73,14 @@ pub(super) struct Args {
         conflicts_with_all = ["files", "state", "format", "redis_set", "redisbloom_file"]
     )]
     redisbloom: Option<String>,
+    /// Copy the native filter at the configured filter.key in Redis to a new state folder
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "files", "state", "format", "redis_set", "redisbloom_file", "redisbloom",
+        ]
+    )]
+    from_redis: bool,
     /// Print the summary at the end as JSON
     #[arg(long)]
     json: bool,
@@ -94,6 +105,9 @@ fn parse_format() -> impl clap::builder::TypedValueParser<Value = Format> {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    if args.from_redis {
+        return moving::from_redis(&args.settings.load()?, args.json);
+    }
     if args.redisbloom_file.is_some() || args.redisbloom.is_some() {
         return redisbloom::run(args);
     }

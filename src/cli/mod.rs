@@ -7,6 +7,7 @@ mod export;
 mod filter;
 mod fingerprint;
 mod import;
+mod moving;
 mod plan;
 mod printable;
 mod rejects;

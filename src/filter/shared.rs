@@ -60,6 +60,11 @@ impl Shared {
         }
     }
 
+    /// The name of the key of a shard.
+    pub fn key_of(&self, shard: ShardId) -> String {
+        self.key(number(shard))
+    }
+
     /// The length in bytes that a string grows to and never exceeds; `None` where it is none.
     pub fn max_bytes(&self, number: u32) -> Option<u64> {
         match &self.placing {

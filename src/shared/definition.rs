@@ -15,6 +15,9 @@ const VERSION: &str = "1";
 /// The field with the filter's id.
 const ID: &str = "id";
 
+/// The field that says that the filter is being written.
+const UNFINISHED: &str = "unfinished";
+
 /// The field with the seed of a layout that has one.
 pub(super) const SEED: &str = "filter.seed";
 
@@ -72,6 +75,16 @@ impl Definition {
     /// The one that Redis holds; `None` where it holds none.
     pub(super) fn found(fields: BTreeMap<String, String>) -> Option<Self> {
         (!fields.is_empty()).then_some(Self { fields })
+    }
+
+    /// The field, and its value, that a filter has in place of a definition while it is written.
+    pub(super) fn mark(id: Tip) -> [String; 2] {
+        [UNFINISHED.to_owned(), id.to_string()]
+    }
+
+    /// The id of the filter, if it is not all there.
+    pub(super) fn unfinished(&self) -> Option<Tip> {
+        Tip::parse(self.fields.get(UNFINISHED)?)
     }
 
     /// That of a filter which is known already.

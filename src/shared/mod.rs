@@ -3,6 +3,7 @@
 
 mod ask;
 mod definition;
+mod moving;
 mod sample;
 mod strings;
 
@@ -22,6 +23,7 @@ use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::redis::trouble::{Retry, Trouble};
 pub use ask::{AskError, verdicts};
 pub use definition::{Definition, Difference};
+pub use moving::{get, put};
 pub use sample::{Sample, Samples, estimate};
 use strings::{Strings, shown};
 
@@ -91,6 +93,24 @@ pub enum OpenError {
         key: String,
         /// The key that is gone.
         definition: String,
+    },
+    /// A filter that is only partly there.
+    #[error(
+        "the filter {key} in Redis is not all there: an export to it was broken off. Give the same \
+         command again, or delete what is there with urlseen state drop"
+    )]
+    Unfinished {
+        /// `filter.key`.
+        key: String,
+    },
+    /// A filter where another is to go.
+    #[error(
+        "Redis holds a filter {key} already: choose another filter.key, or delete that one with \
+         urlseen state drop and filter.store = \"redis\""
+    )]
+    Taken {
+        /// `filter.key`.
+        key: String,
     },
     /// There is no such filter.
     #[error("Redis holds no filter {key}; urlseen run makes it")]
@@ -198,6 +218,11 @@ impl Wanted {
         Ok(wanted)
     }
 
+    /// How large a native one is.
+    pub fn sizing(&self) -> Sizing {
+        self.sizing
+    }
+
     /// What opening it needs of the server.
     pub fn needs(&self) -> Needs {
         let (mut needs, definition) = (Needs::new(), self.definition_key());
@@ -278,6 +303,9 @@ impl Wanted {
 
     /// The filter that is defined so, if that is what is wanted.
     fn held_to(&self, found: &Definition, wanted: &Definition) -> Result<Opened, OpenError> {
+        if found.unfinished().is_some() {
+            return Err(OpenError::Unfinished { key: self.config.filter.key.clone() });
+        }
         let differences = found.differences(wanted, self.config.filter.seed);
         if !differences.is_empty() {
             let key = self.config.filter.key.clone();

@@ -111,6 +111,13 @@ impl Local {
         kept.load(engine, Target::Last).map(|(_, how)| how)
     }
 
+    /// Has the folder remember the filter as it is in memory, in place of what it did, at `head`.
+    pub fn replace(&mut self, head: Head) -> Result<(), Unfit> {
+        let Self { engine, memory, .. } = self;
+        let Memory::Kept(kept) = memory else { return Ok(()) };
+        kept.rebase(engine, head)
+    }
+
     /// Keeps the filter as the folder has it, as the one that belongs to where Redis stands:
     /// `theirs`, or where the folder stands if Redis knows nothing. Answers where that is.
     pub fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, Unfit> {

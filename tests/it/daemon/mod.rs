@@ -8,6 +8,7 @@ pub(crate) mod items;
 mod lease;
 mod looking;
 mod model;
+mod moving;
 mod outages;
 mod recovery;
 mod redisbloom;

@@ -1,0 +1,207 @@
+//! A native filter from the state folder into Redis, and back: `export --to-redis` and
+//! `import --from-redis`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use indicatif::{BinaryBytes, HumanCount};
+use serde_json::json;
+use tokio::runtime::{Builder, Runtime};
+use urlseen::config::{Config, Layout};
+use urlseen::engine::Died;
+use urlseen::filter::{Count, ShardId};
+use urlseen::head::Head;
+use urlseen::protocol::Protocol;
+use urlseen::redis::keys::Keys;
+use urlseen::redis::lease::{Holder, Run};
+use urlseen::shared::{self, Wanted};
+use urlseen::state::{Folder, Made, Pins};
+use urlseen::upkeep::Upkeep;
+use urlseen::{sink, source};
+
+use super::Outcome;
+use super::bar::Bar;
+use super::start::{self, Misused};
+
+/// Copies the filter of the configured state folder to the configured `filter.key`.
+pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {
+    let (wanted, runtime) = begin(config)?;
+    let mut folder = Folder::open(&config.state.dir)?;
+    let dir = folder.dir().display().to_string();
+    let Some(header) = folder.header() else {
+        anyhow::bail!("the state folder {dir} is new: it holds no filter");
+    };
+    let Made::Native { seed: Some(seed), .. } = header.pins().made else {
+        return Err(Misused(format!(
+            "the filter in {dir} is one of RedisBloom; urlseen export --redisbloom takes it to Redis"
+        ))
+        .into());
+    };
+    let mut upkeep = runtime.block_on(lease(config, &mut folder))?;
+    let design = start::design(config)?;
+    let keeping = start::keeping(config, &design);
+    let (items, threads) = (start::items(config), start::threads(config));
+    let mut store = start::kept(folder, keeping, &design, items, threads)?;
+    let standing = upkeep.standing();
+    let brought = store.bring_to(standing.head, standing.filter)?;
+    let bar = Bar::new("written");
+    let (handle, all) = (store.engine.handle(), bytes(&wanted));
+    runtime.block_on(async {
+        let link = upkeep.link();
+        let filter = wanted.begin_move(link, brought.filter, seed).await?;
+        let (mut done, mut memory) = (0, Vec::new());
+        for shard in ShardId::all() {
+            let copied = handle.copy(shard, memory).ok_or(Died::Panicked)?;
+            shared::put(link, &filter, shard, &copied.bytes).await?;
+            memory = copied.bytes;
+            done += memory.len() as u64;
+            bar.show(done, all);
+        }
+        wanted.finish_move(link, brought.filter, seed).await?;
+        upkeep.tie(brought.filter, brought.head).await?;
+        upkeep.end().await?;
+        anyhow::Ok(())
+    })?;
+    drop(bar);
+    let keys: u64 = store.engine.gauges().keys().iter().sum();
+    let place = format!("{} at {}", config.filter.key, config.redis.url);
+    tell(
+        as_json,
+        keys,
+        all,
+        &format!(
+            "{place} holds the filter of {dir} now. Set filter.store = \"redis\" to go on with it; the \
+         folder is of no more use then"
+        ),
+    );
+    Ok(Outcome::Done)
+}
+
+/// Copies the filter at the configured `filter.key` to the configured state folder, which must be
+/// new.
+pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {
+    let (wanted, runtime) = begin(config)?;
+    let dir = &config.state.dir;
+    if Folder::open(dir)?.header().is_some() {
+        return Err(Misused(format!(
+            "the state folder {} holds a filter already: set another state.dir, or give up what \
+             is there with urlseen state drop",
+            dir.display()
+        ))
+        .into());
+    }
+    // Beside it until all of it is there: a folder that has some of a filter would pass for one that
+    // has all.
+    let aside = aside(dir);
+    match fs::remove_dir_all(&aside) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("{} cannot be removed", aside.display()));
+        }
+        _ => {}
+    }
+    let mut folder = Folder::open(&aside)?;
+    let mut upkeep = runtime.block_on(lease(config, &mut folder))?;
+    let opened = runtime.block_on(wanted.find(upkeep.link()))?;
+    let standing = upkeep.standing();
+    let head = standing.head.unwrap_or(Head::START);
+    if head != Head::START && standing.filter != Some(opened.id) {
+        anyhow::bail!(
+            "the crawl belongs to another filter than {}: urlseen state adopt with filter.store = \
+             \"redis\" ties it to this one",
+            config.filter.key
+        );
+    }
+    let design = start::design(config)?;
+    let mut keeping = start::keeping(config, &design);
+    let Made::Native { seed, .. } = &mut keeping.pins.made else { unreachable!("it is native") };
+    *seed = Some(opened.native.seed());
+    let pins: Pins = keeping.pins.clone();
+    let (items, threads) = (start::items(config), start::threads(config));
+    folder.begin(&pins, opened.id.get(), head)?;
+    let mut store = start::kept(folder, keeping, &design, items, threads)?;
+    store.bring_to(Some(head), Some(opened.id))?;
+    let bar = Bar::new("read");
+    let (all, native) = (bytes(&wanted), opened.native);
+    let length = usize::try_from(all / 256).context("a shard is larger than memory")?;
+    runtime.block_on(async {
+        let mut done = 0;
+        for shard in ShardId::all() {
+            let bytes = shared::get(upkeep.link(), &opened.filter, shard, length).await?;
+            let ones = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
+            let count = Count { keys: native.geometry().keys_from_ones(ones), ones };
+            store.engine.load(shard, bytes, count);
+            done += length as u64;
+            bar.show(done, all);
+        }
+        anyhow::Ok(())
+    })?;
+    store.replace(head)?;
+    drop(bar);
+    let keys: u64 = store.engine.gauges().keys().iter().sum();
+    store.rest(head)?;
+    drop(store);
+    // Nothing is in it but what opening it made.
+    fs::remove_file(dir.join("lock")).with_context(|| dir.display().to_string())?;
+    fs::remove_dir(dir).with_context(|| format!("{} is not empty", dir.display()))?;
+    fs::rename(&aside, dir).with_context(|| format!("{} cannot be renamed", aside.display()))?;
+    runtime.block_on(async {
+        upkeep.tie(opened.id, head).await?;
+        upkeep.end().await
+    })?;
+    tell(
+        as_json,
+        keys,
+        all,
+        &format!(
+            "{} holds the filter {} now. Set filter.store = \"local\" to go on with it; urlseen state \
+         drop with \"redis\" deletes the one in Redis",
+            dir.display(),
+            config.filter.key
+        ),
+    );
+    Ok(Outcome::Done)
+}
+
+fn begin(config: &Config) -> anyhow::Result<(Wanted, Runtime)> {
+    if config.filter.layout != Layout::Native {
+        return Err(Misused(format!(
+            "filter.layout is {:?}; only native filters can live in both places",
+            config.filter.layout.name()
+        ))
+        .into());
+    }
+    Ok((Wanted::new(config)?, Builder::new_current_thread().enable_all().build()?))
+}
+
+/// Takes the lease; those that the folder knows held it before are dead.
+async fn lease(config: &Config, folder: &mut Folder) -> anyhow::Result<Upkeep> {
+    let (run, dead) = (Run::random(), folder.runs());
+    let runs: Vec<u64> = std::iter::once(run.get()).chain(dead.iter().copied()).collect();
+    folder.record_runs(&runs)?;
+    let dead: Vec<Run> = dead.into_iter().map(Run::new).collect();
+    let Config { crawl, redis, source, sink, rejects, .. } = config;
+    let keys = Keys::new(&source.key, &sink.key, &rejects.key);
+    let protocol = Protocol::new(keys, source::open(source), sink::open(sink));
+    let holder = Holder::this(&crawl.name);
+    Ok(Upkeep::begin(&redis.url, protocol, &holder, run, &dead).await?)
+}
+
+fn bytes(wanted: &Wanted) -> u64 {
+    wanted.sizing().geometry().bytes()
+}
+
+/// Where a folder is put together.
+fn aside(dir: &Path) -> PathBuf {
+    let mut name = dir.as_os_str().to_owned();
+    name.push(".importing");
+    name.into()
+}
+
+fn tell(as_json: bool, keys: u64, bytes: u64, words: &str) {
+    if as_json {
+        println!("{}", json!({ "keys": keys, "bytes": bytes }));
+    } else {
+        println!("{words} ({} fingerprints, {})", HumanCount(keys), BinaryBytes(bytes));
+    }
+}

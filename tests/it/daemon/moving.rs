@@ -1,0 +1,111 @@
+//! A native filter on its way between a state folder and Redis.
+
+use std::path::Path;
+
+use redis::Commands;
+
+use super::{Crawl, LEASE, SINK, STATE, urls};
+
+/// A crawl on its own folder, and the same with its filter in Redis.
+const IN_REDIS: &[&str] = &["--set", "filter.store=redis"];
+
+fn drained(crawl: &Crawl, arguments: &[&str]) -> usize {
+    let arguments = [&["--drain", "--json"][..], arguments].concat();
+    super::Summary::of(crawl.run(&arguments).output()).count("unseen")
+}
+
+#[track_caller]
+fn moved(crawl: &Crawl, command: &str, option: &str) -> String {
+    let output = crawl.command(command, &[option]).output();
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    output.text().to_owned()
+}
+
+/// The strings of the filter in Redis, by shard.
+fn strings(crawl: &Crawl) -> Vec<Vec<u8>> {
+    let mut connection = crawl.connection();
+    (0..256).map(|shard| connection.get(format!("demo:filter:{shard:02x}")).unwrap()).collect()
+}
+
+#[test]
+fn a_filter_goes_to_redis_and_back_and_knows_all_the_time() {
+    let crawl = Crawl::new();
+    crawl.push(&urls(0, 1000));
+    assert_eq!(drained(&crawl, &[]), 1000);
+    let said = moved(&crawl, "export", "--to-redis");
+    assert!(said.contains("1,000 fingerprints"), "{said}");
+
+    // Some that it knows, some that it does not.
+    crawl.push(&urls(500, 1000));
+    assert_eq!(drained(&crawl, IN_REDIS), 500);
+    // The folder is behind Redis now, and says so.
+    crawl.push(&urls(0, 1));
+    let behind = crawl.run(&["--drain"]).output();
+    assert_eq!(behind.code(), Some(3), "{behind:?}");
+
+    let occupied = crawl.command("import", &["--from-redis"]).output();
+    assert_eq!(occupied.code(), Some(2), "{occupied:?}");
+    assert!(occupied.stderr.contains("holds a filter already"), "{occupied:?}");
+    std::fs::remove_dir_all(crawl.state_dir()).unwrap();
+    let said = moved(&crawl, "import", "--from-redis");
+    assert!(said.contains("1,500 fingerprints"), "{said}");
+    crawl.push(&urls(1000, 1000));
+    assert_eq!(drained(&crawl, &[]), 500);
+    let expected: Vec<_> = urls(0, 2000).into_iter().map(String::into_bytes).collect();
+    assert_eq!(crawl.list(SINK), expected);
+    assert!(!Path::new(&format!("{}.importing", crawl.state_dir().display())).exists());
+}
+
+/// The same adds with the same seed make the same bits, wherever they are made.
+#[test]
+fn bits_are_the_same_in_both_places() {
+    let here = Crawl::new().set("filter.seed=7");
+    here.push(&urls(0, 3000));
+    here.drain();
+    moved(&here, "export", "--to-redis");
+    let there = Crawl::new().set("filter.seed=7").set("filter.store=redis");
+    there.push(&urls(0, 3000));
+    there.drain();
+    // A string in Redis ends with the last line that was written.
+    for (shard, (here, there)) in strings(&here).iter().zip(strings(&there)).enumerate() {
+        assert!(here.starts_with(&there), "shard {shard}");
+        assert!(here[there.len()..].iter().all(|&byte| byte == 0), "shard {shard}");
+    }
+    let ones = |all: Vec<Vec<u8>>| all.concat().iter().map(|it| it.count_ones()).sum::<u32>();
+    assert!(ones(strings(&here)) > 3000 * 10);
+}
+
+#[test]
+fn what_was_broken_off_cannot_be_opened_and_is_done_again() {
+    let crawl = Crawl::new();
+    crawl.push(&urls(0, 1000));
+    crawl.drain();
+    // As a kill after some of the strings leaves it.
+    let filter: String = crawl.connection().hget(STATE, "filter").unwrap();
+    let definition = "urlseen:{demo:filter}:definition";
+    let () = crawl.connection().hset(definition, "unfinished", &filter).unwrap();
+    let () = crawl.connection().set("demo:filter:00", "some").unwrap();
+    let half = crawl.run(&[&["--drain"], IN_REDIS].concat()).output();
+    assert_eq!(half.code(), Some(3), "{half:?}");
+    assert!(half.stderr.contains("not all there"), "{half:?}");
+    moved(&crawl, "export", "--to-redis");
+    crawl.push(&urls(0, 1001));
+    assert_eq!(drained(&crawl, IN_REDIS), 1);
+}
+
+#[test]
+fn what_is_there_is_not_written_over() {
+    let crawl = Crawl::new();
+    crawl.push(&urls(0, 10));
+    crawl.drain();
+    moved(&crawl, "export", "--to-redis");
+    let before = crawl.dump();
+    let again = crawl.command("export", &["--to-redis"]).output();
+    assert_eq!(again.code(), Some(3), "{again:?}");
+    assert!(again.stderr.contains("holds a filter demo:filter already"), "{again:?}");
+    let () = crawl.connection().del(LEASE).unwrap();
+    assert_eq!(crawl.dump(), before);
+    let other = crawl.set("filter.layout=redisbloom");
+    let refused = other.command("export", &["--to-redis"]).output();
+    assert_eq!(refused.code(), Some(2), "{refused:?}");
+}
