@@ -245,8 +245,8 @@ impl Engine {
         self.tell_all(|| Job::Clear);
     }
 
-    /// Puts a shard's bits, as [`Shards::bytes`] gave them, in place of what it holds. Waits until
-    /// that is done: shards are large, and none are to queue up.
+    /// Puts a shard's bits, as [`Shards::bytes`](crate::filter::Shards::bytes) gave them, in place
+    /// of what it holds. Waits until that is done: shards are large, and none are to queue up.
     pub fn load(&self, shard: ShardId, bytes: Vec<u8>, count: Count) {
         let (reply, done) = crossbeam_channel::bounded(1);
         self.tell(shard.owner(self.owners.len()), Job::Load { shard, bytes, count, reply });

@@ -68,7 +68,7 @@ pub(super) enum Job {
 /// A shard as it stands at some moment.
 #[derive(Debug)]
 pub struct Copied {
-    /// Its bits, as [`Shards::load`] takes them back.
+    /// Its bits, as [`Shards::load`](crate::filter::Shards::load) takes them back.
     pub bytes: Vec<u8>,
     /// What is set in it.
     pub count: Count,

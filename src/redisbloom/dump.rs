@@ -87,7 +87,7 @@ pub fn write(filter: &Filter, to: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// How many bytes [`write`] writes.
+/// How many bytes [`write()`] writes.
 pub fn len(filter: &Filter) -> u64 {
     let around = (HEAD + CRC) as u64;
     let chunks = filter.chunks().map(|chunk| around + chunk.data.len() as u64);
