@@ -34,7 +34,8 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
     };
     let Made::Native { seed: Some(seed), .. } = header.pins().made else {
         return Err(Misused(format!(
-            "the filter in {dir} is one of RedisBloom; urlseen export --redisbloom takes it to Redis"
+            "the filter in {dir} is one of RedisBloom; urlseen export --redisbloom takes it to \
+             Redis"
         ))
         .into());
     };
@@ -66,15 +67,11 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
     drop(bar);
     let keys: u64 = store.engine.gauges().keys().iter().sum();
     let place = format!("{} at {}", config.filter.key, config.redis.url);
-    tell(
-        as_json,
-        keys,
-        all,
-        &format!(
-            "{place} holds the filter of {dir} now. Set filter.store = \"redis\" to go on with it; the \
-         folder is of no more use then"
-        ),
+    let words = format!(
+        "{place} holds the filter of {dir} now. Set filter.store = \"redis\" to go on with it; the \
+     folder is of no more use then"
     );
+    tell(as_json, keys, all, &words);
     Ok(Outcome::Done)
 }
 
@@ -91,8 +88,8 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
         ))
         .into());
     }
-    // Beside it until all of it is there: a folder that has some of a filter would pass for one that
-    // has all.
+    // Beside it until all of it is there: a folder that has some of a filter would pass for one
+    // that has all.
     let aside = aside(dir);
     match fs::remove_dir_all(&aside) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -149,17 +146,13 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
         upkeep.tie(opened.id, head).await?;
         upkeep.end().await
     })?;
-    tell(
-        as_json,
-        keys,
-        all,
-        &format!(
-            "{} holds the filter {} now. Set filter.store = \"local\" to go on with it; urlseen state \
-         drop with \"redis\" deletes the one in Redis",
-            dir.display(),
-            config.filter.key
-        ),
+    let words = format!(
+        "{} holds the filter {} now. Set filter.store = \"local\" to go on with it; urlseen state \
+     drop with \"redis\" deletes the one in Redis",
+        dir.display(),
+        config.filter.key
     );
+    tell(as_json, keys, all, &words);
     Ok(Outcome::Done)
 }
 

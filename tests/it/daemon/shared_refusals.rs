@@ -39,10 +39,10 @@ fn keys_that_hold_something_else() {
 
 #[test]
 fn strings_of_a_larger_filter() {
-    // 2^24 bits are 2 MiB.
+    // 2^20 bits are 128 KiB.
     let crawl = crawl(LAYOUTS[3]);
-    let () = crawl.connection().setbit("demo:filter", 1 << 24, true).unwrap();
-    refused(&crawl, 3, &["demo:filter is 2097153 bytes long", "never has more than 2097152"]);
+    let () = crawl.connection().setbit("demo:filter", 1 << 20, true).unwrap();
+    refused(&crawl, 3, &["demo:filter is 131073 bytes long", "never has more than 131072"]);
     let blocks = super::shared::crawl(LAYOUTS[4]);
     let () = blocks.connection().setbit("demo:filter3", 1, true).unwrap();
     refused(&blocks, 3, &["demo:filter3 is there", "more blocks"]);
