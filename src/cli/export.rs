@@ -18,8 +18,8 @@ use super::{Outcome, moving};
 /// Export the filter of a crawl at rest: into Redis, or for RedisBloom to go on with; or print what
 /// a set of scrapy-redis holds.
 ///
-/// With --to-redis a native filter goes to filter.key, as it is: with its seed, its id, and where the
-/// crawl stands. What is broken off is done by the same command again.
+/// With --to-redis a native filter goes to filter.key, as it is: with its seed, its id, and where
+/// the crawl stands. What is broken off is done by the same command again.
 ///
 /// What the state folder holds of a crawl with filter.layout = "redisbloom" becomes a file with a
 /// dump, or a key on a server with the module: byte for byte the filter that got the same

@@ -35,8 +35,8 @@ const NAMED: usize = 10;
 /// With --redisbloom-file or --redisbloom it is a filter of RedisBloom as a whole, which a new
 /// state folder then holds: filter.layout must be "redisbloom".
 ///
-/// With --from-redis it is the native filter at filter.key in Redis, for filter.store = "local" to go
-/// on with.
+/// With --from-redis it is the native filter at filter.key in Redis, for filter.store = "local" to
+/// go on with.
 ///
 /// What is broken off goes on where it was when the same command is given again. Importing twice
 /// does no harm. What is no fingerprint is named and counted, and makes the exit status 1.
