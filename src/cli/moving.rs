@@ -34,8 +34,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
     };
     let Made::Native { seed: Some(seed), .. } = header.pins().made else {
         return Err(Misused(format!(
-            "the filter in {dir} is one of RedisBloom; urlseen export --redisbloom takes it to \
-             Redis"
+            "the filter in {dir} is one of RedisBloom; urlseen export --redisbloom takes it to Redis"
         ))
         .into());
     };
@@ -72,8 +71,8 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         keys,
         all,
         &format!(
-            "{place} holds the filter of {dir} now. Set filter.store = \"redis\" to go on with it; \
-             the folder is of no more use then"
+            "{place} holds the filter of {dir} now. Set filter.store = \"redis\" to go on with it; the \
+         folder is of no more use then"
         ),
     );
     Ok(Outcome::Done)
@@ -92,8 +91,8 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
         ))
         .into());
     }
-    // Beside it until all of it is there: a folder that has some of a filter would pass for one
-    // that has all.
+    // Beside it until all of it is there: a folder that has some of a filter would pass for one that
+    // has all.
     let aside = aside(dir);
     match fs::remove_dir_all(&aside) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -155,8 +154,8 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
         keys,
         all,
         &format!(
-            "{} holds the filter {} now. Set filter.store = \"local\" to go on with it; urlseen \
-             state drop with \"redis\" deletes the one in Redis",
+            "{} holds the filter {} now. Set filter.store = \"local\" to go on with it; urlseen state \
+         drop with \"redis\" deletes the one in Redis",
             dir.display(),
             config.filter.key
         ),
