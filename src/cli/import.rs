@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::Context;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use urlseen::config::Emit;
+use urlseen::config::{Emit, Store};
 use urlseen::engine::{Engine, Fill};
 use urlseen::filter::{Design, Fullness};
 use urlseen::import::{self, Audience, Bad, Count, Format, Meter, Origin};
@@ -20,6 +20,7 @@ use urlseen::store::Local;
 
 use super::settings::Settings;
 use super::shape::{self, Shape};
+use super::start::Misused;
 use super::{Outcome, moving, start};
 
 /// How much that is bad is named; the rest is counted.
@@ -155,6 +156,15 @@ fn prepare(args: &Args) -> anyhow::Result<(Local, Design, Origin)> {
         (folder, keeping, cores.get().min(64), files())
     } else {
         let config = args.settings.load()?;
+        if config.filter.store == Store::Redis {
+            return Err(Misused(
+                "filter.store is \"redis\", and fingerprints are imported into a state folder. With \
+                 filter.layout = \"native\", import with --set filter.store=local, and then urlseen \
+                 export --to-redis; else push them to the source, and empty the sink"
+                    .to_owned(),
+            )
+            .into());
+        }
         let folder = Folder::open(&config.state.dir)?;
         let keeping = start::keeping(&config, &start::design(&config)?);
         let threads = config.filter.owners(cores).get();

@@ -21,6 +21,7 @@ impl Pipeline {
     pub(super) fn watch_fullness(&mut self) {
         let observed = self.fullness.as_mut();
         let crossing = observed.and_then(|fullness| match &self.parts.shared {
+            Some(shared) if shared.is_exact() => None,
             Some(shared) => fullness.observe_whole(shared.estimate()),
             None => fullness.observe(&self.gauges.keys()),
         });

@@ -6,7 +6,7 @@ use redis::{Cmd, Value};
 use tracing::warn;
 
 use super::{Failure, Pipeline};
-use crate::filter::{Estimate, Shared as Filter};
+use crate::filter::{Estimate, Placing, Shared as Filter};
 use crate::redis::link::Link;
 use crate::shared::{OpenError, Opened, Sample, Samples, Wanted};
 
@@ -32,6 +32,11 @@ impl Shared {
     /// How many bytes of Redis's it takes once all of it is there.
     pub(super) fn bytes(&self) -> u64 {
         self.opened.bytes()
+    }
+
+    /// Whether it is a set, which does not become wrong as it fills.
+    pub(super) fn is_exact(&self) -> bool {
+        matches!(self.opened.filter.placing(), Placing::Set)
     }
 
     /// How full it is, by what was last seen of it.

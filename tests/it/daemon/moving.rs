@@ -111,6 +111,22 @@ fn what_is_there_is_not_written_over() {
 }
 
 #[test]
+fn fingerprints_go_to_redis_by_way_of_a_folder() {
+    let crawl = Crawl::new();
+    let line = format!("{}\n", "5a".repeat(20));
+    let refused = crawl.command("import", &["--set", "filter.store=redis"]).stdin(line.as_str());
+    let refused = refused.output();
+    assert_eq!(refused.code(), Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("export --to-redis"), "{refused:?}");
+    assert!(!crawl.state_dir().exists());
+    let imported = crawl.command("import", &[]).stdin(line.as_str()).output();
+    assert_eq!(imported.code(), Some(0), "{imported:?}");
+    moved(&crawl, "export", "--to-redis");
+    crawl.push(&["5a".repeat(20), "5b".repeat(20)]);
+    assert_eq!(drained(&crawl, IN_REDIS), 1);
+}
+
+#[test]
 fn a_set_is_printed_in_both_forms_and_imported_again() {
     let crawl = Crawl::new().set("filter.store=redis").set("filter.layout=scrapy-redis");
     crawl.push(&urls(0, 25_000));
