@@ -69,6 +69,27 @@ pub enum OpenError {
         /// `filter.key`.
         key: String,
     },
+    /// Somebody made another filter in its place.
+    #[error(
+        "somebody deleted the filter {key} in Redis and made another one in its place; start again \
+         to go on with that"
+    )]
+    Replaced {
+        /// `filter.key`.
+        key: String,
+    },
+    /// More than the layout can count.
+    #[error(
+        "filter.capacity is {capacity}, and the layout {layout} is made for at most {} \
+         fingerprints; lower it, or use another layout",
+        u32::MAX
+    )]
+    TooMany {
+        /// The layout.
+        layout: &'static str,
+        /// What was asked for.
+        capacity: u64,
+    },
     /// There is no such filter.
     #[error("Redis holds no filter {key}; urlseen run makes it")]
     Missing {
@@ -136,12 +157,23 @@ pub enum Problem {
     },
 }
 
+impl Problem {
+    /// Whether the key is somebody else's: what differs is not the size alone.
+    pub(super) fn is_of_another(&self) -> bool {
+        matches!(self, Self::Type { .. })
+    }
+}
+
 impl OpenError {
     /// Whether the configuration is what is wrong.
     pub fn is_wrong_use(&self) -> bool {
         matches!(
             self,
-            Self::Unsuitable(_) | Self::Capacity(_) | Self::ErrorRate(_) | Self::Differs { .. }
+            Self::Unsuitable(_)
+                | Self::TooMany { .. }
+                | Self::Capacity(_)
+                | Self::ErrorRate(_)
+                | Self::Differs { .. }
         )
     }
 

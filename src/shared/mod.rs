@@ -127,6 +127,9 @@ impl Wanted {
         let mut wanted = Definition::new(&self.config);
         wanted.keep(opened.id, opened.native.seed());
         let again = self.settle(link, &wanted, Some(opened.id)).await?;
+        if again.id != opened.id {
+            return Err(OpenError::Replaced { key: self.config.filter.key.clone() });
+        }
         let strings = Strings::look(link, &again.filter).await?;
         strings.grow(link, &again.filter).await?;
         Ok(again)
@@ -213,8 +216,11 @@ impl Wanted {
         let found = self.definition(link, None).await?;
         let theirs = found.map_or_else(|| self.clone(), |found| self.made_for(&found));
         let filter = theirs.filter(Seed::new(0))?;
-        // Keys that hold something else are somebody else's.
-        Strings::look(link, &filter).await?;
+        match Strings::look(link, &filter).await {
+            // Of another size it may be.
+            Err(OpenError::Keys(problems)) if !problems.iter().any(Problem::is_of_another) => {}
+            looked => drop(looked?),
+        }
         let mut delete = redis::cmd("UNLINK");
         delete.arg(self.definition_key());
         for number in filter.used() {
@@ -227,21 +233,32 @@ impl Wanted {
     fn made_for(&self, found: &Definition) -> Self {
         let mut theirs = self.clone();
         found.configure(&mut theirs.config.filter);
+        let Config { filter, .. } = &theirs.config;
+        if let (Ok(capacity), Ok(error_rate)) =
+            (Capacity::new(filter.capacity), ErrorRate::new(filter.error_rate))
+        {
+            theirs.sizing = Sizing::new(capacity, error_rate);
+        }
         theirs
     }
 
     /// The filter's keys, and how it places fingerprints.
     fn filter(&self, seed: Seed) -> Result<Shared, OpenError> {
         let filter = &self.config.filter;
-        let few = || u32::try_from(filter.capacity).unwrap_or(u32::MAX);
+        let few = || {
+            let (layout, capacity) = (filter.layout.name(), filter.capacity);
+            u32::try_from(capacity).map_err(|_| OpenError::TooMany { layout, capacity })
+        };
         let placing = match filter.layout {
             Layout::Native => Placing::Lines(Native::new(seed, self.sizing.geometry())),
             Layout::Imooc => {
                 Placing::Bits(Box::new(Imooc::new(filter.capacity, filter.error_rate)?))
             }
-            Layout::PyreBloom => Placing::Bits(Box::new(PyreBloom::new(few(), filter.error_rate)?)),
+            Layout::PyreBloom => {
+                Placing::Bits(Box::new(PyreBloom::new(few()?, filter.error_rate)?))
+            }
             Layout::Luw2007 => {
-                Placing::Bits(Box::new(PyreBloom::unrounded(few(), filter.error_rate)?))
+                Placing::Bits(Box::new(PyreBloom::unrounded(few()?, filter.error_rate)?))
             }
             Layout::ScrapyRedisBloomFilter => {
                 let layout = ScrapyRedisBloomFilter::new(filter.bit, filter.hash_number)?;

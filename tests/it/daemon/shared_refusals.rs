@@ -5,6 +5,7 @@ use redis::Commands;
 use super::shared::{LAYOUTS, crawl};
 use super::{Crawl, SINK, SOURCE, urls};
 use crate::util::redis::RedisServer;
+use crate::util::wait::SOON;
 
 /// A run is refused, with these words and this status, and takes nothing.
 #[track_caller]
@@ -79,6 +80,46 @@ fn bits_whose_seed_is_gone() {
     assert_eq!(dropped.code(), Some(0), "{dropped:?}");
     crawl.push(&urls(0, 10));
     assert_eq!(crawl.drain().count("unseen"), 10);
+}
+
+#[test]
+fn another_filter_in_the_place_of_the_one_that_was_there() {
+    for layout in [LAYOUTS[0], LAYOUTS[5]] {
+        let crawl = crawl(layout);
+        let daemon = crawl.start();
+        let definition = "urlseen:{demo:filter}:definition";
+        let () = crawl.connection().hset(definition, "id", "0123456789abcdef").unwrap();
+        crawl.server.cli(&["client", "kill", "type", "normal"]);
+        let output = daemon.output(SOON);
+        assert_eq!(output.code(), Some(3), "{output:?}");
+        assert!(output.stderr.contains("made another one in its place"), "{output:?}");
+    }
+}
+
+#[test]
+fn a_filter_of_another_size_can_be_deleted_and_another_value_cannot() {
+    for (layout, setting) in
+        [(LAYOUTS[0], "filter.capacity=100"), (LAYOUTS[4], "filter.block_num=1")]
+    {
+        let crawl = crawl(layout);
+        crawl.push(&urls(0, 2000));
+        crawl.drain();
+        let smaller = crawl.set(setting);
+        let dropped = smaller.command("state drop", &["--yes"]).output();
+        assert_eq!(dropped.code(), Some(0), "{dropped:?}");
+        assert_eq!(smaller.connection().keys::<_, Vec<String>>("*").unwrap(), [SINK]);
+    }
+    let set = crawl(LAYOUTS[5]);
+    let () = set.connection().rpush("demo:filter", "an item").unwrap();
+    let dropped = set.command("state drop", &["--yes"]).output();
+    assert_eq!(dropped.code(), Some(3), "{dropped:?}");
+    assert_eq!(set.len("demo:filter"), 1);
+}
+
+#[test]
+fn a_capacity_that_the_layout_cannot_count() {
+    let crawl = crawl(LAYOUTS[1]).set("filter.capacity=5e9");
+    refused(&crawl, 2, &["filter.capacity is 5000000000", "at most 4294967295"]);
 }
 
 #[test]
