@@ -35,7 +35,7 @@ const IN_FLIGHT_MAX: usize = 3;
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Of how many keys of a filter in Redis it is then asked how full they are.
-const FILLS: usize = 16;
+const FILLS: usize = 8;
 
 /// How long one wait for an idle source lasts before it is made anew, in seconds.
 const WAIT_S: f64 = 1.0;
@@ -256,13 +256,14 @@ impl<'a> Session<'a> {
         self.look_again();
     }
 
-    /// Asks how full some keys of a filter in Redis are.
+    /// Asks how full some keys of a filter in Redis are, once it has answered that of others: a
+    /// server that is slow must not be asked more and more, until nothing else can be asked.
     fn ask_fill(&mut self) {
+        if self.asked.iter().any(|asked| matches!(asked, Asked::Fill(_))) {
+            return;
+        }
         for _ in 0..FILLS {
             let Some(shared) = &mut self.pipeline.parts.shared else { return };
-            if !self.link.has_room() {
-                return;
-            }
             let (sample, ask) = shared.ask();
             self.ask(Asked::Fill(sample), &ask);
         }

@@ -217,6 +217,17 @@ fn a_filter_that_somebody_emptied_is_empty() {
     }
 }
 
+#[test]
+fn a_server_that_answers_nothing_for_a_while_is_not_asked_more_and_more() {
+    let crawl = crawl(LAYOUTS[0]);
+    let daemon = crawl.start();
+    // Longer than until the lease is renewed.
+    crawl.server.cli(&["client", "pause", "6000", "all"]);
+    crawl.push(&urls(0, 100));
+    crawl.wait_for_sink(100);
+    stop(daemon);
+}
+
 /// How often Redis has changed anything.
 fn changes(crawl: &Crawl) -> String {
     let info = crawl.server.cli(&["info", "persistence"]);
