@@ -1,5 +1,6 @@
 """Filters in Redis, by layout, beside the projects whose layouts they are."""
 
+import math
 import sys
 import tempfile
 import time
@@ -34,7 +35,7 @@ def layouts(settings):
     return [
         ("native", sized, TAB, []),
         ("imooc", sized, TAB, [loops.Imooc]),
-        ("pyrebloom", sized, TAB, [lambda: driver.Driver(pyrebloom, batched, note)]),
+        ("pyrebloom", sized, TAB, [lambda: PyreBloom(pyrebloom, batched, note)]),
         ("scrapy-redis-bloomfilter", bits, URL, [loops.ScrapyRedisBloomfilter]),
         ("scrapy-redis-bloomfilter-block-cluster", {**bits, "block_num": 1}, URL, [BlockCluster]),
         ("scrapy-redis", {}, URL, [loops.ScrapyRedis, loops.ScrapyRedisBatched]),
@@ -144,6 +145,15 @@ class Few:
 
     def __init__(self, key, distinct):
         self.key, self.distinct = key, distinct
+
+
+class PyreBloom(driver.Driver):
+    def prepare(self, server):
+        """Its strings, as long as they soon are."""
+        server.delete(f"{FILTER}.0")
+        _, capacity, rate = self.test.split(":")
+        bits = int(-math.log(float(rate)) * int(capacity) / math.log(2) ** 2)
+        server.client.setbit(f"{FILTER}.0", bits - 1, 0)
 
 
 class BlockCluster(loops.Loop):
