@@ -158,9 +158,9 @@ fn prepare(args: &Args) -> anyhow::Result<(Local, Design, Origin)> {
         let config = args.settings.load()?;
         if config.filter.store == Store::Redis {
             return Err(Misused(
-                "filter.store is \"redis\", and fingerprints are imported into a state folder. With \
-                 filter.layout = \"native\", import with --set filter.store=local, and then urlseen \
-                 export --to-redis; else push them to the source, and empty the sink"
+                "filter.store is \"redis\", and fingerprints are imported into a state folder. \
+                 With filter.layout = \"native\", import with --set filter.store=local, and then \
+                 urlseen export --to-redis; else push them to the source, and empty the sink"
                     .to_owned(),
             )
             .into());
