@@ -25,8 +25,6 @@ pub(crate) enum Broken {
     NoSeq,
     /// bits are set when a batch is judged
     BitsBeforeCommit,
-    /// what Redis forgot is remembered as seen, where the filter is in Redis
-    RememberedAfterRollback,
 }
 
 /// How many rounds a broken build may pass before one shows what is wrong with it.
@@ -72,11 +70,6 @@ impl Broken {
             Self::NoTip => Plan::draw(seed, Some(Scenario::Histories), 0, &[], Store::Local),
             Self::NoSeq => faults(&[Kind::Cut, Kind::Late]),
             Self::BitsBeforeCommit => faults(&[Kind::Meddle, Kind::KillDaemon]),
-            Self::RememberedAfterRollback => {
-                let mut plan = with_store(&[Kind::RollBackRunning], Store::Redis);
-                plan.settings.recent = 1 << 20;
-                plan
-            }
         }
     }
 

@@ -228,6 +228,22 @@ fn a_server_that_answers_nothing_for_a_while_is_not_asked_more_and_more() {
     stop(daemon);
 }
 
+#[test]
+fn what_redis_forgot_is_not_remembered_here() {
+    for layout in [LAYOUTS[0], LAYOUTS[5]] {
+        let mut crawl = crawl(layout);
+        let mut daemon = crawl.start();
+        crawl.push(&urls(0, 100));
+        crawl.wait_for_sink(100);
+        // It keeps nothing.
+        crawl.server.restart();
+        daemon.wait_for_line("knows nothing of the crawl any more", SOON);
+        crawl.push(&urls(0, 100));
+        crawl.wait_for_sink(100);
+        stop(daemon);
+    }
+}
+
 /// How often Redis has changed anything.
 fn changes(crawl: &Crawl) -> String {
     let info = crawl.server.cli(&["info", "persistence"]);
