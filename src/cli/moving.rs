@@ -12,13 +12,8 @@ use urlseen::config::{Config, Layout};
 use urlseen::engine::Died;
 use urlseen::filter::{Count, ShardId};
 use urlseen::head::Head;
-use urlseen::protocol::Protocol;
-use urlseen::redis::keys::Keys;
-use urlseen::redis::lease::{Holder, Run};
 use urlseen::shared::{self, Wanted};
 use urlseen::state::{Folder, Made, Pins};
-use urlseen::upkeep::Upkeep;
-use urlseen::{sink, source};
 
 use super::Outcome;
 use super::bar::Bar;
@@ -39,7 +34,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         ))
         .into());
     };
-    let mut upkeep = runtime.block_on(lease(config, &mut folder))?;
+    let mut upkeep = runtime.block_on(start::lease(config, &mut folder))?;
     let design = start::design(config)?;
     let keeping = start::keeping(config, &design);
     let (items, threads) = (start::items(config), start::threads(config));
@@ -82,8 +77,8 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     let dir = &config.state.dir;
     if Folder::open(dir)?.header().is_some() {
         return Err(Misused(format!(
-            "the state folder {} holds a filter already: set another state.dir, or give up what \
-             is there with urlseen state drop",
+            "the state folder {} holds a filter already: set another state.dir, or remove that \
+             folder (it is of no use where filter.store was \"redis\" since)",
             dir.display()
         ))
         .into());
@@ -98,7 +93,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
         _ => {}
     }
     let mut folder = Folder::open(&aside)?;
-    let mut upkeep = runtime.block_on(lease(config, &mut folder))?;
+    let mut upkeep = runtime.block_on(start::lease(config, &mut folder))?;
     let opened = runtime.block_on(wanted.find(upkeep.link()))?;
     let standing = upkeep.standing();
     let head = standing.head.unwrap_or(Head::START);
@@ -165,19 +160,6 @@ fn begin(config: &Config) -> anyhow::Result<(Wanted, Runtime)> {
         .into());
     }
     Ok((Wanted::new(config)?, Builder::new_current_thread().enable_all().build()?))
-}
-
-/// Takes the lease; those that the folder knows held it before are dead.
-async fn lease(config: &Config, folder: &mut Folder) -> anyhow::Result<Upkeep> {
-    let (run, dead) = (Run::random(), folder.runs());
-    let runs: Vec<u64> = std::iter::once(run.get()).chain(dead.iter().copied()).collect();
-    folder.record_runs(&runs)?;
-    let dead: Vec<Run> = dead.into_iter().map(Run::new).collect();
-    let Config { crawl, redis, source, sink, rejects, .. } = config;
-    let keys = Keys::new(&source.key, &sink.key, &rejects.key);
-    let protocol = Protocol::new(keys, source::open(source), sink::open(sink));
-    let holder = Holder::this(&crawl.name);
-    Ok(Upkeep::begin(&redis.url, protocol, &holder, run, &dead).await?)
 }
 
 fn bytes(wanted: &Wanted) -> u64 {

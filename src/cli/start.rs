@@ -16,13 +16,18 @@ use urlseen::filter::{
 };
 use urlseen::item::Options;
 use urlseen::pipeline::Failure;
+use urlseen::protocol::Protocol;
 use urlseen::redis::backoff::Backoff;
 use urlseen::redis::connect::{Timeouts, connect};
+use urlseen::redis::keys::Keys;
+use urlseen::redis::lease::{Holder, Run};
 use urlseen::redis::preflight::preflight;
 use urlseen::shared::{Opened, Wanted};
 use urlseen::shutdown::Stop;
 use urlseen::state::{Difference, Folder, Made, OpenError, Pins};
 use urlseen::store::{Keeping, Local};
+use urlseen::upkeep::Upkeep;
+use urlseen::{sink, source};
 
 /// Starts an engine with an empty filter, if the machine has the memory for it.
 pub(super) fn engine(
@@ -104,6 +109,19 @@ async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, Failure> {
         _ => info!("the filter {key} is in Redis, and grows by up to {growth} there"),
     }
     Ok(opened)
+}
+
+/// Takes the lease; those that the folder knows held it before are dead.
+pub(super) async fn lease(config: &Config, folder: &mut Folder) -> anyhow::Result<Upkeep> {
+    let (run, dead) = (Run::random(), folder.runs());
+    let runs: Vec<u64> = std::iter::once(run.get()).chain(dead.iter().copied()).collect();
+    folder.record_runs(&runs)?;
+    let dead: Vec<Run> = dead.into_iter().map(Run::new).collect();
+    let Config { crawl, redis, source, sink, rejects, .. } = config;
+    let keys = Keys::new(&source.key, &sink.key, &rejects.key);
+    let protocol = Protocol::new(keys, source::open(source), sink::open(sink));
+    let holder = Holder::this(&crawl.name);
+    Ok(Upkeep::begin(&redis.url, protocol, &holder, run, &dead).await?)
 }
 
 /// The seed that is meant.

@@ -11,12 +11,9 @@ use tokio::runtime::{Builder, Runtime};
 use urlseen::config::{Config, Store};
 use urlseen::filter::Reservation;
 use urlseen::head::{Head, Position, Tip};
-use urlseen::protocol::{Protocol, Standing};
-use urlseen::redis::keys::Keys;
-use urlseen::redis::lease::{Holder, Run};
+use urlseen::protocol::Standing;
 use urlseen::state::{Folder, Look, Made, SegmentLook, SnapshotLook, look};
 use urlseen::upkeep::Upkeep;
-use urlseen::{sink, source};
 
 use super::confirm::confirm;
 use super::settings::{Folder as FolderOf, Place, Settings};
@@ -207,17 +204,8 @@ struct Redis {
 impl Redis {
     /// Takes the lease. The folder's lock proves that those who recorded theirs there are dead.
     fn take(config: &Config, folder: &mut Folder) -> anyhow::Result<Self> {
-        let (run, dead) = (Run::random(), folder.runs());
-        let runs: Vec<u64> = std::iter::once(run.get()).chain(dead.iter().copied()).collect();
-        folder.record_runs(&runs)?;
-        let dead: Vec<Run> = dead.into_iter().map(Run::new).collect();
-        let Config { crawl, redis, source, sink, rejects, .. } = config;
-        let keys = Keys::new(&source.key, &sink.key, &rejects.key);
-        let protocol = Protocol::new(keys, source::open(source), sink::open(sink));
-        let holder = Holder::this(&crawl.name);
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let begin = Upkeep::begin(&redis.url, protocol, &holder, run, &dead);
-        let upkeep = runtime.block_on(begin)?;
+        let upkeep = runtime.block_on(start::lease(config, folder))?;
         Ok(Self { runtime, upkeep })
     }
 
