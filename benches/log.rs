@@ -21,6 +21,7 @@ use redis::{Commands, Connection};
 use rounds::Rounds;
 use tokio::sync::watch;
 use urlseen::config::{Config, Fsync, RejectsFull, Sources, WhenFull};
+use urlseen::desk;
 use urlseen::engine::{self, Engine};
 use urlseen::filter::native::Native;
 use urlseen::filter::{Design, Seed, Sizing};
@@ -148,7 +149,8 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
         },
     };
     let (_ask, stop) = watch::channel(false);
-    let mut pipeline = Pipeline::new(parts, store, stop);
+    let (_, desk) = desk::open(0);
+    let mut pipeline = Pipeline::new(parts, store, desk, stop);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(pipeline.run(None, &mut |_| ())).unwrap();
     let report = pipeline.report();

@@ -7,14 +7,17 @@ use std::time::Duration;
 
 use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
-use tracing::{error, info};
-use urlseen::admin::{Limits, Server};
-use urlseen::config::{Config, Layout, Store};
+use tokio::sync::watch;
+use tracing::{error, info, warn};
+use urlseen::admin::{self, Limits};
+use urlseen::config::{Config, Layout, SourceKind, Store};
+use urlseen::desk::{self, Asker};
 use urlseen::filter::Design;
-use urlseen::pipeline::{self, Ending, Parts, Pipeline, Report, Shared};
+use urlseen::pipeline::{self, Alone, Ending, Failure, Live, Parts, Pipeline, Report, Shared};
 use urlseen::protocol::Protocol;
 use urlseen::redis::keys::Keys;
 use urlseen::redis::lease::Holder;
+use urlseen::serve::{self, Server};
 use urlseen::shared::Wanted;
 use urlseen::state::Folder;
 use urlseen::store::Local;
@@ -54,6 +57,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let config = args.settings.load()?;
     let console = Console::new();
     console.log(config.log.level, config.log.format);
+    if args.drain && config.source.kind == SourceKind::None {
+        let reason = "--drain waits for the source to be empty, and source.kind is \"none\"; \
+                      leave one of them out";
+        return Err(start::Misused(reason.to_owned()).into());
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let Some((ending, report)) = runtime.block_on(work(args, &config, &console))? else {
         info!("asked to stop while standing by");
@@ -114,8 +122,8 @@ fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &Args) -
 }
 
 /// Answers those who ask how it goes. A filter in Redis has no folder with a socket in it.
-fn admin(config: &Config, view: Daemon) -> anyhow::Result<Server> {
-    let mut server = Server::start(Arc::new(view), Limits::default())?;
+fn admin(config: &Config, view: Daemon) -> anyhow::Result<admin::Server> {
+    let mut server = admin::Server::start(Arc::new(view), Limits::default())?;
     if config.filter.store == Store::Local {
         server.listen_in(&config.state.dir)?;
     }
@@ -126,9 +134,65 @@ fn admin(config: &Config, view: Daemon) -> anyhow::Result<Server> {
     Ok(server)
 }
 
-/// The pipeline with its filter, wherever that is; `None` if it was asked to stop before its turn
-/// had come.
-async fn pipeline(args: &Args, config: &Config) -> anyhow::Result<Option<(Pipeline, Daemon)>> {
+/// What there is to run.
+enum Work {
+    /// From queue to queue, and for those who ask.
+    Queue(Box<Pipeline>),
+    /// For those who ask alone.
+    Alone(Box<Alone>),
+}
+
+impl Work {
+    fn live(&self) -> watch::Receiver<Live> {
+        match self {
+            Self::Queue(pipeline) => pipeline.live(),
+            Self::Alone(alone) => alone.live(),
+        }
+    }
+
+    async fn run(
+        &mut self,
+        interval: Option<Duration>,
+        show: &mut dyn FnMut(&Report),
+    ) -> Result<Ending, Failure> {
+        match self {
+            Self::Queue(pipeline) => pipeline.run(interval, show).await,
+            Self::Alone(alone) => alone.run(interval, show).await,
+        }
+    }
+
+    fn report(&self) -> Report {
+        match self {
+            Self::Queue(pipeline) => pipeline.report(),
+            Self::Alone(alone) => alone.report(),
+        }
+    }
+}
+
+/// Listens for those who ask, if any may.
+async fn serve(config: &Config, design: &Design, asker: Asker) -> anyhow::Result<()> {
+    let Some(address) = &config.serve.listen else { return Ok(()) };
+    let (bytes, expansion) = match design {
+        Design::Native(sizing) => (sizing.geometry().bytes(), None),
+        Design::RedisBloom(_) => (0, Some(config.filter.expansion).filter(|&it| it > 0)),
+    };
+    let filter = serve::Filter { capacity: config.filter.capacity, bytes, expansion };
+    let server = Server::bind(address, config, start::items(config), filter, asker).await?;
+    let bound = server.address()?;
+    info!("clients of Redis may ask at {bound} for the keys {}", config.serve.keys.join(", "));
+    if !bound.ip().is_loopback() && config.serve_password.is_none() {
+        warn!(
+            "whoever can reach {bound} can add to the filter: set URLSEEN_SERVE_PASSWORD in the \
+             environment"
+        );
+    }
+    tokio::spawn(server.run());
+    Ok(())
+}
+
+/// What there is to run, with its filter, wherever that is; `None` if it was asked to stop before
+/// its turn had come.
+async fn prepare(args: &Args, config: &Config) -> anyhow::Result<Option<(Work, Daemon)>> {
     let mut stop = shutdown::listen().context("cannot listen for signals")?;
     let (design, store, shared) = match config.filter.store {
         Store::Local => {
@@ -153,10 +217,21 @@ async fn pipeline(args: &Args, config: &Config) -> anyhow::Result<Option<(Pipeli
             (design, Local::shared(engine, opened.id), Some(Shared::new(wanted, opened)))
         }
     };
+    let (asker, desk) = desk::open(config.forget.max_len);
+    serve(config, &design, asker).await?;
     let filter = store.engine.handle();
-    let pipeline = Pipeline::new(parts(config, design, shared, args), store, stop);
-    let view = Daemon::new(config, pipeline.live(), filter);
-    Ok(Some((pipeline, view)))
+    let work = match config.source.kind {
+        SourceKind::None => {
+            let when_full = config.filter.when_full;
+            Work::Alone(Box::new(Alone::new(store, desk, design, when_full, stop)))
+        }
+        SourceKind::List => {
+            let parts = parts(config, design, shared, args);
+            Work::Queue(Box::new(Pipeline::new(parts, store, desk, stop)))
+        }
+    };
+    let view = Daemon::new(config, work.live(), filter);
+    Ok(Some((work, view)))
 }
 
 /// Runs the daemon; `None` if it was asked to stop before its turn had come.
@@ -165,12 +240,12 @@ async fn work(
     config: &Config,
     console: &Console,
 ) -> anyhow::Result<Option<(Ending, Report)>> {
-    let Some((mut pipeline, view)) = pipeline(args, config).await? else { return Ok(None) };
-    // Dropped before the pipeline, which has the folder's lock.
+    let Some((mut work, view)) = prepare(args, config).await? else { return Ok(None) };
+    // Dropped before the work, which has the folder's lock.
     let _admin = admin(config, view)?;
     let interval = if console.is_terminal() { Some(REDRAW) } else { config.log.progress };
     let mut last = None;
-    let ending = pipeline
+    let ending = work
         .run(interval, &mut |report| {
             let progress = Progress { now: report, before: last.as_ref() };
             if console.is_terminal() {
@@ -181,7 +256,7 @@ async fn work(
             last = Some(*report);
         })
         .await;
-    let (ending, report) = (ending?, pipeline.report());
+    let (ending, report) = (ending?, work.report());
     match config.filter.layout {
         Layout::RedisBloom if ending == Ending::Full => error!(
             "the filter holds {} fingerprints and has no room for more: what is not judged waits \

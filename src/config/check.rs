@@ -1,12 +1,13 @@
 //! Takes the values out of the layers, one key after the other, and checks how they go together.
 //! Problems are collected, never returned at the first.
 
-use super::choice::{Emit, ItemForm, Layout, Store};
+use super::choice::{Emit, ItemForm, Layout, SourceKind, Store};
 use super::layers::{Found, Layers};
 use super::mask::masked;
 use super::problem::{Fault, Origin, Problem, Problems};
 use super::raw::Refusal;
 use super::redis_address::{RedisAddress, RedisAddressError};
+use super::secret::Secret;
 use super::sections::Config;
 use super::value::Rule;
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,6 +79,11 @@ impl Taker {
         url
     }
 
+    /// The password of those who ask.
+    pub(super) fn serve_password(&mut self) -> Option<Secret> {
+        self.layers.serve_password.take().map(Secret::new)
+    }
+
     /// Checks how the values of `config`, which came from here, go together.
     pub(super) fn finish(mut self, config: &Config) -> Option<Problems> {
         if !self.layers.incomplete {
@@ -85,6 +91,7 @@ impl Taker {
             self.check_emit(config);
             self.check_rejects(config);
             self.check_layout(config);
+            self.check_serve(config);
         }
         Problems::new(self.layers.problems)
     }
@@ -96,6 +103,7 @@ impl Taker {
             ("filter.key", &config.filter.key),
             ("sink.key", &config.sink.key),
             ("rejects.key", &config.rejects.key),
+            ("forget.key", &config.forget.key),
         ];
         for (index, (key, name)) in keys.iter().enumerate() {
             if is_own(name) && self.is_sound(&[key]) {
@@ -158,6 +166,34 @@ impl Taker {
                 self.refuse("filter.layout", Fault::LayoutOfMemory { layout: name, store_origin });
             }
             (Store::Redis, _) => {}
+        }
+    }
+
+    /// Who asks gets an answer from this process's memory. A filter can be emptied only where no
+    /// batches go through it.
+    fn check_serve(&mut self, config: &Config) {
+        let refuse = |taker: &mut Self, key: &'static str, found: String, reason: &str| {
+            if taker.is_sound(&[key, "source.kind", "serve.listen", "filter.store"]) {
+                let (key_name, reason) = (key.to_owned(), reason.to_owned());
+                taker.refuse(key, Fault::Refused { key: key_name, found, reason });
+            }
+        };
+        let Config { source, serve, filter, .. } = config;
+        let is_alone = source.kind == SourceKind::None;
+        if is_alone && serve.listen.is_none() {
+            let reason = "without a source there is nothing to do unless somebody may ask; set \
+                          serve.listen, or source.kind = \"list\"";
+            refuse(self, "source.kind", "\"none\"".to_owned(), reason);
+        }
+        if let (Some(listen), Store::Redis) = (&serve.listen, filter.store) {
+            let reason = "whoever asks is answered from the memory of the daemon, and filter.store \
+                          is \"redis\"; ask that Redis itself, or set filter.store = \"local\"";
+            refuse(self, "serve.listen", format!("{:?}", listen.to_string()), reason);
+        }
+        if serve.allow_delete && !is_alone {
+            let reason = "a filter that a queue goes through cannot be emptied on the way; set \
+                          source.kind = \"none\", or leave it out";
+            refuse(self, "serve.allow_delete", "true".to_owned(), reason);
         }
     }
 

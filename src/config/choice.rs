@@ -102,6 +102,14 @@ choices! {
         Right = "right",
     } later []
 
+    /// Where discovered items come from.
+    SourceKind {
+        /// A Redis list.
+        List = "list",
+        /// Nowhere: there are clients alone that ask. No Redis is needed.
+        None = "none",
+    } later []
+
     /// What items of the source look like.
     ItemForm {
         /// Any of the others, told apart by their first bytes.

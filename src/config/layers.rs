@@ -17,6 +17,8 @@ use toml::de::{DeTable, DeValue};
 pub(super) const PREFIX: &str = "URLSEEN_";
 /// The one variable that is no key, so that a password need not stand in a URL.
 const PASSWORD: &str = "URLSEEN_REDIS_PASSWORD";
+/// The variable that has the password of those who ask.
+const SERVE_PASSWORD: &str = "URLSEEN_SERVE_PASSWORD";
 /// A file longer than this is refused unread.
 const LONGEST_FILE: u64 = 1 << 20;
 
@@ -33,6 +35,8 @@ pub(super) struct Layers {
     pub(super) found: BTreeMap<&'static str, Vec<Found>>,
     /// [`PASSWORD`]; never formatted.
     pub(super) password: Option<String>,
+    /// [`SERVE_PASSWORD`]; never formatted.
+    pub(super) serve_password: Option<String>,
     pub(super) problems: Vec<Problem>,
     /// A file's values are unknown, so that nothing can be said about how values go together.
     pub(super) incomplete: bool,
@@ -147,6 +151,8 @@ impl Layers {
             if name == PASSWORD {
                 // Compose files and the like set what they have no value for to nothing.
                 self.password = Some(value).filter(|value| !value.is_empty());
+            } else if name == SERVE_PASSWORD {
+                self.serve_password = Some(value).filter(|value| !value.is_empty());
             } else if let Some(key) = KEYS.iter().find(|key| variable(key) == name) {
                 self.add(key, Raw::Text(value), origin);
             } else {

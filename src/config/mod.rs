@@ -21,6 +21,7 @@ mod number;
 mod problem;
 mod raw;
 mod redis_address;
+mod secret;
 mod sections;
 mod seed;
 mod span;
@@ -28,15 +29,16 @@ mod value;
 
 pub use choice::{
     Choice, ChoiceError, Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull,
-    Rollback, Store, WhenFull, choose,
+    Rollback, SourceKind, Store, WhenFull, choose,
 };
 pub use host_port::HostPort;
 pub use number::{CountError, parse_count};
 pub use problem::{Fault, Origin, Place, Problem, Problems};
 pub use redis_address::{RedisAddress, RedisAddressError};
+pub use secret::Secret;
 pub use sections::{
-    Admin, CAPACITY, Config, Crawl, ERROR_RATE, Filter, Fingerprint, KEYS, Log, Redis, Rejects,
-    Sink, Source, State,
+    Admin, CAPACITY, Config, Crawl, ERROR_RATE, Filter, Fingerprint, Forget, KEYS, Log, Redis,
+    Rejects, Serve, Sink, Source, State,
 };
 pub use seed::SeedChoice;
 

@@ -13,6 +13,8 @@ pub(super) enum Raw {
     Number(String),
     /// A boolean of a TOML file.
     Bool(bool),
+    /// An array of strings of a TOML file.
+    List(Vec<String>),
     /// Something that no key takes, by what it is.
     Other(&'static str),
 }
@@ -28,7 +30,13 @@ impl Raw {
             DeValue::Float(float) => Self::Number(float.as_str().to_owned()),
             DeValue::Boolean(value) => Self::Bool(*value),
             DeValue::Datetime(_) => Self::Other("a date"),
-            DeValue::Array(_) => Self::Other("an array"),
+            DeValue::Array(array) => {
+                let texts = array.iter().map(|value| match value.get_ref() {
+                    DeValue::String(text) => Some(text.to_string()),
+                    _ => None,
+                });
+                texts.collect::<Option<_>>().map_or(Self::Other("an array"), Self::List)
+            }
             DeValue::Table(_) => Self::Other("a table"),
         }
     }
@@ -40,6 +48,7 @@ impl Raw {
             Self::String(_) => "a string",
             Self::Number(_) => "a number",
             Self::Bool(_) => "a boolean",
+            Self::List(_) => "an array",
             Self::Other(kind) => kind,
         }
     }
@@ -54,6 +63,7 @@ impl Raw {
             },
             Self::Number(text) => text.chars().take(LONGEST).collect(),
             Self::Bool(value) => value.to_string(),
+            Self::List(_) => "an array".to_owned(),
             Self::Other(kind) => (*kind).to_owned(),
         }
     }

@@ -3,13 +3,16 @@
 
 use super::check::Taker;
 use super::choice::{
-    Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Rollback, Store, WhenFull,
+    Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Rollback, SourceKind, Store,
+    WhenFull,
 };
 use super::host_port::HostPort;
 use super::redis_address::RedisAddress;
+use super::secret::Secret;
 use super::seed::SeedChoice;
 use super::value::{
-    Address, Every, Flag, Folder, Name, Number, Redis as RedisRule, RedisKey, Seed, Whole, Word,
+    Address, Every, Flag, Folder, Name, Number, Redis as RedisRule, RedisKey, RedisKeys, Seed,
+    Whole, Word,
 };
 use crate::fingerprint::Algorithm;
 use std::num::NonZeroUsize;
@@ -85,6 +88,8 @@ sections! {
 
     /// Where discovered items are taken from.
     source: Source {
+        /// What it is.
+        kind: SourceKind = Word, |_| SourceKind::List;
         /// A Redis list.
         key: String = RedisKey, |crawl| format!("{crawl}:discovered");
         /// The end of the list that holds the item whose turn is next.
@@ -160,6 +165,30 @@ sections! {
         when_full: RejectsFull = Word, |_| RejectsFull::Wait;
     }
 
+    /// Fingerprints that are to pass once more.
+    forget: Forget {
+        /// A Redis list of them, or of items that have them.
+        key: String = RedisKey, |crawl| format!("{crawl}:forget");
+        /// How many may be forgotten and not have passed again.
+        max_len: usize = Whole(1..=100_000_000, ""), |_| 1_000_000;
+    }
+
+    /// The Redis protocol, for those who ask.
+    serve: Serve {
+        /// Where to listen.
+        listen: Option<HostPort> = Address, |_| None;
+        /// The keys that are answered for; all of them are the one filter.
+        keys: Vec<String> = RedisKeys, |crawl| vec![crawl.to_owned(), format!("{crawl}:dupefilter")];
+        /// What is asked looks like.
+        item: ItemForm = Word, |_| ItemForm::Auto;
+        /// How many clients may be connected at once.
+        max_clients: usize = Whole(1..=100_000, ""), |_| 1000;
+        /// The most bytes that a command may have.
+        request_bytes: usize = Whole(1 << 10..=512 << 20, " of bytes"), |_| 1 << 20;
+        /// Whether `DEL` empties the filter.
+        allow_delete: bool = Flag, |_| false;
+    }
+
     /// What is kept on this machine.
     state: State {
         /// The folder it is kept in.
@@ -211,6 +240,12 @@ pub struct Config {
     pub sink: Sink,
     /// Where items go that cannot be read.
     pub rejects: Rejects,
+    /// Fingerprints that are to pass once more.
+    pub forget: Forget,
+    /// The Redis protocol, for those who ask.
+    pub serve: Serve,
+    /// The password that those have to give, from the environment alone.
+    pub serve_password: Option<Secret>,
     /// What is kept on this machine.
     pub state: State,
     /// Metrics, health and status over HTTP.
@@ -232,6 +267,9 @@ impl Config {
             filter: Filter::take(taker),
             sink: Sink::take(taker),
             rejects: Rejects::take(taker),
+            forget: Forget::take(taker),
+            serve: Serve::take(taker),
+            serve_password: taker.serve_password(),
             state: State::take(taker),
             admin: Admin::take(taker),
             log: Log::take(taker),
@@ -275,6 +313,8 @@ mod tests {
         assert_eq!(Filter::take(&mut taker).key, "shop:filter");
         assert_eq!(Sink::take(&mut taker).key, "shop:unseen");
         assert_eq!(Rejects::take(&mut taker).key, "shop:rejected");
+        assert_eq!(Forget::take(&mut taker).key, "shop:forget");
+        assert_eq!(Serve::take(&mut taker).keys, ["shop", "shop:dupefilter"]);
         assert_eq!(State::take(&mut taker).dir, PathBuf::from("state/shop"));
     }
 }

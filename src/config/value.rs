@@ -103,6 +103,31 @@ impl Rule<String> for RedisKey {
     }
 }
 
+/// Some Redis keys: an array of strings, or their names with commas between them.
+pub(super) struct RedisKeys;
+
+impl RedisKeys {
+    /// How many they may be.
+    const MOST: usize = 1000;
+}
+
+impl Rule<Vec<String>> for RedisKeys {
+    fn read(&self, raw: &Raw) -> Result<Vec<String>, Refusal> {
+        let keys: Vec<String> = match raw {
+            Raw::List(keys) => keys.clone(),
+            Raw::Text(text) => text.split(',').map(|key| key.trim().to_owned()).collect(),
+            _ => return Err(Refusal::Type),
+        };
+        let is_good =
+            (1..=Self::MOST).contains(&keys.len()) && keys.iter().all(|it| !it.is_empty());
+        if is_good { Ok(keys) } else { Err(Refusal::Value) }
+    }
+
+    fn allowed(&self) -> String {
+        format!("an array of 1 to {} Redis keys, none of them empty", Self::MOST)
+    }
+}
+
 /// A crawl's name: one that can also name a folder.
 pub(super) struct Name;
 

@@ -1,7 +1,7 @@
 //! How full each shard is, for all to see while its owner works on.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::filter::{SHARDS, Shards};
 
@@ -12,6 +12,7 @@ pub struct Gauges {
     keys: [AtomicU64; SHARDS],
     ones: [AtomicU64; SHARDS],
     whole: Mutex<Option<Whole>>,
+    forgotten: Arc<AtomicUsize>,
 }
 
 /// What a filter in one piece says of itself.
@@ -29,14 +30,18 @@ pub struct Whole {
     pub error_rate: f64,
 }
 
-impl Default for Gauges {
-    fn default() -> Self {
-        let zeros = || std::array::from_fn(|_| AtomicU64::new(0));
-        Self { keys: zeros(), ones: zeros(), whole: Mutex::default() }
-    }
-}
-
 impl Gauges {
+    /// All zero; `forgotten` is counted elsewhere.
+    pub(super) fn new(forgotten: Arc<AtomicUsize>) -> Self {
+        let zeros = || std::array::from_fn(|_| AtomicU64::new(0));
+        Self { keys: zeros(), ones: zeros(), whole: Mutex::default(), forgotten }
+    }
+
+    /// How many fingerprints were forgotten and have not passed again.
+    pub fn forgotten(&self) -> usize {
+        self.forgotten.load(Ordering::Relaxed)
+    }
+
     /// What a filter in one piece says of itself; `None` for one that is not.
     pub fn whole(&self) -> Option<Whole> {
         *self.whole.lock().unwrap_or_else(PoisonError::into_inner)

@@ -6,8 +6,9 @@ use super::*;
 use crate::batch::{Batch, Judged};
 use crate::config::{Emit, ItemForm};
 use crate::filter::{Reservation, Verdict};
-use crate::fingerprint::Algorithm;
+use crate::fingerprint::{Algorithm, Fingerprint};
 use crate::item::Items;
+use crate::redisbloom::Filter;
 
 const LIMIT: u64 = 1 << 20;
 

@@ -6,42 +6,52 @@
 //! which they were submitted, and come out in that order. What is found unseen is only remembered
 //! when the batch is said to be committed.
 
+mod asking;
 mod awaited;
 mod error;
 mod fill;
+mod forgotten;
 mod gauges;
 mod growing;
 mod handle;
+mod in_flight;
 mod memory;
 mod owner;
 mod place;
 mod progress;
+mod restoring;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, select_biased};
 use tokio::sync::mpsc;
 
 use crate::batch::{Batch, Judged, Taken};
-use crate::filter::{Count, Hashing, ShardId};
-use crate::fingerprint::Fingerprint;
+use crate::filter::Hashing;
 use crate::head::Position;
 use crate::item::{Options, Reader};
-use crate::redisbloom::{AddError, Filter};
+use crate::redisbloom::AddError;
+pub use asking::{Answer, Answers, Question, Wish};
 use awaited::Awaited;
 pub use error::{Died, StartError};
 pub use fill::Fill;
+use forgotten::Forgotten;
 pub use gauges::{Gauges, Whole};
 pub use handle::Handle;
+use in_flight::InFlight;
 pub use owner::{Copied, Frozen};
-use owner::{Done, InFlight, Job, Owner, Read};
+use owner::{Done, Job, Owner, Read};
 pub use place::Place;
 use progress::Progress;
 
 /// How many batches may be submitted and not yet committed or forgotten.
 pub const BATCHES_MAX: usize = 32;
+
+/// How many groups of questions may be asked and not yet answered and remembered.
+pub const GROUPS_MAX: usize = 8;
 
 /// How many items are worth another thread to read them.
 const PART: usize = 256;
@@ -59,6 +69,15 @@ pub struct Parts {
     pub place: Place,
 }
 
+/// What an engine has to say.
+#[derive(Debug)]
+pub enum Heard {
+    /// A batch is judged.
+    Judged(Batch<Judged>),
+    /// Questions are answered.
+    Answers(Answers),
+}
+
 /// The engine, as seen by the one task that feeds it.
 #[derive(Debug)]
 pub struct Engine {
@@ -72,6 +91,12 @@ pub struct Engine {
     progress: VecDeque<Option<Batch<Judged>>>,
     /// The number of the batch at the front of `progress`.
     front: u64,
+    /// Answers not handed back yet, in the order in which they were given.
+    answers: VecDeque<Answers>,
+    /// How many parts of groups of questions are not handed back.
+    asking: usize,
+    /// How many parts of groups were handed back and are not remembered.
+    unremembered: usize,
     /// Batches handed back and neither committed nor forgotten.
     uncommitted: usize,
     /// Why a batch was not judged, if one was not for want of room; none is after it.
@@ -85,8 +110,11 @@ impl Engine {
     pub fn start(parts: &Parts) -> Result<Self, StartError> {
         let (tell, done) = mpsc::unbounded_channel();
         let (tell_ready, ready) = crossbeam_channel::bounded(parts.threads);
-        // Of a batch, a thread is told to judge all parts, and to commit.
-        let jobs = || crossbeam_channel::bounded(BATCHES_MAX * (parts.threads + 1));
+        // Of a batch, a thread is told to judge all parts, and to commit; of a group, to answer
+        // and to remember.
+        let most = BATCHES_MAX * (parts.threads + 1) + 2 * GROUPS_MAX;
+        let jobs = || crossbeam_channel::bounded(most);
+        let forgotten = Arc::new(AtomicUsize::new(0));
         let (reads, to_read) = crossbeam_channel::bounded(BATCHES_MAX * parts.threads);
         let (owners, todo): (Vec<_>, Vec<_>) = (0..parts.threads).map(|_| jobs()).unzip();
         let mut engine = Self {
@@ -95,9 +123,12 @@ impl Engine {
             reads,
             threads: Vec::new(),
             done,
-            gauges: Arc::default(),
+            gauges: Arc::new(Gauges::new(Arc::clone(&forgotten))),
             progress: VecDeque::new(),
             front: 0,
+            answers: VecDeque::new(),
+            asking: 0,
+            unremembered: 0,
             uncommitted: 0,
             full: None,
             marks: 0,
@@ -106,6 +137,7 @@ impl Engine {
             let (hashing, owners, emit) = (parts.hashing, engine.owners.clone(), parts.items.emit);
             let place = parts.place.clone();
             let (reader, gauges) = (Reader::new(parts.items), Arc::clone(&engine.gauges));
+            let forgotten = Forgotten::new(Arc::clone(&forgotten));
             let (tell, tell_ready, to_read) = (tell.clone(), tell_ready.clone(), to_read.clone());
             let life = move || {
                 let memory = place.memory(hashing, number, owners.len());
@@ -123,6 +155,7 @@ impl Engine {
                     tell,
                     awaited: Awaited::default(),
                     in_flight: InFlight::default(),
+                    forgotten,
                     at: Position::START,
                 };
                 owner.show();
@@ -171,16 +204,31 @@ impl Engine {
         self.progress.push_back(None);
     }
 
-    /// The oldest batch that was submitted, once it is judged. Waits for ever if there is none.
-    /// Nothing is lost when the future is dropped.
+    /// The oldest batch that was submitted, once it is judged, where nothing was asked. Waits for
+    /// ever if there is none. Nothing is lost when the future is dropped.
     pub async fn judged(&mut self) -> Result<Batch<Judged>, Died> {
+        match self.heard().await? {
+            Heard::Judged(judged) => Ok(judged),
+            Heard::Answers(_) => unreachable!("whoever asks listens for the answers"),
+        }
+    }
+
+    /// Whatever comes first of the next answers and the oldest batch that was submitted, once it is
+    /// judged: answers always come before batches that were judged after them. Waits for ever if
+    /// there is neither. Nothing is lost when the future is dropped.
+    pub async fn heard(&mut self) -> Result<Heard, Died> {
         loop {
+            if let Some(answers) = self.answers.pop_front() {
+                self.asking -= 1;
+                self.unremembered += 1;
+                return Ok(Heard::Answers(answers));
+            }
             if let Some(judged) = self.progress.pop_front_if(|front| front.is_some()).flatten() {
                 self.front += 1;
                 self.uncommitted += 1;
-                return Ok(judged);
+                return Ok(Heard::Judged(judged));
             }
-            if let (true, Some(full)) = (self.progress.is_empty(), &self.full) {
+            if let (true, 0, Some(full)) = (self.progress.is_empty(), self.asking, &self.full) {
                 return Err(Died::Full(full.clone()));
             }
             self.hear().await?;
@@ -219,6 +267,11 @@ impl Engine {
         self.tell_all(|| Job::Commit { at });
     }
 
+    /// How many batches were handed back and not committed.
+    pub fn uncommitted(&self) -> usize {
+        self.uncommitted
+    }
+
     /// The batches handed back and not committed are dropped: their fingerprints are unseen
     /// again.
     ///
@@ -243,46 +296,6 @@ impl Engine {
         assert!(self.progress.is_empty(), "no batch is judged by a filter that is emptied");
         self.uncommitted = 0;
         self.tell_all(|| Job::Clear);
-    }
-
-    /// Puts a shard's bits, as [`Shards::bytes`](crate::filter::Shards::bytes) gave them, in place
-    /// of what it holds. Waits until that is done: shards are large, and none are to queue up.
-    pub fn load(&self, shard: ShardId, bytes: Vec<u8>, count: Count) {
-        let (reply, done) = crossbeam_channel::bounded(1);
-        self.tell(shard.owner(self.owners.len()), Job::Load { shard, bytes, count, reply });
-        // A thread that is gone is noticed by whoever waits for what it judges.
-        let _ = done.recv();
-    }
-
-    /// Puts a filter of RedisBloom in the place of the one that there is, and waits until it is.
-    pub fn replace(&self, filter: Option<Filter>) {
-        let (reply, done) = crossbeam_channel::bounded(1);
-        self.tell(0, Job::Replace { filter: filter.map(Box::new), reply });
-        // As with a shard.
-        let _ = done.recv();
-    }
-
-    /// Sets fingerprints that belong in the filter. Waits while the threads have much to do.
-    ///
-    /// # Panics
-    /// If a batch is in progress: threads that pass parts of it on to each other must not have to
-    /// wait.
-    pub fn set<'a>(&self, fingerprints: impl IntoIterator<Item = &'a Fingerprint>) {
-        assert!(self.progress.is_empty(), "nothing is set while batches are judged");
-        let owners = self.owners.len();
-        let mut parts = vec![Vec::new(); owners];
-        for fingerprint in fingerprints {
-            let probe = self.hashing.probe(fingerprint);
-            parts[probe.shard().owner(owners)].push(probe);
-        }
-        for (owner, probes) in parts.into_iter().enumerate().filter(|(_, part)| !part.is_empty()) {
-            self.tell(owner, Job::Set { probes });
-        }
-    }
-
-    /// The filter stands at `at`, all shards of it.
-    pub fn stand(&self, at: Position) {
-        self.tell_all(|| Job::Stand { at });
     }
 
     /// For others to look at the filter while it is worked with.
@@ -319,6 +332,7 @@ impl Engine {
                     None => assert!(self.full.is_some(), "only what was submitted is judged"),
                 }
             }
+            Done::Answered(answers) => self.answers.push_back(answers),
             Done::Marked => self.marks -= 1,
         }
         Ok(())
@@ -373,6 +387,8 @@ fn run(mut owner: Owner, todo: &Receiver<Job>, to_read: &Receiver<Read>) {
     }
 }
 
+#[cfg(test)]
+mod asking_tests;
 #[cfg(test)]
 mod growing_tests;
 #[cfg(test)]

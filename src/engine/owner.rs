@@ -1,15 +1,16 @@
 //! One thread of the engine: it owns some of the shards, and judges what falls into them.
 
-use std::collections::{HashSet, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use crossbeam_channel::Sender;
 use tokio::sync::mpsc;
 
+use super::asking::{Answers, Asked};
 use super::awaited::{Awaited, Partial};
+use super::forgotten::Forgotten;
 use super::gauges::Gauges;
 use super::growing::Growing;
+use super::in_flight::InFlight;
 use super::memory::Memory;
 use super::progress::{Found, Progress};
 use crate::batch::{Batch, Judged};
@@ -59,6 +60,13 @@ pub(super) enum Job {
     Freeze { reply: Sender<Frozen> },
     /// Copy a shard's bits into `bytes`.
     Copy { shard: ShardId, bytes: Vec<u8>, reply: Sender<Copied> },
+    /// Answer questions that nobody asks by a batch.
+    Ask { group: u64, asked: Asked },
+    /// What was added in the oldest group answered is written down: set it. All that was written
+    /// before is committed where there is an `at`, which the filter is brought to.
+    Remember { at: Option<Position> },
+    /// Let keys of a shard pass once more, where a filter is brought back.
+    Forgive { shard: ShardId, ids: Vec<u128> },
     /// Whether keys, all of its own shards, are set.
     Test { probes: Vec<Probe>, reply: Sender<Vec<Verdict>> },
     /// Work no more.
@@ -74,6 +82,9 @@ pub struct Copied {
     pub count: Count,
     /// The last batch in it.
     pub at: Position,
+    /// What of it was forgotten and has not passed again, by the 128 bits that the layout makes of
+    /// a fingerprint.
+    pub forgotten: Vec<u128>,
 }
 
 /// A filter of RedisBloom as it stands at some moment.
@@ -83,6 +94,8 @@ pub struct Frozen {
     pub filter: Filter,
     /// The last batch in it.
     pub at: Position,
+    /// What was forgotten and has not passed again, as [`Copied::forgotten`].
+    pub forgotten: Vec<u128>,
 }
 
 /// What an owner did.
@@ -90,6 +103,8 @@ pub struct Frozen {
 pub(super) enum Done {
     /// A batch is judged, by all threads.
     Judged { number: u64, batch: Batch<Judged> },
+    /// Questions are answered.
+    Answered(Answers),
     /// All that was told before the mark is done.
     Marked,
     /// The thread panicked.
@@ -128,6 +143,7 @@ pub(super) struct Owner {
     pub(super) tell: mpsc::UnboundedSender<Done>,
     pub(super) awaited: Awaited,
     pub(super) in_flight: InFlight,
+    pub(super) forgotten: Forgotten,
     /// The last batch that is in its shards.
     pub(super) at: Position,
 }
@@ -142,7 +158,7 @@ impl Owner {
             }
             Job::Mark => drop(self.tell.send(Done::Marked)),
             Job::Commit { at } => self.commit(at),
-            Job::Forget => self.in_flight = InFlight::default(),
+            Job::Forget => self.in_flight.drop_batches(),
             Job::ForgetSeen => self.memory.forget_seen(),
             Job::Clear => self.clear(),
             Job::Load { shard, bytes, count, reply } => {
@@ -156,6 +172,9 @@ impl Owner {
                 if let Err(why) = self.memory.set_all(probes.iter().copied()) {
                     let _ = self.tell.send(Done::Full { batch: None, why });
                 }
+                for &probe in &probes {
+                    self.forgotten.remove(probe);
+                }
                 self.show();
             }
             Job::Replace { filter, reply } => {
@@ -168,18 +187,31 @@ impl Owner {
             Job::Freeze { reply } => {
                 let at = self.at;
                 match self.memory.growing().map(Growing::frozen) {
-                    Some(Ok(filter)) => drop(reply.send(Frozen { filter, at })),
+                    Some(Ok(filter)) => {
+                        let forgotten = self.forgotten.ids().map(|(_, id)| id).collect();
+                        let _ = reply.send(Frozen { filter, at, forgotten });
+                    }
                     Some(Err(why)) => drop(self.tell.send(Done::Full { batch: None, why })),
                     None => {}
                 }
             }
             Job::Stand { at } => self.at = at,
+            Job::Ask { group, asked } => self.answer(group, &asked),
+            Job::Remember { at } => self.remember(at),
+            Job::Forgive { shard, ids } => {
+                for id in ids {
+                    self.forgotten.insert(shard, id);
+                }
+            }
             Job::Copy { shard, mut bytes, reply } => {
                 let at = self.at;
                 if let Some(shards) = self.memory.shards() {
                     bytes.clear();
                     bytes.extend_from_slice(shards.bytes(shard));
-                    let _ = reply.send(Copied { bytes, count: shards.count(shard), at });
+                    let forgotten = self.forgotten.ids().filter(|&(of, _)| of == shard);
+                    let forgotten = forgotten.map(|(_, id)| id).collect();
+                    let count = shards.count(shard);
+                    let _ = reply.send(Copied { bytes, count, at, forgotten });
                 }
             }
             Job::Test { probes, reply } => {
@@ -248,7 +280,7 @@ impl Owner {
             let own = probes.into_iter().flatten().collect::<Vec<_>>().concat();
             let unseen = self.judge(&own);
             // Before a batch goes on there is room for it: what is committed must be set.
-            if let Err(why) = self.memory.make_room(self.in_flight.probes.len()) {
+            if let Err(why) = self.memory.make_room(self.in_flight.len()) {
                 let _ = self.tell.send(Done::Full { batch: Some(number), why });
                 continue;
             }
@@ -264,28 +296,37 @@ impl Owner {
         let mut probes = Vec::new();
         let verdicts = self.memory.test_all(own.iter().map(|&(_, probe)| probe));
         for (&(number, probe), verdict) in own.iter().zip(verdicts) {
-            if verdict == Verdict::Unseen && self.in_flight.insert(probe) {
+            let passes = verdict == Verdict::Unseen || self.forgotten.contains(probe);
+            if passes && self.in_flight.insert(probe) {
                 unseen.push(number);
                 probes.push(probe);
             }
         }
-        self.in_flight.batches.push_back(probes);
+        self.in_flight.push_batch(probes);
         unseen
     }
 
     /// Bits of a batch are set here and nowhere else: when its commit is known to have happened.
     fn commit(&mut self, at: Position) {
-        let probes = self.in_flight.batches.pop_front().expect("a batch is committed once judged");
-        let set = self.memory.set_all(probes.iter().copied());
-        set.expect("room was made for the batch before it was handed on");
-        for probe in &probes {
-            self.in_flight.probes.remove(&probe.id());
-        }
+        let probes = self.in_flight.pop_batch().expect("a batch is committed once judged");
+        self.set(&probes);
         self.at = at;
         self.show();
     }
 
+    /// Sets what was in flight.
+    pub(super) fn set(&mut self, probes: &[Probe]) {
+        let set = self.memory.set_all(probes.iter().copied());
+        set.expect("room was made for it before it was handed on");
+        for &probe in probes {
+            if self.in_flight.settle(probe) {
+                self.forgotten.remove(probe);
+            }
+        }
+    }
+
     fn clear(&mut self) {
+        self.forgotten.clear();
         self.in_flight = InFlight::default();
         self.memory.clear();
         self.at = Position::START;
@@ -305,40 +346,4 @@ impl Owner {
 /// The place of an item in its batch, as it is kept for each.
 fn position(index: usize) -> u32 {
     u32::try_from(index).expect("a batch has at most 100,000 items, a buffer of lines 4 GiB")
-}
-
-/// The exact set of what was found unseen and is not committed yet.
-#[derive(Debug, Default)]
-pub(super) struct InFlight {
-    /// By the 128 bits that the layout makes of a fingerprint: what they do not tell apart, the
-    /// filter cannot either.
-    probes: HashSet<u128, BuildHasherDefault<Hashed>>,
-    /// The same by batch, oldest first.
-    batches: VecDeque<Vec<Probe>>,
-}
-
-impl InFlight {
-    /// Whether `probe` was not there yet.
-    fn insert(&mut self, probe: Probe) -> bool {
-        self.probes.insert(probe.id())
-    }
-}
-
-/// A hasher for what is a hash already.
-#[derive(Debug, Default)]
-struct Hashed(u64);
-
-impl Hasher for Hashed {
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("only 128-bit hashes are hashed");
-    }
-
-    #[allow(clippy::cast_possible_truncation)] // half of a hash is a hash
-    fn write_u128(&mut self, hash: u128) {
-        self.0 = hash as u64;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }

@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use super::*;
 use crate::config::{Emit, ItemForm};
 use crate::filter::native::Native;
-use crate::filter::{Seed, Sizing, Verdict};
-use crate::fingerprint::{Algorithm, Fingerprinter};
+use crate::filter::{Seed, ShardId, Sizing, Verdict};
+use crate::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use crate::head::Head;
 use crate::item::Items;
 use crate::request::Request;
 
-fn engine(threads: usize) -> Engine {
+pub(super) fn engine(threads: usize) -> Engine {
     let (form, emit, algorithm) = (ItemForm::Auto, Emit::Item, Algorithm::Scrapy);
     let sizing = Sizing::new("10000".parse().unwrap(), "1e-12".parse().unwrap());
     Engine::start(&Parts {
@@ -23,15 +23,15 @@ fn engine(threads: usize) -> Engine {
     .unwrap()
 }
 
-fn batch(items: &[String]) -> Batch<Taken> {
+pub(super) fn batch(items: &[String]) -> Batch<Taken> {
     Batch::new(items.iter().map(String::as_bytes).collect::<Items>())
 }
 
-fn urls(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
+pub(super) fn urls(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
     numbers.into_iter().map(|number| format!("http://example.com/{number}")).collect()
 }
 
-fn onward(batch: &Batch<Judged>) -> Vec<String> {
+pub(super) fn onward(batch: &Batch<Judged>) -> Vec<String> {
     batch.onward().map(|item| String::from_utf8(item.to_vec()).unwrap()).collect()
 }
 
@@ -149,7 +149,7 @@ fn tested(engine: &Engine, urls: &[String]) -> Vec<Verdict> {
     engine.handle().test(&fingerprints(urls)).unwrap()
 }
 
-fn fingerprints(urls: &[String]) -> Vec<Fingerprint> {
+pub(super) fn fingerprints(urls: &[String]) -> Vec<Fingerprint> {
     let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
     urls.iter().map(|url| fingerprinter.fingerprint(&Request::get(url)).unwrap()).collect()
 }
@@ -196,7 +196,8 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
     to.set(&fingerprints(&urls(5000..5100)));
     to.clear();
     for shard in ShardId::all() {
-        let Copied { bytes, count, at: copied_at } = from.handle().copy(shard, Vec::new()).unwrap();
+        let Copied { bytes, count, at: copied_at, .. } =
+            from.handle().copy(shard, Vec::new()).unwrap();
         assert_eq!(copied_at, at);
         to.load(shard, bytes, count);
     }

@@ -28,11 +28,16 @@ impl ShardId {
     }
 
     /// The first shard: that of all keys of a filter that is one whole.
-    pub(super) const WHOLE: Self = Self(0);
+    pub const WHOLE: Self = Self(0);
 
     /// All shards, in order.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..=u8::MAX).map(Self)
+    }
+
+    /// The shard of that number, as something kept has it.
+    pub(crate) fn kept(index: u8) -> Self {
+        Self(index)
     }
 
     /// The shard's number, to index what is kept per shard.

@@ -11,8 +11,8 @@ impl Pipeline {
     /// Queues what the engine still judges: it was read before the connection failed.
     pub(super) async fn gather(&mut self) -> Result<(), Failure> {
         while self.in_progress() > 0 {
-            let judged = self.store().engine.judged().await;
-            self.take_judged(judged)?;
+            let heard = self.store().engine.heard().await;
+            self.take_heard(heard)?;
         }
         Ok(())
     }

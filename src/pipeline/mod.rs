@@ -4,6 +4,8 @@
 //! the next session takes the lease under a new token, asks Redis how far it came, and goes on
 //! from there.
 
+mod alone;
+mod asking;
 mod batches;
 mod failure;
 mod fullness;
@@ -24,6 +26,7 @@ use tokio::sync::watch;
 use tracing::{debug, info, warn};
 
 use crate::config::{RedisAddress, RejectsFull, WhenFull};
+use crate::desk::Desk;
 use crate::engine::Gauges;
 use crate::filter::{Design, Fullness};
 use crate::phase::Phase;
@@ -37,6 +40,7 @@ use crate::redisbloom::AddError;
 use crate::shutdown::Stop;
 use crate::state::Finished;
 use crate::store::Local;
+pub use alone::Alone;
 pub use failure::Failure;
 pub use queue::{Diverged, Queue};
 pub use report::{Live, Report};
@@ -106,6 +110,8 @@ pub struct Pipeline {
     run: Run,
     /// The filter; not here while a thread of its own brings it to where Redis stands.
     store: Option<Local>,
+    /// Who asks about single fingerprints.
+    desk: Desk,
     gauges: Arc<Gauges>,
     /// Who wants to know how it goes.
     live: watch::Sender<Live>,
@@ -135,12 +141,13 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Ready to run with the filter in `store`; `stop` tells when to end.
-    pub fn new(parts: Parts, store: Local, stop: Stop) -> Self {
+    /// Ready to run with the filter in `store`, and to answer those who ask at the `desk`; `stop`
+    /// tells when to end.
+    pub fn new(parts: Parts, store: Local, desk: Desk, stop: Stop) -> Self {
         let gauges = Arc::clone(store.engine.gauges());
         let (tally, started) = (Tally::default(), Instant::now());
         let fill = report::fill(&parts, &gauges);
-        let report = report::report(fill, tally, started, 0, 0);
+        let report = report::report(fill, tally, (desk.asked(), 0), started, 0, 0);
         let phase = Phase::Starting;
         let live = Live {
             phase,
@@ -157,6 +164,7 @@ impl Pipeline {
             parts,
             run: Run::random(),
             store: Some(store),
+            desk,
             gauges,
             live: watch::Sender::new(live),
             queue: None,
@@ -207,14 +215,16 @@ impl Pipeline {
                     return Err(self.diagnosed(failure).await);
                 }
             };
-            tokio::select! {
-                biased;
-                _ = self.stop.wait_for(|stop| *stop) => {
-                    // Who stands by has nothing to lose.
-                    let away = |failure| Failure::Away(Box::new(failure));
-                    return failure.map(away).map_or(Ok(Ending::Stopped), Err);
-                }
-                () = tokio::time::sleep(wait) => {}
+            let mut stop = self.stop.clone();
+            let wait = async move {
+                let told = stop.wait_for(|stop| *stop);
+                tokio::time::timeout(wait, told).await.is_ok()
+            };
+            if self.meanwhile(wait).await? {
+                self.answer_all().await?;
+                // Who stands by has nothing to lose.
+                let away = |failure| Failure::Away(Box::new(failure));
+                return failure.map(away).map_or(Ok(Ending::Stopped), Err);
             }
         }
     }
@@ -242,8 +252,11 @@ impl Pipeline {
     /// Whether something has changed since everybody was told.
     fn has_news(&self, phase: &Phase) -> bool {
         let live = self.live.borrow();
-        let Report { tally, source, .. } = live.report;
-        live.phase != *phase || tally != self.tally || source != self.source_length
+        let Report { tally, source, asked, .. } = live.report;
+        live.phase != *phase
+            || tally != self.tally
+            || source != self.source_length
+            || asked != self.desk.asked()
     }
 
     /// Tells everybody how it goes.
@@ -341,7 +354,8 @@ impl Pipeline {
     pub fn report(&self) -> Report {
         let taken = self.queue.as_ref().map_or(0, Queue::taken);
         let fill = report::fill(&self.parts, &self.gauges);
-        report::report(fill, self.tally, self.started, self.source_length, taken)
+        let asked = (self.desk.asked(), self.gauges.forgotten());
+        report::report(fill, self.tally, asked, self.started, self.source_length, taken)
     }
 
     fn tell_given_back(given: GivenBack) {

@@ -92,6 +92,7 @@ impl Pipeline {
     async fn recover(&mut self, link: &mut Link, held: &mut Held) -> Result<(), Failure> {
         let Standing { head: theirs, filter, taken, unseen } = held.standing;
         self.unseen = unseen;
+        self.answer_all().await?;
         self.enter(Phase::Recovering);
         let Brought { head, filter: ours, how } = self.bring_to(link, held).await?;
         if theirs.is_none() || filter != Some(ours) {

@@ -5,6 +5,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::{Parts, Tally};
+use crate::desk::Asked;
 use crate::engine::{Fill, Gauges};
 use crate::filter::Estimate;
 use crate::head::Head;
@@ -17,6 +18,10 @@ pub struct Report {
     /// What was done since the start.
     #[serde(flatten)]
     pub tally: Tally,
+    /// What was asked since the start.
+    pub asked: Asked,
+    /// Fingerprints that are to pass once more.
+    pub forgotten: usize,
     /// Seconds since the start.
     pub seconds: f64,
     /// Items that wait in the source, as last seen.
@@ -70,6 +75,7 @@ pub(super) fn fill(parts: &Parts, gauges: &Gauges) -> Fill {
 pub(super) fn report(
     fill: Fill,
     tally: Tally,
+    (asked, forgotten): (Asked, usize),
     started: Instant,
     source: u64,
     taken: u64,
@@ -77,6 +83,8 @@ pub(super) fn report(
     let Fill { keys, capacity, bytes, error_rate } = fill;
     Report {
         tally,
+        asked,
+        forgotten,
         seconds: started.elapsed().as_secs_f64(),
         source,
         taken,

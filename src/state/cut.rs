@@ -113,17 +113,18 @@ fn rewrite(
     buffer.clear();
     let (mut end, mut result) = (plan.end, Ok(()));
     segments.walk(dir, filter, plan.from, |_, entry| {
-        if entry.head.kind == Kind::Adds
+        if entry.head.kind != Kind::Batch
             && entry.head.position.number > plan.end.number
             && result.is_ok()
         {
             end.number += 1;
             let before: Head = end.head;
             let added = entry.fingerprints();
-            result = record::encode(Kind::Adds, before, end, &added, &mut buffer).and_then(|()| {
-                offset += buffer.len() as u64;
-                new.append(&buffer)
-            });
+            result =
+                record::encode(entry.head.kind, before, end, &added, &mut buffer).and_then(|()| {
+                    offset += buffer.len() as u64;
+                    new.append(&buffer)
+                });
             buffer.clear();
         }
     })?;

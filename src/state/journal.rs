@@ -109,7 +109,19 @@ impl Journal {
     /// # Errors
     /// As [`Log::append`]; some of the records may have been written then.
     pub fn append_adds(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
-        let mut rest = fingerprints;
+        self.append_always(Kind::Adds, fingerprints)
+    }
+
+    /// The same of fingerprints that are to pass once more.
+    ///
+    /// # Errors
+    /// As [`Journal::append_adds`].
+    pub fn append_forgets(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
+        self.append_always(Kind::Forgets, fingerprints)
+    }
+
+    fn append_always(&mut self, kind: Kind, all: &[Fingerprint]) -> io::Result<Position> {
+        let mut rest = all;
         while !rest.is_empty() {
             let mut bytes = 0;
             let count = rest.iter().take_while(|fingerprint| {
@@ -118,7 +130,7 @@ impl Journal {
             });
             let (now, later) = rest.split_at(count.count().max(1));
             let next = Position { number: self.position.number + 1, head: self.position.head };
-            self.write(Kind::Adds, next, now)?;
+            self.write(kind, next, now)?;
             rest = later;
         }
         Ok(self.position)

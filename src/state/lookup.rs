@@ -1,6 +1,6 @@
 //! The URL-seen test on a folder at rest.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -105,6 +105,10 @@ impl AtRest {
                 }))
             })
         })?;
+        let forgotten = way.snapshot.forgotten(&self.dir)?;
+        let forgotten =
+            forgotten.map_err(|damage| Unrecoverable::NoSnapshot { damage: Some(damage) })?;
+        let mut forgotten: HashSet<u128> = forgotten.into_iter().map(|(_, id)| id).collect();
         let segments = Segments::list(&self.dir)?;
         segments.walk(&self.dir, header.filter(), way.snapshot.first, |_, entry| {
             if entry.head.kind == Kind::Batch && entry.head.position.head.seq > way.head.seq {
@@ -112,6 +116,11 @@ impl AtRest {
             }
             for fingerprint in entry.fingerprints() {
                 let probe = native.probe(&fingerprint);
+                if entry.head.kind == Kind::Forgets {
+                    forgotten.insert(probe.id());
+                    continue;
+                }
+                forgotten.remove(&probe.id());
                 let Some(bits) = bits.get_mut(&probe.shard()) else { continue };
                 for position in native.positions(probe) {
                     bits.entry(position).and_modify(|is_set| *is_set = true);
@@ -120,7 +129,8 @@ impl AtRest {
         })?;
         let verdict = |&probe: &Probe| {
             let bits = &bits[&probe.shard()];
-            Verdict::of(native.positions(probe).all(|position| bits[&position]))
+            let is_set = native.positions(probe).all(|position| bits[&position]);
+            Verdict::of(is_set && !forgotten.contains(&probe.id()))
         };
         Ok(probes.iter().map(verdict).collect())
     }
@@ -140,7 +150,9 @@ impl AtRest {
         let segments = Segments::list(&self.dir)?;
         segments.walk(&self.dir, header.filter(), way.snapshot.first, |_, entry| {
             let position = entry.head.position;
-            if entry.head.kind == Kind::Adds || position.head.seq <= way.head.seq {
+            let is_batch = entry.head.kind == Kind::Batch;
+            if entry.head.kind != Kind::Forgets && (!is_batch || position.head.seq <= way.head.seq)
+            {
                 rebuilt.add(entry.fingerprints(), position);
             }
         })?;

@@ -47,6 +47,13 @@ impl<'a> Rebase<'a> {
         self.sections.write(shard, count, self.position, bytes)
     }
 
+    /// Notes what of a shard was forgotten, as [`SnapshotWriter::forgotten`] does.
+    ///
+    /// [`SnapshotWriter::forgotten`]: super::SnapshotWriter::forgotten
+    pub fn forgotten(&mut self, shard: ShardId, ids: &[u128]) {
+        self.sections.forgotten(shard, ids);
+    }
+
     /// Writes a filter in one piece.
     pub fn write_whole(&mut self, filter: &Filter) -> io::Result<()> {
         self.sections.write_whole(Some(filter), self.position, &mut || Ok(()))

@@ -70,6 +70,11 @@ impl Restore for Rebuilt {
         self.filter = filter;
     }
 
+    // RedisBloom knows of nothing that is to pass once more.
+    fn load_forgotten(&mut self, _: ShardId, _: u128) {}
+
+    fn forget(&mut self, _: Vec<Fingerprint>, _: Position) {}
+
     fn add(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
         for fingerprint in fingerprints {
             let item = fingerprint.text(&mut [0; 64]).to_vec();

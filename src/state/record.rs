@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! at  bytes
-//!  0      1  kind: 1 batch, counts if Redis committed it; 2 adds, counts always
+//!  0      1  kind: 1 batch, counts if Redis committed it; 2 adds, 3 forgets: count always
 //!  1      8  number: one more than that of the record before
 //!  9      8  seq   ┐ batch: its own
-//! 17      8  tip   ┘ adds: those of the last batch logged before
+//! 17      8  tip   ┘ adds, forgets: those of the last batch logged before
 //! 25      8  tip of the last batch logged before
 //! 33      4  count of fingerprints
 //! 37      4  length of what follows the head
@@ -37,6 +37,8 @@ pub(super) enum Kind {
     Batch = 1,
     /// Always.
     Adds = 2,
+    /// Always: its fingerprints are to pass once more.
+    Forgets = 3,
 }
 
 /// What a record says before its fingerprints.
@@ -66,6 +68,7 @@ impl RecordHead {
         let kind = match fields.u8() {
             1 => Kind::Batch,
             2 => Kind::Adds,
+            3 => Kind::Forgets,
             kind => return Err(NoHead::UnknownKind(kind)),
         };
         Ok(Self {
@@ -82,7 +85,7 @@ impl RecordHead {
     pub(super) fn follows(&self, before: Position) -> bool {
         let seq = match self.kind {
             Kind::Batch => before.head.seq.wrapping_add(1),
-            Kind::Adds => before.head.seq,
+            Kind::Adds | Kind::Forgets => before.head.seq,
         };
         let tip_fits = self.kind == Kind::Batch || self.position.head.tip == before.head.tip;
         self.position.number == before.number.wrapping_add(1)
@@ -242,7 +245,7 @@ mod tests {
     fn a_record_follows_only_the_one_before() {
         let (before, position) = positions();
         let elsewhere = Tip::new(9);
-        for kind in [Kind::Batch, Kind::Adds] {
+        for kind in [Kind::Batch, Kind::Adds, Kind::Forgets] {
             let own = if kind == Kind::Batch { position.head } else { before.head };
             let head = RecordHead {
                 kind,

@@ -46,8 +46,13 @@ pub trait Restore {
     /// Sets the whole filter as a snapshot has it, where it is in one piece; `None` if nothing was
     /// ever added to it.
     fn load_whole(&mut self, filter: Option<Filter>, at: Position);
+    /// Lets a fingerprint pass once more that a snapshot has as forgotten: its shard, and the 128
+    /// bits that the layout makes of it. Comes behind what is loaded.
+    fn load_forgotten(&mut self, shard: ShardId, id: u128);
     /// Sets fingerprints of the record that the log has at `at`.
     fn add(&mut self, fingerprints: Vec<Fingerprint>, at: Position);
+    /// Lets fingerprints of the record that the log has at `at` pass once more.
+    fn forget(&mut self, fingerprints: Vec<Fingerprint>, at: Position);
 }
 
 /// What was brought back, and how.
@@ -214,7 +219,9 @@ impl Restore for Nobody {
     fn clear(&mut self) {}
     fn load(&mut self, _: ShardId, _: Count, _: Position, _: Vec<u8>) {}
     fn load_whole(&mut self, _: Option<Filter>, _: Position) {}
+    fn load_forgotten(&mut self, _: ShardId, _: u128) {}
     fn add(&mut self, _: Vec<Fingerprint>, _: Position) {}
+    fn forget(&mut self, _: Vec<Fingerprint>, _: Position) {}
 }
 
 /// Brings `filter` to `target` and drops what is beyond: what was done, and the file that the log
@@ -235,10 +242,15 @@ pub(super) fn recover(
     let (mut records, mut fingerprints) = (0, 0);
     let walk = segments.walk(dir, header.filter(), snapshot.first, |_, entry| {
         let position = entry.head.position;
-        if entry.head.kind == Kind::Adds || position.head.seq <= head.seq {
+        let kind = entry.head.kind;
+        if kind != Kind::Batch || position.head.seq <= head.seq {
             records += 1;
             fingerprints += u64::from(entry.head.count);
-            filter.add(entry.fingerprints(), position);
+            if kind == Kind::Forgets {
+                filter.forget(entry.fingerprints(), position);
+            } else {
+                filter.add(entry.fingerprints(), position);
+            }
         }
     })?;
     if walk.end != scan.walk.end {

@@ -21,7 +21,7 @@ pub(super) struct Scan {
     pub(super) other: Option<Head>,
     /// Where the first batch beyond the target is, and what it follows.
     beyond: Option<(Place, Position)>,
-    /// Whether there are adds behind that.
+    /// Whether there is something behind that which counts always.
     keep_adds: bool,
     /// The batches beyond the target.
     pub(super) cut: Cut,
@@ -53,7 +53,7 @@ impl Scan {
                 at_number = Some(position.head);
             }
             match (entry.head.kind, target) {
-                (Kind::Adds, _) => keep_adds |= beyond.is_some(),
+                (Kind::Adds | Kind::Forgets, _) => keep_adds |= beyond.is_some(),
                 (Kind::Batch, Target::At(target)) if position.head.seq > target.seq => {
                     beyond.get_or_insert((place, before));
                     cut.batches += 1;

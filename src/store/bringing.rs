@@ -118,6 +118,17 @@ impl Local {
         kept.rebase(engine, head)
     }
 
+    /// Empties the filter, for good. Nothing may be judged, asked or uncommitted.
+    pub fn empty(&mut self) -> Result<(), Unfit> {
+        self.snapshotting = None;
+        self.engine.clear();
+        let head = match &mut self.memory {
+            Memory::Kept(kept) => kept.journal()?.position().head,
+            Memory::Volatile(_) | Memory::Shared { .. } => return Ok(()),
+        };
+        self.replace(head)
+    }
+
     /// Keeps the filter as the folder has it, as the one that belongs to where Redis stands:
     /// `theirs`, or where the folder stands if Redis knows nothing. Answers where that is.
     pub fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, Unfit> {
@@ -216,12 +227,15 @@ impl Kept {
         let handle = engine.handle();
         let mut rebase = self.folder.rebase(at)?;
         if handle.is_whole() {
-            rebase.write_whole(&handle.freeze().ok_or(Died::Panicked)?.filter)?;
+            let frozen = handle.freeze().ok_or(Died::Panicked)?;
+            rebase.write_whole(&frozen.filter)?;
+            rebase.forgotten(ShardId::WHOLE, &frozen.forgotten);
         } else {
             let mut memory = Vec::new();
             for shard in ShardId::all() {
                 let copied = handle.copy(shard, memory).ok_or(Died::Panicked)?;
                 rebase.write(shard, copied.count, &copied.bytes)?;
+                rebase.forgotten(shard, &copied.forgotten);
                 memory = copied.bytes;
             }
         }
@@ -257,8 +271,16 @@ impl Restore for Filling<'_> {
         self.0.replace(filter);
     }
 
+    fn load_forgotten(&mut self, shard: ShardId, id: u128) {
+        self.0.forgive(shard, id);
+    }
+
     fn add(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
         self.0.set(&fingerprints);
+    }
+
+    fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
+        self.0.forget_all(&fingerprints);
     }
 }
 

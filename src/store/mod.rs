@@ -14,6 +14,7 @@ use std::time::SystemTime;
 use crate::batch::{Batch, Judged};
 use crate::config::Fsync;
 use crate::engine::Engine;
+use crate::fingerprint::Fingerprint;
 use crate::head::{Head, Position, Tip};
 use crate::state::{Finished, Folder, Journal, Log, Logged, Made, Mark, Pins, Retention, Volatile};
 pub use bringing::{Brought, How};
@@ -53,6 +54,15 @@ pub struct Local {
     /// Judges.
     pub engine: Engine,
     memory: Memory,
+}
+
+/// What is written down of a fingerprint that no batch has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It is seen from now on.
+    Add,
+    /// It is to pass once more.
+    Forget,
 }
 
 #[derive(Debug)]
@@ -142,6 +152,38 @@ impl Local {
             Memory::Kept(kept) => kept.journal()?.append_adds(batch.added())?,
         };
         self.engine.committed(at);
+        Ok(())
+    }
+
+    /// Writes down what a thread of the engine has answered outside of batches, whatever becomes of
+    /// those: what is seen from now on, and what is to pass once more, in its order. It has been
+    /// written when this returns, and is set soon.
+    pub fn record(
+        &mut self,
+        owner: usize,
+        changes: impl Iterator<Item = (Change, Fingerprint)>,
+    ) -> io::Result<()> {
+        let mut changes = changes.peekable();
+        while let Some((change, fingerprint)) = changes.next() {
+            let mut run = vec![fingerprint];
+            while let Some((_, next)) = changes.next_if(|&(other, _)| other == change) {
+                run.push(next);
+            }
+            if let Memory::Kept(kept) = &mut self.memory {
+                let journal = kept.journal()?;
+                match change {
+                    Change::Add => journal.append_adds(&run)?,
+                    Change::Forget => journal.append_forgets(&run)?,
+                };
+            }
+        }
+        let at = match &mut self.memory {
+            // What is logged and not committed lies before it, and is not in the filter.
+            _ if self.engine.uncommitted() > 0 => None,
+            Memory::Volatile(_) | Memory::Shared { .. } => Some(Position::START),
+            Memory::Kept(kept) => Some(kept.journal()?.position()),
+        };
+        self.engine.remember(owner, at);
         Ok(())
     }
 

@@ -74,8 +74,10 @@ const MAY_USE: &[Rule] = &[
             "engine",
             "store",
             "shared",
+            "desk",
         ],
     ),
+    ("serve", &["config", "engine", "fingerprint", "item", "desk"]),
     ("cli", &[ALL]),
 ];
 

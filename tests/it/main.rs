@@ -18,6 +18,7 @@ mod pipe;
 mod preflight;
 mod redisbloom;
 mod rejects;
+mod serve;
 mod tidy;
 mod trouble;
 mod util;

@@ -24,7 +24,13 @@ fn the_documented_file_with_derived_names_is_the_default_too() {
     let whole: String = documented()
         .lines()
         .map(|line| match line.strip_prefix("# ") {
-            Some(key) if key.starts_with("key = ") || key.starts_with("dir = ") => key,
+            Some(key)
+                if key.starts_with("key = ")
+                    || key.starts_with("keys = ")
+                    || key.starts_with("dir = ") =>
+            {
+                key
+            }
             _ => line,
         })
         .flat_map(|line| [line, "\n"])
@@ -71,7 +77,8 @@ fn the_defaults_are_the_contract() {
     assert_eq!(config.rejects.when_full, RejectsFull::Wait);
     assert_eq!(config.state.dir, Path::new("state/demo"));
     assert_eq!(config.state.fsync, Fsync::Interval);
-    assert_eq!(config.admin.listen, None);
+    assert_eq!((config.admin.listen, config.serve.listen), (None, None));
+    assert_eq!(config.serve.keys, ["demo", "demo:dupefilter"]);
     assert_eq!((config.log.level, config.log.format), (Level::Info, LogFormat::Text));
     assert_eq!(config.log.progress, Some(Duration::from_secs(10)));
 }

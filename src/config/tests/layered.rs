@@ -19,6 +19,7 @@ fn every_key_can_be_set_from_everywhere() {
     let values = [
         ("crawl.name", "shop"),
         ("redis.url", "unix:///run/redis.sock"),
+        ("source.kind", "list"),
         ("source.key", "in"),
         ("source.take_from", "right"),
         ("source.item", "json"),
@@ -46,6 +47,14 @@ fn every_key_can_be_set_from_everywhere() {
         ("rejects.key", "bad"),
         ("rejects.max_len", "20k"),
         ("rejects.when_full", "drop-oldest"),
+        ("forget.key", "again"),
+        ("forget.max_len", "9k"),
+        ("serve.listen", "[::1]:6390"),
+        ("serve.keys", "one,two"),
+        ("serve.item", "url"),
+        ("serve.max_clients", "7"),
+        ("serve.request_bytes", "1M"),
+        ("serve.allow_delete", "false"),
         ("state.dir", "/var/lib/urlseen"),
         ("state.fsync", "always"),
         ("state.snapshot_bytes", "1M"),
@@ -61,7 +70,8 @@ fn every_key_can_be_set_from_everywhere() {
     let file: String = values
         .iter()
         .map(|&(key, value)| match value {
-            "true" => format!("{key} = true\n"),
+            "true" | "false" => format!("{key} = {value}\n"),
+            "one,two" => format!("{key} = ['one', 'two']\n"),
             value if bare.contains(&key) => format!("{key} = {value}\n"),
             value if parse_count(value).is_ok() => {
                 format!("{key} = {}\n", parse_count(value).unwrap())

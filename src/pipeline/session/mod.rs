@@ -111,10 +111,10 @@ impl<'a> Session<'a> {
     /// Connects, takes the lease, and then, not before, reads where the crawl stands and brings
     /// the filter there.
     async fn begin(pipeline: &'a mut Pipeline) -> Result<Self, Failure> {
-        let address = &pipeline.parts.address;
-        let mut link = connect(address, Timeouts::default()).await?;
+        let address = &pipeline.parts.address.clone();
+        let mut link = pipeline.meanwhile(connect(address, Timeouts::default())).await??;
         // Not when it is first needed: nothing else would be done while a server does not answer.
-        let waiter = connect(address, Timeouts::default()).await?;
+        let waiter = pipeline.meanwhile(connect(address, Timeouts::default())).await??;
         if pipeline.queue.is_none() {
             let facts = preflight(address, Timeouts::default(), &pipeline.parts.needs).await;
             facts.map_err(Failure::Preflight)?;
@@ -174,8 +174,11 @@ impl<'a> Session<'a> {
             }
             self.wait_if_idle();
             let asking_renewal = self.is_asking(&Asked::Renewal);
-            let is_judging = self.pipeline.is_judging();
+            self.pipeline.do_extras().await?;
+            let (may_ask, is_hearing) = (self.pipeline.may_ask(), self.pipeline.is_hearing());
             let Self { pipeline, link, waiter, .. } = self;
+            let Pipeline { store, desk, .. } = &mut **pipeline;
+            let engine = &mut store.as_mut().expect("a session has the store").engine;
             tokio::select! {
                 // What the clock and people ask for comes first: work never runs out when it is
                 // most.
@@ -198,9 +201,8 @@ impl<'a> Session<'a> {
                     show(&self.pipeline.report());
                 }
                 reply = link.receive() => self.take_note(reply?)?,
-                judged = pipeline.store().engine.judged(), if is_judging => {
-                    pipeline.take_judged(judged)?;
-                }
+                heard = engine.heard(), if is_hearing => self.pipeline.take_heard(heard)?,
+                inquiry = desk.next(), if may_ask => desk.hand_on(inquiry, engine),
                 found = receive(waiter.as_mut()) => self.woken(&found?.into_value()?),
             }
         }
@@ -215,6 +217,7 @@ impl<'a> Session<'a> {
             self.take_note(reply)?;
         }
         self.pipeline.gather().await?;
+        self.pipeline.answer_all().await?;
         self.queue_mut().clear();
         self.pipeline.settle_engine().await?;
         self.pipeline.look_at_shared(&mut self.link).await?;

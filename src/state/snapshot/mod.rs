@@ -3,7 +3,7 @@
 //! ```text
 //! at  bytes
 //!  0      8  "urlseenS"
-//!  8      4  format, 1
+//!  8      4  format, 3
 //! 12      8  id of the filter
 //! 20      8  bytes of a shard
 //! 28      8  when it was begun, in milliseconds since 1970
@@ -21,7 +21,12 @@
 //! 50         body: the shard's bits as little endian words of 64, bit b of the shard being bit
 //!            b % 64 of word b / 64; absent where none is set
 //!
-//! behind them
+//! behind them, what was forgotten and has not passed again
+//!  0    17n  by fingerprint: its shard, and the 128 bits that the layout makes of it
+//! 17n     8  n
+//!  +8     4  CRC-32C of all that
+//!
+//! behind that
 //!  0     24  first: the lowest position of any shard; replay starts behind it
 //! 24     24  last: the highest
 //! 48      8  when it was finished, in milliseconds since 1970
@@ -29,7 +34,9 @@
 //! 57      4  CRC-32C of bytes 0 to 56
 //! ```
 //!
-//! A filter of RedisBloom is in one piece. Its snapshots have the format 2, no bytes of a shard,
+//! Snapshots of the format 1 are those of a time when nothing could be forgotten: they lack that.
+//!
+//! A filter of RedisBloom is in one piece. Its snapshots have the format 4 (or 2), no bytes of a shard,
 //! and in the place of the sections:
 //!
 //! ```text
@@ -65,12 +72,18 @@ const HEADER: usize = 40;
 const SECTION: usize = 26 + POSITION;
 /// Bytes behind the sections.
 const TRAILER: usize = 2 * POSITION + 13;
+/// Bytes of a fingerprint that was forgotten, and behind all of them.
+const FORGOTTEN: usize = 17;
+const FORGOTTEN_END: usize = 12;
+/// By how much the format of a snapshot is beyond that of the folder's header, since fingerprints
+/// can be forgotten.
+const FORMAT: u32 = 2;
 /// Bytes before the body of a filter in one piece.
 const WHOLE: usize = 28 + POSITION;
 /// Bytes of a snapshot without a bit, in either format.
 pub(super) const EMPTY: [u64; 2] = [
-    (HEADER + crate::filter::SHARDS * SECTION + TRAILER) as u64,
-    (HEADER + WHOLE + TRAILER) as u64,
+    (HEADER + crate::filter::SHARDS * SECTION + FORGOTTEN_END + TRAILER) as u64,
+    (HEADER + WHOLE + FORGOTTEN_END + TRAILER) as u64,
 ];
 
 /// The name of the snapshot whose last position has this seq.

@@ -8,7 +8,7 @@ use super::super::error::Damage;
 use super::super::fields::{Fields, checked};
 use super::super::header::Header;
 use super::super::recovery::Restore;
-use super::{HEADER, MAGIC, SECTION, TRAILER, name, seq};
+use super::{FORGOTTEN, FORGOTTEN_END, FORMAT, HEADER, MAGIC, SECTION, TRAILER, name, seq};
 use crate::filter::{Count, Layout, ShardId};
 use crate::head::Position;
 
@@ -17,6 +17,10 @@ use crate::head::Position;
 pub(in crate::state) struct Summary {
     pub(in crate::state) name: String,
     pub(in crate::state) bytes: u64,
+    /// Where the filter ends.
+    pub(super) end: u64,
+    /// Fingerprints that were forgotten, which follow there.
+    forgotten: u64,
     pub(in crate::state) first: Position,
     pub(in crate::state) last: Position,
     pub(in crate::state) begun: u64,
@@ -85,7 +89,9 @@ impl Summary {
         let Some(front) = checked(&front) else { return damage(0, "the header is damaged") };
         let Some(back) = checked(&back) else { return damage(trailer_at, "the end is damaged") };
         let mut front = Fields(front);
-        if (front.array(), front.u32()) != (*MAGIC, header.format()) {
+        let (magic, format) = (front.array(), front.u32());
+        let has_forgotten = format == header.format() + FORMAT;
+        if magic != *MAGIC || !(has_forgotten || format == header.format()) {
             return damage(0, "this is no snapshot");
         }
         if front.u64() != header.filter() {
@@ -101,8 +107,24 @@ impl Summary {
         if name(last.head.seq) != file_name {
             return damage(trailer_at, "the file was renamed");
         }
+        let (mut end, mut forgotten) = (trailer_at, 0);
+        if has_forgotten {
+            let mut count = [0; 8];
+            let count_at = trailer_at.checked_sub(FORGOTTEN_END as u64);
+            if let Some(count_at) = count_at {
+                read_exact_at(&*file, &mut count, count_at)?;
+            }
+            forgotten = u64::from_le_bytes(count);
+            let bytes = forgotten.checked_mul(FORGOTTEN as u64);
+            let begin = bytes.and_then(|bytes| count_at?.checked_sub(bytes));
+            let Some(begin) = begin.filter(|&begin| begin >= HEADER as u64) else {
+                let at = count_at.unwrap_or(0);
+                return damage(at, "what was forgotten is damaged");
+            };
+            end = begin;
+        }
         let name = file_name.to_owned();
-        Ok(Ok(Self { name, bytes, first, last, begun, finished, is_origin }))
+        Ok(Ok(Self { name, bytes, end, forgotten, first, last, begun, finished, is_origin }))
     }
 
     /// Gives every shard to `filter`, which is empty. `Err` inside: it was damaged, and part of it
@@ -113,13 +135,49 @@ impl Summary {
         header: &Header,
         filter: &mut dyn Restore,
     ) -> io::Result<Result<(), Damage>> {
-        if header.pins().made.layout() == Layout::RedisBloom {
-            return self.load_whole(dir, header, filter);
+        let loaded = if header.pins().made.layout() == Layout::RedisBloom {
+            self.load_whole(dir, header, filter)?
+        } else {
+            self.sections(dir, header, |section, body| {
+                let bytes = body.read()?;
+                Ok(bytes.map(|bytes| filter.load(section.shard, section.count, section.at, bytes)))
+            })?
+        };
+        match loaded {
+            Ok(()) => Ok(self.forgotten(dir)?.map(|ids| {
+                for (shard, id) in ids {
+                    filter.load_forgotten(shard, id);
+                }
+            })),
+            damaged => Ok(damaged),
         }
-        self.sections(dir, header, |section, body| {
-            let bytes = body.read()?;
-            Ok(bytes.map(|bytes| filter.load(section.shard, section.count, section.at, bytes)))
-        })
+    }
+
+    /// What was forgotten and has not passed again.
+    pub(in crate::state) fn forgotten(
+        &self,
+        dir: &Dir,
+    ) -> io::Result<Result<Vec<(ShardId, u128)>, Damage>> {
+        if self.end + TRAILER as u64 == self.bytes {
+            return Ok(Ok(Vec::new()));
+        }
+        let length = self.bytes - TRAILER as u64 - self.end;
+        let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+        read_exact_at(&*dir.open(&self.name)?, &mut bytes, self.end)?;
+        let read = checked(&bytes).map(|checked| {
+            let each = checked[..checked.len() - size_of::<u64>()].chunks_exact(FORGOTTEN);
+            each.map(|each| {
+                let mut fields = Fields(each);
+                let shard = ShardId::kept(fields.u8());
+                (shard, u128::from_le_bytes(fields.array()))
+            })
+            .collect()
+        });
+        let damage = || {
+            let (file, offset) = (self.name.clone(), self.end);
+            Damage { file, offset, what: "what was forgotten is damaged" }
+        };
+        Ok(read.ok_or_else(damage))
     }
 
     /// Calls `visit` with every section, checked, and its body, which may be left unread.
@@ -131,7 +189,7 @@ impl Summary {
     ) -> io::Result<Result<(), Damage>> {
         let file = dir.open(&self.name)?;
         let damage = |offset, what| Ok(Err(Damage { file: self.name.clone(), offset, what }));
-        let (mut offset, end) = (HEADER as u64, self.bytes - TRAILER as u64);
+        let (mut offset, end) = (HEADER as u64, self.end);
         let (mut lowest, mut highest) = (None::<Position>, None::<Position>);
         for shard in ShardId::all() {
             if end - offset < SECTION as u64 {

@@ -10,7 +10,7 @@ use super::super::made::Made;
 use super::super::recovery::Restore;
 use super::reader::Summary;
 use super::writer::Sections;
-use super::{HEADER, TRAILER, WHOLE};
+use super::{HEADER, WHOLE};
 use crate::filter::{Count, SHARDS};
 use crate::head::Position;
 use crate::redisbloom::dump::{self, DumpError, DumpProblem};
@@ -78,7 +78,7 @@ impl Summary {
     pub(in crate::state) fn whole(&self, dir: &Dir) -> io::Result<Result<Whole, Damage>> {
         let damage = |offset, what| Ok(Err(Damage { file: self.name.clone(), offset, what }));
         let file = dir.open(&self.name)?;
-        let (head_at, end) = (HEADER as u64, self.bytes - TRAILER as u64);
+        let (head_at, end) = (HEADER as u64, self.end);
         let mut head = [0; WHOLE];
         if end - head_at < WHOLE as u64 {
             return damage(head_at, "the file was cut");

@@ -10,7 +10,7 @@ use super::super::folder::{Shared, Turn};
 use super::super::header::Header;
 use super::super::retention::{self, Retention};
 use super::super::sync::LogHandle;
-use super::{MAGIC, name, unix_ms};
+use super::{FORGOTTEN, FORMAT, MAGIC, name, unix_ms};
 use crate::filter::{Count, Layout, SHARDS, ShardId};
 use crate::head::{Head, Position};
 use crate::redisbloom::Filter;
@@ -88,6 +88,12 @@ impl SnapshotWriter {
         self.sections.write(shard, count, at, bytes)
     }
 
+    /// Notes what of a shard was forgotten and has not passed again, when the shard was as it was
+    /// written: the 128 bits that the layout makes of each fingerprint.
+    pub fn forgotten(&mut self, shard: ShardId, ids: &[u128]) {
+        self.sections.forgotten(shard, ids);
+    }
+
     /// Writes a filter in one piece as it is at `at`. `pause` is called every now and then; where
     /// it fails, that is the end.
     pub fn write_whole(
@@ -153,6 +159,8 @@ pub(in crate::state) struct Sections {
     synced: u64,
     pub(super) next: usize,
     pub(super) ends: Option<(Position, Position)>,
+    /// As it is written.
+    forgotten: Vec<u8>,
     is_done: bool,
 }
 
@@ -162,13 +170,24 @@ impl Sections {
         let (dir, shard_bytes) = (dir.clone(), header.shard_bytes());
         let mut buffer = Vec::with_capacity(WRITE);
         buffer.extend(MAGIC);
-        buffer.extend(header.format().to_le_bytes());
+        buffer.extend((header.format() + FORMAT).to_le_bytes());
         for field in [header.filter(), shard_bytes, unix_ms(SystemTime::now())] {
             buffer.extend(field.to_le_bytes());
         }
         push_crc(&mut buffer, 0);
-        let (written, synced, next, ends, is_done) = (0, 0, 0, None, false);
-        Ok(Self { dir, role, file, shard_bytes, buffer, written, synced, next, ends, is_done })
+        Ok(Self {
+            dir,
+            role,
+            file,
+            shard_bytes,
+            buffer,
+            written: 0,
+            synced: 0,
+            next: 0,
+            ends: None,
+            forgotten: Vec::new(),
+            is_done: false,
+        })
     }
 
     pub(in crate::state) fn write(
@@ -203,6 +222,13 @@ impl Sections {
         self.put_bytes(body)
     }
 
+    pub(in crate::state) fn forgotten(&mut self, shard: ShardId, ids: &[u128]) {
+        for id in ids {
+            self.forgotten.push(u8::try_from(shard.index()).expect("there are 256 shards"));
+            self.forgotten.extend(id.to_le_bytes());
+        }
+    }
+
     /// Writes bytes, or gathers them to be written with others.
     pub(super) fn put_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.buffer.len() + bytes.len() > WRITE {
@@ -232,6 +258,11 @@ impl Sections {
     pub(in crate::state) fn seal(&mut self) -> io::Result<(Position, u64)> {
         assert_eq!(self.next, SHARDS, "every shard is written");
         let (first, last) = self.ends.expect("there are shards");
+        let mut forgotten = std::mem::take(&mut self.forgotten);
+        let count = (forgotten.len() / FORGOTTEN) as u64;
+        forgotten.extend(count.to_le_bytes());
+        push_crc(&mut forgotten, 0);
+        self.put_bytes(&forgotten)?;
         let start = self.buffer.len();
         push_position(&mut self.buffer, first);
         push_position(&mut self.buffer, last);

@@ -1,5 +1,6 @@
 //! A folder with something of everything, the same each time but for the clock; and the copy of it
-//! in `tests/data/state-1` that every later version must read.
+//! in `tests/data/state-2` that every later version must read, as well as the older one beside it,
+//! of a time when nothing could be forgotten.
 //!
 //! `WRITE_FIXTURE=1 cargo test --lib fixture` writes that copy anew. Do so only for a new format,
 //! into a new folder.
@@ -17,6 +18,7 @@ use super::basic::{DIR, open, recover};
 use super::filter::{Exact, Key, fingerprints, head, pins, write_all};
 use super::sim::SimDisk;
 use crate::config::Fsync;
+use crate::filter::ShardId;
 use crate::head::{Head, Position};
 
 /// Where the history begins, and the batches behind it.
@@ -34,6 +36,11 @@ fn batch_keys(seq: u64) -> BTreeSet<Key> {
 
 pub(super) const ADDS: [Key; 4] = [(100, 3), (101, 0), (102, 1), (103, 2)];
 pub(super) const LATE_ADDS: [Key; 1] = [(255, 500)];
+
+/// What the last snapshot has as forgotten: the second passes again in batch 7. And what is
+/// forgotten last.
+const FORGOTTEN: [Key; 2] = [(3, 1), (7, 2)];
+const LATE_FORGOTTEN: [Key; 1] = [(2, 1)];
 
 pub(super) const RUNS: [u64; 2] = [0xfedc_ba98_7654_3210, 2];
 
@@ -57,11 +64,16 @@ fn take_snapshot(folder: &Folder, journal: &mut Journal, keys: &BTreeSet<Key>) {
     journal.roll().unwrap();
     let mut writer = folder.snapshot_writer().unwrap();
     write_all(&mut writer, keys, journal.position()).unwrap();
+    if journal.position().head.seq == 6 {
+        for (shard, id) in FORGOTTEN {
+            writer.forgotten(ShardId::kept(shard), &[u128::from(id)]);
+        }
+    }
     let retention = Retention { horizon: SystemTime::UNIX_EPOCH, horizon_bytes: u64::MAX };
     writer.finish(&journal.handle(), &retention).unwrap();
 }
 
-/// Batches 1 to 8 in four files, with adds behind the second and the eighth, and snapshots at 0, 3
+/// Batches 1 to 8 in four files, with adds behind the second and the eighth, forgets behind those, and snapshots at 0, 3
 /// and 6; Redis may know any of the last three.
 pub(super) fn write() -> SimDisk {
     let disk = SimDisk::default();
@@ -85,16 +97,21 @@ pub(super) fn write() -> SimDisk {
         }
     }
     journal.append_adds(&fingerprints(LATE_ADDS)).unwrap();
+    journal.append_forgets(&fingerprints(LATE_FORGOTTEN)).unwrap();
     disk
 }
 
-fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/state-1")
+/// What this version writes, and what older ones have written.
+const NEW: &str = "state-2";
+const OLD: &str = "state-1";
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// The files of the fixture.
-fn committed() -> BTreeMap<String, Vec<u8>> {
-    let files = fs::read_dir(fixture()).unwrap().map(|entry| entry.unwrap().path());
+/// The files of a fixture.
+fn committed(name: &str) -> BTreeMap<String, Vec<u8>> {
+    let files = fs::read_dir(fixture(name)).unwrap().map(|entry| entry.unwrap().path());
     files
         .map(|path| {
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
@@ -119,12 +136,12 @@ fn what_is_written_now_is_what_was_written_then() {
     let now = write().files();
     let own = |name: &String| name != "lock" && name != "lease";
     if env::var_os("WRITE_FIXTURE").is_some() {
-        fs::create_dir_all(fixture()).unwrap();
+        fs::create_dir_all(fixture(NEW)).unwrap();
         for (name, bytes) in now.iter().filter(|(name, _)| own(name)) {
-            fs::write(fixture().join(name), bytes).unwrap();
+            fs::write(fixture(NEW).join(name), bytes).unwrap();
         }
     }
-    let then = committed();
+    let then = committed(NEW);
     assert!(then.keys().eq(now.keys().filter(|name| own(name))), "{:?}", then.keys());
     for (name, then) in then {
         let now = without_times(&name, now[&name].clone());
@@ -134,8 +151,15 @@ fn what_is_written_now_is_what_was_written_then() {
 
 #[test]
 fn what_was_written_then_is_read_as_it_was_meant() {
+    for (name, last) in [(OLD, 10), (NEW, 11)] {
+        read_fixture(name, last);
+    }
+}
+
+/// Reads a fixture whose last record has this number.
+fn read_fixture(name: &str, last: u64) {
     let disk = SimDisk::default();
-    for (name, bytes) in committed() {
+    for (name, bytes) in committed(name) {
         disk.put(&Path::new(DIR).join(name), &bytes);
     }
     let look = look_on(std::sync::Arc::new(disk.clone()), Path::new(DIR)).unwrap();
@@ -143,9 +167,9 @@ fn what_was_written_then_is_read_as_it_was_meant() {
     assert_eq!((header.filter(), header.pins()), (0x0123_4567_89ab_cdef, &pins()));
     assert_eq!(header.differences(&pins()), []);
     assert_eq!(look.damages, []);
-    assert_eq!(look.last, Some(Position { number: 10, head: batch_head(8) }));
+    assert_eq!(look.last, Some(Position { number: last, head: batch_head(8) }));
     let segments = look.segments.iter().map(|each| (each.follows.number, each.records));
-    assert_eq!(segments.collect::<Vec<_>>(), [(0, 4), (4, 1), (5, 2), (7, 3)]);
+    assert_eq!(segments.collect::<Vec<_>>(), [(0, 4), (4, 1), (5, 2), (7, last - 7)]);
     let snapshots = look.snapshots.iter().map(|each| (each.last.number, each.ones));
     assert_eq!(snapshots.collect::<Vec<_>>(), [(0, 0), (4, 22), (7, 34)]);
     assert!(look.snapshots.iter().all(|each| each.begun <= each.finished && each.begun > 1 << 40));
@@ -155,8 +179,11 @@ fn what_was_written_then_is_read_as_it_was_meant() {
         assert_eq!(position.head, batch_head(seq));
         assert_eq!(keys, expected(seq), "batch {seq}");
     }
-    let (position, keys) = recover(&mut open(&disk.after_kill()), Target::Last);
-    assert_eq!((position.number, keys), (10, expected(8)));
+    let mut filter = Exact::default();
+    let recovered = open(&disk.after_kill()).recover(Target::Last, &mut filter).unwrap();
+    assert_eq!((recovered.position.number, filter.keys), (last, expected(8)));
+    let forgotten = [LATE_FORGOTTEN[0], FORGOTTEN[0]];
+    assert!(filter.forgotten.into_iter().eq(forgotten.into_iter().filter(|_| name == NEW)));
     let other = open(&disk).recover(Target::At(head(5, 1)), &mut Exact::default());
     assert!(
         matches!(other, Err(Unrecoverable::OtherHistory { ours, .. }) if ours == batch_head(5))

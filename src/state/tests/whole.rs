@@ -57,6 +57,14 @@ impl Restore for Brought {
         self.filter = Some(filter.unwrap_or_else(|| reservation().reserve(LIMIT).unwrap()));
     }
 
+    fn load_forgotten(&mut self, _: ShardId, _: u128) {
+        panic!("nothing was forgotten");
+    }
+
+    fn forget(&mut self, _: Vec<Fingerprint>, _: Position) {
+        panic!("nothing was forgotten");
+    }
+
     fn add(&mut self, fingerprints: Vec<Fingerprint>, at: Position) {
         assert!(at.number > 0);
         let filter = self.filter.as_mut().expect("the snapshot comes first");

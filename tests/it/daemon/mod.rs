@@ -46,8 +46,8 @@ const READY: &str = "the lease is taken";
 type Bytes = Vec<u8>;
 
 /// A crawl with the default names, on a server of its own.
-struct Crawl {
-    server: RedisServer,
+pub(crate) struct Crawl {
+    pub(crate) server: RedisServer,
     settings: Vec<String>,
     /// The ACL user of the daemon, if not the default one.
     user: Option<&'static str>,
@@ -58,7 +58,7 @@ const PASSWORD: &str = "a-secret-word";
 
 impl Crawl {
     /// On a fresh server, with a small filter that errs practically never.
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::on(RedisServer::start())
     }
 
@@ -76,13 +76,13 @@ impl Crawl {
     }
 
     /// Sets `KEY=VALUE` for all runs from here on.
-    fn set(mut self, setting: &str) -> Self {
+    pub(crate) fn set(mut self, setting: &str) -> Self {
         self.settings.push(setting.to_owned());
         self
     }
 
     /// `urlseen run` with these arguments and all settings.
-    fn run(&self, arguments: &[&str]) -> Run {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Run {
         let url = self.server.url();
         match self.user {
             Some(user) => self
@@ -129,12 +129,12 @@ impl Crawl {
         self.server.folder().join("state")
     }
 
-    fn connection(&self) -> Connection {
+    pub(crate) fn connection(&self) -> Connection {
         self.server.connection()
     }
 
     /// Pushes to the right end of the source, in order.
-    fn push<T: ToRedisArgs + Send + Sync>(&self, items: &[T]) {
+    pub(crate) fn push<T: ToRedisArgs + Send + Sync>(&self, items: &[T]) {
         let mut connection = self.connection();
         for items in items.chunks(1000) {
             let () = connection.rpush(SOURCE, items).unwrap();

@@ -1,0 +1,174 @@
+//! Questions beside batches.
+
+use std::collections::{HashSet, VecDeque};
+
+use super::tests::{batch, engine, fingerprints, onward, urls};
+use super::*;
+
+fn questions(wish: Wish, numbers: impl IntoIterator<Item = u32>) -> Vec<Question> {
+    let all = fingerprints(&urls(numbers)).into_iter();
+    all.map(|fingerprint| Question { wish, fingerprint }).collect()
+}
+
+/// Asks, and takes all answers; `remember` is told of each thread that answered.
+async fn ask(
+    engine: &mut Engine,
+    questions: &[Question],
+    remember: &mut Vec<usize>,
+) -> Vec<Answer> {
+    let mut answers = vec![Answer::Full; questions.len()];
+    for _ in 0..engine.ask(0, questions, false) {
+        let Heard::Answers(part) = engine.heard().await.unwrap() else { panic!("no answers") };
+        remember.push(part.owner);
+        for (place, answer) in part.answers {
+            answers[place as usize] = answer;
+        }
+    }
+    answers
+}
+
+fn remember(engine: &mut Engine, owners: &mut Vec<usize>) {
+    for owner in owners.drain(..) {
+        engine.remember(owner, None);
+    }
+}
+
+#[tokio::test]
+async fn what_is_added_is_seen_by_all_that_is_judged_and_asked_after() {
+    let mut engine = engine(3);
+    let mut asked = Vec::new();
+    let add = questions(Wish::Add, [0, 1, 0]);
+    let answers = ask(&mut engine, &add, &mut asked).await;
+    assert_eq!(answers, [Answer::Unseen, Answer::Unseen, Answer::Seen]);
+    // It is neither logged nor set yet.
+    engine.submit(batch(&urls(0..3)));
+    assert_eq!(onward(&engine.judged().await.unwrap()), urls([2]));
+    remember(&mut engine, &mut asked);
+    // A batch in flight counts as seen, too; one that is dropped does not.
+    let test = questions(Wish::Test, 0..4);
+    let seen = [Answer::Seen, Answer::Seen, Answer::Seen, Answer::Unseen];
+    assert_eq!(ask(&mut engine, &test, &mut asked).await, seen);
+    engine.forget();
+    let unseen = [Answer::Seen, Answer::Seen, Answer::Unseen, Answer::Unseen];
+    assert_eq!(ask(&mut engine, &test, &mut asked).await, unseen);
+    remember(&mut engine, &mut asked);
+    engine.settled().await.unwrap();
+    assert_eq!(engine.gauges().keys().iter().sum::<u64>(), 2);
+}
+
+#[tokio::test]
+async fn answers_come_before_the_batches_that_were_judged_after_them() {
+    for threads in [1, 2, 5] {
+        let mut engine = engine(threads);
+        for round in 0..200 {
+            let number = round * 10;
+            let asked = engine.ask(7, &questions(Wish::Add, number..number + 8), false);
+            engine.submit(batch(&urls(number..number + 10)));
+            for _ in 0..asked {
+                let Heard::Answers(part) = engine.heard().await.unwrap() else {
+                    panic!("the batch overtook the answers that it depends on");
+                };
+                engine.remember(part.owner, None);
+            }
+            let judged = engine.judged().await.unwrap();
+            assert_eq!(onward(&judged), urls([number + 8, number + 9]));
+            engine.committed(Position::START);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_forgotten_passes_once() {
+    let mut engine = engine(2);
+    let mut asked = Vec::new();
+    ask(&mut engine, &questions(Wish::Add, 0..3), &mut asked).await;
+    remember(&mut engine, &mut asked);
+    let forget = questions(Wish::Forget, [0, 0, 1, 9]);
+    let answers = ask(&mut engine, &forget, &mut asked).await;
+    assert_eq!(answers, [Answer::Seen, Answer::Unseen, Answer::Seen, Answer::Unseen]);
+    remember(&mut engine, &mut asked);
+    assert_eq!(engine.gauges().forgotten(), 2);
+    engine.submit(batch(&urls([0, 0, 2])));
+    assert_eq!(onward(&engine.judged().await.unwrap()), urls([0]));
+    // The batch is dropped, so it passes again; then it is committed.
+    engine.forget();
+    engine.submit(batch(&urls([0, 0])));
+    assert_eq!(onward(&engine.judged().await.unwrap()), urls([0]));
+    engine.committed(Position::START);
+    let add = ask(&mut engine, &questions(Wish::Add, [0, 1, 1]), &mut asked).await;
+    assert_eq!(add, [Answer::Seen, Answer::Unseen, Answer::Seen]);
+    remember(&mut engine, &mut asked);
+    engine.settled().await.unwrap();
+    assert_eq!(engine.gauges().forgotten(), 0);
+    assert_eq!(engine.gauges().keys().iter().sum::<u64>(), 3);
+}
+
+/// What is seen, by fingerprints' numbers, and what of it hangs on batches not committed.
+#[derive(Default)]
+struct Model {
+    seen: HashSet<u32>,
+    /// What batches in flight found unseen, oldest first.
+    batches: VecDeque<Vec<u32>>,
+}
+
+impl Model {
+    fn add(&mut self, number: u32) -> bool {
+        self.seen.insert(number)
+    }
+}
+
+#[tokio::test]
+async fn whatever_is_asked_judged_committed_and_forgotten_in_whatever_order() {
+    let mut random = fastrand::Rng::with_seed(11);
+    for threads in [1, 2, 4] {
+        let (mut engine, mut model) = (engine(threads), Model::default());
+        let mut asked = Vec::new();
+        for step in 0..3000 {
+            let mut some = |most: u32| -> Vec<u32> {
+                (0..random.u32(1..=most)).map(|_| random.u32(0..60)).collect()
+            };
+            match step % 7 {
+                0 | 3 if engine.uncommitted < 4 => {
+                    let numbers = some(6);
+                    engine.submit(batch(&urls(numbers.clone())));
+                    let unseen: Vec<u32> =
+                        numbers.into_iter().filter(|&number| model.add(number)).collect();
+                    assert_eq!(onward(&engine.judged().await.unwrap()), urls(unseen.clone()));
+                    model.batches.push_back(unseen);
+                }
+                1 | 4 if engine.uncommitted > 0 => {
+                    engine.committed(Position::START);
+                    model.batches.pop_front();
+                }
+                2 => {
+                    let numbers = some(4);
+                    let add = questions(Wish::Add, numbers.clone());
+                    let answers = ask(&mut engine, &add, &mut asked).await;
+                    for (number, answer) in numbers.into_iter().zip(answers) {
+                        assert_eq!(answer == Answer::Unseen, model.add(number), "step {step}");
+                    }
+                }
+                5 => {
+                    let numbers = some(3);
+                    let forget = questions(Wish::Forget, numbers.clone());
+                    let answers = ask(&mut engine, &forget, &mut asked).await;
+                    for (number, answer) in numbers.into_iter().zip(answers) {
+                        let was_seen = model.seen.remove(&number);
+                        assert_eq!(answer == Answer::Seen, was_seen, "step {step}");
+                    }
+                }
+                6 => {
+                    let test = questions(Wish::Test, 0..60);
+                    for (number, answer) in (0..).zip(ask(&mut engine, &test, &mut asked).await) {
+                        let is_seen = model.seen.contains(&number);
+                        assert_eq!(answer == Answer::Seen, is_seen, "{number} at step {step}");
+                    }
+                }
+                _ => {}
+            }
+            if !engine.has_room_to_ask() || step % 5 == 0 {
+                remember(&mut engine, &mut asked);
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! A run without a source: nothing but answers to those who ask. It needs no Redis.
+
+use std::future::pending;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+use tracing::{debug, info, warn};
+
+use super::report::{Live, Report, report};
+use super::{Ending, Failure, Tally};
+use crate::config::WhenFull;
+use crate::desk::Desk;
+use crate::engine::{Died, Fill, Heard};
+use crate::filter::{Design, Fullness};
+use crate::phase::Phase;
+use crate::shutdown::Stop;
+use crate::store::{How, Local};
+
+/// How often everybody is told how it goes, and the folder is looked after.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Answers those who ask, until it is told to stop.
+pub struct Alone {
+    store: Local,
+    desk: Desk,
+    design: Design,
+    when_full: WhenFull,
+    fullness: Option<Fullness>,
+    live: watch::Sender<Live>,
+    started: Instant,
+    stop: Stop,
+}
+
+impl Alone {
+    /// Ready to answer those who ask at the `desk` by the filter in `store`; `stop` tells when to
+    /// end.
+    pub fn new(store: Local, desk: Desk, design: Design, when_full: WhenFull, stop: Stop) -> Self {
+        let fullness = design.sizing().copied().map(Fullness::new);
+        let started = Instant::now();
+        let fill = Fill::of(&design, store.engine.gauges());
+        let live = Live {
+            phase: Phase::Starting,
+            report: report(fill, Tally::default(), (desk.asked(), 0), started, 0, 0),
+            head: None,
+            lease_until: None,
+            sink: None,
+            rejected: None,
+            kept: None,
+        };
+        let live = watch::Sender::new(live);
+        Self { store, desk, design, when_full, fullness, live, started, stop }
+    }
+
+    /// How it goes, for others to look at while it runs.
+    pub fn live(&self) -> watch::Receiver<Live> {
+        self.live.subscribe()
+    }
+
+    /// Brings the filter back, and answers until it is told to stop. `show` is called with a report
+    /// every `every`, if there is one.
+    pub async fn run(
+        &mut self,
+        every: Option<Duration>,
+        show: &mut dyn FnMut(&Report),
+    ) -> Result<Ending, Failure> {
+        self.enter(Phase::Recovering);
+        info!("{}", self.bring_back()?);
+        self.enter(Phase::Working);
+        let ended = self.answer(every, show).await;
+        match &ended {
+            Ok(()) => self.enter(Phase::Stopping),
+            Err(failure) => self.enter(Phase::Failed { reason: failure.to_string() }),
+        }
+        ended?;
+        self.desk.drain(&mut self.store).await?;
+        self.store.engine.settled().await?;
+        if let Some(Err(error)) = self.store.wait_for_snapshot() {
+            warn!("no snapshot could be taken ({error}); the log has it all");
+        }
+        self.store.rest_as_it_is().map_err(Failure::Folder)?;
+        Ok(Ending::Stopped)
+    }
+
+    /// Reads on a thread of its own, as a runtime's thread may not wait for the engine's. There is
+    /// nothing else to do meanwhile: whoever connects is heard once the filter is there.
+    fn bring_back(&mut self) -> Result<How, Failure> {
+        thread::scope(|scope| {
+            let thread = thread::Builder::new().name("recovery".to_owned());
+            let reading = thread.spawn_scoped(scope, || self.store.bring_back());
+            let brought = reading.map_err(Failure::Thread)?.join();
+            Ok(brought.map_err(|_| Failure::Died(Died::Panicked))??)
+        })
+    }
+
+    async fn answer(
+        &mut self,
+        every: Option<Duration>,
+        show: &mut dyn FnMut(&Report),
+    ) -> Result<(), Failure> {
+        let mut stop = self.stop.clone();
+        let (mut look, mut tell) = (ticks(LOOK), every.map(ticks));
+        loop {
+            if self.desk.has_extras() {
+                self.desk.do_extras(&mut self.store).await?;
+            }
+            let Self { store, desk, .. } = self;
+            let (may_ask, is_asked) = (store.engine.has_room_to_ask(), store.engine.asking() > 0);
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop) => return Ok(()),
+                _ = look.tick() => self.look(),
+                () = tick(tell.as_mut()) => show(&self.report()),
+                heard = store.engine.heard(), if is_asked => {
+                    if let Heard::Answers(answers) = heard? {
+                        desk.answered(answers, store).map_err(Failure::Log)?;
+                    }
+                }
+                inquiry = desk.next(), if may_ask => desk.hand_on(inquiry, &mut store.engine),
+            }
+        }
+    }
+
+    /// Looks after the filter and its folder, and tells everybody how it goes if there is news.
+    fn look(&mut self) {
+        if let Some(error) = self.store.tend() {
+            warn!("no snapshot could be taken ({error}); the log grows on");
+        }
+        let keys = self.store.engine.gauges().keys();
+        if let Some(crossing) = self.fullness.as_mut().and_then(|fullness| fullness.observe(&keys))
+        {
+            warn!("{crossing}");
+        }
+        let is_past = |capacity: u64| keys.iter().sum::<u64>() >= capacity;
+        let capacity = self.design.sizing().map(|sizing| sizing.capacity().get());
+        let is_full = self.when_full == WhenFull::Stop && capacity.is_some_and(is_past);
+        if is_full && !self.desk.is_full() {
+            warn!(
+                "the filter holds as many fingerprints as it is made for, and filter.when_full is \
+                 \"stop\": nothing is added any more"
+            );
+        }
+        self.desk.set_full(is_full);
+        if self.live.borrow().report.asked != self.desk.asked() {
+            debug!("{:?}", self.desk.asked());
+            self.publish();
+        }
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        self.live.send_modify(|live| live.phase = phase);
+        self.publish();
+    }
+
+    fn publish(&mut self) {
+        let (report, kept) = (self.report(), self.store.footprint());
+        self.live.send_modify(|live| (live.report, live.kept) = (report, kept));
+    }
+
+    /// What the run looks like now.
+    pub fn report(&self) -> Report {
+        let gauges = self.store.engine.gauges();
+        let tally = Tally::default();
+        let asked = (self.desk.asked(), gauges.forgotten());
+        report(Fill::of(&self.design, gauges), tally, asked, self.started, 0, 0)
+    }
+}
+
+/// The next tick of an interval that may not be there.
+async fn tick(ticks: Option<&mut Interval>) {
+    match ticks {
+        Some(ticks) => drop(ticks.tick().await),
+        None => pending().await,
+    }
+}
+
+fn ticks(every: Duration) -> Interval {
+    let mut ticks = interval(every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}

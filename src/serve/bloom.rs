@@ -1,0 +1,127 @@
+//! The options of RedisBloom's commands. The filter is what the configuration makes it, so they
+//! change nothing; what RedisBloom refuses is refused in its words.
+
+use super::command::wrong_arity;
+use super::reply::Reply;
+
+/// What `BF.INFO` may be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    Capacity,
+    Size,
+    Filters,
+    Items,
+    Expansion,
+}
+
+impl Field {
+    /// All, in the order of the reply.
+    pub(super) const ALL: [Self; 5] =
+        [Self::Capacity, Self::Size, Self::Filters, Self::Items, Self::Expansion];
+
+    /// What the reply calls it.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Capacity => "Capacity",
+            Self::Size => "Size",
+            Self::Filters => "Number of filters",
+            Self::Items => "Number of items inserted",
+            Self::Expansion => "Expansion rate",
+        }
+    }
+}
+
+/// The field that `BF.INFO` names behind the key, if it does.
+pub(super) fn field(words: &[&[u8]]) -> Result<Option<Field>, Reply> {
+    let [word] = words else {
+        return if words.is_empty() { Ok(None) } else { Err(wrong_arity("bf.info")) };
+    };
+    let names = ["capacity", "size", "filters", "items", "expansion"];
+    let named =
+        names.iter().zip(Field::ALL).find(|(it, _)| word.eq_ignore_ascii_case(it.as_bytes()));
+    match named {
+        Some((_, field)) => Ok(Some(field)),
+        None => Err(Reply::error("Invalid information value")),
+    }
+}
+
+/// Checks what `BF.RESERVE` says behind the key.
+pub(super) fn reserve(words: &[&[u8]]) -> Result<(), Reply> {
+    let [rate, capacity, options @ ..] = words else { return Err(wrong_arity("bf.reserve")) };
+    error_rate(rate)?;
+    self::capacity(capacity)?;
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        if option.eq_ignore_ascii_case(b"expansion") {
+            let value = options.next().ok_or_else(|| Reply::error("ERR no expansion"))?;
+            expansion(value)?;
+        }
+        // RedisBloom passes over what it does not know here; NONSCALING has no value.
+    }
+    Ok(())
+}
+
+/// What `BF.INSERT` says behind the key.
+#[derive(Debug)]
+pub(super) struct Insert<'a> {
+    pub(super) items: Vec<&'a [u8]>,
+}
+
+/// Reads it.
+pub(super) fn insert<'a>(words: &[&'a [u8]]) -> Result<Insert<'a>, Reply> {
+    let mut words = words.iter();
+    while let Some(option) = words.next() {
+        let is = |name: &str| option.eq_ignore_ascii_case(name.as_bytes());
+        let mut value = || words.next().ok_or_else(|| wrong_arity("bf.insert"));
+        if is("items") {
+            let items: Vec<&[u8]> = words.copied().collect();
+            return if items.is_empty() {
+                Err(wrong_arity("bf.insert"))
+            } else {
+                Ok(Insert { items })
+            };
+        } else if is("error") {
+            error_rate(value()?)?;
+        } else if is("capacity") {
+            capacity(value()?)?;
+        } else if is("expansion") {
+            expansion(value()?)?;
+        } else if !is("nocreate") && !is("nonscaling") {
+            return Err(Reply::error("ERR unknown argument received"));
+        }
+    }
+    Err(wrong_arity("bf.insert"))
+}
+
+fn error_rate(word: &[u8]) -> Result<(), Reply> {
+    let rate = text(word).and_then(|text| text.parse::<f64>().ok());
+    match rate {
+        None => Err(Reply::error("ERR bad error rate")),
+        Some(rate) if rate > 0.0 && rate < 1.0 => Ok(()),
+        Some(_) => Err(Reply::error("ERR (0 < error rate range < 1) ")),
+    }
+}
+
+fn capacity(word: &[u8]) -> Result<(), Reply> {
+    match number(word) {
+        None => Err(Reply::error("ERR bad capacity")),
+        Some(1..) => Ok(()),
+        Some(_) => Err(Reply::error("ERR (capacity should be larger than 0)")),
+    }
+}
+
+fn expansion(word: &[u8]) -> Result<(), Reply> {
+    match number(word) {
+        None => Err(Reply::error("ERR bad expansion")),
+        Some(1..) => Ok(()),
+        Some(_) => Err(Reply::error("ERR expansion should be greater or equal to 1")),
+    }
+}
+
+fn number(word: &[u8]) -> Option<i64> {
+    text(word)?.parse().ok()
+}
+
+fn text(word: &[u8]) -> Option<&str> {
+    std::str::from_utf8(word).ok()
+}

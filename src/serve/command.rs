@@ -1,0 +1,226 @@
+//! The commands that are served: their names, how many words they have, and what they say.
+//!
+//! Replies and errors are those of Redis 7.0 and RedisBloom 2.8, byte for byte wherever the same
+//! can happen here. `docs/serve.md` has what differs, and why.
+
+use std::fmt::Write;
+
+use super::bloom::{self, Field, Insert};
+use super::reply::Reply;
+use crate::engine::Wish;
+
+/// What is known of a command.
+pub(super) struct Spec {
+    /// In lower case.
+    pub(super) name: &'static str,
+    /// Words that it has, with its name; at least as many where it is less than 0.
+    pub(super) arity: i64,
+    /// As `COMMAND` has it.
+    pub(super) flags: &'static [&'static str],
+    /// Where its first and last key stand (-1 for the last word).
+    pub(super) keys: (i64, i64),
+}
+
+const fn spec(
+    name: &'static str,
+    arity: i64,
+    flags: &'static [&'static str],
+    keys: (i64, i64),
+) -> Spec {
+    Spec { name, arity, flags, keys }
+}
+
+const WRITE: &[&str] = &["write", "denyoom", "fast"];
+const READ: &[&str] = &["readonly", "fast"];
+const PLAIN: &[&str] = &["loading", "stale", "fast"];
+
+/// All of them.
+pub(super) const SPECS: &[Spec] = &[
+    spec("auth", -2, PLAIN, (0, 0)),
+    spec("bf.add", 3, WRITE, (1, 1)),
+    spec("bf.card", 2, READ, (1, 1)),
+    spec("bf.exists", 3, READ, (1, 1)),
+    spec("bf.info", -2, READ, (1, 1)),
+    spec("bf.insert", -4, WRITE, (1, 1)),
+    spec("bf.madd", -3, WRITE, (1, 1)),
+    spec("bf.mexists", -3, READ, (1, 1)),
+    spec("bf.reserve", -4, WRITE, (1, 1)),
+    spec("client", -2, PLAIN, (0, 0)),
+    spec("command", -1, PLAIN, (0, 0)),
+    spec("del", -2, &["write"], (1, -1)),
+    spec("echo", 2, PLAIN, (0, 0)),
+    spec("hello", -1, PLAIN, (0, 0)),
+    spec("info", -1, PLAIN, (0, 0)),
+    spec("ping", -1, PLAIN, (0, 0)),
+    spec("quit", -1, PLAIN, (0, 0)),
+    spec("sadd", -3, WRITE, (1, 1)),
+    spec("scard", 2, READ, (1, 1)),
+    spec("select", 2, PLAIN, (0, 0)),
+    spec("sismember", 3, READ, (1, 1)),
+    spec("smismember", -3, READ, (1, 1)),
+    spec("srem", -3, &["write", "fast"], (1, 1)),
+];
+
+/// How answers become a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// The one answer, as RedisBloom says it.
+    Bool,
+    /// Each of them, as RedisBloom says it.
+    Bools,
+    /// The one answer, as a set says it.
+    Number,
+    /// Each of them, as a set says it.
+    Numbers,
+    /// How many were added.
+    Added,
+    /// How many were forgotten.
+    Removed,
+}
+
+/// What a client wants.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Command<'a> {
+    Ask { wish: Wish, key: &'a [u8], members: Vec<&'a [u8]>, shape: Shape },
+    Card { key: &'a [u8] },
+    Info { key: &'a [u8], field: Option<Field> },
+    Reserve { key: &'a [u8] },
+    Delete { keys: Vec<&'a [u8]> },
+    Ping { message: Option<&'a [u8]> },
+    Echo { message: &'a [u8] },
+    Select { database: &'a [u8] },
+    Hello(Hello<'a>),
+    Auth { user: Option<&'a [u8]>, password: &'a [u8] },
+    Client { subcommand: &'a [u8], rest: Vec<&'a [u8]> },
+    ServerInfo,
+    Commands { subcommand: Option<&'a [u8]>, rest: Vec<&'a [u8]> },
+    Quit,
+}
+
+/// What `HELLO` says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Hello<'a> {
+    pub(super) version: Option<&'a [u8]>,
+    pub(super) auth: Option<(&'a [u8], &'a [u8])>,
+    pub(super) name: Option<&'a [u8]>,
+}
+
+impl<'a> Command<'a> {
+    /// What `words` say; at least one, the command's name. `Err` is what the client is told.
+    pub(super) fn parse(words: &[&'a [u8]]) -> Result<Self, Reply> {
+        let Some(spec) = find(words[0]) else { return Err(unknown(words)) };
+        let count = i64::try_from(words.len()).unwrap_or(i64::MAX);
+        if if spec.arity < 0 { count < -spec.arity } else { count != spec.arity } {
+            return Err(wrong_arity(spec.name));
+        }
+        let key = words.get(1).copied().unwrap_or_default();
+        let behind = |at: usize| words.get(at..).unwrap_or_default().to_vec();
+        let ask = |wish, shape| Self::Ask { wish, key, members: behind(2), shape };
+        Ok(match spec.name {
+            "bf.add" => ask(Wish::Add, Shape::Bool),
+            "bf.madd" => ask(Wish::Add, Shape::Bools),
+            "bf.exists" => ask(Wish::Test, Shape::Bool),
+            "bf.mexists" => ask(Wish::Test, Shape::Bools),
+            "bf.insert" => {
+                let Insert { items } = bloom::insert(&words[2..])?;
+                Self::Ask { wish: Wish::Add, key, members: items, shape: Shape::Bools }
+            }
+            "bf.reserve" => {
+                bloom::reserve(&words[2..])?;
+                Self::Reserve { key }
+            }
+            "bf.info" => Self::Info { key, field: bloom::field(&words[2..])? },
+            "bf.card" | "scard" => Self::Card { key },
+            "sadd" => ask(Wish::Add, Shape::Added),
+            "sismember" => ask(Wish::Test, Shape::Number),
+            "smismember" => ask(Wish::Test, Shape::Numbers),
+            "srem" => ask(Wish::Forget, Shape::Removed),
+            "del" => Self::Delete { keys: behind(1) },
+            "ping" if words.len() > 2 => return Err(wrong_arity("ping")),
+            "ping" => Self::Ping { message: words.get(1).copied() },
+            "echo" => Self::Echo { message: key },
+            "select" => Self::Select { database: key },
+            "hello" => Self::Hello(hello(&words[1..])?),
+            "auth" => match words[1..] {
+                [password] => Self::Auth { user: None, password },
+                [user, password] => Self::Auth { user: Some(user), password },
+                _ => return Err(Reply::error("ERR syntax error")),
+            },
+            "client" => Self::Client { subcommand: key, rest: behind(2) },
+            "command" => Self::Commands { subcommand: words.get(1).copied(), rest: behind(2) },
+            "info" => Self::ServerInfo,
+            "quit" => Self::Quit,
+            other => unreachable!("{other} has no meaning"),
+        })
+    }
+
+    /// The keys that it names.
+    pub(super) fn keys(&self) -> &[&'a [u8]] {
+        match self {
+            Self::Ask { key, .. }
+            | Self::Card { key }
+            | Self::Info { key, .. }
+            | Self::Reserve { key } => std::slice::from_ref(key),
+            Self::Delete { keys } => keys,
+            _ => &[],
+        }
+    }
+
+    /// Whether somebody may have it who has not given the password.
+    pub(super) fn is_for_strangers(&self) -> bool {
+        matches!(self, Self::Auth { .. } | Self::Hello(_) | Self::Quit)
+    }
+}
+
+/// What is known of the command of that name, in whatever case.
+pub(super) fn find(name: &[u8]) -> Option<&'static Spec> {
+    SPECS.iter().find(|spec| name.eq_ignore_ascii_case(spec.name.as_bytes()))
+}
+
+fn hello<'a>(words: &[&'a [u8]]) -> Result<Hello<'a>, Reply> {
+    let Some((&version, mut rest)) = words.split_first() else { return Ok(Hello::default()) };
+    let mut hello = Hello { version: Some(version), ..Hello::default() };
+    while let Some(&option) = rest.first() {
+        rest = match rest {
+            [_, user, password, behind @ ..] if option.eq_ignore_ascii_case(b"auth") => {
+                hello.auth = Some((user, password));
+                behind
+            }
+            [_, name, behind @ ..] if option.eq_ignore_ascii_case(b"setname") => {
+                hello.name = Some(name);
+                behind
+            }
+            _ => {
+                let option = shown(option);
+                return Err(Reply::error(format!("ERR Syntax error in HELLO option '{option}'")));
+            }
+        };
+    }
+    Ok(hello)
+}
+
+/// What Redis says of a command with too few or too many words.
+pub(super) fn wrong_arity(name: &str) -> Reply {
+    Reply::error(format!("ERR wrong number of arguments for '{name}' command"))
+}
+
+/// What it says of a command that it does not know.
+fn unknown(words: &[&[u8]]) -> Reply {
+    /// About how much of the words is shown.
+    const SHOWN: usize = 128;
+    let mut arguments = String::new();
+    for word in &words[1..] {
+        if arguments.len() >= SHOWN {
+            break;
+        }
+        write!(arguments, "'{}' ", shown(word)).expect("a string takes all");
+    }
+    let name = shown(words[0]);
+    Reply::error(format!("ERR unknown command '{name}', with args beginning with: {arguments}"))
+}
+
+/// A word as errors show it.
+pub(super) fn shown(word: &[u8]) -> String {
+    const LONGEST: usize = 128;
+    String::from_utf8_lossy(&word[..word.len().min(LONGEST)]).into_owned()
+}

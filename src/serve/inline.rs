@@ -1,0 +1,101 @@
+//! A command as people type it: words with blanks between them, and quotes as Redis has them.
+
+/// The words of a line; `None` where a quote is not closed, or not followed by a blank.
+pub(super) fn words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut rest = line.trim_ascii_start();
+    let mut words = Vec::new();
+    while !rest.is_empty() {
+        let mut word = Vec::new();
+        while let Some((&first, behind)) = rest.split_first() {
+            rest = match first {
+                b'"' => double_quoted(behind, &mut word)?,
+                b'\'' => single_quoted(behind, &mut word)?,
+                blank if blank.is_ascii_whitespace() => break,
+                byte => {
+                    word.push(byte);
+                    behind
+                }
+            };
+        }
+        words.push(word);
+        rest = rest.trim_ascii_start();
+    }
+    Some(words)
+}
+
+fn double_quoted<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
+    loop {
+        rest = match rest {
+            [b'"', behind @ ..] => return ended(behind),
+            [b'\\', b'x', high, low, behind @ ..]
+                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+            {
+                let digit = |byte: u8| char::from(byte).to_digit(16);
+                word.push(u8::try_from(digit(*high)? << 4 | digit(*low)?).ok()?);
+                behind
+            }
+            [b'\\', escaped, behind @ ..] => {
+                word.push(match escaped {
+                    b'n' => b'\n',
+                    b'r' => b'\r',
+                    b't' => b'\t',
+                    b'b' => 8,
+                    b'a' => 7,
+                    other => *other,
+                });
+                behind
+            }
+            [byte, behind @ ..] => {
+                word.push(*byte);
+                behind
+            }
+            [] => return None,
+        };
+    }
+}
+
+fn single_quoted<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
+    loop {
+        rest = match rest {
+            [b'\\', b'\'', behind @ ..] => {
+                word.push(b'\'');
+                behind
+            }
+            [b'\'', behind @ ..] => return ended(behind),
+            [byte, behind @ ..] => {
+                word.push(*byte);
+                behind
+            }
+            [] => return None,
+        };
+    }
+}
+
+/// A closing quote ends its word.
+fn ended(rest: &[u8]) -> Option<&[u8]> {
+    rest.first().is_none_or(u8::is_ascii_whitespace).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_split_as_redis_splits_them() {
+        for (line, wanted) in [
+            ("", Some(vec![])),
+            ("  a\tb  ", Some(vec!["a", "b"])),
+            (r#"a "b c" 'd e'"#, Some(vec!["a", "b c", "d e"])),
+            (r#""\x41\n\q\"" 'it\'s'"#, Some(vec!["A\nq\"", "it's"])),
+            (r#""" x"#, Some(vec!["", "x"])),
+            (r#"a"b c""#, Some(vec!["ab c"])),
+            (r#""a"b"#, None),
+            (r#""a"#, None),
+            ("'a", None),
+            (r#""\"#, None),
+        ] {
+            let wanted = wanted.map(|it| it.iter().map(|it| it.as_bytes().to_vec()).collect());
+            assert_eq!(words(line.as_bytes()), wanted, "{line}");
+        }
+    }
+}

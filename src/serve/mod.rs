@@ -1,0 +1,64 @@
+//! The Redis protocol: an answer for those who ask inside the spider.
+//!
+//! Clients of Redis sets and of RedisBloom ask for members of the keys that are served, all of
+//! which are the one filter of the crawl. What they add is in the log before they are answered.
+//! Knows the filter by the [desk](crate::desk) alone.
+
+mod about;
+mod answer;
+mod bloom;
+mod client;
+mod command;
+mod filter;
+mod framing;
+mod inline;
+mod member;
+mod reply;
+mod server;
+
+use std::sync::atomic::AtomicUsize;
+
+pub use filter::Filter;
+use framing::Limits;
+pub use server::{Server, StartError};
+
+use crate::config::{Config, Emit, Secret};
+use crate::item::Options;
+
+/// The most words that a command may have, as Redis has it.
+const WORDS: usize = 1 << 20;
+
+/// What all clients have in common.
+#[derive(Debug)]
+struct House {
+    keys: Vec<String>,
+    items: Options,
+    filter: Filter,
+    password: Option<Secret>,
+    allow_delete: bool,
+    limits: Limits,
+    max_clients: usize,
+    /// How many are connected.
+    clients: AtomicUsize,
+}
+
+impl House {
+    fn new(config: &Config, items: Options, filter: Filter) -> Self {
+        let serve = &config.serve;
+        Self {
+            keys: serve.keys.clone(),
+            items: Options { form: serve.item.into(), emit: Emit::Item, ..items },
+            filter,
+            password: config.serve_password.clone(),
+            allow_delete: serve.allow_delete,
+            limits: Limits { bytes: serve.request_bytes, words: WORDS },
+            max_clients: serve.max_clients,
+            clients: AtomicUsize::new(0),
+        }
+    }
+
+    /// Whether the key is the filter's.
+    fn serves(&self, key: &[u8]) -> bool {
+        self.keys.iter().any(|own| own.as_bytes() == key)
+    }
+}

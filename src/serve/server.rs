@@ -1,0 +1,108 @@
+//! Where clients connect.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tracing::{debug, warn};
+
+use super::client::Client;
+use super::{Filter, House};
+use crate::config::{Config, HostPort};
+use crate::desk::Asker;
+use crate::item::Options;
+
+/// How long to wait where a connection cannot be accepted, for want of descriptors as a rule.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// How long a client may be silent before the system looks whether it is there.
+const KEEPALIVE: Duration = Duration::from_mins(5);
+
+/// Why nobody can connect.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen at serve.listen = \"{address}\": {error}; choose another port or host")]
+pub struct StartError {
+    address: HostPort,
+    error: io::Error,
+}
+
+/// A server that listens.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    house: Arc<House>,
+    asker: Asker,
+}
+
+impl Server {
+    /// Listens at `address`, to answer for the filter that is asked at the desk by `asker`. Whoever
+    /// connects waits until the server runs.
+    pub async fn bind(
+        address: &HostPort,
+        config: &Config,
+        items: Options,
+        filter: Filter,
+        asker: Asker,
+    ) -> Result<Self, StartError> {
+        let listener = TcpListener::bind((address.host.as_str(), address.port)).await;
+        let listener = listener.map_err(|error| StartError { address: address.clone(), error })?;
+        Ok(Self { listener, house: Arc::new(House::new(config, items, filter)), asker })
+    }
+
+    /// Where it listens: port 0 lets the system choose.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves everybody who connects, for ever.
+    pub async fn run(self) {
+        for id in 1.. {
+            let stream = loop {
+                match self.listener.accept().await {
+                    Ok((stream, _)) => break stream,
+                    Err(error) => {
+                        warn!("a client cannot connect to serve.listen: {error}");
+                        tokio::time::sleep(RETRY).await;
+                    }
+                }
+            };
+            let (house, asker) = (Arc::clone(&self.house), self.asker.clone());
+            tokio::spawn(async move {
+                if let Err(error) = serve(house, asker, id, stream).await {
+                    debug!("client {id} is gone: {error}");
+                }
+            });
+        }
+    }
+}
+
+async fn serve(house: Arc<House>, asker: Asker, id: u64, mut stream: TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
+    let _place = Place::take(&house);
+    if house.clients.load(Ordering::Relaxed) > house.max_clients {
+        return stream.write_all(b"-ERR max number of clients reached\r\n").await;
+    }
+    Client::new(Arc::clone(&house), asker, id, stream).run().await
+}
+
+/// One of the clients that are counted.
+struct Place(Arc<House>);
+
+impl Place {
+    fn take(house: &Arc<House>) -> Self {
+        house.clients.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(house))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.clients.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,112 @@
+//! Those who ask, beside a queue: there is one filter.
+
+use redis::Commands;
+use rustix::process::Signal;
+
+use super::{Running, urls};
+use crate::daemon::Crawl;
+use crate::util::wait::{SOON, wait_until};
+
+const SINK: &str = "demo:unseen";
+
+fn crawl() -> Crawl {
+    Crawl::new().set("serve.listen=127.0.0.1:0").set("state.fsync=always")
+}
+
+fn start(crawl: &Crawl) -> Running {
+    let mut running = Running::of(crawl.run(&[]).start());
+    running.daemon.wait_for_line("the lease is taken", SOON);
+    running
+}
+
+#[test]
+fn what_is_asked_is_seen_by_the_queue_and_back_and_survives_a_kill() {
+    let crawl = crawl();
+    let (mut running, all) = (start(&crawl), urls(0..3000));
+    let mut redis = crawl.connection();
+    for (round, part) in all.chunks(1000).enumerate() {
+        let (asked, queued) = part.split_at(500);
+        let mut clients = running.connection();
+        let added: u64 = clients.sadd("demo", asked).unwrap();
+        assert_eq!(added, 500);
+        crawl.push(part);
+        let expected = 500 * (round + 1);
+        wait_until(SOON, "commit", || redis.llen::<_, usize>(SINK).unwrap() == expected);
+        let tail: Vec<String> = redis.lrange(SINK, -500, -1).unwrap();
+        assert_eq!(tail, queued);
+        let seen: Vec<bool> = clients.smismember("demo:dupefilter", part).unwrap();
+        assert!(seen.iter().all(|&seen| seen));
+        running.daemon.signal(Signal::KILL);
+        running.daemon.wait(SOON);
+        running = start(&crawl);
+    }
+    let seen: Vec<bool> = running.connection().smismember("demo", &all).unwrap();
+    assert!(seen.iter().all(|&seen| seen));
+}
+
+/// Both at full speed on the same URLs: each is given away once, to the queue or to who asks.
+#[test]
+fn each_url_is_new_to_one_of_them_alone_while_the_daemon_is_killed() {
+    let crawl = crawl().set("source.batch=50");
+    let all = urls(0..6000);
+    let mut running = start(&crawl);
+    let (mut given, mut unanswered) = (Vec::new(), Vec::new());
+    crawl.push(&all);
+    for (round, part) in all.rchunks(200).enumerate() {
+        let mut clients = running.connection();
+        for url in part {
+            match clients.sadd::<_, _, bool>("demo", url) {
+                Ok(true) => given.push(url.clone()),
+                Ok(false) => {}
+                Err(_) => unanswered.push(url.clone()),
+            }
+            if round % 8 == 5 && running.daemon.is_running() && url == &part[100] {
+                running.daemon.signal(Signal::KILL);
+                running.daemon.wait(SOON);
+            }
+        }
+        if !running.daemon.is_running() {
+            running = start(&crawl);
+        }
+    }
+    let mut redis = crawl.connection();
+    wait_until(SOON, "empty source", || {
+        let left: usize = redis.llen("demo:discovered").unwrap();
+        let taken: usize = redis.llen("urlseen:{demo:discovered}:taken").unwrap();
+        left + taken == 0
+    });
+    let sink: Vec<String> = redis.lrange(SINK, 0, -1).unwrap();
+    // Who got no answer does not know whether it is his; all others were given away once.
+    let mut found: Vec<&String> = given.iter().chain(&sink).collect();
+    let whole = found.len();
+    found.sort();
+    found.dedup();
+    assert_eq!(found.len(), whole, "nothing is given away twice");
+    let missing = all.iter().filter(|url| found.binary_search(url).is_err());
+    assert!(missing.clone().all(|url| unanswered.contains(url)), "{}", missing.count());
+    assert!(!given.is_empty() && !sink.is_empty(), "both had a part");
+}
+
+#[test]
+fn who_asks_is_answered_while_redis_is_away_and_redis_may_come_back_with_less() {
+    let mut crawl = crawl();
+    let mut running = start(&crawl);
+    let all = urls(0..300);
+    crawl.push(&all[..100]);
+    let mut redis = crawl.connection();
+    wait_until(SOON, "commit", || redis.llen::<_, usize>(SINK).unwrap() == 100);
+    let () = redis::cmd("SAVE").query(&mut redis).unwrap();
+    crawl.push(&all[100..200]);
+    wait_until(SOON, "commit", || redis.llen::<_, usize>(SINK).unwrap() == 200);
+    crawl.server.kill();
+    running.daemon.wait_for_line("Trying again in", SOON);
+    let added: u64 = running.connection().sadd("demo", &all).unwrap();
+    assert_eq!(added, 100, "what was committed is seen");
+    crawl.server.restart();
+    running.daemon.wait_for_line("Redis came back with older data", SOON);
+    let test = || {
+        let seen: Vec<bool> = running.connection().smismember("demo", &all).unwrap();
+        seen.chunks(100).map(|part| part.iter().filter(|&&seen| seen).count()).collect::<Vec<_>>()
+    };
+    wait_until(SOON, "recovery", || test() == [100, 0, 100]);
+}

@@ -1,0 +1,64 @@
+//! Fingerprints that are to pass once more, by `SREM`.
+
+use redis::Commands;
+use rustix::process::Signal;
+
+use super::{Served, urls};
+use crate::util::wait::SOON;
+
+#[test]
+fn what_is_forgotten_passes_once_more_also_after_a_kill() {
+    for layout in ["native", "redisbloom"] {
+        let served =
+            Served::new("demo").set(&format!("filter.layout={layout}")).set("forget.max_len=60");
+        let all = urls(0..200);
+        let mut running = served.start();
+        let mut client = running.connection();
+        assert_eq!(client.sadd::<_, _, u64>("demo", &all).unwrap(), 200);
+        assert_eq!(client.srem::<_, _, u64>("demo", &all[..50]).unwrap(), 50);
+        assert_eq!(client.srem::<_, _, u64>("demo", &all[..50]).unwrap(), 0, "they are already");
+        let full = client.srem::<_, _, u64>("demo", &all[50..100]).unwrap_err().to_string();
+        assert!(full.contains("forget.max_len"), "{full}");
+        // Those that pass are seen again, and make room.
+        assert_eq!(client.sadd::<_, _, u64>("demo", &all[..30]).unwrap(), 30);
+        assert_eq!(client.sadd::<_, _, u64>("demo", &all[..30]).unwrap(), 0);
+        assert_eq!(client.srem::<_, _, u64>("demo", &all[60..90]).unwrap(), 30);
+        running.daemon.signal(Signal::KILL);
+        running.daemon.wait(SOON);
+
+        let check = served.command("check").arg(&all[40]).arg(&all[10]).output();
+        if layout == "native" {
+            assert!(check.text().starts_with("unseen"), "{}", check.text());
+        }
+        let running = served.start();
+        let mut client = running.connection();
+        let seen: Vec<bool> = client.smismember("demo", &all).unwrap();
+        let unseen: Vec<usize> = (0..200).filter(|&number| !seen[number]).collect();
+        assert_eq!(unseen, (30..50).chain(60..90).collect::<Vec<_>>(), "{layout}");
+        assert_eq!(client.sadd::<_, _, u64>("demo", &all).unwrap(), 50);
+        assert_eq!(client.sadd::<_, _, u64>("demo", &all).unwrap(), 0);
+    }
+}
+
+#[test]
+fn a_snapshot_has_what_was_forgotten() {
+    let served = Served::new("demo").set("state.snapshot_bytes=4096");
+    let all = urls(0..3000);
+    let mut running = served.start();
+    let mut client = running.connection();
+    let _: u64 = client.sadd("demo", &all[..100]).unwrap();
+    let _: u64 = client.srem("demo", &all[..100]).unwrap();
+    let _: u64 = client.sadd("demo", &all[..50]).unwrap();
+    // So much that the log of that is dropped behind several snapshots.
+    for part in all[100..].chunks(100) {
+        let _: u64 = client.sadd("demo", part).unwrap();
+    }
+    running.daemon.signal(Signal::TERM);
+    let status = running.daemon.wait(SOON);
+    assert!(status.success(), "{}", running.daemon.stderr());
+    drop(running);
+    let running = served.start();
+    let seen: Vec<bool> = running.connection().smismember("demo", &all).unwrap();
+    let unseen: Vec<usize> = (0..3000).filter(|&number| !seen[number]).collect();
+    assert_eq!(unseen, (50..100).collect::<Vec<_>>());
+}
