@@ -119,7 +119,10 @@ fn configured(server: &RedisServer) -> Config {
 /// Moves the stock through the pipeline once.
 fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Report {
     let config = configured(server);
-    let keys = Keys::new(&config.source.key, &config.sink.key, &config.rejects.key);
+    let keys = {
+        let Config { source, sink, rejects, forget, .. } = &config;
+        Keys::new(&source.key, &sink.key, &rejects.key, &forget.key)
+    };
     let old = [&keys.state, &keys.lease, &keys.taken, &keys.source, &keys.sink, &keys.rejected];
     let () = redis::cmd("UNLINK").arg(&old).query(connection).unwrap();
     let () = redis::cmd("COPY").arg(STOCK).arg(&keys.source).query(connection).unwrap();
@@ -136,6 +139,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
         protocol,
         design: Design::Native(sizing),
         shared: None,
+        forgets: items(&config),
         holder: Holder::this("bench"),
         settings: Settings {
             batch: config.source.batch,
@@ -160,14 +164,18 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
     report
 }
 
-fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Local) {
-    let sizing = Sizing::new("100M".parse().unwrap(), "1e-8".parse().unwrap());
-    let items = Options {
+fn items(config: &Config) -> Options {
+    Options {
         form: config.source.item.into(),
         emit: config.sink.emit,
         algorithm: config.fingerprint.algorithm,
         keep_fragments: false,
-    };
+    }
+}
+
+fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Local) {
+    let sizing = Sizing::new("100M".parse().unwrap(), "1e-8".parse().unwrap());
+    let items = items(config);
     let hashing = Native::new(Seed::new(1), sizing.geometry()).into();
     let engine =
         Engine::start(&engine::Parts { hashing, items, threads: 1, place: engine::Place::Here })

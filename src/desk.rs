@@ -147,6 +147,20 @@ impl Desk {
         }
     }
 
+    /// Asks the engine on behalf of the run itself; what comes back is the reply to be.
+    ///
+    /// # Panics
+    /// If the engine has no room to be asked.
+    pub fn put(
+        &mut self,
+        questions: Vec<Question>,
+        engine: &mut Engine,
+    ) -> oneshot::Receiver<Reply> {
+        let (reply, replied) = oneshot::channel();
+        self.hand_on(Inquiry { questions, extra: Extra::Nothing, reply }, engine);
+        replied
+    }
+
     /// Asks the engine what [`Desk::next`] gave, and all else that waits.
     ///
     /// # Panics

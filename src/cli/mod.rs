@@ -6,6 +6,7 @@ mod confirm;
 mod export;
 mod filter;
 mod fingerprint;
+mod forget;
 mod import;
 mod moving;
 mod plan;
@@ -77,6 +78,7 @@ enum Command {
     Status(status::Args),
     Check(check::Args),
     Rejects(rejects::Args),
+    Forget(forget::Args),
 }
 
 /// Runs the command that the process was started with; its exit status is the return value.
@@ -94,6 +96,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Status(args) => status::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Rejects(args) => rejects::run(&args),
+        Command::Forget(args) => forget::run(&args),
     };
     ExitCode::from(match result {
         Ok(Outcome::Done) => exit::DONE,

@@ -95,8 +95,8 @@ fn store(config: &Config, folder: Folder, design: &Design) -> anyhow::Result<Loc
 
 /// Everything that the pipeline works with but the filter, as configured.
 fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &Args) -> Parts {
-    let Config { source, filter, sink, rejects, .. } = config;
-    let keys = Keys::new(&source.key, &sink.key, &rejects.key);
+    let Config { source, filter, sink, rejects, forget, .. } = config;
+    let keys = Keys::new(&source.key, &sink.key, &rejects.key, &forget.key);
     let mut protocol = Protocol::new(keys, source::open(source), sink::open(sink));
     if let Some(shared) = &shared {
         protocol = protocol.with_filter(shared.filter());
@@ -107,6 +107,7 @@ fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &Args) -
         protocol,
         design,
         shared,
+        forgets: start::forgets(config),
         holder: Holder::this(&config.crawl.name),
         settings: pipeline::Settings {
             batch: source.batch,

@@ -180,8 +180,8 @@ impl Crawl {
     }
 
     fn protocol(&self) -> Protocol {
-        let Config { source, sink, rejects, .. } = &self.config;
-        let keys = Keys::new(&source.key, &sink.key, &rejects.key);
+        let Config { source, sink, rejects, forget, .. } = &self.config;
+        let keys = Keys::new(&source.key, &sink.key, &rejects.key, &forget.key);
         Protocol::new(keys, source::open(source), sink::open(sink))
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::BinaryBytes;
 use tracing::{info, warn};
-use urlseen::config::{self, Config, Rollback, SeedChoice};
+use urlseen::config::{self, Config, Emit, ItemForm, Rollback, SeedChoice};
 use urlseen::engine::{Engine, Parts, Place, StartError};
 use urlseen::filter::native::Native;
 use urlseen::filter::{
@@ -117,8 +117,8 @@ pub(super) async fn lease(config: &Config, folder: &mut Folder) -> anyhow::Resul
     let runs: Vec<u64> = std::iter::once(run.get()).chain(dead.iter().copied()).collect();
     folder.record_runs(&runs)?;
     let dead: Vec<Run> = dead.into_iter().map(Run::new).collect();
-    let Config { crawl, redis, source, sink, rejects, .. } = config;
-    let keys = Keys::new(&source.key, &sink.key, &rejects.key);
+    let Config { crawl, redis, source, sink, rejects, forget, .. } = config;
+    let keys = Keys::new(&source.key, &sink.key, &rejects.key, &forget.key);
     let protocol = Protocol::new(keys, source::open(source), sink::open(sink));
     let holder = Holder::this(&crawl.name);
     Ok(Upkeep::begin(&redis.url, protocol, &holder, run, &dead).await?)
@@ -209,6 +209,16 @@ pub(super) fn items(config: &Config) -> Options {
         algorithm: config.fingerprint.algorithm,
         keep_fragments: config.fingerprint.keep_fragments,
     }
+}
+
+/// How what is to be forgotten is read: as the source is. Where its items are fingerprints with a
+/// payload, those fingerprints by themselves will do.
+pub(super) fn forgets(config: &Config) -> Options {
+    let form = match config.source.item {
+        ItemForm::Tab => ItemForm::Auto,
+        form => form,
+    };
+    Options { form: form.into(), emit: Emit::Item, ..items(config) }
 }
 
 /// Opens a state folder once nobody else has it; `None` if it was asked to stop before that.

@@ -11,6 +11,11 @@ impl Secret {
         Self(text)
     }
 
+    /// The password, to be sent to whoever asks for it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
     /// Whether this is it. Takes as long for any of the same length, so that time says nothing of
     /// how much of a guess was right.
     pub fn is(&self, guess: &[u8]) -> bool {

@@ -178,7 +178,8 @@ sections! {
         /// Where to listen.
         listen: Option<HostPort> = Address, |_| None;
         /// The keys that are answered for; all of them are the one filter.
-        keys: Vec<String> = RedisKeys, |crawl| vec![crawl.to_owned(), format!("{crawl}:dupefilter")];
+        keys: Vec<String> = RedisKeys,
+            |crawl| vec![crawl.to_owned(), format!("{crawl}:dupefilter")];
         /// What is asked looks like.
         item: ItemForm = Word, |_| ItemForm::Auto;
         /// How many clients may be connected at once.

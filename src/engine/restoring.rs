@@ -43,8 +43,8 @@ impl Engine {
         }
     }
 
-    /// Lets a fingerprint of a shard pass once more: the 128 bits that the layout makes of it. Waits
-    /// while the threads have much to do.
+    /// Lets a fingerprint of a shard pass once more, by the 128 bits that the layout makes of it.
+    /// Waits while the threads have much to do.
     pub fn forgive(&self, shard: ShardId, id: u128) {
         self.tell(shard.owner(self.owners.len()), Job::Forgive { shard, ids: vec![id] });
     }

@@ -29,6 +29,7 @@ use crate::config::{RedisAddress, RejectsFull, WhenFull};
 use crate::desk::Desk;
 use crate::engine::Gauges;
 use crate::filter::{Design, Fullness};
+use crate::item::Options;
 use crate::phase::Phase;
 use crate::protocol::{GivenBack, Protocol, Unwelcome};
 use crate::redis::backoff::Backoff;
@@ -65,6 +66,8 @@ pub struct Parts {
     pub design: Design,
     /// The filter, where it is in Redis.
     pub shared: Option<Shared>,
+    /// How what is to be forgotten is read.
+    pub forgets: Options,
     /// Who runs it.
     pub holder: Holder,
     /// How it behaves.

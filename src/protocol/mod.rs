@@ -1,6 +1,7 @@
 //! What urlseen asks of Redis, and how Redis answers: each script's call and reply in one place.
 
 mod commit;
+mod forgets;
 mod judge;
 mod persistence;
 mod reply;
@@ -19,6 +20,7 @@ use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::sink::Sink;
 use crate::source::Source;
 pub use commit::{Commit, Order};
+use forgets::Forgets;
 use judge::Judge;
 use reply::{Answer, VERSION};
 pub use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
@@ -49,6 +51,7 @@ pub struct Protocol {
     shared: Option<(Judge, Script)>,
     give_back: Script,
     forget: Script,
+    forgets: Forgets,
     release: Script,
 }
 
@@ -67,6 +70,7 @@ impl Protocol {
             shared: None,
             give_back: script(&[&source.lua_give_back()], include_str!("lua/give_back.lua")),
             forget: script(&[], include_str!("lua/forget.lua")),
+            forgets: Forgets::new(),
             release: script(&[], include_str!("lua/release.lua")),
             keys,
             source,
@@ -120,6 +124,8 @@ impl Protocol {
         if let Some((judge, _)) = &self.shared {
             needs.command(command("HGET").key(state.as_str()).arg("unseen"));
             judge.needs(&mut needs);
+        } else {
+            self.needs_to_forget(&mut needs);
         }
         needs
     }
@@ -128,7 +134,8 @@ impl Protocol {
     pub fn load(&self) -> impl Iterator<Item = Cmd> {
         let scripts = [&self.own, &self.begin, &self.renew, &self.claim, &self.give_back];
         let shared = self.shared.iter().map(|(_, script)| script);
-        scripts.into_iter().chain([&self.forget, &self.release]).chain(shared).map(Script::load)
+        let others = [&self.forget, &self.release].into_iter().chain(self.forgets.scripts());
+        scripts.into_iter().chain(others).chain(shared).map(Script::load)
     }
 
     /// Takes the lease, from an earlier connection of the same run too, and from `dead` runs.

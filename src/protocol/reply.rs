@@ -159,6 +159,10 @@ impl Answer {
         self.next()
     }
 
+    pub(super) fn bytes(&mut self) -> Result<Vec<Vec<u8>>, Unwelcome> {
+        self.next()
+    }
+
     fn next<T: redis::FromRedisValue>(&mut self) -> Result<T, Unwelcome> {
         let value =
             self.values.next().ok_or_else(|| nonsense(self.what, &"too short an answer"))?;

@@ -1,6 +1,6 @@
 //! The names of the keys that a crawl uses in Redis.
 
-/// A crawl's keys. The first four are urlseen's own; the others are named by the config.
+/// A crawl's keys. The first five are urlseen's own; the others are named by the config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
     /// String: who may run the crawl now.
@@ -11,26 +11,32 @@ pub struct Keys {
     pub taken: String,
     /// List: rejects that somebody sorts through.
     pub rejects_aside: String,
+    /// List: what is to be forgotten, claimed and not yet done.
+    pub forgetting: String,
     /// Where items come from.
     pub source: String,
     /// Where unseen ones go.
     pub sink: String,
     /// List: the items that could not be read.
     pub rejected: String,
+    /// List: what is to be forgotten.
+    pub forget: String,
 }
 
 impl Keys {
     /// The keys of the crawl that reads `source`.
-    pub fn new(source: &str, sink: &str, rejected: &str) -> Self {
+    pub fn new(source: &str, sink: &str, rejected: &str, forget: &str) -> Self {
         let tagged = tagged(source);
         Self {
             lease: format!("urlseen:{tagged}:lease"),
             state: format!("urlseen:{tagged}:state"),
             taken: format!("urlseen:{tagged}:taken"),
             rejects_aside: format!("urlseen:{tagged}:rejects"),
+            forgetting: format!("urlseen:{tagged}:forgetting"),
             source: source.to_owned(),
             sink: sink.to_owned(),
             rejected: rejected.to_owned(),
+            forget: forget.to_owned(),
         }
     }
 }
@@ -63,7 +69,7 @@ mod tests {
             ("a{}b", "{a{}b}"),
             ("a{b", "{a{b}"),
         ] {
-            assert_eq!(Keys::new(source, "s", "r").taken, format!("urlseen:{tagged}:taken"));
+            assert_eq!(Keys::new(source, "s", "r", "f").taken, format!("urlseen:{tagged}:taken"));
         }
     }
 }

@@ -50,7 +50,10 @@ impl List {
     /// Connects to the crawl's Redis.
     pub async fn open(config: &Config) -> Result<Self, Trouble> {
         let connection = connect(&config.redis.url, Timeouts::default()).await?;
-        let keys = Keys::new(&config.source.key, &config.sink.key, &config.rejects.key);
+        let keys = {
+            let Config { source, sink, rejects, forget, .. } = &config;
+            Keys::new(&source.key, &sink.key, &rejects.key, &forget.key)
+        };
         Ok(Self {
             connection,
             rejected: keys.rejected,

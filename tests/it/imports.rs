@@ -50,6 +50,7 @@ const MAY_USE: &[Rule] = &[
         "store",
         &["redisbloom", "head", "filter", "fingerprint", "config", "batch", "state", "engine"],
     ),
+    ("desk", &["engine", "fingerprint", "store"]),
     ("pipe", &["item", "batch", "input", "engine", "store"]),
     ("transfer", &["fingerprint", "redisbloom", "config", "redis"]),
     (

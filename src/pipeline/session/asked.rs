@@ -18,6 +18,8 @@ pub(super) enum Asked {
     SinkLength,
     RejectedLength,
     Persistence,
+    Forgets,
+    Forgotten,
     Fill(Sample),
 }
 
@@ -69,6 +71,11 @@ impl Session<'_> {
                 let may_forget = protocol.may_forget(reply.into_value()?)?;
                 self.pipeline.begin_snapshot(may_forget);
             }
+            Asked::Forgets => {
+                let items = protocol.to_forget(reply.into_value()?)?;
+                self.forget(&items);
+            }
+            Asked::Forgotten => self.removed(reply.into_value()?)?,
             Asked::Fill(sample) => {
                 let answer = reply.into_value()?;
                 self.pipeline.note_fill(sample, answer);

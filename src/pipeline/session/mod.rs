@@ -1,12 +1,13 @@
 //! The work on one connection, from taking the lease to releasing it.
 
 mod asked;
+mod forgetting;
 mod held_up;
+mod idle;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use redis::Value;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use super::queue::{Prepared, Queue};
@@ -18,11 +19,12 @@ use crate::phase::{HeldUpBy, Phase};
 use crate::protocol::{GIVE_BACK_MAX, Order};
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{RENEWAL, Token};
-use crate::redis::link::{Link, Reply};
+use crate::redis::link::Link;
 use crate::redis::preflight::preflight;
-use crate::redis::trouble::Trouble;
 use asked::Asked;
+use forgetting::Forgetting;
 use held_up::HELD_UP_POLL;
+use idle::receive;
 
 /// Batches read and not committed, in all stages.
 const AHEAD_MAX: usize = 8;
@@ -36,9 +38,6 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Of how many keys of a filter in Redis it is then asked how full they are.
 const FILLS: usize = 8;
-
-/// How long one wait for an idle source lasts before it is made anew, in seconds.
-const WAIT_S: f64 = 1.0;
 
 /// What the daemon knows of the source.
 #[derive(Debug, PartialEq, Eq)]
@@ -81,6 +80,8 @@ struct Session<'a> {
     sink_length: u64,
     rejected_length: u64,
     held_up: Option<HeldUpBy>,
+    /// What is done about what is to be forgotten.
+    forgetting: Forgetting,
     /// What was last said of it, and when it was last said that commits wait.
     told_held_up: Option<HeldUpBy>,
     held_up_told: Option<Instant>,
@@ -145,6 +146,7 @@ impl<'a> Session<'a> {
             sink_length,
             rejected_length,
             held_up: None,
+            forgetting: Forgetting::default(),
             told_held_up: None,
             held_up_told: None,
             pipeline,
@@ -176,7 +178,7 @@ impl<'a> Session<'a> {
             let asking_renewal = self.is_asking(&Asked::Renewal);
             self.pipeline.do_extras().await?;
             let (may_ask, is_hearing) = (self.pipeline.may_ask(), self.pipeline.is_hearing());
-            let Self { pipeline, link, waiter, .. } = self;
+            let Self { pipeline, link, waiter, forgetting, .. } = self;
             let Pipeline { store, desk, .. } = &mut **pipeline;
             let engine = &mut store.as_mut().expect("a session has the store").engine;
             tokio::select! {
@@ -195,6 +197,7 @@ impl<'a> Session<'a> {
                 _ = look.tick() => {
                     self.look();
                     self.ask_fill();
+                    self.ask_for_forgets();
                 }
                 () = tick(report.as_mut()) => {
                     self.ask_lengths();
@@ -202,6 +205,7 @@ impl<'a> Session<'a> {
                 }
                 reply = link.receive() => self.take_note(reply?)?,
                 heard = engine.heard(), if is_hearing => self.pipeline.take_heard(heard)?,
+                Some(reply) = forgetting::answered(forgetting) => self.forgot(&reply),
                 inquiry = desk.next(), if may_ask => desk.hand_on(inquiry, engine),
                 found = receive(waiter.as_mut()) => self.woken(&found?.into_value()?),
             }
@@ -212,6 +216,7 @@ impl<'a> Session<'a> {
     async fn finish(&mut self) -> Result<(), Failure> {
         self.waiter = None;
         self.pipeline.enter(Phase::Stopping);
+        self.finish_forgetting().await?;
         while !self.asked.is_empty() {
             let reply = self.link.receive().await?;
             self.take_note(reply)?;
@@ -344,23 +349,6 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits for an idle source on a connection of its own, as that blocks it.
-    fn wait_if_idle(&mut self) {
-        if self.supply == Supply::Empty
-            && let Some(waiter) = &mut self.waiter
-            && waiter.is_idle()
-        {
-            waiter.send(&self.pipeline.parts.protocol.wait(WAIT_S));
-        }
-    }
-
-    /// The wait for an idle source is over, whether it found something or not.
-    fn woken(&mut self, found: &Value) {
-        if self.supply == Supply::Empty && *found != Value::Nil {
-            self.supply = Supply::Unknown;
-        }
-    }
-
     /// Whether there is a reason to end, other than being told to.
     fn ending(&self) -> Option<Ending> {
         if self.pipeline.is_full() {
@@ -376,14 +364,6 @@ impl<'a> Session<'a> {
 
     fn queue_mut(&mut self) -> &mut Queue {
         self.pipeline.queue.as_mut().expect("set at the beginning")
-    }
-}
-
-/// The next reply on a link that may not be there.
-async fn receive(link: Option<&mut Link>) -> Result<Reply, Trouble> {
-    match link {
-        Some(link) => link.receive().await,
-        None => std::future::pending().await,
     }
 }
 

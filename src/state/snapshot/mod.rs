@@ -36,8 +36,8 @@
 //!
 //! Snapshots of the format 1 are those of a time when nothing could be forgotten: they lack that.
 //!
-//! A filter of RedisBloom is in one piece. Its snapshots have the format 4 (or 2), no bytes of a shard,
-//! and in the place of the sections:
+//! A filter of RedisBloom is in one piece. Its snapshots have the format 4 (or 2), no bytes of a
+//! shard, and in the place of the sections:
 //!
 //! ```text
 //!  0     24  where it stands

@@ -73,7 +73,8 @@ fn take_snapshot(folder: &Folder, journal: &mut Journal, keys: &BTreeSet<Key>) {
     writer.finish(&journal.handle(), &retention).unwrap();
 }
 
-/// Batches 1 to 8 in four files, with adds behind the second and the eighth, forgets behind those, and snapshots at 0, 3
+/// Batches 1 to 8 in four files, with adds behind the second and the eighth, forgets behind those,
+/// and snapshots at 0, 3
 /// and 6; Redis may know any of the last three.
 pub(super) fn write() -> SimDisk {
     let disk = SimDisk::default();

@@ -98,7 +98,7 @@ impl Crawl {
     }
 
     /// Another command with the same configuration.
-    fn command(&self, command: &str, arguments: &[&str]) -> Run {
+    pub(crate) fn command(&self, command: &str, arguments: &[&str]) -> Run {
         self.command_at(command, &self.server.url(), arguments)
     }
 
@@ -112,13 +112,13 @@ impl Crawl {
 
     /// Runs until the source is empty.
     #[track_caller]
-    fn drain(&self) -> Summary {
+    pub(crate) fn drain(&self) -> Summary {
         Summary::of(self.run(&["--drain", "--json"]).output())
     }
 
     /// Starts the daemon, and waits until it works.
     #[track_caller]
-    fn start(&self) -> Daemon {
+    pub(crate) fn start(&self) -> Daemon {
         let mut daemon = self.run(&["--json"]).start();
         daemon.wait_for_line(READY, SOON);
         daemon
@@ -190,7 +190,7 @@ impl Crawl {
 
 /// What a run with `--json` printed at its end.
 #[derive(Debug)]
-struct Summary {
+pub(crate) struct Summary {
     code: Option<i32>,
     values: Value,
     stderr: String,

@@ -1,10 +1,11 @@
 //! Fingerprints that are to pass once more, by `SREM`.
 
-use redis::Commands;
+use redis::{Commands, Connection};
 use rustix::process::Signal;
 
 use super::{Served, urls};
-use crate::util::wait::SOON;
+use crate::daemon::Crawl;
+use crate::util::wait::{SOON, wait_until};
 
 #[test]
 fn what_is_forgotten_passes_once_more_also_after_a_kill() {
@@ -61,4 +62,44 @@ fn a_snapshot_has_what_was_forgotten() {
     let seen: Vec<bool> = running.connection().smismember("demo", &all).unwrap();
     let unseen: Vec<usize> = (0..3000).filter(|&number| !seen[number]).collect();
     assert_eq!(unseen, (50..100).collect::<Vec<_>>());
+}
+
+/// By the list that spiders push to, and by the command, while the daemon is up and while it is
+/// not.
+#[test]
+fn what_is_on_the_list_passes_once_more() {
+    let crawl = Crawl::new().set("forget.max_len=40");
+    let all = urls(0..300);
+    crawl.push(&all);
+    crawl.drain();
+    let mut redis = crawl.connection();
+    let passed = |redis: &mut Connection| -> Vec<String> {
+        let passed: Vec<String> = redis.lrange("demo:unseen", 0, -1).unwrap();
+        let () = redis.del("demo:unseen").unwrap();
+        passed
+    };
+    assert_eq!(passed(&mut redis), all);
+
+    let () = redis.rpush("demo:forget", &[&all[7], "no:URL", &all[3], &all[7]]).unwrap();
+    let said = crawl.command("forget", &[]).arg(&all[5]).arg("nothing at all").output();
+    assert_eq!((said.code(), said.text()), (Some(1), "1 items are on the list demo:forget\n"));
+    let daemon = crawl.start();
+    let is_empty = |redis: &mut Connection| {
+        let left: [usize; 2] = ["demo:forget", "urlseen:{demo:discovered}:forgetting"]
+            .map(|list| redis.llen(list).unwrap());
+        left == [0, 0]
+    };
+    wait_until(SOON, "empty list", || is_empty(&mut redis));
+    let rejects: Vec<String> = redis.lrange("demo:rejected", 0, -1).unwrap();
+    assert!(rejects.len() == 1 && rejects[0].contains("no:URL"), "{rejects:?}");
+    crawl.push(&all);
+    crawl.push(&all);
+    wait_until(SOON, "commit", || redis.llen::<_, usize>("demo:unseen").unwrap() == 3);
+
+    // More than there is room for waits.
+    let () = redis.rpush("demo:forget", &all[100..200]).unwrap();
+    wait_until(SOON, "word", || daemon.stderr().contains("forget.max_len"));
+    assert!(!is_empty(&mut redis));
+    drop(daemon);
+    assert_eq!(passed(&mut redis), [&all[3], &all[5], &all[7]].map(Clone::clone));
 }

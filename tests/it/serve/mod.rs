@@ -1,6 +1,7 @@
 //! The Redis protocol, `[serve]`, asked by real clients.
 
 mod beside;
+mod bounds;
 mod durability;
 mod forgetting;
 mod transcript;

@@ -1,0 +1,107 @@
+//! `urlseen forget`: let items pass once more.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use redis::{Cmd, cmd};
+use urlseen::config::{Config, SourceKind, Store};
+use urlseen::input;
+use urlseen::item::Reader;
+use urlseen::redis::connect::{Timeouts, connect};
+
+use super::settings::Settings;
+use super::{Outcome, start};
+
+/// How many items go to the server at once.
+const AT_ONCE: usize = 1000;
+
+/// Let items pass once more that count as seen: pages that could not be fetched.
+///
+/// Pushes them to the list `forget.key`, which the daemon works through, at once or when it is
+/// started next; without a source, asks the daemon at serve.listen. An item is what the source
+/// would hold: a URL, a request in JSON, a fingerprint. What is not seen is left alone. The next
+/// occurrence of a forgotten one passes, and is seen from then on.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    settings: Settings,
+    /// An item; `-` for the lines of standard input
+    #[arg(value_name = "ITEM", required = true)]
+    items: Vec<OsString>,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let config = args.settings.load()?;
+    if config.filter.store == Store::Redis {
+        let reason = "a filter in Redis cannot forget; only one in the daemon's memory \
+                      (filter.store = \"local\") has the list of exceptions that this takes";
+        return Err(start::Misused(reason.to_owned()).into());
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (mut reader, mut count, mut outcome) =
+        (Reader::new(start::forgets(&config)), 0, Outcome::Done);
+    let mut good = Vec::new();
+    let mut take = |item: Vec<u8>| -> anyhow::Result<()> {
+        match reader.read(&item) {
+            Ok(_) => good.push(item),
+            Err(reason) => {
+                eprintln!("urlseen: {}: {reason}", String::from_utf8_lossy(&item));
+                outcome = Outcome::BadInput;
+            }
+        }
+        if good.len() >= AT_ONCE {
+            count += runtime.block_on(hand_in(&config, &std::mem::take(&mut good)))?;
+        }
+        Ok(())
+    };
+    for item in &args.items {
+        if item != "-" {
+            take(item.clone().into_vec())?;
+            continue;
+        }
+        for block in input::blocks(vec![PathBuf::from("-")]) {
+            block?.lines.iter().try_for_each(|line| take(line.to_vec()))?;
+        }
+    }
+    if !good.is_empty() {
+        count += runtime.block_on(hand_in(&config, &good))?;
+    }
+    let mut out = io::stdout().lock();
+    match config.source.kind {
+        SourceKind::List => writeln!(out, "{count} items are on the list {}", config.forget.key)?,
+        SourceKind::None => writeln!(out, "{count} fingerprints pass once more")?,
+    }
+    Ok(outcome)
+}
+
+/// Hands items to whoever forgets them; answers how many it took.
+async fn hand_in(config: &Config, items: &[Vec<u8>]) -> anyhow::Result<usize> {
+    if config.source.kind == SourceKind::List {
+        let mut link = connect(&config.redis.url, Timeouts::default()).await?;
+        let mut push = cmd("RPUSH");
+        push.arg(&config.forget.key).arg(items);
+        link.call(&push).await?;
+        return Ok(items.len());
+    }
+    ask(config, cmd("SREM").arg(&config.serve.keys[0]).arg(items)).await
+}
+
+/// Asks the daemon that serves.
+async fn ask(config: &Config, command: &Cmd) -> anyhow::Result<usize> {
+    let address = config.serve.listen.as_ref().expect("without a source somebody may ask");
+    let asked = async {
+        let client = redis::Client::open(format!("redis://{address}"))?;
+        let mut connection = client.get_multiplexed_async_connection().await?;
+        if let Some(password) = &config.serve_password {
+            let _: () = cmd("AUTH").arg(password.reveal()).query_async(&mut connection).await?;
+        }
+        command.query_async(&mut connection).await
+    };
+    let answer: redis::RedisResult<usize> = asked.await;
+    answer.map_err(|error| anyhow!(error)).with_context(|| {
+        format!("cannot ask the daemon at serve.listen = \"{address}\"; is it running?")
+    })
+}

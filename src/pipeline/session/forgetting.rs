@@ -1,0 +1,127 @@
+//! What spiders want forgotten by way of a Redis list: read, asked of the threads like any other
+//! question, and removed from the list once the log has it.
+
+use std::time::SystemTime;
+
+use tokio::sync::oneshot;
+use tokio::time::{Duration, Instant};
+use tracing::{info, warn};
+
+use super::{Asked, Failure, Session};
+use crate::desk::Reply;
+use crate::engine::{Answer, Question, Wish};
+use crate::item::{Identity, Reader};
+use crate::rejects::reject;
+
+/// How many are read at once.
+const AT_ONCE: usize = 1000;
+
+/// How long to wait where there is no room for more.
+const FULL: Duration = Duration::from_secs(5);
+
+/// How far the list is worked through.
+#[derive(Debug, Default)]
+pub(super) enum Forgetting {
+    /// Nothing is under way.
+    #[default]
+    Idle,
+    /// Redis was asked.
+    Asked,
+    /// The threads were.
+    Answering { answer: oneshot::Receiver<Reply>, count: usize, rejects: Vec<Vec<u8>> },
+    /// Nothing is asked before that, as there is no room.
+    Full { until: Instant },
+}
+
+impl Session<'_> {
+    /// Asks for what is to be forgotten, unless that is under way.
+    pub(super) fn ask_for_forgets(&mut self) {
+        let is_free = match &self.forgetting {
+            Forgetting::Idle => true,
+            Forgetting::Full { until } => *until <= Instant::now(),
+            Forgetting::Asked | Forgetting::Answering { .. } => false,
+        };
+        // Whoever ends begins nothing new.
+        let is_ending = self.waiter.is_none();
+        let is_here = self.pipeline.parts.shared.is_none();
+        if is_free && is_here && !is_ending && self.link.has_room() {
+            let forgets = self.pipeline.parts.protocol.forgets(&self.token, AT_ONCE);
+            self.ask(Asked::Forgets, &forgets);
+            self.forgetting = Forgetting::Asked;
+        }
+    }
+
+    /// Has the threads forget what Redis has.
+    pub(super) fn forget(&mut self, items: &[Vec<u8>]) {
+        self.forgetting = Forgetting::Idle;
+        if items.is_empty() || self.waiter.is_none() || !self.pipeline.may_ask() {
+            return;
+        }
+        let mut reader = Reader::new(self.pipeline.parts.forgets);
+        let (mut questions, mut rejects) = (Vec::new(), Vec::new());
+        for item in items {
+            match reader.read(item).map(|read| read.identity) {
+                Ok(Identity::Fingerprint(fingerprint)) => {
+                    questions.push(Question { wish: Wish::Forget, fingerprint });
+                }
+                // It is never seen.
+                Ok(Identity::Unfiltered) => {}
+                Err(reason) => rejects.push(reject::to_json(item, &reason, SystemTime::now())),
+            }
+        }
+        if !rejects.is_empty() {
+            warn!("{} items to be forgotten cannot be read; they are rejected", rejects.len());
+        }
+        let store = self.pipeline.store.as_mut().expect("a session has the store");
+        let answer = self.pipeline.desk.put(questions, &mut store.engine);
+        self.forgetting = Forgetting::Answering { answer, count: items.len(), rejects };
+    }
+
+    /// The threads have forgotten it, and it is in the log: so it goes from the list.
+    pub(super) fn forgot(&mut self, reply: &Reply) {
+        let Forgetting::Answering { count, rejects, .. } = std::mem::take(&mut self.forgetting)
+        else {
+            return;
+        };
+        if reply.answers.contains(&Answer::Full) {
+            warn!(
+                "as many fingerprints are forgotten as forget.max_len allows: the rest waits until \
+                 some of them have passed again"
+            );
+            self.forgetting = Forgetting::Full { until: Instant::now() + FULL };
+            return;
+        }
+        let seen = reply.answers.iter().filter(|&&answer| answer == Answer::Seen).count();
+        info!("{seen} fingerprints are to pass once more");
+        let done = self.pipeline.parts.protocol.forgotten(&self.token, count, &rejects);
+        self.ask(Asked::Forgotten, &done);
+        self.forgetting = Forgetting::Asked;
+    }
+
+    /// Waits until what the threads were asked to forget is done with.
+    pub(super) async fn finish_forgetting(&mut self) -> Result<(), Failure> {
+        if matches!(self.forgetting, Forgetting::Answering { .. }) {
+            self.pipeline.answer_all().await?;
+            if let Some(reply) = answered(&mut self.forgetting).await {
+                self.forgot(&reply);
+            }
+        }
+        Ok(())
+    }
+
+    /// They are gone from the list; there may be more.
+    pub(super) fn removed(&mut self, reply: redis::Value) -> Result<(), Failure> {
+        self.pipeline.parts.protocol.done(reply)?;
+        self.forgetting = Forgetting::Idle;
+        self.ask_for_forgets();
+        Ok(())
+    }
+}
+
+/// The threads' answer, if they were asked.
+pub(super) async fn answered(forgetting: &mut Forgetting) -> Option<Reply> {
+    match forgetting {
+        Forgetting::Answering { answer, .. } => answer.await.ok(),
+        _ => std::future::pending().await,
+    }
+}

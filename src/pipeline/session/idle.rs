@@ -1,0 +1,37 @@
+//! Waiting for an idle source, on a connection of its own, as that blocks it.
+
+use redis::Value;
+
+use super::{Session, Supply};
+use crate::redis::link::{Link, Reply};
+use crate::redis::trouble::Trouble;
+
+/// How long one wait for an idle source lasts before it is made anew, in seconds.
+const WAIT_S: f64 = 1.0;
+
+impl Session<'_> {
+    /// Waits where the source is idle and nothing else does.
+    pub(super) fn wait_if_idle(&mut self) {
+        if self.supply == Supply::Empty
+            && let Some(waiter) = &mut self.waiter
+            && waiter.is_idle()
+        {
+            waiter.send(&self.pipeline.parts.protocol.wait(WAIT_S));
+        }
+    }
+
+    /// The wait for an idle source is over, whether it found something or not.
+    pub(super) fn woken(&mut self, found: &Value) {
+        if self.supply == Supply::Empty && *found != Value::Nil {
+            self.supply = Supply::Unknown;
+        }
+    }
+}
+
+/// The next reply on a link that may not be there.
+pub(super) async fn receive(link: Option<&mut Link>) -> Result<Reply, Trouble> {
+    match link {
+        Some(link) => link.receive().await,
+        None => std::future::pending().await,
+    }
+}

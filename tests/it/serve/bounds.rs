@@ -1,0 +1,171 @@
+//! What a client may not do, and what it is told.
+
+use std::fmt::Write;
+
+use redis::Commands;
+
+use super::{Served, Socket, packed, urls};
+use crate::util::wait::{SOON, wait_until};
+
+#[track_caller]
+fn says(socket: &mut Socket, bytes: impl AsRef<[u8]>, expected: &str) {
+    socket.send(bytes);
+    assert_eq!(socket.receive(expected), expected);
+}
+
+#[test]
+fn what_is_no_command_is_told_and_the_connection_ends() {
+    let served = Served::new("demo").set("serve.request_bytes=2000");
+    let running = served.start();
+    let long = packed(&["SADD", "demo", &"x".repeat(2000)]);
+    let endless = vec![b'x'; 3000];
+    let nested = "*1\r\n".repeat(400);
+    for (bytes, said) in [
+        (&b"*1\r\n:5\r\n"[..], "expected '$', got ':'"),
+        (b"*2000000\r\n", "invalid multibulk length"),
+        (&long, "invalid bulk length"),
+        (&endless, "too big inline request"),
+        (nested.as_bytes(), "expected '$', got '*'"),
+        (b"SADD demo \"a\r\n", "unbalanced quotes in request"),
+    ] {
+        let mut socket = running.socket();
+        socket.send("PING\r\n");
+        socket.send(bytes);
+        assert_eq!(socket.rest(), format!("+PONG\r\n-ERR Protocol error: {said}\r\n"));
+    }
+    let mut socket = running.socket();
+    socket.send("PING\r\nQUIT\r\nPING\r\n");
+    assert_eq!(socket.rest(), "+PONG\r\n+OK\r\n");
+}
+
+#[test]
+fn who_has_not_given_the_password_may_do_nothing_else() {
+    let mut served = Served::new("demo");
+    served.password = Some("a-secret-word");
+    let running = served.start();
+    let mut socket = running.socket();
+    for command in ["PING", "SADD demo a", "SCARD demo", "INFO", "COMMAND"] {
+        says(&mut socket, format!("{command}\r\n"), "-NOAUTH Authentication required.\r\n");
+    }
+    says(&mut socket, "HELLO 3\r\n", "-NOAUTH HELLO must be called with the client already");
+    let wrong = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+    let mut socket = running.socket();
+    says(&mut socket, "AUTH a-secret-wor\r\n", wrong);
+    says(&mut socket, "AUTH root a-secret-word\r\n", wrong);
+    says(&mut socket, "AUTH a-secret-word\r\n", "+OK\r\n");
+    says(&mut socket, "SADD demo a\r\n", ":1\r\n");
+    let mut socket = running.socket();
+    says(&mut socket, "HELLO 3 AUTH default a-secret-word SETNAME me\r\n", "%7\r\n$6\r\nserver");
+    // A stranger cannot make the daemon keep much.
+    let mut socket = running.socket();
+    socket.send(packed(&["AUTH", &"x".repeat(20_000)]));
+    assert_eq!(socket.rest(), "-ERR Protocol error: invalid bulk length\r\n");
+    assert!(!running.daemon.stderr().contains("secret"), "{}", running.daemon.stderr());
+}
+
+#[test]
+fn no_more_clients_than_allowed() {
+    let served = Served::new("demo").set("serve.max_clients=2");
+    let running = served.start();
+    let (mut first, mut second) = (running.socket(), running.socket());
+    says(&mut first, "PING\r\n", "+PONG\r\n");
+    says(&mut second, "PING\r\n", "+PONG\r\n");
+    assert_eq!(running.socket().rest(), "-ERR max number of clients reached\r\n");
+    drop(first);
+    wait_until(SOON, "place", || {
+        let mut third = running.socket();
+        third.send("PING\r\nQUIT\r\n");
+        third.rest() == "+PONG\r\n+OK\r\n"
+    });
+    says(&mut second, "PING\r\n", "+PONG\r\n");
+}
+
+#[test]
+fn many_commands_at_once_are_answered_in_order() {
+    let served = Served::new("demo");
+    let running = served.start();
+    let mut socket = running.socket();
+    let (mut bytes, mut expected) = (Vec::new(), String::new());
+    for number in 0..20_000 {
+        let member = format!("https://example.com/{}", number % 7000);
+        bytes.extend(packed(&["SADD", "demo", &member]));
+        expected += if number < 7000 { ":1\r\n" } else { ":0\r\n" };
+        if number % 1000 == 0 {
+            bytes.extend(packed(&["SCARD", "demo"]));
+            write!(expected, ":{}\r\n", 7000.min(number + 1)).unwrap();
+        }
+    }
+    let mut writer = Socket(socket.0.try_clone().unwrap());
+    let writing = std::thread::spawn(move || writer.send(bytes));
+    assert!(socket.receive(&expected) == expected);
+    writing.join().unwrap();
+}
+
+#[test]
+fn a_filter_is_emptied_only_where_that_is_allowed() {
+    let all = urls(0..100);
+    let refusing = Served::new("demo");
+    let running = refusing.start();
+    let mut client = running.connection();
+    let _: u64 = client.sadd("demo", &all).unwrap();
+    let refused = client.del::<_, u64>("demo").unwrap_err().to_string();
+    assert!(refused.contains("serve.allow_delete"), "{refused}");
+    assert_eq!(client.scard::<_, u64>("demo").unwrap(), 100);
+
+    for layout in ["native", "redisbloom"] {
+        let allowing = Served::new("demo")
+            .set("serve.allow_delete=true")
+            .set(&format!("filter.layout={layout}"));
+        let mut running = allowing.start();
+        let mut client = running.connection();
+        let _: u64 = client.sadd("demo", &all).unwrap();
+        assert_eq!(client.del::<_, u64>("demo").unwrap(), 1);
+        assert_eq!(client.scard::<_, u64>("demo").unwrap(), 0);
+        assert_eq!(client.sadd::<_, _, u64>("demo", &all[..10]).unwrap(), 10);
+        running.daemon.signal(rustix::process::Signal::KILL);
+        running.daemon.wait(SOON);
+        let running = allowing.start();
+        assert_eq!(running.connection().scard::<_, u64>("demo").unwrap(), 10, "{layout}");
+    }
+}
+
+#[test]
+fn a_full_filter_says_so_and_goes_on_answering() {
+    let served = Served::new("demo").set("filter.capacity=1000").set("filter.when_full=stop");
+    let running = served.start();
+    let mut client = running.connection();
+    assert_eq!(client.sadd::<_, _, u64>("demo", urls(0..1000)).unwrap(), 1000);
+    let mut more = 0;
+    wait_until(SOON, "refusal", || {
+        more += 1;
+        let member = format!("one more {more}");
+        let said = redis::cmd("BF.ADD").arg("demo").arg(member).query::<bool>(&mut client);
+        said.is_err_and(|error| format!("{error:?}").contains("non scaling filter is full"))
+    });
+    assert_eq!(client.sadd::<_, _, u64>("demo", urls(0..1000)).unwrap(), 0);
+}
+
+#[test]
+fn what_cannot_be_served_is_refused_before_anything_starts() {
+    for (settings, said) in [
+        (&["source.kind=none"][..], "nothing to do unless somebody may ask"),
+        (&["serve.listen=127.0.0.1:0", "filter.store=redis"], "ask that Redis itself"),
+        (&["serve.listen=127.0.0.1:0", "serve.allow_delete=true"], "cannot be emptied on the way"),
+        (&["serve.listen=6390"], "host:port"),
+        (&["serve.keys="], "an array of 1 to 1000 Redis keys"),
+    ] {
+        let run = settings.iter().fold(crate::util::binary::urlseen(["run"]), |run, setting| {
+            run.arg("--set").arg(setting)
+        });
+        let output = run.output();
+        assert_eq!(output.code(), Some(2), "{settings:?}: {}", output.stderr);
+        assert!(output.stderr.contains(said), "{settings:?}: {}", output.stderr);
+    }
+    let served = Served::new("demo");
+    let running = served.start();
+    let taken = Served::new("demo").set(&format!("serve.listen=127.0.0.1:{}", running.port));
+    let output = taken.run().output();
+    assert_eq!(output.code(), Some(3), "{}", output.stderr);
+    assert!(output.stderr.contains("cannot listen at serve.listen"), "{}", output.stderr);
+    assert_eq!(served.run().arg("--drain").output().code(), Some(2));
+}
