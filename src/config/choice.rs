@@ -122,7 +122,9 @@ choices! {
         Fingerprint = "fingerprint",
         /// A fingerprint, a tab, and a payload that nobody looks into.
         Tab = "tab",
-    } later ["pickle"]
+        /// A request as scrapy-redis pickles it.
+        Pickle = "pickle",
+    } later []
 
     /// How a fingerprint becomes bit positions.
     Layout {
@@ -262,8 +264,8 @@ mod tests {
     #[test]
     fn a_wrong_word_gets_the_right_ones() {
         assert_eq!(
-            "pickle".parse::<ItemForm>().unwrap_err().to_string(),
-            r#""pickle" is not in this version yet; allowed now: auto, url, json, fingerprint, tab"#
+            "grow".parse::<WhenFull>().unwrap_err().to_string(),
+            r#""grow" is not in this version yet; allowed now: warn, stop"#
         );
         assert_eq!(
             "top".parse::<End>().unwrap_err().to_string(),

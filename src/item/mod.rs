@@ -7,6 +7,8 @@ mod digest;
 mod fingerprint;
 mod items;
 pub mod json;
+mod pickle;
+mod said;
 mod tab;
 mod url;
 
@@ -14,6 +16,9 @@ use std::borrow::Cow;
 
 pub use items::Items;
 use json::JsonError;
+pub use pickle::PickleError;
+use pickle::Pickles;
+use said::Said;
 
 use crate::canonical::Refusal;
 use crate::config::{Emit, ItemForm};
@@ -55,8 +60,8 @@ pub enum Unreadable {
     NoTab,
     #[error("a fingerprint has no tab in it; with a payload behind it the item form is `tab`")]
     TabInFingerprint,
-    #[error("pickled requests are not read by this version; queue them as JSON")]
-    Pickle,
+    #[error("{0}")]
+    Pickle(#[from] PickleError),
     #[error("the item has no URL to emit (sink.emit is `url`)")]
     NothingToEmit,
     #[error("{length} bytes are no digest, which has 16, 20 or 32")]
@@ -71,6 +76,7 @@ pub enum Unreadable {
 pub struct Reader {
     options: Options,
     fingerprinter: Fingerprinter,
+    pickles: Pickles,
 }
 
 /// How items are read.
@@ -105,7 +111,7 @@ impl Reader {
     /// A reader.
     pub fn new(options: Options) -> Self {
         let fingerprinter = Fingerprinter::new(options.algorithm, options.keep_fragments);
-        Self { options, fingerprinter }
+        Self { options, fingerprinter, pickles: Pickles::default() }
     }
 
     /// Reads one item.
@@ -115,12 +121,16 @@ impl Reader {
         }
         let form = match self.options.form {
             Form::Digest => return digest::read(bytes),
-            Form::Item(ItemForm::Auto) => detect(bytes)?,
+            Form::Item(ItemForm::Auto) => detect(bytes),
             Form::Item(form) => form,
         };
         let item = match form {
-            ItemForm::Auto | ItemForm::Url => url::read(bytes, &mut self.fingerprinter),
-            ItemForm::Json => json::read(bytes, &mut self.fingerprinter),
+            ItemForm::Auto | ItemForm::Url => self.judged_by(url::read(bytes)?),
+            ItemForm::Json => self.judged_by(json::read(bytes)?),
+            ItemForm::Pickle => {
+                let said = self.pickles.read(bytes)?;
+                self.judged_by(said)
+            }
             ItemForm::Fingerprint => fingerprint::read(bytes),
             ItemForm::Tab => tab::read(bytes),
         };
@@ -130,25 +140,39 @@ impl Reader {
         }
         item
     }
+
+    /// A request, and what it is judged by.
+    #[inline]
+    fn judged_by<'a>(&mut self, said: Said<'a>) -> Result<Item<'a>, Unreadable> {
+        let identity = match (said.dont_filter, &said.fingerprint, said.request()) {
+            (true, ..) => Identity::Unfiltered,
+            (false, Some(given), _) => Identity::Fingerprint(given.clone()),
+            (false, None, Some(request)) => {
+                Identity::Fingerprint(self.fingerprinter.fingerprint(&request)?)
+            }
+            (false, None, None) => return Err(JsonError::NoIdentity.into()),
+        };
+        Ok(Item { identity, url: said.url })
+    }
 }
 
 /// Tells the forms apart by an item's first bytes.
-fn detect(bytes: &[u8]) -> Result<ItemForm, Unreadable> {
+fn detect(bytes: &[u8]) -> ItemForm {
     /// What pickle protocols 2 and up begin with; no character of UTF-8 does.
     const PICKLE: u8 = 0x80;
     match bytes[0] {
-        b'{' => return Ok(ItemForm::Json),
-        PICKLE => return Err(Unreadable::Pickle),
+        b'{' => return ItemForm::Json,
+        PICKLE => return ItemForm::Pickle,
         _ => {}
     }
     // One more than there can be.
     let begin = &bytes[..bytes.len().min(65)];
     let digits = lanes::position(begin, |lanes| !lanes::hex_digits(lanes)).unwrap_or(begin.len());
-    Ok(match (digits, bytes.get(digits)) {
+    match (digits, bytes.get(digits)) {
         (32 | 40 | 64, None) => ItemForm::Fingerprint,
         (32 | 40 | 64, Some(b'\t')) => ItemForm::Tab,
         _ => ItemForm::Url,
-    })
+    }
 }
 
 /// The item as text, as a URL must be.
@@ -199,7 +223,7 @@ mod tests {
         let read = |item| read(ItemForm::Auto, Emit::Item, item).unwrap_err().to_string();
         assert_eq!(read(b""), "the item is empty");
         assert_eq!(read(b"http://a/\xff"), "the URL is not UTF-8: byte 9 begins no character");
-        assert!(read(b"\x80\x04\x95").starts_with("pickled requests are not read"));
+        assert_eq!(read(b"\x80\x04\x95"), "the pickle is cut short");
         // One digit short of a SHA-1: not a fingerprint, so it is read as a URL.
         assert!(read(&SHA1.as_bytes()[1..]).contains("scheme"));
         assert!(read(b"{\"url\": 1}").contains("url"));

@@ -14,6 +14,7 @@ mod importing;
 mod imports;
 mod layouts;
 mod links;
+mod pickles;
 mod pipe;
 mod preflight;
 mod redisbloom;

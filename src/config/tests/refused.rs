@@ -14,7 +14,7 @@ seed = "42"
 layout = "bloom"
 store = 'disk'
 [source]
-item = "pickle"
+item = "jsonl"
 batch = "1000"
 [fliter]
 capacity = 10
@@ -35,8 +35,8 @@ capacity = 10
              pyrebloom, luw2007-bloomfilter, scrapy-redis-bloomfilter, \
              scrapy-redis-bloomfilter-block-cluster, scrapy-redis",
             "config.toml:9:9: filter.store is \"disk\"; allowed: local, redis",
-            "config.toml:11:8: source.item is \"pickle\", which is not in this version yet; \
-             allowed now: auto, url, json, fingerprint, tab",
+            "config.toml:11:8: source.item is \"jsonl\"; allowed: auto, url, json, fingerprint, \
+             tab, pickle",
             "config.toml:12:9: source.batch is \"1000\", a string; allowed: a whole number from 1 \
              to 100_000",
             "config.toml:13:2: there is no section [fliter]; did you mean [filter]?",
