@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use url::Url;
-use urlseen::config::{Emit, ItemForm};
+use urlseen::config::ItemForm;
 use urlseen::fingerprint::{Algorithm, Fingerprinter};
 use urlseen::item::{Options, Reader};
 use urlseen::request::Request;
@@ -84,12 +84,7 @@ fn items(links: &[String], rounds: usize) {
             _ => ItemForm::Tab,
         };
         for (form, how) in [(form, ""), (ItemForm::Auto, ", form detected")] {
-            let mut reader = Reader::new(Options {
-                form: form.into(),
-                emit: Emit::Item,
-                algorithm: Algorithm::Scrapy,
-                keep_fragments: false,
-            });
+            let mut reader = Reader::new(Options::new(form.into(), Algorithm::Scrapy, false));
             cases.case(format!("read {name} item{how}"), move || {
                 per_text(items, |item| {
                     let _ = black_box(reader.read(item.as_bytes()));

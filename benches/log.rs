@@ -162,12 +162,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
 
 fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Local) {
     let sizing = Sizing::new("100M".parse().unwrap(), "1e-8".parse().unwrap());
-    let items = Options {
-        form: config.source.item.into(),
-        emit: config.sink.emit,
-        algorithm: config.fingerprint.algorithm,
-        keep_fragments: false,
-    };
+    let items = Options::new(config.source.item.into(), config.fingerprint.algorithm, false);
     let hashing = Native::new(Seed::new(1), sizing.geometry()).into();
     let engine =
         Engine::start(&engine::Parts { hashing, items, threads: 1, place: engine::Place::Here })

@@ -32,6 +32,9 @@ pub struct Judged {
     /// What goes on in an item's place, ascending by item; an item that is not here goes on as
     /// received.
     pub(crate) emitted: Vec<(u32, Box<[u8]>)>,
+    /// The scores of items, for a sink that sorts by them, ascending by item; 0 where an item is
+    /// not here.
+    pub(crate) scores: Vec<(u32, f64)>,
     /// The fingerprints that were unseen, in the order of their items: what the log keeps.
     pub(crate) added: Vec<Fingerprint>,
 }
@@ -51,9 +54,12 @@ impl Judged {
         let later = self.emitted.partition_point(|&(index, _)| before(index));
         let later = self.emitted.split_off(later);
         let emitted = std::mem::replace(&mut self.emitted, later);
+        let later = self.scores.partition_point(|&(index, _)| before(index));
+        let later = self.scores.split_off(later);
+        let scores = std::mem::replace(&mut self.scores, later);
         let later = self.added.split_off(onward.len() - unfiltered.len());
         let added = std::mem::replace(&mut self.added, later);
-        Self { onward, unfiltered, rejects, emitted, added }
+        Self { onward, unfiltered, rejects, emitted, scores, added }
     }
 
     /// The same of items that are counted from `first` on.
@@ -63,6 +69,7 @@ impl Judged {
         self.unfiltered.iter_mut().for_each(moved);
         self.rejects.iter_mut().for_each(|(index, _)| moved(index));
         self.emitted.iter_mut().for_each(|(index, _)| moved(index));
+        self.scores.iter_mut().for_each(|(index, _)| moved(index));
         self
     }
 }
@@ -151,6 +158,16 @@ impl<Stage: AsRef<Judged>> Batch<Stage> {
         })
     }
 
+    /// The scores of what goes on, in order.
+    pub fn onward_scores(&self) -> impl Iterator<Item = f64> {
+        let Judged { onward, scores, .. } = self.stage.as_ref();
+        let mut scores = scores.iter().peekable();
+        onward.iter().map(move |&index| {
+            while scores.next_if(|(other, _)| *other < index).is_some() {}
+            scores.next_if(|(other, _)| *other == index).map_or(0.0, |&(_, score)| score)
+        })
+    }
+
     /// What the items that go on are judged by, in their order; `None` for those that are passed on
     /// unchecked.
     pub fn onward_fingerprints(&self) -> impl Iterator<Item = Option<&Fingerprint>> {
@@ -208,6 +225,7 @@ mod tests {
             unfiltered: vec![1],
             rejects: vec![(2, Unreadable::Empty)],
             emitted: vec![(0, b"zero"[..].into()), (4, b"four"[..].into())],
+            scores: vec![(0, 1.0), (4, -4.0)],
             added: vec![Fingerprint::Raw20([4; 20])],
         })
     }
@@ -216,6 +234,7 @@ mod tests {
     fn every_item_goes_one_way() {
         let batch = batch();
         assert_eq!(batch.onward().collect::<Vec<_>>(), [&b"1"[..], b"four"]);
+        assert_eq!(batch.onward_scores().collect::<Vec<_>>(), [0.0, -4.0]);
         assert_eq!(batch.seen().collect::<Vec<_>>(), [b"0", b"3"]);
         let rejects: Vec<_> = batch.rejects().collect();
         assert!(matches!(rejects[..], [(b"2", Unreadable::Empty)]));
@@ -237,6 +256,8 @@ mod tests {
             assert_eq!(items, [b"0", b"1", b"2", b"3", b"4"]);
             let onward: Vec<Vec<u8>> = all(|part| part.onward().map(<[u8]>::to_vec).collect());
             assert_eq!(onward, [&b"1"[..], b"four"]);
+            let scores: Vec<_> = parts.iter().flat_map(Batch::onward_scores).collect();
+            assert_eq!(scores, [0.0, -4.0]);
             let seen: Vec<Vec<u8>> = all(|part| part.seen().map(<[u8]>::to_vec).collect());
             assert_eq!(seen, [b"0", b"3"]);
             let rejects: Vec<Vec<u8>> =

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use urlseen::config::{Emit, ItemForm};
+use urlseen::config::ItemForm;
 use urlseen::engine::{Engine, Fill};
 use urlseen::filter::{Design, Fullness};
 use urlseen::input::Place;
@@ -83,12 +83,7 @@ fn store(args: &Args) -> anyhow::Result<(Local, Design)> {
     let folder = args.state.as_deref().map(Folder::open).transpose()?;
     let pins = args.shape.pins(folder.as_ref())?;
     let design = shape::design(&pins)?;
-    let items = Options {
-        form: args.item.into(),
-        emit: Emit::Item,
-        algorithm: pins.algorithm,
-        keep_fragments: pins.keep_fragments,
-    };
+    let items = Options::new(args.item.into(), pins.algorithm, pins.keep_fragments);
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = args.threads.map_or(cores.min(64), usize::from);
     let Some(folder) = folder else {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::BinaryBytes;
 use tracing::{info, warn};
-use urlseen::config::{self, Config, Rollback, SeedChoice};
+use urlseen::config::{self, Config, Rollback, SeedChoice, SinkKind};
 use urlseen::engine::{Engine, Parts, Place, StartError};
 use urlseen::filter::native::Native;
 use urlseen::filter::{
@@ -203,11 +203,11 @@ pub(super) fn design(config: &Config) -> anyhow::Result<Design> {
 
 /// How items are read, as configured.
 pub(super) fn items(config: &Config) -> Options {
+    let config::Fingerprint { algorithm, keep_fragments } = config.fingerprint;
     Options {
-        form: config.source.item.into(),
         emit: config.sink.emit,
-        algorithm: config.fingerprint.algorithm,
-        keep_fragments: config.fingerprint.keep_fragments,
+        scored: config.sink.kind == SinkKind::Zset,
+        ..Options::new(config.source.item.into(), algorithm, keep_fragments)
     }
 }
 

@@ -162,12 +162,22 @@ choices! {
         Stop = "stop",
     } later ["grow"]
 
+    /// What the sink is.
+    SinkKind {
+        /// A Redis list.
+        List = "list",
+        /// A Redis sorted set, as scrapy-redis's priority queue.
+        Zset = "zset",
+    } later []
+
     /// What is pushed to the sink.
     Emit {
         /// The item, byte for byte as received.
         Item = "item",
         /// The item's URL alone.
         Url = "url",
+        /// JSON with its URL, method and `meta`, as scrapy-redis's spiders read start URLs.
+        StartUrl = "start-url",
     } later []
 
     /// What happens once the rejects list is at its longest.
@@ -256,6 +266,7 @@ mod tests {
         each_word_reads_back::<LogFormat>();
         each_word_reads_back::<RejectsFull>();
         each_word_reads_back::<Rollback>();
+        each_word_reads_back::<SinkKind>();
         each_word_reads_back::<Store>();
         each_word_reads_back::<WhenFull>();
         assert_eq!(RejectsFull::DropOldest.to_string(), "drop-oldest");

@@ -29,7 +29,7 @@ mod value;
 
 pub use choice::{
     Choice, ChoiceError, Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull,
-    Rollback, SourceKind, Store, WhenFull, choose,
+    Rollback, SinkKind, SourceKind, Store, WhenFull, choose,
 };
 pub use host_port::HostPort;
 pub use number::{CountError, parse_count};

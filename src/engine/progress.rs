@@ -77,7 +77,7 @@ impl Progress {
         unseen.sort();
         let mut judged = Judged::default();
         let mut places = unseen.iter().peekable();
-        for (_, Readings { fingerprints, unfiltered, rejects, emitted }) in readings {
+        for (_, Readings { fingerprints, unfiltered, rejects, emitted, scores }) in readings {
             let added = fingerprints
                 .into_iter()
                 .filter_map(|(place, fingerprint)| places.next_if_eq(&&place).map(|_| fingerprint));
@@ -86,6 +86,7 @@ impl Progress {
             judged.unfiltered.extend(unfiltered);
             judged.rejects.extend(rejects);
             judged.emitted.extend(emitted);
+            judged.scores.extend(scores);
         }
         judged.onward.append(&mut unseen);
         judged.onward.sort();

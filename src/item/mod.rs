@@ -9,6 +9,7 @@ mod items;
 pub mod json;
 mod pickle;
 mod said;
+mod start_url;
 mod tab;
 mod url;
 
@@ -27,12 +28,24 @@ use crate::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use crate::lanes;
 
 /// What an item says.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub struct Item<'a> {
     /// What it is judged by.
     pub identity: Identity,
     /// Its URL as received, for the forms that have one.
     pub url: Option<Cow<'a, str>>,
+    /// What goes on in its place; nothing where it goes on as received.
+    pub emitted: Option<Box<[u8]>>,
+    /// Where it belongs in a sink that sorts: the less, the sooner.
+    pub score: f64,
+}
+
+impl From<Fingerprint> for Item<'_> {
+    /// One that says nothing else.
+    fn from(fingerprint: Fingerprint) -> Self {
+        let identity = Identity::Fingerprint(fingerprint);
+        Item { identity, url: None, emitted: None, score: 0.0 }
+    }
 }
 
 /// What an item is judged by.
@@ -62,8 +75,13 @@ pub enum Unreadable {
     TabInFingerprint,
     #[error("{0}")]
     Pickle(#[from] PickleError),
-    #[error("the item has no URL to emit (sink.emit is `url`)")]
+    #[error("the item has no URL to emit (sink.emit is not `item`)")]
     NothingToEmit,
+    #[error(
+        "the priority is {found}; a sink that sorts by it (sink.kind is `zset`) needs a finite \
+         number"
+    )]
+    Priority { found: &'static str },
     #[error("{length} bytes are no digest, which has 16, 20 or 32")]
     NoDigest { length: usize },
     #[error("the filter's layout has no place for it: {0}")]
@@ -90,6 +108,15 @@ pub struct Options {
     pub algorithm: Algorithm,
     /// Whether URLs that differ in their fragments differ.
     pub keep_fragments: bool,
+    /// Whether each needs a score ([`Item::score`]).
+    pub scored: bool,
+}
+
+impl Options {
+    /// Items go on as received and without a score.
+    pub const fn new(form: Form, algorithm: Algorithm, keep_fragments: bool) -> Self {
+        Self { form, emit: Emit::Item, algorithm, keep_fragments, scored: false }
+    }
 }
 
 /// What items look like.
@@ -124,35 +151,55 @@ impl Reader {
             Form::Item(ItemForm::Auto) => detect(bytes),
             Form::Item(form) => form,
         };
-        let item = match form {
-            ItemForm::Auto | ItemForm::Url => self.judged_by(url::read(bytes)?),
-            ItemForm::Json => self.judged_by(json::read(bytes)?),
-            ItemForm::Pickle => {
-                let said = self.pickles.read(bytes)?;
-                self.judged_by(said)
+        let said = match form {
+            ItemForm::Auto | ItemForm::Url => url::read(bytes)?,
+            ItemForm::Json => json::read(bytes)?,
+            ItemForm::Pickle => self.pickles.read(bytes)?,
+            ItemForm::Fingerprint | ItemForm::Tab if self.options.emit != Emit::Item => {
+                return Err(Unreadable::NothingToEmit);
             }
-            ItemForm::Fingerprint => fingerprint::read(bytes),
-            ItemForm::Tab => tab::read(bytes),
+            ItemForm::Fingerprint => return fingerprint::read(bytes),
+            ItemForm::Tab => return tab::read(bytes),
         };
-        let wants_url = self.options.emit == Emit::Url;
-        if wants_url && item.as_ref().is_ok_and(|item| item.url.is_none()) {
-            return Err(Unreadable::NothingToEmit);
-        }
-        item
+        let identity = self.identity(&said)?;
+        let score = if self.options.scored { said.priority.score()? } else { 0.0 };
+        let emitted = match self.options.emit {
+            Emit::Item => None,
+            Emit::Url => {
+                let url = said.url.as_deref().ok_or(Unreadable::NothingToEmit)?.as_bytes();
+                (url != bytes).then(|| url.into())
+            }
+            Emit::StartUrl => Some(self.start_url(&said, form, bytes)?),
+        };
+        Ok(Item { identity, url: said.url, emitted, score })
     }
 
-    /// A request, and what it is judged by.
+    /// What a request is judged by.
     #[inline]
-    fn judged_by<'a>(&mut self, said: Said<'a>) -> Result<Item<'a>, Unreadable> {
-        let identity = match (said.dont_filter, &said.fingerprint, said.request()) {
-            (true, ..) => Identity::Unfiltered,
-            (false, Some(given), _) => Identity::Fingerprint(given.clone()),
+    fn identity(&mut self, said: &Said<'_>) -> Result<Identity, Unreadable> {
+        match (said.dont_filter, &said.fingerprint, said.request()) {
+            (true, ..) => Ok(Identity::Unfiltered),
+            (false, Some(given), _) => Ok(Identity::Fingerprint(given.clone())),
             (false, None, Some(request)) => {
-                Identity::Fingerprint(self.fingerprinter.fingerprint(&request)?)
+                Ok(Identity::Fingerprint(self.fingerprinter.fingerprint(&request)?))
             }
-            (false, None, None) => return Err(JsonError::NoIdentity.into()),
+            (false, None, None) => Err(JsonError::NoIdentity.into()),
+        }
+    }
+
+    /// What goes on of a request as a start URL.
+    fn start_url(
+        &self,
+        said: &Said<'_>,
+        form: ItemForm,
+        bytes: &[u8],
+    ) -> Result<Box<[u8]>, Unreadable> {
+        let written = match form {
+            ItemForm::Json => start_url::write(said, start_url::meta_of_json(bytes)?),
+            ItemForm::Pickle => start_url::write(said, self.pickles.meta(bytes)?.as_deref()),
+            _ => start_url::write(said, None),
         };
-        Ok(Item { identity, url: said.url })
+        written.ok_or(Unreadable::NothingToEmit)
     }
 }
 
@@ -186,9 +233,8 @@ mod tests {
     const SHA1: &str = "0123456789abcdef0123456789abcdef01234567";
 
     fn read(form: ItemForm, emit: Emit, item: &[u8]) -> Result<Item<'_>, Unreadable> {
-        let algorithm = Algorithm::Scrapy;
-        let form = form.into();
-        Reader::new(Options { form, emit, algorithm, keep_fragments: false }).read(item)
+        Reader::new(Options { emit, ..Options::new(form.into(), Algorithm::Scrapy, false) })
+            .read(item)
     }
 
     fn computed(url: &str) -> Identity {
@@ -260,19 +306,41 @@ mod tests {
 
     #[test]
     fn a_digest_is_read_as_what_its_hex_digits_stand_for() {
-        let options = Options {
-            form: Form::Digest,
-            emit: Emit::Item,
-            algorithm: Algorithm::Scrapy,
-            keep_fragments: false,
-        };
-        let mut reader = Reader::new(options);
+        let mut reader = Reader::new(Options::new(Form::Digest, Algorithm::Scrapy, false));
         // Begins like JSON, and has a tab in it.
         let raw = *b"{\t\n1234567890123456\xff";
         let hex = "7b090a31323334353637383930313233343536ff";
         assert_eq!(reader.read(&raw).unwrap().identity, given(hex));
         let short = reader.read(&raw[1..]);
         assert!(matches!(short, Err(Unreadable::NoDigest { length: 19 })));
+    }
+
+    #[test]
+    fn a_score_is_the_negative_of_a_priority_that_is_a_number() {
+        let form = ItemForm::Auto.into();
+        let options = Options { scored: true, ..Options::new(form, Algorithm::Scrapy, false) };
+        let mut reader = Reader::new(options);
+        for (priority, score) in [
+            ("null", 0.0),
+            ("-0", 0.0),
+            ("7", -7.0),
+            ("-1.5", 1.5),
+            ("18446744073709551615", -18_446_744_073_709_551_616.0),
+        ] {
+            let item = format!(r#"{{"url": "http://a/", "priority": {priority}}}"#);
+            let found = reader.read(item.as_bytes()).unwrap().score;
+            assert_eq!(found.to_bits(), f64::to_bits(score), "{priority}");
+        }
+        assert_eq!(reader.read(b"http://a/").unwrap().score.to_bits(), 0);
+        for (priority, found) in [(r#""1""#, "is text;"), ("true", "is true or false;")] {
+            let item = format!(r#"{{"url": "http://a/", "priority": {priority}}}"#);
+            assert!(reader.read(item.as_bytes()).unwrap_err().to_string().contains(found));
+            assert!(read(ItemForm::Auto, Emit::Item, item.as_bytes()).is_ok());
+        }
+        let infinite = b"\x80\x02}(X\x03\0\0\0urlX\x09\0\0\0http://a/X\x08\0\0\0priority\
+            G\x7f\xf0\0\0\0\0\0\0u.";
+        assert!(reader.read(infinite).unwrap_err().to_string().contains("not finite"));
+        assert!(read(ItemForm::Auto, Emit::Item, infinite).is_ok());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::Unreadable;
 use crate::fingerprint::Fingerprint;
 use crate::request::Request;
 
@@ -15,7 +16,6 @@ pub(super) struct Said<'a> {
     /// The one that the producer gave; it goes before a computed one.
     pub(super) fingerprint: Option<Fingerprint>,
     pub(super) dont_filter: bool,
-    #[allow(dead_code)] // for sinks that sort
     pub(super) priority: Priority,
 }
 
@@ -42,5 +42,18 @@ impl Said<'_> {
             body: &self.body,
             verbatim_url: self.verbatim_url,
         })
+    }
+}
+
+impl Priority {
+    /// The score in a sorted set that is taken from at its low end, as scrapy-redis has it.
+    pub(super) fn score(self) -> Result<f64, Unreadable> {
+        match self {
+            // Not -0.
+            Self::Number(0.0) => Ok(0.0),
+            Self::Number(number) if number.is_finite() => Ok(-number),
+            Self::Number(_) => Err(Unreadable::Priority { found: "not finite" }),
+            Self::Wrong(found) => Err(Unreadable::Priority { found }),
+        }
     }
 }

@@ -20,6 +20,7 @@ mod preflight;
 mod redisbloom;
 mod rejects;
 mod serve;
+mod start_urls;
 mod tidy;
 mod trouble;
 mod util;

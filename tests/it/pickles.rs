@@ -9,7 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use fastrand::Rng;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
-use urlseen::config::{Emit, ItemForm};
+use urlseen::config::ItemForm;
 use urlseen::fingerprint::Algorithm;
 use urlseen::item::{Identity, Options, Reader};
 
@@ -20,23 +20,25 @@ struct Header {
 
 /// A pickle, and what Python says of it: see `scripts/vectors-pickles`.
 #[derive(Deserialize)]
-struct Vector {
-    pickle: String,
-    json: Option<String>,
+pub(crate) struct Vector {
+    pub(crate) pickle: String,
+    pub(crate) json: Option<String>,
+    pub(crate) meta: Option<serde_json::Value>,
     #[serde(default)]
     fingerprints: serde_json::Map<String, serde_json::Value>,
     #[serde(default)]
     unfiltered: bool,
-    reason: Option<String>,
+    score: Option<f64>,
+    pub(crate) reason: Option<String>,
 }
 
 impl Vector {
-    fn pickle(&self) -> Vec<u8> {
+    pub(crate) fn pickle(&self) -> Vec<u8> {
         BASE64_STANDARD.decode(&self.pickle).unwrap()
     }
 }
 
-fn vectors() -> Vec<Vector> {
+pub(crate) fn vectors() -> Vec<Vector> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/pickles.jsonl.gz");
     let mut lines = BufReader::new(GzDecoder::new(File::open(path).unwrap())).lines();
     let header: Header = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
@@ -47,8 +49,7 @@ fn vectors() -> Vec<Vector> {
 }
 
 fn reader(form: ItemForm, algorithm: Algorithm) -> Reader {
-    let (form, emit) = (form.into(), Emit::Item);
-    Reader::new(Options { form, emit, algorithm, keep_fragments: false })
+    Reader::new(Options { scored: true, ..Options::new(form.into(), algorithm, false) })
 }
 
 #[test]
@@ -69,11 +70,13 @@ fn every_vector_is_read_as_scrapy_reads_it() {
             }
             let item = item.unwrap_or_else(|error| panic!("{error}: {}", vector.pickle));
             check(vector, algorithm, &item.identity);
-            check(vector, algorithm, &auto.read(&pickle).unwrap().identity);
+            assert_eq!(item.score, vector.score.unwrap_or(0.0), "{}", vector.pickle);
+            assert_eq!(auto.read(&pickle).unwrap(), item);
             read += 1;
             if let Some(json) = &vector.json {
                 let item = auto.read(json.as_bytes()).unwrap();
                 check(vector, algorithm, &item.identity);
+                assert_eq!(Some(item.score), vector.score, "{json}");
                 in_json += 1;
             }
         }

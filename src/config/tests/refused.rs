@@ -140,19 +140,34 @@ fn the_keys_that_urlseen_keeps_for_itself_are_refused() {
 
 #[test]
 fn urls_can_be_emitted_only_of_items_that_have_one() {
-    for item in ["fingerprint", "tab"] {
+    for (item, emit) in [("fingerprint", "url"), ("tab", "url"), ("tab", "start-url")] {
         assert_eq!(
-            refused(&format!("source.item = '{item}'"), &[("URLSEEN_SINK__EMIT", "url")], &[]),
+            refused(&format!("source.item = '{item}'"), &[("URLSEEN_SINK__EMIT", emit)], &[]),
             [format!(
-                "environment URLSEEN_SINK__EMIT: sink.emit is \"url\", but items have no URL where \
-                 source.item is \"{item}\" (config.toml:1:15); allowed: sink.emit = \"item\", or \
-                 another source.item"
+                "environment URLSEEN_SINK__EMIT: sink.emit is \"{emit}\", but items have no URL \
+                 where source.item is \"{item}\" (config.toml:1:15); allowed: sink.emit = \
+                 \"item\", or another source.item"
             )]
         );
     }
-    for item in ["auto", "url", "json"] {
-        assert!(load("sink.emit = 'url'", &[], &[&format!("source.item={item}")]).is_ok());
+    for item in ["auto", "url", "json", "pickle"] {
+        for emit in ["url", "start-url"] {
+            let item = format!("source.item={item}");
+            assert!(load(&format!("sink.emit = '{emit}'"), &[], &[&item]).is_ok());
+        }
     }
+}
+
+#[test]
+fn a_sorted_set_has_no_ends() {
+    let file = "[sink]\nkind = 'zset'\n";
+    assert_eq!(
+        refused(file, &[], &["sink.push_to=left"]),
+        ["--set sink.push_to: sink.push_to is \"left\", but sink.kind is \"zset\" \
+          (config.toml:2:8), which has no ends: items are sorted by their priority; leave \
+          sink.push_to out, or set sink.kind = \"list\""]
+    );
+    assert!(load(file, &[], &["sink.push_to=right"]).is_ok());
 }
 
 #[test]

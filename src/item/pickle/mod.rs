@@ -4,6 +4,7 @@
 //! Only data is read. Objects, which `meta` and `cb_kwargs` may hold, are passed over and never
 //! made; one in a place that matters makes the item unreadable.
 
+mod json;
 mod machine;
 mod opcode;
 mod value;
@@ -19,6 +20,8 @@ use value::Value;
 #[derive(Debug, Default)]
 pub struct Pickles {
     machine: Machine,
+    /// The `meta` of the request read last.
+    meta: Option<Value>,
 }
 
 /// Why a pickle is not a request.
@@ -45,6 +48,11 @@ pub enum PickleError {
     NotUtf8 { field: &'static str },
     #[error("`body` of the pickled request is a str in an encoding other than UTF-8")]
     Encoding,
+    #[error(
+        "`meta` of the pickled request holds {found}, which JSON cannot say; what goes on as a \
+         start URL (sink.emit) is JSON"
+    )]
+    NotJson { found: &'static str },
     #[error("the pickled request has neither `url` nor `fingerprint`")]
     NoIdentity,
     #[error("`fingerprint` of the pickled request is empty; leave it out to have it computed")]
@@ -67,7 +75,9 @@ struct Fields {
 impl Pickles {
     /// Reads a request.
     pub(super) fn read<'a>(&mut self, pickle: &'a [u8]) -> Result<Said<'a>, PickleError> {
+        self.meta = None;
         let fields = self.fields(pickle)?;
+        self.meta = Some(fields.meta);
         let text = |field, value| text(pickle, field, value);
         let url = text("url", fields.url)?.map(Cow::Borrowed);
         let fingerprint = match fields.fingerprint {
@@ -95,6 +105,12 @@ impl Pickles {
             dont_filter: self.truth("dont_filter", fields.dont_filter)?,
             priority: priority(fields.priority),
         })
+    }
+
+    /// The `meta` of the request read last, which `pickle` holds, as JSON; nothing where nothing is
+    /// in it.
+    pub(super) fn meta(&self, pickle: &[u8]) -> Result<Option<Vec<u8>>, PickleError> {
+        json::Writer::new(pickle, &self.machine.heap).meta(self.meta.unwrap_or(Value::None))
     }
 
     /// The fields of the request that a pickle holds.

@@ -138,10 +138,31 @@ fn urls_alone_go_on_where_the_config_says_so() {
             ("http://a/é".as_bytes(), Seen),
             (b"http://b/", Unseen),
             (br#"{"url": "http://c/", "dont_filter": true}"#, As(b"http://c/")),
-            (SHA1, Rejected("no URL to emit")),
+            (SHA1, Rejected("no URL to emit (sink.emit is not `item`)")),
             (br#"{"fingerprint": "a key"}"#, Rejected("no URL to emit")),
             (br#"{"fingerprint": "a key", "url": "http://d/"}"#, As(b"http://d/")),
             (b"0123456789abcdef0123456789abcdef01234567\tpayload", Rejected("no URL to emit")),
+        ],
+    );
+}
+
+#[test]
+fn start_urls_go_on_where_the_config_says_so() {
+    check(
+        &["sink.emit=start-url"],
+        &[
+            (
+                br#"{"url": "http://a/", "method": "post", "body": "b", "meta": {"depth": 1}}"#,
+                As(br#"{"url": "http://a/", "method": "POST", "meta": {"depth": 1}}"#),
+            ),
+            (b"http://a/", As(br#"{"url": "http://a/"}"#)),
+            (b"http://a/#top", Seen),
+            (SHA1, Rejected("no URL to emit")),
+            (br#"{"fingerprint": "a key"}"#, Rejected("no URL to emit")),
+            (
+                b"\x80\x02}(X\x03\0\0\0urlX\x09\0\0\0http://b/X\x04\0\0\0meta}X\x01\0\0\0ac_\nC\nsu.",
+                Rejected("`meta` of the pickled request holds an object, which JSON cannot say"),
+            ),
         ],
     );
 }
