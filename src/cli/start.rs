@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::BinaryBytes;
 use tracing::{info, warn};
-use urlseen::config::{self, Config, Rollback, SeedChoice, SinkKind};
+use urlseen::admin::Passed;
+use urlseen::config::{self, Config, PassRule, Rollback, SeedChoice, SinkKind};
 use urlseen::engine::{Engine, Parts, Place, StartError};
 use urlseen::filter::native::Native;
 use urlseen::filter::{
@@ -207,8 +208,19 @@ pub(super) fn items(config: &Config) -> Options {
     Options {
         emit: config.sink.emit,
         scored: config.sink.kind == SinkKind::Zset,
+        pass: config.pass,
         ..Options::new(config.source.item.into(), algorithm, keep_fragments)
     }
+}
+
+/// What each of these rules let pass, by the counts of their numbers.
+pub(super) fn passed(rules: &[PassRule], counts: &[u64]) -> Vec<Passed> {
+    let counts = counts.iter().copied().chain(std::iter::repeat(0));
+    rules
+        .iter()
+        .zip(counts)
+        .map(|(rule, items)| Passed { rule: rule.name.clone(), items })
+        .collect()
 }
 
 /// Opens a state folder once nobody else has it; `None` if it was asked to stop before that.

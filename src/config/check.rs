@@ -4,6 +4,7 @@
 use super::choice::{Emit, End, ItemForm, Layout, SinkKind, SourceKind, Store};
 use super::layers::{Found, Layers};
 use super::mask::masked;
+use super::pass::PassRule;
 use super::problem::{Fault, Origin, Problem, Problems};
 use super::raw::Refusal;
 use super::redis_address::{RedisAddress, RedisAddressError};
@@ -65,6 +66,11 @@ impl Taker {
             self.layers.problems.push(Problem { origin, fault });
         }
         taken.unwrap_or_else(|| default(&self.crawl))
+    }
+
+    /// Takes the rules.
+    pub(super) fn take_pass(&mut self) -> &'static [PassRule] {
+        std::mem::take(&mut self.layers.pass).leak()
     }
 
     /// Adds the password that was set apart from the URL, which goes before one in it.

@@ -231,6 +231,12 @@ pub enum Fault {
         /// Where `sink.kind` is set.
         kind_origin: Origin,
     },
+    /// A rule is none.
+    #[error("[[pass]] {reason}")]
+    PassRule {
+        /// What is wrong with it, and what to do.
+        reason: String,
+    },
     /// Nothing but Redis holds bits in that layout.
     #[error(
         "filter.layout is {layout:?}, whose bits are in Redis, but filter.store is \"local\" \

@@ -7,6 +7,7 @@ use super::choice::{
     SourceKind, Store, WhenFull,
 };
 use super::host_port::HostPort;
+use super::pass::PassRule;
 use super::redis_address::RedisAddress;
 use super::secret::Secret;
 use super::seed::SeedChoice;
@@ -254,6 +255,8 @@ pub struct Config {
     pub admin: Admin,
     /// What is logged.
     pub log: Log,
+    /// Which pages pass again and again. They live as long as the process: each thread reads them.
+    pub pass: &'static [PassRule],
 }
 
 impl Config {
@@ -275,6 +278,7 @@ impl Config {
             state: State::take(taker),
             admin: Admin::take(taker),
             log: Log::take(taker),
+            pass: taker.take_pass(),
         }
     }
 }

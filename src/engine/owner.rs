@@ -121,6 +121,7 @@ pub(super) type Probes = Vec<(u32, Probe)>;
 pub(super) struct Readings {
     pub(super) fingerprints: Vec<(u32, Fingerprint)>,
     pub(super) unfiltered: Vec<u32>,
+    pub(super) passed: Vec<(u32, u16)>,
     pub(super) rejects: Vec<(u32, Unreadable)>,
     pub(super) emitted: Vec<(u32, Box<[u8]>)>,
     pub(super) scores: Vec<(u32, f64)>,
@@ -241,7 +242,10 @@ impl Owner {
                         readings.scores.push((number, item.score));
                     }
                     match item.identity {
-                        Identity::Unfiltered => readings.unfiltered.push(number),
+                        Identity::Unfiltered => {
+                            readings.unfiltered.push(number);
+                            readings.passed.extend(item.passed.map(|rule| (number, rule)));
+                        }
                         Identity::Fingerprint(fingerprint) => {
                             if let Some(shared) = &self.shared
                                 && let Err(unplaced) = shared.check(&fingerprint)

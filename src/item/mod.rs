@@ -22,7 +22,7 @@ use pickle::Pickles;
 use said::Said;
 
 use crate::canonical::Refusal;
-use crate::config::{Emit, ItemForm};
+use crate::config::{Emit, ItemForm, PassRule, host_and_path};
 use crate::filter::Unplaced;
 use crate::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use crate::lanes;
@@ -36,6 +36,8 @@ pub struct Item<'a> {
     pub url: Option<Cow<'a, str>>,
     /// What goes on in its place; nothing where it goes on as received.
     pub emitted: Option<Box<[u8]>>,
+    /// The number of the rule that it passes by, unchecked ([`Options::pass`]).
+    pub passed: Option<u16>,
     /// Where it belongs in a sink that sorts: the less, the sooner.
     pub score: f64,
 }
@@ -44,7 +46,7 @@ impl From<Fingerprint> for Item<'_> {
     /// One that says nothing else.
     fn from(fingerprint: Fingerprint) -> Self {
         let identity = Identity::Fingerprint(fingerprint);
-        Item { identity, url: None, emitted: None, score: 0.0 }
+        Item { identity, url: None, emitted: None, passed: None, score: 0.0 }
     }
 }
 
@@ -53,7 +55,7 @@ impl From<Fingerprint> for Item<'_> {
 pub enum Identity {
     /// Unseen unless this was seen before.
     Fingerprint(Fingerprint),
-    /// `dont_filter`: passed on unchecked and unrecorded.
+    /// `dont_filter`, or a rule: passed on unchecked and unrecorded.
     Unfiltered,
 }
 
@@ -95,6 +97,8 @@ pub struct Reader {
     options: Options,
     fingerprinter: Fingerprinter,
     pickles: Pickles,
+    /// Each reader has its own: a pattern's memory is not for two at once.
+    pass: Vec<PassRule>,
 }
 
 /// How items are read.
@@ -110,12 +114,14 @@ pub struct Options {
     pub keep_fragments: bool,
     /// Whether each needs a score ([`Item::score`]).
     pub scored: bool,
+    /// The rules by which items pass unchecked and unrecorded.
+    pub pass: &'static [PassRule],
 }
 
 impl Options {
     /// Items go on as received and without a score.
     pub const fn new(form: Form, algorithm: Algorithm, keep_fragments: bool) -> Self {
-        Self { form, emit: Emit::Item, algorithm, keep_fragments, scored: false }
+        Self { form, emit: Emit::Item, algorithm, keep_fragments, scored: false, pass: &[] }
     }
 }
 
@@ -138,7 +144,7 @@ impl Reader {
     /// A reader.
     pub fn new(options: Options) -> Self {
         let fingerprinter = Fingerprinter::new(options.algorithm, options.keep_fragments);
-        Self { options, fingerprinter, pickles: Pickles::default() }
+        Self { options, fingerprinter, pickles: Pickles::default(), pass: options.pass.to_vec() }
     }
 
     /// Reads one item.
@@ -161,7 +167,8 @@ impl Reader {
             ItemForm::Fingerprint => return fingerprint::read(bytes),
             ItemForm::Tab => return tab::read(bytes),
         };
-        let identity = self.identity(&said)?;
+        let (identity, passed) =
+            if self.pass.is_empty() { (self.identity(&said)?, None) } else { self.pass(&said)? };
         let score = if self.options.scored { said.priority.score()? } else { 0.0 };
         let emitted = match self.options.emit {
             Emit::Item => None,
@@ -171,7 +178,7 @@ impl Reader {
             }
             Emit::StartUrl => Some(self.start_url(&said, form, bytes)?),
         };
-        Ok(Item { identity, url: said.url, emitted, score })
+        Ok(Item { identity, url: said.url, emitted, passed, score })
     }
 
     /// What a request is judged by.
@@ -185,6 +192,29 @@ impl Reader {
             }
             (false, None, None) => Err(JsonError::NoIdentity.into()),
         }
+    }
+
+    /// The same where there are rules, and by which of them it passes.
+    fn pass(&mut self, said: &Said<'_>) -> Result<(Identity, Option<u16>), Unreadable> {
+        let Some(request) = said.request().filter(|_| !said.dont_filter) else {
+            return Ok((self.identity(said)?, None));
+        };
+        let url = match (self.fingerprinter.canonical(&request), &said.fingerprint) {
+            (Ok(url), _) => url,
+            // What brings its fingerprint along may have any URL.
+            (Err(_), Some(given)) => return Ok((Identity::Fingerprint(given.clone()), None)),
+            (Err(refusal), None) => return Err(refusal.into()),
+        };
+        let (host, path) = host_and_path(url);
+        let rule = self.pass.iter().position(|rule| rule.fits(&host, path));
+        if let Some(rule) = rule.and_then(|rule| u16::try_from(rule).ok()) {
+            return Ok((Identity::Unfiltered, Some(rule)));
+        }
+        let fingerprint = match &said.fingerprint {
+            Some(given) => given.clone(),
+            None => self.fingerprinter.finish(&request),
+        };
+        Ok((Identity::Fingerprint(fingerprint), None))
     }
 
     /// What goes on of a request as a start URL.
@@ -228,129 +258,4 @@ fn utf8(bytes: &[u8]) -> Result<&str, Unreadable> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    const SHA1: &str = "0123456789abcdef0123456789abcdef01234567";
-
-    fn read(form: ItemForm, emit: Emit, item: &[u8]) -> Result<Item<'_>, Unreadable> {
-        Reader::new(Options { emit, ..Options::new(form.into(), Algorithm::Scrapy, false) })
-            .read(item)
-    }
-
-    fn computed(url: &str) -> Identity {
-        let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
-        Identity::Fingerprint(
-            fingerprinter.fingerprint(&crate::request::Request::get(url)).unwrap(),
-        )
-    }
-
-    fn given(text: &str) -> Identity {
-        Identity::Fingerprint(Fingerprint::from_text(text.as_bytes()))
-    }
-
-    #[test]
-    fn auto_tells_the_forms_apart_by_their_first_bytes() {
-        let url = "http://example.com/?b&a";
-        for (item, identity) in [
-            (url.to_owned(), computed(url)),
-            (format!(r#"{{"url": "{url}"}}"#), computed(url)),
-            (SHA1.to_owned(), given(SHA1)),
-            (SHA1[..32].to_uppercase(), given(&SHA1[..32])),
-            (format!("{SHA1}\tany payload\t"), given(SHA1)),
-            (format!("{SHA1}{}\t", &SHA1[..24]), given(&format!("{SHA1}{}", &SHA1[..24]))),
-        ] {
-            let read = read(ItemForm::Auto, Emit::Item, item.as_bytes()).unwrap();
-            assert_eq!(read.identity, identity, "{item}");
-        }
-    }
-
-    #[test]
-    fn auto_rejects_what_no_form_reads() {
-        let read = |item| read(ItemForm::Auto, Emit::Item, item).unwrap_err().to_string();
-        assert_eq!(read(b""), "the item is empty");
-        assert_eq!(read(b"http://a/\xff"), "the URL is not UTF-8: byte 9 begins no character");
-        assert_eq!(read(b"\x80\x04\x95"), "the pickle is cut short");
-        // One digit short of a SHA-1: not a fingerprint, so it is read as a URL.
-        assert!(read(&SHA1.as_bytes()[1..]).contains("scheme"));
-        assert!(read(b"{\"url\": 1}").contains("url"));
-    }
-
-    #[test]
-    fn a_tab_item_is_judged_by_what_stands_before_its_first_tab() {
-        for (item, key) in [("a key\tpayload\tmore", "a key"), ("\tpayload", "")] {
-            let read = read(ItemForm::Tab, Emit::Item, item.as_bytes()).unwrap();
-            assert_eq!(read.identity, given(key));
-        }
-        let no_tab = read(ItemForm::Tab, Emit::Item, SHA1.as_bytes());
-        assert!(matches!(no_tab, Err(Unreadable::NoTab)));
-    }
-
-    #[test]
-    fn a_fingerprint_item_is_any_bytes_without_a_tab() {
-        let key = b"caf\xc3\xa9 \xff";
-        let item = read(ItemForm::Fingerprint, Emit::Item, key).unwrap();
-        assert_eq!(item.identity, Identity::Fingerprint(Fingerprint::Text(key[..].into())));
-        let tab = read(ItemForm::Fingerprint, Emit::Item, b"a\tb");
-        assert!(matches!(tab, Err(Unreadable::TabInFingerprint)));
-    }
-
-    #[test]
-    fn a_json_item_brings_its_own_fingerprint_or_asks_not_to_be_filtered() {
-        let read = |item: &'static str| read(ItemForm::Auto, Emit::Item, item.as_bytes()).unwrap();
-        assert_eq!(read(r#"{"fingerprint": "k", "url": "nothing"}"#).identity, given("k"));
-        let unfiltered = read(r#"{"url": "http://a/", "dont_filter": true}"#);
-        assert_eq!(unfiltered.identity, Identity::Unfiltered);
-        let posted = read(r#"{"url": "http://a/", "method": "POST", "body": "b"}"#);
-        assert_ne!(posted.identity, computed("http://a/"));
-    }
-
-    #[test]
-    fn a_digest_is_read_as_what_its_hex_digits_stand_for() {
-        let mut reader = Reader::new(Options::new(Form::Digest, Algorithm::Scrapy, false));
-        // Begins like JSON, and has a tab in it.
-        let raw = *b"{\t\n1234567890123456\xff";
-        let hex = "7b090a31323334353637383930313233343536ff";
-        assert_eq!(reader.read(&raw).unwrap().identity, given(hex));
-        let short = reader.read(&raw[1..]);
-        assert!(matches!(short, Err(Unreadable::NoDigest { length: 19 })));
-    }
-
-    #[test]
-    fn a_score_is_the_negative_of_a_priority_that_is_a_number() {
-        let form = ItemForm::Auto.into();
-        let options = Options { scored: true, ..Options::new(form, Algorithm::Scrapy, false) };
-        let mut reader = Reader::new(options);
-        for (priority, score) in [
-            ("null", 0.0),
-            ("-0", 0.0),
-            ("7", -7.0),
-            ("-1.5", 1.5),
-            ("18446744073709551615", -18_446_744_073_709_551_616.0),
-        ] {
-            let item = format!(r#"{{"url": "http://a/", "priority": {priority}}}"#);
-            let found = reader.read(item.as_bytes()).unwrap().score;
-            assert_eq!(found.to_bits(), f64::to_bits(score), "{priority}");
-        }
-        assert_eq!(reader.read(b"http://a/").unwrap().score.to_bits(), 0);
-        for (priority, found) in [(r#""1""#, "is text;"), ("true", "is true or false;")] {
-            let item = format!(r#"{{"url": "http://a/", "priority": {priority}}}"#);
-            assert!(reader.read(item.as_bytes()).unwrap_err().to_string().contains(found));
-            assert!(read(ItemForm::Auto, Emit::Item, item.as_bytes()).is_ok());
-        }
-        let infinite = b"\x80\x02}(X\x03\0\0\0urlX\x09\0\0\0http://a/X\x08\0\0\0priority\
-            G\x7f\xf0\0\0\0\0\0\0u.";
-        assert!(reader.read(infinite).unwrap_err().to_string().contains("not finite"));
-        assert!(read(ItemForm::Auto, Emit::Item, infinite).is_ok());
-    }
-
-    #[test]
-    fn what_has_no_url_cannot_be_emitted_as_one() {
-        let read = |item| read(ItemForm::Auto, Emit::Url, item);
-        let json = read(br#"{"url": "http://a/\u00e9"}"#).unwrap();
-        assert_eq!(json.url.as_deref(), Some("http://a/\u{e9}"));
-        assert_eq!(read(b"http://a/").unwrap().url.as_deref(), Some("http://a/"));
-        for item in [SHA1.as_bytes(), br#"{"fingerprint": "k"}"#] {
-            assert!(matches!(read(item), Err(Unreadable::NothingToEmit)));
-        }
-    }
-}
+mod tests;

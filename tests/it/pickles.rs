@@ -70,7 +70,8 @@ fn every_vector_is_read_as_scrapy_reads_it() {
             }
             let item = item.unwrap_or_else(|error| panic!("{error}: {}", vector.pickle));
             check(vector, algorithm, &item.identity);
-            assert_eq!(item.score, vector.score.unwrap_or(0.0), "{}", vector.pickle);
+            let score = vector.score.unwrap_or(0.0);
+            assert_eq!(item.score.to_bits(), score.to_bits(), "{}", vector.pickle);
             assert_eq!(auto.read(&pickle).unwrap(), item);
             read += 1;
             if let Some(json) = &vector.json {

@@ -159,6 +159,63 @@ fn urls_can_be_emitted_only_of_items_that_have_one() {
 }
 
 #[test]
+fn rules_are_refused_one_by_one() {
+    let file = r#"
+[[pass]]
+name = "lists"
+host = '^www\.'
+[[pass]]
+name = "lists"
+path = '('
+[[pass]]
+name = "lists"
+path = 'a'
+[[pass]]
+hots = 'b'
+[[pass]]
+path = 5
+[[pass]]
+path = '(a{1000}){1000}'
+[[pass]]
+name = "none"
+"#;
+    assert_eq!(
+        refused(file, &[("URLSEEN_PASS__NAME", "a")], &["pass.name=a"]),
+        [
+            "config.toml:7:8: [[pass]] has path = \"(\": not a regular expression: unclosed group",
+            "config.toml:8:1: [[pass]] has the name \"lists\", as another has; give each its own",
+            "config.toml:11:1: [[pass]] has neither host nor path; give at least one of them",
+            "config.toml:12:1: there is no key pass.hots; did you mean pass.host?",
+            "config.toml:14:8: [[pass]] has path = 5; allowed: a text in quotes",
+            "config.toml:16:8: [[pass]] has path = \"(a{1000}){1000}\": compiled, it takes more \
+             than 1048576 bytes; write a simpler one",
+            "config.toml:17:1: [[pass]] has neither host nor path; give at least one of them",
+            "environment URLSEEN_PASS__NAME: no key has this name, and what begins with URLSEEN_ \
+             must have one's; did you mean URLSEEN_CRAWL__NAME?",
+            "--set pass.name: there is no key pass.name; did you mean crawl.name?",
+        ]
+    );
+    assert_eq!(
+        refused("pass = [5]\n[[pas]]\n", &[], &[]),
+        [
+            "config.toml:1:9: [[pass]] holds a number; allowed: name, host and path",
+            "config.toml:2:3: there is no key pas"
+        ]
+    );
+    assert_eq!(
+        refused("[pass]\nname = 'a'", &[], &[]),
+        ["config.toml:1:1: [[pass]] is a table; allowed: rules that each begin with the line \
+          [[pass]]"]
+    );
+    let rule = |number| format!("[[pass]]\nname = '{number}'\nhost = 'a'\n");
+    let rules = |count| (0..count).map(rule).collect::<String>();
+    assert_eq!(load(&rules(100), &[], &[]).unwrap().pass.len(), 100);
+    let lines = refused(&rules(102), &[], &[]);
+    assert_eq!(lines.len(), 1);
+    assert!(lines[0].ends_with("stands here more than 100 times; combine rules"), "{lines:?}");
+}
+
+#[test]
 fn a_sorted_set_has_no_ends() {
     let file = "[sink]\nkind = 'zset'\n";
     assert_eq!(

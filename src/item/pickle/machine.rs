@@ -2,10 +2,11 @@
 //! one is [`Value::Opaque`], whatever was to be made of what. Nothing is imported or called.
 //!
 //! Each opcode takes a bounded time and makes a bounded number of values, and there may be
-//! [`MOST_OPCODES`]; nothing is nested, as containers hold numbers of others. So no pickle, whatever
-//! it says, takes much time or memory: what it names again through the memo is there once.
+//! [`MOST_OPCODES`]; nothing is nested, as containers hold numbers of others. So no pickle,
+//! whatever it says, takes much time or memory: what it names again through the memo is there once.
 
 use super::PickleError;
+use super::code::Code;
 use super::opcode as op;
 use super::value::{Heap, Span, Value};
 
@@ -354,69 +355,6 @@ impl Machine {
         self.stack.truncate(from);
         self.stack.push(Value::Opaque);
         Some(())
-    }
-}
-
-/// A pickle, and how far it has run.
-struct Code<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl Code<'_> {
-    fn left(&self) -> usize {
-        self.bytes.len() - self.at
-    }
-
-    #[inline]
-    fn byte(&mut self) -> Result<u8, PickleError> {
-        let byte = *self.bytes.get(self.at).ok_or(PickleError::Short)?;
-        self.at += 1;
-        Ok(byte)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], PickleError> {
-        let array = self.bytes[self.at..].first_chunk().ok_or(PickleError::Short)?;
-        self.at += N;
-        Ok(*array)
-    }
-
-    #[inline]
-    fn take(&mut self, count: usize) -> Result<Span, PickleError> {
-        if count > self.left() {
-            return Err(PickleError::Short);
-        }
-        let start = self.at;
-        self.at += count;
-        let place = |at| u32::try_from(at).map_err(|_| PickleError::Short);
-        Ok(Span { start: place(start)?, end: place(self.at)? })
-    }
-
-    fn counted_by_one(&mut self) -> Result<Span, PickleError> {
-        let count = self.byte()?;
-        self.take(count.into())
-    }
-
-    fn length_of_four(&mut self) -> Result<usize, PickleError> {
-        Ok(u32::from_le_bytes(self.array()?) as usize)
-    }
-
-    fn counted_by_four(&mut self) -> Result<Span, PickleError> {
-        let count = self.length_of_four()?;
-        self.take(count)
-    }
-
-    fn counted_by_eight(&mut self) -> Result<Span, PickleError> {
-        let count = u64::from_le_bytes(self.array()?);
-        self.take(usize::try_from(count).map_err(|_| PickleError::Short)?)
-    }
-
-    /// What stands before the next line feed, which is passed.
-    fn line(&mut self) -> Result<Span, PickleError> {
-        let length = memchr::memchr(b'\n', &self.bytes[self.at..]).ok_or(PickleError::Short)?;
-        let line = self.take(length)?;
-        self.at += 1;
-        Ok(line)
     }
 }
 

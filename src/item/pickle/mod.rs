@@ -4,6 +4,7 @@
 //! Only data is read. Objects, which `meta` and `cb_kwargs` may hold, are passed over and never
 //! made; one in a place that matters makes the item unreadable.
 
+mod code;
 mod json;
 mod machine;
 mod opcode;

@@ -145,9 +145,10 @@ impl Crawl {
     /// A list from left to right, or a sorted set from the least score on.
     fn list(&self, key: &str) -> Vec<Bytes> {
         let mut connection = self.connection();
-        match is_sorted(&mut connection, key) {
-            true => connection.zrange(key, 0, -1).unwrap(),
-            false => connection.lrange(key, 0, -1).unwrap(),
+        if is_sorted(&mut connection, key) {
+            connection.zrange(key, 0, -1).unwrap()
+        } else {
+            connection.lrange(key, 0, -1).unwrap()
         }
     }
 

@@ -88,9 +88,10 @@ pub(super) fn harm(
             push();
             daemon.wait_for_line("waiting", SOON);
             stop_process(&daemon);
-            let trim = match is_sorted(&mut crawl.connection(), SINK) {
-                true => ["zremrangebyrank", SINK, "1", "-1"],
-                false => ["ltrim", SINK, "0", "0"],
+            let trim = if is_sorted(&mut crawl.connection(), SINK) {
+                ["zremrangebyrank", SINK, "1", "-1"]
+            } else {
+                ["ltrim", SINK, "0", "0"]
             };
             crawl.server.cli(&trim);
         }
