@@ -40,7 +40,7 @@ pub(super) struct Args {
     #[command(flatten)]
     shape: Shape,
     /// What lines look like: auto, url, json, fingerprint or tab
-    #[arg(long, value_name = "FORM", default_value = "auto")]
+    #[arg(long, value_name = "FORM", default_value = "auto", value_parser = form_of_lines)]
     item: ItemForm,
     /// How many threads judge; as many as there are processors otherwise
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
@@ -51,6 +51,16 @@ pub(super) struct Args {
     /// Where lines are read from, plain, .gz or .zst; `-` is standard input, the default
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+}
+
+/// A form that a line may have.
+fn form_of_lines(word: &str) -> Result<ItemForm, String> {
+    match word.parse::<ItemForm>() {
+        Ok(ItemForm::Pickle) => {
+            Err("a pickle may hold line feeds, so it is no line; give requests as json".to_owned())
+        }
+        form => form.map_err(|error| error.to_string()),
+    }
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
