@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::json;
 use urlseen::batch::{Batch, Judged};
-use urlseen::config::{Config, Emit, Fsync, ItemForm, Sources};
+use urlseen::config::{Config, Fsync, ItemForm, Sources};
 use urlseen::engine::{self, Engine};
 use urlseen::filter::native::{Native, Probe};
 use urlseen::filter::{Seed, Shards, Sizing};
@@ -28,12 +28,7 @@ use urlseen::{sink, source};
 mod links;
 
 /// How items are read, where they are.
-const OPTIONS: Options = Options {
-    form: Form::Item(ItemForm::Auto),
-    emit: Emit::Item,
-    algorithm: Algorithm::Scrapy,
-    keep_fragments: false,
-};
+const OPTIONS: Options = Options::new(Form::Item(ItemForm::Auto), Algorithm::Scrapy, false);
 
 /// Runs a kernel. Callgrind counts from where this is entered to where it is left.
 #[inline(never)]

@@ -165,12 +165,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
 }
 
 fn items(config: &Config) -> Options {
-    Options {
-        form: config.source.item.into(),
-        emit: config.sink.emit,
-        algorithm: config.fingerprint.algorithm,
-        keep_fragments: false,
-    }
+    Options::new(config.source.item.into(), config.fingerprint.algorithm, false)
 }
 
 fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Local) {

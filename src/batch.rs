@@ -25,13 +25,19 @@ pub struct Taken;
 pub struct Judged {
     /// The items that go on to the sink, ascending: unseen ones and those that are not filtered.
     pub(crate) onward: Vec<u32>,
-    /// Those of `onward` that were passed on unchecked, as they asked (`dont_filter`), ascending.
+    /// Those of `onward` that were passed on unchecked, as they asked (`dont_filter`) or as a rule
+    /// has it, ascending.
     pub(crate) unfiltered: Vec<u32>,
+    /// Those of `unfiltered` that a rule lets pass, ascending, and its number.
+    pub(crate) passed: Vec<(u32, u16)>,
     /// The items that could not be read, ascending, and why.
     pub(crate) rejects: Vec<(u32, Unreadable)>,
     /// What goes on in an item's place, ascending by item; an item that is not here goes on as
     /// received.
     pub(crate) emitted: Vec<(u32, Box<[u8]>)>,
+    /// The scores of items, for a sink that sorts by them, ascending by item; 0 where an item is
+    /// not here.
+    pub(crate) scores: Vec<(u32, f64)>,
     /// The fingerprints that were unseen, in the order of their items: what the log keeps.
     pub(crate) added: Vec<Fingerprint>,
 }
@@ -45,15 +51,21 @@ impl Judged {
             std::mem::replace(list, rest)
         };
         let (onward, unfiltered) = (split(&mut self.onward), split(&mut self.unfiltered));
+        let later = self.passed.partition_point(|&(index, _)| before(index));
+        let later = self.passed.split_off(later);
+        let passed = std::mem::replace(&mut self.passed, later);
         let later = self.rejects.partition_point(|&(index, _)| before(index));
         let later = self.rejects.split_off(later);
         let rejects = std::mem::replace(&mut self.rejects, later);
         let later = self.emitted.partition_point(|&(index, _)| before(index));
         let later = self.emitted.split_off(later);
         let emitted = std::mem::replace(&mut self.emitted, later);
+        let later = self.scores.partition_point(|&(index, _)| before(index));
+        let later = self.scores.split_off(later);
+        let scores = std::mem::replace(&mut self.scores, later);
         let later = self.added.split_off(onward.len() - unfiltered.len());
         let added = std::mem::replace(&mut self.added, later);
-        Self { onward, unfiltered, rejects, emitted, added }
+        Self { onward, unfiltered, passed, rejects, emitted, scores, added }
     }
 
     /// The same of items that are counted from `first` on.
@@ -61,8 +73,10 @@ impl Judged {
         let moved = |index: &mut u32| *index -= u32::try_from(first).expect("an index is one");
         self.onward.iter_mut().for_each(moved);
         self.unfiltered.iter_mut().for_each(moved);
+        self.passed.iter_mut().for_each(|(index, _)| moved(index));
         self.rejects.iter_mut().for_each(|(index, _)| moved(index));
         self.emitted.iter_mut().for_each(|(index, _)| moved(index));
+        self.scores.iter_mut().for_each(|(index, _)| moved(index));
         self
     }
 }
@@ -133,6 +147,11 @@ impl<Stage: AsRef<Judged>> Batch<Stage> {
         self.stage.as_ref().unfiltered.len()
     }
 
+    /// The numbers of the rules by which items passed, one for each item.
+    pub fn passed(&self) -> impl Iterator<Item = u16> {
+        self.stage.as_ref().passed.iter().map(|&(_, rule)| rule)
+    }
+
     /// The fingerprints that the filter holds once this batch is committed, and did not before.
     pub fn added(&self) -> &[Fingerprint] {
         &self.stage.as_ref().added
@@ -148,6 +167,16 @@ impl<Stage: AsRef<Judged>> Batch<Stage> {
                 Some((_, bytes)) => &bytes[..],
                 None => self.items.get(index as usize),
             }
+        })
+    }
+
+    /// The scores of what goes on, in order.
+    pub fn onward_scores(&self) -> impl Iterator<Item = f64> {
+        let Judged { onward, scores, .. } = self.stage.as_ref();
+        let mut scores = scores.iter().peekable();
+        onward.iter().map(move |&index| {
+            while scores.next_if(|(other, _)| *other < index).is_some() {}
+            scores.next_if(|(other, _)| *other == index).map_or(0.0, |&(_, score)| score)
         })
     }
 
@@ -206,8 +235,10 @@ mod tests {
         Batch::new(items).judged(Judged {
             onward: vec![1, 4],
             unfiltered: vec![1],
+            passed: vec![(1, 7)],
             rejects: vec![(2, Unreadable::Empty)],
             emitted: vec![(0, b"zero"[..].into()), (4, b"four"[..].into())],
+            scores: vec![(0, 1.0), (4, -4.0)],
             added: vec![Fingerprint::Raw20([4; 20])],
         })
     }
@@ -216,11 +247,13 @@ mod tests {
     fn every_item_goes_one_way() {
         let batch = batch();
         assert_eq!(batch.onward().collect::<Vec<_>>(), [&b"1"[..], b"four"]);
+        assert_eq!(batch.onward_scores().collect::<Vec<_>>(), [0.0, -4.0]);
         assert_eq!(batch.seen().collect::<Vec<_>>(), [b"0", b"3"]);
         let rejects: Vec<_> = batch.rejects().collect();
         assert!(matches!(rejects[..], [(b"2", Unreadable::Empty)]));
         assert_eq!(batch.rejected_at().collect::<Vec<_>>(), [2]);
         assert_eq!((batch.onward_len(), batch.unfiltered_len()), (2, 1));
+        assert_eq!(batch.passed().collect::<Vec<_>>(), [7]);
         assert_eq!(batch.added(), [Fingerprint::Raw20([4; 20])]);
         let judged_by: Vec<_> = batch.onward_fingerprints().collect();
         assert_eq!(judged_by, [None, Some(&Fingerprint::Raw20([4; 20]))]);
@@ -237,6 +270,9 @@ mod tests {
             assert_eq!(items, [b"0", b"1", b"2", b"3", b"4"]);
             let onward: Vec<Vec<u8>> = all(|part| part.onward().map(<[u8]>::to_vec).collect());
             assert_eq!(onward, [&b"1"[..], b"four"]);
+            assert_eq!(parts.iter().flat_map(Batch::passed).collect::<Vec<_>>(), [7]);
+            let scores: Vec<_> = parts.iter().flat_map(Batch::onward_scores).collect();
+            assert_eq!(scores, [0.0, -4.0]);
             let seen: Vec<Vec<u8>> = all(|part| part.seen().map(<[u8]>::to_vec).collect());
             assert_eq!(seen, [b"0", b"3"]);
             let rejects: Vec<Vec<u8>> =

@@ -48,6 +48,7 @@ impl Collector for Snapshot {
             head,
             lease_seconds,
             counts,
+            passed,
             lists,
             filter,
             state,
@@ -68,6 +69,10 @@ impl Collector for Snapshot {
         let help = "How long the lease is held unless it is renewed";
         metrics.gauge("lease_seconds", help, *lease_seconds)?;
         metrics.counts(counts)?;
+        if !passed.is_empty() {
+            let passed: Vec<_> = passed.iter().map(|it| (it.rule.as_str(), it.items)).collect();
+            metrics.counters("passed", "Items passed on by a rule", "rule", &passed)?;
+        }
         metrics.lists(lists)?;
         if let Some(filter) = filter {
             metrics.filter(filter)?;

@@ -30,6 +30,9 @@ pub struct Status {
     pub lease_seconds: Option<f64>,
     /// What was done since the start.
     pub counts: Counts,
+    /// What each rule let pass; nothing where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed: Vec<Passed>,
     /// How long the lists in Redis are.
     pub lists: Lists,
     /// The filter, once there is one.
@@ -60,7 +63,7 @@ pub struct Counts {
     pub unseen: u64,
     /// Items committed that had been seen before.
     pub seen: u64,
-    /// Items passed on unchecked, as they asked (`dont_filter`).
+    /// Items passed on unchecked, as they asked (`dont_filter`) or as a rule has it.
     pub unfiltered: u64,
     /// Items that could not be read.
     pub rejected: u64,
@@ -85,6 +88,15 @@ impl Counts {
     pub fn items(&self) -> u64 {
         self.unseen + self.seen + self.unfiltered + self.rejected
     }
+}
+
+/// A rule, `[[pass]]`, and what it did since the daemon was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passed {
+    /// Its name.
+    pub rule: String,
+    /// Items that passed by it.
+    pub items: u64,
 }
 
 /// How long the lists in Redis are, as last seen.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use tokio::runtime::Runtime;
 use urlseen::admin::{Checked, Client, ClientError, ItemText};
-use urlseen::config::{Emit, ItemForm};
+use urlseen::config::ItemForm;
 use urlseen::fingerprint::Fingerprint;
 use urlseen::input;
 use urlseen::item::Options;
@@ -114,12 +114,9 @@ impl Filter {
                 let Some(header) = folder.header() else {
                     anyhow::bail!("no daemon is running, and the state folder is new: it is empty");
                 };
-                let options = Options {
-                    form: ItemForm::Auto.into(),
-                    emit: Emit::Item,
-                    algorithm: header.pins().algorithm,
-                    keep_fragments: header.pins().keep_fragments,
-                };
+                let pins = header.pins();
+                let form = ItemForm::Auto.into();
+                let options = Options::new(form, pins.algorithm, pins.keep_fragments);
                 let test =
                     |fingerprints: &[Fingerprint]| folder.verdicts(fingerprints, Target::Last);
                 Ok(view::check(items, options, test)?)

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use urlseen::config::{Emit, ItemForm};
+use urlseen::config::ItemForm;
 use urlseen::engine::{Engine, Fill};
 use urlseen::filter::{Design, Fullness};
 use urlseen::input::Place;
@@ -40,7 +40,7 @@ pub(super) struct Args {
     #[command(flatten)]
     shape: Shape,
     /// What lines look like: auto, url, json, fingerprint or tab
-    #[arg(long, value_name = "FORM", default_value = "auto")]
+    #[arg(long, value_name = "FORM", default_value = "auto", value_parser = form_of_lines)]
     item: ItemForm,
     /// How many threads judge; as many as there are processors otherwise
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
@@ -51,6 +51,16 @@ pub(super) struct Args {
     /// Where lines are read from, plain, .gz or .zst; `-` is standard input, the default
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+}
+
+/// A form that a line may have.
+fn form_of_lines(word: &str) -> Result<ItemForm, String> {
+    match word.parse::<ItemForm>() {
+        Ok(ItemForm::Pickle) => {
+            Err("a pickle may hold line feeds, so it is no line; give requests as json".to_owned())
+        }
+        form => form.map_err(|error| error.to_string()),
+    }
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
@@ -83,12 +93,7 @@ fn store(args: &Args) -> anyhow::Result<(Local, Design)> {
     let folder = args.state.as_deref().map(Folder::open).transpose()?;
     let pins = args.shape.pins(folder.as_ref())?;
     let design = shape::design(&pins)?;
-    let items = Options {
-        form: args.item.into(),
-        emit: Emit::Item,
-        algorithm: pins.algorithm,
-        keep_fragments: pins.keep_fragments,
-    };
+    let items = Options::new(args.item.into(), pins.algorithm, pins.keep_fragments);
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = args.threads.map_or(cores.min(64), usize::from);
     let Some(folder) = folder else {

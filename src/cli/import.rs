@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::Context;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use urlseen::config::{Emit, Store};
+use urlseen::config::Store;
 use urlseen::engine::{Engine, Fill};
 use urlseen::filter::{Design, Fullness};
 use urlseen::import::{self, Audience, Bad, Count, Format, Meter, Origin};
@@ -175,7 +175,7 @@ fn prepare(args: &Args) -> anyhow::Result<(Local, Design, Origin)> {
         (folder, keeping, threads, origin)
     };
     let Pins { algorithm, keep_fragments, .. } = keeping.pins;
-    let items = Options { form: Form::Digest, emit: Emit::Item, algorithm, keep_fragments };
+    let items = Options::new(Form::Digest, algorithm, keep_fragments);
     let design = shape::design(&keeping.pins)?;
     let store = start::kept(folder, keeping, &design, items, threads)?;
     Ok((store, design, origin))

@@ -9,7 +9,7 @@ use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use tokio::sync::watch;
 use tracing::{error, info, warn};
-use urlseen::admin::{self, Limits};
+use urlseen::admin::{self, Limits, Passed};
 use urlseen::config::{Config, Layout, SourceKind, Store};
 use urlseen::desk::{self, Asker};
 use urlseen::filter::Design;
@@ -63,12 +63,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         return Err(start::Misused(reason.to_owned()).into());
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let Some((ending, report)) = runtime.block_on(work(args, &config, &console))? else {
+    let Some((ending, report, passed)) = runtime.block_on(work(args, &config, &console))? else {
         info!("asked to stop while standing by");
         return Ok(Outcome::Done);
     };
     console.clear();
-    summarize(&report, ending, args.json)?;
+    summarize(&report, &passed, ending, args.json)?;
     Ok(if ending == Ending::Full { Outcome::Failed } else { Outcome::Done })
 }
 
@@ -168,6 +168,14 @@ impl Work {
             Self::Alone(alone) => alone.report(),
         }
     }
+
+    /// How many items passed by each rule.
+    fn passed(&self) -> &[u64] {
+        match self {
+            Self::Queue(pipeline) => pipeline.passed(),
+            Self::Alone(_) => &[],
+        }
+    }
 }
 
 /// Listens for those who ask, if any may.
@@ -240,7 +248,7 @@ async fn work(
     args: &Args,
     config: &Config,
     console: &Console,
-) -> anyhow::Result<Option<(Ending, Report)>> {
+) -> anyhow::Result<Option<(Ending, Report, Vec<Passed>)>> {
     let Some((mut work, view)) = prepare(args, config).await? else { return Ok(None) };
     // Dropped before the work, which has the folder's lock.
     let _admin = admin(config, view)?;
@@ -273,7 +281,7 @@ async fn work(
         ),
         _ => {}
     }
-    Ok(Some((ending, report)))
+    Ok(Some((ending, report, start::passed(config.pass, work.passed()))))
 }
 
 /// One line that says how the work goes.
@@ -301,11 +309,14 @@ impl fmt::Display for Progress<'_> {
 }
 
 /// What was done, as the result of the command.
-fn summarize(report: &Report, ending: Ending, json: bool) -> anyhow::Result<()> {
+fn summarize(report: &Report, passed: &[Passed], ending: Ending, json: bool) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     if json {
         let mut value = serde_json::to_value(report)?;
         value["ending"] = serde_json::to_value(ending)?;
+        if !passed.is_empty() {
+            value["passed"] = serde_json::to_value(passed)?;
+        }
         writeln!(out, "{value}")?;
         return Ok(());
     }
@@ -314,8 +325,12 @@ fn summarize(report: &Report, ending: Ending, json: bool) -> anyhow::Result<()> 
     writeln!(out, "items      {:>12}   {:.2} s, {rate:.0} a second", tally.items, report.seconds)?;
     writeln!(out, "unseen     {:>12}   pushed on", tally.unseen)?;
     writeln!(out, "seen       {:>12}   dropped", tally.seen)?;
-    if tally.unfiltered > 0 {
-        writeln!(out, "unfiltered {:>12}   pushed on unchecked (dont_filter)", tally.unfiltered)?;
+    let why = if passed.is_empty() { " (dont_filter)" } else { " (dont_filter, rules)" };
+    if tally.unfiltered > 0 || !passed.is_empty() {
+        writeln!(out, "unfiltered {:>12}   pushed on unchecked{why}", tally.unfiltered)?;
+    }
+    for Passed { rule, items } in passed {
+        writeln!(out, "           {items:>12}   of these by the rule {rule:?}")?;
     }
     writeln!(out, "rejected   {:>12}   not readable, on the rejects list", tally.rejected)?;
     if tally.rejects_dropped > 0 {

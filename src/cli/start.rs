@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::BinaryBytes;
 use tracing::{info, warn};
-use urlseen::config::{self, Config, Emit, ItemForm, Rollback, SeedChoice};
+use urlseen::admin::Passed;
+use urlseen::config::{self, Config, ItemForm, PassRule, Rollback, SeedChoice, SinkKind};
 use urlseen::engine::{Engine, Parts, Place, StartError};
 use urlseen::filter::native::Native;
 use urlseen::filter::{
@@ -203,11 +204,12 @@ pub(super) fn design(config: &Config) -> anyhow::Result<Design> {
 
 /// How items are read, as configured.
 pub(super) fn items(config: &Config) -> Options {
+    let config::Fingerprint { algorithm, keep_fragments } = config.fingerprint;
     Options {
-        form: config.source.item.into(),
         emit: config.sink.emit,
-        algorithm: config.fingerprint.algorithm,
-        keep_fragments: config.fingerprint.keep_fragments,
+        scored: config.sink.kind == SinkKind::Zset,
+        pass: config.pass,
+        ..Options::new(config.source.item.into(), algorithm, keep_fragments)
     }
 }
 
@@ -218,7 +220,18 @@ pub(super) fn forgets(config: &Config) -> Options {
         ItemForm::Tab => ItemForm::Auto,
         form => form,
     };
-    Options { form: form.into(), emit: Emit::Item, ..items(config) }
+    let Options { algorithm, keep_fragments, .. } = items(config);
+    Options::new(form.into(), algorithm, keep_fragments)
+}
+
+/// What each of these rules let pass, by the counts of their numbers.
+pub(super) fn passed(rules: &[PassRule], counts: &[u64]) -> Vec<Passed> {
+    let counts = counts.iter().copied().chain(std::iter::repeat(0));
+    rules
+        .iter()
+        .zip(counts)
+        .map(|(rule, items)| Passed { rule: rule.name.clone(), items })
+        .collect()
 }
 
 /// Opens a state folder once nobody else has it; `None` if it was asked to stop before that.

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
-use urlseen::admin::{Client, ClientError, Counts, Filter, Lists, State, Status};
+use urlseen::admin::{Client, ClientError, Counts, Filter, Lists, Passed, State, Status};
 
 use super::printable::{json_text, printable};
 use super::settings::{Folder, Place};
@@ -63,6 +63,7 @@ fn print(status: &Status, now: SystemTime, out: &mut impl Write) -> io::Result<(
         head,
         lease_seconds,
         counts,
+        passed,
         lists,
         filter,
         state,
@@ -79,7 +80,7 @@ fn print(status: &Status, now: SystemTime, out: &mut impl Write) -> io::Result<(
         rows.row("lease", format!("held for {seconds:.0} s unless it is renewed"))?;
     }
     rows.lists(lists)?;
-    rows.counts(counts)?;
+    rows.counts(counts, passed)?;
     if let Some(filter) = filter {
         rows.filter(filter)?;
     }
@@ -119,12 +120,15 @@ impl<W: Write> Rows<'_, W> {
         Ok(())
     }
 
-    fn counts(&mut self, counts: &Counts) -> io::Result<()> {
+    fn counts(&mut self, counts: &Counts, passed: &[Passed]) -> io::Result<()> {
         self.number("items", counts.items(), "committed since the start; of these")?;
         let Counts { unseen, seen, unfiltered, rejected, batches, .. } = *counts;
         self.number("  unseen", unseen, "pushed on")?;
         self.number("  seen", seen, "dropped")?;
         self.number("  unfiltered", unfiltered, "pushed on as they asked (dont_filter)")?;
+        for Passed { rule, items } in passed {
+            self.number("", *items, &format!("of these by the rule {rule:?}"))?;
+        }
         self.number("  rejected", rejected, "not readable")?;
         self.number("batches", batches, "committed since the start")?;
         // What does not happen as a rule.

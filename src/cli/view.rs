@@ -46,7 +46,7 @@ impl Daemon {
 impl View for Daemon {
     fn status(&self) -> Status {
         let live = self.live.borrow().clone();
-        let Live { phase, report, head, lease_until, sink, rejected, kept } = live;
+        let Live { phase, report, head, lease_until, sink, rejected, kept, passed } = live;
         let lease = lease_until.map(|until| until.saturating_duration_since(Instant::now()));
         let is_known = head.is_some();
         let tally = report.tally;
@@ -72,6 +72,7 @@ impl View for Daemon {
                 snapshots: tally.snapshots,
                 log_bytes: kept.as_ref().map_or(0, |kept| kept.logged),
             },
+            passed: start::passed(self.items.pass, &passed),
             lists: Lists {
                 source: is_known.then_some(report.source),
                 taken: is_known.then_some(report.taken),

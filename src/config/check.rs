@@ -1,9 +1,10 @@
 //! Takes the values out of the layers, one key after the other, and checks how they go together.
 //! Problems are collected, never returned at the first.
 
-use super::choice::{Emit, ItemForm, Layout, SourceKind, Store};
+use super::choice::{Emit, End, ItemForm, Layout, SinkKind, SourceKind, Store};
 use super::layers::{Found, Layers};
 use super::mask::masked;
+use super::pass::PassRule;
 use super::problem::{Fault, Origin, Problem, Problems};
 use super::raw::Refusal;
 use super::redis_address::{RedisAddress, RedisAddressError};
@@ -67,6 +68,11 @@ impl Taker {
         taken.unwrap_or_else(|| default(&self.crawl))
     }
 
+    /// Takes the rules.
+    pub(super) fn take_pass(&mut self) -> &'static [PassRule] {
+        std::mem::take(&mut self.layers.pass).leak()
+    }
+
     /// Adds the password that was set apart from the URL, which goes before one in it.
     pub(super) fn log_in(&mut self, url: RedisAddress) -> RedisAddress {
         let url = url.with_password(self.layers.password.take());
@@ -89,6 +95,7 @@ impl Taker {
         if !self.layers.incomplete {
             self.check_redis_keys(config);
             self.check_emit(config);
+            self.check_push_to(config);
             self.check_rejects(config);
             self.check_layout(config);
             self.check_serve(config);
@@ -126,13 +133,24 @@ impl Taker {
     /// A URL can be pushed only of items that have one.
     fn check_emit(&mut self, config: &Config) {
         let without_url = matches!(config.source.item, ItemForm::Fingerprint | ItemForm::Tab);
-        if config.sink.emit == Emit::Url
+        if config.sink.emit != Emit::Item
             && without_url
             && self.is_sound(&["sink.emit", "source.item"])
         {
             let item = config.source.item.name();
-            let fault = Fault::NoUrl { item, item_origin: self.origin("source.item") };
+            let emit = config.sink.emit.name();
+            let fault = Fault::NoUrl { emit, item, item_origin: self.origin("source.item") };
             self.refuse("sink.emit", fault);
+        }
+    }
+
+    /// A sorted set has no ends.
+    fn check_push_to(&mut self, config: &Config) {
+        let (kind, push_to) = (config.sink.kind, config.sink.push_to);
+        // The default may stand in a copy of the documented file.
+        if kind == SinkKind::Zset && push_to == End::Left && self.is_sound(&["sink.kind"]) {
+            let kind_origin = self.origin("sink.kind");
+            self.refuse("sink.push_to", Fault::NoEnds { kind_origin });
         }
     }
 

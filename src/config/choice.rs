@@ -122,7 +122,9 @@ choices! {
         Fingerprint = "fingerprint",
         /// A fingerprint, a tab, and a payload that nobody looks into.
         Tab = "tab",
-    } later ["pickle"]
+        /// A request as scrapy-redis pickles it.
+        Pickle = "pickle",
+    } later []
 
     /// How a fingerprint becomes bit positions.
     Layout {
@@ -160,12 +162,22 @@ choices! {
         Stop = "stop",
     } later ["grow"]
 
+    /// What the sink is.
+    SinkKind {
+        /// A Redis list.
+        List = "list",
+        /// A Redis sorted set, as scrapy-redis's priority queue.
+        Zset = "zset",
+    } later []
+
     /// What is pushed to the sink.
     Emit {
         /// The item, byte for byte as received.
         Item = "item",
         /// The item's URL alone.
         Url = "url",
+        /// JSON with its URL, method and `meta`, as scrapy-redis's spiders read start URLs.
+        StartUrl = "start-url",
     } later []
 
     /// What happens once the rejects list is at its longest.
@@ -254,6 +266,7 @@ mod tests {
         each_word_reads_back::<LogFormat>();
         each_word_reads_back::<RejectsFull>();
         each_word_reads_back::<Rollback>();
+        each_word_reads_back::<SinkKind>();
         each_word_reads_back::<Store>();
         each_word_reads_back::<WhenFull>();
         assert_eq!(RejectsFull::DropOldest.to_string(), "drop-oldest");
@@ -262,8 +275,8 @@ mod tests {
     #[test]
     fn a_wrong_word_gets_the_right_ones() {
         assert_eq!(
-            "pickle".parse::<ItemForm>().unwrap_err().to_string(),
-            r#""pickle" is not in this version yet; allowed now: auto, url, json, fingerprint, tab"#
+            "grow".parse::<WhenFull>().unwrap_err().to_string(),
+            r#""grow" is not in this version yet; allowed now: warn, stop"#
         );
         assert_eq!(
             "top".parse::<End>().unwrap_err().to_string(),

@@ -3,6 +3,7 @@
 
 use super::mask::{carries_password, masked};
 use super::nearest::nearest;
+use super::pass::{self, PassRule};
 use super::problem::{Fault, Origin, Place, Problem};
 use super::raw::Raw;
 use super::sections::{KEYS, SECTIONS};
@@ -37,6 +38,8 @@ pub(super) struct Layers {
     pub(super) password: Option<String>,
     /// [`SERVE_PASSWORD`]; never formatted.
     pub(super) serve_password: Option<String>,
+    /// The rules of the file.
+    pub(super) pass: Vec<PassRule>,
     pub(super) problems: Vec<Problem>,
     /// A file's values are unknown, so that nothing can be said about how values go together.
     pub(super) incomplete: bool,
@@ -78,6 +81,12 @@ impl Layers {
         for (section, value) in document.get_ref() {
             let section_at = at(section.span().start);
             let section = section.get_ref().as_ref();
+            if section == "pass" {
+                let (rules, problems) = pass::rules(value, at);
+                self.pass = rules;
+                self.problems.extend(problems);
+                continue;
+            }
             let fault = match (SECTIONS.contains(&section), value.get_ref()) {
                 (true, DeValue::Table(table)) => {
                     self.add_section(section, table, at);
@@ -88,8 +97,11 @@ impl Layers {
                     Fault::NotASection { section: section.to_owned(), found }
                 }
                 (false, DeValue::Table(_)) => {
-                    let nearest = nearest(section, SECTIONS.iter().copied());
-                    let nearest = nearest.map(|section| format!("[{section}]"));
+                    let known = SECTIONS.iter().copied().chain(["pass"]);
+                    let nearest = nearest(section, known).map(|section| match section {
+                        "pass" => "[[pass]]".to_owned(),
+                        _ => format!("[{section}]"),
+                    });
                     Fault::UnknownSection { section: presentable(section), nearest }
                 }
                 (false, _) => unknown_key(section),

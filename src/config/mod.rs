@@ -9,6 +9,8 @@
 //! reads the process's environment or arguments: they are handed in. Nothing is warned about: what
 //! is not right is refused.
 //!
+//! Rules, `[[pass]]`, are only in the file: a list of tables has no name for a variable.
+//!
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 
 mod check;
@@ -18,6 +20,7 @@ mod layers;
 mod mask;
 mod nearest;
 mod number;
+mod pass;
 mod problem;
 mod raw;
 mod redis_address;
@@ -29,10 +32,11 @@ mod value;
 
 pub use choice::{
     Choice, ChoiceError, Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull,
-    Rollback, SourceKind, Store, WhenFull, choose,
+    Rollback, SinkKind, SourceKind, Store, WhenFull, choose,
 };
 pub use host_port::HostPort;
 pub use number::{CountError, parse_count};
+pub use pass::{PassRule, Pattern, host_and_path};
 pub use problem::{Fault, Origin, Place, Problem, Problems};
 pub use redis_address::{RedisAddress, RedisAddressError};
 pub use secret::Secret;

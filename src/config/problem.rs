@@ -211,14 +211,31 @@ pub enum Fault {
     },
     /// URLs are to be pushed, of items that have none.
     #[error(
-        "sink.emit is \"url\", but items have no URL where source.item is {item:?} \
+        "sink.emit is {emit:?}, but items have no URL where source.item is {item:?} \
         ({item_origin}); allowed: sink.emit = \"item\", or another source.item"
     )]
     NoUrl {
+        /// `sink.emit`.
+        emit: &'static str,
         /// `source.item`.
         item: &'static str,
         /// Where that is set.
         item_origin: Origin,
+    },
+    /// A sorted set has no ends.
+    #[error(
+        "sink.push_to is \"left\", but sink.kind is \"zset\" ({kind_origin}), which has no ends: \
+        items are sorted by their priority; leave sink.push_to out, or set sink.kind = \"list\""
+    )]
+    NoEnds {
+        /// Where `sink.kind` is set.
+        kind_origin: Origin,
+    },
+    /// A rule is none.
+    #[error("[[pass]] {reason}")]
+    PassRule {
+        /// What is wrong with it, and what to do.
+        reason: String,
     },
     /// Nothing but Redis holds bits in that layout.
     #[error(

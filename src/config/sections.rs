@@ -3,10 +3,11 @@
 
 use super::check::Taker;
 use super::choice::{
-    Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Rollback, SourceKind, Store,
-    WhenFull,
+    Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Rollback, SinkKind,
+    SourceKind, Store, WhenFull,
 };
 use super::host_port::HostPort;
+use super::pass::PassRule;
 use super::redis_address::RedisAddress;
 use super::secret::Secret;
 use super::seed::SeedChoice;
@@ -145,13 +146,15 @@ sections! {
 
     /// Where unseen items are pushed.
     sink: Sink {
-        /// A Redis list.
+        /// A Redis list, or a sorted set.
         key: String = RedisKey, |crawl| format!("{crawl}:unseen");
+        /// Which of the two.
+        kind: SinkKind = Word, |_| SinkKind::List;
         /// The end of the list that items are pushed to.
         push_to: End = Word, |_| End::Right;
         /// What is pushed of an item.
         emit: Emit = Word, |_| Emit::Item;
-        /// Nothing more is taken from the source while the list has this many items; 0 for no end.
+        /// Nothing more is taken from the source while the sink has this many items; 0 for no end.
         max_len: u64 = Whole(0..=LONGEST_LIST, ""), |_| 0;
     }
 
@@ -253,6 +256,8 @@ pub struct Config {
     pub admin: Admin,
     /// What is logged.
     pub log: Log,
+    /// Which pages pass again and again. They live as long as the process: each thread reads them.
+    pub pass: &'static [PassRule],
 }
 
 impl Config {
@@ -274,6 +279,7 @@ impl Config {
             state: State::take(taker),
             admin: Admin::take(taker),
             log: Log::take(taker),
+            pass: taker.take_pass(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::batch::{Batch, Judged};
-use crate::config::{Emit, ItemForm};
+use crate::config::ItemForm;
 use crate::filter::{Reservation, Verdict};
 use crate::fingerprint::{Algorithm, Fingerprint};
 use crate::item::Items;
@@ -21,10 +21,9 @@ fn reservation(capacity: &str, error_rate: &str, expansion: u32) -> Reservation 
 }
 
 fn engine(threads: usize, reservation: Reservation, limit: u64) -> Engine {
-    let (form, emit, algorithm) = (ItemForm::Auto, Emit::Item, Algorithm::Scrapy);
     Engine::start(&Parts {
         hashing: Hashing::RedisBloom,
-        items: Options { form: form.into(), emit, algorithm, keep_fragments: false },
+        items: Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false),
         threads,
         place: Place::InOne { reservation, limit },
     })

@@ -134,7 +134,7 @@ impl Engine {
             marks: 0,
         };
         for (number, todo) in todo.into_iter().enumerate() {
-            let (hashing, owners, emit) = (parts.hashing, engine.owners.clone(), parts.items.emit);
+            let (hashing, owners) = (parts.hashing, engine.owners.clone());
             let place = parts.place.clone();
             let (reader, gauges) = (Reader::new(parts.items), Arc::clone(&engine.gauges));
             let forgotten = Forgotten::new(Arc::clone(&forgotten));
@@ -149,7 +149,6 @@ impl Engine {
                     memory,
                     shared: place.shared(),
                     reader,
-                    emit,
                     gauges,
                     owners,
                     tell,

@@ -14,7 +14,6 @@ use super::in_flight::InFlight;
 use super::memory::Memory;
 use super::progress::{Found, Progress};
 use crate::batch::{Batch, Judged};
-use crate::config::Emit;
 use crate::filter::native::Probe;
 use crate::filter::{Count, Hashing, ShardId, Shared, Verdict};
 use crate::fingerprint::Fingerprint;
@@ -122,8 +121,10 @@ pub(super) type Probes = Vec<(u32, Probe)>;
 pub(super) struct Readings {
     pub(super) fingerprints: Vec<(u32, Fingerprint)>,
     pub(super) unfiltered: Vec<u32>,
+    pub(super) passed: Vec<(u32, u16)>,
     pub(super) rejects: Vec<(u32, Unreadable)>,
     pub(super) emitted: Vec<(u32, Box<[u8]>)>,
+    pub(super) scores: Vec<(u32, f64)>,
 }
 
 /// A thread's own share of the work: nothing in it is shared, so nothing is locked.
@@ -135,7 +136,6 @@ pub(super) struct Owner {
     /// Where in Redis the filter is, if it is there.
     pub(super) shared: Option<Arc<Shared>>,
     pub(super) reader: Reader,
-    pub(super) emit: Emit,
     pub(super) gauges: Arc<Gauges>,
     /// All owners, this one too.
     pub(super) owners: Vec<Sender<Job>>,
@@ -235,13 +235,17 @@ impl Owner {
             match self.reader.read(bytes) {
                 Err(unreadable) => readings.rejects.push((number, unreadable)),
                 Ok(item) => {
-                    if let (Emit::Url, Some(url)) = (self.emit, &item.url)
-                        && url.as_bytes() != bytes
-                    {
-                        readings.emitted.push((number, url.as_bytes().into()));
+                    if let Some(emitted) = item.emitted {
+                        readings.emitted.push((number, emitted));
+                    }
+                    if item.score != 0.0 {
+                        readings.scores.push((number, item.score));
                     }
                     match item.identity {
-                        Identity::Unfiltered => readings.unfiltered.push(number),
+                        Identity::Unfiltered => {
+                            readings.unfiltered.push(number);
+                            readings.passed.extend(item.passed.map(|rule| (number, rule)));
+                        }
                         Identity::Fingerprint(fingerprint) => {
                             if let Some(shared) = &self.shared
                                 && let Err(unplaced) = shared.check(&fingerprint)

@@ -77,15 +77,18 @@ impl Progress {
         unseen.sort();
         let mut judged = Judged::default();
         let mut places = unseen.iter().peekable();
-        for (_, Readings { fingerprints, unfiltered, rejects, emitted }) in readings {
+        for (_, reading) in readings {
+            let Readings { fingerprints, unfiltered, passed, rejects, emitted, scores } = reading;
             let added = fingerprints
                 .into_iter()
                 .filter_map(|(place, fingerprint)| places.next_if_eq(&&place).map(|_| fingerprint));
             judged.added.extend(added);
             judged.onward.extend(&unfiltered);
             judged.unfiltered.extend(unfiltered);
+            judged.passed.extend(passed);
             judged.rejects.extend(rejects);
             judged.emitted.extend(emitted);
+            judged.scores.extend(scores);
         }
         judged.onward.append(&mut unseen);
         judged.onward.sort();

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::config::{Emit, ItemForm};
+use crate::config::ItemForm;
 use crate::filter::native::Native;
 use crate::filter::{Seed, ShardId, Sizing, Verdict};
 use crate::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
@@ -12,11 +12,10 @@ use crate::item::Items;
 use crate::request::Request;
 
 pub(super) fn engine(threads: usize) -> Engine {
-    let (form, emit, algorithm) = (ItemForm::Auto, Emit::Item, Algorithm::Scrapy);
     let sizing = Sizing::new("10000".parse().unwrap(), "1e-12".parse().unwrap());
     Engine::start(&Parts {
         hashing: Native::new(Seed::new(1), sizing.geometry()).into(),
-        items: Options { form: form.into(), emit, algorithm, keep_fragments: false },
+        items: Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false),
         threads,
         place: Place::Here,
     })

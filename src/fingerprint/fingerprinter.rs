@@ -46,10 +46,15 @@ impl Fingerprinter {
     /// What is wrong with the URL, where Scrapy refuses it.
     pub fn fingerprint(&mut self, request: &Request<'_>) -> Result<Fingerprint, Refusal> {
         self.canonicalise(request)?;
+        Ok(self.finish(request))
+    }
+
+    /// The same where [`Fingerprinter::canonical`] has just answered for this request.
+    pub fn finish(&mut self, request: &Request<'_>) -> Fingerprint {
         let method = upper_case(request.method);
         let parts = Parts { method: &method, url: &self.url, body: request.body };
         (self.algorithm.definition().write)(&parts, &mut self.text);
-        Ok(Fingerprint::Raw20(self.text.finish()))
+        Fingerprint::Raw20(self.text.finish())
     }
 
     /// The form of a request's URL that goes into its fingerprint: canonical, or as it is where the

@@ -1,11 +1,11 @@
 //! The raw bytes of a digest: what an import reads.
 
-use super::{Identity, Item, Unreadable};
+use super::{Item, Unreadable};
 use crate::fingerprint::Fingerprint;
 
 #[inline]
 pub(super) fn read(bytes: &[u8]) -> Result<Item<'_>, Unreadable> {
     let digest = Fingerprint::from_raw(bytes);
     let digest = digest.ok_or(Unreadable::NoDigest { length: bytes.len() })?;
-    Ok(Item { identity: Identity::Fingerprint(digest), url: None })
+    Ok(digest.into())
 }

@@ -1,6 +1,6 @@
 //! A ready fingerprint and nothing else.
 
-use super::{Identity, Item, Unreadable};
+use super::{Item, Unreadable};
 use crate::fingerprint::Fingerprint;
 use crate::lanes;
 
@@ -9,5 +9,5 @@ pub(super) fn read(bytes: &[u8]) -> Result<Item<'_>, Unreadable> {
     if lanes::any(bytes, |lanes| lanes::equal(lanes, b'\t')) {
         return Err(Unreadable::TabInFingerprint);
     }
-    Ok(Item { identity: Identity::Fingerprint(Fingerprint::from_text(bytes)), url: None })
+    Ok(Fingerprint::from_text(bytes).into())
 }

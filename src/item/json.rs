@@ -9,22 +9,15 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{Identity, Item, Unreadable};
-use crate::fingerprint::{Fingerprint, Fingerprinter};
+use super::said::{Priority, Said};
+use crate::fingerprint::Fingerprint;
 use crate::request::Request;
 
-pub(super) fn read<'a>(
-    bytes: &'a [u8],
-    fingerprinter: &mut Fingerprinter,
-) -> Result<Item<'a>, Unreadable> {
+pub(super) fn read(bytes: &[u8]) -> Result<Said<'_>, JsonError> {
     let json = JsonRequest::parse(bytes)?;
-    let identity = match (json.dont_filter(), json.fingerprint(), json.request()) {
-        (true, ..) => Identity::Unfiltered,
-        (false, Some(given), _) => Identity::Fingerprint(given),
-        (false, None, Some(request)) => Identity::Fingerprint(fingerprinter.fingerprint(&request)?),
-        (false, None, None) => return Err(JsonError::NoIdentity.into()),
-    };
-    Ok(Item { identity, url: json.url })
+    let fingerprint = json.fingerprint();
+    let JsonRequest { url, method, body, dont_filter, verbatim_url, priority, .. } = json;
+    Ok(Said { url, method, body, verbatim_url, fingerprint, dont_filter, priority })
 }
 
 /// A request as JSON, read as far as its identity goes; text without escapes is borrowed.
@@ -41,10 +34,11 @@ pub(super) fn read<'a>(
 /// | `fingerprint` | text: the fingerprint, ready made | computed |
 /// | `dont_filter` | boolean: pass on unchecked and unrecorded, as Scrapy does | false |
 /// | `meta.verbatim_url` | boolean: see [`Request::verbatim_url`] | false |
+/// | `priority` | number: how urgent it is, for sinks that sort by that | 0 |
 ///
 /// `null` stands for a field that is not there. Other fields may hold anything. Where a key is
 /// repeated, the last one counts, as in Python.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct JsonRequest<'a> {
     url: Option<Cow<'a, str>>,
     method: Cow<'a, str>,
@@ -52,6 +46,7 @@ pub struct JsonRequest<'a> {
     fingerprint: Option<Cow<'a, str>>,
     dont_filter: bool,
     verbatim_url: bool,
+    priority: Priority,
 }
 
 /// Why a line is not a request in JSON.
@@ -111,6 +106,7 @@ impl<'a> JsonRequest<'a> {
             fingerprint: fields.fingerprint.text("fingerprint")?,
             dont_filter: fields.dont_filter.boolean("dont_filter")?,
             verbatim_url: meta.boolean("meta.verbatim_url")?,
+            priority: fields.priority.priority(),
         };
         match (&request.url, &request.fingerprint) {
             (None, None) => Err(JsonError::NoIdentity),
@@ -151,16 +147,19 @@ struct Fields<'a> {
     body_base64: Value<'a>,
     fingerprint: Value<'a>,
     dont_filter: Value<'a>,
+    priority: Value<'a>,
     meta: Meta<'a>,
 }
 
-/// A value of any type, of which only text and booleans are kept.
+/// A value of any type, of which only text, booleans and numbers are kept.
 #[derive(Default)]
 enum Value<'a> {
     #[default]
     Null,
     Text(Cow<'a, str>),
     Boolean(bool),
+    /// Rounded as Redis does it.
+    Number(f64),
     /// What else it is, for a message.
     Other(&'static str),
 }
@@ -182,14 +181,27 @@ impl<'a> Value<'a> {
         }
     }
 
+    fn priority(&self) -> Priority {
+        match self {
+            Self::Null => Priority::default(),
+            Self::Number(number) => Priority::Number(*number),
+            other => Priority::Wrong(other.kind()),
+        }
+    }
+
     fn wrong(&self, field: &'static str, expected: &'static str) -> JsonError {
-        let found = match self {
+        JsonError::Type { field, expected, found: self.kind() }
+    }
+
+    /// What it is, for a message.
+    fn kind(&self) -> &'static str {
+        match self {
             Self::Null => "null",
             Self::Text(_) => "text",
             Self::Boolean(_) => "true or false",
+            Self::Number(_) => "a number",
             Self::Other(kind) => kind,
-        };
-        JsonError::Type { field, expected, found }
+        }
     }
 }
 
@@ -230,6 +242,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
                 "body_base64" => fields.body_base64 = map.next_value()?,
                 "fingerprint" => fields.fingerprint = map.next_value()?,
                 "dont_filter" => fields.dont_filter = map.next_value()?,
+                "priority" => fields.priority = map.next_value()?,
                 "meta" => fields.meta = map.next_value()?,
                 _ => {
                     map.next_value::<IgnoredAny>()?;
@@ -276,16 +289,16 @@ impl<'de> Visitor<'de> for ValueVisitor {
         Ok(Meta::Other(Value::Boolean(value)))
     }
 
-    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Meta<'de>, E> {
-        Ok(Meta::Other(Value::Other("a number")))
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Meta<'de>, E> {
+        Ok(Meta::Other(Value::Number(number as f64)))
     }
 
-    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Meta<'de>, E> {
-        Ok(Meta::Other(Value::Other("a number")))
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Meta<'de>, E> {
+        Ok(Meta::Other(Value::Number(number as f64)))
     }
 
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Meta<'de>, E> {
-        Ok(Meta::Other(Value::Other("a number")))
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Meta<'de>, E> {
+        Ok(Meta::Other(Value::Number(number)))
     }
 
     fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Meta<'de>, E> {

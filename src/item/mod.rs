@@ -7,6 +7,9 @@ mod digest;
 mod fingerprint;
 mod items;
 pub mod json;
+mod pickle;
+mod said;
+mod start_url;
 mod tab;
 mod url;
 
@@ -14,20 +17,37 @@ use std::borrow::Cow;
 
 pub use items::Items;
 use json::JsonError;
+pub use pickle::PickleError;
+use pickle::Pickles;
+use said::Said;
 
 use crate::canonical::Refusal;
-use crate::config::{Emit, ItemForm};
+use crate::config::{Emit, ItemForm, PassRule, host_and_path};
 use crate::filter::Unplaced;
 use crate::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use crate::lanes;
 
 /// What an item says.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub struct Item<'a> {
     /// What it is judged by.
     pub identity: Identity,
     /// Its URL as received, for the forms that have one.
     pub url: Option<Cow<'a, str>>,
+    /// What goes on in its place; nothing where it goes on as received.
+    pub emitted: Option<Box<[u8]>>,
+    /// The number of the rule that it passes by, unchecked ([`Options::pass`]).
+    pub passed: Option<u16>,
+    /// Where it belongs in a sink that sorts: the less, the sooner.
+    pub score: f64,
+}
+
+impl From<Fingerprint> for Item<'_> {
+    /// One that says nothing else.
+    fn from(fingerprint: Fingerprint) -> Self {
+        let identity = Identity::Fingerprint(fingerprint);
+        Item { identity, url: None, emitted: None, passed: None, score: 0.0 }
+    }
 }
 
 /// What an item is judged by.
@@ -35,7 +55,7 @@ pub struct Item<'a> {
 pub enum Identity {
     /// Unseen unless this was seen before.
     Fingerprint(Fingerprint),
-    /// `dont_filter`: passed on unchecked and unrecorded.
+    /// `dont_filter`, or a rule: passed on unchecked and unrecorded.
     Unfiltered,
 }
 
@@ -55,10 +75,15 @@ pub enum Unreadable {
     NoTab,
     #[error("a fingerprint has no tab in it; with a payload behind it the item form is `tab`")]
     TabInFingerprint,
-    #[error("pickled requests are not read by this version; queue them as JSON")]
-    Pickle,
-    #[error("the item has no URL to emit (sink.emit is `url`)")]
+    #[error("{0}")]
+    Pickle(#[from] PickleError),
+    #[error("the item has no URL to emit (sink.emit is not `item`)")]
     NothingToEmit,
+    #[error(
+        "the priority is {found}; a sink that sorts by it (sink.kind is `zset`) needs a finite \
+         number"
+    )]
+    Priority { found: &'static str },
     #[error("{length} bytes are no digest, which has 16, 20 or 32")]
     NoDigest { length: usize },
     #[error("the filter's layout has no place for it: {0}")]
@@ -71,6 +96,9 @@ pub enum Unreadable {
 pub struct Reader {
     options: Options,
     fingerprinter: Fingerprinter,
+    pickles: Pickles,
+    /// Each reader has its own: a pattern's memory is not for two at once.
+    pass: Vec<PassRule>,
 }
 
 /// How items are read.
@@ -84,6 +112,17 @@ pub struct Options {
     pub algorithm: Algorithm,
     /// Whether URLs that differ in their fragments differ.
     pub keep_fragments: bool,
+    /// Whether each needs a score ([`Item::score`]).
+    pub scored: bool,
+    /// The rules by which items pass unchecked and unrecorded.
+    pub pass: &'static [PassRule],
+}
+
+impl Options {
+    /// Items go on as received and without a score.
+    pub const fn new(form: Form, algorithm: Algorithm, keep_fragments: bool) -> Self {
+        Self { form, emit: Emit::Item, algorithm, keep_fragments, scored: false, pass: &[] }
+    }
 }
 
 /// What items look like.
@@ -105,7 +144,7 @@ impl Reader {
     /// A reader.
     pub fn new(options: Options) -> Self {
         let fingerprinter = Fingerprinter::new(options.algorithm, options.keep_fragments);
-        Self { options, fingerprinter }
+        Self { options, fingerprinter, pickles: Pickles::default(), pass: options.pass.to_vec() }
     }
 
     /// Reads one item.
@@ -115,40 +154,102 @@ impl Reader {
         }
         let form = match self.options.form {
             Form::Digest => return digest::read(bytes),
-            Form::Item(ItemForm::Auto) => detect(bytes)?,
+            Form::Item(ItemForm::Auto) => detect(bytes),
             Form::Item(form) => form,
         };
-        let item = match form {
-            ItemForm::Auto | ItemForm::Url => url::read(bytes, &mut self.fingerprinter),
-            ItemForm::Json => json::read(bytes, &mut self.fingerprinter),
-            ItemForm::Fingerprint => fingerprint::read(bytes),
-            ItemForm::Tab => tab::read(bytes),
+        let said = match form {
+            ItemForm::Auto | ItemForm::Url => url::read(bytes)?,
+            ItemForm::Json => json::read(bytes)?,
+            ItemForm::Pickle => self.pickles.read(bytes)?,
+            ItemForm::Fingerprint | ItemForm::Tab if self.options.emit != Emit::Item => {
+                return Err(Unreadable::NothingToEmit);
+            }
+            ItemForm::Fingerprint => return fingerprint::read(bytes),
+            ItemForm::Tab => return tab::read(bytes),
         };
-        let wants_url = self.options.emit == Emit::Url;
-        if wants_url && item.as_ref().is_ok_and(|item| item.url.is_none()) {
-            return Err(Unreadable::NothingToEmit);
+        let (identity, passed) =
+            if self.pass.is_empty() { (self.identity(&said)?, None) } else { self.pass(&said)? };
+        let score = if self.options.scored { said.priority.score()? } else { 0.0 };
+        let emitted = match self.options.emit {
+            Emit::Item => None,
+            Emit::Url => {
+                let url = said.url.as_deref().ok_or(Unreadable::NothingToEmit)?.as_bytes();
+                (url != bytes).then(|| url.into())
+            }
+            Emit::StartUrl => Some(self.start_url(&said, form, bytes)?),
+        };
+        Ok(Item { identity, url: said.url, emitted, passed, score })
+    }
+
+    /// What a request is judged by.
+    #[inline]
+    fn identity(&mut self, said: &Said<'_>) -> Result<Identity, Unreadable> {
+        match (said.dont_filter, &said.fingerprint, said.request()) {
+            (true, ..) => Ok(Identity::Unfiltered),
+            (false, Some(given), _) => Ok(Identity::Fingerprint(given.clone())),
+            (false, None, Some(request)) => {
+                Ok(Identity::Fingerprint(self.fingerprinter.fingerprint(&request)?))
+            }
+            (false, None, None) => Err(JsonError::NoIdentity.into()),
         }
-        item
+    }
+
+    /// The same where there are rules, and by which of them it passes.
+    fn pass(&mut self, said: &Said<'_>) -> Result<(Identity, Option<u16>), Unreadable> {
+        let Some(request) = said.request().filter(|_| !said.dont_filter) else {
+            return Ok((self.identity(said)?, None));
+        };
+        let url = match (self.fingerprinter.canonical(&request), &said.fingerprint) {
+            (Ok(url), _) => url,
+            // What brings its fingerprint along may have any URL.
+            (Err(_), Some(given)) => return Ok((Identity::Fingerprint(given.clone()), None)),
+            (Err(refusal), None) => return Err(refusal.into()),
+        };
+        let (host, path) = host_and_path(url);
+        let rule = self.pass.iter().position(|rule| rule.fits(&host, path));
+        if let Some(rule) = rule.and_then(|rule| u16::try_from(rule).ok()) {
+            return Ok((Identity::Unfiltered, Some(rule)));
+        }
+        let fingerprint = match &said.fingerprint {
+            Some(given) => given.clone(),
+            None => self.fingerprinter.finish(&request),
+        };
+        Ok((Identity::Fingerprint(fingerprint), None))
+    }
+
+    /// What goes on of a request as a start URL.
+    fn start_url(
+        &self,
+        said: &Said<'_>,
+        form: ItemForm,
+        bytes: &[u8],
+    ) -> Result<Box<[u8]>, Unreadable> {
+        let written = match form {
+            ItemForm::Json => start_url::write(said, start_url::meta_of_json(bytes)?),
+            ItemForm::Pickle => start_url::write(said, self.pickles.meta(bytes)?.as_deref()),
+            _ => start_url::write(said, None),
+        };
+        written.ok_or(Unreadable::NothingToEmit)
     }
 }
 
 /// Tells the forms apart by an item's first bytes.
-fn detect(bytes: &[u8]) -> Result<ItemForm, Unreadable> {
+fn detect(bytes: &[u8]) -> ItemForm {
     /// What pickle protocols 2 and up begin with; no character of UTF-8 does.
     const PICKLE: u8 = 0x80;
     match bytes[0] {
-        b'{' => return Ok(ItemForm::Json),
-        PICKLE => return Err(Unreadable::Pickle),
+        b'{' => return ItemForm::Json,
+        PICKLE => return ItemForm::Pickle,
         _ => {}
     }
     // One more than there can be.
     let begin = &bytes[..bytes.len().min(65)];
     let digits = lanes::position(begin, |lanes| !lanes::hex_digits(lanes)).unwrap_or(begin.len());
-    Ok(match (digits, bytes.get(digits)) {
+    match (digits, bytes.get(digits)) {
         (32 | 40 | 64, None) => ItemForm::Fingerprint,
         (32 | 40 | 64, Some(b'\t')) => ItemForm::Tab,
         _ => ItemForm::Url,
-    })
+    }
 }
 
 /// The item as text, as a URL must be.
@@ -157,108 +258,4 @@ fn utf8(bytes: &[u8]) -> Result<&str, Unreadable> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    const SHA1: &str = "0123456789abcdef0123456789abcdef01234567";
-
-    fn read(form: ItemForm, emit: Emit, item: &[u8]) -> Result<Item<'_>, Unreadable> {
-        let algorithm = Algorithm::Scrapy;
-        let form = form.into();
-        Reader::new(Options { form, emit, algorithm, keep_fragments: false }).read(item)
-    }
-
-    fn computed(url: &str) -> Identity {
-        let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
-        Identity::Fingerprint(
-            fingerprinter.fingerprint(&crate::request::Request::get(url)).unwrap(),
-        )
-    }
-
-    fn given(text: &str) -> Identity {
-        Identity::Fingerprint(Fingerprint::from_text(text.as_bytes()))
-    }
-
-    #[test]
-    fn auto_tells_the_forms_apart_by_their_first_bytes() {
-        let url = "http://example.com/?b&a";
-        for (item, identity) in [
-            (url.to_owned(), computed(url)),
-            (format!(r#"{{"url": "{url}"}}"#), computed(url)),
-            (SHA1.to_owned(), given(SHA1)),
-            (SHA1[..32].to_uppercase(), given(&SHA1[..32])),
-            (format!("{SHA1}\tany payload\t"), given(SHA1)),
-            (format!("{SHA1}{}\t", &SHA1[..24]), given(&format!("{SHA1}{}", &SHA1[..24]))),
-        ] {
-            let read = read(ItemForm::Auto, Emit::Item, item.as_bytes()).unwrap();
-            assert_eq!(read.identity, identity, "{item}");
-        }
-    }
-
-    #[test]
-    fn auto_rejects_what_no_form_reads() {
-        let read = |item| read(ItemForm::Auto, Emit::Item, item).unwrap_err().to_string();
-        assert_eq!(read(b""), "the item is empty");
-        assert_eq!(read(b"http://a/\xff"), "the URL is not UTF-8: byte 9 begins no character");
-        assert!(read(b"\x80\x04\x95").starts_with("pickled requests are not read"));
-        // One digit short of a SHA-1: not a fingerprint, so it is read as a URL.
-        assert!(read(&SHA1.as_bytes()[1..]).contains("scheme"));
-        assert!(read(b"{\"url\": 1}").contains("url"));
-    }
-
-    #[test]
-    fn a_tab_item_is_judged_by_what_stands_before_its_first_tab() {
-        for (item, key) in [("a key\tpayload\tmore", "a key"), ("\tpayload", "")] {
-            let read = read(ItemForm::Tab, Emit::Item, item.as_bytes()).unwrap();
-            assert_eq!(read.identity, given(key));
-        }
-        let no_tab = read(ItemForm::Tab, Emit::Item, SHA1.as_bytes());
-        assert!(matches!(no_tab, Err(Unreadable::NoTab)));
-    }
-
-    #[test]
-    fn a_fingerprint_item_is_any_bytes_without_a_tab() {
-        let key = b"caf\xc3\xa9 \xff";
-        let item = read(ItemForm::Fingerprint, Emit::Item, key).unwrap();
-        assert_eq!(item.identity, Identity::Fingerprint(Fingerprint::Text(key[..].into())));
-        let tab = read(ItemForm::Fingerprint, Emit::Item, b"a\tb");
-        assert!(matches!(tab, Err(Unreadable::TabInFingerprint)));
-    }
-
-    #[test]
-    fn a_json_item_brings_its_own_fingerprint_or_asks_not_to_be_filtered() {
-        let read = |item: &'static str| read(ItemForm::Auto, Emit::Item, item.as_bytes()).unwrap();
-        assert_eq!(read(r#"{"fingerprint": "k", "url": "nothing"}"#).identity, given("k"));
-        let unfiltered = read(r#"{"url": "http://a/", "dont_filter": true}"#);
-        assert_eq!(unfiltered.identity, Identity::Unfiltered);
-        let posted = read(r#"{"url": "http://a/", "method": "POST", "body": "b"}"#);
-        assert_ne!(posted.identity, computed("http://a/"));
-    }
-
-    #[test]
-    fn a_digest_is_read_as_what_its_hex_digits_stand_for() {
-        let options = Options {
-            form: Form::Digest,
-            emit: Emit::Item,
-            algorithm: Algorithm::Scrapy,
-            keep_fragments: false,
-        };
-        let mut reader = Reader::new(options);
-        // Begins like JSON, and has a tab in it.
-        let raw = *b"{\t\n1234567890123456\xff";
-        let hex = "7b090a31323334353637383930313233343536ff";
-        assert_eq!(reader.read(&raw).unwrap().identity, given(hex));
-        let short = reader.read(&raw[1..]);
-        assert!(matches!(short, Err(Unreadable::NoDigest { length: 19 })));
-    }
-
-    #[test]
-    fn what_has_no_url_cannot_be_emitted_as_one() {
-        let read = |item| read(ItemForm::Auto, Emit::Url, item);
-        let json = read(br#"{"url": "http://a/\u00e9"}"#).unwrap();
-        assert_eq!(json.url.as_deref(), Some("http://a/\u{e9}"));
-        assert_eq!(read(b"http://a/").unwrap().url.as_deref(), Some("http://a/"));
-        for item in [SHA1.as_bytes(), br#"{"fingerprint": "k"}"#] {
-            assert!(matches!(read(item), Err(Unreadable::NothingToEmit)));
-        }
-    }
-}
+mod tests;

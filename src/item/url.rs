@@ -2,15 +2,18 @@
 
 use std::borrow::Cow;
 
-use super::{Identity, Item, Unreadable, utf8};
-use crate::fingerprint::Fingerprinter;
-use crate::request::Request;
+use super::said::{Priority, Said};
+use super::{Unreadable, utf8};
 
-pub(super) fn read<'a>(
-    bytes: &'a [u8],
-    fingerprinter: &mut Fingerprinter,
-) -> Result<Item<'a>, Unreadable> {
-    let url = utf8(bytes)?;
-    let fingerprint = fingerprinter.fingerprint(&Request::get(url))?;
-    Ok(Item { identity: Identity::Fingerprint(fingerprint), url: Some(Cow::Borrowed(url)) })
+#[inline]
+pub(super) fn read(bytes: &[u8]) -> Result<Said<'_>, Unreadable> {
+    Ok(Said {
+        url: Some(Cow::Borrowed(utf8(bytes)?)),
+        method: Cow::Borrowed("GET"),
+        body: Cow::Borrowed(&[]),
+        verbatim_url: false,
+        fingerprint: None,
+        dont_filter: false,
+        priority: Priority::default(),
+    })
 }

@@ -48,6 +48,7 @@ impl Alone {
             sink: None,
             rejected: None,
             kept: None,
+            passed: Vec::new(),
         };
         let live = watch::Sender::new(live);
         Self { store, desk, design, when_full, fullness, live, started, stop }

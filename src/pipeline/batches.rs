@@ -53,6 +53,12 @@ impl Pipeline {
         for Prepared { batch, .. } in all.iter().filter(|prepared| prepared.is_last) {
             self.store().committed(batch);
         }
+        for rule in all.iter().flat_map(|prepared| prepared.batch.passed()).map(usize::from) {
+            if rule >= self.passed.len() {
+                self.passed.resize(rule + 1, 0);
+            }
+            self.passed[rule] += 1;
+        }
         self.tally.add(all.iter().map(|prepared| &prepared.batch), unseen);
         self.unseen += unseen.unwrap_or(0);
     }

@@ -136,6 +136,8 @@ pub struct Pipeline {
     /// Why the filter has no room for what is unseen, if it has none.
     no_room: Option<AddError>,
     tally: Tally,
+    /// How many items passed by each rule, by its number.
+    passed: Vec<u64>,
     /// How many items commits to a filter in Redis have found unseen, since the crawl began.
     unseen: u64,
     started: Instant,
@@ -160,6 +162,7 @@ impl Pipeline {
             sink: None,
             rejected: None,
             kept: None,
+            passed: Vec::new(),
         };
         Self {
             fullness: parts.design.sizing().copied().map(Fullness::new),
@@ -178,6 +181,7 @@ impl Pipeline {
             backoff: Backoff::default(),
             no_room: None,
             tally,
+            passed: Vec::new(),
             unseen: 0,
             started,
             source_length: 0,
@@ -271,6 +275,7 @@ impl Pipeline {
             live.report = report;
             live.head = head.or(live.head);
             live.kept = kept.or(live.kept.take());
+            live.passed.clone_from(&self.passed);
         });
     }
 
@@ -359,6 +364,11 @@ impl Pipeline {
         let fill = report::fill(&self.parts, &self.gauges);
         let asked = (self.desk.asked(), self.gauges.forgotten());
         report::report(fill, self.tally, asked, self.started, self.source_length, taken)
+    }
+
+    /// How many items passed by each rule, by its number; none behind the last that any passed by.
+    pub fn passed(&self) -> &[u64] {
+        &self.passed
     }
 
     fn tell_given_back(given: GivenBack) {

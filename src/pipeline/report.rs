@@ -57,6 +57,8 @@ pub struct Live {
     pub rejected: Option<u64>,
     /// What is kept of the filter.
     pub kept: Option<Footprint>,
+    /// How many items passed by each rule: see [`Pipeline::passed`](super::Pipeline::passed).
+    pub passed: Vec<u64>,
 }
 
 /// How full the filter is.

@@ -14,7 +14,7 @@ pub struct Tally {
     pub unseen: u64,
     /// Seen before.
     pub seen: u64,
-    /// Passed on unchecked, as they asked (`dont_filter`).
+    /// Passed on unchecked, as they asked (`dont_filter`) or as a rule has it.
     pub unfiltered: u64,
     /// Not readable, and put on the rejects list.
     pub rejected: u64,

@@ -8,6 +8,7 @@ use super::{Committed, Protocol, Script, Unwelcome, call, eval};
 use crate::redis::keys::Keys;
 use crate::redis::lease::Token;
 use crate::redis::packed::Packed;
+use crate::sink::Plain;
 use crate::state::Logged;
 
 /// What is to be committed, and as what.
@@ -37,16 +38,17 @@ pub struct Commit {
 impl Protocol {
     /// The transaction that commits a batch.
     pub fn commit(&self, order: Order<'_>) -> Commit {
-        match &self.shared {
-            None => self.commit_pushed(order),
-            Some((judge, script)) => {
+        match (&self.shared, self.sink.plain()) {
+            (None, Some(sink)) => self.commit_pushed(order, sink),
+            (None, None) => Commit { push: Vec::new(), script: self.commit_pushing(order) },
+            (Some((judge, script)), _) => {
                 Commit { push: Vec::new(), script: self.commit_shared(order, judge, script) }
             }
         }
     }
 
     /// The commit of a batch whose items have been judged.
-    fn commit_pushed(&self, order: Order<'_>) -> Commit {
+    fn commit_pushed(&self, order: Order<'_>, plain: &dyn Plain) -> Commit {
         let Order { batch, rejects, rejects_max, .. } = order;
         let sink = &self.keys.sink;
         let mut last = None;
@@ -55,8 +57,8 @@ impl Protocol {
         let bytes = batch.items().bytes_len() / batch.items().len().max(1) * count;
         let mut push = Vec::new();
         if count > 0 {
-            push = self.sink.gate(sink);
-            push.push(self.sink.push(sink, count, bytes, &mut items));
+            push = plain.gate(sink);
+            push.push(plain.push(sink, count, bytes, &mut items));
         }
         drop(items);
         // As text: that a server has forgotten it would be found out only behind the push.
@@ -66,6 +68,23 @@ impl Protocol {
         Commit { push, script }
     }
 
+    /// The same to a sink that only a script pushes to: the items go along.
+    fn commit_pushing(&self, order: Order<'_>) -> Cmd {
+        let Order { batch, rejects, rejects_max, .. } = order;
+        let mut command = Self::begin_commit(order, call(&self.commit, &self.own_keys(&[])));
+        command.arg(rejects_max).arg(batch.onward_len());
+        self.push_items(order, &mut command);
+        command.arg(rejects);
+        command
+    }
+
+    /// The items that go on, as the sink's functions take them.
+    fn push_items(&self, order: Order<'_>, command: &mut Cmd) {
+        for (item, score) in order.batch.onward().zip(order.batch.onward_scores()) {
+            command.arg(&*self.sink.argument(item, score));
+        }
+    }
+
     /// The commit to a filter that is in Redis: the items that may be unseen go along with what the
     /// script judges them by.
     fn commit_shared(&self, order: Order<'_>, judge: &Judge, script: &Script) -> Cmd {
@@ -73,9 +92,7 @@ impl Protocol {
         let Question { keys, places, extras } = judge.question(batch.onward_fingerprints());
         let mut command = Self::begin_commit(order, call(script, &self.own_keys(&keys)));
         command.arg(rejects_max).arg(batch.onward_len()).arg(extras.len()).arg(places);
-        for item in batch.onward() {
-            command.arg(item);
-        }
+        self.push_items(order, &mut command);
         command.arg(extras).arg(rejects);
         command
     }

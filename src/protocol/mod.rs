@@ -59,14 +59,20 @@ impl Protocol {
     /// For these keys, and a filter that is in the daemon's memory; `source` and `sink` bring their
     /// part of the scripts.
     pub fn new(keys: Keys, source: Box<dyn Source>, sink: Box<dyn Sink>) -> Self {
-        let (from, to) = (source.lua_commit(), sink.lua());
+        let from = source.lua_commit();
+        let commit = if let Some(plain) = sink.plain() {
+            script(&[COMMITTING, &from, &plain.lua()], include_str!("lua/commit.lua"))
+        } else {
+            let parts = [COMMITTING, &from, &sink.lua_push()];
+            script(&parts, include_str!("lua/commit_pushing.lua"))
+        };
         Self {
             own: script(&[], include_str!("lua/own.lua")),
             begin: script(&[], include_str!("lua/begin.lua")),
             look: script(&[], include_str!("lua/look.lua")),
             renew: script(&[], include_str!("lua/renew.lua")),
             claim: script(&[], include_str!("lua/claim.lua")),
-            commit: script(&[COMMITTING, &from, &to], include_str!("lua/commit.lua")),
+            commit,
             shared: None,
             give_back: script(&[&source.lua_give_back()], include_str!("lua/give_back.lua")),
             forget: script(&[], include_str!("lua/forget.lua")),
@@ -134,8 +140,9 @@ impl Protocol {
     pub fn load(&self) -> impl Iterator<Item = Cmd> {
         let scripts = [&self.own, &self.begin, &self.renew, &self.claim, &self.give_back];
         let shared = self.shared.iter().map(|(_, script)| script);
-        let others = [&self.forget, &self.release].into_iter().chain(self.forgets.scripts());
-        scripts.into_iter().chain(others).chain(shared).map(Script::load)
+        let pushing = self.sink.plain().is_none().then_some(&self.commit);
+        let more = [&self.forget, &self.release].into_iter().chain(self.forgets.scripts());
+        scripts.into_iter().chain(more).chain(pushing).chain(shared).map(Script::load)
     }
 
     /// Takes the lease, from an earlier connection of the same run too, and from `dead` runs.

@@ -47,7 +47,7 @@ impl House {
         let serve = &config.serve;
         Self {
             keys: serve.keys.clone(),
-            items: Options { form: serve.item.into(), emit: Emit::Item, ..items },
+            items: Options { form: serve.item.into(), emit: Emit::Item, scored: false, ..items },
             filter,
             password: config.serve_password.clone(),
             allow_delete: serve.allow_delete,

@@ -1,8 +1,10 @@
 //! A Redis list as sink.
 
+use std::borrow::Cow;
+
 use redis::{Cmd, cmd};
 
-use super::Sink;
+use super::{Plain, Sink};
 use crate::config::End;
 use crate::redis::keys::Keys;
 use crate::redis::packed::Packed;
@@ -29,12 +31,37 @@ impl List {
 }
 
 impl Sink for List {
-    fn lua(&self) -> String {
-        format!("local PUSH = '{}'\n{}", self.command(), include_str!("list.lua"))
+    fn plain(&self) -> Option<&dyn Plain> {
+        Some(self)
     }
 
     fn lua_push(&self) -> String {
         format!("local PUSH = '{}'\n{}", self.command(), include_str!("list_push.lua"))
+    }
+
+    fn argument<'a>(&self, item: &'a [u8], _: f64) -> Cow<'a, [u8]> {
+        Cow::Borrowed(item)
+    }
+
+    fn length(&self, sink: &str) -> Cmd {
+        let mut command = cmd("LLEN");
+        command.arg(sink);
+        command
+    }
+
+    fn needs(&self, keys: &Keys, needs: &mut Needs) {
+        let sink = keys.sink.as_str();
+        needs.key(KeyOwner::Setting("sink.key"), sink, KeyKind::List);
+        needs.command(CommandNeed::new(self.command()).key(sink).arg(""));
+        needs.command(CommandNeed::new("LINDEX").key(sink).arg("-1"));
+        needs.command(CommandNeed::new("LTRIM").key(sink).arg("0").arg("-1"));
+        needs.command(CommandNeed::new("LLEN").key(sink));
+    }
+}
+
+impl Plain for List {
+    fn lua(&self) -> String {
+        format!("local PUSH = '{}'\n{}", self.command(), include_str!("list.lua"))
     }
 
     fn gate(&self, sink: &str) -> Vec<Packed> {
@@ -56,20 +83,5 @@ impl Sink for List {
         push.word(sink.as_bytes());
         items.for_each(|item| push.word(item));
         push
-    }
-
-    fn length(&self, sink: &str) -> Cmd {
-        let mut command = cmd("LLEN");
-        command.arg(sink);
-        command
-    }
-
-    fn needs(&self, keys: &Keys, needs: &mut Needs) {
-        let sink = keys.sink.as_str();
-        needs.key(KeyOwner::Setting("sink.key"), sink, KeyKind::List);
-        needs.command(CommandNeed::new(self.command()).key(sink).arg(""));
-        needs.command(CommandNeed::new("LINDEX").key(sink).arg("-1"));
-        needs.command(CommandNeed::new("LTRIM").key(sink).arg("0").arg("-1"));
-        needs.command(CommandNeed::new("LLEN").key(sink));
     }
 }

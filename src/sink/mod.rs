@@ -4,30 +4,50 @@
 //! calls on it, and one line in [`open`].
 
 mod list;
+mod zset;
+
+use std::borrow::Cow;
 
 use redis::Cmd;
 
-use crate::config;
+use crate::config::{self, SinkKind};
 use crate::redis::keys::Keys;
 use crate::redis::packed::Packed;
 use crate::redis::preflight::Needs;
 
 pub use list::List;
+pub use zset::Zset;
 
 /// Something in Redis that unseen items are pushed to.
 pub trait Sink: Send {
-    /// Lua, in the transaction behind [`Sink::push`]: `sink_refusal(sink, last)` answers a refusal
+    /// How a plain command pushes, where that can be taken back.
+    fn plain(&self) -> Option<&dyn Plain>;
+
+    /// Lua, for scripts that push by themselves: `sink_push_refusal(sink)` answers a refusal unless
+    /// they may; `sink_push(sink, items, from, to)` pushes some of `items`, each as
+    /// [`Sink::argument`] has it; `sink_length(sink)` answers how many items wait there.
+    fn lua_push(&self) -> String;
+
+    /// How an item and its score are handed to such a script.
+    fn argument<'a>(&self, item: &'a [u8], score: f64) -> Cow<'a, [u8]>;
+
+    /// How many items wait in the sink.
+    fn length(&self, sink: &str) -> Cmd;
+
+    /// Adds what all this needs of the server.
+    fn needs(&self, keys: &Keys, needs: &mut Needs);
+}
+
+/// A sink that a plain command pushes to, with a script behind it that can take the push back: what
+/// a script hands on itself costs Redis several times as much.
+pub trait Plain {
+    /// Lua, in the transaction behind [`Plain::push`]: `sink_refusal(sink, last)` answers a refusal
     /// unless that has pushed `last` as its last item; `sink_take_back(sink, count)` undoes the
     /// push of so many items; `sink_length(sink)` answers how many items wait there.
     fn lua(&self) -> String;
 
-    /// Lua, for scripts that push by themselves: `sink_push_refusal(sink)` answers a refusal unless
-    /// they may; `sink_push(sink, items, from, to)` pushes some of `items`; `sink_length(sink)` as
-    /// above.
-    fn lua_push(&self) -> String;
-
     /// Commands that change nothing and answer little. A transaction begins with them, so that a
-    /// server whose user has lost what [`Sink::lua`] takes finds that out before it carries
+    /// server whose user has lost what [`Plain::lua`] takes finds that out before it carries
     /// anything out.
     fn gate(&self, sink: &str) -> Vec<Packed>;
 
@@ -39,15 +59,12 @@ pub trait Sink: Send {
         bytes: usize,
         items: &mut dyn Iterator<Item = &[u8]>,
     ) -> Packed;
-
-    /// How many items wait in the sink.
-    fn length(&self, sink: &str) -> Cmd;
-
-    /// Adds what all this needs of the server.
-    fn needs(&self, keys: &Keys, needs: &mut Needs);
 }
 
 /// The sink that the config names.
 pub fn open(config: &config::Sink) -> Box<dyn Sink> {
-    Box::new(List::new(config.push_to))
+    match config.kind {
+        SinkKind::List => Box::new(List::new(config.push_to)),
+        SinkKind::Zset => Box::new(Zset),
+    }
 }

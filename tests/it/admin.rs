@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 use urlseen::admin::{
-    Checked, Counts, Filter, Head, Limits, Lists, Phase, SOCKET, Server, State, Status,
+    Checked, Counts, Filter, Head, Limits, Lists, Passed, Phase, SOCKET, Server, State, Status,
     Uncheckable, View,
 };
 use urlseen::config::{Config, HostPort, Sources};
@@ -65,6 +65,7 @@ fn status(phase: Phase) -> Status {
             snapshots: 10,
             log_bytes: 11,
         },
+        passed: vec![Passed { rule: "list pages".to_owned(), items: 12 }],
         lists: Lists { source: Some(21), taken: Some(22), sink: Some(23), rejected: Some(24) },
         filter: Some(Filter { keys: 31, capacity: 124, fill: 0.25, error_rate: 1e-6, bytes: 4096 }),
         state: Some(State {

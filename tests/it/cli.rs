@@ -69,7 +69,7 @@ fn what_is_wrong_with_a_configuration_is_told_at_once_with_status_2() {
         "bad.toml:3:1: there is no key filter.capasity; did you mean filter.capacity?",
         "bad.toml:5:7: redis.url is \"redis://***@host#insecure\": nothing may follow a #;",
         "environment URLSEEN_LOG__LEVEL: log.level is \"loud\"; allowed: error, warn,",
-        "--set sink.emit: sink.emit is \"all\"; allowed: item, url",
+        "--set sink.emit: sink.emit is \"all\"; allowed: item, url, start-url",
         "5 problems in the configuration, nothing was started",
     ];
     let said = said(&output);

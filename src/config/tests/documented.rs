@@ -71,6 +71,7 @@ fn the_defaults_are_the_contract() {
     assert_eq!(config.filter.when_full, WhenFull::Warn);
     assert_eq!((config.filter.key.as_str(), config.filter.threads), ("demo:filter", 0));
     assert_eq!((config.sink.key.as_str(), config.sink.max_len), ("demo:unseen", 0));
+    assert_eq!(config.sink.kind, SinkKind::List);
     assert_eq!((config.sink.push_to, config.sink.emit), (End::Right, Emit::Item));
     assert_eq!(config.rejects.key, "demo:rejected");
     assert_eq!(config.rejects.max_len, 1_000_000);

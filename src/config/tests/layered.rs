@@ -41,6 +41,7 @@ fn every_key_can_be_set_from_everywhere() {
         ("filter.key", "bits"),
         ("filter.threads", "2"),
         ("sink.key", "out"),
+        ("sink.kind", "list"),
         ("sink.push_to", "left"),
         ("sink.emit", "url"),
         ("sink.max_len", "5M"),

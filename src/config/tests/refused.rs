@@ -14,7 +14,7 @@ seed = "42"
 layout = "bloom"
 store = 'disk'
 [source]
-item = "pickle"
+item = "jsonl"
 batch = "1000"
 [fliter]
 capacity = 10
@@ -35,8 +35,8 @@ capacity = 10
              pyrebloom, luw2007-bloomfilter, scrapy-redis-bloomfilter, \
              scrapy-redis-bloomfilter-block-cluster, scrapy-redis",
             "config.toml:9:9: filter.store is \"disk\"; allowed: local, redis",
-            "config.toml:11:8: source.item is \"pickle\", which is not in this version yet; \
-             allowed now: auto, url, json, fingerprint, tab",
+            "config.toml:11:8: source.item is \"jsonl\"; allowed: auto, url, json, fingerprint, \
+             tab, pickle",
             "config.toml:12:9: source.batch is \"1000\", a string; allowed: a whole number from 1 \
              to 100_000",
             "config.toml:13:2: there is no section [fliter]; did you mean [filter]?",
@@ -140,19 +140,91 @@ fn the_keys_that_urlseen_keeps_for_itself_are_refused() {
 
 #[test]
 fn urls_can_be_emitted_only_of_items_that_have_one() {
-    for item in ["fingerprint", "tab"] {
+    for (item, emit) in [("fingerprint", "url"), ("tab", "url"), ("tab", "start-url")] {
         assert_eq!(
-            refused(&format!("source.item = '{item}'"), &[("URLSEEN_SINK__EMIT", "url")], &[]),
+            refused(&format!("source.item = '{item}'"), &[("URLSEEN_SINK__EMIT", emit)], &[]),
             [format!(
-                "environment URLSEEN_SINK__EMIT: sink.emit is \"url\", but items have no URL where \
-                 source.item is \"{item}\" (config.toml:1:15); allowed: sink.emit = \"item\", or \
-                 another source.item"
+                "environment URLSEEN_SINK__EMIT: sink.emit is \"{emit}\", but items have no URL \
+                 where source.item is \"{item}\" (config.toml:1:15); allowed: sink.emit = \
+                 \"item\", or another source.item"
             )]
         );
     }
-    for item in ["auto", "url", "json"] {
-        assert!(load("sink.emit = 'url'", &[], &[&format!("source.item={item}")]).is_ok());
+    for item in ["auto", "url", "json", "pickle"] {
+        for emit in ["url", "start-url"] {
+            let item = format!("source.item={item}");
+            assert!(load(&format!("sink.emit = '{emit}'"), &[], &[&item]).is_ok());
+        }
     }
+}
+
+#[test]
+fn rules_are_refused_one_by_one() {
+    let file = r#"
+[[pass]]
+name = "lists"
+host = '^www\.'
+[[pass]]
+name = "lists"
+path = '('
+[[pass]]
+name = "lists"
+path = 'a'
+[[pass]]
+hots = 'b'
+[[pass]]
+path = 5
+[[pass]]
+path = '(a{1000}){1000}'
+[[pass]]
+name = "none"
+"#;
+    assert_eq!(
+        refused(file, &[("URLSEEN_PASS__NAME", "a")], &["pass.name=a"]),
+        [
+            "config.toml:7:8: [[pass]] has path = \"(\": not a regular expression: unclosed group",
+            "config.toml:8:1: [[pass]] has the name \"lists\", as another has; give each its own",
+            "config.toml:11:1: [[pass]] has neither host nor path; give at least one of them",
+            "config.toml:12:1: there is no key pass.hots; did you mean pass.host?",
+            "config.toml:14:8: [[pass]] has path = 5; allowed: a text in quotes",
+            "config.toml:16:8: [[pass]] has path = \"(a{1000}){1000}\": compiled, it takes more \
+             than 1048576 bytes; write a simpler one",
+            "config.toml:17:1: [[pass]] has neither host nor path; give at least one of them",
+            "environment URLSEEN_PASS__NAME: no key has this name, and what begins with URLSEEN_ \
+             must have one's; did you mean URLSEEN_CRAWL__NAME?",
+            "--set pass.name: there is no key pass.name; did you mean crawl.name?",
+        ]
+    );
+    assert_eq!(
+        refused("pass = [5]\n[[pas]]\n", &[], &[]),
+        [
+            "config.toml:1:9: [[pass]] holds a number; allowed: name, host and path",
+            "config.toml:2:3: there is no key pas"
+        ]
+    );
+    assert_eq!(
+        refused("[pass]\nname = 'a'", &[], &[]),
+        ["config.toml:1:1: [[pass]] is a table; allowed: rules that each begin with the line \
+          [[pass]]"]
+    );
+    let rule = |number| format!("[[pass]]\nname = '{number}'\nhost = 'a'\n");
+    let rules = |count| (0..count).map(rule).collect::<String>();
+    assert_eq!(load(&rules(100), &[], &[]).unwrap().pass.len(), 100);
+    let lines = refused(&rules(102), &[], &[]);
+    assert_eq!(lines.len(), 1);
+    assert!(lines[0].ends_with("stands here more than 100 times; combine rules"), "{lines:?}");
+}
+
+#[test]
+fn a_sorted_set_has_no_ends() {
+    let file = "[sink]\nkind = 'zset'\n";
+    assert_eq!(
+        refused(file, &[], &["sink.push_to=left"]),
+        ["--set sink.push_to: sink.push_to is \"left\", but sink.kind is \"zset\" \
+          (config.toml:2:8), which has no ends: items are sorted by their priority; leave \
+          sink.push_to out, or set sink.kind = \"list\""]
+    );
+    assert!(load(file, &[], &["sink.push_to=right"]).is_ok());
 }
 
 #[test]

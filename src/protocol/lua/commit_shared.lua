@@ -49,4 +49,8 @@ source_remove(taken, count)
 redis.call(
     'HSET', state, 'seq', next_seq, 'tip', next_tip,
     'unseen', string.format('%.0f', unseen_before + unseen))
-return {'ok', sink_len + #onward, rejected_len, dropped, unseen}
+-- What was in the sink before may be no more than before.
+if #onward > 0 then
+    sink_len = sink_length(sink)
+end
+return {'ok', sink_len, rejected_len, dropped, unseen}

@@ -11,6 +11,8 @@ pub enum KeyKind {
     String,
     /// `set`.
     Set,
+    /// `zset`.
+    SortedSet,
 }
 
 impl KeyKind {
@@ -21,6 +23,7 @@ impl KeyKind {
             Self::Hash => "hash",
             Self::String => "string",
             Self::Set => "set",
+            Self::SortedSet => "zset",
         }
     }
 }

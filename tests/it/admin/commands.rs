@@ -41,6 +41,7 @@ items                     10   committed since the start; of these
   unseen                   1   pushed on
   seen                     2   dropped
   unfiltered               3   pushed on as they asked (dont_filter)
+                          12   of these by the rule \"list pages\"
   rejected                 4   not readable
 batches                    6   committed since the start
                            7   batches were judged again without a commit

@@ -118,6 +118,7 @@ fn metrics_are_the_status_in_numbers() {
         (r#"urlseen_items_total{fate="unseen"}"#, 1.0),
         (r#"urlseen_items_total{fate="seen"}"#, 2.0),
         (r#"urlseen_items_total{fate="unfiltered"}"#, 3.0),
+        (r#"urlseen_passed_total{rule="list pages"}"#, 12.0),
         (r#"urlseen_items_total{fate="rejected"}"#, 4.0),
         ("urlseen_rejects_dropped_total", 5.0),
         ("urlseen_batches_total", 6.0),

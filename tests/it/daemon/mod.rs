@@ -19,6 +19,7 @@ mod signals;
 mod stream;
 mod tampering;
 mod words;
+mod zset;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -141,13 +142,18 @@ impl Crawl {
         }
     }
 
-    /// A list from left to right.
+    /// A list from left to right, or a sorted set from the least score on.
     fn list(&self, key: &str) -> Vec<Bytes> {
-        self.connection().lrange(key, 0, -1).unwrap()
+        let mut connection = self.connection();
+        if is_sorted(&mut connection, key) {
+            connection.zrange(key, 0, -1).unwrap()
+        } else {
+            connection.lrange(key, 0, -1).unwrap()
+        }
     }
 
     fn len(&self, key: &str) -> usize {
-        self.connection().llen(key).unwrap()
+        len(&mut self.connection(), key)
     }
 
     /// The rejects as JSON, oldest first.
@@ -160,7 +166,7 @@ impl Crawl {
     fn wait_for_sink(&self, items: usize) {
         let mut connection = self.connection();
         wait_until(SOON, &format!("{items} items in the sink"), || {
-            connection.llen::<_, usize>(SINK).unwrap() >= items
+            len(&mut connection, SINK) >= items
         });
     }
 
@@ -186,6 +192,17 @@ impl Crawl {
         };
         keys.into_iter().filter(|key| key != LEASE).map(dump).collect()
     }
+}
+
+fn is_sorted(connection: &mut Connection, key: &str) -> bool {
+    let kind: String = redis::cmd("TYPE").arg(key).query(connection).unwrap();
+    kind == "zset"
+}
+
+/// How long a list or a sorted set is.
+fn len(connection: &mut Connection, key: &str) -> usize {
+    // It may become the one or the other any moment.
+    connection.llen(key).or_else(|_| connection.zcard(key)).unwrap()
 }
 
 /// What a run with `--json` printed at its end.

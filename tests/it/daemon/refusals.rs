@@ -6,11 +6,13 @@ use std::collections::BTreeMap;
 use redis::Commands;
 use rustix::process::Signal;
 
-use super::{Bytes, Crawl, LEASE, READY, REJECTED, SINK, SOURCE, STATE, TAKEN, stop_process, urls};
+use super::{
+    Bytes, Crawl, LEASE, READY, REJECTED, SINK, SOURCE, STATE, TAKEN, is_sorted, stop_process, urls,
+};
 use crate::util::binary::Output;
 use crate::util::wait::SOON;
 
-const KEYS: [&str; 6] = [SOURCE, TAKEN, STATE, LEASE, SINK, REJECTED];
+pub(super) const KEYS: [&str; 6] = [SOURCE, TAKEN, STATE, LEASE, SINK, REJECTED];
 
 /// Commands that the daemon runs on each key, and that a commit cannot do without.
 const COMMANDS: [(&str, &str); 9] = [
@@ -26,7 +28,7 @@ const COMMANDS: [(&str, &str); 9] = [
 ];
 
 #[track_caller]
-fn assert_refused(output: &Output, words: &[&str]) {
+pub(super) fn assert_refused(output: &Output, words: &[&str]) {
     assert_eq!(output.code(), Some(3), "{output:?}");
     for word in words {
         assert!(output.stderr.contains(word), "no {word:?} in {}", output.stderr);
@@ -52,7 +54,7 @@ fn a_key_of_another_type_is_refused_before_anything_is_touched() {
 
 /// What the daemon is about to do when it is harmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+pub(super) enum Next {
     Claim,
     Commit,
 }
@@ -61,7 +63,12 @@ enum Next {
 /// every kind, does `harm`, and lets it go on. Then it must end with nothing half done: each item
 /// is where it was, and the crawl stands where it stood. `undo` puts aside what was not there
 /// before.
-fn harm(crawl: Crawl, next: Next, harm: impl FnOnce(&Crawl), undo: impl FnOnce(&Crawl)) -> Output {
+pub(super) fn harm(
+    crawl: Crawl,
+    next: Next,
+    harm: impl FnOnce(&Crawl),
+    undo: impl FnOnce(&Crawl),
+) -> Output {
     let crawl = if next == Next::Commit { crawl.set("sink.max_len=10") } else { crawl };
     let mut daemon = crawl.start();
     crawl.push(&urls(0, 10));
@@ -81,7 +88,12 @@ fn harm(crawl: Crawl, next: Next, harm: impl FnOnce(&Crawl), undo: impl FnOnce(&
             push();
             daemon.wait_for_line("waiting", SOON);
             stop_process(&daemon);
-            let () = crawl.connection().ltrim(SINK, 0, 0).unwrap();
+            let trim = if is_sorted(&mut crawl.connection(), SINK) {
+                ["zremrangebyrank", SINK, "1", "-1"]
+            } else {
+                ["ltrim", SINK, "0", "0"]
+            };
+            crawl.server.cli(&trim);
         }
     }
     let before = standing(&crawl);
@@ -191,7 +203,7 @@ fn a_command_denied_later_stops_the_daemon_with_nothing_half_done() {
 }
 
 /// Denies a command on one key, and on no other: by a selector, as Redis 7 has them.
-fn deny_on_key(crawl: &Crawl, command: &str, denied: &str) {
+pub(super) fn deny_on_key(crawl: &Crawl, command: &str, denied: &str) {
     let others: Vec<String> =
         KEYS.iter().filter(|key| **key != denied).map(|key| format!("~{key}")).collect();
     let selector = format!("(+{command} {})", others.join(" "));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Crawl, REJECTED, SINK, rejected_item};
+use super::{Crawl, REJECTED, SINK, Summary, rejected_item};
 use crate::util::links::{discovered, refused, unseen};
 
 #[test]
@@ -138,12 +138,74 @@ fn urls_alone_go_on_where_the_config_says_so() {
             ("http://a/é".as_bytes(), Seen),
             (b"http://b/", Unseen),
             (br#"{"url": "http://c/", "dont_filter": true}"#, As(b"http://c/")),
-            (SHA1, Rejected("no URL to emit")),
+            (SHA1, Rejected("no URL to emit (sink.emit is not `item`)")),
             (br#"{"fingerprint": "a key"}"#, Rejected("no URL to emit")),
             (br#"{"fingerprint": "a key", "url": "http://d/"}"#, As(b"http://d/")),
             (b"0123456789abcdef0123456789abcdef01234567\tpayload", Rejected("no URL to emit")),
         ],
     );
+}
+
+#[test]
+fn start_urls_go_on_where_the_config_says_so() {
+    check(
+        &["sink.emit=start-url"],
+        &[
+            (
+                br#"{"url": "http://a/", "method": "post", "body": "b", "meta": {"depth": 1}}"#,
+                As(br#"{"url": "http://a/", "method": "POST", "meta": {"depth": 1}}"#),
+            ),
+            (b"http://a/", As(br#"{"url": "http://a/"}"#)),
+            (b"http://a/#top", Seen),
+            (SHA1, Rejected("no URL to emit")),
+            (br#"{"fingerprint": "a key"}"#, Rejected("no URL to emit")),
+            (
+                b"\x80\x04}(\x8c\x03url\x8c\x09http://b/\x8c\x04meta}\x8c\x01ac_\nC\nsu.",
+                Rejected("`meta` of the pickled request holds an object, which JSON cannot say"),
+            ),
+        ],
+    );
+}
+
+/// Rules are only in a file.
+#[test]
+fn what_a_rule_names_passes_each_time_and_is_counted() {
+    for store in ["filter.store=local", "filter.store=redis"] {
+        for batch in ["source.batch=1", "source.batch=100"] {
+            let crawl = Crawl::new().set(store).set(batch);
+            let file = crawl.server.folder().join("rules.toml");
+            let rules = "[[pass]]\nname = 'lists'\npath = '^/list/'\n\
+                         [[pass]]\nname = 'host'\nhost = '^www\\.a$'\n";
+            std::fs::write(&file, rules).unwrap();
+            let items = [
+                "http://a/list/1",
+                "http://a/page",
+                "http://WWW.a/page",
+                "http://a/list/1",
+                r#"{"url": "http://a/list/1", "dont_filter": true}"#,
+                "http://a/page#top",
+                "http://a/list",
+                r#"{"url": "http://www.a/x", "fingerprint": "k"}"#,
+                "mailto:a",
+                "http://www.a/page",
+            ];
+            let run = || {
+                crawl.push(&items);
+                Summary::of(crawl.run(&["--drain", "--json", "--config"]).arg(&file).output())
+            };
+            let passed = [0, 2, 3, 4, 7, 9].map(|index| items[index].as_bytes().to_vec());
+            let first = run();
+            assert_eq!(first.counts(), (10, [2, 1, 6, 1]), "{first:?}");
+            let expected =
+                serde_json::json!([{"rule": "lists", "items": 2}, {"rule": "host", "items": 3}]);
+            assert_eq!(first.values["passed"], expected);
+            assert_eq!(crawl.len(SINK), 8);
+            // Nothing was remembered of them.
+            let again = run();
+            assert_eq!(again.counts(), (10, [0, 3, 6, 1]), "{again:?}");
+            assert_eq!(crawl.list(SINK)[8..], passed);
+        }
+    }
 }
 
 #[test]

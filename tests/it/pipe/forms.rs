@@ -5,6 +5,13 @@ use super::{check, filtered, joined};
 const SHA1: &str = "0123456789abcdef0123456789abcdef01234567";
 
 #[test]
+fn a_pickle_is_no_line() {
+    let output = filtered(&["--item", "pickle"], "");
+    assert_eq!(output.code(), Some(2), "{output:?}");
+    assert!(output.stderr.contains("a pickle may hold line feeds"), "{}", output.stderr);
+}
+
+#[test]
 fn each_form_is_read_as_told() {
     let cases: &[(&str, &[&str], &[&str], &str)] = &[
         // Form, unseen lines, seen lines behind them, a line of another form.

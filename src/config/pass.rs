@@ -1,0 +1,222 @@
+//! `[[pass]]`: rules for pages that must pass again and again.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use regex::{Regex, RegexBuilder};
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+use super::nearest::nearest;
+use super::problem::{Fault, Origin, Problem};
+use super::raw::Raw;
+
+/// The most rules there may be.
+const MOST: usize = 100;
+/// How long a name may be.
+const LONGEST_NAME: usize = 100;
+/// How much memory a compiled pattern may take, in bytes.
+const LARGEST: usize = 1 << 20;
+/// The keys of a rule.
+const KEYS: [&str; 3] = ["name", "host", "path"];
+
+/// Items with a URL that fits pass unchecked and unrecorded, as those that say `dont_filter` do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassRule {
+    /// What metrics and status call it.
+    pub name: String,
+    /// What the host must hold.
+    pub host: Option<Pattern>,
+    /// What the path must hold.
+    pub path: Option<Pattern>,
+}
+
+/// A regular expression.
+#[derive(Clone)]
+pub struct Pattern(Regex);
+
+impl PassRule {
+    /// Whether a URL fits, of which these are the host, in lower case, and the path.
+    pub fn fits(&self, host: &str, path: &str) -> bool {
+        let fits =
+            |pattern: &Option<Pattern>, text| pattern.as_ref().is_none_or(|it| it.0.is_match(text));
+        fits(&self.host, host) && fits(&self.path, path)
+    }
+}
+
+impl Pattern {
+    /// Compiles a pattern, which may not grow large.
+    fn new(pattern: &str) -> Result<Self, String> {
+        let compiled =
+            RegexBuilder::new(pattern).size_limit(LARGEST).dfa_size_limit(LARGEST).build();
+        compiled.map(Self).map_err(|error| match error {
+            regex::Error::CompiledTooBig(most) => {
+                format!("compiled, it takes more than {most} bytes; write a simpler one")
+            }
+            // Several lines, of which the last one says what is wrong.
+            other => {
+                let said = other.to_string();
+                let last = said.lines().last().unwrap_or_default().trim();
+                format!("not a regular expression: {}", last.trim_start_matches("error: "))
+            }
+        })
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}
+
+impl Eq for Pattern {}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.0.as_str(), f)
+    }
+}
+
+/// What the value of `pass` in a file says. `at` tells where a byte of it is.
+pub(super) fn rules(
+    value: &Spanned<DeValue<'_>>,
+    at: impl Fn(usize) -> Origin,
+) -> (Vec<PassRule>, Vec<Problem>) {
+    let mut reader = Reader { at, rules: Vec::new(), problems: Vec::new() };
+    match value.get_ref() {
+        DeValue::Array(array) => reader.read(array),
+        other => {
+            let found = Raw::from_toml(other).kind();
+            let reason =
+                format!("is {found}; allowed: rules that each begin with the line [[pass]]");
+            reader.refuse(value.span().start, reason);
+        }
+    }
+    (reader.rules, reader.problems)
+}
+
+struct Reader<At> {
+    at: At,
+    rules: Vec<PassRule>,
+    problems: Vec<Problem>,
+}
+
+impl<At: Fn(usize) -> Origin> Reader<At> {
+    fn read(&mut self, array: &DeArray<'_>) {
+        for (index, value) in array.iter().enumerate() {
+            let place = value.span().start;
+            if index == MOST {
+                self.refuse(place, format!("stands here more than {MOST} times; combine rules"));
+                return;
+            }
+            match value.get_ref() {
+                DeValue::Table(table) => self.rule(table, place),
+                other => {
+                    let found = Raw::from_toml(other).kind();
+                    self.refuse(place, format!("holds {found}; allowed: name, host and path"));
+                }
+            }
+        }
+    }
+
+    fn rule(&mut self, table: &DeTable<'_>, place: usize) {
+        let before = self.problems.len();
+        let mut rule = PassRule { name: String::new(), host: None, path: None };
+        for (key, value) in table {
+            let (name, at) = (key.get_ref().as_ref(), value.span().start);
+            if !KEYS.contains(&name) {
+                let nearest = nearest(name, KEYS).map(|it| format!("pass.{it}"));
+                let key_at = (self.at)(key.span().start);
+                let fault = Fault::UnknownKey { key: format!("pass.{name}"), nearest };
+                self.problems.push(Problem { origin: key_at, fault });
+                continue;
+            }
+            let raw = Raw::from_toml(value.get_ref());
+            let Ok(text) = raw.text() else {
+                let allowed = "a text in quotes";
+                self.refuse(at, format!("has {name} = {}; allowed: {allowed}", raw.shown()));
+                continue;
+            };
+            match name {
+                "name" => text.clone_into(&mut rule.name),
+                _ => match Pattern::new(text) {
+                    Ok(pattern) if name == "host" => rule.host = Some(pattern),
+                    Ok(pattern) => rule.path = Some(pattern),
+                    Err(reason) => {
+                        self.refuse(at, format!("has {name} = {}: {reason}", raw.shown()));
+                    }
+                },
+            }
+        }
+        let has = |key: &str| table.iter().any(|(name, _)| name.get_ref() == key);
+        let name = &rule.name;
+        if self.problems.len() == before {
+            if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
+                let reason =
+                    format!("has no name of 1 to {LONGEST_NAME} bytes, as in name = \"x\"");
+                self.refuse(place, reason);
+            } else if self.rules.iter().any(|other| other.name == *name) {
+                let reason = format!("has the name {name:?}, as another has; give each its own");
+                self.refuse(place, reason);
+            }
+        }
+        if !has("host") && !has("path") {
+            self.refuse(place, "has neither host nor path; give at least one of them".to_owned());
+        }
+        self.rules.push(rule);
+    }
+
+    fn refuse(&mut self, place: usize, reason: String) {
+        let origin = (self.at)(place);
+        self.problems.push(Problem { origin, fault: Fault::PassRule { reason } });
+    }
+}
+
+/// The host, in lower case, and the path of a canonical URL, or of one that is to be left as it is.
+pub fn host_and_path(url: &str) -> (Cow<'_, str>, &str) {
+    let (authority, rest) = match url.split_once("://") {
+        Some((_, rest)) => rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len())),
+        None => ("", url.split_once(':').map_or(url, |(_, rest)| rest)),
+    };
+    let path = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = match host.find(']') {
+        Some(end) => &host[..=end],
+        None => host.split_once(':').map_or(host, |(host, _)| host),
+    };
+    if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        (host.to_ascii_lowercase().into(), path)
+    } else {
+        (host.into(), path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_split_at_its_host_and_path() {
+        for (url, host, path) in [
+            ("http://h/a/b?c=/d#e", "h", "/a/b"),
+            ("http://user:pw@h.org:80/", "h.org", "/"),
+            ("http://a@b@H", "h", ""),
+            ("http://[::1]:80/a;p", "[::1]", "/a;p"),
+            ("HTTP://H?q", "h", ""),
+            ("data:/,a?b", "", "/,a"),
+            ("foo:///a#://", "", "/a"),
+        ] {
+            assert_eq!(host_and_path(url), (host.into(), path), "{url}");
+        }
+    }
+
+    #[test]
+    fn all_patterns_of_a_rule_must_fit() {
+        let pattern = |text| Some(Pattern::new(text).unwrap());
+        let rule = |host, path| PassRule { name: String::new(), host, path };
+        let both = rule(pattern(r"^www\."), pattern("^/list/"));
+        assert!(both.fits("www.a", "/list/1"));
+        assert!(!both.fits("a", "/list/1") && !both.fits("www.a", "/a/list/"));
+        assert!(rule(pattern("a"), None).fits("xax", "") && rule(None, pattern("a")).fits("", "a"));
+    }
+}

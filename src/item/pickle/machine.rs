@@ -1,0 +1,396 @@
+//! The machine that a pickle is a program for. It builds data and never objects: what would make
+//! one is [`Value::Opaque`], whatever was to be made of what. Nothing is imported or called.
+//!
+//! Each opcode takes a bounded time and makes a bounded number of values, and there may be
+//! [`MOST_OPCODES`]; nothing is nested, as containers hold numbers of others. So no pickle,
+//! whatever it says, takes much time or memory: what it names again through the memo is there once.
+
+use super::PickleError;
+use super::code::Code;
+use super::opcode as op;
+use super::value::{Heap, Span, Value};
+
+/// How many opcodes a pickle may have: a request with some hundred thousand values in its `meta`.
+const MOST_OPCODES: usize = 1 << 20;
+
+/// For how many values room is kept from one pickle to the next.
+const KEPT: usize = 1 << 14;
+
+/// The highest protocol that is known.
+const PROTOCOL: u8 = 5;
+
+/// What runs pickles, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Machine {
+    stack: Vec<Value>,
+    /// How long the stack was at each mark.
+    marks: Vec<usize>,
+    memo: Vec<Option<Value>>,
+    pub(super) heap: Heap,
+}
+
+impl Machine {
+    /// Runs a pickle. Answers what it makes; what that holds is in the heap until the next run.
+    pub(super) fn run(&mut self, pickle: &[u8]) -> Result<Value, PickleError> {
+        self.clear();
+        let mut code = Code { bytes: pickle, at: 0 };
+        for _ in 0..MOST_OPCODES {
+            let at = code.at;
+            let opcode = code.byte()?;
+            if opcode == op::STOP {
+                return self.pop().ok_or(PickleError::Broken { at });
+            }
+            self.step(opcode, &mut code)?.ok_or(PickleError::Broken { at })?;
+        }
+        Err(PickleError::TooLong { most: MOST_OPCODES })
+    }
+
+    fn clear(&mut self) {
+        self.stack.clear();
+        self.marks.clear();
+        self.memo.clear();
+        self.heap.clear();
+        self.stack.shrink_to(KEPT);
+        self.marks.shrink_to(KEPT);
+        self.memo.shrink_to(KEPT);
+        self.heap.shrink(KEPT);
+    }
+
+    /// Does what one opcode says; `None` where that is impossible.
+    #[allow(clippy::too_many_lines)] // the table of opcodes
+    fn step(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
+        let value = match opcode {
+            op::PROTO => {
+                return match code.byte()? {
+                    0..=PROTOCOL => Ok(Some(())),
+                    found => Err(PickleError::Protocol { found }),
+                };
+            }
+            op::FRAME => {
+                let length = u64::from_le_bytes(code.array()?);
+                let fits = usize::try_from(length).is_ok_and(|length| length <= code.left());
+                return if fits { Ok(Some(())) } else { Err(PickleError::Short) };
+            }
+            op::MARK => {
+                self.marks.push(self.stack.len());
+                return Ok(Some(()));
+            }
+            op::POP => {
+                // On a mark it takes that away.
+                let popped = self.pop().map(drop);
+                return Ok(popped.or_else(|| self.marks.pop().map(drop)));
+            }
+            op::POP_MARK => return Ok(self.pop_mark().map(|from| self.stack.truncate(from))),
+            op::DUP => return Ok(self.top().map(|top| self.stack.push(top))),
+
+            op::NONE => Value::None,
+            op::NEWTRUE => Value::Bool(true),
+            op::NEWFALSE => Value::Bool(false),
+            op::BININT => Value::Int(i32::from_le_bytes(code.array()?).into()),
+            op::BININT1 => Value::Int(code.byte()?.into()),
+            op::BININT2 => Value::Int(u16::from_le_bytes(code.array()?).into()),
+            op::LONG1 => {
+                let length = code.byte()?;
+                integer(code.take(length.into())?.of(code.bytes))
+            }
+            op::LONG4 => {
+                let length = code.length_of_four()?;
+                integer(code.take(length)?.of(code.bytes))
+            }
+            op::INT => match code.line()?.of(code.bytes) {
+                b"00" => Value::Bool(false),
+                b"01" => Value::Bool(true),
+                digits => return Ok(decimal(digits).map(|value| self.stack.push(value))),
+            },
+            op::LONG => {
+                let digits = code.line()?.of(code.bytes);
+                let digits = digits.strip_suffix(b"L").unwrap_or(digits);
+                return Ok(decimal(digits).map(|value| self.stack.push(value)));
+            }
+            op::FLOAT => {
+                let text = std::str::from_utf8(code.line()?.of(code.bytes)).ok();
+                let float = text.and_then(|text| text.parse().ok());
+                return Ok(float.map(|float| self.stack.push(Value::Float(float))));
+            }
+            op::BINFLOAT => Value::Float(f64::from_be_bytes(code.array()?)),
+
+            op::SHORT_BINUNICODE => Value::Text(code.counted_by_one()?),
+            op::BINUNICODE => Value::Text(code.counted_by_four()?),
+            op::BINUNICODE8 => Value::Text(code.counted_by_eight()?),
+            op::UNICODE => plain(code.line()?, code.bytes),
+            op::SHORT_BINBYTES => Value::Bytes(code.counted_by_one()?),
+            op::BINBYTES => Value::Bytes(code.counted_by_four()?),
+            op::BINBYTES8 => Value::Bytes(code.counted_by_eight()?),
+            // The texts of Python 2, which Python 3 takes for ASCII.
+            op::SHORT_BINSTRING => plain(code.counted_by_one()?, code.bytes),
+            op::BINSTRING => plain(code.counted_by_four()?, code.bytes),
+            op::STRING | op::PERSID => {
+                code.line()?;
+                Value::Opaque
+            }
+            op::BYTEARRAY8 => {
+                code.counted_by_eight()?;
+                Value::Opaque
+            }
+
+            op::MEMOIZE => {
+                let index = self.memo.len();
+                return Ok(self.put(index, code.at));
+            }
+            op::BINPUT => {
+                let index = code.byte()?.into();
+                return Ok(self.put(index, code.at));
+            }
+            op::LONG_BINPUT => {
+                let index = u32::from_le_bytes(code.array()?) as usize;
+                return Ok(self.put(index, code.at));
+            }
+            op::PUT => {
+                let index = index(code.line()?.of(code.bytes));
+                return Ok(index.and_then(|index| self.put(index, code.at)));
+            }
+            op::BINGET => {
+                let index = code.byte()?.into();
+                return Ok(self.get(index));
+            }
+            op::LONG_BINGET => {
+                let index = u32::from_le_bytes(code.array()?) as usize;
+                return Ok(self.get(index));
+            }
+            op::GET => {
+                let index = index(code.line()?.of(code.bytes));
+                return Ok(index.and_then(|index| self.get(index)));
+            }
+
+            op::EMPTY_LIST => Value::List(self.heap.container(&[])),
+            op::EMPTY_DICT => Value::Dict(self.heap.container(&[])),
+            op::EMPTY_TUPLE => Value::Tuple(self.heap.container(&[])),
+            op::EMPTY_SET => Value::Set,
+            op::GLOBAL => {
+                let (module, name) = (code.line()?, code.line()?);
+                global(module.of(code.bytes), name.of(code.bytes))
+            }
+            op::EXT1 => {
+                code.take(1)?;
+                Value::Opaque
+            }
+            op::EXT2 => {
+                code.take(2)?;
+                Value::Opaque
+            }
+            op::EXT4 => {
+                code.take(4)?;
+                Value::Opaque
+            }
+            op::INST => {
+                code.line()?;
+                code.line()?;
+                let Some(from) = self.pop_mark() else { return Ok(None) };
+                self.stack.truncate(from);
+                Value::Opaque
+            }
+            op::NEXT_BUFFER => Value::Opaque,
+            op::READONLY_BUFFER => return Ok(self.top().map(drop)),
+            other => return self.combine(other, code),
+        };
+        self.stack.push(value);
+        Ok(Some(()))
+    }
+
+    /// Does what an opcode says that makes something of what is on the stack.
+    fn combine(&mut self, opcode: u8, code: &Code<'_>) -> Result<Option<()>, PickleError> {
+        Ok(match opcode {
+            op::TUPLE1 => self.tuple(1),
+            op::TUPLE2 => self.tuple(2),
+            op::TUPLE3 => self.tuple(3),
+            op::TUPLE => self.collect(Value::Tuple, 1),
+            op::LIST => self.collect(Value::List, 1),
+            op::DICT => self.collect(Value::Dict, 2),
+            op::FROZENSET => self.collect(|_| Value::Set, 1),
+            op::APPEND => self.pop_to_add(1, false),
+            op::SETITEM => self.pop_to_add(2, true),
+            op::APPENDS => self.pop_marked_to_add(Some(false)),
+            op::SETITEMS => self.pop_marked_to_add(Some(true)),
+            op::ADDITEMS => self.pop_marked_to_add(None),
+            op::STACK_GLOBAL => self.stack_global(code.bytes),
+            op::REDUCE => self.reduce(code.bytes),
+            op::BUILD => self.build(),
+            op::NEWOBJ => self.object_of(2),
+            op::NEWOBJ_EX => self.object_of(3),
+            op::BINPERSID => self.object_of(1),
+            op::OBJ => {
+                let from = self.pop_mark().filter(|&from| from < self.stack.len());
+                from.map(|from| {
+                    self.stack.truncate(from);
+                    self.stack.push(Value::Opaque);
+                })
+            }
+            _ => return Err(PickleError::Opcode { opcode, at: code.at - 1 }),
+        })
+    }
+
+    /// How much of the stack is behind the last mark: no opcode takes more.
+    fn marked(&self) -> usize {
+        self.stack.len() - self.marks.last().copied().unwrap_or(0)
+    }
+
+    fn top(&self) -> Option<Value> {
+        self.stack.last().copied().filter(|_| self.marked() > 0)
+    }
+
+    fn pop(&mut self) -> Option<Value> {
+        let top = self.top()?;
+        self.stack.pop();
+        Some(top)
+    }
+
+    /// Takes away the last mark. Answers where it stood.
+    fn pop_mark(&mut self) -> Option<usize> {
+        self.marks.pop()
+    }
+
+    /// Remembers what is on top. Pickles number what they remember one by one, so that no number
+    /// is larger than the place it stands at; nor is one here.
+    fn put(&mut self, index: usize, at: usize) -> Option<()> {
+        let top = self.top()?;
+        if index >= at.min(MOST_OPCODES) {
+            return None;
+        }
+        if index >= self.memo.len() {
+            self.memo.resize(index + 1, None);
+        }
+        self.memo[index] = Some(top);
+        Some(())
+    }
+
+    fn get(&mut self, index: usize) -> Option<()> {
+        let value = self.memo.get(index).copied().flatten()?;
+        self.stack.push(value);
+        Some(())
+    }
+
+    fn tuple(&mut self, count: usize) -> Option<()> {
+        let from = self.stack.len().checked_sub(count).filter(|_| self.marked() >= count)?;
+        let tuple = Value::Tuple(self.heap.container(&self.stack[from..]));
+        self.stack.truncate(from);
+        self.stack.push(tuple);
+        Some(())
+    }
+
+    /// Makes one container of what is behind the mark: so many values belong together.
+    fn collect(&mut self, container: fn(u32) -> Value, width: usize) -> Option<()> {
+        let from = self.pop_mark()?;
+        let values = &self.stack[from..];
+        let whole = values.len().is_multiple_of(width);
+        let made = whole.then(|| container(self.heap.container(values)))?;
+        self.stack.truncate(from);
+        self.stack.push(made);
+        Some(())
+    }
+
+    fn pop_to_add(&mut self, count: usize, pairs: bool) -> Option<()> {
+        let from = self.stack.len().checked_sub(count).filter(|_| self.marked() > count)?;
+        self.add(from, Some(pairs))
+    }
+
+    fn pop_marked_to_add(&mut self, pairs: Option<bool>) -> Option<()> {
+        let from = self.pop_mark()?;
+        self.add(from, pairs)
+    }
+
+    /// Adds the stack's values from `from` on to what stands before them: to a list, to a dict
+    /// (pairs), or to a set (`None`). An object may do with them what it likes.
+    fn add(&mut self, from: usize, pairs: Option<bool>) -> Option<()> {
+        let fence = self.marks.last().copied().unwrap_or(0);
+        let to = from.checked_sub(1).filter(|&to| to >= fence)?;
+        let values = &self.stack[from..];
+        match (self.stack[to], pairs) {
+            (Value::List(list), Some(false)) => self.heap.extend(list, values),
+            (Value::Dict(dict), Some(true)) if values.len().is_multiple_of(2) => {
+                self.heap.extend(dict, values);
+            }
+            (Value::Set, None) | (Value::Opaque, _) => {}
+            _ => return None,
+        }
+        self.stack.truncate(from);
+        Some(())
+    }
+
+    fn stack_global(&mut self, bytes: &[u8]) -> Option<()> {
+        let (name, module) = (self.pop()?, self.pop()?);
+        let (Value::Text(name), Value::Text(module)) = (name, module) else { return None };
+        self.stack.push(global(module.of(bytes), name.of(bytes)));
+        Some(())
+    }
+
+    /// A call. Only those are understood by which protocol 2 writes bytes.
+    fn reduce(&mut self, bytes: &[u8]) -> Option<()> {
+        let (arguments, callable) = (self.pop()?, self.pop()?);
+        let Value::Tuple(arguments) = arguments else { return None };
+        let mut values = self.heap.values(arguments);
+        let arguments = (values.next(), values.next(), values.next());
+        drop(values);
+        let made = match (callable, arguments) {
+            (Value::BytesType, (None, ..)) => Value::Bytes(Span::EMPTY),
+            (Value::Encode, (Some(Value::Text(text)), Some(Value::Text(encoding)), None))
+                if encoding.of(bytes) == b"latin1" =>
+            {
+                Value::Latin1(text)
+            }
+            _ => Value::Opaque,
+        };
+        self.stack.push(made);
+        Some(())
+    }
+
+    /// Gives an object its state.
+    fn build(&mut self) -> Option<()> {
+        self.pop()?;
+        self.top().filter(|top| *top == Value::Opaque).map(drop)
+    }
+
+    /// Makes an object of what is on top.
+    fn object_of(&mut self, count: usize) -> Option<()> {
+        let from = self.stack.len().checked_sub(count).filter(|_| self.marked() >= count)?;
+        self.stack.truncate(from);
+        self.stack.push(Value::Opaque);
+        Some(())
+    }
+}
+
+/// Text in an old form: what has escapes or is not ASCII is not read.
+fn plain(span: Span, bytes: &[u8]) -> Value {
+    let is_plain = |byte: &u8| byte.is_ascii() && *byte != b'\\';
+    if span.of(bytes).iter().all(is_plain) { Value::Text(span) } else { Value::Opaque }
+}
+
+/// A whole number in two's complement, the least byte first.
+fn integer(bytes: &[u8]) -> Value {
+    let mut whole = match bytes.last() {
+        Some(0x80..) => [0xff; 8],
+        _ => [0; 8],
+    };
+    match whole.get_mut(..bytes.len()) {
+        Some(room) => room.copy_from_slice(bytes),
+        None => return Value::BigInt,
+    }
+    Value::Int(i64::from_le_bytes(whole))
+}
+
+fn decimal(digits: &[u8]) -> Option<Value> {
+    let text = std::str::from_utf8(digits).ok()?;
+    let is_whole = !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
+    is_whole.then(|| text.parse().map_or(Value::BigInt, Value::Int))
+}
+
+fn index(digits: &[u8]) -> Option<usize> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+fn global(module: &[u8], name: &[u8]) -> Value {
+    match (module, name) {
+        (b"_codecs", b"encode") => Value::Encode,
+        (b"__builtin__" | b"builtins", b"bytes") => Value::BytesType,
+        _ => Value::Opaque,
+    }
+}

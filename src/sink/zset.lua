@@ -1,0 +1,26 @@
+-- Pushes to a Redis sorted set from within a script. An item comes as its score, a space, and what
+-- is to be a member.
+
+local function sink_push_refusal(sink)
+    return permission_refusal('ZADD', sink, '0', '')
+end
+
+-- Pushes those of `items` from `from` to `to`: two arguments each, so half a chunk at a time.
+local function sink_push(sink, items, from, to)
+    local half = CHUNK / 2
+    for first = from, to, half do
+        local pairs, count = {}, 0
+        for index = first, math.min(first + half - 1, to) do
+            local item = items[index]
+            local space = string.find(item, ' ', 1, true)
+            pairs[count + 1], pairs[count + 2] = string.sub(item, 1, space - 1),
+                string.sub(item, space + 1)
+            count = count + 2
+        end
+        redis.call('ZADD', sink, unpack(pairs, 1, count))
+    end
+end
+
+local function sink_length(sink)
+    return redis.call('ZCARD', sink)
+end

@@ -1,0 +1,287 @@
+//! A sorted set as sink: scrapy-redis's priority queue.
+
+use std::collections::HashMap;
+use std::process::Command;
+
+use redis::Commands;
+use rustix::process::Signal;
+
+use super::items::seeds;
+use super::refusals::{KEYS, Next, assert_refused, deny_on_key, harm};
+use super::{
+    Bytes, Crawl, LEASE, READY, REJECTED, SINK, SOURCE, STATE, TAKEN, len, stop, stop_process, urls,
+};
+use crate::util::sources::root;
+use crate::util::wait::{SOON, wait_until};
+
+/// Crawls with a sorted set, with each kind of store.
+fn crawls() -> [Crawl; 2] {
+    ["filter.store=local", "filter.store=redis"]
+        .map(|store| Crawl::new().set("sink.kind=zset").set(store))
+}
+
+fn json(number: usize, priority: &str) -> String {
+    format!(r#"{{"url": "http://example.com/{number}", "priority": {priority}}}"#)
+}
+
+/// What Redis holds, with its scores as it prints them.
+fn scores(crawl: &Crawl) -> HashMap<String, String> {
+    let mut connection = crawl.connection();
+    let flat: Vec<String> =
+        redis::cmd("ZRANGE").arg(&[SINK, "0", "-1", "WITHSCORES"]).query(&mut connection).unwrap();
+    flat.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
+}
+
+#[test]
+fn the_most_urgent_item_stands_first() {
+    for crawl in crawls() {
+        let pairs = [
+            ("5", "-5"),
+            ("-1.5", "1.5"),
+            ("0", "0"),
+            ("9007199254740993", "-9007199254740992"),
+            ("1e300", "-1.0000000000000001e+300"),
+            ("0.1", "-0.10000000000000001"),
+        ];
+        let items: Vec<String> =
+            (0..).zip(pairs).map(|(number, (priority, _))| json(number, priority)).collect();
+        crawl.push(&items);
+        crawl.push(&["http://example.com/plain", "0123456789abcdef0123456789abcdef", "a\t b"]);
+        crawl.push(&[json(99, "\"high\"")]);
+        let summary = crawl.drain();
+        // The tab item is read as a URL.
+        assert_eq!(summary.counts(), (10, [8, 0, 0, 2]), "{summary:?}");
+        let reasons = format!("{:?}", crawl.rejects());
+        assert!(reasons.contains("the priority is text; a sink that sorts by it"), "{reasons}");
+        let found = scores(&crawl);
+        for (item, (_, score)) in items.iter().zip(pairs) {
+            let (found, score): (f64, f64) = (found[item].parse().unwrap(), score.parse().unwrap());
+            assert_eq!(found.to_bits(), score.to_bits(), "{item}");
+        }
+        assert_eq!(found["http://example.com/plain"], "0");
+        let order = crawl.list(SINK);
+        assert_eq!(order[0], items[4].as_bytes());
+        assert_eq!(order.last().unwrap(), items[1].as_bytes());
+    }
+}
+
+/// More than one chunk of what Lua hands on at once.
+#[test]
+fn a_batch_may_have_more_items_than_lua_has_arguments() {
+    for crawl in crawls() {
+        let crawl = crawl.set("source.batch=20_000").set("filter.recent=100_000");
+        let mut items: Vec<String> = (0..15_001).map(|number| json(number, "3")).collect();
+        items.extend((0..7003).map(|_| String::new()));
+        crawl.push(&items);
+        assert_eq!(crawl.drain().counts(), (22_004, [15_001, 0, 0, 7003]));
+        assert_eq!((crawl.len(SINK), crawl.len(REJECTED)), (15_001, 7003));
+        assert!(scores(&crawl).values().all(|score| score == "-3"));
+    }
+}
+
+/// As with scrapy-redis: what is equal is one member, with the score that came last.
+#[test]
+fn equal_items_are_one_member() {
+    for crawl in crawls() {
+        let again = r#"{"url": "http://a/", "dont_filter": true, "priority": 2}"#;
+        let mut connection = crawl.connection();
+        let () = connection.zadd_multiple(SINK, &[(7, again), (9, "of others")]).unwrap();
+        crawl.push(&[again, "http://a/", again]);
+        assert_eq!(crawl.drain().counts(), (3, [1, 0, 2, 0]));
+        let expected = [("http://a/", "0"), ("of others", "9"), (again, "-2")];
+        let expected = expected.map(|(item, score)| (item.to_owned(), score.to_owned()));
+        assert_eq!(scores(&crawl), HashMap::from(expected));
+    }
+}
+
+#[test]
+fn a_full_sorted_set_holds_the_daemon_up() {
+    for crawl in crawls() {
+        let crawl = crawl.set("source.batch=7").set("sink.max_len=20");
+        crawl.push(&urls(0, 500));
+        let mut daemon = crawl.start();
+        daemon.wait_for_line("waiting: demo:unseen holds 21 items, sink.max_len is 20", SOON);
+        let mut connection = crawl.connection();
+        let mut taken = 0;
+        wait_until(SOON, "all items", || {
+            assert!(len(&mut connection, SINK) < 20 + 2 * 7);
+            let some: Vec<(Bytes, f64)> = connection.zpopmin(SINK, 30).unwrap();
+            taken += some.len();
+            taken == 500
+        });
+        stop(daemon);
+    }
+}
+
+/// (2) A commit does everything or nothing: members that were there before stay, with their scores.
+#[test]
+fn what_stops_a_commit_leaves_the_sorted_set_alone() {
+    for key in &KEYS[1..] {
+        let put_set = |crawl: &Crawl| {
+            let mut connection = crawl.connection();
+            if connection.exists(key).unwrap() {
+                let () = connection.rename(key, "aside").unwrap();
+            }
+            let () = connection.sadd(key, "member").unwrap();
+        };
+        let put_back = |crawl: &Crawl| {
+            let mut connection = crawl.connection();
+            let () = connection.del(key).unwrap();
+            if connection.exists("aside").unwrap() {
+                let () = connection.rename("aside", key).unwrap();
+            }
+        };
+        for crawl in crawls() {
+            let output = harm(crawl, Next::Commit, put_set, put_back);
+            assert_refused(&output, &[key, "holds a set", "RENAME"]);
+        }
+    }
+    for (command, key) in [("zadd", SINK), ("zcard", SINK), ("hset", STATE), ("rpush", REJECTED)] {
+        let deny = |crawl: &Crawl| deny_on_key(crawl, command, key);
+        for crawl in crawls() {
+            let output = harm(crawl.with_user("crawler"), Next::Commit, deny, |_| ());
+            assert_refused(&output, &["crawler", &command.to_uppercase(), "ACL SETUSER"]);
+        }
+    }
+}
+
+#[test]
+fn what_a_sorted_set_needs_is_proved_at_the_start() {
+    for crawl in crawls() {
+        crawl.push(&urls(0, 3));
+        let () = crawl.connection().rpush(SINK, "a list").unwrap();
+        assert_refused(&crawl.run(&["--drain"]).output(), &[SINK, "holds a list", "RENAME"]);
+        let () = crawl.connection().del(SINK).unwrap();
+        let crawl = crawl.with_user("crawler");
+        crawl.server.cli(&["acl", "setuser", "crawler", "-zadd"]);
+        assert_refused(&crawl.run(&["--drain"]).output(), &["crawler", "ZADD", "ACL SETUSER"]);
+        // What only lists take.
+        crawl.server.cli(&["acl", "setuser", "crawler", "+zadd", "-lindex"]);
+        assert_eq!(crawl.drain().count("unseen"), 3);
+    }
+}
+
+/// Items that were popped do not come back, whatever is killed and cut off meanwhile.
+#[test]
+fn each_item_is_added_once_though_the_daemon_is_killed_and_cut_off() {
+    let seed = seeds(&[5])[0];
+    for crawl in crawls() {
+        let crawl = crawl.set("source.batch=11");
+        let mut random = super::items::Random::new(seed);
+        let items = urls(0, 4000);
+        let (mut popped, mut fed) = (HashMap::<Bytes, usize>::new(), 0);
+        let mut connection = crawl.connection();
+        while fed < items.len() {
+            let mut daemon = crawl.run(&["--json"]).start();
+            daemon.wait_for_line(READY, SOON);
+            let until = (fed + 100 + random.below(400)).min(items.len());
+            crawl.push(&items[fed..until]);
+            crawl.push(&items[fed.saturating_sub(50)..fed]);
+            fed = until;
+            let wanted = popped.len() + random.below(until - popped.len());
+            let mut strikes = random.below(3);
+            wait_until(SOON, "items", || {
+                let some: Vec<(Bytes, f64)> = connection.zpopmin(SINK, 20).unwrap();
+                for (item, _) in some {
+                    *popped.entry(item).or_default() += 1;
+                }
+                if strikes > 0 {
+                    strikes -= 1;
+                    crawl.server.cli(&["client", "kill", "type", "normal", "skipme", "yes"]);
+                    connection = crawl.connection();
+                }
+                popped.len() >= wanted
+            });
+            daemon.signal(Signal::KILL);
+            daemon.wait(SOON);
+            // Without a folder nobody knows that its holder is dead.
+            let () = connection.del(LEASE).unwrap();
+        }
+        crawl.drain();
+        for item in crawl.list(SINK) {
+            *popped.entry(item).or_default() += 1;
+        }
+        assert_eq!(popped.len(), items.len(), "seed {seed}");
+        assert!(popped.values().all(|times| *times == 1), "seed {seed}: repeated");
+    }
+}
+
+/// A commit that was judged before somebody else changed the claimed items is refused: nothing of
+/// it is added.
+#[test]
+fn a_refused_commit_adds_nothing() {
+    for crawl in crawls() {
+        let crawl = crawl.set("source.batch=10").set("sink.max_len=10");
+        crawl.push(&urls(0, 30));
+        let mut daemon = crawl.start();
+        daemon.wait_for_line("waiting", SOON);
+        stop_process(&daemon);
+        let mut connection = crawl.connection();
+        // What is gone from the claimed items was about to be committed.
+        let () = connection.ltrim(TAKEN, 5, -1).unwrap();
+        let () = connection.del(SINK).unwrap();
+        daemon.signal(Signal::CONT);
+        crawl.wait_for_sink(10);
+        let () = connection.del(SINK).unwrap();
+        crawl.wait_for_sink(5);
+        let mut rest = crawl.list(SINK);
+        rest.sort();
+        let mut expected: Vec<Bytes> = urls(25, 5).into_iter().map(String::into_bytes).collect();
+        expected.sort();
+        assert_eq!(rest, expected);
+        stop(daemon);
+    }
+}
+
+/// Requests go in as scrapy-redis queues them, and come out of its own queue by their priority.
+#[test]
+fn scrapy_redis_pops_what_is_unseen_by_priority() {
+    const PUSH: &str = "
+import random, sys
+from redis import Redis
+from scrapy import Request, Spider
+from scrapy_redis.queue import PriorityQueue
+from scrapy_redis.dupefilter import RFPDupeFilter
+
+class Demo(Spider):
+    name = 'demo'
+
+    def parse_item(self, response):
+        pass
+
+spider, server = Demo(), Redis(unix_socket_path=sys.argv[2])
+queue = PriorityQueue(server, spider, '%(spider)s:unseen')
+if sys.argv[1] == 'push':
+    for number in range(600):
+        request = Request(
+            f'http://example.com/{number % 200}', priority=number % 200 * 7 % 50 - 25,
+            callback=spider.parse_item, meta={'depth': number, 'kept': {number}},
+            dont_filter=number == 599,
+        )
+        server.rpush('demo:discovered', queue._encode_request(request))
+else:
+    popped = []
+    while request := queue.pop():
+        popped.append((request.priority, request.url))
+        assert request.callback == spider.parse_item and request.meta['kept']
+    assert len(popped) == 201, len(popped)
+    assert len(set(popped)) == 200
+    priorities = [priority for priority, _ in popped]
+    assert priorities == sorted(priorities, reverse=True), priorities
+";
+    for crawl in crawls() {
+        let crawl = crawl.set("source.item=pickle").set("fingerprint.algorithm=scrapy-redis");
+        let url = crawl.server.url();
+        let python = |what: &str| {
+            let socket = url.strip_prefix("unix://").unwrap();
+            let python = root().join(".venv/bin/python");
+            let output = Command::new(python).args(["-c", PUSH, what, socket]).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{what}: {said}");
+        };
+        python("push");
+        assert_eq!(crawl.drain().counts(), (600, [200, 399, 1, 0]));
+        python("pop");
+        assert_eq!(crawl.len(SOURCE) + crawl.len(SINK), 0);
+    }
+}
