@@ -1,0 +1,164 @@
+"""What a crawl asks urlseen, whatever happens to the connection meanwhile."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from scrapy import signals
+from scrapy.utils.defer import deferred_from_coro
+
+from urlseen_scrapy.patience import LONGEST_PAUSE_S, Patience
+from urlseen_scrapy.server import Away, Refused, Server
+from urlseen_scrapy.settings import AskSettings
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger("urlseen_scrapy")
+
+_clients: WeakKeyDictionary[Crawler, Client] = WeakKeyDictionary()
+
+
+def client_of(crawler: Crawler) -> Client:
+    """The crawl's one client."""
+    client = _clients.get(crawler)
+    if client is None:
+        client = _clients[crawler] = Client(crawler, AskSettings.from_crawler(crawler))
+        crawler.signals.connect(client.close, signals.engine_stopped)
+    return client
+
+
+class Client:
+    """Asks urlseen for one crawl.
+
+    A fingerprint whose answer is not to be had counts as new: a page is rather fetched twice than
+    lost. That is so for one that was asked about before the connection broke, too: urlseen may
+    have added it then, and would call it seen because of that.
+    """
+
+    def __init__(self, crawler: Crawler, settings: AskSettings) -> None:
+        # The crawler keeps the client, so this must not keep the crawler for longer.
+        self._crawler = crawler
+        self._settings = settings
+        self._server = Server(settings.url, settings.key, settings.timeout_s)
+        self._whom = f"urlseen at {self._server.name}"
+        #: Before this time nobody is asked.
+        self._next_try = 0.0
+        self._is_ending = False
+
+    def open(self) -> None:
+        """Fails with what is wrong unless urlseen answers, or need not do so."""
+        patience = Patience(self._whom, self._settings.wait_s)
+        with patience.interruptible():
+            while True:
+                try:
+                    return self._server.check()
+                except Refused as refused:
+                    raise RuntimeError(self._refusal(refused)) from None
+                except Away as away:
+                    when_away = self._settings.when_away
+                    if when_away == "pass":
+                        logger.warning("%s is away, and is not waited for: %s", self._whom, away)
+                        return None
+                    if when_away == "fail" or not patience.pause(away):
+                        raise RuntimeError(f"{self._whom} is away: {away}") from None
+
+    def is_new(self, fingerprint: str) -> bool:
+        """Adds it; whether it was not there before, or may not have been."""
+        if self._next_try and time.monotonic() < self._next_try:
+            return self._pass()
+        try:
+            return self._server.add(fingerprint)
+        except Away as away:
+            self._count("away")
+            return self._ask_again(fingerprint, away)
+        except Refused as refused:
+            return self._end("urlseen_refused", self._refusal(refused))
+
+    def forget(self, fingerprint: str) -> bool:
+        """Lets it count as unseen; whether that was so said to urlseen."""
+        try:
+            try:
+                self._server.remove(fingerprint)
+            except Away:
+                # It may just have been started again. To forget twice does no harm.
+                self._server.remove(fingerprint)
+        except (Away, Refused) as error:
+            self._count("forget_failed")
+            logger.warning("%s could not be told to forget %s: %s", self._whom, fingerprint, error)
+            return False
+        self._count("forgotten")
+        return True
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._server.close()
+
+    def _ask_again(self, fingerprint: str, away: Away) -> bool:
+        is_doubtful = away.sent
+        when_away = self._settings.when_away
+        patience = Patience(self._whom, self._settings.wait_s)
+        is_first = True
+        with patience.interruptible():
+            # The first time at once: one that was started again is not away.
+            while is_first or (
+                when_away == "wait" and not self._is_ending and patience.pause(away)
+            ):
+                try:
+                    is_new = self._server.add(fingerprint)
+                except Away as still_away:
+                    is_first = False
+                    away = still_away
+                    is_doubtful = is_doubtful or away.sent
+                    continue
+                except Refused as refused:
+                    return self._end("urlseen_refused", self._refusal(refused))
+                self._next_try = 0.0
+                if not is_first:
+                    patience.over()
+                if is_doubtful and not is_new:
+                    self._count("doubtful")
+                    return True
+                return is_new
+        self._next_try = time.monotonic() + LONGEST_PAUSE_S
+        if when_away == "pass" or self._is_ending:
+            logger.warning("%s is away; requests pass unasked: %s", self._whom, away)
+            return self._pass()
+        if patience.is_told_to_stop:
+            self._is_ending = True
+            return self._pass()
+        return self._end("urlseen_away", f"{self._whom} is away: {away}")
+
+    def _end(self, reason: str, message: str) -> bool:
+        """Closes the spider; the request counts as new, so that a queue that lasts keeps it."""
+        self._next_try = time.monotonic() + LONGEST_PAUSE_S
+        if not self._is_ending:
+            self._is_ending = True
+            logger.error("%s. The crawl ends.", message)
+            _close_spider(self._crawler, reason)
+        return self._pass()
+
+    def _pass(self) -> bool:
+        self._count("passed")
+        return True
+
+    def _refusal(self, refused: Refused) -> str:
+        return f"{self._whom} refuses what is asked about the key {self._settings.key}: {refused}"
+
+    def _count(self, what: str) -> None:
+        if self._crawler.stats is not None:
+            self._crawler.stats.inc_value(f"urlseen/{what}")
+
+
+def _close_spider(crawler: Crawler, reason: str) -> None:
+    engine = crawler.engine
+    if engine is None or crawler.spider is None:
+        raise RuntimeError(f"the crawl ends before it began: {reason}")
+    if hasattr(engine, "close_spider_async"):
+        deferred_from_coro(engine.close_spider_async(reason=reason))
+    else:
+        # Scrapy 2.13.
+        engine.close_spider(crawler.spider, reason)

@@ -1,0 +1,66 @@
+"""Letting requests that failed be found again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+
+from urlseen_scrapy.client import client_of
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from typing_extensions import Self
+
+
+def forget(request: Request, crawler: Crawler) -> bool:
+    """Lets `request` count as unseen: the next link to it passes again.
+
+    So does each request that was redirected to it. For errbacks and the like. `False` where
+    urlseen could not be told, which is logged.
+    """
+    fingerprinter = crawler.request_fingerprinter
+    if fingerprinter is None:
+        raise ValueError("the crawler has no request fingerprinter yet")
+    client = client_of(crawler)
+    requests = [request]
+    requests += [request.replace(url=url) for url in request.meta.get("redirect_urls", [])]
+    told = [client.forget(fingerprinter.fingerprint(each).hex()) for each in requests]
+    return all(told)
+
+
+class ForgetFailed:
+    """A downloader middleware: what has failed for good is forgotten.
+
+    That is a request that ended in an exception other than `IgnoreRequest`, or in a response with
+    one of `RETRY_HTTP_CODES`, and was not tried again. It has to stand before `RetryMiddleware`,
+    which is at 550.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        if not crawler.settings.getbool("URLSEEN_FORGET_FAILED", True):
+            raise NotConfigured("URLSEEN_FORGET_FAILED is false")
+        self._crawler = crawler
+        self._statuses = {int(status) for status in crawler.settings.getlist("RETRY_HTTP_CODES")}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """As Scrapy makes one."""
+        return cls(crawler)
+
+    def process_response(
+        self, request: Request, response: Response, spider: Spider | None = None
+    ) -> Response:
+        """Forgets what the server could not answer."""
+        if response.status in self._statuses:
+            forget(request, self._crawler)
+        return response
+
+    def process_exception(
+        self, request: Request, exception: Exception, spider: Spider | None = None
+    ) -> None:
+        """Forgets what could not be fetched."""
+        if not isinstance(exception, IgnoreRequest):
+            forget(request, self._crawler)

@@ -1,0 +1,189 @@
+"""Queues for the scheduler of scrapy-redis, with urlseen between their two ends."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import pickle
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from scrapy import Request
+from scrapy.dupefilters import BaseDupeFilter
+from scrapy.utils.misc import load_object
+from scrapy.utils.request import request_from_dict
+
+from urlseen_scrapy.keys import sink_key, source_key, taken_key
+from urlseen_scrapy.poke import Poke
+
+if TYPE_CHECKING:
+    from redis import Redis
+    from scrapy import Spider
+
+logger = logging.getLogger(__name__)
+
+
+class Serializer(Protocol):
+    """What `SCHEDULER_SERIALIZER` names."""
+
+    def dumps(self, obj: dict[str, Any], /) -> bytes | str:
+        """A request as it is queued."""
+
+    def loads(self, data: bytes, /) -> dict[str, Any]:
+        """And back."""
+
+
+class Pickle:
+    """The default of scrapy-redis."""
+
+    def dumps(self, obj: dict[str, Any], /) -> bytes:
+        """As `scrapy_redis.picklecompat` does it."""
+        return pickle.dumps(obj, protocol=-1)
+
+    def loads(self, data: bytes, /) -> dict[str, Any]:
+        """And back."""
+        return cast("dict[str, Any]", pickle.loads(data))
+
+
+class _Queue:
+    """Pushes to urlseen's source, pops from its sink."""
+
+    #: The type of `sink.key` in Redis.
+    kind: str
+    #: The command that counts it.
+    count: str
+
+    def __init__(
+        self,
+        server: Redis,
+        spider: Spider,
+        key: str,
+        serializer: Serializer | None = None,
+    ) -> None:
+        crawler = spider.crawler
+        fingerprinter = crawler.request_fingerprinter
+        if fingerprinter is None:
+            raise ValueError("the crawler has no request fingerprinter yet")
+        self.server = server
+        self.spider = spider
+        self.serializer: Serializer = Pickle() if serializer is None else serializer
+        self.source = source_key(spider.settings, spider.name)
+        self.taken = taken_key(self.source)
+        self.key = sink_key(spider.settings, spider.name)
+        self._fingerprinter = fingerprinter
+        self._poke = Poke(crawler)
+        self._check()
+
+    def push(self, request: Request) -> None:
+        """Sends a request to urlseen, with the fingerprint that this spider knows it by."""
+        fields = request.to_dict(spider=self.spider)
+        fields["fingerprint"] = self._fingerprinter.fingerprint(request).hex()
+        data = self.serializer.dumps(fields)
+        item = data.encode() if isinstance(data, str) else data
+        if not item.startswith((b"\x80", b"{")):
+            raise ValueError(
+                f"what the SCHEDULER_SERIALIZER makes of {request} begins with {item[:8]!r};"
+                " urlseen reads pickles of protocol 2 and later, and JSON objects"
+            )
+        self.server.rpush(self.source, item)
+
+    def pop(self, timeout: int = 0) -> Request | None:
+        """The next request that was not seen, if there is one by now.
+
+        It does not wait: the reactor would. The engine is made to ask again soon instead.
+        """
+        while (item := self._pop()) is not None:
+            self._poke.came()
+            try:
+                return self._request(item)
+            except Exception:
+                # Who pushed it to the source should hear of it, and those behind it be fetched.
+                logger.exception("What urlseen passed on is no request, and is dropped: %r", item)
+                self._count_unreadable()
+        waiting = len(self)
+        if waiting:
+            self._poke.later(waiting, self.source)
+        return None
+
+    def __len__(self) -> int:
+        """What is in source, urlseen and sink, all at one moment: it is in one of them."""
+        pipe = self.server.pipeline(transaction=True)
+        pipe.execute_command(self.count, self.key)
+        pipe.llen(self.source)
+        pipe.llen(self.taken)
+        return sum(pipe.execute())
+
+    def clear(self) -> None:
+        """Refuses: urlseen has seen what waits here, and it would never be fetched."""
+        logger.info(
+            "%d requests stay in %s and %s, whatever SCHEDULER_PERSIST and"
+            " SCHEDULER_FLUSH_ON_START say: urlseen remembers them, so they would never be fetched"
+            " if they were dropped here. To begin anew, stop the daemon, delete these keys, and"
+            " give the command: urlseen state reset",
+            len(self),
+            self.source,
+            self.key,
+        )
+
+    def _pop(self) -> bytes | None:
+        raise NotImplementedError
+
+    def _request(self, item: bytes) -> Request:
+        """Others may have pushed it to the source: a URL or a JSON object, as urlseen reads them."""
+        if item.startswith(b"\x80") or not isinstance(self.serializer, Pickle):
+            return request_from_dict(self.serializer.loads(item), spider=self.spider)
+        if not item.startswith(b"{"):
+            return Request(item.decode())
+        fields = json.loads(item)
+        # Nobody names classes to be imported in JSON.
+        fields.pop("_class", None)
+        if "body_base64" in fields:
+            fields["body"] = base64.b64decode(fields["body_base64"])
+        return request_from_dict(fields, spider=self.spider)
+
+    def _count_unreadable(self) -> None:
+        if self.spider.crawler.stats is not None:
+            self.spider.crawler.stats.inc_value("urlseen/unreadable")
+
+    def _check(self) -> None:
+        """Refuses settings with which requests would be lost."""
+        name = self.spider.settings["DUPEFILTER_CLASS"]
+        if load_object(name).request_seen is not BaseDupeFilter.request_seen:
+            raise ValueError(
+                f"DUPEFILTER_CLASS is {name}, and urlseen judges behind this queue: what both"
+                " judge is seen when it gets there, and never fetched. Set"
+                ' DUPEFILTER_CLASS = "urlseen_scrapy.NoDupeFilter"'
+            )
+        for key, kind, setting in (
+            (self.source, "list", "URLSEEN_SOURCE_KEY"),
+            (self.key, self.kind, "URLSEEN_SINK_KEY"),
+        ):
+            found = self.server.type(key)
+            found = found.decode() if isinstance(found, bytes) else str(found)
+            if found not in ("none", kind):
+                raise ValueError(
+                    f"{setting}: Redis holds a {found} in {key}, and"
+                    f" {type(self).__name__} needs a {kind}. PriorityQueue goes with"
+                    ' sink.kind = "zset" in urlseen\'s config, FifoQueue with "list"'
+                )
+
+
+class PriorityQueue(_Queue):
+    """The request of the highest priority first: for `sink.kind = "zset"`."""
+
+    kind = "zset"
+    count = "ZCARD"
+
+    def _pop(self) -> bytes | None:
+        found = cast("list[tuple[bytes, float]]", self.server.zpopmin(self.key))
+        return found[0][0] if found else None
+
+
+class FifoQueue(_Queue):
+    """The request that was found first: for `sink.kind = "list"`."""
+
+    kind = "list"
+    count = "LLEN"
+
+    def _pop(self) -> bytes | None:
+        return cast("bytes | None", self.server.lpop(self.key))

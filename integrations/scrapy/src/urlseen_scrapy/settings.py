@@ -1,0 +1,73 @@
+"""The settings of those who ask urlseen while the spider runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+#: What `URLSEEN_WHEN_AWAY` may be.
+WHEN_AWAY = ("wait", "fail", "pass")
+
+
+@dataclass(frozen=True)
+class AskSettings:
+    """Whom to ask, under which key, and what to do while there is no answer."""
+
+    url: str
+    key: str
+    when_away: str
+    wait_s: float
+    timeout_s: float
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> AskSettings:
+        """Reads and checks them; a `ValueError` names the setting that is wrong."""
+        settings = crawler.settings
+        when_away = settings.get("URLSEEN_WHEN_AWAY", "wait")
+        if when_away not in WHEN_AWAY:
+            allowed = ", ".join(WHEN_AWAY)
+            raise ValueError(f"URLSEEN_WHEN_AWAY is {when_away!r}; it may be {allowed}")
+        return cls(
+            url=settings.get("URLSEEN_URL", "redis://127.0.0.1:6390"),
+            key=key(settings, "URLSEEN_KEY", "%(spider)s:dupefilter", spider_name(crawler)),
+            when_away=when_away,
+            wait_s=seconds(settings, "URLSEEN_WAIT_S", 0, 0),
+            timeout_s=seconds(settings, "URLSEEN_TIMEOUT_S", 10, 0.001),
+        )
+
+
+def spider_name(crawler: Crawler) -> str:
+    """The name of the crawler's spider."""
+    spider = crawler.spider
+    if spider is None:
+        raise ValueError("the crawler has no spider yet, and urlseen's keys are named by it")
+    return str(spider.name)
+
+
+def key(settings: BaseSettings, name: str, default: str, spider: str) -> str:
+    """The key of Redis that the setting `name` says, for `spider`."""
+    value = settings.get(name, default)
+    try:
+        return str(value % {"spider": spider})
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(
+            f"{name} is {value!r}; it may hold %(spider)s for the spider's name,"
+            " and each other % is to be written twice"
+        ) from None
+
+
+def seconds(settings: BaseSettings, name: str, default: float, least: float) -> float:
+    """A number of seconds, not below `least`."""
+    value = settings.get(name, default)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    # A comparison with NaN is false.
+    if not number >= least:
+        raise ValueError(f"{name} is {value!r}; it is a number of seconds, {least:g} or more")
+    return number

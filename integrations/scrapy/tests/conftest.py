@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.utils.reactor import install_reactor
+from scrapy.utils.test import get_crawler
+
+from pages import Site
+from servers import Daemon, Proxy, RedisServer
+
+# Scrapy 2.13 makes no crawler without one.
+install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
+
+HERE = Path(__file__).parent
+REACTORS = {
+    "asyncio": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",
+    "twisted": None,
+}
+
+
+@pytest.fixture
+def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
+    folder = tmp_path / "redis"
+    folder.mkdir()
+    server = RedisServer(folder)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    site = Site()
+    yield site
+    site.close()
+
+
+@pytest.fixture
+def proxy(redis_server: RedisServer) -> Iterator[Proxy]:
+    proxy = Proxy(redis_server.port)
+    yield proxy
+    proxy.close()
+
+
+@pytest.fixture
+def run_urlseen(tmp_path: Path, redis_server: RedisServer) -> Iterator[Callable[..., Daemon]]:
+    daemons: list[Daemon] = []
+
+    def run(settings: dict[str, Any]) -> Daemon:
+        daemons.append(Daemon(tmp_path, redis_server, settings))
+        return daemons[-1]
+
+    yield run
+    for daemon in daemons:
+        daemon.close()
+
+
+@pytest.fixture(params=REACTORS)
+def reactor(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """A project's setting of the reactor."""
+    return {"TWISTED_REACTOR": REACTORS[request.param]}
+
+
+def make_crawler(settings: dict[str, Any], spider_name: str = "demo") -> Crawler:
+    """A crawler that has a spider, and runs nothing."""
+    crawler = get_crawler(Spider, settings)
+    crawler.spider = Spider.from_crawler(crawler, name=spider_name)
+    return crawler
+
+
+@dataclass
+class Crawl:
+    """A crawl that runs in a process of its own."""
+
+    process: subprocess.Popen[str]
+    stats_file: Path
+    log_file: Path
+
+    def wait(self) -> dict[str, Any]:
+        """Its stats, once it has ended."""
+        self.process.wait(timeout=100)
+        assert self.stats_file.exists(), self.log
+        return json.loads(self.stats_file.read_text())
+
+    @property
+    def log(self) -> str:
+        return self.log_file.read_text()
+
+
+@pytest.fixture
+def start_crawl(tmp_path: Path) -> Iterator[Callable[..., Crawl]]:
+    crawls: list[Crawl] = []
+
+    def start(spider: str, settings: dict[str, Any], **arguments: str) -> Crawl:
+        number = len(crawls)
+        stats, log = tmp_path / f"stats-{number}.json", tmp_path / f"crawl-{number}.log"
+        written = tmp_path / f"settings-{number}.json"
+        written.write_text(json.dumps(settings))
+        words = [f"{name}={value}" for name, value in arguments.items()]
+        with log.open("w") as out:
+            command = [sys.executable, HERE / "crawl.py", spider]
+            process = subprocess.Popen([*command, written, stats, *words], stderr=out, stdout=out)
+        crawls.append(Crawl(process, stats, log))
+        return crawls[-1]
+
+    yield start
+    for crawl in crawls:
+        if crawl.process.poll() is None:
+            crawl.process.kill()
+            crawl.process.wait()
+
+
+@pytest.fixture
+def seen_server(tmp_path: Path) -> Iterator[RedisServer]:
+    """Whom a spider asks."""
+    folder = tmp_path / "seen"
+    folder.mkdir()
+    server = RedisServer(folder)
+    yield server
+    server.close()

@@ -1,0 +1,87 @@
+"""Runs a spider in a process of its own: crawl.py SPIDER SETTINGS.json STATS.json [ARGUMENT=VALUE…]
+
+A usual project: nothing in here knows of urlseen.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from scrapy import Request, Spider, signals
+from scrapy.crawler import CrawlerProcess
+from scrapy_redis.spiders import RedisSpider
+
+
+class Links(Spider):
+    """Follows every link, from `url`."""
+
+    name = "demo"
+
+    def __init__(self, url: str, **kwargs: str) -> None:
+        super().__init__(**kwargs)
+        self.start_urls = [url]
+
+    def parse(self, response, **kwargs):
+        yield {"url": response.url}
+        for link in response.css("a::attr(href)").getall():
+            yield response.follow(link)
+
+
+class AsyncLinks(Links):
+    """The same with an asynchronous callback."""
+
+    async def parse(self, response, **kwargs):
+        yield {"url": response.url}
+        for link in response.css("a::attr(href)").getall():
+            yield response.follow(link, priority=-response.meta.get("depth", 0))
+
+
+class RedisLinks(RedisSpider):
+    """Follows every link, from what is in Redis."""
+
+    name = "demo"
+
+    def parse(self, response, **kwargs):
+        yield {"url": response.url}
+        for link in response.css("a::attr(href)").getall():
+            yield response.follow(link)
+        if response.url.endswith(":/"):
+            yield Request(response.urljoin("/moved"), self.parse_other)
+
+    def parse_other(self, response):
+        yield {"url": response.url}
+
+
+class AsyncRedisLinks(RedisLinks):
+    """The same with an asynchronous callback."""
+
+    async def parse(self, response, **kwargs):
+        yield {"url": response.url}
+        for link in response.css("a::attr(href)").getall():
+            yield response.follow(link)
+
+
+def main() -> None:
+    name, settings, stats, *arguments = sys.argv[1:]
+    process = CrawlerProcess(
+        {
+            "TELNETCONSOLE_ENABLED": False,
+            "LOG_LEVEL": "INFO",
+            "LOG_FORMAT": "%(levelname)s %(name)s: %(message)s",
+            **json.loads(Path(settings).read_text()),
+        }
+    )
+    crawler = process.create_crawler(globals()[name])
+
+    def write() -> None:
+        Path(stats).write_text(json.dumps(crawler.stats.get_stats(), default=str))
+
+    crawler.signals.connect(write, signals.engine_stopped)
+    process.crawl(crawler, **dict(argument.split("=", 1) for argument in arguments))
+    process.start()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""A web site of linked pages that counts what is fetched."""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+#: Pages beside the first one, each of which some other one links to.
+PAGES = 200
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """Crawls that are ended drop their connections."""
+
+
+class Site:
+    """`/` links to some pages, and each page to some others. Nothing links to `/`.
+
+    Each link is written in one of several ways that are the same request. `/broken` answers 503
+    as long as `is_broken`, and `/moved` leads there.
+    """
+
+    def __init__(self) -> None:
+        self.hits: Counter[str] = Counter()
+        self.is_broken = False
+        draw = random.Random(7)
+        self._links = {n: draw.sample(range(PAGES), 6) + [(n + 1) % PAGES] for n in range(PAGES)}
+        self._server = _Server(("127.0.0.1", 0), self._handler())
+        self.url = f"http://127.0.0.1:{self._server.server_port}/"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def page_hits(self) -> Counter[str]:
+        """How often each page was fetched."""
+        return Counter({path: n for path, n in list(self.hits.items()) if path.startswith("/p/")})
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                path = self.path.partition("?")[0]
+                site.hits[path] += 1
+                status, links = site._answer(path)
+                body = "".join(f'<a href="{link}">{link}</a>' for link in links).encode()
+                self.send_response(status)
+                if status == 302:
+                    self.send_header("Location", links[0])
+                self.send_header("Content-Type", "text/html")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        return Handler
+
+    def _answer(self, path: str) -> tuple[int, list[str]]:
+        if path == "/moved":
+            return 302, ["/broken"]
+        if path == "/broken":
+            return (503 if self.is_broken else 200), []
+        if path == "/":
+            return 200, [*map(_link, range(10)), "/moved"]
+        page = re.fullmatch("/p/([0-9]+)", path)
+        return (200, [_link(n) for n in self._links[int(page[1])]]) if page else (404, [])
+
+
+def _link(n: int) -> str:
+    return f"/p/{n}?" + random.choice(["x=1&y=2", "y=2&x=1", "y=2&x=1#top"])

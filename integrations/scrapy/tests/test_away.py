@@ -1,0 +1,240 @@
+"""What happens while urlseen cannot be asked."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+from scrapy import Request
+
+from conftest import make_crawler
+from servers import RedisServer, free_port, until
+from urlseen_scrapy import DupeFilter, forget
+
+NEW = Request("https://example.com/new")
+OTHER = Request("https://example.com/other")
+
+
+class WhenLogged(logging.Handler):
+    """Does something when a message is logged: inside the wait, where nobody else can act."""
+
+    def __init__(self, text: str, action: Callable[[], object]) -> None:
+        super().__init__()
+        self._text = text
+        self._action = action
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._text in record.getMessage():
+            self._action()
+
+
+@pytest.fixture
+def when_logged():
+    logger, handlers = logging.getLogger("urlseen_scrapy"), []
+
+    def add(text: str, action: Callable[[], object]) -> None:
+        handlers.append(WhenLogged(text, action))
+        logger.addHandler(handlers[-1])
+
+    yield add
+    for handler in handlers:
+        logger.removeHandler(handler)
+
+
+def asked(server: RedisServer, **settings: object) -> tuple[DupeFilter, Callable[[str], int]]:
+    """A dupefilter, and how to read its counters."""
+    crawler = make_crawler({"URLSEEN_URL": server.url, **settings})
+    dupefilter = DupeFilter.from_crawler(crawler)
+    return dupefilter, lambda name: crawler.stats.get_value(f"urlseen/{name}", 0)
+
+
+def test_a_restart_is_not_even_noticed(redis_server):
+    dupefilter, count = asked(redis_server, URLSEEN_WHEN_AWAY="fail")
+    assert not dupefilter.request_seen(NEW)
+    redis_server.stop()
+    redis_server.start()
+    assert not dupefilter.request_seen(OTHER)
+    assert dupefilter.request_seen(OTHER) and dupefilter.request_seen(NEW)
+    assert (count("away"), count("doubtful"), count("passed")) == (1, 0, 0)
+
+
+def test_wait_goes_on_when_urlseen_is_back(redis_server, when_logged, caplog):
+    caplog.set_level(logging.INFO)
+    dupefilter, count = asked(redis_server, URLSEEN_WHEN_AWAY="wait")
+    assert not dupefilter.request_seen(NEW)
+    redis_server.stop()
+    when_logged("Waiting for", redis_server.start)
+    assert not dupefilter.request_seen(OTHER)
+    assert dupefilter.request_seen(NEW)
+    assert f"Waiting for urlseen at 127.0.0.1:{redis_server.port}" in caplog.text
+    assert "is back after" in caplog.text
+    assert (count("away"), count("passed")) == (1, 0)
+
+
+def test_wait_ends_after_its_time(redis_server, monkeypatch):
+    closed = []
+    monkeypatch.setattr("urlseen_scrapy.client._close_spider", lambda _, why: closed.append(why))
+    dupefilter, count = asked(redis_server, URLSEEN_WAIT_S=0.2)
+    redis_server.stop()
+    assert not dupefilter.request_seen(NEW), "it goes into the queue, which may last"
+    assert not dupefilter.request_seen(NEW)
+    assert closed == ["urlseen_away"], "once"
+    assert count("passed") == 2
+
+
+def test_a_signal_ends_the_wait_and_is_heard_by_others(redis_server, when_logged):
+    heard = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    try:
+        dupefilter, count = asked(redis_server)
+        redis_server.stop()
+        when_logged("Waiting for", lambda: os.kill(os.getpid(), signal.SIGTERM))
+        assert not dupefilter.request_seen(NEW)
+        assert heard == [signal.SIGTERM]
+        assert not dupefilter.request_seen(OTHER), "none is waited for any more"
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert heard == [signal.SIGTERM] * 2, "the handler is in its place again"
+        assert count("passed") == 2
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_pass_counts_what_passes_and_asks_again_later(redis_server, monkeypatch):
+    monkeypatch.setattr("urlseen_scrapy.client.LONGEST_PAUSE_S", 0.0)
+    dupefilter, count = asked(redis_server, URLSEEN_WHEN_AWAY="pass")
+    dupefilter.open()
+    assert not dupefilter.request_seen(NEW)
+    redis_server.stop()
+    dupefilter.open()
+    assert not dupefilter.request_seen(NEW)
+    assert not dupefilter.request_seen(OTHER)
+    assert count("passed") == 2
+    redis_server.start()
+    assert dupefilter.request_seen(NEW)
+    assert not dupefilter.request_seen(OTHER)
+    assert count("passed") == 2
+
+
+def test_pass_does_not_try_to_connect_for_each_request(redis_server, monkeypatch):
+    dupefilter, count = asked(redis_server, URLSEEN_WHEN_AWAY="pass")
+    redis_server.stop()
+    for n in range(100):
+        assert not dupefilter.request_seen(Request(f"https://example.com/{n}"))
+    assert count("passed") == 100
+    assert count("away") < 50
+
+
+def test_a_lost_answer_loses_no_request(redis_server, proxy):
+    dupefilter, count = asked(redis_server, URLSEEN_URL=f"redis://127.0.0.1:{proxy.port}")
+    proxy.to_lose = 1
+    # It was added before the answer was lost: asked again, the server says that it was seen.
+    assert not dupefilter.request_seen(NEW)
+    assert redis_server.client.scard("demo:dupefilter") == 1
+    assert (count("doubtful"), count("away")) == (1, 1)
+    assert dupefilter.request_seen(NEW)
+    proxy.to_lose = 3
+    assert not dupefilter.request_seen(OTHER)
+    assert count("doubtful") == 2
+
+
+def test_an_answer_that_takes_too_long_is_none(redis_server):
+    dupefilter, count = asked(redis_server, URLSEEN_TIMEOUT_S=0.2, URLSEEN_WHEN_AWAY="pass")
+    dupefilter.open()
+    with redis_server.frozen():
+        assert not dupefilter.request_seen(NEW)
+    assert (count("away"), count("passed")) == (1, 1)
+
+
+def test_forgetting_does_not_wait(redis_server):
+    crawler = make_crawler({"URLSEEN_URL": redis_server.url})
+    dupefilter = DupeFilter.from_crawler(crawler)
+    assert not dupefilter.request_seen(NEW)
+    redis_server.stop()
+    assert not forget(NEW, crawler)
+    assert crawler.stats.get_value("urlseen/forget_failed") == 1
+    redis_server.start()
+    assert forget(NEW, crawler)
+    assert not dupefilter.request_seen(NEW)
+
+
+def test_nobody_at_the_start(tmp_path):
+    url = f"redis://127.0.0.1:{free_port()}"
+    for settings in ({"URLSEEN_WHEN_AWAY": "fail"}, {"URLSEEN_WAIT_S": 0.1}):
+        crawler = make_crawler({"URLSEEN_URL": url, **settings})
+        with pytest.raises(RuntimeError, match="urlseen at 127.0.0.1:[0-9]* is away"):
+            DupeFilter.from_crawler(crawler).open()
+
+
+@pytest.mark.parametrize(
+    ("value", "why"), [("text", "WRONGTYPE|wrong kind"), (None, "NOAUTH|Authentication")]
+)
+def test_what_no_waiting_mends_is_said_at_once(redis_server, value, why, monkeypatch, caplog):
+    closed = []
+    monkeypatch.setattr("urlseen_scrapy.client._close_spider", lambda _, why: closed.append(why))
+    dupefilter, _ = asked(redis_server)
+    if value:
+        redis_server.client.set("demo:dupefilter", value)
+    else:
+        redis_server.client.config_set("requirepass", "secret")
+    with pytest.raises(RuntimeError, match=why):
+        dupefilter.open()
+    assert not dupefilter.request_seen(NEW)
+    assert closed == ["urlseen_refused"]
+    assert "the key demo:dupefilter" in caplog.text
+
+
+def test_no_password_is_shown(redis_server, caplog):
+    redis_server.client.config_set("requirepass", "right")
+    for url in ("redis://:wr0ng@127.0.0.1:{}", "redis://:wr0ng/x@127.0.0.1:{}", "http://u:wr0ng@h"):
+        crawler = make_crawler({"URLSEEN_URL": url.format(redis_server.port)})
+        with pytest.raises((RuntimeError, ValueError)) as raised:
+            DupeFilter.from_crawler(crawler).open()
+        said = "".join(map(str, (raised.getrepr(style="long"), caplog.text)))
+        # But for the line of this test that holds it.
+        assert "wr0ng" not in str(raised.value) and "wr0ng" not in caplog.text, said
+    crawler = make_crawler({"URLSEEN_URL": f"redis://:right@127.0.0.1:{redis_server.port}"})
+    dupefilter = DupeFilter.from_crawler(crawler)
+    assert not dupefilter.request_seen(NEW)
+
+
+def test_a_whole_crawl_ends_when_urlseen_goes_away(
+    redis_server, site, start_crawl, reactor, tmp_path
+):
+    settings = {
+        **reactor,
+        "DUPEFILTER_CLASS": "urlseen_scrapy.DupeFilter",
+        "URLSEEN_URL": redis_server.url,
+        "URLSEEN_WHEN_AWAY": "fail",
+        "JOBDIR": str(tmp_path / "job"),
+        "DOWNLOAD_DELAY": 0.05,
+    }
+    crawl = start_crawl("Links", settings, url=site.url)
+    until(lambda: len(site.page_hits()) > 5, "some pages")
+    redis_server.stop()
+    assert crawl.wait()["finish_reason"] == "urlseen_away", crawl.log
+    assert "The crawl ends" in crawl.log
+    fetched = len(site.page_hits())
+    assert fetched < 200
+    # The queue in JOBDIR has kept what was found meanwhile.
+    redis_server.start()
+    settings["DOWNLOAD_DELAY"] = 0
+    assert start_crawl("Links", settings, url=site.url).wait()["finish_reason"] == "finished"
+    assert len(site.page_hits()) == 200
+
+
+def test_a_crawl_that_waits_can_be_stopped(redis_server, site, start_crawl, reactor):
+    settings = {
+        **reactor,
+        "DUPEFILTER_CLASS": "urlseen_scrapy.DupeFilter",
+        "URLSEEN_URL": redis_server.url,
+        "DOWNLOAD_DELAY": 0.05,
+    }
+    crawl = start_crawl("Links", settings, url=site.url)
+    until(lambda: len(site.page_hits()) > 5, "some pages")
+    redis_server.stop()
+    until(lambda: "Waiting for urlseen" in crawl.log, "the wait")
+    crawl.process.send_signal(signal.SIGINT)
+    assert crawl.wait()["finish_reason"] == "shutdown", crawl.log

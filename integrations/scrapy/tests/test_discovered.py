@@ -1,0 +1,161 @@
+"""Spiders whose links go to urlseen instead of the scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.http import Response
+from scrapy.utils.request import fingerprint
+
+from conftest import make_crawler
+from pages import PAGES
+from servers import until
+from urlseen_scrapy import SendDiscovered
+
+EVERY_PAGE_ONCE = {f"/p/{n}": 1 for n in range(PAGES)}
+RESPONSE = Response("https://example.com/")
+
+
+def moved(url: str) -> dict[str, Any]:
+    """The settings of a project of RedisSpiders that has moved."""
+    return {
+        "REDIS_URL": url,
+        "REDIS_START_URLS_KEY": "%(name)s:unseen",
+        "SPIDER_MIDDLEWARES": {"urlseen_scrapy.SendDiscovered": 50},
+        "MAX_IDLE_TIME_BEFORE_CLOSE": 2,
+    }
+
+
+@pytest.mark.parametrize("spider", ["RedisLinks", "AsyncRedisLinks"])
+def test_a_crawl_goes_through_urlseen(
+    redis_server, run_urlseen, site, start_crawl, reactor, spider
+):
+    run_urlseen({"sink.emit": "start-url"})
+    redis_server.client.rpush("demo:discovered", site.url)
+    crawl = start_crawl(spider, {**reactor, **moved(redis_server.url)})
+    stats = crawl.wait()
+    assert site.page_hits() == EVERY_PAGE_ONCE, crawl.log
+    assert "ERROR" not in crawl.log
+    assert stats["urlseen/sent"] > PAGES
+    assert site.hits["/moved"] > 0
+
+
+@pytest.fixture
+def sender(redis_server):
+    return SendDiscovered(make_crawler(moved(redis_server.url)))
+
+
+def sent(server) -> list[dict[str, Any]]:
+    return [json.loads(item) for item in server.client.lrange("demo:discovered", 0, -1)]
+
+
+def through(sender, *output):
+    return list(sender.process_spider_output(RESPONSE, iter(output)))
+
+
+def through_async(sender, *output):
+    async def results():
+        for each in output:
+            yield each
+
+    async def collect():
+        return [each async for each in sender.process_spider_output_async(RESPONSE, results())]
+
+    return asyncio.run(collect())
+
+
+@pytest.mark.parametrize("pass_through", [through, through_async])
+def test_requests_are_sent_and_all_else_passes(redis_server, sender, pass_through):
+    head = Request(
+        "https://example.com/?b=1&a=2",
+        method="HEAD",
+        meta={"depth": 1, "list": [None, True, 1.5, "x"]},
+        priority=2,
+        dont_filter=True,
+        headers={"Referer": "https://example.com/"},
+    )
+    item = {"url": "https://example.com/"}
+    plain = Request("https://example.com/a")
+    assert pass_through(sender, head, item, plain) == [item]
+    assert sent(redis_server) == [
+        {
+            "url": head.url,
+            "method": "HEAD",
+            "meta": head.meta,
+            "dont_filter": True,
+            "priority": 2,
+            "fingerprint": fingerprint(head).hex(),
+        },
+        {"url": plain.url, "fingerprint": fingerprint(plain).hex()},
+    ]
+
+
+def other_callback(response):
+    return None
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"method": "POST", "body": "x"},
+        {"headers": {"X": "1"}},
+        {"cookies": {"a": "1"}},
+        {"callback": other_callback},
+        {"errback": other_callback},
+        {"cb_kwargs": {"n": 1}},
+        {"meta": {"tuple": (1, 2)}},
+        {"meta": {"object": object()}},
+        {"meta": {1: "x"}},
+        {"meta": {"nan": float("nan")}},
+    ],
+)
+def test_what_would_be_lost_goes_to_the_scheduler(redis_server, sender, more, caplog):
+    caplog.set_level("INFO")
+    request = Request("https://example.com/", **more)
+    assert through(sender, request) == [request]
+    assert sent(redis_server) == []
+    assert f"could not pass on its {list(more)[-1]}" in caplog.text
+
+
+@pytest.mark.parametrize("pass_through", [through, through_async])
+def test_what_redis_does_not_take_goes_to_the_scheduler(redis_server, sender, pass_through):
+    redis_server.client.set("demo:discovered", "text")
+    requests = [Request(f"https://example.com/{n}") for n in range(250)]
+    assert pass_through(sender, *requests) == requests
+
+
+def test_what_a_callback_yielded_before_it_failed_is_sent(redis_server, sender):
+    def callback():
+        yield Request("https://example.com/a")
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError):
+        list(sender.process_spider_output(RESPONSE, callback()))
+    assert len(sent(redis_server)) == 1
+
+    async def async_callback():
+        yield Request("https://example.com/b")
+        raise RuntimeError("broken")
+
+    async def collect():
+        return [e async for e in sender.process_spider_output_async(RESPONSE, async_callback())]
+
+    with pytest.raises(RuntimeError):
+        asyncio.run(collect())
+    assert len(sent(redis_server)) == 2
+
+
+def test_many_links_are_sent_in_parts(redis_server, sender):
+    def callback():
+        for n in range(250):
+            yield Request(f"https://example.com/{n}")
+        until(lambda: len(sent(redis_server)) == 200, "the first 200")
+
+    assert list(sender.process_spider_output(RESPONSE, callback())) == []
+    assert [each["url"] for each in sent(redis_server)] == [
+        f"https://example.com/{n}" for n in range(250)
+    ]

@@ -1,0 +1,121 @@
+"""Whole crawls of usual projects, moved to urlseen by settings alone."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.dupefilters import RFPDupeFilter
+from scrapy.utils.request import fingerprint
+
+from conftest import make_crawler
+from pages import PAGES
+from urlseen_scrapy import DupeFilter
+
+EVERY_PAGE_ONCE = {f"/p/{n}": 1 for n in range(PAGES)}
+DUPEFILTER = {"DUPEFILTER_CLASS": "urlseen_scrapy.DupeFilter"}
+
+
+def scrapy_redis(url: str) -> dict[str, Any]:
+    """What a project that uses scrapy-redis has in its settings."""
+    return {
+        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+        "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+        "REDIS_URL": url,
+    }
+
+
+def test_a_crawl_of_scrapy_moves_by_settings(seen_server, site, start_crawl, reactor):
+    plain = start_crawl("Links", reactor, url=site.url).wait()
+    assert site.page_hits() == EVERY_PAGE_ONCE
+
+    site.hits.clear()
+    settings = {**reactor, **DUPEFILTER, "URLSEEN_URL": seen_server.url}
+    crawl = start_crawl("Links", settings, url=site.url)
+    stats = crawl.wait()
+    assert site.page_hits() == EVERY_PAGE_ONCE
+    assert stats["finish_reason"] == "finished", crawl.log
+    assert "ERROR" not in crawl.log
+    for name in ("dupefilter/filtered", "item_scraped_count", "scheduler/enqueued"):
+        assert stats[name] == plain[name], name
+
+    # What one process has seen, the next one has.
+    site.hits.clear()
+    assert start_crawl("Links", settings, url=site.url).wait()["finish_reason"] == "finished"
+    assert site.page_hits() == {}
+
+
+def test_a_crawl_of_scrapy_redis_moves_by_settings(
+    seen_server, redis_server, site, start_crawl, reactor
+):
+    settings = {**reactor, **scrapy_redis(redis_server.url)}
+    plain = start_crawl("Links", settings, url=site.url).wait()
+    assert site.page_hits() == EVERY_PAGE_ONCE
+
+    settings = {**settings, **DUPEFILTER, "URLSEEN_URL": seen_server.url}
+    for expected in (EVERY_PAGE_ONCE, {}):
+        site.hits.clear()
+        crawl = start_crawl("Links", settings, url=site.url)
+        stats = crawl.wait()
+        assert site.page_hits() == expected
+        assert stats["finish_reason"] == "finished", crawl.log
+        assert "ERROR" not in crawl.log
+        # scrapy-redis empties its set here, unless told to keep it. Nobody empties urlseen.
+        assert "a spider does not empty its filter" in crawl.log
+        if expected:
+            assert stats["dupefilter/filtered"] > 0
+            assert stats["scheduler/enqueued/redis"] == plain["scheduler/enqueued/redis"]
+
+
+def test_a_jobdir_keeps_what_urlseen_has_let_through(seen_server, site, start_crawl, tmp_path):
+    settings = {
+        **DUPEFILTER,
+        "URLSEEN_URL": seen_server.url,
+        "JOBDIR": str(tmp_path / "job"),
+        "CLOSESPIDER_PAGECOUNT": 20,
+        "CONCURRENT_REQUESTS": 1,
+    }
+    assert start_crawl("Links", settings, url=site.url).wait()["finish_reason"] != "finished"
+    assert 0 < len(site.page_hits()) < PAGES
+    settings.update(CLOSESPIDER_PAGECOUNT=0, CONCURRENT_REQUESTS=16)
+    assert start_crawl("Links", settings, url=site.url).wait()["finish_reason"] == "finished"
+    assert site.page_hits() == EVERY_PAGE_ONCE
+
+
+def test_what_is_asked_for_is_the_spiders_own_fingerprint(seen_server):
+    crawler = make_crawler({"URLSEEN_URL": seen_server.url})
+    dupefilter = DupeFilter.from_crawler(crawler)
+    dupefilter.open()
+    request = Request("https://example.com/?b=1&a=2", method="POST", body=b"x")
+    assert not dupefilter.request_seen(request)
+    assert dupefilter.request_seen(request.replace(url="https://example.com/?a=2&b=1"))
+    assert not dupefilter.request_seen(request.replace(body=b"y"))
+    key, fingerprints = "demo:dupefilter", fingerprint(request).hex()
+    assert seen_server.client.sismember(key, fingerprints)
+    dupefilter.close("finished")
+    assert dupefilter.request_seen(request), "a connection is made again"
+    dupefilter.close("finished")
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_duplicates_are_logged_and_counted_as_scrapy_does(seen_server, caplog, debug):
+    caplog.set_level(logging.DEBUG)
+    crawler = make_crawler({"URLSEEN_URL": seen_server.url, "DUPEFILTER_DEBUG": debug})
+    request = Request("https://example.com/", headers={"Referer": "https://example.com/r"})
+    told = []
+    for dupefilter in (DupeFilter.from_crawler(crawler), RFPDupeFilter.from_crawler(crawler)):
+        caplog.clear()
+        before = crawler.stats.get_value("dupefilter/filtered", 0)
+        for _ in range(3):
+            dupefilter.log(request, crawler.spider)
+        told.append([record.getMessage() for record in caplog.records])
+        assert crawler.stats.get_value("dupefilter/filtered") - before == 3
+    assert told[0] == told[1]
+    assert len(told[0]) == (3 if debug else 1)
+
+
+def test_the_package_says_that_it_is_typed():
+    assert (Path(__file__).parents[1] / "src/urlseen_scrapy/py.typed").exists()

@@ -1,0 +1,218 @@
+"""Crawls whose requests go through urlseen on their way to the scheduler."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.utils.request import fingerprint
+
+from conftest import make_crawler
+from pages import PAGES
+from urlseen_scrapy import FifoQueue, PriorityQueue
+
+EVERY_PAGE_ONCE = {f"/p/{n}": 1 for n in range(PAGES)}
+
+
+def moved(url: str, queue: str) -> dict[str, Any]:
+    """The settings of a project of scrapy-redis that has moved."""
+    return {
+        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+        "REDIS_URL": url,
+        "DUPEFILTER_CLASS": "urlseen_scrapy.NoDupeFilter",
+        "SCHEDULER_QUEUE_CLASS": f"urlseen_scrapy.{queue}",
+    }
+
+
+def make_queue(cls, server, settings=None):
+    settings = {**moved(server.url, cls.__name__), **(settings or {})}
+    crawler = make_crawler(settings)
+    return cls(server.client, crawler.spider, "demo:requests")
+
+
+def move_through(server, queue):
+    """Does by hand what urlseen does: puts what was pushed into the sink."""
+    while item := server.client.lpop("demo:discovered"):
+        if isinstance(queue, PriorityQueue):
+            server.client.zadd("demo:unseen", {item: -pickle.loads(item)["priority"]})
+        else:
+            server.client.rpush("demo:unseen", item)
+
+
+def test_a_crawl_goes_through_urlseen(redis_server, run_urlseen, site, start_crawl, reactor):
+    run_urlseen({})
+    settings = {
+        **reactor,
+        **moved(redis_server.url, "FifoQueue"),
+        "SCHEDULER_SERIALIZER": "jsoncompat",
+    }
+    for expected in (EVERY_PAGE_ONCE, {}):
+        site.hits.clear()
+        crawl = start_crawl("AsyncLinks", settings, url=site.url)
+        stats = crawl.wait()
+        assert site.page_hits() == expected, crawl.log
+        assert stats["finish_reason"] == "finished"
+        assert "ERROR" not in crawl.log
+        # An idle engine looks for requests every five seconds: it is told to look earlier.
+        assert not expected or stats["elapsed_time_seconds"] < 15
+
+
+def test_nothing_is_lost_when_urlseen_is_killed(redis_server, run_urlseen, site, start_crawl):
+    daemon = run_urlseen({})
+    settings = {**moved(redis_server.url, "FifoQueue"), "SCHEDULER_SERIALIZER": "jsoncompat"}
+    crawl = start_crawl("AsyncLinks", settings, url=site.url)
+    for fetched in (10, 60, 110):
+        while len(site.page_hits()) < fetched:
+            assert crawl.process.poll() is None, crawl.log
+        daemon.kill()
+        daemon.start()
+    assert crawl.wait()["finish_reason"] == "finished"
+    assert site.page_hits() == EVERY_PAGE_ONCE
+
+
+@pytest.mark.parametrize("cls", [PriorityQueue, FifoQueue])
+def test_a_request_comes_back_as_it_was(redis_server, cls):
+    queue = make_queue(cls, redis_server)
+    request = Request(
+        "https://example.com/?b=1&a=2",
+        method="POST",
+        body=b"\xff\x00",
+        headers={"X": "1"},
+        meta={"tuple": (1, 2)},
+        callback=queue.spider.parse,
+        cb_kwargs={"n": 1},
+        priority=3,
+        dont_filter=True,
+    )
+    queue.push(request)
+    item = pickle.loads(redis_server.client.lindex("demo:discovered", 0))
+    assert item["fingerprint"] == fingerprint(request).hex()
+    assert (item["dont_filter"], item["priority"]) == (True, 3)
+    move_through(redis_server, queue)
+    back = queue.pop()
+    assert back.to_dict(spider=queue.spider) == request.to_dict(spider=queue.spider)
+    assert queue.pop() is None
+
+
+def test_the_highest_priority_comes_first(redis_server):
+    queue = make_queue(PriorityQueue, redis_server)
+    for priority in (0, 5, -5, 2):
+        queue.push(Request(f"https://example.com/{priority}", priority=priority))
+    move_through(redis_server, queue)
+    assert [queue.pop().priority for _ in range(4)] == [5, 2, 0, -5]
+
+
+def test_the_first_one_found_comes_first(redis_server):
+    queue = make_queue(FifoQueue, redis_server)
+    urls = [f"https://example.com/{n}" for n in range(4)]
+    for url in urls:
+        queue.push(Request(url))
+    move_through(redis_server, queue)
+    assert [queue.pop().url for _ in urls] == urls
+
+
+@pytest.mark.parametrize("cls", [PriorityQueue, FifoQueue])
+def test_what_urlseen_holds_counts(redis_server, cls):
+    queue = make_queue(cls, redis_server)
+    assert len(queue) == 0
+    for n in range(3):
+        queue.push(Request(f"https://example.com/{n}"))
+    assert len(queue) == 3
+    redis_server.client.rename("demo:discovered", "urlseen:{demo:discovered}:taken")
+    queue.push(Request("https://example.com/3"))
+    assert len(queue) == 4
+    move_through(redis_server, queue)
+    assert len(queue) == 4
+    queue.pop()
+    assert len(queue) == 3
+
+
+def test_others_may_push_urls_and_json(redis_server):
+    queue = make_queue(FifoQueue, redis_server)
+    items = [
+        "https://example.com/ü",
+        json.dumps({"url": "https://example.com/", "body_base64": "/w==", "callback": "parse"}),
+        json.dumps({"url": "https://example.com/", "_class": "subprocess.Popen"}),
+        "no request",
+        b"\x80nor this",
+        "https://example.com/last",
+    ]
+    redis_server.client.rpush("demo:unseen", *items)
+    first, second, third, last = (queue.pop() for _ in range(4))
+    assert first.url == "https://example.com/%C3%BC"
+    assert (second.body, second.callback) == (b"\xff", queue.spider.parse)
+    assert type(third) is Request
+    assert last.url == "https://example.com/last"
+    assert queue.spider.crawler.stats.get_value("urlseen/unreadable") == 2
+
+
+def test_clearing_is_refused_and_said(redis_server, caplog):
+    caplog.set_level("INFO")
+    queue = make_queue(FifoQueue, redis_server)
+    queue.push(Request("https://example.com/"))
+    queue.clear()
+    assert len(queue) == 1
+    assert "1 requests stay in demo:discovered and demo:unseen" in caplog.text
+
+
+def test_a_filter_before_the_queue_is_refused(redis_server):
+    for name in ("urlseen_scrapy.DupeFilter", "scrapy_redis.dupefilter.RFPDupeFilter"):
+        with pytest.raises(ValueError, match="urlseen_scrapy.NoDupeFilter"):
+            make_queue(PriorityQueue, redis_server, {"DUPEFILTER_CLASS": name})
+
+
+@pytest.mark.parametrize(
+    ("cls", "key", "kind"),
+    [
+        (PriorityQueue, "demo:unseen", "list"),
+        (FifoQueue, "demo:unseen", "zset"),
+        (FifoQueue, "demo:discovered", "zset"),
+    ],
+)
+def test_a_key_of_another_kind_is_refused(redis_server, cls, key, kind):
+    if kind == "zset":
+        redis_server.client.zadd(key, {"item": 0})
+    else:
+        redis_server.client.rpush(key, "item")
+    with pytest.raises(ValueError, match=f"Redis holds a {kind} in {key}"):
+        make_queue(cls, redis_server)
+
+
+def test_what_urlseen_could_not_read_is_refused(redis_server):
+    settings = moved(redis_server.url, "FifoQueue")
+    crawler = make_crawler(settings)
+
+    class Text:
+        def dumps(self, obj):
+            return obj["url"]
+
+        def loads(self, data):
+            return {"url": data.decode()}
+
+    queue = FifoQueue(redis_server.client, crawler.spider, "demo:requests", Text())
+    with pytest.raises(ValueError, match="SCHEDULER_SERIALIZER"):
+        queue.push(Request("https://example.com/"))
+
+
+def test_a_wrong_setting_ends_a_crawl_with_a_reason(redis_server, start_crawl, site):
+    settings = moved(redis_server.url, "FifoQueue")
+    settings["DUPEFILTER_CLASS"] = "urlseen_scrapy.DupeFilter"
+    settings["URLSEEN_URL"] = redis_server.url
+    crawl = start_crawl("Links", settings, url=site.url)
+    crawl.process.wait(timeout=60)
+    assert "urlseen judges behind this queue" in crawl.log
+    assert not site.hits
+
+
+def test_it_is_said_that_urlseen_does_not_run(redis_server, monkeypatch, caplog):
+    monkeypatch.setattr("urlseen_scrapy.poke.FIRST_WARNING_S", 0.0)
+    monkeypatch.setattr("urlseen_scrapy.poke.CallLaterOnce.schedule", lambda *_: None)
+    queue = make_queue(FifoQueue, redis_server)
+    assert queue.pop() is None and queue.pop() is None
+    assert not caplog.text, "nothing waits"
+    queue.push(Request("https://example.com/"))
+    assert queue.pop() is None and queue.pop() is None
+    assert "Is urlseen running?" in caplog.text

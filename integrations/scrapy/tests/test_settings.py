@@ -1,0 +1,45 @@
+"""Settings that are wrong are refused by their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from conftest import make_crawler
+from urlseen_scrapy.keys import taken_key
+from urlseen_scrapy.settings import AskSettings
+
+
+def test_the_defaults_fit_those_of_urlseen():
+    settings = AskSettings.from_crawler(make_crawler({}, "books"))
+    assert (settings.url, settings.key) == ("redis://127.0.0.1:6390", "books:dupefilter")
+    assert (settings.when_away, settings.wait_s) == ("wait", 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("URLSEEN_WHEN_AWAY", "sleep"),
+        ("URLSEEN_WAIT_S", "long"),
+        ("URLSEEN_WAIT_S", -1),
+        ("URLSEEN_TIMEOUT_S", 0),
+        ("URLSEEN_TIMEOUT_S", "nan"),
+        ("URLSEEN_KEY", "%(crawl)s"),
+        ("URLSEEN_KEY", "100%"),
+    ],
+)
+def test_wrong_values_are_refused(name, value):
+    with pytest.raises(ValueError, match=name):
+        AskSettings.from_crawler(make_crawler({name: value}))
+
+
+@pytest.mark.parametrize(
+    ("source", "taken"),
+    [
+        ("demo:discovered", "urlseen:{demo:discovered}:taken"),
+        ("{demo}:discovered", "urlseen:{demo}:discovered:taken"),
+        ("a{}b", "urlseen:{a{}b}:taken"),
+        ("a{b", "urlseen:{a{b}:taken"),
+    ],
+)
+def test_taken_is_named_as_urlseen_names_it(source, taken):
+    assert taken_key(source) == taken
