@@ -55,7 +55,7 @@ def run_urlseen(tmp_path: Path, redis_server: RedisServer) -> Iterator[Callable[
     daemons: list[Daemon] = []
 
     def run(settings: dict[str, Any]) -> Daemon:
-        daemons.append(Daemon(tmp_path, redis_server, settings))
+        daemons.append(Daemon.of_settings(tmp_path, redis_server, settings))
         return daemons[-1]
 
     yield run

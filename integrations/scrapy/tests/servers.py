@@ -85,17 +85,28 @@ class RedisServer:
 class Daemon:
     """`urlseen run` for the crawl `demo`."""
 
-    def __init__(self, folder: Path, server: RedisServer, settings: dict[str, Any]) -> None:
-        self._state = folder / "state"
-        sets = {"redis.url": f"{server.url}/0", "state.dir": str(self._state), **settings}
-        arguments = [f"--set={key}={value}" for key, value in sets.items()]
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self._folder = folder
         self._command = [str(URLSEEN), "run", *arguments]
         self._log = folder / "urlseen.log"
         self.start()
 
+    @classmethod
+    def of_settings(cls, folder: Path, server: RedisServer, settings: dict[str, Any]) -> Daemon:
+        """One without a config.toml."""
+        sets = {"redis.url": f"{server.url}/0", **settings}
+        return cls(folder, *(f"--set={key}={value}" for key, value in sets.items()))
+
+    @classmethod
+    def of_config(cls, folder: Path) -> Daemon:
+        """One with the config.toml in `folder`."""
+        return cls(folder)
+
     def start(self) -> None:
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(self._command, stderr=log, stdout=log)
+            self._process = subprocess.Popen(
+                self._command, stderr=log, stdout=log, cwd=self._folder
+            )
         until(self._is_ready, "urlseen to be ready")
 
     def stop(self) -> None:
@@ -114,7 +125,7 @@ class Daemon:
         assert self._process.poll() is None, self._log.read_text()
         with socket.socket(socket.AF_UNIX) as admin:
             try:
-                admin.connect(str(self._state / "admin.sock"))
+                admin.connect(str(self._folder / "state/demo/admin.sock"))
             except OSError:
                 return False
             admin.sendall(b"GET /readyz HTTP/1.1\r\nHost: urlseen\r\n\r\n")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
+import weakref
 from collections.abc import Callable
 
 import pytest
@@ -51,6 +53,15 @@ def asked(server: RedisServer, **settings: object) -> tuple[DupeFilter, Callable
     return dupefilter, lambda name: crawler.stats.get_value(f"urlseen/{name}", 0)
 
 
+def test_a_crawler_that_is_done_with_is_not_kept(redis_server):
+    crawler = make_crawler({"URLSEEN_URL": redis_server.url})
+    DupeFilter.from_crawler(crawler).open()
+    gone = weakref.ref(crawler)
+    del crawler
+    gc.collect()
+    assert gone() is None
+
+
 def test_a_restart_is_not_even_noticed(redis_server):
     dupefilter, count = asked(redis_server, URLSEEN_WHEN_AWAY="fail")
     assert not dupefilter.request_seen(NEW)
@@ -70,7 +81,7 @@ def test_wait_goes_on_when_urlseen_is_back(redis_server, when_logged, caplog):
     assert not dupefilter.request_seen(OTHER)
     assert dupefilter.request_seen(NEW)
     assert f"Waiting for urlseen at 127.0.0.1:{redis_server.port}" in caplog.text
-    assert "is back after" in caplog.text
+    assert "is back" in caplog.text
     assert (count("away"), count("passed")) == (1, 0)
 
 
@@ -118,13 +129,14 @@ def test_pass_counts_what_passes_and_asks_again_later(redis_server, monkeypatch)
     assert count("passed") == 2
 
 
-def test_pass_does_not_try_to_connect_for_each_request(redis_server, monkeypatch):
+def test_pass_does_not_try_to_connect_for_each_request(redis_server, caplog):
     dupefilter, count = asked(redis_server, URLSEEN_WHEN_AWAY="pass")
     redis_server.stop()
     for n in range(100):
         assert not dupefilter.request_seen(Request(f"https://example.com/{n}"))
     assert count("passed") == 100
     assert count("away") < 50
+    assert caplog.text.count("requests pass unasked") == 1
 
 
 def test_a_lost_answer_loses_no_request(redis_server, proxy):

@@ -107,6 +107,7 @@ def other_callback(response):
         {"callback": other_callback},
         {"errback": other_callback},
         {"cb_kwargs": {"n": 1}},
+        {"flags": ["x"]},
         {"meta": {"tuple": (1, 2)}},
         {"meta": {"object": object()}},
         {"meta": {1: "x"}},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from scrapy import signals
 from scrapy.utils.defer import deferred_from_coro
@@ -40,12 +40,12 @@ class Client:
     """
 
     def __init__(self, crawler: Crawler, settings: AskSettings) -> None:
-        # The crawler keeps the client, so this must not keep the crawler for longer.
-        self._crawler = crawler
+        # The client is kept as long as the crawler is, which it must not prolong.
+        self._crawler = ref(crawler)
         self._settings = settings
         self._server = Server(settings.url, settings.key, settings.timeout_s)
         self._whom = f"urlseen at {self._server.name}"
-        #: Before this time nobody is asked.
+        #: Before this time nobody is asked; 0 unless urlseen is away.
         self._next_try = 0.0
         self._is_ending = False
 
@@ -71,12 +71,15 @@ class Client:
         if self._next_try and time.monotonic() < self._next_try:
             return self._pass()
         try:
-            return self._server.add(fingerprint)
+            is_new = self._server.add(fingerprint)
         except Away as away:
             self._count("away")
             return self._ask_again(fingerprint, away)
         except Refused as refused:
             return self._end("urlseen_refused", self._refusal(refused))
+        if self._next_try:
+            self._is_back()
+        return is_new
 
     def forget(self, fingerprint: str) -> bool:
         """Lets it count as unseen; whether that was so said to urlseen."""
@@ -116,16 +119,17 @@ class Client:
                     continue
                 except Refused as refused:
                     return self._end("urlseen_refused", self._refusal(refused))
-                self._next_try = 0.0
-                if not is_first:
-                    patience.over()
+                if self._next_try or not is_first:
+                    self._is_back()
                 if is_doubtful and not is_new:
                     self._count("doubtful")
                     return True
                 return is_new
+        was_away = self._next_try > 0
         self._next_try = time.monotonic() + LONGEST_PAUSE_S
         if when_away == "pass" or self._is_ending:
-            logger.warning("%s is away; requests pass unasked: %s", self._whom, away)
+            if not was_away:
+                logger.warning("%s is away; requests pass unasked: %s", self._whom, away)
             return self._pass()
         if patience.is_told_to_stop:
             self._is_ending = True
@@ -138,19 +142,26 @@ class Client:
         if not self._is_ending:
             self._is_ending = True
             logger.error("%s. The crawl ends.", message)
-            _close_spider(self._crawler, reason)
+            crawler = self._crawler()
+            if crawler is not None:
+                _close_spider(crawler, reason)
         return self._pass()
 
     def _pass(self) -> bool:
         self._count("passed")
         return True
 
+    def _is_back(self) -> None:
+        self._next_try = 0.0
+        logger.info("%s is back", self._whom)
+
     def _refusal(self, refused: Refused) -> str:
         return f"{self._whom} refuses what is asked about the key {self._settings.key}: {refused}"
 
     def _count(self, what: str) -> None:
-        if self._crawler.stats is not None:
-            self._crawler.stats.inc_value(f"urlseen/{what}")
+        crawler = self._crawler()
+        if crawler is not None and crawler.stats is not None:
+            crawler.stats.inc_value(f"urlseen/{what}")
 
 
 def _close_spider(crawler: Crawler, reason: str) -> None:

@@ -128,7 +128,7 @@ class SendDiscovered:
         callback = request.callback
         if callback is not None and callback != getattr(self._crawler.spider, "parse", None):
             return "callback"
-        for name in ("errback", "body", "cookies", "cb_kwargs"):
+        for name in ("errback", "body", "cookies", "cb_kwargs", "flags"):
             if getattr(request, name):
                 return name
         if any(name.lower() != b"referer" for name in request.headers):

@@ -51,11 +51,6 @@ class Patience:
         self._pause = min(2 * self._pause, LONGEST_PAUSE_S)
         return True
 
-    def over(self) -> None:
-        """Says that the wait has ended well."""
-        waited = time.monotonic() - self._begun
-        logger.info("%s is back after %.1f s", self._whom, waited)
-
     @contextmanager
     def interruptible(self) -> Iterator[None]:
         """Lets SIGINT and SIGTERM end the wait, and do what they did before as well."""
