@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from scrapy import Spider
 from scrapy.crawler import Crawler
+from scrapy.settings import default_settings
 from scrapy.utils.reactor import install_reactor
 from scrapy.utils.test import get_crawler
 
@@ -22,9 +23,13 @@ install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
 
 HERE = Path(__file__).parent
 REACTORS = {
-    "asyncio": "twisted.internet.asyncioreactor.AsyncioSelectorReactor",
-    "twisted": None,
+    "asyncio": {"TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor"},
+    "twisted": {"TWISTED_REACTOR": None},
 }
+# Scrapy can do without one since 2.15.
+WAYS_TO_RUN = dict(REACTORS)
+if hasattr(default_settings, "TWISTED_REACTOR_ENABLED"):
+    WAYS_TO_RUN["none"] = {"TWISTED_REACTOR_ENABLED": False}
 
 
 @pytest.fixture
@@ -66,7 +71,13 @@ def run_urlseen(tmp_path: Path, redis_server: RedisServer) -> Iterator[Callable[
 @pytest.fixture(params=REACTORS)
 def reactor(request: pytest.FixtureRequest) -> dict[str, Any]:
     """A project's setting of the reactor."""
-    return {"TWISTED_REACTOR": REACTORS[request.param]}
+    return REACTORS[request.param]
+
+
+@pytest.fixture(params=WAYS_TO_RUN)
+def any_reactor(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """A project's setting of the reactor, or that there is none."""
+    return WAYS_TO_RUN[request.param]
 
 
 def make_crawler(settings: dict[str, Any], spider_name: str = "demo") -> Crawler:

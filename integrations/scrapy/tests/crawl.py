@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from scrapy import Request, Spider, signals
-from scrapy.crawler import CrawlerProcess
+from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy_redis.spiders import RedisSpider
 
 
@@ -65,14 +65,14 @@ class AsyncRedisLinks(RedisLinks):
 
 def main() -> None:
     name, settings, stats, *arguments = sys.argv[1:]
-    process = CrawlerProcess(
-        {
-            "TELNETCONSOLE_ENABLED": False,
-            "LOG_LEVEL": "INFO",
-            "LOG_FORMAT": "%(levelname)s %(name)s: %(message)s",
-            **json.loads(Path(settings).read_text()),
-        }
-    )
+    all_settings = {
+        "TELNETCONSOLE_ENABLED": False,
+        "LOG_LEVEL": "INFO",
+        "LOG_FORMAT": "%(levelname)s %(name)s: %(message)s",
+        **json.loads(Path(settings).read_text()),
+    }
+    has_reactor = all_settings.get("TWISTED_REACTOR_ENABLED", True)
+    process = (CrawlerProcess if has_reactor else AsyncCrawlerProcess)(all_settings)
     crawler = process.create_crawler(globals()[name])
 
     def write() -> None:

@@ -48,6 +48,8 @@ class Site:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # Head and body are two writes.
+            disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
                 path = self.path.partition("?")[0]

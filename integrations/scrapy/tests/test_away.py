@@ -213,10 +213,10 @@ def test_no_password_is_shown(redis_server, caplog):
 
 
 def test_a_whole_crawl_ends_when_urlseen_goes_away(
-    redis_server, site, start_crawl, reactor, tmp_path
+    redis_server, site, start_crawl, any_reactor, tmp_path
 ):
     settings = {
-        **reactor,
+        **any_reactor,
         "DUPEFILTER_CLASS": "urlseen_scrapy.DupeFilter",
         "URLSEEN_URL": redis_server.url,
         "URLSEEN_WHEN_AWAY": "fail",

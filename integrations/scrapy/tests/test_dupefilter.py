@@ -28,12 +28,12 @@ def scrapy_redis(url: str) -> dict[str, Any]:
     }
 
 
-def test_a_crawl_of_scrapy_moves_by_settings(seen_server, site, start_crawl, reactor):
-    plain = start_crawl("Links", reactor, url=site.url).wait()
+def test_a_crawl_of_scrapy_moves_by_settings(seen_server, site, start_crawl, any_reactor):
+    plain = start_crawl("Links", any_reactor, url=site.url).wait()
     assert site.page_hits() == EVERY_PAGE_ONCE
 
     site.hits.clear()
-    settings = {**reactor, **DUPEFILTER, "URLSEEN_URL": seen_server.url}
+    settings = {**any_reactor, **DUPEFILTER, "URLSEEN_URL": seen_server.url}
     crawl = start_crawl("Links", settings, url=site.url)
     stats = crawl.wait()
     assert site.page_hits() == EVERY_PAGE_ONCE

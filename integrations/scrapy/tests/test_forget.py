@@ -10,11 +10,8 @@ from conftest import make_crawler
 from urlseen_scrapy import DupeFilter, ForgetFailed, forget
 
 
-def test_what_failed_for_good_is_fetched_by_the_next_crawl(
-    redis_server, site, start_crawl, reactor
-):
+def test_what_failed_for_good_is_fetched_by_the_next_crawl(redis_server, site, start_crawl):
     settings = {
-        **reactor,
         "DUPEFILTER_CLASS": "urlseen_scrapy.DupeFilter",
         "URLSEEN_URL": redis_server.url,
         "DOWNLOADER_MIDDLEWARES": {"urlseen_scrapy.ForgetFailed": 50},

@@ -42,10 +42,10 @@ def move_through(server, queue):
             server.client.rpush("demo:unseen", item)
 
 
-def test_a_crawl_goes_through_urlseen(redis_server, run_urlseen, site, start_crawl, reactor):
+def test_a_crawl_goes_through_urlseen(redis_server, run_urlseen, site, start_crawl, any_reactor):
     run_urlseen({})
     settings = {
-        **reactor,
+        **any_reactor,
         **moved(redis_server.url, "FifoQueue"),
         "SCHEDULER_SERIALIZER": "jsoncompat",
     }
