@@ -98,7 +98,11 @@ def test_wait_ends_after_its_time(redis_server, monkeypatch):
 
 def test_a_signal_ends_the_wait_and_is_heard_by_others(redis_server, when_logged):
     heard = []
-    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+
+    def handler(number, _):
+        heard.append(number)
+
+    before = signal.signal(signal.SIGTERM, handler)
     try:
         dupefilter, count = asked(redis_server)
         redis_server.stop()
@@ -107,13 +111,14 @@ def test_a_signal_ends_the_wait_and_is_heard_by_others(redis_server, when_logged
         assert heard == [signal.SIGTERM]
         assert not dupefilter.request_seen(OTHER), "none is waited for any more"
         os.kill(os.getpid(), signal.SIGTERM)
-        assert heard == [signal.SIGTERM] * 2, "the handler is in its place again"
+        assert heard == [signal.SIGTERM] * 2
+        assert signal.getsignal(signal.SIGTERM) is handler, "it is in its place again"
         assert count("passed") == 2
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
-def test_pass_counts_what_passes_and_asks_again_later(redis_server, monkeypatch):
+def test_pass_counts_what_passes_and_asks_again_later(redis_server, monkeypatch, caplog):
     monkeypatch.setattr("urlseen_scrapy.client.LONGEST_PAUSE_S", 0.0)
     dupefilter, count = asked(redis_server, URLSEEN_WHEN_AWAY="pass")
     dupefilter.open()
@@ -123,6 +128,7 @@ def test_pass_counts_what_passes_and_asks_again_later(redis_server, monkeypatch)
     assert not dupefilter.request_seen(NEW)
     assert not dupefilter.request_seen(OTHER)
     assert count("passed") == 2
+    assert caplog.text.count("requests pass unasked") == 1
     redis_server.start()
     assert dupefilter.request_seen(NEW)
     assert not dupefilter.request_seen(OTHER)
@@ -152,6 +158,29 @@ def test_a_lost_answer_loses_no_request(redis_server, proxy):
     assert count("doubtful") == 2
 
 
+def test_an_answer_lost_in_the_middle_of_a_wait_loses_no_request(redis_server, proxy, when_logged):
+    dupefilter, count = asked(redis_server, URLSEEN_URL=f"redis://127.0.0.1:{proxy.port}")
+    # An error that passes: nothing is added.
+    redis_server.client.config_set("min-replicas-to-write", 1)
+
+    def mend() -> None:
+        redis_server.client.config_set("min-replicas-to-write", 0)
+        proxy.to_lose = 1
+
+    when_logged("NOREPLICAS", mend)
+    assert not dupefilter.request_seen(NEW)
+    assert (count("doubtful"), count("away")) == (1, 1)
+
+
+def test_an_error_that_passes_leaves_no_doubt(redis_server, when_logged):
+    dupefilter, count = asked(redis_server)
+    assert not dupefilter.request_seen(NEW)
+    redis_server.client.config_set("min-replicas-to-write", 1)
+    when_logged("NOREPLICAS", lambda: redis_server.client.config_set("min-replicas-to-write", 0))
+    assert dupefilter.request_seen(NEW)
+    assert (count("doubtful"), count("away")) == (0, 1)
+
+
 def test_an_answer_that_takes_too_long_is_none(redis_server):
     dupefilter, count = asked(redis_server, URLSEEN_TIMEOUT_S=0.2, URLSEEN_WHEN_AWAY="pass")
     dupefilter.open()
@@ -170,6 +199,11 @@ def test_forgetting_does_not_wait(redis_server):
     redis_server.start()
     assert forget(NEW, crawler)
     assert not dupefilter.request_seen(NEW)
+    # The connection is broken and nobody knows it yet.
+    redis_server.stop()
+    redis_server.start()
+    assert forget(NEW, crawler)
+    assert not dupefilter.request_seen(NEW)
 
 
 def test_nobody_at_the_start(tmp_path):
@@ -178,6 +212,9 @@ def test_nobody_at_the_start(tmp_path):
         crawler = make_crawler({"URLSEEN_URL": url, **settings})
         with pytest.raises(RuntimeError, match="urlseen at 127.0.0.1:[0-9]* is away"):
             DupeFilter.from_crawler(crawler).open()
+        # The scheduler of scrapy-redis does not open what it makes.
+        with pytest.raises(RuntimeError, match="urlseen at 127.0.0.1:[0-9]* is away"):
+            DupeFilter.from_spider(crawler.spider)
 
 
 @pytest.mark.parametrize(
@@ -198,15 +235,21 @@ def test_what_no_waiting_mends_is_said_at_once(redis_server, value, why, monkeyp
     assert "the key demo:dupefilter" in caplog.text
 
 
+def shown(error: BaseException | None) -> str:
+    """What a traceback says of an error and those that it came from, without lines of source."""
+    if error is None:
+        return ""
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return f"{error}\n{shown(before)}"
+
+
 def test_no_password_is_shown(redis_server, caplog):
     redis_server.client.config_set("requirepass", "right")
     for url in ("redis://:wr0ng@127.0.0.1:{}", "redis://:wr0ng/x@127.0.0.1:{}", "http://u:wr0ng@h"):
         crawler = make_crawler({"URLSEEN_URL": url.format(redis_server.port)})
         with pytest.raises((RuntimeError, ValueError)) as raised:
             DupeFilter.from_crawler(crawler).open()
-        said = "".join(map(str, (raised.getrepr(style="long"), caplog.text)))
-        # But for the line of this test that holds it.
-        assert "wr0ng" not in str(raised.value) and "wr0ng" not in caplog.text, said
+        assert "wr0ng" not in shown(raised.value) and "wr0ng" not in caplog.text
     crawler = make_crawler({"URLSEEN_URL": f"redis://:right@127.0.0.1:{redis_server.port}"})
     dupefilter = DupeFilter.from_crawler(crawler)
     assert not dupefilter.request_seen(NEW)
