@@ -16,7 +16,7 @@ from scrapy.utils.reactor import install_reactor
 from scrapy.utils.test import get_crawler
 
 from pages import Site
-from servers import Daemon, Proxy, RedisServer
+from servers import Asked, Daemon, Proxy, RedisServer
 
 # Scrapy 2.13 makes no crawler without one.
 install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
@@ -130,10 +130,10 @@ def start_crawl(tmp_path: Path) -> Iterator[Callable[..., Crawl]]:
 
 
 @pytest.fixture
-def seen_server(tmp_path: Path) -> Iterator[RedisServer]:
-    """Whom a spider asks."""
-    folder = tmp_path / "seen"
+def seen_server(tmp_path: Path) -> Iterator[Asked]:
+    """The urlseen that a spider asks."""
+    folder = tmp_path / "asked"
     folder.mkdir()
-    server = RedisServer(folder)
+    server = Asked(folder)
     yield server
     server.close()

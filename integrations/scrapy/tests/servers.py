@@ -88,6 +88,7 @@ class Daemon:
     def __init__(self, folder: Path, *arguments: str) -> None:
         self._folder = folder
         self._command = [str(URLSEEN), "run", *arguments]
+        self._admin = ("127.0.0.1", free_port())
         self._log = folder / "urlseen.log"
         self.start()
 
@@ -105,7 +106,11 @@ class Daemon:
     def start(self) -> None:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                self._command, stderr=log, stdout=log, cwd=self._folder
+                self._command,
+                stderr=log,
+                stdout=log,
+                cwd=self._folder,
+                env={**os.environ, "URLSEEN_ADMIN__LISTEN": "{}:{}".format(*self._admin)},
             )
         until(self._is_ready, "urlseen to be ready")
 
@@ -123,13 +128,27 @@ class Daemon:
 
     def _is_ready(self) -> bool:
         assert self._process.poll() is None, self._log.read_text()
-        with socket.socket(socket.AF_UNIX) as admin:
-            try:
-                admin.connect(str(self._folder / "state/demo/admin.sock"))
-            except OSError:
-                return False
-            admin.sendall(b"GET /readyz HTTP/1.1\r\nHost: urlseen\r\n\r\n")
-            return admin.recv(100).startswith(b"HTTP/1.1 200")
+        try:
+            with socket.create_connection(self._admin) as admin:
+                admin.sendall(b"GET /readyz HTTP/1.1\r\nHost: urlseen\r\n\r\n")
+                return admin.recv(100).startswith(b"HTTP/1.1 200")
+        except OSError:
+            return False
+
+
+class Asked:
+    """`urlseen run` for those who ask, with no Redis."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        self.url = f"redis://127.0.0.1:{self.port}"
+        listen = f"--set=serve.listen=127.0.0.1:{self.port}"
+        self.daemon = Daemon(folder, "--set=source.kind=none", listen)
+        self.client = redis.Redis(port=self.port)
+
+    def close(self) -> None:
+        self.daemon.close()
+        self.client.close()
 
 
 class Proxy:
@@ -141,6 +160,8 @@ class Proxy:
         self.port = int(self._listener.getsockname()[1])
         #: How many answers from now on are lost, each with its connection.
         self.to_lose = 0
+        #: What is answered instead, if anything.
+        self.instead = b""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
@@ -161,5 +182,6 @@ class Proxy:
                 answer = server.recv(65536)
                 if self.to_lose and b"SADD" in question:
                     self.to_lose -= 1
+                    asker.sendall(self.instead)
                     return
                 asker.sendall(answer)

@@ -172,6 +172,14 @@ def test_an_answer_lost_in_the_middle_of_a_wait_loses_no_request(redis_server, p
     assert (count("doubtful"), count("away")) == (1, 1)
 
 
+def test_an_urlseen_that_is_ending_leaves_doubt(redis_server, proxy):
+    dupefilter, count = asked(redis_server, URLSEEN_URL=f"redis://127.0.0.1:{proxy.port}")
+    proxy.to_lose = 1
+    proxy.instead = b"-LOADING urlseen is ending, and has not said whether it added anything\r\n"
+    assert not dupefilter.request_seen(NEW)
+    assert (count("doubtful"), count("away")) == (1, 1)
+
+
 def test_an_error_that_passes_leaves_no_doubt(redis_server, when_logged):
     dupefilter, count = asked(redis_server)
     assert not dupefilter.request_seen(NEW)

@@ -11,7 +11,6 @@ from redis.retry import Retry
 
 #: Errors that pass by themselves: nothing was done, and the same question may be asked again.
 PASSING = (
-    exceptions.BusyLoadingError,
     exceptions.ClusterDownError,
     exceptions.MasterDownError,
     exceptions.OutOfMemoryError,
@@ -19,7 +18,7 @@ PASSING = (
     exceptions.TryAgainError,
 )
 #: The same, where redis-py has no class for them.
-PASSING_WORDS = ("BUSY ", "LOADING ", "MISCONF ", "NOREPLICAS ", "TRYAGAIN ")
+PASSING_WORDS = ("BUSY ", "MISCONF ", "NOREPLICAS ", "TRYAGAIN ")
 #: What no waiting mends, although redis-py counts it among the errors of a connection.
 REFUSING = (exceptions.AuthenticationError, exceptions.AuthorizationError)
 
@@ -108,6 +107,8 @@ class Server:
                 raise Away(error, sent=False) from error
             raise Refused(str(error)) from error
         except (exceptions.RedisError, OSError) as error:
+            # LOADING is among these: an urlseen that is ending answers so, and does not say whether
+            # it has added anything.
             self.close()
             raise Away(error, sent=True) from error
 
