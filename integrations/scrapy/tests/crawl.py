@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from scrapy import Request, Spider, signals
+from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy_redis.spiders import RedisSpider
 
@@ -71,6 +72,8 @@ def main() -> None:
         "LOG_FORMAT": "%(levelname)s %(name)s: %(message)s",
         **json.loads(Path(settings).read_text()),
     }
+    heartbeat = all_settings.pop("TEST_HEARTBEAT_S", 5)
+    ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = heartbeat
     has_reactor = all_settings.get("TWISTED_REACTOR_ENABLED", True)
     process = (CrawlerProcess if has_reactor else AsyncCrawlerProcess)(all_settings)
     crawler = process.create_crawler(globals()[name])
