@@ -9,9 +9,8 @@ import json
 import sys
 from pathlib import Path
 
-from scrapy import Request, Spider, signals
+from scrapy import Request, Spider, crawler, signals
 from scrapy.core.engine import ExecutionEngine
-from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy_redis.spiders import RedisSpider
 
 
@@ -75,14 +74,15 @@ def main() -> None:
     heartbeat = all_settings.pop("TEST_HEARTBEAT_S", 5)
     ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = heartbeat
     has_reactor = all_settings.get("TWISTED_REACTOR_ENABLED", True)
-    process = (CrawlerProcess if has_reactor else AsyncCrawlerProcess)(all_settings)
-    crawler = process.create_crawler(globals()[name])
+    kind = "CrawlerProcess" if has_reactor else "AsyncCrawlerProcess"
+    process = getattr(crawler, kind)(all_settings)
+    running = process.create_crawler(globals()[name])
 
     def write() -> None:
-        Path(stats).write_text(json.dumps(crawler.stats.get_stats(), default=str))
+        Path(stats).write_text(json.dumps(running.stats.get_stats(), default=str))
 
-    crawler.signals.connect(write, signals.engine_stopped)
-    process.crawl(crawler, **dict(argument.split("=", 1) for argument in arguments))
+    running.signals.connect(write, signals.engine_stopped)
+    process.crawl(running, **dict(argument.split("=", 1) for argument in arguments))
     process.start()
 
 

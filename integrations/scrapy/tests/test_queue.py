@@ -65,8 +65,8 @@ def test_a_crawl_goes_through_urlseen(redis_server, run_urlseen, site, start_cra
 
 
 def test_nothing_is_lost_when_urlseen_is_killed(redis_server, run_urlseen, site, start_crawl):
-    daemon = run_urlseen({})
-    settings = {**moved(redis_server.url, "FifoQueue"), "SCHEDULER_SERIALIZER": "jsoncompat"}
+    daemon = run_urlseen({"sink.kind": "zset"})
+    settings = moved(redis_server.url, "PriorityQueue")
     crawl = start_crawl("AsyncLinks", settings, url=site.url)
     for fetched in (10, 60, 110):
         while len(site.page_hits()) < fetched:
