@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-use super::{Counts, Filter, Lists, Phase, State, Status};
+use super::{Asked, Counts, Filter, Lists, Phase, State, Status};
 
 /// What all names begin with.
 const PREFIX: &str = "urlseen";
@@ -49,6 +49,7 @@ impl Collector for Snapshot {
             lease_seconds,
             counts,
             passed,
+            asked,
             lists,
             filter,
             state,
@@ -73,6 +74,7 @@ impl Collector for Snapshot {
             let passed: Vec<_> = passed.iter().map(|it| (it.rule.as_str(), it.items)).collect();
             metrics.counters("passed", "Items passed on by a rule", "rule", &passed)?;
         }
+        metrics.asked(asked)?;
         metrics.lists(lists)?;
         if let Some(filter) = filter {
             metrics.filter(filter)?;
@@ -125,6 +127,13 @@ impl Metrics<'_> {
         Ok(())
     }
 
+    fn asked(&mut self, asked: &Asked) -> fmt::Result {
+        let Asked { seen, unseen, full, forgotten } = *asked;
+        let answers =
+            [("seen", seen), ("unseen", unseen), ("full", full), ("forgotten", forgotten)];
+        self.counters("questions", "Fingerprints asked for, by the answer", "answer", &answers)
+    }
+
     fn lists(&mut self, lists: &Lists) -> fmt::Result {
         let Lists { source, taken, sink, rejected } = *lists;
         let lists = [("source", source), ("taken", taken), ("sink", sink), ("rejected", rejected)];
@@ -132,13 +141,15 @@ impl Metrics<'_> {
     }
 
     fn filter(&mut self, filter: &Filter) -> fmt::Result {
-        let Filter { keys, capacity, fill, error_rate, bytes } = *filter;
+        let Filter { keys, capacity, fill, error_rate, bytes, forgotten } = *filter;
         self.gauge("filter_keys", "Fingerprints in the filter", Some(keys))?;
         self.gauge("filter_capacity", "Fingerprints that it is made for", Some(capacity))?;
         self.gauge("filter_fill_ratio", "Its keys as a share of its capacity", Some(fill))?;
         let help = "Share of unseen items that it takes for seen, computed from its fill";
         self.gauge("filter_error_ratio", help, Some(error_rate))?;
-        self.gauge("filter_bytes", "Memory that it takes", Some(bytes))
+        self.gauge("filter_bytes", "Memory that it takes", Some(bytes))?;
+        let help = "Fingerprints in it that are to pass once more";
+        self.gauge("filter_forgotten", help, Some(forgotten))
     }
 
     fn state(&mut self, state: &State, now: SystemTime) -> fmt::Result {

@@ -33,6 +33,9 @@ pub struct Status {
     /// What each rule let pass; nothing where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed: Vec<Passed>,
+    /// What was asked since the start, at `serve.listen` and by way of `forget.key`.
+    #[serde(default)]
+    pub asked: Asked,
     /// How long the lists in Redis are.
     pub lists: Lists,
     /// The filter, once there is one.
@@ -99,6 +102,19 @@ pub struct Passed {
     pub items: u64,
 }
 
+/// Questions about single fingerprints, by their answers.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Seen.
+    pub seen: u64,
+    /// Unseen; those that were to be added are seen since.
+    pub unseen: u64,
+    /// Not done, as there was no room.
+    pub full: u64,
+    /// Forgotten, to pass once more.
+    pub forgotten: u64,
+}
+
 /// How long the lists in Redis are, as last seen.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lists {
@@ -125,6 +141,9 @@ pub struct Filter {
     pub error_rate: f64,
     /// The memory that it takes.
     pub bytes: u64,
+    /// Fingerprints in it that were forgotten and have not passed again.
+    #[serde(default)]
+    pub forgotten: u64,
 }
 
 /// The state folder.

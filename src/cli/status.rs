@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
-use urlseen::admin::{Client, ClientError, Counts, Filter, Lists, Passed, State, Status};
+use urlseen::admin::{Asked, Client, ClientError, Counts, Filter, Lists, Passed, State, Status};
 
 use super::printable::{json_text, printable};
 use super::settings::{Folder, Place};
@@ -64,6 +64,7 @@ fn print(status: &Status, now: SystemTime, out: &mut impl Write) -> io::Result<(
         lease_seconds,
         counts,
         passed,
+        asked,
         lists,
         filter,
         state,
@@ -81,6 +82,7 @@ fn print(status: &Status, now: SystemTime, out: &mut impl Write) -> io::Result<(
     }
     rows.lists(lists)?;
     rows.counts(counts, passed)?;
+    rows.asked(asked)?;
     if let Some(filter) = filter {
         rows.filter(filter)?;
     }
@@ -144,15 +146,39 @@ impl<W: Write> Rows<'_, W> {
         Ok(())
     }
 
+    /// Nothing where nobody asked.
+    fn asked(&mut self, asked: &Asked) -> io::Result<()> {
+        let Asked { seen, unseen, full, forgotten } = *asked;
+        if *asked == Asked::default() {
+            return Ok(());
+        }
+        self.number("asked", seen + unseen + full + forgotten, "since the start; of these")?;
+        for (name, number, what) in [
+            ("  seen", seen, "answered so"),
+            ("  unseen", unseen, "answered so, and seen since if they were to be added"),
+            ("  full", full, "not done: there was no room"),
+            ("  forgotten", forgotten, "to pass once more"),
+        ] {
+            if number > 0 {
+                self.number(name, number, what)?;
+            }
+        }
+        Ok(())
+    }
+
     fn filter(&mut self, filter: &Filter) -> io::Result<()> {
-        let Filter { keys, capacity, fill, error_rate, bytes } = *filter;
+        let Filter { keys, capacity, fill, error_rate, bytes, forgotten } = *filter;
         let what = format!(
             "fingerprints, {:.1} % of {}; error rate now {error_rate:.1e}; {}",
             100.0 * fill,
             HumanCount(capacity),
             BinaryBytes(bytes)
         );
-        self.number("filter", keys, &what)
+        self.number("filter", keys, &what)?;
+        if forgotten > 0 {
+            self.number("", forgotten, "of these are to pass once more")?;
+        }
+        Ok(())
     }
 
     fn state(&mut self, state: &State, now: SystemTime) -> io::Result<()> {

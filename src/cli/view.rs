@@ -4,7 +4,7 @@ use std::time::{Instant, SystemTime};
 
 use tokio::sync::watch;
 use urlseen::admin::{
-    Checked, Counts, Filter as FilterStatus, Lists, State, Status, Uncheckable, View,
+    Asked, Checked, Counts, Filter as FilterStatus, Lists, State, Status, Uncheckable, View,
 };
 use urlseen::config::{Config, Store};
 use urlseen::engine::Handle;
@@ -73,6 +73,12 @@ impl View for Daemon {
                 log_bytes: kept.as_ref().map_or(0, |kept| kept.logged),
             },
             passed: start::passed(self.items.pass, &passed),
+            asked: Asked {
+                seen: report.asked.seen,
+                unseen: report.asked.unseen,
+                full: report.asked.full,
+                forgotten: report.asked.forgotten,
+            },
             lists: Lists {
                 source: is_known.then_some(report.source),
                 taken: is_known.then_some(report.taken),
@@ -85,6 +91,7 @@ impl View for Daemon {
                 fill: report.fill,
                 error_rate: report.error_rate,
                 bytes: report.bytes,
+                forgotten: report.forgotten as u64,
             }),
             state: kept.map(
                 |Footprint { dir, fsync, snapshots, last_snapshot, log_bytes, .. }| {

@@ -16,8 +16,8 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 use urlseen::admin::{
-    Checked, Counts, Filter, Head, Limits, Lists, Passed, Phase, SOCKET, Server, State, Status,
-    Uncheckable, View,
+    Asked, Checked, Counts, Filter, Head, Limits, Lists, Passed, Phase, SOCKET, Server, State,
+    Status, Uncheckable, View,
 };
 use urlseen::config::{Config, HostPort, Sources};
 
@@ -66,8 +66,16 @@ fn status(phase: Phase) -> Status {
             log_bytes: 11,
         },
         passed: vec![Passed { rule: "list pages".to_owned(), items: 12 }],
+        asked: Asked { seen: 13, unseen: 14, full: 15, forgotten: 17 },
         lists: Lists { source: Some(21), taken: Some(22), sink: Some(23), rejected: Some(24) },
-        filter: Some(Filter { keys: 31, capacity: 124, fill: 0.25, error_rate: 1e-6, bytes: 4096 }),
+        filter: Some(Filter {
+            keys: 31,
+            capacity: 124,
+            fill: 0.25,
+            error_rate: 1e-6,
+            bytes: 4096,
+            forgotten: 16,
+        }),
         state: Some(State {
             dir: PathBuf::from("state/demo"),
             fsync: "interval".to_owned(),

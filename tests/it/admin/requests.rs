@@ -127,6 +127,10 @@ fn metrics_are_the_status_in_numbers() {
         ("urlseen_rollbacks_total", 9.0),
         ("urlseen_snapshots_total", 10.0),
         ("urlseen_log_written_bytes_total", 11.0),
+        (r#"urlseen_questions_total{answer="seen"}"#, 13.0),
+        (r#"urlseen_questions_total{answer="unseen"}"#, 14.0),
+        (r#"urlseen_questions_total{answer="full"}"#, 15.0),
+        (r#"urlseen_questions_total{answer="forgotten"}"#, 17.0),
         (r#"urlseen_list_items{list="source"}"#, 21.0),
         (r#"urlseen_list_items{list="taken"}"#, 22.0),
         (r#"urlseen_list_items{list="sink"}"#, 23.0),
@@ -136,6 +140,7 @@ fn metrics_are_the_status_in_numbers() {
         ("urlseen_filter_fill_ratio", 0.25),
         ("urlseen_filter_error_ratio", 1e-6),
         ("urlseen_filter_bytes", 4096.0),
+        ("urlseen_filter_forgotten", 16.0),
         ("urlseen_state_snapshots", 3.0),
         ("urlseen_state_log_bytes", 41.0),
     ];
