@@ -306,6 +306,11 @@ impl Desk {
 }
 
 impl Asked {
+    /// How many that are.
+    pub fn all(&self) -> u64 {
+        self.seen + self.unseen + self.full + self.forgotten
+    }
+
     fn count(&mut self, wish: Wish, answer: Answer) {
         *match (wish, answer) {
             (Wish::Forget, Answer::Seen) => &mut self.forgotten,

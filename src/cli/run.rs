@@ -1,7 +1,7 @@
 //! `urlseen run`: the daemon, from queue to queue.
 
-use std::fmt;
-use std::io::{self, Write};
+mod summary;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ use urlseen::state::Folder;
 use urlseen::store::Local;
 use urlseen::telemetry::Console;
 use urlseen::{shutdown, sink, source};
+
+use summary::Progress;
 
 use super::settings::Settings;
 use super::view::Daemon;
@@ -68,7 +70,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Done);
     };
     console.clear();
-    summarize(&report, &passed, ending, args.json)?;
+    summary::summarize(config.source.kind, &report, &passed, ending, args.json)?;
     Ok(if ending == Ending::Full { Outcome::Failed } else { Outcome::Done })
 }
 
@@ -256,7 +258,8 @@ async fn work(
     let mut last = None;
     let ending = work
         .run(interval, &mut |report| {
-            let progress = Progress { now: report, before: last.as_ref() };
+            let (source, before) = (config.source.kind, last.as_ref());
+            let progress = Progress { source, now: report, before };
             if console.is_terminal() {
                 console.show(progress.to_string());
             } else {
@@ -282,66 +285,4 @@ async fn work(
         _ => {}
     }
     Ok(Some((ending, report, start::passed(config.pass, work.passed()))))
-}
-
-/// One line that says how the work goes.
-struct Progress<'a> {
-    now: &'a Report,
-    before: Option<&'a Report>,
-}
-
-impl fmt::Display for Progress<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report { tally, seconds, source, taken, fill, error_rate, .. } = self.now;
-        let (items, since) =
-            self.before.map_or((0, 0.0), |before| (before.tally.items, before.seconds));
-        let rate = (tally.items - items) as f64 / (seconds - since).max(1e-3);
-        write!(
-            f,
-            "{} items, {} unseen, {rate:.0}/s, {} waiting, filter {:.1} % full, error rate {:.1e}",
-            tally.items,
-            tally.unseen,
-            source + taken,
-            100.0 * fill,
-            error_rate,
-        )
-    }
-}
-
-/// What was done, as the result of the command.
-fn summarize(report: &Report, passed: &[Passed], ending: Ending, json: bool) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    if json {
-        let mut value = serde_json::to_value(report)?;
-        value["ending"] = serde_json::to_value(ending)?;
-        if !passed.is_empty() {
-            value["passed"] = serde_json::to_value(passed)?;
-        }
-        writeln!(out, "{value}")?;
-        return Ok(());
-    }
-    let tally = &report.tally;
-    let rate = tally.items as f64 / report.seconds.max(1e-9);
-    writeln!(out, "items      {:>12}   {:.2} s, {rate:.0} a second", tally.items, report.seconds)?;
-    writeln!(out, "unseen     {:>12}   pushed on", tally.unseen)?;
-    writeln!(out, "seen       {:>12}   dropped", tally.seen)?;
-    let why = if passed.is_empty() { " (dont_filter)" } else { " (dont_filter, rules)" };
-    if tally.unfiltered > 0 || !passed.is_empty() {
-        writeln!(out, "unfiltered {:>12}   pushed on unchecked{why}", tally.unfiltered)?;
-    }
-    for Passed { rule, items } in passed {
-        writeln!(out, "           {items:>12}   of these by the rule {rule:?}")?;
-    }
-    writeln!(out, "rejected   {:>12}   not readable, on the rejects list", tally.rejected)?;
-    if tally.rejects_dropped > 0 {
-        writeln!(out, "           {:>12}   older rejects dropped", tally.rejects_dropped)?;
-    }
-    writeln!(
-        out,
-        "filter     {:>12}   fingerprints, {:.1} % full, error rate now {:.1e}",
-        report.keys,
-        100.0 * report.fill,
-        report.error_rate
-    )?;
-    Ok(())
 }

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use urlseen::admin::{
     Asked, Checked, Counts, Filter as FilterStatus, Lists, State, Status, Uncheckable, View,
 };
-use urlseen::config::{Config, Store};
+use urlseen::config::{Config, SourceKind, Store};
 use urlseen::engine::Handle;
 use urlseen::filter::Verdict;
 use urlseen::fingerprint::Fingerprint;
@@ -34,7 +34,10 @@ impl Daemon {
         Self {
             crawl: config.crawl.name.clone(),
             since: SystemTime::now(),
-            redis: config.redis.url.to_string(),
+            redis: match config.source.kind {
+                SourceKind::List => config.redis.url.to_string(),
+                SourceKind::None => "none: there is no source".to_owned(),
+            },
             items: start::items(config),
             is_shared: config.filter.store == Store::Redis,
             live,

@@ -47,7 +47,13 @@ batches                    6   committed since the start
                            7   batches were judged again without a commit
                            5   rejects were dropped from a full list
                            9   times the filter went back with Redis
-filter                    31   fingerprints, 25.0 % of 124; error rate now 1.0e-6; 4.00 KiB";
+asked                     59   since the start; of these
+  seen                    13   answered so
+  unseen                  14   answered so, and seen since if they were to be added
+  full                    15   not done: there was no room
+  forgotten               17   to pass once more
+filter                    31   fingerprints, 25.0 % of 124; error rate now 1.0e-6; 4.00 KiB
+                          16   of these are to pass once more";
     assert_eq!(lines, expected.lines().collect::<Vec<_>>());
 }
 

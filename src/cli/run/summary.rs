@@ -1,0 +1,99 @@
+//! What a run tells of itself: a line while it goes on, a summary at its end.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use urlseen::admin::Passed;
+use urlseen::config::SourceKind;
+use urlseen::desk::Asked;
+use urlseen::pipeline::{Ending, Report};
+
+/// One line that says how the work goes.
+pub(super) struct Progress<'a> {
+    pub(super) source: SourceKind,
+    pub(super) now: &'a Report,
+    pub(super) before: Option<&'a Report>,
+}
+
+impl fmt::Display for Progress<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report { tally, asked, seconds, source, taken, fill, error_rate, .. } = self.now;
+        let since = self.before.map_or(0.0, |before| before.seconds);
+        let rate = |now: u64, of: fn(&Report) -> u64| {
+            (now - self.before.map_or(0, of)) as f64 / (seconds - since).max(1e-3)
+        };
+        if self.source == SourceKind::List {
+            let rate = rate(tally.items, |before| before.tally.items);
+            let (items, unseen) = (tally.items, tally.unseen);
+            let waiting = source + taken;
+            write!(f, "{items} items, {unseen} unseen, {rate:.0}/s, {waiting} waiting, ")?;
+        }
+        if self.source == SourceKind::None || *asked != Asked::default() {
+            let rate = rate(asked.all(), |before| before.asked.all());
+            write!(f, "{} asked, {} unseen, {rate:.0}/s, ", asked.all(), asked.unseen)?;
+        }
+        write!(f, "filter {:.1} % full, error rate {error_rate:.1e}", 100.0 * fill)
+    }
+}
+
+/// What was done, as the result of the command.
+pub(super) fn summarize(
+    source: SourceKind,
+    report: &Report,
+    passed: &[Passed],
+    ending: Ending,
+    json: bool,
+) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    if json {
+        let mut value = serde_json::to_value(report)?;
+        value["ending"] = serde_json::to_value(ending)?;
+        if !passed.is_empty() {
+            value["passed"] = serde_json::to_value(passed)?;
+        }
+        writeln!(out, "{value}")?;
+        return Ok(());
+    }
+    if source == SourceKind::List {
+        items(&mut out, report, passed)?;
+    }
+    let Asked { seen, unseen, full, forgotten } = report.asked;
+    if source == SourceKind::None || report.asked != Asked::default() {
+        writeln!(out, "asked      {:>12}   in {:.2} s", report.asked.all(), report.seconds)?;
+        writeln!(out, "           {unseen:>12}   answered as unseen")?;
+        writeln!(out, "           {seen:>12}   answered as seen")?;
+        for (number, what) in [(full, "not done: no room"), (forgotten, "to pass once more")] {
+            if number > 0 {
+                writeln!(out, "           {number:>12}   {what}")?;
+            }
+        }
+    }
+    let Report { keys, fill, error_rate, .. } = report;
+    let fill = 100.0 * fill;
+    writeln!(
+        out,
+        "filter     {keys:>12}   fingerprints, {fill:.1} % full, error rate now {error_rate:.1e}"
+    )?;
+    Ok(())
+}
+
+/// What became of the items.
+fn items(out: &mut impl Write, report: &Report, passed: &[Passed]) -> io::Result<()> {
+    let tally = &report.tally;
+    let rate = tally.items as f64 / report.seconds.max(1e-9);
+    writeln!(out, "items      {:>12}   {:.2} s, {rate:.0} a second", tally.items, report.seconds)?;
+    writeln!(out, "unseen     {:>12}   pushed on", tally.unseen)?;
+    writeln!(out, "seen       {:>12}   dropped", tally.seen)?;
+    let why = if passed.is_empty() { " (dont_filter)" } else { " (dont_filter, rules)" };
+    if tally.unfiltered > 0 || !passed.is_empty() {
+        writeln!(out, "unfiltered {:>12}   pushed on unchecked{why}", tally.unfiltered)?;
+    }
+    for Passed { rule, items } in passed {
+        writeln!(out, "           {items:>12}   of these by the rule {rule:?}")?;
+    }
+    writeln!(out, "rejected   {:>12}   not readable, on the rejects list", tally.rejected)?;
+    if tally.rejects_dropped > 0 {
+        writeln!(out, "           {:>12}   older rejects dropped", tally.rejects_dropped)?;
+    }
+    Ok(())
+}
