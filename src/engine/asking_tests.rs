@@ -1,6 +1,6 @@
 //! Questions beside batches.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use super::tests::{batch, engine, fingerprints, onward, urls};
 use super::*;
@@ -64,6 +64,12 @@ async fn answers_come_before_the_batches_that_were_judged_after_them() {
             let number = round * 10;
             let asked = engine.ask(7, &questions(Wish::Add, number..number + 8), false);
             engine.submit(batch(&urls(number..number + 10)));
+            if round % 2 == 0 {
+                // Both are there before anybody listens.
+                while engine.progress.iter().any(Option::is_none) {
+                    engine.settled().await.unwrap();
+                }
+            }
             for _ in 0..asked {
                 let Heard::Answers(part) = engine.heard().await.unwrap() else {
                     panic!("the batch overtook the answers that it depends on");
@@ -103,17 +109,34 @@ async fn what_is_forgotten_passes_once() {
     assert_eq!(engine.gauges().keys().iter().sum::<u64>(), 3);
 }
 
-/// What is seen, by fingerprints' numbers, and what of it hangs on batches not committed.
+/// What is seen, by fingerprints' numbers, and on which batch that hangs, if on one that is not
+/// committed.
 #[derive(Default)]
 struct Model {
-    seen: HashSet<u32>,
-    /// What batches in flight found unseen, oldest first.
-    batches: VecDeque<Vec<u32>>,
+    seen: HashMap<u32, Option<u64>>,
+    /// The batches in flight, oldest first.
+    batches: VecDeque<u64>,
+    next: u64,
 }
 
 impl Model {
-    fn add(&mut self, number: u32) -> bool {
-        self.seen.insert(number)
+    /// Whether it was not seen.
+    fn add(&mut self, number: u32, batch: Option<u64>) -> bool {
+        let is_new = !self.seen.contains_key(&number);
+        self.seen.entry(number).or_insert(batch);
+        is_new
+    }
+
+    fn commit(&mut self) {
+        let oldest = self.batches.pop_front();
+        for batch in self.seen.values_mut().filter(|batch| **batch == oldest) {
+            *batch = None;
+        }
+    }
+
+    fn drop_batches(&mut self) {
+        self.batches.clear();
+        self.seen.retain(|_, batch| batch.is_none());
     }
 }
 
@@ -131,21 +154,24 @@ async fn whatever_is_asked_judged_committed_and_forgotten_in_whatever_order() {
                 0 | 3 if engine.uncommitted < 4 => {
                     let numbers = some(6);
                     engine.submit(batch(&urls(numbers.clone())));
-                    let unseen: Vec<u32> =
-                        numbers.into_iter().filter(|&number| model.add(number)).collect();
-                    assert_eq!(onward(&engine.judged().await.unwrap()), urls(unseen.clone()));
-                    model.batches.push_back(unseen);
+                    let own = model.next;
+                    model.next += 1;
+                    model.batches.push_back(own);
+                    let is_new = |&number: &u32| model.add(number, Some(own));
+                    let unseen: Vec<u32> = numbers.into_iter().filter(is_new).collect();
+                    assert_eq!(onward(&engine.judged().await.unwrap()), urls(unseen));
                 }
                 1 | 4 if engine.uncommitted > 0 => {
                     engine.committed(Position::START);
-                    model.batches.pop_front();
+                    model.commit();
                 }
                 2 => {
                     let numbers = some(4);
                     let add = questions(Wish::Add, numbers.clone());
                     let answers = ask(&mut engine, &add, &mut asked).await;
                     for (number, answer) in numbers.into_iter().zip(answers) {
-                        assert_eq!(answer == Answer::Unseen, model.add(number), "step {step}");
+                        let is_new = model.add(number, None);
+                        assert_eq!(answer == Answer::Unseen, is_new, "step {step}");
                     }
                 }
                 5 => {
@@ -153,18 +179,22 @@ async fn whatever_is_asked_judged_committed_and_forgotten_in_whatever_order() {
                     let forget = questions(Wish::Forget, numbers.clone());
                     let answers = ask(&mut engine, &forget, &mut asked).await;
                     for (number, answer) in numbers.into_iter().zip(answers) {
-                        let was_seen = model.seen.remove(&number);
+                        let was_seen = model.seen.remove(&number).is_some();
                         assert_eq!(answer == Answer::Seen, was_seen, "step {step}");
                     }
                 }
                 6 => {
                     let test = questions(Wish::Test, 0..60);
                     for (number, answer) in (0..).zip(ask(&mut engine, &test, &mut asked).await) {
-                        let is_seen = model.seen.contains(&number);
+                        let is_seen = model.seen.contains_key(&number);
                         assert_eq!(answer == Answer::Seen, is_seen, "{number} at step {step}");
                     }
                 }
                 _ => {}
+            }
+            if step % 50 == 49 {
+                engine.forget();
+                model.drop_batches();
             }
             if !engine.has_room_to_ask() || step % 5 == 0 {
                 remember(&mut engine, &mut asked);

@@ -43,17 +43,32 @@ fn what_is_forgotten_passes_once_more_also_after_a_kill() {
 
 #[test]
 fn a_snapshot_has_what_was_forgotten() {
-    let served = Served::new("demo").set("state.snapshot_bytes=4096");
+    let served = Served::new("demo")
+        .set("state.snapshot_bytes=4096")
+        .set("filter.capacity=5000")
+        .set("filter.threads=1");
     let all = urls(0..3000);
     let mut running = served.start();
     let mut client = running.connection();
     let _: u64 = client.sadd("demo", &all[..100]).unwrap();
     let _: u64 = client.srem("demo", &all[..100]).unwrap();
     let _: u64 = client.sadd("demo", &all[..50]).unwrap();
-    // So much that the log of that is dropped behind several snapshots.
+    // So much that a snapshot is behind all that.
+    let has_snapshot = || {
+        let files = std::fs::read_dir(served.state_dir()).unwrap();
+        files
+            .filter(|file| {
+                let name = file.as_ref().unwrap().file_name();
+                name.to_string_lossy().starts_with("snapshot-")
+                    && file.as_ref().unwrap().metadata().unwrap().len() > 20_000
+            })
+            .count()
+            > 0
+    };
     for part in all[100..].chunks(100) {
         let _: u64 = client.sadd("demo", part).unwrap();
     }
+    wait_until(SOON, "snapshot", has_snapshot);
     running.daemon.signal(Signal::TERM);
     let status = running.daemon.wait(SOON);
     assert!(status.success(), "{}", running.daemon.stderr());
