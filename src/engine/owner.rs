@@ -215,7 +215,13 @@ impl Owner {
                 }
             }
             Job::Test { probes, reply } => {
-                let _ = reply.send(self.memory.test_all(probes.iter().copied()));
+                let mut verdicts = self.memory.test_all(probes.iter().copied());
+                for (verdict, &probe) in verdicts.iter_mut().zip(&probes) {
+                    if self.forgotten.contains(probe) {
+                        *verdict = Verdict::Unseen;
+                    }
+                }
+                let _ = reply.send(verdicts);
             }
             Job::End => unreachable!("a thread that is to end does no more work"),
         }

@@ -14,7 +14,7 @@ use super::rebuilt::Rebuilt;
 use super::record::Kind;
 use super::recovery::{self, Restore, Target};
 use crate::filter::native::Probe;
-use crate::filter::{ShardId, Verdict};
+use crate::filter::{Hashing, ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
 use crate::redisbloom::Filter;
 
@@ -79,9 +79,11 @@ impl AtRest {
     ) -> Result<Vec<Verdict>, Unrecoverable> {
         let header = self.header.as_ref().ok_or(Unrecoverable::Fresh)?;
         let Some(native) = header.native() else {
-            let filter = self.filter(target)?;
+            let (filter, forgotten) = self.rebuilt(target)?;
             let test = |fingerprint: &Fingerprint| {
-                Verdict::of(filter.contains(fingerprint.text(&mut [0; 64])))
+                let is_set = filter.contains(fingerprint.text(&mut [0; 64]));
+                let id = Hashing::RedisBloom.probe(fingerprint).id();
+                Verdict::of(is_set && !forgotten.contains(&id))
             };
             return Ok(fingerprints.iter().map(test).collect());
         };
@@ -141,6 +143,11 @@ impl AtRest {
     /// As [`Folder::recover`](super::Folder::recover); where it is a filter of another layout, and
     /// where there is no memory for it.
     pub fn filter(&self, target: Target) -> Result<Filter, Unrecoverable> {
+        self.rebuilt(target).map(|(filter, _)| filter)
+    }
+
+    /// The same with what of it is to pass once more.
+    fn rebuilt(&self, target: Target) -> Result<(Filter, HashSet<u128>), Unrecoverable> {
         let header = self.header.as_ref().ok_or(Unrecoverable::Fresh)?;
         let mut rebuilt = Rebuilt::new(header)?;
         let way = recovery::find(&self.dir, header, target, |snapshot| {
@@ -150,10 +157,10 @@ impl AtRest {
         let segments = Segments::list(&self.dir)?;
         segments.walk(&self.dir, header.filter(), way.snapshot.first, |_, entry| {
             let position = entry.head.position;
-            let is_batch = entry.head.kind == Kind::Batch;
-            if entry.head.kind != Kind::Forgets && (!is_batch || position.head.seq <= way.head.seq)
-            {
-                rebuilt.add(entry.fingerprints(), position);
+            match entry.head.kind {
+                Kind::Forgets => rebuilt.forget(entry.fingerprints(), position),
+                Kind::Batch if position.head.seq > way.head.seq => {}
+                Kind::Batch | Kind::Adds => rebuilt.add(entry.fingerprints(), position),
             }
         })?;
         rebuilt.finish()

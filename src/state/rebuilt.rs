@@ -1,12 +1,13 @@
 //! A filter of RedisBloom, brought back for somebody who only reads it.
 
+use std::collections::HashSet;
 use std::io;
 
 use super::error::Unrecoverable;
 use super::header::Header;
 use super::made::Made;
 use super::recovery::Restore;
-use crate::filter::{Count, ShardId};
+use crate::filter::{Count, Hashing, ShardId};
 use crate::fingerprint::Fingerprint;
 use crate::head::Position;
 use crate::redisbloom::{AddError, Filter};
@@ -16,6 +17,8 @@ use crate::redisbloom::{AddError, Filter};
 pub(super) struct Rebuilt {
     made: Made,
     filter: Option<Filter>,
+    /// What is to pass once more, by what the filter knows it by.
+    forgotten: HashSet<u128>,
     trouble: Option<AddError>,
 }
 
@@ -28,17 +31,17 @@ impl Rebuilt {
                          cannot read";
             return Err(Unrecoverable::Io(io::Error::other(words)));
         }
-        Ok(Self { made, filter: None, trouble: None })
+        Ok(Self { made, filter: None, forgotten: HashSet::new(), trouble: None })
     }
 
-    /// The filter.
-    pub(super) fn finish(mut self) -> Result<Filter, Unrecoverable> {
+    /// The filter, and what of it is to pass once more: RedisBloom knows nothing of that.
+    pub(super) fn finish(mut self) -> Result<(Filter, HashSet<u128>), Unrecoverable> {
         let filter = self.filter().map(|filter| filter.frozen());
         match (filter, self.trouble) {
             (Err(trouble), _) | (_, Some(trouble)) => {
                 Err(Unrecoverable::Io(io::Error::other(trouble)))
             }
-            (Ok(filter), None) => Ok(filter),
+            (Ok(filter), None) => Ok((filter, self.forgotten)),
         }
     }
 
@@ -59,6 +62,7 @@ impl Rebuilt {
 impl Restore for Rebuilt {
     fn clear(&mut self) {
         self.filter = None;
+        self.forgotten.clear();
         self.trouble = None;
     }
 
@@ -70,13 +74,18 @@ impl Restore for Rebuilt {
         self.filter = filter;
     }
 
-    // RedisBloom knows of nothing that is to pass once more.
-    fn load_forgotten(&mut self, _: ShardId, _: u128) {}
+    fn load_forgotten(&mut self, _: ShardId, id: u128) {
+        self.forgotten.insert(id);
+    }
 
-    fn forget(&mut self, _: Vec<Fingerprint>, _: Position) {}
+    fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
+        let ids = fingerprints.iter().map(|each| Hashing::RedisBloom.probe(each).id());
+        self.forgotten.extend(ids);
+    }
 
     fn add(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
         for fingerprint in fingerprints {
+            self.forgotten.remove(&Hashing::RedisBloom.probe(&fingerprint).id());
             let item = fingerprint.text(&mut [0; 64]).to_vec();
             let added = self.filter().and_then(|filter| filter.add(&item));
             self.trouble = self.trouble.take().or(added.err());
