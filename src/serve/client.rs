@@ -4,15 +4,16 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{BufMut, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::command::{Command, Hello, Shape, shown};
+use super::command::{Command, Shape, shown};
 use super::framing::{Framing, Limits};
 use super::member::{self, Read};
 use super::reply::{Reply, Version};
+use super::session::{self, Session};
 use super::{House, about, answer, filter};
 use crate::desk::{self, Asker, Counts, Extra};
 use crate::engine::{Answer, Question, Wish};
@@ -34,33 +35,44 @@ const AT_ONCE: usize = 4096;
 pub(super) struct Client {
     house: Arc<House>,
     asker: Asker,
-    id: u64,
     stream: TcpStream,
     received: BytesMut,
     replies: BytesMut,
     framing: Framing,
     reader: Reader,
-    version: Version,
-    name: Vec<u8>,
-    /// Whether it may ask: it gave the password, or there is none.
-    is_known: bool,
+    session: Session,
     is_leaving: bool,
 }
 
-/// What a command will be answered.
+/// What commands will be answered.
 enum Due {
-    /// This.
-    Reply(Reply),
-    /// What so many answers make of it; those of some members are known.
-    Answers { shape: Shape, wish: Wish, count: usize, unfiltered: Vec<usize> },
+    /// So many bytes of what is said in any case.
+    Said(usize),
+    /// What so many answers make of it, in the version that was spoken then; those of some members
+    /// are known.
+    Answers { version: Version, shape: Shape, wish: Wish, count: usize, unfiltered: Vec<usize> },
 }
 
 /// Commands that are answered together.
 #[derive(Default)]
 struct Batch {
-    /// In the version that was spoken then.
-    due: Vec<(Version, Due)>,
+    due: Vec<Due>,
     questions: Vec<Question>,
+    /// Replies that depend on no answer, as they will be sent: they take less memory so.
+    said: BytesMut,
+}
+
+impl Batch {
+    fn say(&mut self, reply: Reply, version: Version) {
+        let begin = self.said.len();
+        reply.write(version, &mut self.said);
+        self.due.push(Due::Said(self.said.len() - begin));
+    }
+
+    /// Whether it is enough for once.
+    fn is_enough(&self) -> bool {
+        self.due.len() >= AT_ONCE || self.questions.len() >= AT_ONCE || self.said.len() >= BUFFER
+    }
 }
 
 /// What ends a batch: it has to be answered before the command behind it.
@@ -76,15 +88,12 @@ impl Client {
     pub(super) fn new(house: Arc<House>, asker: Asker, id: u64, stream: TcpStream) -> Self {
         Self {
             asker,
-            id,
             stream,
             received: BytesMut::new(),
             replies: BytesMut::new(),
             framing: Framing::default(),
             reader: Reader::new(house.items),
-            version: Version::Resp2,
-            name: Vec::new(),
-            is_known: house.password.is_none(),
+            session: Session::new(Arc::clone(&house), id),
             is_leaving: false,
             house,
         }
@@ -93,11 +102,15 @@ impl Client {
     /// Answers until the client leaves, is too slow, or says what cannot be understood.
     pub(super) async fn run(mut self) -> io::Result<()> {
         loop {
-            self.answer_all().await;
-            if !self.replies.is_empty() {
+            let is_all = !self.answer_some().await;
+            // A client that does not read makes the daemon keep no more replies than that.
+            if self.replies.len() >= BUFFER || is_all && !self.replies.is_empty() {
                 let write = self.stream.write_all(&self.replies);
                 timeout(WRITE, write).await.map_err(|_| io::ErrorKind::TimedOut)??;
                 self.replies.clear();
+            }
+            if !is_all {
+                continue;
             }
             if self.is_leaving {
                 return self.stream.shutdown().await;
@@ -110,7 +123,8 @@ impl Client {
             }
             self.received.reserve(4096);
             let is_waiting = self.received.is_empty();
-            let read = self.stream.read_buf(&mut self.received);
+            let mut received = (&mut self.received).limit(BUFFER);
+            let read = self.stream.read_buf(&mut received);
             // Whoever has not begun a command may take all the time.
             let read = if is_waiting {
                 read.await?
@@ -123,29 +137,29 @@ impl Client {
         }
     }
 
-    /// Answers every command that is all there.
-    async fn answer_all(&mut self) {
-        while !self.is_leaving {
-            let mut batch = Batch::default();
-            let last = self.gather(&mut batch);
-            if batch.due.is_empty() && matches!(last, Last::Nothing) {
-                return;
-            }
-            self.answer(batch, last).await;
+    /// Answers some of the commands that are all there; whether there were any.
+    async fn answer_some(&mut self) -> bool {
+        if self.is_leaving {
+            return false;
         }
+        let mut batch = Batch::default();
+        let last = self.gather(&mut batch);
+        if batch.due.is_empty() && matches!(last, Last::Nothing) {
+            return false;
+        }
+        self.answer(batch, last).await;
+        true
     }
 
     /// Takes commands as long as they can be answered together.
     fn gather(&mut self, batch: &mut Batch) -> Last {
-        while batch.due.len() < AT_ONCE && batch.questions.len() < AT_ONCE && !self.is_leaving {
-            let limits = if self.is_known { self.house.limits } else { Limits::STRANGER };
+        while !batch.is_enough() && !self.is_leaving {
+            let limits = if self.session.is_known { self.house.limits } else { Limits::STRANGER };
             let framed = match self.framing.next(&self.received, limits) {
                 Ok(None) => break,
                 Ok(Some(framed)) => framed,
                 Err(broken) => {
-                    batch
-                        .due
-                        .push((self.version, Due::Reply(Reply::error(format!("ERR {broken}")))));
+                    batch.say(Reply::error(format!("ERR {broken}")), self.session.version);
                     self.is_leaving = true;
                     break;
                 }
@@ -155,7 +169,7 @@ impl Client {
                 continue;
             }
             match Command::parse(&framed.words.of(&received)) {
-                Err(refusal) => batch.due.push((self.version, Due::Reply(refusal))),
+                Err(refusal) => batch.say(refusal, self.session.version),
                 Ok(command) => match self.take(command, batch) {
                     Last::Nothing => {}
                     last => return last,
@@ -167,26 +181,25 @@ impl Client {
 
     /// Takes one command.
     fn take(&mut self, command: Command<'_>, batch: &mut Batch) -> Last {
-        if !self.is_known && !command.is_for_strangers() {
+        if !self.session.is_known && !command.is_for_strangers() {
             let refusal = Reply::error("NOAUTH Authentication required.");
-            batch.due.push((self.version, Due::Reply(refusal)));
+            batch.say(refusal, self.session.version);
             return Last::Nothing;
         }
         if let Some(key) = command.keys().iter().find(|key| !self.house.serves(key)) {
-            batch.due.push((self.version, Due::Reply(unserved(key))));
+            batch.say(unserved(key), self.session.version);
             return Last::Nothing;
         }
         let reply = match command {
             Command::Ask { wish, members, shape, .. } => {
-                let due = self.ask(wish, &members, shape, &mut batch.questions);
-                batch.due.push((self.version, due));
+                self.ask(wish, &members, shape, batch);
                 return Last::Nothing;
             }
             Command::Card { .. } => {
                 return Last::Counts(Box::new(|counts| filter::number(counts.keys)));
             }
             Command::Info { field, .. } => {
-                let (filter, version) = (self.house.filter, self.version);
+                let (filter, version) = (self.house.filter, self.session.version);
                 return Last::Counts(Box::new(move |counts| {
                     let all = filter.info(field, counts);
                     match (version, field) {
@@ -208,10 +221,10 @@ impl Client {
             Command::Ping { message: Some(message) } | Command::Echo { message } => {
                 Reply::bulk(message)
             }
-            Command::Select { database } => select(database),
-            Command::Hello(hello) => self.hello(&hello),
-            Command::Auth { user, password } => self.auth(user, password),
-            Command::Client { subcommand, rest } => self.client(subcommand, &rest),
+            Command::Select { database } => session::select(database),
+            Command::Hello(hello) => self.session.hello(&hello),
+            Command::Auth { user, password } => self.session.auth(user, password),
+            Command::Client { subcommand, rest } => self.session.client(subcommand, &rest),
             Command::ServerInfo => Reply::bulk(about::info(&self.house)),
             Command::Commands { subcommand, rest } => about::commands(subcommand, &rest),
             Command::Quit => {
@@ -219,18 +232,13 @@ impl Client {
                 Reply::Ok
             }
         };
-        batch.due.push((self.version, Due::Reply(reply)));
+        batch.say(reply, self.session.version);
         Last::Nothing
     }
 
     /// Makes questions of a command's members.
-    fn ask(
-        &mut self,
-        wish: Wish,
-        members: &[&[u8]],
-        shape: Shape,
-        questions: &mut Vec<Question>,
-    ) -> Due {
+    fn ask(&mut self, wish: Wish, members: &[&[u8]], shape: Shape, batch: &mut Batch) {
+        let (version, questions) = (self.session.version, &mut batch.questions);
         let (begin, mut unfiltered) = (questions.len(), Vec::new());
         for (place, bytes) in members.iter().enumerate() {
             match member::read(&mut self.reader, self.house.items, bytes) {
@@ -240,19 +248,21 @@ impl Client {
                 Ok(Read::Unfiltered) => unfiltered.push(place),
                 Err(unreadable) => {
                     questions.truncate(begin);
-                    return Due::Reply(Reply::error(format!(
+                    let refusal = format!(
                         "ERR {} cannot be read, and nothing was done: {unreadable}",
                         shown(bytes)
-                    )));
+                    );
+                    return batch.say(Reply::error(refusal), version);
                 }
             }
         }
-        Due::Answers { shape, wish, count: questions.len() - begin, unfiltered }
+        let count = questions.len() - begin;
+        batch.due.push(Due::Answers { version, shape, wish, count, unfiltered });
     }
 
     /// Has the questions answered, and writes all replies.
     async fn answer(&mut self, batch: Batch, last: Last) {
-        let Batch { due, questions } = batch;
+        let Batch { due, questions, mut said } = batch;
         let extra = match &last {
             Last::Nothing => Extra::Nothing,
             Last::Counts(_) => Extra::Counts,
@@ -272,18 +282,17 @@ impl Client {
             ));
         };
         let mut answers = answers.into_iter();
-        for (version, due) in due {
-            let reply = match due {
-                Due::Reply(reply) => reply,
-                Due::Answers { shape, wish, count, unfiltered } => {
+        for due in due {
+            match due {
+                Due::Said(len) => self.replies.extend_from_slice(&said.split_to(len)),
+                Due::Answers { version, shape, wish, count, unfiltered } => {
                     let mut own: Vec<Answer> = answers.by_ref().take(count).collect();
                     for place in unfiltered {
                         own.insert(place, Answer::Unseen);
                     }
-                    answer::reply(shape, wish, &own)
+                    answer::reply(shape, wish, &own).write(version, &mut self.replies);
                 }
-            };
-            reply.write(version, &mut self.replies);
+            }
         }
         match (last, counts) {
             (Last::Counts(reply), Some(counts)) => self.reply(reply(counts)),
@@ -293,90 +302,7 @@ impl Client {
     }
 
     fn reply(&mut self, reply: Reply) {
-        reply.write(self.version, &mut self.replies);
-    }
-
-    fn hello(&mut self, hello: &Hello<'_>) -> Reply {
-        let version = match hello.version {
-            None => self.version,
-            Some(b"2") => Version::Resp2,
-            Some(b"3") => Version::Resp3,
-            Some(other) if other.iter().all(u8::is_ascii_digit) => {
-                return Reply::error("NOPROTO unsupported protocol version");
-            }
-            Some(_) => {
-                return Reply::error("ERR Protocol version is not an integer or out of range");
-            }
-        };
-        if let Some((user, password)) = hello.auth
-            && let refusal @ Reply::Error(_) = self.auth(Some(user), password)
-        {
-            return refusal;
-        }
-        if !self.is_known {
-            return Reply::error(
-                "NOAUTH HELLO must be called with the client already authenticated, otherwise the \
-                 HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client \
-                 and select the RESP protocol version at the same time",
-            );
-        }
-        if let Some(name) = hello.name
-            && let refusal @ Reply::Error(_) = self.set_name(name)
-        {
-            return refusal;
-        }
-        self.version = version;
-        about::hello(version, self.id)
-    }
-
-    fn auth(&mut self, user: Option<&[u8]>, password: &[u8]) -> Reply {
-        let is_default = user.is_none_or(|user| user == b"default");
-        match &self.house.password {
-            None if user.is_none() => Reply::error(
-                "ERR AUTH <password> called without any password configured for the default user. \
-                 Are you sure your configuration is correct?",
-            ),
-            None if is_default => Reply::Ok,
-            Some(own) if is_default && own.is(password) => {
-                self.is_known = true;
-                Reply::Ok
-            }
-            _ => Reply::error("WRONGPASS invalid username-password pair or user is disabled."),
-        }
-    }
-
-    fn client(&mut self, subcommand: &[u8], rest: &[&[u8]]) -> Reply {
-        let is = |name: &str| subcommand.eq_ignore_ascii_case(name.as_bytes());
-        match rest {
-            [name] if is("setname") => self.set_name(name),
-            [] if is("getname") && self.name.is_empty() => Reply::Null,
-            [] if is("getname") => Reply::bulk(self.name.clone()),
-            [] if is("id") => filter::number(self.id),
-            _ => about::unknown_subcommand("CLIENT", subcommand),
-        }
-    }
-
-    fn set_name(&mut self, name: &[u8]) -> Reply {
-        if !name.iter().all(u8::is_ascii_graphic) {
-            return Reply::error(
-                "ERR Client names cannot contain spaces, newlines or special characters.",
-            );
-        }
-        self.name = name.to_vec();
-        Reply::Ok
-    }
-}
-
-/// A filter is in the first database alone.
-fn select(database: &[u8]) -> Reply {
-    /// How many databases a server has by default.
-    const DATABASES: i64 = 16;
-    let number = std::str::from_utf8(database).ok().and_then(|text| text.parse::<i64>().ok());
-    match number {
-        Some(0) => Reply::Ok,
-        Some(1..DATABASES) => Reply::error("ERR urlseen serves database 0 alone"),
-        Some(_) => Reply::error("ERR DB index is out of range"),
-        None => Reply::error("ERR value is not an integer or out of range"),
+        reply.write(self.session.version, &mut self.replies);
     }
 }
 

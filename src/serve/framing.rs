@@ -71,10 +71,12 @@ impl Framing {
         }
         let Some(len) = self.array_len(bytes, limits)? else { return Ok(None) };
         self.begun = None;
+        if bytes[1] == b'-' {
+            // Less than no words are passed over, as Redis does.
+            return Ok(Some(Framed { words: Words::Here(Vec::new()), len }));
+        }
         let words = match decode_range(&bytes[..len]) {
             Ok(Some((RangeFrame::Array(words), _))) => words,
-            // An array without length is passed over, as Redis does.
-            Ok(Some((RangeFrame::Null, _))) => Vec::new(),
             other => return Err(Broken(format!("not an array of bulk strings: {other:?}"))),
         };
         let words = words.into_iter().map(|word| match word {
@@ -138,8 +140,9 @@ fn length(bytes: &[u8], at: usize, what: &str) -> Result<Option<(i64, usize)>, B
     };
     let digits = from[1..end].strip_suffix(b"\r").ok_or_else(invalid)?;
     let digits = std::str::from_utf8(digits).map_err(|_| invalid())?;
-    let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    let number = digits.parse().ok().filter(|_| is_plain).ok_or_else(invalid)?;
+    // Redis takes no sign and no zero that need not be there.
+    let is_plain = |number: &i64| number.to_string() == digits;
+    let number = digits.parse().ok().filter(is_plain).ok_or_else(invalid)?;
     Ok(Some((number, at + end + 1)))
 }
 
@@ -203,6 +206,7 @@ mod tests {
             ("*1\r\n$4\r\n\r\n\r\n\r\n", all(&["\r\n\r\n"]), 14),
             ("*0\r\n", Vec::new(), 4),
             ("*-1\r\n", Vec::new(), 5),
+            ("*-7\r\nrest", Vec::new(), 5),
             ("PING  a\r\nrest", all(&["PING", "a"]), 9),
             ("SADD k \"a b\\x41\"\n", all(&["SADD", "k", "a bA"]), 17),
             ("\r\n", Vec::new(), 2),
@@ -218,6 +222,8 @@ mod tests {
         for (bytes, wanted) in [
             ("*x\r\n", "invalid multibulk length"),
             ("*+1\r\n", "invalid multibulk length"),
+            ("*01\r\n$1\r\na\r\n", "invalid multibulk length"),
+            ("*1\r\n$01\r\na\r\n", "invalid bulk length"),
             ("*21\r\n", "invalid multibulk length"),
             ("*1\r\n:1\r\n", "expected '$', got ':'"),
             (nested.as_str(), "expected '$', got '*'"),

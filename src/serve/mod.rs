@@ -15,6 +15,7 @@ mod inline;
 mod member;
 mod reply;
 mod server;
+mod session;
 
 use std::sync::atomic::AtomicUsize;
 

@@ -1,10 +1,12 @@
 //! What a client may not do, and what it is told.
 
 use std::fmt::Write;
+use std::io::Write as _;
+use std::net::Shutdown;
 
 use redis::Commands;
 
-use super::{Served, Socket, packed, urls};
+use super::{Running, Served, Socket, packed, urls};
 use crate::util::wait::{SOON, wait_until};
 
 #[track_caller]
@@ -99,6 +101,40 @@ fn many_commands_at_once_are_answered_in_order() {
     let writing = std::thread::spawn(move || writer.send(bytes));
     assert!(socket.receive(&expected) == expected);
     writing.join().unwrap();
+}
+
+/// The most memory that it has had, in MiB.
+fn peak(running: &Running) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", running.daemon.id())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() >> 10
+}
+
+#[test]
+fn who_asks_much_and_does_not_read_makes_the_daemon_keep_little() {
+    const CLIENTS: usize = 16;
+    let served = Served::new("demo");
+    let running = served.start();
+    // A command as large as may be, so that much is received at once behind it.
+    let large = packed(&["ECHO", &"x".repeat(1_000_000)]);
+    let (most, rest) = large.split_at(large.len() - 1000);
+    let flood = [rest, &b"COMMAND\r\n".repeat(90_000)].concat();
+    let mut sockets: Vec<Socket> = (0..CLIENTS).map(|_| running.socket()).collect();
+    for socket in &mut sockets {
+        socket.send(most);
+        let mut writer = Socket(socket.0.try_clone().unwrap());
+        let flood = flood.clone();
+        // Ends when the socket is shut down.
+        std::thread::spawn(move || writer.0.write_all(&flood));
+    }
+    for socket in &mut sockets {
+        assert_eq!(socket.receive("$1000000\r\n"), "$1000000\r\n");
+    }
+    let peak = peak(&running);
+    for socket in sockets {
+        socket.0.shutdown(Shutdown::Both).unwrap();
+    }
+    assert!(peak < 32 + CLIENTS as u64 * 6, "{peak} MiB");
 }
 
 #[test]

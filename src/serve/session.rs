@@ -1,0 +1,111 @@
+//! What a client said of itself: who it is, and how it wants to be answered.
+
+use std::sync::Arc;
+
+use super::command::Hello;
+use super::reply::{Reply, Version};
+use super::{House, about, filter};
+
+/// That, from its first word to its last.
+pub(super) struct Session {
+    house: Arc<House>,
+    id: u64,
+    /// Of the protocol, from the next reply on.
+    pub(super) version: Version,
+    name: Vec<u8>,
+    /// Whether it may ask: it gave the password, or there is none.
+    pub(super) is_known: bool,
+}
+
+impl Session {
+    pub(super) fn new(house: Arc<House>, id: u64) -> Self {
+        let is_known = house.password.is_none();
+        Self { house, id, version: Version::Resp2, name: Vec::new(), is_known }
+    }
+
+    /// The reply to `HELLO`.
+    pub(super) fn hello(&mut self, hello: &Hello<'_>) -> Reply {
+        let version = match hello.version {
+            None => self.version,
+            Some(b"2") => Version::Resp2,
+            Some(b"3") => Version::Resp3,
+            Some(other) if other.iter().all(u8::is_ascii_digit) => {
+                return Reply::error("NOPROTO unsupported protocol version");
+            }
+            Some(_) => {
+                return Reply::error("ERR Protocol version is not an integer or out of range");
+            }
+        };
+        if let Some((user, password)) = hello.auth
+            && let refusal @ Reply::Error(_) = self.auth(Some(user), password)
+        {
+            return refusal;
+        }
+        if !self.is_known {
+            return Reply::error(
+                "NOAUTH HELLO must be called with the client already authenticated, otherwise the \
+                 HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client \
+                 and select the RESP protocol version at the same time",
+            );
+        }
+        if let Some(name) = hello.name
+            && let refusal @ Reply::Error(_) = self.set_name(name)
+        {
+            return refusal;
+        }
+        self.version = version;
+        about::hello(version, self.id)
+    }
+
+    /// The reply to `AUTH`.
+    pub(super) fn auth(&mut self, user: Option<&[u8]>, password: &[u8]) -> Reply {
+        let is_default = user.is_none_or(|user| user == b"default");
+        match &self.house.password {
+            None if user.is_none() => Reply::error(
+                "ERR AUTH <password> called without any password configured for the default user. \
+                 Are you sure your configuration is correct?",
+            ),
+            None if is_default => Reply::Ok,
+            Some(own) if is_default && own.is(password) => {
+                self.is_known = true;
+                Reply::Ok
+            }
+            _ => Reply::error("WRONGPASS invalid username-password pair or user is disabled."),
+        }
+    }
+
+    /// The reply to `CLIENT` and its subcommands.
+    pub(super) fn client(&mut self, subcommand: &[u8], rest: &[&[u8]]) -> Reply {
+        let is = |name: &str| subcommand.eq_ignore_ascii_case(name.as_bytes());
+        match rest {
+            [name] if is("setname") => self.set_name(name),
+            [] if is("getname") && self.name.is_empty() => Reply::Null,
+            [] if is("getname") => Reply::bulk(self.name.clone()),
+            [] if is("id") => filter::number(self.id),
+            _ => about::unknown_subcommand("CLIENT", subcommand),
+        }
+    }
+
+    fn set_name(&mut self, name: &[u8]) -> Reply {
+        if !name.iter().all(u8::is_ascii_graphic) {
+            return Reply::error(
+                "ERR Client names cannot contain spaces, newlines or special characters.",
+            );
+        }
+        self.name = name.to_vec();
+        Reply::Ok
+    }
+}
+
+/// A filter is in the first database alone.
+pub(super) fn select(database: &[u8]) -> Reply {
+    /// How many databases a server has by default.
+    const DATABASES: i64 = 16;
+    let number = std::str::from_utf8(database).ok().and_then(|text| text.parse::<i64>().ok());
+    match number {
+        Some(0) => Reply::Ok,
+        Some(1..DATABASES) => Reply::error("ERR urlseen serves database 0 alone"),
+        Some(_) => Reply::error("ERR DB index is out of range"),
+        None => Reply::error("ERR value is not an integer or out of range"),
+    }
+}
