@@ -85,9 +85,11 @@ class Crawl:
 
     def crawl_alone(self):
         (spider,) = self.running
-        until(lambda: spider.process.poll() is not None, "Scrapy to end", 600, self.watch_progress())
+        until(spider.has_ended, "Scrapy to end", 600, self.watch_progress())
         if spider.process.returncode != 0:
             raise Trouble(f"Scrapy ended with {spider.process.returncode}:\n{spider.said()}")
+        spider.journal.update()
+        self.found.lost = self.lost()
 
     def crawl_together(self):
         self.wait_for_share(SPIDER_DIES)
@@ -104,7 +106,9 @@ class Crawl:
             spider.end()
 
     def kill_spider(self):
-        victim = self.running.pop(0)
+        # One that is at work.
+        victim = max(self.running, key=lambda spider: sum(spider.journal.popped.values()))
+        self.running.remove(victim)
 
         def is_the_moment():
             # Not while it pops: nobody could say what.

@@ -9,7 +9,7 @@ HEADINGS = {
     "unseen": "unseen",
     "dropped": "duplicates dropped",
     "seconds": "seconds",
-    "processor_seconds": "of a processor",
+    "processor_seconds": "processor seconds",
     "per_second": "requests a second",
     "dedup_bytes": "Redis, for dedup",
     "redis_bytes": "Redis, in all",
@@ -35,8 +35,8 @@ def row(found, plain):
         "unseen": unseen,
         "dropped": found.links - unseen,
         "seconds": round(found.seconds, 1),
-        "processor_seconds": "of a processor",
-    "per_second": round(fetches / found.seconds, 1),
+        "processor_seconds": round(found.processor_seconds, 1),
+        "per_second": round(fetches / found.seconds, 1),
         "dedup_bytes": found.dedup_bytes,
         "redis_bytes": found.redis_bytes,
         "filter_bytes": found.filter_bytes,
@@ -113,6 +113,16 @@ def table(rows):
         first, *others = zip(line, widths)
         padded = [first[0].ljust(first[1]), *(text.rjust(width) for text, width in others)]
         yield f"| {' | '.join(padded)} |"
+
+
+def notes(rows, url):
+    """What has no room in the table: whose filter is elsewhere, and the pages that were held."""
+    for row in rows:
+        if row["filter_bytes"]:
+            yield f"{row['way']}: the filter has {size(row['filter_bytes'])} of the daemon's memory"
+        if row["held_pages"]:
+            names = ", ".join(page.removeprefix(url) for page in row["held_pages"])
+            yield f"{row['way']}: held by the killed spider: {names}"
 
 
 def cell(row, name):

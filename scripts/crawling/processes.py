@@ -53,9 +53,12 @@ class Process:
     def __exit__(self, *_):
         self.kill()
 
+    def has_ended(self):
+        return self.process.poll() is not None
+
     def check(self):
         """Fails unless it runs."""
-        if self.process.poll() is not None:
+        if self.has_ended():
             raise Trouble(f"{self.name} ended with {self.process.returncode}:\n{self.said()}")
 
     def said(self):
