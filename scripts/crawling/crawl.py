@@ -1,0 +1,265 @@
+"""One crawl of the site, with what is killed in it, and what came of it."""
+
+import resource
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from w3lib.url import canonicalize_url
+
+from .processes import Daemon, Redis, Spider, Trouble, until
+from .ways import FORGET, REJECTED, SOURCE, TAKEN
+
+#: How much of the site is crawled when a spider is killed, and when the daemon is.
+SPIDER_DIES, DAEMON_DIES = 1 / 3, 1 / 2
+#: How long nothing may be fetched before it is given up.
+PATIENCE_S = 60
+
+
+@dataclass
+class Found:
+    """What a crawl came to."""
+
+    way: str
+    spiders: int
+    #: Pages with their statuses, and how often each was crawled to its end.
+    done: Counter = field(default_factory=Counter)
+    popped: Counter = field(default_factory=Counter)
+    #: What the server says, likewise.
+    fetched: Counter = field(default_factory=Counter)
+    links: int = 0
+    seconds: float = 0.0
+    #: Of the processor, for the spiders, Redis and urlseen.
+    processor_seconds: float = 0.0
+    dedup_bytes: int = 0
+    redis_bytes: int = 0
+    filter_bytes: int = 0
+    filter_keys: int = 0
+    #: Pages that the killed spider had popped and not done.
+    held: set = field(default_factory=set)
+    #: Pages that some spider found and none had done, before anything was given back.
+    lost: set = field(default_factory=set)
+    given_back: set = field(default_factory=set)
+    #: Items that the killed daemon had taken and not committed.
+    taken: int = 0
+    waiting: int = 0
+    rejected: int = 0
+    errors: list = field(default_factory=list)
+
+
+class Crawl:
+    """Runs one: `expected` is how many pages there are, as far as anybody knows."""
+
+    def __init__(self, way, web, scope, start, program, expected):
+        self.way, self.web, self.scope, self.start_pages = way, web, scope, start
+        self.program, self.expected = program, expected
+        self.all_spiders = []
+        self.running = []
+        self.redis = self.daemon = None
+        self.found = Found(way.name, way.spiders)
+
+    def run(self):
+        before = processor_seconds()
+        with ExitStack() as self.stack:
+            self.folder = self.stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="urlseen-crawl-")
+            )
+            if self.way.has_redis:
+                self.redis = self.stack.enter_context(Redis(self.folder))
+            if self.way.has_urlseen:
+                self.start_daemon()
+            self.web.take_fetched()
+            for _ in range(self.way.spiders):
+                self.start_spider()
+            if self.way.has_redis:
+                self.crawl_together()
+            else:
+                self.crawl_alone()
+            self.take_stock()
+        # All of them have ended by now; the web server has not, and does not count.
+        self.found.processor_seconds = processor_seconds() - before
+        return self.found
+
+    def crawl_alone(self):
+        (spider,) = self.running
+        until(spider.has_ended, "Scrapy to end", 600, self.watch_progress())
+        if spider.process.returncode != 0:
+            raise Trouble(f"Scrapy ended with {spider.process.returncode}:\n{spider.said()}")
+        spider.journal.update()
+        self.found.lost = self.lost()
+
+    def crawl_together(self):
+        self.wait_for_share(SPIDER_DIES)
+        self.kill_spider()
+        if self.daemon is not None:
+            self.wait_for_share(DAEMON_DIES)
+            self.kill_daemon()
+        self.wait_until_idle()
+        self.found.lost = self.lost()
+        if self.daemon is not None:
+            self.give_back(self.found.held)
+            self.wait_until_idle()
+        for spider in self.running:
+            spider.end()
+
+    def kill_spider(self):
+        # One that is at work.
+        victim = max(self.running, key=lambda spider: sum(spider.journal.popped.values()))
+        self.running.remove(victim)
+
+        def is_the_moment():
+            # Not while it pops: nobody could say what.
+            return victim.journal.is_handing_on() and victim.journal.update().held()
+
+        self.found.held = victim.kill_when(is_the_moment, "it to hand on links", self.check)
+        self.start_spider()
+        say(f"  a spider is killed: it had popped {len(self.found.held)} pages and not done them")
+
+    def kill_daemon(self):
+        client = self.redis.client
+
+        def is_the_moment():
+            # Where little is left to crawl there may be none.
+            return client.llen(TAKEN) or (self.is_idle() and "no")
+
+        taken = self.daemon.kill_when(is_the_moment, "it to hold items", self.check)
+        self.found.taken = 0 if taken == "no" else taken
+        self.start_daemon()
+        say(f"  urlseen is killed: it had taken {self.found.taken} items and not committed them")
+
+    def give_back(self, pages):
+        """What urlseen is to let pass again is forgotten, and pushed once more."""
+        if not pages:
+            return
+        client = self.redis.client
+        self.daemon.command("forget", *pages)
+        # An item leaves the list when it is forgotten.
+        until(lambda: not client.llen(FORGET), "urlseen to forget", watch=self.check)
+        client.rpush(SOURCE, *pages)
+        self.found.given_back = pages
+
+    def start_daemon(self):
+        daemon = Daemon(self.program, self.folder, self.redis.url)
+        self.daemon = self.stack.enter_context(daemon)
+
+    def start_spider(self):
+        settings = dict(self.way.settings)
+        if self.redis is not None:
+            settings["REDIS_URL"] = self.redis.url
+        number, stays = len(self.all_spiders) + 1, self.redis is not None
+        spider = Spider(number, self.folder, settings, self.scope, self.start_pages, stays)
+        self.stack.enter_context(spider)
+        self.all_spiders.append(spider)
+        self.running.append(spider)
+
+    def wait_for_share(self, share):
+        wanted = share * self.expected
+        what = f"{wanted:.0f} pages of {self.expected}"
+        until(lambda: self.count_done() >= wanted, what, 600, self.watch_progress())
+
+    def wait_until_idle(self):
+        until(self.is_idle, "the end of the crawl", 600, self.watch_progress())
+
+    def is_idle(self):
+        """Whether nothing waits and nobody has anything, and that was so for a while."""
+        before = self.settled()
+        if before is None or any(self.queued().values()):
+            return False
+        return all(before == self.settled() for _ in range(3)) and not any(self.queued().values())
+
+    def settled(self):
+        """How many pages each spider has popped, if it has done them all."""
+        journals = [spider.journal.update() for spider in self.running]
+        if not all(journal.is_open for journal in journals):
+            return None
+        counts = [(sum(each.popped.values()), sum(each.done.values())) for each in journals]
+        return counts if all(popped == done for popped, done in counts) else None
+
+    def queued(self):
+        """How many requests wait under each key, all at one moment."""
+        count = """
+            local counts = {}
+            for at, key in ipairs(KEYS) do
+                local kind = redis.call('TYPE', key).ok
+                counts[at] = kind == 'zset' and redis.call('ZCARD', key)
+                    or kind == 'list' and redis.call('LLEN', key) or 0
+            end
+            return counts
+        """
+        keys = self.way.queue
+        return dict(zip(keys, self.redis.client.eval(count, len(keys), *keys)))
+
+    def count_done(self):
+        return sum(sum(spider.journal.update().done.values()) for spider in self.all_spiders)
+
+    def watch_progress(self):
+        """A watch that fails when no page is done for long."""
+        end = Patience(self.count_done)
+
+        def watch():
+            if self.redis is not None:
+                self.check()
+            if end.is_over():
+                waits = self.queued() if self.redis is not None else {}
+                said = "\n".join(spider.said() for spider in self.all_spiders)
+                raise Trouble(f"no page for {PATIENCE_S} s; there wait {waits}\n{said}")
+
+        return watch
+
+    def check(self):
+        for process in (self.web, self.redis, self.daemon, *self.running):
+            if process is not None:
+                process.check()
+
+    def lost(self):
+        linked = set().union(*(spider.journal.linked for spider in self.all_spiders))
+        done = (page for spider in self.all_spiders for page, _ in spider.journal.done)
+        return linked - set(done)
+
+    def take_stock(self):
+        found, journals = self.found, [spider.journal.update() for spider in self.all_spiders]
+        for journal in journals:
+            found.done += journal.done
+            found.popped += journal.popped
+            found.links += journal.links()
+        # One that was started late may have found nothing left to do.
+        busy = [journal for journal in journals if journal.done]
+        found.seconds = max(each.last for each in busy) - min(each.first for each in busy)
+        fetched = self.web.take_fetched()
+        found.fetched = Counter((canonicalize_url(url), status) for url, status in fetched)
+        found.errors = [error for spider in self.all_spiders for error in spider.errors()]
+        if self.redis is not None:
+            found.waiting = sum(self.queued().values())
+            found.dedup_bytes = self.redis.used_by(self.way.dedup)
+            found.redis_bytes = self.redis.used()
+        if self.daemon is not None:
+            filter_ = self.daemon.status()["filter"]
+            found.rejected = self.redis.client.llen(REJECTED)
+            found.filter_bytes, found.filter_keys = filter_["bytes"], filter_["keys"]
+            self.daemon.end()
+
+
+class Patience:
+    """Over when a number has not grown for long."""
+
+    def __init__(self, number):
+        self._number = number
+        self._last, self._since = -1, time.monotonic()
+
+    def is_over(self):
+        if (now := self._number()) != self._last:
+            self._last, self._since = now, time.monotonic()
+        return time.monotonic() - self._since > PATIENCE_S
+
+
+def processor_seconds():
+    """What all processes that were started here and have ended have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)

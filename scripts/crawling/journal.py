@@ -1,0 +1,144 @@
+"""What a spider notes of its crawl as it goes, so that a kill at any moment leaves all of it.
+
+In the file are lines: the first links to pages, requests popped, and pages done with all their
+links handed on. Beside it are a byte for each link, and one that says what the spider is at.
+"""
+
+import os
+import time
+from collections import Counter
+from pathlib import Path
+
+from w3lib.url import canonicalize_url
+
+#: It is popping a request: a kill just now would leave nobody who knows which.
+POPPING = b"p"
+#: It is handing on the links of a page, and some are left.
+HANDING_ON = b"h"
+NEITHER = b"n"
+
+
+class Writer:
+    """The spider's end."""
+
+    def __init__(self, path):
+        self._lines = open(path, "w", buffering=1)
+        self._links = os.open(f"{path}.links", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._at = os.open(f"{path}.at", os.O_WRONLY | os.O_CREAT)
+        self._pages = {}
+        self._known = set()
+        #: By identity: the request, and the page that it was found on.
+        self._found = {}
+        self._note("open")
+
+    def found(self, request, page):
+        """The request was found on the page, and is on its way to the scheduler."""
+        page.open_links += 1
+        self._found[id(request)] = (request, page)
+
+    def hands_on(self, request):
+        """The scheduler gets it now."""
+        os.write(self._links, b".")
+        self._is_at(HANDING_ON)
+        name = self._name(request)
+        if name not in self._known:
+            self._known.add(name)
+            self._note("link", name)
+
+    def handed_on(self, request):
+        """The scheduler has queued or dropped it."""
+        _, page = self._found.pop(id(request), (None, None))
+        if page is not None:
+            page.open_links -= 1
+            self.done_if_all(page)
+
+    def done_if_all(self, page):
+        """The page is done when the last of its links is with the scheduler."""
+        if page.is_read and page.open_links == 0:
+            self._note("done", self._name(page.request), str(page.status))
+            self._is_at(NEITHER)
+
+    def pops(self):
+        """It asks for a request."""
+        self._is_at(POPPING)
+
+    def popped(self, request):
+        """It has got one, or none."""
+        if request is not None:
+            self._note("pop", self._name(request))
+        self._is_at(NEITHER)
+
+    def _is_at(self, what):
+        os.pwrite(self._at, what, 0)
+
+    def _name(self, request):
+        """The URL as its fingerprint has it: links to one page differ in fragments."""
+        url = request.url.partition("#")[0]
+        if url not in self._pages:
+            self._pages[url] = canonicalize_url(url)
+        return self._pages[url]
+
+    def _note(self, *words):
+        # One write, as a line is; a URL has no tab.
+        self._lines.write("\t".join((words[0], repr(time.time()), *words[1:])) + "\n")
+
+
+class Page:
+    """A page whose links are being handed on."""
+
+    def __init__(self, response):
+        self.request = response.request
+        self.status = response.status
+        self.open_links = 0
+        self.is_read = False
+
+
+class Reader:
+    """The other end, which may look at any time."""
+
+    def __init__(self, path):
+        self.path = Path(path)
+        self._at = 0
+        self.is_open = False
+        self.linked = set()
+        self.popped = Counter()
+        self.done = Counter()
+        self.first = self.last = None
+
+    def update(self):
+        """Reads what came since; `self`."""
+        if not self.path.exists():
+            return self
+        with self.path.open("rb") as file:
+            file.seek(self._at)
+            new = file.read()
+        # The last line may be half there.
+        new = new[: new.rfind(b"\n") + 1]
+        self._at += len(new)
+        for line in new.decode().splitlines():
+            self._read(*line.split("\t"))
+        return self
+
+    def held(self):
+        """Pages that were popped, and are not done."""
+        return set(self.popped) - {url for url, _ in self.done}
+
+    def links(self):
+        """How many links were handed to the scheduler."""
+        return os.path.getsize(f"{self.path}.links")
+
+    def is_handing_on(self):
+        """Whether a kill now hits it between two links of a page."""
+        return Path(f"{self.path}.at").read_bytes() == HANDING_ON
+
+    def _read(self, what, when, *words):
+        if what == "open":
+            self.is_open = True
+        elif what == "link":
+            self.linked.update(words)
+        elif what == "pop":
+            self.first = self.first or float(when)
+            self.popped[words[0]] += 1
+        elif what == "done":
+            self.last = float(when)
+            self.done[words[0], int(words[1])] += 1

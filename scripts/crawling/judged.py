@@ -1,0 +1,142 @@
+"""What came of crawls, beside what plain Scrapy fetched: what is wrong, and the table."""
+
+HEADINGS = {
+    "way": "",
+    "processes": "processes",
+    "pages": "pages",
+    "not_found": "404s",
+    "links": "links discovered",
+    "unseen": "unseen",
+    "dropped": "duplicates dropped",
+    "seconds": "seconds",
+    "processor_seconds": "processor seconds",
+    "per_second": "requests a second",
+    "dedup_bytes": "Redis, for dedup",
+    "redis_bytes": "Redis, in all",
+    "held": "held by the killed spider",
+    "given_back": "given back",
+    "missed": "pages missed",
+    "twice": "fetched twice",
+}
+
+
+def row(found, plain):
+    """The figures of a crawl."""
+    statuses = [status for _, status in found.done]
+    unseen = sum(found.popped.values()) - len(found.given_back)
+    fetches = sum(found.fetched.values())
+    return {
+        "way": found.way,
+        "processes": found.spiders,
+        "pages": statuses.count(200),
+        "not_found": statuses.count(404),
+        "other": len(statuses) - statuses.count(200) - statuses.count(404),
+        "links": found.links,
+        "unseen": unseen,
+        "dropped": found.links - unseen,
+        "seconds": round(found.seconds, 1),
+        "processor_seconds": round(found.processor_seconds, 1),
+        "per_second": round(fetches / found.seconds, 1),
+        "dedup_bytes": found.dedup_bytes,
+        "redis_bytes": found.redis_bytes,
+        "filter_bytes": found.filter_bytes,
+        "held": len(found.held),
+        "held_pages": sorted(found.held),
+        "given_back": len(found.given_back),
+        "missed": len(set(plain.done) - set(found.done)),
+        "missed_pages": sorted(page for page, _ in set(plain.done) - set(found.done)),
+        "twice": sum(times > 1 for times in found.fetched.values()),
+        "taken_by_the_killed_daemon": found.taken,
+    }
+
+
+def plain_problems(plain):
+    """What would make it no measure for the others."""
+    problems = [f"an error: {error}" for error in plain.errors]
+    problems += told("pages not crawled once", many(plain.done))
+    problems += told("pages that the server knows otherwise", set(plain.done) ^ set(plain.fetched))
+    problems += told("pages found and never done", plain.lost)
+    if set(plain.fetched.values()) != {1}:
+        problems += told("pages fetched more than once", many(plain.fetched))
+    return problems
+
+
+def problems(found, plain):
+    """All that is not as it has to be when nothing is lost and nothing is done twice."""
+    held = found.held
+    wrong = [f"an error: {error}" for error in found.errors]
+    wrong += told("pages missed", set(plain.done) - set(found.done))
+    wrong += told("pages that Scrapy does not know", set(found.done) - set(plain.done))
+    wrong += told("pages done more than once", many(found.done))
+    wrong += told("lost and not held by the killed spider", found.lost - held)
+    wrong += told("held by the killed spider, and not lost", held - found.lost)
+    popped_twice = {page for page, times in found.popped.items() if times > 1}
+    wrong += told("popped more than once, and not given back", popped_twice - found.given_back)
+    wrong += told("given back, and not popped again", found.given_back - popped_twice)
+    wrong += told("popped three times", {page for page, n in found.popped.items() if n > 2})
+    fetched_twice = {page for page, _ in many(found.fetched)}
+    wrong += told("fetched more than once, and not given back", fetched_twice - found.given_back)
+    wrong += told("known to the server and not done", set(found.fetched) - set(found.done))
+    wrong += told("done and not known to the server", set(found.done) - set(found.fetched))
+    pages = len({page for page, _ in found.done})
+    if found.filter_keys != pages:
+        wrong.append(f"the filter has {found.filter_keys} keys for {pages} pages")
+    if found.waiting:
+        wrong.append(f"{found.waiting} requests wait at the end")
+    if found.rejected:
+        wrong.append(f"urlseen has rejected {found.rejected} requests")
+    if not held or not found.taken:
+        wrong.append("nothing was killed in the middle of its work: the site is too small for that")
+    return wrong
+
+
+def many(counts):
+    return {what for what, times in counts.items() if times > 1}
+
+
+def told(what, pages):
+    """One line about them, if there are any."""
+    if not pages:
+        return []
+    shown = ", ".join(map(str, sorted(pages)[:5]))
+    return [f"{len(pages)} {what}: {shown}{', …' if len(pages) > 5 else ''}"]
+
+
+def table(rows):
+    """The rows as a table that Markdown reads, too."""
+    lines = [list(HEADINGS.values())]
+    lines += [[cell(row, name) for name in HEADINGS] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    lines.insert(1, ["-" * width for width in widths])
+    for line in lines:
+        # Words to the left, numbers to the right.
+        first, *others = zip(line, widths)
+        padded = [first[0].ljust(first[1]), *(text.rjust(width) for text, width in others)]
+        yield f"| {' | '.join(padded)} |"
+
+
+def notes(rows, url):
+    """What has no room in the table: whose filter is elsewhere, and the pages that were held."""
+    for row in rows:
+        if row["filter_bytes"]:
+            yield f"{row['way']}: the filter has {size(row['filter_bytes'])} of the daemon's memory"
+        if row["held_pages"]:
+            names = ", ".join(page.removeprefix(url) for page in row["held_pages"])
+            yield f"{row['way']}: held by the killed spider: {names}"
+
+
+def cell(row, name):
+    value = row[name]
+    if name.endswith("_bytes"):
+        return size(value) if value else "–"
+    # One that has no Redis has nothing that could be killed.
+    if name in ("held", "given_back") and not row["redis_bytes"]:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def size(count):
+    for unit in ("B", "KB", "MB"):
+        if count < 1000 or unit == "MB":
+            return f"{count} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000

@@ -1,0 +1,210 @@
+"""The real programs of a crawl, each in a process of its own, and how to wait for them."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import redis
+
+from .journal import Reader
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PYTHON_PATH = f"{HERE.parent}:{ROOT / 'integrations/scrapy/src'}"
+POLL_S = 0.02
+
+
+class Trouble(Exception):
+    """Something did not happen, or ended that should not have."""
+
+
+def until(condition, what, seconds=60, watch=lambda: None):
+    """Waits for a condition, and for no longer than that; what it is in the end."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        watch()
+        if time.monotonic() > end:
+            raise Trouble(f"waited {seconds} s for {what}")
+        time.sleep(POLL_S)
+    return found
+
+
+class Process:
+    """A context: a program that is ended with it, by all means."""
+
+    def __init__(self, name, folder, command, environment=None, stdin=subprocess.DEVNULL):
+        self.name = name
+        self.log = Path(folder) / f"{name}.log"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [str(word) for word in command], cwd=folder, stdin=stdin, stdout=log, stderr=log,
+                env=os.environ | (environment or {}),
+            )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+    def has_ended(self):
+        return self.process.poll() is not None
+
+    def check(self):
+        """Fails unless it runs."""
+        if self.has_ended():
+            raise Trouble(f"{self.name} ended with {self.process.returncode}:\n{self.said()}")
+
+    def said(self):
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-30:])
+
+    def end(self, seconds=60):
+        """Asks it to end, and waits for that."""
+        self.process.terminate()
+        try:
+            status = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise Trouble(f"{self.name} does not end:\n{self.said()}") from None
+        if status != 0:
+            raise Trouble(f"{self.name} ended with {status}:\n{self.said()}")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def kill_when(self, condition, what, watch=lambda: None, seconds=60):
+        """Kills it (SIGKILL) in a moment in which the condition holds: it stands still for that."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            watch()
+            self.check()
+            self.process.send_signal(signal.SIGSTOP)
+            until(self._is_stopped, f"{self.name} to stand still")
+            if found := condition():
+                self.kill()
+                return found
+            self.process.send_signal(signal.SIGCONT)
+            time.sleep(POLL_S)
+        raise Trouble(f"waited {seconds} s for {what}, to kill {self.name} then")
+
+    def _is_stopped(self):
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text()
+        return stat.rpartition(")")[2].split()[0] == "T"
+
+
+class Web(Process):
+    """The pages of sites, each at its name, at a port of its own."""
+
+    def __init__(self, folder, sites):
+        pages, port = Path(folder) / "pages", Path(folder) / "port"
+        pages.mkdir()
+        for site in sites:
+            (pages / site.package).symlink_to(site.folder)
+        self._fetched = Path(folder) / "fetched"
+        command = [sys.executable, HERE / "web.py", pages, self._fetched, port]
+        super().__init__("web", folder, command, stdin=subprocess.PIPE)
+        until(port.exists, "the web server", watch=self.check)
+        self.url = f"http://127.0.0.1:{port.read_text()}"
+
+    def take_fetched(self):
+        """The URLs that were fetched since the last time, with their statuses."""
+        lines = self._fetched.read_text().splitlines() if self._fetched.exists() else []
+        os.truncate(self._fetched, 0)
+        fetched = (line.split(" ", 1) for line in lines)
+        return [(self.url + path, int(status)) for status, path in fetched]
+
+
+class Redis(Process):
+    """A redis-server that keeps nothing."""
+
+    def __init__(self, folder):
+        socket_file = Path(folder) / "redis.sock"
+        command = ["redis-server", "--port", "0", "--unixsocket", socket_file, "--save", ""]
+        super().__init__("redis", folder, command)
+        self.url = f"unix://{socket_file}"
+        self.client = redis.Redis(unix_socket_path=str(socket_file))
+        until(self._answers, "redis-server", watch=self.check)
+
+    def _answers(self):
+        try:
+            return self.client.ping()
+        except redis.ConnectionError:
+            return False
+
+    def used(self):
+        return self.client.info("memory")["used_memory"]
+
+    def used_by(self, keys):
+        """Bytes of what is under these keys."""
+        return sum(self.client.memory_usage(key, samples=0) or 0 for key in keys)
+
+
+CONFIG = """\
+[crawl]
+name = "docs"
+[redis]
+url = "{redis}"
+[sink]
+kind = "zset"
+"""
+
+
+class Daemon(Process):
+    """`urlseen run`, with little said that is not its default."""
+
+    def __init__(self, program, folder, redis_url):
+        self.program, self.folder = program, Path(folder)
+        (self.folder / "config.toml").write_text(CONFIG.format(redis=redis_url))
+        super().__init__("urlseen", folder, [program, "run"])
+        until(self._is_ready, "urlseen to be ready", watch=self.check)
+
+    def command(self, *words):
+        """Runs another command of urlseen on the same configuration."""
+        done = subprocess.run(
+            [self.program, *words], cwd=self.folder, capture_output=True, text=True, timeout=60
+        )
+        if done.returncode != 0:
+            raise Trouble(f"urlseen {words[0]} ended with {done.returncode}:\n{done.stderr}")
+
+    def status(self):
+        return json.loads(self._ask("/status")[1])
+
+    def _is_ready(self):
+        try:
+            return self._ask("/readyz")[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def _ask(self, path):
+        connection = http.client.HTTPConnection("urlseen", timeout=10)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        try:
+            connection.sock.connect(str(self.folder / "state/docs/admin.sock"))
+            connection.request("GET", path)
+            response = connection.getresponse()
+            return response.status, response.read()
+        finally:
+            connection.close()
+
+
+class Spider(Process):
+    """One of those that crawl, and its journal."""
+
+    def __init__(self, number, folder, settings, scope, start, stays):
+        self.journal = Reader(Path(folder) / f"journal-{number}")
+        written = Path(folder) / f"settings-{number}.json"
+        written.write_text(json.dumps(settings))
+        stay = "stay" if stays else "end"
+        command = [sys.executable, HERE / "spider.py", written, self.journal.path, stay, scope]
+        environment = {"PYTHONPATH": PYTHON_PATH, "PYTHONDONTWRITEBYTECODE": "1"}
+        super().__init__(f"spider-{number}", folder, [*command, *start], environment)
+
+    def errors(self):
+        lines = self.log.read_text(errors="replace").splitlines()
+        return [line for line in lines if " ERROR: " in line or " CRITICAL: " in line]

@@ -1,0 +1,42 @@
+"""Documentation that Debian has packages of: real pages, with real links between them."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Site:
+    """The files of a package, at `/name/`, from the page that links to all of them."""
+
+    package: str
+    folder: Path
+    first: str
+
+    def version(self):
+        query = ["dpkg-query", "--show", "--showformat=${Version}", self.package]
+        return subprocess.run(query, check=True, capture_output=True, text=True).stdout
+
+
+SITES = {
+    site.package: site
+    for site in (
+        Site("python3.11-doc", Path("/usr/share/doc/python3.11/html"), "index.html"),
+        Site("git-doc", Path("/usr/share/doc/git-doc"), "index.html"),
+        Site("debian-reference-en", Path("/usr/share/debian-reference"), "index.en.html"),
+    )
+}
+
+
+def install(sites):
+    """Installs those that are missing."""
+    missing = [site.package for site in sites if not (site.folder / site.first).exists()]
+    if not missing:
+        return
+    if os.geteuid() != 0:
+        sys.exit(f"{', '.join(missing)} missing; as root: apt-get install {' '.join(missing)}")
+    for command in (["update", "--quiet"], ["install", "--yes", "--quiet", *missing]):
+        # Standard output is for the table.
+        subprocess.run(["apt-get", *command], check=True, stdout=sys.stderr)

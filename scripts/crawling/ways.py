@@ -1,0 +1,66 @@
+"""The ways to deduplicate a crawl, by the settings that their READMEs tell."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Way:
+    """How requests are queued, and what is seen is remembered."""
+
+    name: str
+    settings: dict
+    #: The keys of Redis with requests that wait.
+    queue: list = field(default_factory=list)
+    #: And those that deduplication takes.
+    dedup: list = field(default_factory=list)
+    spiders: int = 3
+
+    @property
+    def has_redis(self):
+        return bool(self.queue)
+
+    @property
+    def has_urlseen(self):
+        return self.name == "urlseen"
+
+
+SOURCE, FORGET, REJECTED = "docs:discovered", "docs:forget", "docs:rejected"
+TAKEN = f"urlseen:{{{SOURCE}}}:taken"
+URLSEEN = Way(
+    "urlseen",
+    {
+        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+        "SCHEDULER_QUEUE_CLASS": "urlseen_scrapy.PriorityQueue",
+        "DUPEFILTER_CLASS": "urlseen_scrapy.NoDupeFilter",
+    },
+    queue=[SOURCE, TAKEN, "docs:unseen", FORGET],
+    dedup=[SOURCE, TAKEN, f"urlseen:{{{SOURCE}}}:state", f"urlseen:{{{SOURCE}}}:lease"],
+)
+WAYS = {
+    way.name: way
+    for way in (
+        # It has a dupefilter in its memory, and so one process.
+        Way("Scrapy", {}, spiders=1),
+        URLSEEN,
+        Way(
+            "scrapy-redis",
+            {
+                "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+                "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+                "SCHEDULER_PERSIST": True,
+            },
+            queue=["docs:requests"],
+            dedup=["docs:dupefilter"],
+        ),
+        Way(
+            "scrapy-redis-bloomfilter",
+            {
+                "SCHEDULER": "scrapy_redis_bloomfilter.scheduler.Scheduler",
+                "DUPEFILTER_CLASS": "scrapy_redis_bloomfilter.dupefilter.RFPDupeFilter",
+                "SCHEDULER_PERSIST": True,
+            },
+            queue=["docs:requests"],
+            dedup=["docs:bloomfilter"],
+        ),
+    )
+}
