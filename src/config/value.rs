@@ -11,6 +11,7 @@ use super::span::{self, parse_span};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
+use toml::de::DeValue;
 
 /// What a key takes, and how it becomes a `T`.
 pub(super) trait Rule<T> {
@@ -115,6 +116,11 @@ impl Rule<Vec<String>> for RedisKeys {
     fn read(&self, raw: &Raw) -> Result<Vec<String>, Refusal> {
         let keys: Vec<String> = match raw {
             Raw::List(keys) => keys.clone(),
+            // As the file has it.
+            Raw::Text(text) if text.trim_start().starts_with('[') => {
+                let array = DeValue::parse(text.trim()).map_err(|_| Refusal::Value)?;
+                return self.read(&Raw::from_toml(array.get_ref()));
+            }
             Raw::Text(text) => text.split(',').map(|key| key.trim().to_owned()).collect(),
             _ => return Err(Refusal::Type),
         };
@@ -241,7 +247,20 @@ impl Rule<SeedChoice> for Seed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toml::de::DeValue;
+
+    #[test]
+    fn keys_are_an_array_or_stand_between_commas() {
+        let keys = |raw| RedisKeys.read(&raw);
+        let both = || Ok(vec!["a".to_owned(), "b".to_owned()]);
+        assert_eq!(keys(text("a, b")), both());
+        assert_eq!(keys(text("['a', \"b\"]")), both());
+        assert_eq!(keys(toml("['a', 'b']")), both());
+        assert_eq!(keys(toml("'a'")), Err(Refusal::Type));
+        assert_eq!(keys(toml("['a', 1]")), Err(Refusal::Type));
+        for bad in ["", "a,,b", "['a'", "[]"] {
+            assert_eq!(keys(text(bad)), Err(Refusal::Value), "{bad}");
+        }
+    }
 
     fn text(text: &str) -> Raw {
         Raw::Text(text.to_owned())
