@@ -1,5 +1,6 @@
 //! One client: its connection, and what it said of itself.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +11,11 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::command::{Command, Shape, shown};
-use super::framing::{Framing, Limits};
+use super::framing::{Framed, Framing, Limits};
 use super::member::{self, Read};
 use super::reply::{Reply, Version};
 use super::session::{self, Session};
+use super::transaction::{Received, Transaction};
 use super::{House, about, answer, filter};
 use crate::desk::{self, Asker, Counts, Extra};
 use crate::engine::{Answer, Question, Wish};
@@ -41,6 +43,10 @@ pub(super) struct Client {
     framing: Framing,
     reader: Reader,
     session: Session,
+    /// Since `MULTI`.
+    transaction: Option<Transaction>,
+    /// What `EXEC` carries out, before anything else that was received.
+    pending: VecDeque<Received>,
     is_leaving: bool,
 }
 
@@ -69,6 +75,13 @@ impl Batch {
         self.due.push(Due::Said(self.said.len() - begin));
     }
 
+    /// The next so many replies are an array.
+    fn say_array_of(&mut self, count: usize) {
+        let begin = self.said.len();
+        self.said.extend_from_slice(format!("*{count}\r\n").as_bytes());
+        self.due.push(Due::Said(self.said.len() - begin));
+    }
+
     /// Whether it is enough for once.
     fn is_enough(&self) -> bool {
         self.due.len() >= AT_ONCE || self.questions.len() >= AT_ONCE || self.said.len() >= BUFFER
@@ -94,6 +107,8 @@ impl Client {
             framing: Framing::default(),
             reader: Reader::new(house.items),
             session: Session::new(Arc::clone(&house), id),
+            transaction: None,
+            pending: VecDeque::new(),
             is_leaving: false,
             house,
         }
@@ -154,22 +169,31 @@ impl Client {
     /// Takes commands as long as they can be answered together.
     fn gather(&mut self, batch: &mut Batch) -> Last {
         while !batch.is_enough() && !self.is_leaving {
-            let limits = if self.session.is_known { self.house.limits } else { Limits::STRANGER };
-            let framed = match self.framing.next(&self.received, limits) {
-                Ok(None) => break,
-                Ok(Some(framed)) => framed,
-                Err(broken) => {
-                    batch.say(Reply::error(format!("ERR {broken}")), self.session.version);
-                    self.is_leaving = true;
-                    break;
-                }
+            let was_pending = self.pending.pop_front();
+            let is_pending = was_pending.is_some();
+            let Some((received, words)) = was_pending.or_else(|| self.next_received(batch)) else {
+                break;
             };
-            let received = self.received.split_to(framed.len).freeze();
-            if framed.words.len() == 0 {
+            if words.len() == 0 {
                 continue;
             }
-            match Command::parse(&framed.words.of(&received)) {
-                Err(refusal) => batch.say(refusal, self.session.version),
+            let parsed = Command::parse(&words.of(&received));
+            let waits = |command: &Command<'_>| !is_pending && !command.is_for_transactions();
+            if let (Ok(command), true) = (&parsed, self.transaction.is_some())
+                && waits(command)
+            {
+                let refusal = self.refusal(command);
+                drop(parsed);
+                self.put_off(refusal, (received, words), batch);
+                continue;
+            }
+            match parsed {
+                Err(refusal) => {
+                    batch.say(refusal, self.session.version);
+                    if let Some(transaction) = &mut self.transaction {
+                        transaction.fail();
+                    }
+                }
                 Ok(command) => match self.take(command, batch) {
                     Last::Nothing => {}
                     last => return last,
@@ -179,15 +203,64 @@ impl Client {
         Last::Nothing
     }
 
+    /// The next command that is all there. Where there can be none any more, the client leaves.
+    fn next_received(&mut self, batch: &mut Batch) -> Option<Received> {
+        let limits = if self.session.is_known { self.house.limits } else { Limits::STRANGER };
+        match self.framing.next(&self.received, limits) {
+            Ok(framed) => {
+                let Framed { words, len } = framed?;
+                Some((self.received.split_to(len).freeze(), words))
+            }
+            Err(broken) => {
+                batch.say(Reply::error(format!("ERR {broken}")), self.session.version);
+                self.is_leaving = true;
+                None
+            }
+        }
+    }
+
+    /// Why the client may not have this command.
+    fn refusal(&self, command: &Command<'_>) -> Option<Reply> {
+        if !self.session.is_known && !command.is_for_strangers() {
+            return Some(Reply::error("NOAUTH Authentication required."));
+        }
+        let unknown = command.keys().iter().find(|key| !self.house.serves(key));
+        unknown.map(|key| session::unserved(key))
+    }
+
+    /// Keeps a command until `EXEC`, unless it is refused now.
+    fn put_off(&mut self, refusal: Option<Reply>, command: Received, batch: &mut Batch) {
+        let most = self.house.limits.bytes;
+        let Some(transaction) = &mut self.transaction else { return };
+        let reply = match refusal {
+            Some(refusal) => {
+                transaction.fail();
+                refusal
+            }
+            None if transaction.push(command, most) => Reply::Simple("QUEUED"),
+            None => Reply::error("ERR the transaction has more than serve.request_bytes"),
+        };
+        batch.say(reply, self.session.version);
+    }
+
+    /// `EXEC`: the commands follow, before anything else.
+    fn execute(&mut self, batch: &mut Batch) {
+        let refusal = match self.transaction.take().map(Transaction::commands) {
+            None => "ERR EXEC without MULTI",
+            Some(None) => "EXECABORT Transaction discarded because of previous errors.",
+            Some(Some(commands)) => {
+                batch.say_array_of(commands.len());
+                self.pending = commands.into();
+                return;
+            }
+        };
+        batch.say(Reply::error(refusal), self.session.version);
+    }
+
     /// Takes one command.
     fn take(&mut self, command: Command<'_>, batch: &mut Batch) -> Last {
-        if !self.session.is_known && !command.is_for_strangers() {
-            let refusal = Reply::error("NOAUTH Authentication required.");
+        if let Some(refusal) = self.refusal(&command) {
             batch.say(refusal, self.session.version);
-            return Last::Nothing;
-        }
-        if let Some(key) = command.keys().iter().find(|key| !self.house.serves(key)) {
-            batch.say(unserved(key), self.session.version);
             return Last::Nothing;
         }
         let reply = match command {
@@ -227,6 +300,19 @@ impl Client {
             Command::Client { subcommand, rest } => self.session.client(subcommand, &rest),
             Command::ServerInfo => Reply::bulk(about::info(&self.house)),
             Command::Commands { subcommand, rest } => about::commands(subcommand, &rest),
+            Command::Multi if self.transaction.is_some() => {
+                Reply::error("ERR MULTI calls can not be nested")
+            }
+            Command::Multi => {
+                self.transaction = Some(Transaction::default());
+                Reply::Ok
+            }
+            Command::Exec => {
+                self.execute(batch);
+                return Last::Nothing;
+            }
+            Command::Discard if self.transaction.take().is_some() => Reply::Ok,
+            Command::Discard => Reply::error("ERR DISCARD without MULTI"),
             Command::Quit => {
                 self.is_leaving = true;
                 Reply::Ok
@@ -304,13 +390,4 @@ impl Client {
     fn reply(&mut self, reply: Reply) {
         reply.write(self.session.version, &mut self.replies);
     }
-}
-
-/// A key that belongs to somebody else, as far as anybody knows here.
-fn unserved(key: &[u8]) -> Reply {
-    Reply::error(format!(
-        "NOPERM urlseen answers for the keys in serve.keys alone, and '{}' is none of them: a \
-         filter must not take one crawl's URLs for another's",
-        shown(key)
-    ))
 }

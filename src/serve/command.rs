@@ -48,9 +48,12 @@ pub(super) const SPECS: &[Spec] = &[
     spec("client", -2, PLAIN, (0, 0)),
     spec("command", -1, PLAIN, (0, 0)),
     spec("del", -2, &["write"], (1, -1)),
+    spec("discard", 1, PLAIN, (0, 0)),
     spec("echo", 2, PLAIN, (0, 0)),
+    spec("exec", 1, PLAIN, (0, 0)),
     spec("hello", -1, PLAIN, (0, 0)),
     spec("info", -1, PLAIN, (0, 0)),
+    spec("multi", 1, PLAIN, (0, 0)),
     spec("ping", -1, PLAIN, (0, 0)),
     spec("quit", -1, PLAIN, (0, 0)),
     spec("sadd", -3, WRITE, (1, 1)),
@@ -95,6 +98,9 @@ pub(super) enum Command<'a> {
     ServerInfo,
     Commands { subcommand: Option<&'a [u8]>, rest: Vec<&'a [u8]> },
     Quit,
+    Multi,
+    Exec,
+    Discard,
 }
 
 /// What `HELLO` says.
@@ -150,6 +156,9 @@ impl<'a> Command<'a> {
             "command" => Self::Commands { subcommand: words.get(1).copied(), rest: behind(2) },
             "info" => Self::ServerInfo,
             "quit" => Self::Quit,
+            "multi" => Self::Multi,
+            "exec" => Self::Exec,
+            "discard" => Self::Discard,
             other => unreachable!("{other} has no meaning"),
         })
     }
@@ -164,6 +173,11 @@ impl<'a> Command<'a> {
             Self::Delete { keys } => keys,
             _ => &[],
         }
+    }
+
+    /// Whether it is carried out at once even between `MULTI` and `EXEC`.
+    pub(super) fn is_for_transactions(&self) -> bool {
+        matches!(self, Self::Multi | Self::Exec | Self::Discard | Self::Quit)
     }
 
     /// Whether somebody may have it who has not given the password.

@@ -16,6 +16,7 @@ mod member;
 mod reply;
 mod server;
 mod session;
+mod transaction;
 
 use std::sync::atomic::AtomicUsize;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::command::Hello;
+use super::command::{Hello, shown};
 use super::reply::{Reply, Version};
 use super::{House, about, filter};
 
@@ -108,4 +108,13 @@ pub(super) fn select(database: &[u8]) -> Reply {
         Some(_) => Reply::error("ERR DB index is out of range"),
         None => Reply::error("ERR value is not an integer or out of range"),
     }
+}
+
+/// A key that belongs to somebody else, as far as anybody knows here.
+pub(super) fn unserved(key: &[u8]) -> Reply {
+    Reply::error(format!(
+        "NOPERM urlseen answers for the keys in serve.keys alone, and '{}' is none of them: a \
+         filter must not take one crawl's URLs for another's",
+        shown(key)
+    ))
 }

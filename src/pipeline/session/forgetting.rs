@@ -33,13 +33,19 @@ pub(super) enum Forgetting {
     Full { until: Instant },
 }
 
+impl Forgetting {
+    /// Whether something is being forgotten, or looked for.
+    pub(super) fn is_under_way(&self) -> bool {
+        matches!(self, Self::Asked | Self::Answering { .. })
+    }
+}
+
 impl Session<'_> {
     /// Asks for what is to be forgotten, unless that is under way.
     pub(super) fn ask_for_forgets(&mut self) {
         let is_free = match &self.forgetting {
-            Forgetting::Idle => true,
             Forgetting::Full { until } => *until <= Instant::now(),
-            Forgetting::Asked | Forgetting::Answering { .. } => false,
+            other => !other.is_under_way(),
         };
         // Whoever ends begins nothing new.
         let is_ending = self.waiter.is_none();

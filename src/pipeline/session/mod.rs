@@ -166,6 +166,8 @@ impl<'a> Session<'a> {
         let mut poll = ticks(HELD_UP_POLL);
         let mut look = ticks(LOOK);
         let mut report = report_every.map(ticks);
+        // What was forgotten while nothing ran is so before the first item is judged.
+        self.ask_for_forgets();
         loop {
             self.submit();
             self.read_ahead();
@@ -203,10 +205,11 @@ impl<'a> Session<'a> {
                     self.ask_lengths();
                     show(&self.pipeline.report());
                 }
+                // Groups of questions are few, so this keeps nothing else waiting for long.
+                inquiry = desk.next(), if may_ask => desk.hand_on(inquiry, engine),
                 reply = link.receive() => self.take_note(reply?)?,
                 heard = engine.heard(), if is_hearing => self.pipeline.take_heard(heard)?,
                 Some(reply) = forgetting::answered(forgetting) => self.forgot(&reply),
-                inquiry = desk.next(), if may_ask => desk.hand_on(inquiry, engine),
                 found = receive(waiter.as_mut()) => self.woken(&found?.into_value()?),
             }
         }
@@ -354,7 +357,9 @@ impl<'a> Session<'a> {
         if self.pipeline.is_full() {
             return Some(Ending::Full);
         }
-        let drained = self.supply == Supply::Empty && self.on_their_way() == 0;
+        let drained = self.supply == Supply::Empty
+            && self.on_their_way() == 0
+            && !self.forgetting.is_under_way();
         (self.pipeline.parts.settings.drain && drained).then_some(Ending::Drained)
     }
 

@@ -205,3 +205,34 @@ fn what_cannot_be_served_is_refused_before_anything_starts() {
     assert!(output.stderr.contains("cannot listen at serve.listen"), "{}", output.stderr);
     assert_eq!(served.run().arg("--drain").output().code(), Some(2));
 }
+
+#[test]
+fn a_transaction_is_answered_as_one() {
+    let served = Served::new("demo").set("serve.request_bytes=1024");
+    let running = served.start();
+    let mut socket = running.socket();
+    says(
+        &mut socket,
+        "MULTI\r\nSADD demo a b\r\nSCARD demo\r\nSADD demo b c\r\nEXEC\r\nSCARD demo\r\n",
+        "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n:2\r\n:2\r\n:1\r\n:3\r\n",
+    );
+    says(&mut socket, "MULTI\r\nMULTI\r\n", "+OK\r\n-ERR MULTI calls can not be nested\r\n");
+    says(&mut socket, "SADD demo d\r\nDISCARD\r\n", "+QUEUED\r\n+OK\r\n");
+    says(&mut socket, "EXEC\r\nDISCARD\r\n", "-ERR EXEC without MULTI\r\n-ERR DISCARD without ");
+    let mut socket = running.socket();
+    let refused = "-EXECABORT Transaction discarded because of previous errors.\r\n";
+    says(
+        &mut socket,
+        "MULTI\r\nSADD demo e\r\nSADD demo\r\n",
+        "+OK\r\n+QUEUED\r\n-ERR wrong number of arguments for 'sadd' command\r\n",
+    );
+    says(&mut socket, "EXEC\r\n", refused);
+    says(&mut socket, "MULTI\r\nSADD other e\r\nEXEC\r\n", "+OK\r\n-NOPERM urlseen answers");
+    let mut socket = running.socket();
+    let long = "x".repeat(600);
+    socket.send(format!("MULTI\r\nSADD demo {long}\r\nSADD demo {long}\r\nEXEC\r\n"));
+    socket.send("SMISMEMBER demo a d e\r\nQUIT\r\n");
+    let said = socket.rest();
+    assert!(said.starts_with("+OK\r\n+QUEUED\r\n-ERR the transaction has more than"), "{said}");
+    assert!(said.ends_with(&format!("{refused}*3\r\n:1\r\n:0\r\n:0\r\n+OK\r\n")), "{said}");
+}

@@ -123,3 +123,18 @@ fn what_is_on_the_list_passes_once_more() {
     drop(daemon);
     assert_eq!(passed(&mut redis), [&all[3], &all[5], &all[7]].map(Clone::clone));
 }
+
+#[test]
+fn what_is_on_the_list_at_the_start_is_forgotten_before_the_first_item_is_judged() {
+    let crawl = Crawl::new();
+    let all = urls(0..3000);
+    crawl.push(&all);
+    crawl.drain();
+    let mut redis = crawl.connection();
+    let () = redis.del("demo:unseen").unwrap();
+    let () = redis.rpush("demo:forget", &all[..1500]).unwrap();
+    crawl.push(&all);
+    crawl.drain();
+    let passed: Vec<String> = redis.lrange("demo:unseen", 0, -1).unwrap();
+    assert_eq!(passed, &all[..1500]);
+}

@@ -41,7 +41,7 @@ fn different(command: &str) -> Option<String> {
         "SET s str" => unknown("SET", "'s' 'str' "),
         "EXISTS g" => unknown("EXISTS", "'g' "),
         "TYPE g" => unknown("TYPE", "'g' "),
-        "COMMAND COUNT" => ":23\r\n".to_owned(),
+        "COMMAND COUNT" => ":26\r\n".to_owned(),
         _ => return None,
     })
 }
