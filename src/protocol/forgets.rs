@@ -1,7 +1,7 @@
 //! The list of what is to be forgotten: items are claimed as those of the source are, and removed
 //! once the log has them.
 
-use redis::{Cmd, Value};
+use redis::{Cmd, Value, cmd};
 
 use super::reply::Answer;
 use super::{Protocol, Script, Unwelcome, call, script};
@@ -28,6 +28,13 @@ impl Forgets {
 }
 
 impl Protocol {
+    /// How long the list of what is to be forgotten is.
+    pub fn forget_length(&self) -> Cmd {
+        let mut command = cmd("LLEN");
+        command.arg(&self.keys.forget);
+        command
+    }
+
     /// Claims what is to be forgotten, and reads at most `count` of it.
     pub fn forgets(&self, token: &Token, count: usize) -> Cmd {
         let keys = &self.keys;
@@ -62,6 +69,7 @@ impl Protocol {
         needs.command(command("TYPE").key(forgetting));
         needs.command(command("EXISTS").key(forget));
         needs.command(command("RENAME").key(forget).key(forgetting));
+        needs.command(command("LLEN").key(forget));
         needs.command(command("LLEN").key(forgetting));
         needs.command(command("LRANGE").key(forgetting).arg("0").arg("0"));
         needs.command(command("LTRIM").key(forgetting).arg("0").arg("-1"));

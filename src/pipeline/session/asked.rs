@@ -18,6 +18,7 @@ pub(super) enum Asked {
     SinkLength,
     RejectedLength,
     Persistence,
+    ForgetLength,
     Forgets,
     Forgotten,
     Fill(Sample),
@@ -70,6 +71,11 @@ impl Session<'_> {
             Asked::Persistence => {
                 let may_forget = protocol.may_forget(reply.into_value()?)?;
                 self.pipeline.begin_snapshot(may_forget);
+            }
+            Asked::ForgetLength => {
+                if protocol.length(reply.into_value()?)? > 0 {
+                    self.ask_for_forgets();
+                }
             }
             Asked::Forgets => {
                 let items = protocol.to_forget(reply.into_value()?)?;

@@ -13,6 +13,9 @@ use crate::engine::{Answer, Question, Wish};
 use crate::item::{Identity, Reader};
 use crate::rejects::reject;
 
+/// How often it is looked whether there is something.
+pub(super) const FORGETS: Duration = Duration::from_secs(1);
+
 /// How many are read at once.
 const AT_ONCE: usize = 1000;
 
@@ -41,6 +44,20 @@ impl Forgetting {
 }
 
 impl Session<'_> {
+    /// Looks whether there is something to be forgotten, unless that is under way.
+    pub(super) fn look_for_forgets(&mut self) {
+        if matches!(self.forgetting, Forgetting::Full { .. }) {
+            self.ask_for_forgets();
+        } else if !self.forgetting.is_under_way()
+            && self.pipeline.parts.shared.is_none()
+            && !self.is_asking(&Asked::ForgetLength)
+            && self.link.has_room()
+        {
+            let length = self.pipeline.parts.protocol.forget_length();
+            self.ask(Asked::ForgetLength, &length);
+        }
+    }
+
     /// Asks for what is to be forgotten, unless that is under way.
     pub(super) fn ask_for_forgets(&mut self) {
         let is_free = match &self.forgetting {

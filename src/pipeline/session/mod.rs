@@ -22,7 +22,7 @@ use crate::redis::lease::{RENEWAL, Token};
 use crate::redis::link::Link;
 use crate::redis::preflight::preflight;
 use asked::Asked;
-use forgetting::Forgetting;
+use forgetting::{FORGETS, Forgetting};
 use held_up::HELD_UP_POLL;
 use idle::receive;
 
@@ -165,6 +165,7 @@ impl<'a> Session<'a> {
         let mut renewal = ticks(RENEWAL);
         let mut poll = ticks(HELD_UP_POLL);
         let mut look = ticks(LOOK);
+        let mut forgets = ticks(FORGETS);
         let mut report = report_every.map(ticks);
         // What was forgotten while nothing ran is so before the first item is judged.
         self.ask_for_forgets();
@@ -199,8 +200,8 @@ impl<'a> Session<'a> {
                 _ = look.tick() => {
                     self.look();
                     self.ask_fill();
-                    self.ask_for_forgets();
                 }
+                _ = forgets.tick() => self.look_for_forgets(),
                 () = tick(report.as_mut()) => {
                     self.ask_lengths();
                     show(&self.pipeline.report());

@@ -36,7 +36,10 @@ fn an_import_that_was_killed_goes_on_where_it_was() {
         "urlseen: an earlier import had {name} up to byte {at} ({} read); this one goes on there\n",
         ALL - read
     );
-    assert_eq!(rest.stderr, said);
+    // The kill may have come in the middle of a write: then its record is passed over, and said.
+    let torn = |line: &&str| line.ends_with("a record was never written to its end");
+    let lines: Vec<&str> = rest.stderr.lines().filter(|line| !torn(line)).collect();
+    assert_eq!(lines, [said.trim_end()]);
     // Nothing of what the first one had is lost.
     assert_eq!(rest.summary["keys"], ALL);
     // It is all there now; a file that changed is read from its begin.
