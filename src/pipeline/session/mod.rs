@@ -169,9 +169,13 @@ impl<'a> Session<'a> {
         let mut report = report_every.map(ticks);
         // What was forgotten while nothing ran is so before the first item is judged.
         self.ask_for_forgets();
+        let mut is_first = true;
         loop {
             self.submit();
-            self.read_ahead();
+            is_first &= self.forgetting.is_under_way();
+            if !is_first {
+                self.read_ahead();
+            }
             self.send_commits();
             self.claim();
             if let Some(ending) = self.ending() {

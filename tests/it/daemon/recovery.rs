@@ -417,7 +417,12 @@ fn snapshots_come_and_go_while_items_pass() {
     crawl.wait_until_idle();
     daemon.signal(Signal::KILL);
     daemon.wait(SOON);
-    let shown = state(&crawl, "show");
+    let output = crawl.command("state show", &[]).output();
+    let shown = output.text();
+    // The kill may have come while the next file of the log was begun, which is no loss.
+    let is_begun = |line: &str| line.ends_with("the header was never written to its end");
+    let mut damages = shown.lines().filter(|line| line.starts_with("damaged"));
+    assert!(damages.all(is_begun), "{shown}");
     let snapshots = shown.lines().filter(|line| line.starts_with("snapshot ")).count();
     assert!((3..=5).contains(&snapshots), "{shown}");
     crawl.push(&urls(0, 50_100));
