@@ -84,6 +84,8 @@ fn an_idle_daemon_notices_that_its_lease_is_gone_and_takes_it_again() {
 fn a_daemon_that_lost_its_lease_to_another_stops() {
     let crawl = Crawl::new();
     let first = crawl.start();
+    // Nothing more is asked of Redis under the lease until it is renewed.
+    crawl.wait_until_idle();
     let () = crawl.connection().del(LEASE).unwrap();
     let mut second = crawl.run(&["--json", "--set", "state.dir=elsewhere"]).start();
     second.wait_for_line(READY, SOON);
