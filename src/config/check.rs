@@ -1,7 +1,6 @@
 //! Takes the values out of the layers, one key after the other, and checks how they go together.
 //! Problems are collected, never returned at the first.
 
-use super::choice::{Emit, End, ItemForm, Layout, SinkKind, SourceKind, Store};
 use super::layers::{Found, Layers};
 use super::mask::masked;
 use super::pass::PassRule;
@@ -11,6 +10,7 @@ use super::redis_address::{RedisAddress, RedisAddressError};
 use super::secret::Secret;
 use super::sections::Config;
 use super::value::Rule;
+use crate::choice::{Emit, End, ItemForm, Layout, SinkKind, SourceKind, Store};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Hands out typed values by key.

@@ -14,7 +14,6 @@
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 
 mod check;
-mod choice;
 mod host_port;
 mod layers;
 mod mask;
@@ -30,10 +29,6 @@ mod seed;
 mod span;
 mod value;
 
-pub use choice::{
-    Choice, ChoiceError, Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull,
-    Rollback, SinkKind, SourceKind, Store, WhenFull, choose,
-};
 pub use host_port::HostPort;
 pub use number::{CountError, parse_count};
 pub use pass::{PassRule, Pattern, host_and_path};
@@ -45,6 +40,11 @@ pub use sections::{
     Rejects, Serve, Sink, Source, State,
 };
 pub use seed::SeedChoice;
+
+pub use crate::choice::{
+    Choice, ChoiceError, Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull,
+    Rollback, SinkKind, SourceKind, Store, WhenFull, choose,
+};
 
 use check::Taker;
 use layers::Layers;

@@ -2,10 +2,6 @@
 //! of known keys and the names of the environment variables all come from it.
 
 use super::check::Taker;
-use super::choice::{
-    Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Rollback, SinkKind,
-    SourceKind, Store, WhenFull,
-};
 use super::host_port::HostPort;
 use super::pass::PassRule;
 use super::redis_address::RedisAddress;
@@ -14,6 +10,10 @@ use super::seed::SeedChoice;
 use super::value::{
     Address, Every, Flag, Folder, Name, Number, Redis as RedisRule, RedisKey, RedisKeys, Seed,
     Whole, Word,
+};
+use crate::choice::{
+    Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Rollback, SinkKind,
+    SourceKind, Store, WhenFull,
 };
 use crate::fingerprint::Algorithm;
 use std::num::NonZeroUsize;

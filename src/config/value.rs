@@ -1,6 +1,5 @@
 //! The rules that make typed values of those found, and say what they take.
 
-use super::choice::{self, Choice, ChoiceError, choose};
 use super::host_port::{self, HostPort};
 use super::mask::masked;
 use super::number::{grouped, parse_count};
@@ -8,6 +7,7 @@ use super::raw::{Raw, Refusal};
 use super::redis_address::{self, RedisAddress};
 use super::seed::SeedChoice;
 use super::span::{self, parse_span};
+use crate::choice::{self, Choice, ChoiceError, choose};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -2,9 +2,9 @@
 
 use redis::{Cmd, Value};
 
-use super::judge::{Judge, Question};
 use super::reply::Answer;
 use super::{Committed, Protocol, Script, Unwelcome, call, eval};
+use crate::judge::{Judge, Question};
 use crate::redis::keys::Keys;
 use crate::redis::lease::Token;
 use crate::redis::packed::Packed;

@@ -2,7 +2,7 @@
 
 mod commit;
 mod forgets;
-mod judge;
+mod judging;
 mod persistence;
 mod reply;
 
@@ -13,15 +13,16 @@ use redis::{Cmd, Value, cmd};
 
 use crate::filter::Shared;
 use crate::head::{Head, Tip};
+use crate::judge::Judge;
 use crate::redis::keys::Keys;
 use crate::redis::lease::{Holder, LEASE, Run, Token};
 use crate::redis::link::Reply;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
+use crate::script::COMMON;
 use crate::sink::Sink;
 use crate::source::Source;
 pub use commit::{Commit, Order};
 use forgets::Forgets;
-use judge::Judge;
 use reply::{Answer, VERSION};
 pub use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
 
@@ -30,7 +31,7 @@ pub use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
 /// at about a microsecond an item.
 pub const GIVE_BACK_MAX: usize = 20_000;
 
-/// What all scripts share.
+/// What all scripts share beside [`COMMON`].
 const SHARED: &str = include_str!("lua/shared.lua");
 
 /// What both kinds of commits share.
@@ -87,7 +88,7 @@ impl Protocol {
     /// The same for a filter that is in Redis.
     #[must_use]
     pub fn with_filter(mut self, filter: Arc<Shared>) -> Self {
-        let judge = Judge(filter);
+        let judge = Judge::new(filter);
         let (from, to) = (self.source.lua_commit(), self.sink.lua_push());
         let parts = [COMMITTING, &from, &to, &judge.lua()];
         self.shared = Some((judge, script(&parts, include_str!("lua/commit_shared.lua"))));
@@ -129,7 +130,7 @@ impl Protocol {
         needs.command(command("LTRIM").key(rejected.as_str()).arg("0").arg("-1"));
         if let Some((judge, _)) = &self.shared {
             needs.command(command("HGET").key(state.as_str()).arg("unseen"));
-            judge.needs(&mut needs);
+            judging::add(judge.filter(), &mut needs);
         } else {
             self.needs_to_forget(&mut needs);
         }
@@ -342,7 +343,7 @@ impl Script {
 
 /// A script of what all share, these parts and its own text.
 fn script(parts: &[&str], text: &str) -> Script {
-    Script::new(&[&[SHARED], parts, &[text]].concat().join("\n"))
+    Script::new(&[&[COMMON, SHARED], parts, &[text]].concat().join("\n"))
 }
 
 fn call(script: &Script, keys: &[&str]) -> Cmd {

@@ -7,6 +7,7 @@ use crate::redis::connect::{Timeouts, connect};
 use crate::redis::keys::Keys;
 use crate::redis::link::Link;
 use crate::redis::trouble::Trouble;
+use crate::script::COMMON;
 
 /// How many rejects are read at once: of the first time, as nothing is known of their sizes yet,
 /// and at most.
@@ -147,7 +148,7 @@ impl Scan {
 impl Scripts {
     fn new() -> Self {
         const SHARED: &str = include_str!("../protocol/lua/shared.lua");
-        let script = |text: &str| Script::new(&format!("{SHARED}\n{text}"));
+        let script = |text: &str| Script::new(&format!("{COMMON}\n{SHARED}\n{text}"));
         Self {
             set_aside: script(include_str!("lua/set_aside.lua")),
             give_back: script(include_str!("lua/give_back.lua")),

@@ -1,9 +1,7 @@
 //! Why a filter in Redis cannot be worked with.
 
-use super::Difference;
 use super::strings::shown;
-use crate::filter::layout::Unsuitable;
-use crate::filter::{CapacityError, ErrorRateError};
+use crate::definition::{Difference, Unbuildable};
 use crate::redis::trouble::{Retry, Trouble};
 
 /// Why a filter in Redis cannot be worked with.
@@ -12,18 +10,9 @@ pub enum OpenError {
     /// Redis, or the way to it.
     #[error(transparent)]
     Trouble(#[from] Trouble),
-    /// The layout cannot be that large, or that small.
+    /// There can be no such filter.
     #[error(transparent)]
-    Unsuitable(#[from] Unsuitable),
-    /// Nor can any.
-    #[error(transparent)]
-    Capacity(#[from] CapacityError),
-    /// As little as that.
-    #[error(transparent)]
-    ErrorRate(#[from] ErrorRateError),
-    /// The layout's bits are nowhere in Redis.
-    #[error("the filter layout redisbloom is for filter.store = \"local\" alone")]
-    NotInRedis,
+    Unbuildable(#[from] Unbuildable),
     /// It was made for something else.
     #[error(
         "the filter {key} in Redis was made for something else:\n{}\nSet that back, choose another \
@@ -77,18 +66,6 @@ pub enum OpenError {
     Replaced {
         /// `filter.key`.
         key: String,
-    },
-    /// More than the layout can count.
-    #[error(
-        "filter.capacity is {capacity}, and the layout {layout} is made for at most {} \
-         fingerprints; lower it, or use another layout",
-        u32::MAX
-    )]
-    TooMany {
-        /// The layout.
-        layout: &'static str,
-        /// What was asked for.
-        capacity: u64,
     },
     /// There is no such filter.
     #[error("Redis holds no filter {key}; urlseen run makes it")]
@@ -167,14 +144,7 @@ impl Problem {
 impl OpenError {
     /// Whether the configuration is what is wrong.
     pub fn is_wrong_use(&self) -> bool {
-        matches!(
-            self,
-            Self::Unsuitable(_)
-                | Self::TooMany { .. }
-                | Self::Capacity(_)
-                | Self::ErrorRate(_)
-                | Self::Differs { .. }
-        )
+        matches!(self, Self::Unbuildable(_) | Self::Differs { .. })
     }
 
     /// Whether trying again can help.

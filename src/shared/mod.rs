@@ -2,7 +2,6 @@
 //! what its layout has there, and there is room for what they grow to.
 
 mod ask;
-mod definition;
 mod error;
 mod moving;
 mod sample;
@@ -11,16 +10,15 @@ mod strings;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::{Config, Layout};
-use crate::filter::layout::{BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter};
+use crate::config::{Config, Layout, SeedChoice};
+use crate::definition::{DEFINE, Definition, Settings};
 use crate::filter::native::Native;
-use crate::filter::{Capacity, ErrorRate, Placing, Seed, Shared, Sizing};
+use crate::filter::{Seed, Shared, Sizing};
 use crate::head::{self, Tip};
 use crate::redis::keys;
 use crate::redis::link::Link;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 pub use ask::{AskError, verdicts};
-pub use definition::{Definition, Difference};
 pub use error::{OpenError, Problem};
 pub use moving::{get, put};
 pub use sample::{Sample, Samples, estimate};
@@ -29,7 +27,7 @@ use strings::Strings;
 /// What a filter in Redis is to be, as configured.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    config: Config,
+    settings: Settings,
     sizing: Sizing,
 }
 
@@ -61,11 +59,10 @@ impl Wanted {
     /// # Errors
     /// No filter has that capacity or error rate.
     pub fn new(config: &Config) -> Result<Self, OpenError> {
-        let capacity = Capacity::new(config.filter.capacity)?;
-        let error_rate = ErrorRate::new(config.filter.error_rate)?;
-        let wanted = Self { config: config.clone(), sizing: Sizing::new(capacity, error_rate) };
+        let settings = settings(config);
+        let wanted = Self { sizing: settings.sizing()?, settings };
         // Refuses what the layout cannot be before Redis is asked.
-        wanted.filter(Seed::new(0))?;
+        wanted.settings.filter(Seed::new(0))?;
         Ok(wanted)
     }
 
@@ -82,7 +79,7 @@ impl Wanted {
         needs.command(command("EXISTS"));
         needs.command(command("HGETALL"));
         needs.command(command("HSET").arg("a").arg("b"));
-        let first = self.config.filter.key.as_str();
+        let first = self.settings.key.as_str();
         needs.command(CommandNeed::new("STRLEN").key(first));
         needs
     }
@@ -92,7 +89,7 @@ impl Wanted {
     /// # Errors
     /// There is another one there, or no room for it.
     pub async fn open(&self, link: &mut Link) -> Result<Opened, OpenError> {
-        let wanted = Definition::new(&self.config);
+        let wanted = Definition::new(&self.settings);
         let opened = self.settle(link, &wanted, None).await?;
         let strings = Strings::look(link, &opened.filter).await?;
         let growth = strings.check_room(link, &opened.filter).await?;
@@ -106,15 +103,15 @@ impl Wanted {
     /// There is none, or another one.
     pub async fn find(&self, link: &mut Link) -> Result<Opened, OpenError> {
         let found = self.definition(link, None).await?;
-        let filter = self.filter(Seed::new(0))?;
+        let filter = self.settings.filter(Seed::new(0))?;
         let strings = Strings::look(link, &filter).await?;
         match found {
-            Some(found) => self.held_to(&found, &Definition::new(&self.config)),
+            Some(found) => self.held_to(&found, &Definition::new(&self.settings)),
             // Another project's needs none.
-            None if strings.are_there() && self.config.filter.layout != Layout::Native => {
+            None if strings.are_there() && self.settings.layout != Layout::Native => {
                 self.opened(Tip::random(), Seed::new(0))
             }
-            None => Err(OpenError::Missing { key: self.config.filter.key.clone() }),
+            None => Err(OpenError::Missing { key: self.settings.key.clone() }),
         }
     }
 
@@ -124,11 +121,11 @@ impl Wanted {
     /// # Errors
     /// Somebody made another one in its place.
     pub async fn reopen(&self, link: &mut Link, opened: &Opened) -> Result<Opened, OpenError> {
-        let mut wanted = Definition::new(&self.config);
+        let mut wanted = Definition::new(&self.settings);
         wanted.keep(opened.id, opened.native.seed());
         let again = self.settle(link, &wanted, Some(opened.id)).await?;
         if again.id != opened.id {
-            return Err(OpenError::Replaced { key: self.config.filter.key.clone() });
+            return Err(OpenError::Replaced { key: self.settings.key.clone() });
         }
         let strings = Strings::look(link, &again.filter).await?;
         strings.grow(link, &again.filter).await?;
@@ -142,11 +139,11 @@ impl Wanted {
         wanted: &Definition,
         known: Option<Tip>,
     ) -> Result<Opened, OpenError> {
-        let is_native = self.config.filter.layout == Layout::Native;
+        let is_native = self.settings.layout == Layout::Native;
         if is_native && known.is_none() && self.definition(link, None).await?.is_none() {
-            let filter = self.filter(Seed::new(0))?;
+            let filter = self.settings.filter(Seed::new(0))?;
             if Strings::look(link, &filter).await?.are_there() {
-                let (key, definition) = (self.config.filter.key.clone(), self.definition_key());
+                let (key, definition) = (self.settings.key.clone(), self.definition_key());
                 return Err(OpenError::Undefined { key, definition });
             }
         }
@@ -158,16 +155,16 @@ impl Wanted {
     /// The filter that is defined so, if that is what is wanted.
     fn held_to(&self, found: &Definition, wanted: &Definition) -> Result<Opened, OpenError> {
         if found.unfinished().is_some() {
-            return Err(OpenError::Unfinished { key: self.config.filter.key.clone() });
+            return Err(OpenError::Unfinished { key: self.settings.key.clone() });
         }
-        let differences = found.differences(wanted, self.config.filter.seed);
+        let differences = found.differences(wanted, &self.settings);
         if !differences.is_empty() {
-            let key = self.config.filter.key.clone();
+            let key = self.settings.key.clone();
             return Err(OpenError::Differs { key, differences });
         }
         let nonsense = || OpenError::Nonsense(self.definition_key());
         let id = found.id().ok_or_else(nonsense)?;
-        let seed = match self.config.filter.layout {
+        let seed = match self.settings.layout {
             Layout::Native => Seed::new(found.seed().ok_or_else(nonsense)?),
             _ => Seed::new(0),
         };
@@ -175,13 +172,13 @@ impl Wanted {
     }
 
     fn opened(&self, id: Tip, seed: Seed) -> Result<Opened, OpenError> {
-        let is_native = self.config.filter.layout == Layout::Native;
+        let is_native = self.settings.layout == Layout::Native;
         // Another layout's filter has no seed; what names fingerprints here should.
         #[allow(clippy::cast_possible_truncation)]
         let named_by = if is_native { seed } else { Seed::new(head::random() as u32) };
         Ok(Opened {
             id,
-            filter: Arc::new(self.filter(seed)?),
+            filter: Arc::new(self.settings.filter(seed)?),
             native: Native::new(named_by, self.sizing.geometry()),
             sizing: self.sizing,
             growth: 0,
@@ -195,7 +192,7 @@ impl Wanted {
         wanted: Option<&Definition>,
     ) -> Result<Option<Definition>, OpenError> {
         let mut define = redis::cmd("EVAL");
-        define.arg(include_str!("lua/define.lua")).arg(1).arg(self.definition_key());
+        define.arg(DEFINE).arg(1).arg(self.definition_key());
         if let Some(wanted) = wanted {
             define.arg(wanted.words().collect::<Vec<_>>());
         }
@@ -205,7 +202,7 @@ impl Wanted {
 
     /// Where Redis keeps what the filter was made for.
     pub fn definition_key(&self) -> String {
-        keys::definition(&self.config.filter.key)
+        keys::definition(&self.settings.key)
     }
 
     /// Deletes the filter, whatever it was made for, and answers how many keys that were.
@@ -215,7 +212,7 @@ impl Wanted {
     pub async fn delete(&self, link: &mut Link) -> Result<u64, OpenError> {
         let found = self.definition(link, None).await?;
         let theirs = found.map_or_else(|| self.clone(), |found| self.made_for(&found));
-        let filter = theirs.filter(Seed::new(0))?;
+        let filter = theirs.settings.filter(Seed::new(0))?;
         match Strings::look(link, &filter).await {
             // Of another size it may be.
             Err(OpenError::Keys(problems)) if !problems.iter().any(Problem::is_of_another) => {}
@@ -232,45 +229,30 @@ impl Wanted {
     /// The same with what a filter was made for in place of what is configured.
     fn made_for(&self, found: &Definition) -> Self {
         let mut theirs = self.clone();
-        found.configure(&mut theirs.config.filter);
-        let Config { filter, .. } = &theirs.config;
-        if let (Ok(capacity), Ok(error_rate)) =
-            (Capacity::new(filter.capacity), ErrorRate::new(filter.error_rate))
-        {
-            theirs.sizing = Sizing::new(capacity, error_rate);
+        found.configure(&mut theirs.settings);
+        if let Ok(sizing) = theirs.settings.sizing() {
+            theirs.sizing = sizing;
         }
         theirs
     }
+}
 
-    /// The filter's keys, and how it places fingerprints.
-    fn filter(&self, seed: Seed) -> Result<Shared, OpenError> {
-        let filter = &self.config.filter;
-        let few = || {
-            let (layout, capacity) = (filter.layout.name(), filter.capacity);
-            u32::try_from(capacity).map_err(|_| OpenError::TooMany { layout, capacity })
-        };
-        let placing = match filter.layout {
-            Layout::Native => Placing::Lines(Native::new(seed, self.sizing.geometry())),
-            Layout::Imooc => {
-                Placing::Bits(Box::new(Imooc::new(filter.capacity, filter.error_rate)?))
-            }
-            Layout::PyreBloom => {
-                Placing::Bits(Box::new(PyreBloom::new(few()?, filter.error_rate)?))
-            }
-            Layout::Luw2007 => {
-                Placing::Bits(Box::new(PyreBloom::unrounded(few()?, filter.error_rate)?))
-            }
-            Layout::ScrapyRedisBloomFilter => {
-                let layout = ScrapyRedisBloomFilter::new(filter.bit, filter.hash_number)?;
-                Placing::Bits(Box::new(layout))
-            }
-            Layout::BlockCluster => {
-                let layout = BlockCluster::new(filter.bit, filter.hash_number, filter.block_num)?;
-                Placing::Bits(Box::new(layout))
-            }
-            Layout::ScrapyRedis => Placing::Set,
-            Layout::RedisBloom => return Err(OpenError::NotInRedis),
-        };
-        Ok(Shared::new(&filter.key, placing))
+/// The settings of a filter as configured.
+fn settings(config: &Config) -> Settings {
+    let Config { filter, fingerprint, .. } = config;
+    Settings {
+        key: filter.key.clone(),
+        layout: filter.layout,
+        capacity: filter.capacity,
+        error_rate: filter.error_rate,
+        seed: match filter.seed {
+            SeedChoice::Random => None,
+            SeedChoice::Fixed(seed) => Some(Seed::new(seed)),
+        },
+        bit: filter.bit,
+        hash_number: filter.hash_number,
+        block_num: filter.block_num,
+        algorithm: fingerprint.algorithm,
+        keep_fragments: fingerprint.keep_fragments,
     }
 }

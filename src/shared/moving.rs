@@ -2,9 +2,9 @@
 
 use redis::{Pipeline, Value};
 
-use super::definition::Definition;
 use super::strings::{Strings, value};
 use super::{OpenError, Wanted};
+use crate::definition::Definition;
 use crate::filter::{Seed, ShardId, Shared};
 use crate::head::Tip;
 use crate::redis::link::Link;
@@ -25,7 +25,7 @@ impl Wanted {
         id: Tip,
         seed: Seed,
     ) -> Result<Shared, OpenError> {
-        let filter = self.filter(seed)?;
+        let filter = self.settings.filter(seed)?;
         let strings = Strings::look(link, &filter).await?;
         let found = self.definition(link, None).await?;
         let is_ours = found.as_ref().is_some_and(|found| found.unfinished() == Some(id));
@@ -44,7 +44,7 @@ impl Wanted {
     /// # Errors
     /// Redis fails.
     pub async fn finish_move(&self, link: &mut Link, id: Tip, seed: Seed) -> Result<(), OpenError> {
-        let mut definition = Definition::new(&self.config);
+        let mut definition = Definition::new(&self.settings);
         definition.keep(id, seed);
         let mut finish = Pipeline::new();
         finish.atomic();

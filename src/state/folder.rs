@@ -28,7 +28,7 @@ use super::rebase::Rebase;
 use super::recovery::{self, Recovered, Restore, Target};
 use super::segment;
 use super::snapshot::{self, SnapshotWriter};
-use crate::config::Fsync;
+use crate::choice::Fsync;
 use crate::filter::Seed;
 use crate::head::{self, Head, Position};
 use crate::redisbloom::Filter;

@@ -16,7 +16,7 @@ use super::scan::Scan;
 use super::segment::{self, Segment};
 use super::sync::{INTERVAL, LogHandle, Syncing, Unsynced};
 use crate::batch::{Batch, Judged};
-use crate::config::Fsync;
+use crate::choice::Fsync;
 use crate::fingerprint::Fingerprint;
 use crate::head::{Head, Position};
 

@@ -4,9 +4,6 @@
 -- A refusal is what a script answers when it does nothing; a check answers nil when all is well,
 -- so that checks are strung together with `or`.
 
--- How many arguments Lua hands over in one call: it has room for 8,000 values on its stack.
-local CHUNK = 7000
-
 -- A lease reads TOKEN, a space, and who holds it. TOKEN has 32 characters: 16 for the run, and 16
 -- for the connection within it.
 local function token_of(lease)
@@ -30,14 +27,5 @@ local function type_refusal(key, wanted)
     if found ~= 'none' and found ~= wanted then
         return redis.error_reply(
             'WRONGTYPE the key ' .. key .. ' holds a ' .. found .. ', not a ' .. wanted)
-    end
-end
-
--- Refuses a command that this user may not run on the key. Redis before 7.0 cannot tell; there the
--- proof given at the start has to do.
-local function permission_refusal(command, key, ...)
-    if redis.acl_check_cmd and not redis.acl_check_cmd(command, key, ...) then
-        return redis.error_reply(
-            'NOPERM this user may not run ' .. command .. ' on the key ' .. key)
     end
 end

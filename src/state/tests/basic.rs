@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use super::super::{Folder, Journal, Log as _, OpenError, Retention, Target, Unrecoverable};
 use super::filter::{Exact, Key, batch, fingerprints, head, pins, shard_of, write_all};
 use super::sim::SimDisk;
-use crate::config::Fsync;
+use crate::choice::Fsync;
 use crate::filter::ShardId;
 use crate::head::{Head, Position};
 

@@ -10,7 +10,7 @@ use super::basic::{DIR, append, keep_all};
 use super::filter::{Exact, Key, shard_of, write_all};
 use super::fixture::{ADDS, LATE_ADDS, RUNS, expected, heads, write};
 use super::sim::SimDisk;
-use crate::config::Fsync;
+use crate::choice::Fsync;
 use crate::filter::ShardId;
 use crate::head::{Head, Position};
 

@@ -4,7 +4,7 @@
 use super::random::{Random, seeds};
 use super::sim::Fault;
 use super::world::{Op, World};
-use crate::config::Fsync;
+use crate::choice::Fsync;
 
 /// Every kind of step, each in more than one state of the folder.
 const CRAWL: &[Op] = &[

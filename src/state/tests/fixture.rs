@@ -17,7 +17,7 @@ use super::super::{Folder, Journal, Retention, Target, Unrecoverable, snapshot};
 use super::basic::{DIR, open, recover};
 use super::filter::{Exact, Key, fingerprints, head, pins, write_all};
 use super::sim::SimDisk;
-use crate::config::Fsync;
+use crate::choice::Fsync;
 use crate::filter::ShardId;
 use crate::head::{Head, Position};
 

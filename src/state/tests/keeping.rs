@@ -7,7 +7,7 @@ use super::super::{Finished, Folder, Journal, Retention, Target, Unrecoverable};
 use super::basic::{append, begun, keep_all, open, recover};
 use super::filter::{Exact, Key, head, shard_of, write_all};
 use super::sim::{Fault, SimDisk};
-use crate::config::Fsync;
+use crate::choice::Fsync;
 use crate::filter::ShardId;
 use crate::head::{Head, Position};
 

@@ -9,7 +9,7 @@ use super::super::{AtRest, Folder, OpenError, Target};
 use super::basic::{DIR, append, begun, keep_all};
 use super::filter::{Key, batch, fingerprint, fingerprints, pins};
 use super::sim::SimDisk;
-use crate::config::Fsync;
+use crate::choice::Fsync;
 use crate::filter::native::Native;
 use crate::filter::{Count, ShardId, Shards, Verdict};
 use crate::head::{Head, Position};

@@ -7,7 +7,7 @@ use super::super::{Journal, Log as _, Target};
 use super::basic::{append, begun, keep_all, open, recover};
 use super::filter::{Exact, batch, fingerprints, write_all};
 use super::sim::{Fault, SimDisk};
-use crate::config::Fsync;
+use crate::choice::Fsync;
 use crate::head::{Head, Position};
 
 const START: Position = Position { number: 0, head: Head::START };

@@ -10,7 +10,7 @@ use std::thread;
 use super::super::{AtRest, Folder, Log as _, OpenError, Target, look};
 use super::basic::{append, keep_all, recover};
 use super::filter::{batch, fingerprints, pins, shard_of, write_all};
-use crate::config::Fsync;
+use crate::choice::Fsync;
 use crate::filter::ShardId;
 use crate::head::{Head, Position};
 

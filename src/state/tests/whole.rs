@@ -9,7 +9,7 @@ use super::super::{AtRest, Folder, Journal, Made, Pins, Target};
 use super::basic::{DIR, append, keep_all, open};
 use super::filter::{Key, fingerprint, fingerprints};
 use super::sim::SimDisk;
-use crate::config::Fsync;
+use crate::choice::Fsync;
 use crate::filter::{Count, Reservation, ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
 use crate::head::{Head, Position};

@@ -12,7 +12,7 @@ use super::basic::DIR;
 use super::filter::{Exact, Key, batch, fingerprints, pins, shard_of};
 use super::random::Random;
 use super::sim::SimDisk;
-use crate::config::Fsync;
+use crate::choice::Fsync;
 use crate::filter::ShardId;
 use crate::head::{Head, Position};
 

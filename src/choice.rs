@@ -1,4 +1,4 @@
-//! Keys that take one of a few words, and those words.
+//! Choices: settings that take one of a few words, and those words.
 
 use crate::fingerprint::Algorithm;
 
@@ -45,7 +45,7 @@ pub fn choose<T: Choice>(word: &str) -> Result<T, ChoiceError> {
 }
 
 /// The words of `T` as a sentence part.
-pub(super) fn allowed<T: Choice>() -> String {
+pub(crate) fn allowed<T: Choice>() -> String {
     let words: Vec<_> = T::ALL.iter().map(|(name, _)| *name).collect();
     words.join(", ")
 }

@@ -1,4 +1,9 @@
-//! What a commit needs to judge items by a filter that is in Redis.
+//! What a script needs to judge by a filter that is in Redis: its functions, and the question.
+//!
+//! Each kind of filter has its functions in Lua beside this file, all under the same names:
+//! `filter_refusal(keys)`, and `judge(keys, places, first, last, first_extra)`, which answers what
+//! goes on, how much of that is unseen, and a function that remembers it. They stand behind
+//! [`COMMON`](crate::script::COMMON) in a script.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +13,6 @@ use crate::filter::native::Native;
 use crate::filter::shared::text;
 use crate::filter::{LINE_BITS, LINE_BYTES, Placing, Shared};
 use crate::fingerprint::Fingerprint;
-use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
 /// How long a script may hold Redis up, about, in nanoseconds: what is judged at once is bounded by
 /// that.
@@ -21,41 +25,51 @@ const BIT: usize = 2_300;
 const MEMBER: usize = 2_500;
 const ITEM: usize = 1_500;
 
-/// How the filter of a crawl is judged by.
+/// How a script judges by a filter.
 #[derive(Debug, Clone)]
-pub(super) struct Judge(pub(super) Arc<Shared>);
+pub struct Judge(Arc<Shared>);
 
 /// What a script judges some items by.
 #[derive(Debug, Default)]
-pub(super) struct Question {
+pub struct Question {
     /// The filter's keys that are needed.
-    pub(super) keys: Vec<String>,
+    pub keys: Vec<String>,
     /// Where in them to look.
-    pub(super) places: Vec<u8>,
+    pub places: Vec<u8>,
     /// What to look for.
-    pub(super) extras: Vec<Vec<u8>>,
+    pub extras: Vec<Vec<u8>>,
 }
 
 impl Judge {
-    /// The functions that the script of a commit calls.
-    pub(super) fn lua(&self) -> String {
+    /// By this filter.
+    pub fn new(filter: Arc<Shared>) -> Self {
+        Self(filter)
+    }
+
+    /// The filter.
+    pub fn filter(&self) -> &Shared {
+        &self.0
+    }
+
+    /// The functions that a script calls.
+    pub fn lua(&self) -> String {
         match self.0.placing() {
             Placing::Lines(native) => {
                 let geometry = native.geometry();
                 let (lines, width) = (geometry.lines().get(), geometry.bits_per_line());
-                let text = include_str!("lua/judge_lines.lua");
+                let text = include_str!("lines.lua");
                 format!("local LINES, WIDTH = {lines}, {width}\n{text}")
             }
             Placing::Bits(strings) => {
-                let text = include_str!("lua/judge_bits.lua");
+                let text = include_str!("bits.lua");
                 format!("local WIDTH = {}\n{text}", strings.hashes())
             }
-            Placing::Set => include_str!("lua/judge_set.lua").to_owned(),
+            Placing::Set => include_str!("set.lua").to_owned(),
         }
     }
 
-    /// How many items one commit may judge at most.
-    pub(super) fn most(&self) -> usize {
+    /// How many items one script may judge at most, so as not to hold Redis up.
+    pub fn most(&self) -> usize {
         let cost = match self.0.placing() {
             Placing::Lines(native) => LINE * native.geometry().lines().get() as usize,
             Placing::Bits(strings) => BIT * strings.hashes() as usize,
@@ -64,41 +78,8 @@ impl Judge {
         (LONGEST / (cost + ITEM)).max(1)
     }
 
-    /// Adds what it needs of the server.
-    pub(super) fn needs(&self, needs: &mut Needs) {
-        let kind = match self.0.placing() {
-            Placing::Lines(_) | Placing::Bits(_) => KeyKind::String,
-            Placing::Set => KeyKind::Set,
-        };
-        let used = self.0.used();
-        for &number in &used {
-            needs.key(KeyOwner::Setting("filter.key"), self.0.key(number), kind);
-        }
-        let Some(&first) = used.first() else { return };
-        let key = self.0.key(first);
-        let command = |words| CommandNeed::new(words).key(key.as_str());
-        match self.0.placing() {
-            Placing::Lines(_) => {
-                needs.command(command("GETRANGE").arg("0").arg("1"));
-                needs.command(command("SETRANGE").arg("0").arg(""));
-                needs.command(command("BITCOUNT"));
-            }
-            Placing::Bits(_) => {
-                needs.command(command("BITFIELD_RO").arg("GET").arg("u1").arg("0"));
-                let set = ["SET", "u1", "0", "0"];
-                needs.command(set.into_iter().fold(command("BITFIELD"), CommandNeed::arg));
-                needs.command(command("BITCOUNT"));
-            }
-            Placing::Set => {
-                needs.command(command("SMISMEMBER").arg(""));
-                needs.command(command("SADD").arg(""));
-                needs.command(command("SCARD"));
-            }
-        }
-    }
-
     /// The question whether these are seen; `None` stands for what goes on unchecked.
-    pub(super) fn question<'a>(
+    pub fn question<'a>(
         &self,
         fingerprints: impl Iterator<Item = Option<&'a Fingerprint>>,
     ) -> Question {

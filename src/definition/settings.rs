@@ -1,0 +1,118 @@
+//! What a filter in Redis is to be.
+
+use crate::choice::Layout;
+use crate::filter::layout::{BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter, Unsuitable};
+use crate::filter::native::Native;
+use crate::filter::{
+    Capacity, CapacityError, ErrorRate, ErrorRateError, Placing, Seed, Shared, Sizing,
+};
+use crate::fingerprint::Algorithm;
+
+/// What a filter in Redis is to be: the keys of the configuration that it depends on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// What its keys are named after: `filter.key`.
+    pub key: String,
+    /// How a fingerprint becomes what Redis holds.
+    pub layout: Layout,
+    /// Fingerprints that it is made for, in layouts that are sized by that.
+    pub capacity: u64,
+    /// At which error rate.
+    pub error_rate: f64,
+    /// The seed of `native`'s hash; drawn where there is none.
+    pub seed: Option<Seed>,
+    /// `filter.bit`, for layouts that are sized by it.
+    pub bit: u32,
+    /// `filter.hash_number`, for the same.
+    pub hash_number: u32,
+    /// `filter.block_num`, for `scrapy-redis-bloomfilter-block-cluster`.
+    pub block_num: u32,
+    /// How the fingerprints in it are computed.
+    pub algorithm: Algorithm,
+    /// Whether URLs that differ in what follows `#` are different.
+    pub keep_fragments: bool,
+}
+
+/// Why there is no such filter.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Unbuildable {
+    /// The layout cannot be that large, or that small.
+    #[error(transparent)]
+    Unsuitable(#[from] Unsuitable),
+    /// Nor can any.
+    #[error(transparent)]
+    Capacity(#[from] CapacityError),
+    /// As little as that.
+    #[error(transparent)]
+    ErrorRate(#[from] ErrorRateError),
+    /// The layout's bits are nowhere in Redis.
+    #[error("the filter layout redisbloom is for filter.store = \"local\" alone")]
+    NotInRedis,
+    /// More than the layout can count.
+    #[error(
+        "filter.capacity is {capacity}, and the layout {layout} is made for at most {} \
+         fingerprints; lower it, or use another layout",
+        u32::MAX
+    )]
+    TooMany {
+        /// The layout.
+        layout: &'static str,
+        /// What was asked for.
+        capacity: u64,
+    },
+}
+
+impl Settings {
+    /// Those of urlseen's own layout, for Scrapy's fingerprints; all else as configured by default.
+    pub fn native(key: impl Into<String>, capacity: u64, error_rate: f64) -> Self {
+        Self {
+            key: key.into(),
+            layout: Layout::Native,
+            capacity,
+            error_rate,
+            seed: None,
+            bit: 30,
+            hash_number: 6,
+            block_num: 1,
+            algorithm: Algorithm::Scrapy,
+            keep_fragments: false,
+        }
+    }
+
+    /// How large a native one is.
+    ///
+    /// # Errors
+    /// No filter has that capacity or error rate.
+    pub fn sizing(&self) -> Result<Sizing, Unbuildable> {
+        Ok(Sizing::new(Capacity::new(self.capacity)?, ErrorRate::new(self.error_rate)?))
+    }
+
+    /// The filter's keys, and how it places fingerprints, where its hash has this seed.
+    ///
+    /// # Errors
+    /// There is no such filter.
+    pub fn filter(&self, seed: Seed) -> Result<Shared, Unbuildable> {
+        let few = || {
+            let (layout, capacity) = (self.layout.name(), self.capacity);
+            u32::try_from(capacity).map_err(|_| Unbuildable::TooMany { layout, capacity })
+        };
+        let placing = match self.layout {
+            Layout::Native => Placing::Lines(Native::new(seed, self.sizing()?.geometry())),
+            Layout::Imooc => Placing::Bits(Box::new(Imooc::new(self.capacity, self.error_rate)?)),
+            Layout::PyreBloom => Placing::Bits(Box::new(PyreBloom::new(few()?, self.error_rate)?)),
+            Layout::Luw2007 => {
+                Placing::Bits(Box::new(PyreBloom::unrounded(few()?, self.error_rate)?))
+            }
+            Layout::ScrapyRedisBloomFilter => {
+                Placing::Bits(Box::new(ScrapyRedisBloomFilter::new(self.bit, self.hash_number)?))
+            }
+            Layout::BlockCluster => {
+                let layout = BlockCluster::new(self.bit, self.hash_number, self.block_num)?;
+                Placing::Bits(Box::new(layout))
+            }
+            Layout::ScrapyRedis => Placing::Set,
+            Layout::RedisBloom => return Err(Unbuildable::NotInRedis),
+        };
+        Ok(Shared::new(&self.key, placing))
+    }
+}
