@@ -9,12 +9,23 @@ use std::str::FromStr;
 use crate::choice::Layout;
 use crate::filter::native::POSITION_RULE;
 use crate::filter::{SHARD_RULE, Seed};
+use crate::hash_tag::tagged;
 use crate::head::{self, Tip};
 pub use settings::{Settings, Unbuildable};
 
 /// The script that defines a filter unless it is defined, and answers its definition. It takes the
 /// key of the definition, and [`Definition::words`], or none where nothing is to be defined.
 pub const DEFINE: &str = include_str!("define.lua");
+
+/// Hash: what the filter under `key` was made for.
+pub fn key(key: &str) -> String {
+    format!("urlseen:{}:definition", tagged(key))
+}
+
+/// What the keys begin with where a client of the filter under `key` finds its last answers.
+pub fn answers(key: &str, client: u64) -> String {
+    format!("urlseen:{}:answer:{client:016x}", tagged(key))
+}
 
 /// The version of the fields.
 const VERSION: &str = "1";

@@ -36,6 +36,7 @@ impl ShardId {
     }
 
     /// The shard of that number, as something kept has it.
+    #[cfg(feature = "state")]
     pub(crate) fn kept(index: u8) -> Self {
         Self(index)
     }

@@ -50,6 +50,7 @@ impl Fingerprinter {
     }
 
     /// The same where [`Fingerprinter::canonical`] has just answered for this request.
+    #[doc(hidden)]
     pub fn finish(&mut self, request: &Request<'_>) -> Fingerprint {
         let method = upper_case(request.method);
         let parts = Parts { method: &method, url: &self.url, body: request.body };
@@ -85,6 +86,13 @@ impl Fingerprinter {
                 canonical::push_canonical_url(request.url, fragments, buffers, url)
             }
         }
+    }
+}
+
+/// Scrapy's, without fragments.
+impl Default for Fingerprinter {
+    fn default() -> Self {
+        Self::new(Algorithm::default(), false)
     }
 }
 

@@ -76,6 +76,33 @@ impl Fingerprint {
     }
 }
 
+/// As [`Fingerprint::from_text`] reads it.
+impl From<&[u8]> for Fingerprint {
+    fn from(text: &[u8]) -> Self {
+        Self::from_text(text)
+    }
+}
+
+/// As [`Fingerprint::from_text`] reads it.
+impl From<&str> for Fingerprint {
+    fn from(text: &str) -> Self {
+        Self::from_text(text.as_bytes())
+    }
+}
+
+/// As [`Fingerprint::from_text`] reads it.
+impl From<String> for Fingerprint {
+    fn from(text: String) -> Self {
+        Self::from_text(text.as_bytes())
+    }
+}
+
+impl From<&Self> for Fingerprint {
+    fn from(fingerprint: &Self) -> Self {
+        fingerprint.clone()
+    }
+}
+
 /// [`Fingerprint::text`], with what is not UTF-8 replaced.
 impl std::fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -5,6 +5,9 @@
 //! goes on, how much of that is unseen, and a function that remembers it. They stand behind
 //! [`COMMON`](crate::script::COMMON) in a script.
 
+#[cfg(feature = "redis")]
+mod ask;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,6 +16,8 @@ use crate::filter::native::Native;
 use crate::filter::shared::text;
 use crate::filter::{LINE_BITS, LINE_BYTES, Placing, Shared};
 use crate::fingerprint::Fingerprint;
+#[cfg(feature = "redis")]
+pub use ask::{ask, verdict};
 
 /// How long a script may hold Redis up, about, in nanoseconds: what is judged at once is bounded by
 /// that.

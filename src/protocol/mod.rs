@@ -18,7 +18,7 @@ use crate::redis::keys::Keys;
 use crate::redis::lease::{Holder, LEASE, Run, Token};
 use crate::redis::link::Reply;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
-use crate::script::COMMON;
+use crate::script::{COMMON, Script};
 use crate::sink::Sink;
 use crate::source::Source;
 pub use commit::{Commit, Order};
@@ -319,28 +319,6 @@ impl Protocol {
     }
 }
 
-/// A Lua script that a server keeps under the SHA-1 of its text.
-struct Script {
-    text: String,
-    hash: String,
-}
-
-impl Script {
-    /// Comments and indentation stay here.
-    fn new(text: &str) -> Self {
-        let lines = text.lines().map(str::trim_start);
-        let code = lines.filter(|line| !line.is_empty() && !line.starts_with("--"));
-        let text = code.collect::<Vec<_>>().join("\n");
-        Self { hash: redis::Script::new(&text).get_hash().to_owned(), text }
-    }
-
-    fn load(&self) -> Cmd {
-        let mut command = cmd("SCRIPT");
-        command.arg("LOAD").arg(&self.text);
-        command
-    }
-}
-
 /// A script of what all share, these parts and its own text.
 fn script(parts: &[&str], text: &str) -> Script {
     Script::new(&[&[COMMON, SHARED], parts, &[text]].concat().join("\n"))
@@ -348,14 +326,14 @@ fn script(parts: &[&str], text: &str) -> Script {
 
 fn call(script: &Script, keys: &[&str]) -> Cmd {
     let mut command = cmd("EVALSHA");
-    command.arg(&script.hash).arg(keys.len()).arg(keys);
+    command.arg(script.hash()).arg(keys.len()).arg(keys);
     command
 }
 
 /// The same with the script's text, where it must not be missing.
 fn eval(script: &Script, keys: &[&str]) -> Cmd {
     let mut command = cmd("EVAL");
-    command.arg(&script.text).arg(keys.len()).arg(keys);
+    command.arg(script.text()).arg(keys.len()).arg(keys);
     command
 }
 

@@ -1,5 +1,7 @@
 //! The names of the keys that a crawl uses in Redis.
 
+use crate::hash_tag::tagged;
+
 /// A crawl's keys. The first five are urlseen's own; the others are named by the config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
@@ -38,22 +40,6 @@ impl Keys {
             rejected: rejected.to_owned(),
             forget: forget.to_owned(),
         }
-    }
-}
-
-/// Hash: what the filter under `key` was made for.
-pub fn definition(key: &str) -> String {
-    format!("urlseen:{}:definition", tagged(key))
-}
-
-/// `key` in braces unless it has a hash tag already, so that what is named after it shares its
-/// slot in a Redis Cluster: the slot comes from what stands between the first `{` and the next
-/// `}`, if that is not empty (Redis Cluster specification, "Hash tags").
-fn tagged(key: &str) -> String {
-    let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
-    match tag {
-        Some((tag, _)) if !tag.is_empty() => key.to_owned(),
-        _ => format!("{{{key}}}"),
     }
 }
 

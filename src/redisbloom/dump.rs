@@ -14,7 +14,7 @@
 
 use std::io::{self, Read, Write};
 
-use flate2::Crc;
+use crc32fast::Hasher;
 
 use super::error::BadChunk;
 use super::filter::{Chunk, Filter};
@@ -185,8 +185,8 @@ impl Source<'_> {
 }
 
 fn crc(head: &[u8], data: &[u8]) -> u32 {
-    let mut crc = Crc::new();
+    let mut crc = Hasher::new();
     crc.update(head);
     crc.update(data);
-    crc.sum()
+    crc.finalize()
 }

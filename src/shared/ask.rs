@@ -1,14 +1,11 @@
 //! What a filter in Redis says of fingerprints, without setting anything.
 
-use std::collections::BTreeMap;
-
 use redis::{Pipeline, RedisResult, Value};
 
-use super::strings::value;
 use crate::filter::layout::Unplaced;
-use crate::filter::shared::text;
-use crate::filter::{Placing, Shared, Verdict};
+use crate::filter::{Shared, Verdict};
 use crate::fingerprint::Fingerprint;
+use crate::judge::{ask, verdict};
 use crate::redis::link::Link;
 use crate::redis::trouble::Trouble;
 
@@ -46,43 +43,16 @@ pub async fn verdicts(
         pipeline.ignore_errors();
         let mut questions = Vec::with_capacity(some.len());
         for fingerprint in some {
-            questions.push(ask(&mut pipeline, filter, fingerprint)?);
+            let unplaced = |why| AskError::Unplaced { fingerprint: fingerprint.to_string(), why };
+            questions.push(ask(&mut pipeline, filter, fingerprint).map_err(unplaced)?);
         }
         let replies: Vec<RedisResult<Value>> =
             pipeline.query_async(link).await.map_err(Trouble::from)?;
         let mut replies = replies.iter();
         for questions in questions {
-            let mut is_seen = true;
-            for reply in replies.by_ref().take(questions) {
-                is_seen &= value::<Vec<u8>>(reply)?.into_iter().all(|bit| bit == 1);
-            }
-            verdicts.push(Verdict::of(is_seen));
+            let verdict = verdict(replies.by_ref().take(questions));
+            verdicts.push(verdict.map_err(Trouble::from)?);
         }
     }
     Ok(verdicts)
-}
-
-/// Adds the questions of one fingerprint; answers how many.
-fn ask(
-    pipeline: &mut Pipeline,
-    filter: &Shared,
-    fingerprint: &Fingerprint,
-) -> Result<usize, AskError> {
-    if matches!(filter.placing(), Placing::Set) {
-        pipeline.cmd("SMISMEMBER").arg(filter.key(0)).arg(&*text(fingerprint));
-        return Ok(1);
-    }
-    let mut by_string: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    let unplaced = |why| AskError::Unplaced { fingerprint: fingerprint.to_string(), why };
-    for position in filter.positions(fingerprint).map_err(unplaced)? {
-        by_string.entry(position.string).or_default().push(position.bit);
-    }
-    let count = by_string.len();
-    for (string, bits) in by_string {
-        let command = pipeline.cmd("BITFIELD_RO").arg(filter.key(string));
-        for bit in bits {
-            command.arg("GET").arg("u1").arg(bit);
-        }
-    }
-    Ok(count)
 }

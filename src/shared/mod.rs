@@ -11,11 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::config::{Config, Layout, SeedChoice};
-use crate::definition::{DEFINE, Definition, Settings};
+use crate::definition::{self, DEFINE, Definition, Settings};
 use crate::filter::native::Native;
 use crate::filter::{Seed, Shared, Sizing};
 use crate::head::{self, Tip};
-use crate::redis::keys;
 use crate::redis::link::Link;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 pub use ask::{AskError, verdicts};
@@ -202,7 +201,7 @@ impl Wanted {
 
     /// Where Redis keeps what the filter was made for.
     pub fn definition_key(&self) -> String {
-        keys::definition(&self.settings.key)
+        definition::key(&self.settings.key)
     }
 
     /// Deletes the filter, whatever it was made for, and answers how many keys that were.

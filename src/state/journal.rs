@@ -9,12 +9,14 @@ use super::disk::{Dir, DiskFile};
 use super::error::Unrecoverable;
 use super::folder::{Shared, Turn};
 use super::history::Segments;
+#[cfg(feature = "cli")]
 use super::log::{Log, Logged, Record};
 use super::record::{self, Kind, encoded_len};
 use super::recovery::Target;
 use super::scan::Scan;
 use super::segment::{self, Segment};
 use super::sync::{INTERVAL, LogHandle, Syncing, Unsynced};
+#[cfg(feature = "cli")]
 use crate::batch::{Batch, Judged};
 use crate::choice::Fsync;
 use crate::fingerprint::Fingerprint;
@@ -107,7 +109,7 @@ impl Journal {
     /// records as they need.
     ///
     /// # Errors
-    /// As [`Log::append`]; some of the records may have been written then.
+    /// The disk fails. Some of the records may have been written then.
     pub fn append_adds(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
         self.append_always(Kind::Adds, fingerprints)
     }
@@ -260,6 +262,7 @@ impl Journal {
     }
 }
 
+#[cfg(feature = "cli")]
 impl Log for Journal {
     /// # Errors
     /// Where the disk fails; where `base` is not the last batch of the log; where the filter was

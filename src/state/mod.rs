@@ -24,6 +24,7 @@ mod holder;
 mod imports;
 mod journal;
 mod lease;
+#[cfg(feature = "cli")]
 mod log;
 mod look;
 mod lookup;
@@ -48,6 +49,7 @@ pub use header::{Header, Pins};
 pub use holder::Holder;
 pub use imports::Mark;
 pub use journal::Journal;
+#[cfg(feature = "cli")]
 pub use log::{Log, Logged, Record, Volatile};
 pub use look::{Look, SegmentLook, SnapshotLook, look};
 pub use lookup::AtRest;

@@ -24,8 +24,9 @@ const MAY_USE: &[Rule] = &[
     ("fingerprint", &["request", "lanes", "canonical"]),
     ("filter", &["hash", "redisbloom", "fingerprint"]),
     ("choice", &["fingerprint"]),
+    ("hash_tag", &[]),
     ("script", &[]),
-    ("definition", &["head", "fingerprint", "filter", "choice"]),
+    ("definition", &["hash_tag", "head", "fingerprint", "filter", "choice"]),
     ("judge", &["fingerprint", "filter"]),
     ("config", &["fingerprint", "choice"]),
     ("item", &["request", "lanes", "canonical", "fingerprint", "filter", "config"]),
@@ -33,13 +34,32 @@ const MAY_USE: &[Rule] = &[
     // Files, blocking.
     ("input", &["item"]),
     ("state", &["redisbloom", "head", "fingerprint", "filter", "choice", "batch"]),
+    // The library, blocking and async.
+    (
+        "library",
+        &[
+            "redisbloom",
+            "head",
+            "canonical",
+            "fingerprint",
+            "filter",
+            "choice",
+            "script",
+            "definition",
+            "judge",
+            "state",
+        ],
+    ),
     // Network, async. A source and a sink never name each other, nor the state.
-    ("redis", &["head", "config"]),
+    ("redis", &["hash_tag", "head", "config"]),
     ("rejects", &["script", "config", "item", "redis"]),
     ("source", &["config", "item", "redis"]),
     ("sink", &["config", "redis"]),
-    ("shared", &["head", "fingerprint", "filter", "definition", "config", "redis"]),
-    ("protocol", &["head", "filter", "script", "judge", "state", "redis", "source", "sink"]),
+    ("shared", &["head", "fingerprint", "filter", "definition", "judge", "config", "redis"]),
+    (
+        "protocol",
+        &["head", "filter", "script", "judge", "item", "state", "redis", "source", "sink"],
+    ),
     ("upkeep", &["head", "config", "redis", "protocol"]),
     // Flow.
     ("shutdown", &[]),

@@ -13,6 +13,7 @@ mod harness;
 mod importing;
 mod imports;
 mod layouts;
+mod library;
 mod links;
 mod pickles;
 mod pipe;

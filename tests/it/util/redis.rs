@@ -148,7 +148,7 @@ impl RedisServer {
         kill_process(Pid::from_child(process), signal).expect("a process of ours takes signals");
     }
 
-    fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.folder.path().join("socket")
     }
 

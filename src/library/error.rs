@@ -1,0 +1,54 @@
+//! Why a filter failed.
+
+use std::fmt;
+
+type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a filter could not do what it was asked to. Its text says what failed and what to do now;
+/// [`Error::kind`] says whose turn it is.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    source: Source,
+}
+
+/// Kinds of errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// No filter can be what was asked for: a capacity, an error rate or a setting of a layout.
+    Unbuildable,
+    /// The filter does not fit into memory.
+    Memory,
+    /// There is a filter, and it was made for something else.
+    Mismatch,
+    /// The layout has no place for a key; see [`Layout`](crate::Layout).
+    Unplaced,
+    /// The state folder failed, or the disk that it is on.
+    State,
+    /// Redis failed, or the way to it, and it did not help to try again.
+    Redis,
+}
+
+impl Error {
+    pub(super) fn new(kind: ErrorKind, source: impl Into<Source>) -> Self {
+        Self { kind, source: source.into() }
+    }
+
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.source.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.source()
+    }
+}

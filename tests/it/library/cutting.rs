@@ -1,0 +1,67 @@
+//! A proxy that loses answers on their way.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::util::redis::RedisServer;
+
+/// Stands between clients and a server.
+pub(super) struct Cutting {
+    port: u16,
+    lose: Arc<AtomicUsize>,
+}
+
+impl Cutting {
+    /// In front of a server, until the test ends.
+    pub(super) fn before(server: &RedisServer) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let lose = Arc::new(AtomicUsize::new(0));
+        let (socket, losing) = (server.socket(), Arc::clone(&lose));
+        std::thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let (server, losing) = (UnixStream::connect(&socket), Arc::clone(&losing));
+                let Ok(server) = server else { continue };
+                std::thread::spawn(move || pass(client, server, &losing));
+            }
+        });
+        Self { port, lose }
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}/", self.port)
+    }
+
+    /// The next so many answers are lost, each with its connection.
+    pub(super) fn lose_next(&self, answers: usize) {
+        self.lose.store(answers, Ordering::SeqCst);
+    }
+
+    /// Answers that are still to be lost.
+    pub(super) fn to_lose(&self) -> usize {
+        self.lose.load(Ordering::SeqCst)
+    }
+}
+
+/// Passes all on in both directions until an answer is lost, or either end goes.
+fn pass(client: TcpStream, server: UnixStream, lose: &AtomicUsize) {
+    let (mut from_client, mut to_server) =
+        (client.try_clone().unwrap(), server.try_clone().unwrap());
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut from_client, &mut to_server);
+        let _ = to_server.shutdown(Shutdown::Both);
+    });
+    let (mut client, mut server, mut part) = (client, server, vec![0; 1 << 16]);
+    while let Ok(length @ 1..) = server.read(&mut part) {
+        let less = |left: usize| left.checked_sub(1);
+        let is_lost = lose.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok();
+        if is_lost || client.write_all(&part[..length]).is_err() {
+            break;
+        }
+    }
+    let _ = client.shutdown(Shutdown::Both);
+    let _ = server.shutdown(Shutdown::Both);
+}

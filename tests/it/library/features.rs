@@ -1,0 +1,52 @@
+//! What the crate brings with it, by its features.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// What no program should have for the sake of a filter: parts of the command and of the daemon.
+const COMMAND: [&str; 12] = [
+    "anyhow",
+    "axum",
+    "clap",
+    "hyper",
+    "indicatif",
+    "plotters",
+    "prometheus-client",
+    "redis-protocol",
+    "regex",
+    "reqwest",
+    "toml",
+    "tracing-subscriber",
+];
+
+/// The crates that a program gets with these features.
+fn crates(features: &str) -> BTreeSet<String> {
+    let tree = ["tree", "--locked", "--offline", "--edges", "normal", "--prefix", "none"];
+    let mut command = Command::new(env!("CARGO"));
+    command.args(tree).args(["--format", "{p}", "--no-default-features", "--features", features]);
+    let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    lines.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_filter_brings_nothing_of_the_command() {
+    let all = crates("cli");
+    assert!(all.contains("clap") && all.contains("redis") && all.contains("tokio"));
+    for features in ["", "state", "redis", "tokio", "tls", "state,tokio,tls"] {
+        let some = crates(features);
+        let unwanted: Vec<_> = COMMAND.iter().filter(|name| some.contains(**name)).collect();
+        assert!(unwanted.is_empty(), "with the features {features:?} there are {unwanted:?}");
+    }
+}
+
+#[test]
+fn a_feature_brings_what_it_needs_and_no_more() {
+    assert_eq!(crates("").iter().filter(|name| ["redis", "tokio"].contains(&&***name)).count(), 0);
+    assert!(!crates("state").contains("tokio"));
+    let redis = crates("redis");
+    assert!(redis.contains("redis") && !redis.contains("tokio") && !redis.contains("rustls"));
+    assert!(!crates("tokio").contains("rustls"));
+}
