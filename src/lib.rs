@@ -37,7 +37,10 @@
 //! modules that the command is made of are public as well, for its tests; they are no part of the
 //! library and change without notice. `ARCHITECTURE.md` says which of them may use which.
 
-#![cfg_attr(not(feature = "cli"), allow(dead_code, reason = "the command uses more of it"))]
+#![cfg_attr(
+    not(feature = "cli"),
+    allow(dead_code, unused_imports, reason = "the command uses more of what both are made of")
+)]
 
 #[cfg(feature = "cli")]
 pub mod admin;
