@@ -14,6 +14,7 @@ pub mod canonical;
 pub mod config;
 pub mod desk;
 pub mod engine;
+pub mod explain;
 pub mod filter;
 pub mod fingerprint;
 pub mod hash;

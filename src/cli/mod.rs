@@ -3,6 +3,7 @@
 mod bar;
 mod check;
 mod confirm;
+mod explain;
 mod export;
 mod filter;
 mod fingerprint;
@@ -77,6 +78,7 @@ enum Command {
     Export(export::Args),
     Status(status::Args),
     Check(check::Args),
+    Explain(explain::Args),
     Rejects(rejects::Args),
     Forget(forget::Args),
 }
@@ -95,6 +97,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Export(args) => export::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Rejects(args) => rejects::run(&args),
         Command::Forget(args) => forget::run(&args),
     };

@@ -47,6 +47,17 @@ impl Folder {
         self.settings.load()
     }
 
+    /// The configuration and where the filter is; where a folder was named, the one that nobody
+    /// changed.
+    pub(super) fn both(&self) -> Result<(Config, Place), Problems> {
+        let place = self.place()?;
+        Ok(match (&self.state, &place) {
+            (None, Place::Redis(config)) => (Config::clone(config), place),
+            (None, Place::Folder(_)) => (self.settings.load()?, place),
+            (Some(_), _) => (Config::default(), place),
+        })
+    }
+
     /// Where the filter is.
     pub(super) fn place(&self) -> Result<Place, Problems> {
         if let Some(folder) = &self.state {

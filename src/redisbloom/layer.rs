@@ -82,6 +82,13 @@ impl Shape {
     fn modulus(&self) -> u64 {
         if self.power > 0 { 1 << self.power } else { self.bits() }
     }
+
+    /// The bits of an item.
+    #[inline]
+    pub(super) fn positions(&self, Hashes { a, b }: Hashes) -> impl Iterator<Item = u64> + use<> {
+        let modulus = self.modulus();
+        (0..u64::from(self.hashes)).map(move |i| a.wrapping_add(i.wrapping_mul(b)) % modulus)
+    }
 }
 
 /// The bits that an item takes at an error rate.
@@ -172,10 +179,8 @@ impl Layer {
     }
 
     /// The byte and the bit in it of each position.
-    fn places(&self, Hashes { a, b }: Hashes) -> impl Iterator<Item = (usize, u8)> + use<> {
-        let modulus = self.shape.modulus();
-        (0..u64::from(self.shape.hashes)).map(move |i| {
-            let bit = a.wrapping_add(i.wrapping_mul(b)) % modulus;
+    fn places(&self, hashes: Hashes) -> impl Iterator<Item = (usize, u8)> + use<> {
+        self.shape.positions(hashes).map(|bit| {
             // All the layer's bytes are in memory.
             #[allow(clippy::cast_possible_truncation)]
             let byte = (bit / 8) as usize;

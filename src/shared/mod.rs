@@ -242,8 +242,11 @@ impl Wanted {
         theirs
     }
 
-    /// The filter's keys, and how it places fingerprints.
-    fn filter(&self, seed: Seed) -> Result<Shared, OpenError> {
+    /// The filter's keys, and how it places fingerprints. Only the layout `native` has a seed.
+    ///
+    /// # Errors
+    /// The layout cannot be that large or small, or is none that Redis holds.
+    pub fn filter(&self, seed: Seed) -> Result<Shared, OpenError> {
         let filter = &self.config.filter;
         let few = || {
             let (layout, capacity) = (filter.layout.name(), filter.capacity);

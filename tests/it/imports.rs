@@ -26,6 +26,7 @@ const MAY_USE: &[Rule] = &[
     ("config", &["fingerprint"]),
     ("item", &["request", "lanes", "canonical", "fingerprint", "filter", "config"]),
     ("batch", &["fingerprint", "item"]),
+    ("explain", &["request", "canonical", "fingerprint", "config", "item"]),
     // Files, blocking.
     ("input", &["item"]),
     ("state", &["redisbloom", "head", "fingerprint", "filter", "config", "batch"]),

@@ -7,6 +7,7 @@ mod admin;
 mod cli;
 mod connect;
 mod daemon;
+mod explain;
 mod filter;
 mod fingerprint;
 mod harness;

@@ -163,7 +163,7 @@ impl Crawl {
 
     /// Waits until the sink holds so many items.
     #[track_caller]
-    fn wait_for_sink(&self, items: usize) {
+    pub(crate) fn wait_for_sink(&self, items: usize) {
         let mut connection = self.connection();
         wait_until(SOON, &format!("{items} items in the sink"), || {
             len(&mut connection, SINK) >= items
