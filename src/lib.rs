@@ -11,6 +11,7 @@
 pub mod admin;
 pub mod batch;
 pub mod canonical;
+pub mod compare;
 pub mod config;
 pub mod desk;
 pub mod engine;

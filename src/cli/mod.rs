@@ -2,6 +2,7 @@
 
 mod bar;
 mod check;
+mod compare;
 mod confirm;
 mod explain;
 mod export;
@@ -10,6 +11,7 @@ mod fingerprint;
 mod forget;
 mod import;
 mod moving;
+mod operand;
 mod plan;
 mod printable;
 mod rejects;
@@ -20,6 +22,7 @@ mod shared;
 mod start;
 mod state;
 mod status;
+mod union;
 mod view;
 
 use std::io::{self, Write};
@@ -79,6 +82,8 @@ enum Command {
     Status(status::Args),
     Check(check::Args),
     Explain(explain::Args),
+    Compare(compare::Args),
+    Union(union::Args),
     Rejects(rejects::Args),
     Forget(forget::Args),
 }
@@ -98,6 +103,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Status(args) => status::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Union(args) => union::run(&args),
         Command::Rejects(args) => rejects::run(&args),
         Command::Forget(args) => forget::run(&args),
     };

@@ -18,7 +18,12 @@ pub(super) struct Settings {
 impl Settings {
     /// Reads and checks it.
     pub(super) fn load(&self) -> Result<Config, Problems> {
-        let (file, set) = (self.config.clone(), self.set.clone());
+        self.load_with(&[])
+    }
+
+    /// The same with more `KEY=VALUE` behind those given.
+    pub(super) fn load_with(&self, more: &[String]) -> Result<Config, Problems> {
+        let (file, set) = (self.config.clone(), [&self.set, more].concat());
         Config::load(Sources { file, env: std::env::vars_os(), set })
     }
 }

@@ -140,6 +140,25 @@ impl Layer {
         self.shape.bits()
     }
 
+    /// How many of its bits, from the first on, can be set.
+    pub fn reach(&self) -> u64 {
+        self.shape.modulus()
+    }
+
+    /// All its bits: bit `x` is bit `x % 8`, from the lowest, of byte `x / 8`.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bits
+    }
+
+    /// Adds the bits of a layer of the same shape. From then on it counts as having `size` items.
+    pub(super) fn unite(&mut self, other: &Self, size: u64) {
+        for (byte, other) in self.bits.iter_mut().zip(&other.bits) {
+            *byte |= other;
+        }
+        self.ones = self.bits.iter().map(|byte| u64::from(byte.count_ones())).sum();
+        self.size = size;
+    }
+
     /// How many bits an item sets.
     pub fn hashes(&self) -> u32 {
         self.shape.hashes

@@ -6,7 +6,9 @@ mod definition;
 mod error;
 mod moving;
 mod sample;
+mod sets;
 mod strings;
+mod uniting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +26,9 @@ pub use definition::{Definition, Difference};
 pub use error::{OpenError, Problem};
 pub use moving::{get, put};
 pub use sample::{Sample, Samples, estimate};
+pub use sets::{Members, SetError, common};
 use strings::Strings;
+pub use uniting::{Defined, Uniting, page};
 
 /// What a filter in Redis is to be, as configured.
 #[derive(Debug, Clone)]

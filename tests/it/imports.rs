@@ -23,6 +23,7 @@ const MAY_USE: &[Rule] = &[
     ("canonical", &["lanes"]),
     ("fingerprint", &["request", "lanes", "canonical"]),
     ("filter", &["hash", "redisbloom", "fingerprint"]),
+    ("compare", &["hash", "redisbloom", "fingerprint", "filter"]),
     ("config", &["fingerprint"]),
     ("item", &["request", "lanes", "canonical", "fingerprint", "filter", "config"]),
     ("batch", &["fingerprint", "item"]),

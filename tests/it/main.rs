@@ -24,4 +24,5 @@ mod serve;
 mod start_urls;
 mod tidy;
 mod trouble;
+mod union;
 mod util;
