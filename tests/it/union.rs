@@ -7,7 +7,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::daemon::Crawl;
-use crate::util::binary::{Output, urlseen};
+use crate::daemon::items::{Random, seeds};
+use crate::util::binary::{Output, Run, urlseen};
 use crate::util::redis::RedisServer;
 
 fn urls(from: usize, count: usize) -> Vec<String> {
@@ -37,7 +38,7 @@ impl Folders {
     #[track_caller]
     fn feed(&self, name: &str, options: &[&str], items: &[String]) -> Vec<String> {
         let run = urlseen(["filter", "--state"]).arg(self.path(name));
-        let run = options.iter().fold(run, |run, option| run.arg(option));
+        let run = options.iter().fold(run, Run::arg);
         let output = run.stdin(items.join("\n") + "\n").output();
         assert_eq!(output.code(), Some(0), "{output:?}");
         output.text().lines().map(str::to_owned).collect()
@@ -47,7 +48,7 @@ impl Folders {
 const SHAPE: &[&str] = &["--capacity", "20000", "--error-rate", "1e-9", "--seed", "7"];
 
 fn run(command: &str, arguments: &[&str]) -> Output {
-    arguments.iter().fold(urlseen([command]), |run, argument| run.arg(argument)).output()
+    arguments.iter().fold(urlseen([command]), Run::arg).output()
 }
 
 #[track_caller]
@@ -102,6 +103,30 @@ fn folders_are_compared_and_united() {
     let again = run("union", &[&a, &b, "-o", &c]);
     assert_eq!(again.code(), Some(2), "{again:?}");
     assert!(again.stderr.contains("is there already"), "{again:?}");
+}
+
+/// Sets of any size and overlap, in filters that can be far too small for them, and in the log as
+/// well as in snapshots.
+#[test]
+fn whatever_either_has_seen_the_union_has_seen() {
+    for seed in seeds(&[1, 2, 3, 4]) {
+        let mut random = Random::new(seed);
+        let folders = Folders::new();
+        let shape = ["--capacity", "3000", "--error-rate", "0.01", "--seed", "7"];
+        let mut all = Vec::new();
+        for name in ["a", "b"] {
+            for _ in 0..=random.below(2) {
+                let (from, count) = (random.below(8000), 1 + random.below(6000));
+                folders.feed(name, &shape, &urls(from, count));
+                all.extend(urls(from, count));
+            }
+        }
+        let (a, b, c) = (folders.name("a"), folders.name("b"), folders.name("c"));
+        let united = run("union", &[&a, &b, "-o", &c]);
+        assert_eq!(united.code(), Some(0), "seed {seed}: {united:?}");
+        let unseen = folders.feed("c", &[], &all);
+        assert_eq!(unseen, [""; 0], "seed {seed}");
+    }
 }
 
 #[test]
