@@ -55,6 +55,8 @@ pub mod choice;
 #[cfg(not(feature = "cli"))]
 mod choice;
 #[cfg(feature = "cli")]
+pub mod compare;
+#[cfg(feature = "cli")]
 pub mod config;
 #[cfg(feature = "cli")]
 pub mod definition;
@@ -64,6 +66,8 @@ mod definition;
 pub mod desk;
 #[cfg(feature = "cli")]
 pub mod engine;
+#[cfg(feature = "cli")]
+pub mod explain;
 #[cfg(feature = "cli")]
 pub mod filter;
 #[cfg(not(feature = "cli"))]
@@ -105,6 +109,8 @@ pub mod phase;
 pub mod pipe;
 #[cfg(feature = "cli")]
 pub mod pipeline;
+#[cfg(feature = "cli")]
+pub mod plot;
 #[cfg(feature = "cli")]
 pub mod protocol;
 #[cfg(feature = "cli")]

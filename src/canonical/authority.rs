@@ -67,32 +67,42 @@ fn hides_delimiter(authority: &str) -> bool {
 
 /// Appends a checked authority made safe; returns where in `out` its host begins.
 pub(super) fn push_safe(authority: &str, out: &mut String) -> Result<usize, Refusal> {
-    let (user_info, host_and_port) = split_user_info(authority);
-    if let Some(user_info) = user_info {
-        let (name, password) = match user_info.split_once(':') {
-            Some((name, password)) => (name, Some(password)),
-            None => (user_info, None),
-        };
-        push_requoted(name, &SAFE_USERINFO, out);
-        if let Some(password) = password {
-            out.push(':');
-            push_requoted(password, &SAFE_USERINFO, out);
-        }
+    if let (Some(user_info), _) = split_user_info(authority) {
+        push_user_info(user_info, out);
         out.push('@');
     }
     let start = out.len();
-    let (host, port) = if authority.contains('[') {
-        let (host, rest) = partition(partition(host_and_port, '[').1, ']');
-        (host, partition(rest, ':').1)
-    } else {
-        partition(host_and_port, ':')
-    };
+    let (host, port) = host_and_port(authority);
     push_host(host, out)?;
     if !port.is_empty() {
         out.push(':');
         push_port(port, out)?;
     }
     Ok(start)
+}
+
+/// Appends the user info without its `@`.
+pub(super) fn push_user_info(user_info: &str, out: &mut String) {
+    let (name, password) = match user_info.split_once(':') {
+        Some((name, password)) => (name, Some(password)),
+        None => (user_info, None),
+    };
+    push_requoted(name, &SAFE_USERINFO, out);
+    if let Some(password) = password {
+        out.push(':');
+        push_requoted(password, &SAFE_USERINFO, out);
+    }
+}
+
+/// The host, without brackets, and the port of a checked authority.
+pub(super) fn host_and_port(authority: &str) -> (&str, &str) {
+    let (_, host_and_port) = split_user_info(authority);
+    if authority.contains('[') {
+        let (host, rest) = partition(partition(host_and_port, '[').1, ']');
+        (host, partition(rest, ':').1)
+    } else {
+        partition(host_and_port, ':')
+    }
 }
 
 /// Appends a checked authority in canonical form: its host in lower case to the last letter, an
@@ -106,20 +116,23 @@ pub(super) fn push_canonical(authority: &str, out: &mut String) -> Result<(), Re
         out.truncate(start);
         out.push_str(&lower);
     }
-    if let Some((host, rest)) = out[start..].strip_prefix('[').and_then(|host| host.split_once(']'))
-        && let Some(address) = ipv6::Address::parse(host)
-    {
-        let short = format!("[{address}]{rest}");
+    if let Some(short) = shortened(&out[start..]) {
         out.truncate(start);
         out.push_str(&short);
     }
     Ok(())
 }
 
+/// A host and what follows it with its IPv6 address at its shortest, if it is one.
+pub(super) fn shortened(host: &str) -> Option<String> {
+    let (host, rest) = host.strip_prefix('[')?.split_once(']')?;
+    Some(format!("[{}]{rest}", ipv6::Address::parse(host)?))
+}
+
 /// Appends a host: lower-cased up to a `%`, which in an IPv6 address begins the zone; in ASCII by
 /// way of IDNA, or as it is where IDNA does not take it. Only an address with a colon gets its
 /// brackets back.
-fn push_host(host: &str, out: &mut String) -> Result<(), Refusal> {
+pub(super) fn push_host(host: &str, out: &mut String) -> Result<(), Refusal> {
     let (name, zone) = host.split_at(host.find('%').unwrap_or(host.len()));
     let has_brackets = host.contains(':');
     if has_brackets {
@@ -146,7 +159,7 @@ fn push_host(host: &str, out: &mut String) -> Result<(), Refusal> {
 }
 
 /// Appends a port as a plain decimal number.
-fn push_port(port: &str, out: &mut String) -> Result<(), Refusal> {
+pub(super) fn push_port(port: &str, out: &mut String) -> Result<(), Refusal> {
     /// Python's limit for reading a decimal number, leading zeros included.
     const MAX_DIGITS: usize = 4300;
     if !port.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -165,7 +178,7 @@ fn push_port(port: &str, out: &mut String) -> Result<(), Refusal> {
 }
 
 /// The user info, if there is any, and the rest: cut at the last `@`.
-fn split_user_info(authority: &str) -> (Option<&str>, &str) {
+pub(super) fn split_user_info(authority: &str) -> (Option<&str>, &str) {
     match authority.rsplit_once('@') {
         Some((user_info, rest)) => (Some(user_info), rest),
         None => (None, authority),

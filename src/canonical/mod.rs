@@ -25,12 +25,18 @@ mod origin;
 mod path;
 mod query;
 mod refusal;
+mod rule;
 mod scheme;
 mod split;
+mod steps;
+#[cfg(test)]
+mod steps_tests;
 #[cfg(test)]
 mod tests;
 
 pub use refusal::Refusal;
+pub use rule::{Part, Pass, Rule};
+pub use steps::{Step, Trace, parts, trace, trace_verbatim};
 
 use bytes::{SAFE, SAFE_SPECIAL_QUERY, push_quoted};
 use scheme::Scheme;

@@ -34,6 +34,10 @@ impl<'a> Scheme<'a> {
         }
     }
 
+    pub(super) fn len(self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn is_empty(self) -> bool {
         self.0.is_empty()
     }

@@ -49,10 +49,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let filter = match args.folder.place()? {
-        Place::Folder(folder) => Filter::Running(Box::new(Client::new(&folder)?)),
-        Place::Redis(config) => Filter::Shared(Box::new(Crawl::new(*config)?)),
-    };
+    let filter = Filter::of(args.folder.place()?)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut desk = Desk {
         filter,
@@ -87,7 +84,7 @@ struct Desk<W> {
 }
 
 /// Where the answers come from.
-enum Filter {
+pub(super) enum Filter {
     /// A daemon.
     Running(Box<Client>),
     /// The folder, where no daemon runs.
@@ -97,7 +94,20 @@ enum Filter {
 }
 
 impl Filter {
-    fn check(&mut self, items: &[Vec<u8>], runtime: &Runtime) -> anyhow::Result<Vec<Checked>> {
+    /// Whoever has the filter at a place; whether a daemon runs is found out by asking.
+    pub(super) fn of(place: Place) -> anyhow::Result<Self> {
+        Ok(match place {
+            Place::Folder(folder) => Self::Running(Box::new(Client::new(&folder)?)),
+            Place::Redis(config) => Self::Shared(Box::new(Crawl::new(*config)?)),
+        })
+    }
+
+    /// What is known of items, in their order.
+    pub(super) fn check(
+        &mut self,
+        items: &[Vec<u8>],
+        runtime: &Runtime,
+    ) -> anyhow::Result<Vec<Checked>> {
         match self {
             Self::Running(client) => match runtime.block_on(client.check(items)) {
                 Err(ClientError::NoDaemon { folder }) if folder.is_dir() => {

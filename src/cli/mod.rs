@@ -2,13 +2,16 @@
 
 mod bar;
 mod check;
+mod compare;
 mod confirm;
+mod explain;
 mod export;
 mod filter;
 mod fingerprint;
 mod forget;
 mod import;
 mod moving;
+mod operand;
 mod plan;
 mod printable;
 mod rejects;
@@ -19,6 +22,7 @@ mod shared;
 mod start;
 mod state;
 mod status;
+mod union;
 mod view;
 
 use std::io::{self, Write};
@@ -77,6 +81,9 @@ enum Command {
     Export(export::Args),
     Status(status::Args),
     Check(check::Args),
+    Explain(explain::Args),
+    Compare(compare::Args),
+    Union(union::Args),
     Rejects(rejects::Args),
     Forget(forget::Args),
 }
@@ -95,6 +102,9 @@ pub(crate) fn run() -> ExitCode {
         Command::Export(args) => export::run(&args),
         Command::Status(args) => status::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Union(args) => union::run(&args),
         Command::Rejects(args) => rejects::run(&args),
         Command::Forget(args) => forget::run(&args),
     };

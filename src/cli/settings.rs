@@ -18,7 +18,12 @@ pub(super) struct Settings {
 impl Settings {
     /// Reads and checks it.
     pub(super) fn load(&self) -> Result<Config, Problems> {
-        let (file, set) = (self.config.clone(), self.set.clone());
+        self.load_with(&[])
+    }
+
+    /// The same with more `KEY=VALUE` behind those given.
+    pub(super) fn load_with(&self, more: &[String]) -> Result<Config, Problems> {
+        let (file, set) = (self.config.clone(), [&self.set, more].concat());
         Config::load(Sources { file, env: std::env::vars_os(), set })
     }
 }
@@ -45,6 +50,17 @@ impl Folder {
     /// The configuration, where no folder was named in its place.
     pub(super) fn config(&self) -> Result<Config, Problems> {
         self.settings.load()
+    }
+
+    /// The configuration and where the filter is; where a folder was named, the one that nobody
+    /// changed.
+    pub(super) fn both(&self) -> Result<(Config, Place), Problems> {
+        let place = self.place()?;
+        Ok(match (&self.state, &place) {
+            (None, Place::Redis(config)) => (Config::clone(config), place),
+            (None, Place::Folder(_)) => (self.settings.load()?, place),
+            (Some(_), _) => (Config::default(), place),
+        })
     }
 
     /// Where the filter is.

@@ -6,7 +6,7 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use urlseen::config::Config;
-use urlseen::filter::Verdict;
+use urlseen::filter::{Estimate, Verdict};
 use urlseen::fingerprint::Fingerprint;
 use urlseen::head::Head;
 use urlseen::protocol::Protocol;
@@ -47,6 +47,16 @@ impl Crawl {
             let mut link = self.connect().await?;
             let opened = self.wanted.find(&mut link).await?;
             Ok(shared::verdicts(&mut link, &opened.filter, fingerprints).await?)
+        })
+    }
+
+    /// The filter as it is there, and what its fill says of it.
+    pub(super) fn estimate(&self) -> anyhow::Result<(Opened, Estimate)> {
+        self.runtime.block_on(async {
+            let mut link = self.connect().await?;
+            let opened = self.wanted.find(&mut link).await?;
+            let estimate = shared::estimate(&mut link, &opened.filter).await?;
+            Ok((opened, estimate))
         })
     }
 

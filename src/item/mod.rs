@@ -7,6 +7,7 @@ mod digest;
 mod fingerprint;
 mod items;
 pub mod json;
+mod outline;
 mod pickle;
 mod said;
 mod start_url;
@@ -17,6 +18,7 @@ use std::borrow::Cow;
 
 pub use items::Items;
 use json::JsonError;
+pub use outline::{Outline, OwnedRequest};
 pub use pickle::PickleError;
 use pickle::Pickles;
 use said::Said;

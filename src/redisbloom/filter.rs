@@ -194,6 +194,27 @@ impl Filter {
         self.limit = limit.min(i64::MAX as u64 - 1);
     }
 
+    /// Adds the bits of a filter whose layers have the same shapes. From then on each layer counts
+    /// as having as many items as `sizes` says.
+    ///
+    /// # Panics
+    /// If the layers differ, or a size is beyond a layer's capacity.
+    pub fn unite(&mut self, other: &Self, sizes: &[u64]) {
+        assert!(
+            self.layers.len() == other.layers.len() && self.layers.len() == sizes.len(),
+            "filters of as many layers are united"
+        );
+        self.spare.clear();
+        self.size = sizes.iter().sum();
+        for ((layer, other), &size) in self.layers.iter_mut().zip(&other.layers).zip(sizes) {
+            assert!(
+                layer.shape == other.shape && size <= layer.capacity(),
+                "layers of one shape are united, and hold no more than they are made for"
+            );
+            Arc::make_mut(layer).unite(other, size);
+        }
+    }
+
     /// How many items were new when they were added.
     pub fn size(&self) -> u64 {
         self.size

@@ -82,6 +82,13 @@ impl Shape {
     fn modulus(&self) -> u64 {
         if self.power > 0 { 1 << self.power } else { self.bits() }
     }
+
+    /// The bits of an item.
+    #[inline]
+    pub(super) fn positions(&self, Hashes { a, b }: Hashes) -> impl Iterator<Item = u64> + use<> {
+        let modulus = self.modulus();
+        (0..u64::from(self.hashes)).map(move |i| a.wrapping_add(i.wrapping_mul(b)) % modulus)
+    }
 }
 
 /// The bits that an item takes at an error rate.
@@ -133,6 +140,25 @@ impl Layer {
         self.shape.bits()
     }
 
+    /// How many of its bits, from the first on, can be set.
+    pub fn reach(&self) -> u64 {
+        self.shape.modulus()
+    }
+
+    /// All its bits: bit `x` is bit `x % 8`, from the lowest, of byte `x / 8`.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bits
+    }
+
+    /// Adds the bits of a layer of the same shape. From then on it counts as having `size` items.
+    pub(super) fn unite(&mut self, other: &Self, size: u64) {
+        for (byte, other) in self.bits.iter_mut().zip(&other.bits) {
+            *byte |= other;
+        }
+        self.ones = self.bits.iter().map(|byte| u64::from(byte.count_ones())).sum();
+        self.size = size;
+    }
+
     /// How many bits an item sets.
     pub fn hashes(&self) -> u32 {
         self.shape.hashes
@@ -172,10 +198,8 @@ impl Layer {
     }
 
     /// The byte and the bit in it of each position.
-    fn places(&self, Hashes { a, b }: Hashes) -> impl Iterator<Item = (usize, u8)> + use<> {
-        let modulus = self.shape.modulus();
-        (0..u64::from(self.shape.hashes)).map(move |i| {
-            let bit = a.wrapping_add(i.wrapping_mul(b)) % modulus;
+    fn places(&self, hashes: Hashes) -> impl Iterator<Item = (usize, u8)> + use<> {
+        self.shape.positions(hashes).map(|bit| {
             // All the layer's bytes are in memory.
             #[allow(clippy::cast_possible_truncation)]
             let byte = (bit / 8) as usize;

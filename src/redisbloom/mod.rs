@@ -26,6 +26,7 @@ mod forecast;
 mod header;
 mod layer;
 mod loader;
+mod places;
 #[cfg(test)]
 mod tests;
 
@@ -34,6 +35,7 @@ pub use filter::{Chunk, Filter, Growth, MAX_CHUNK};
 pub use forecast::Forecast;
 pub use layer::{Hashes, Layer};
 pub use loader::Loader;
+pub use places::Places;
 
 /// What a layer's error rate is multiplied by for the next.
 const TIGHTENING: f64 = 0.5;

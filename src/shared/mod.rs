@@ -5,7 +5,9 @@ mod ask;
 mod error;
 mod moving;
 mod sample;
+mod sets;
 mod strings;
+mod uniting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +23,9 @@ pub use ask::{AskError, verdicts};
 pub use error::{OpenError, Problem};
 pub use moving::{get, put};
 pub use sample::{Sample, Samples, estimate};
+pub use sets::{Members, SetError, common};
 use strings::Strings;
+pub use uniting::{Defined, Uniting, page};
 
 /// What a filter in Redis is to be, as configured.
 #[derive(Debug, Clone)]
@@ -68,6 +72,14 @@ impl Wanted {
     /// How large a native one is.
     pub fn sizing(&self) -> Sizing {
         self.sizing
+    }
+
+    /// The filter's keys, and how it places fingerprints. Only the layout `native` has a seed.
+    ///
+    /// # Errors
+    /// The layout cannot be that large or small, or is none that Redis holds.
+    pub fn filter(&self, seed: Seed) -> Result<Shared, OpenError> {
+        Ok(self.settings.filter(seed)?)
     }
 
     /// What opening it needs of the server.

@@ -140,8 +140,15 @@ impl Header {
         }
     }
 
+    /// The names of the rules by which keys become positions and shards, and of the version of the
+    /// fingerprint algorithm.
+    pub fn rules(&self) -> [&str; 3] {
+        let Rules { positions, shards, algorithm } = &self.rules;
+        [positions, shards, algorithm]
+    }
+
     /// urlseen's own layout, if it is that.
-    pub(super) fn native(&self) -> Option<Native> {
+    pub fn native(&self) -> Option<Native> {
         match self.pins.made {
             Made::Native { seed: Some(seed), geometry, .. } => Some(Native::new(seed, geometry)),
             Made::Native { seed: None, .. } | Made::RedisBloom(_) | Made::Imported => None,

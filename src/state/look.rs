@@ -74,6 +74,19 @@ pub struct SegmentLook {
     pub fingerprints: u64,
 }
 
+/// What a folder was made for; `None` if it is new, or no folder. Writes nothing.
+///
+/// # Errors
+/// Where the disk fails, and where the header cannot be read.
+pub fn header(path: &Path) -> Result<Option<Header>, OpenError> {
+    let dir = Dir::new(Arc::new(RealDisk), path);
+    if !path.is_dir() {
+        return Ok(None);
+    }
+    let files = dir.list().map_err(|source| OpenError::Io { dir: path.to_owned(), source })?;
+    read_header(&dir, &files)
+}
+
 /// Reads what is in a folder. Writes nothing.
 ///
 /// # Errors

@@ -21,10 +21,17 @@ use crate::redisbloom::Filter;
 /// A folder that nobody writes to, and that nobody can as long as this lives.
 #[derive(Debug)]
 pub struct AtRest {
-    dir: Dir,
+    pub(super) dir: Dir,
     header: Option<Header>,
     /// Open, it keeps writers out. None is there to be kept out of a copy without the file.
     _lock: Option<Box<dyn DiskFile>>,
+}
+
+/// Somebody writes to a folder that is read.
+#[derive(Debug, Clone)]
+pub struct Beside {
+    /// Who, if that is known.
+    pub holder: Option<Holder>,
 }
 
 /// The bits that are asked for, by shard and position, and whether each is set.
@@ -57,6 +64,24 @@ impl AtRest {
         };
         let header = read_header(&dir, &files)?;
         Ok(Self { dir, header, _lock: lock })
+    }
+
+    /// Opens a folder to read, also one that somebody writes to: then what is read is the newest
+    /// snapshot and the log behind it, as far as it had come, and nobody is kept out.
+    ///
+    /// # Errors
+    /// As [`AtRest::open`], but for that.
+    pub fn open_beside(path: &Path) -> Result<(Self, Option<Beside>), OpenError> {
+        match Self::open(path) {
+            Err(OpenError::Locked { dir, holder }) => {
+                let place = Dir::new(Arc::new(RealDisk), path);
+                let files =
+                    place.list().map_err(|source| OpenError::Io { dir: dir.clone(), source })?;
+                let header = read_header(&place, &files)?;
+                Ok((Self { dir: place, header, _lock: None }, Some(Beside { holder })))
+            }
+            opened => Ok((opened?, None)),
+        }
     }
 
     /// What it was made for; `None` if it is new.
@@ -146,8 +171,11 @@ impl AtRest {
         self.rebuilt(target).map(|(filter, _)| filter)
     }
 
-    /// The same with what of it is to pass once more.
-    fn rebuilt(&self, target: Target) -> Result<(Filter, HashSet<u128>), Unrecoverable> {
+    /// The same with what of it is to pass once more: the 128 bits that the layout makes of each.
+    ///
+    /// # Errors
+    /// As [`AtRest::filter`].
+    pub fn rebuilt(&self, target: Target) -> Result<(Filter, HashSet<u128>), Unrecoverable> {
         let header = self.header.as_ref().ok_or(Unrecoverable::Fresh)?;
         let mut rebuilt = Rebuilt::new(header)?;
         let way = recovery::find(&self.dir, header, target, |snapshot| {

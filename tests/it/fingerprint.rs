@@ -11,6 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::Value;
+use urlseen::canonical::{Fragments, Refusal, Trace, trace};
 use urlseen::fingerprint::{Algorithm, Fingerprinter};
 use urlseen::request::Request;
 
@@ -77,6 +78,24 @@ fn check(vector: &Vector, line: &str) {
         let url = if as_is { Some(&vector.url) } else { vector.canonical.as_ref() };
         let canonical = fingerprinter.canonical(&request);
         assert_eq!(canonical.ok(), url.map(String::as_str), "{algorithm}: {line}");
+        if !vector.verbatim_url {
+            check_steps(vector, canonical, line);
+        }
+    }
+}
+
+/// The steps lead from the URL to where the one pass does, and stop where it does.
+fn check_steps(vector: &Vector, canonical: Result<&str, Refusal>, line: &str) {
+    let fragments = if vector.keep_fragments { Fragments::Keep } else { Fragments::Drop };
+    let Trace { steps, outcome } = trace(&vector.url, fragments);
+    assert_eq!(outcome.as_deref(), canonical.as_ref().map(|url| *url), "{line}");
+    let mut at = &vector.url;
+    for step in &steps {
+        assert_eq!(&step.before, at, "{line}");
+        at = &step.after;
+    }
+    if let Ok(canonical) = canonical {
+        assert_eq!(at, canonical, "{line}");
     }
 }
 

@@ -20,6 +20,8 @@ const MAY_USE: &[Rule] = &[
     ("redisbloom", &["hash"]),
     ("lanes", &[]),
     ("head", &[]),
+    // Writes the file that it is told to.
+    ("plot", &[]),
     ("canonical", &["lanes"]),
     ("fingerprint", &["request", "lanes", "canonical"]),
     ("filter", &["hash", "redisbloom", "fingerprint"]),
@@ -28,9 +30,11 @@ const MAY_USE: &[Rule] = &[
     ("script", &[]),
     ("definition", &["hash_tag", "head", "fingerprint", "filter", "choice"]),
     ("judge", &["fingerprint", "filter"]),
+    ("compare", &["hash", "redisbloom", "fingerprint", "filter"]),
     ("config", &["fingerprint", "choice"]),
     ("item", &["request", "lanes", "canonical", "fingerprint", "filter", "config"]),
     ("batch", &["fingerprint", "item"]),
+    ("explain", &["request", "canonical", "fingerprint", "config", "item"]),
     // Files, blocking.
     ("input", &["item"]),
     ("state", &["redisbloom", "head", "fingerprint", "filter", "choice", "batch"]),

@@ -37,6 +37,12 @@ pub trait BitStrings: fmt::Debug {
         self.hashes().into()
     }
 
+    /// How many bits at the begin of a string are crowded with what hashes say that are not spread:
+    /// they tell nothing of how many keys it has. A multiple of 8.
+    fn crowded_bits(&self, _string: u32) -> u64 {
+        0
+    }
+
     /// Appends the positions of a text, one for each hash and in the order of the hashes; some may
     /// be the same. The text is what the other project would pass as a Python string, in UTF-8:
     /// normally the 40 lower-case hex digits of a fingerprint.

@@ -67,6 +67,14 @@ impl Native {
         Probe { h1, h2, shard: ShardId::of(fingerprint, h1) }
     }
 
+    /// The key that [`Probe::id`] gave this name.
+    pub fn probe_of(&self, shard: ShardId, id: u128) -> Probe {
+        // The upper half, and the lower.
+        #[allow(clippy::cast_possible_truncation)]
+        let (h1, h2) = ((id >> u64::BITS) as u64, id as u64);
+        Probe { h1, h2, shard }
+    }
+
     /// The key's bit positions within its shard, counted from its first line's first bit, in the
     /// order drawn; some may be the same. There are [`Geometry::k`].
     pub fn positions(&self, probe: Probe) -> impl Iterator<Item = u64> {

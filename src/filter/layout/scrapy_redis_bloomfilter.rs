@@ -79,6 +79,12 @@ impl ScrapyRedisBloomFilter {
     }
 }
 
+/// How many of so many bits sums of characters fall on; nothing where that is nearly all.
+pub(super) fn crowded(bits: u64) -> u64 {
+    const SUMS: u64 = 1 << 12;
+    if bits > 2 * SUMS { SUMS } else { 0 }
+}
+
 impl BitStrings for ScrapyRedisBloomFilter {
     fn strings(&self) -> u32 {
         1
@@ -99,6 +105,11 @@ impl BitStrings for ScrapyRedisBloomFilter {
     /// The first is almost the same for all.
     fn spread_hashes(&self) -> f64 {
         f64::from(self.hashes.max(2) - 1)
+    }
+
+    /// The sum of 40 characters is 4080 at most.
+    fn crowded_bits(&self, _string: u32) -> u64 {
+        crowded(self.m())
     }
 
     fn push_positions(&self, text: &[u8], positions: &mut Vec<Position>) -> Result<(), Unplaced> {

@@ -75,7 +75,11 @@ impl Snapshots {
 }
 
 impl Summary {
-    fn read(dir: &Dir, file_name: &str, header: &Header) -> io::Result<Result<Self, Damage>> {
+    pub(in crate::state) fn read(
+        dir: &Dir,
+        file_name: &str,
+        header: &Header,
+    ) -> io::Result<Result<Self, Damage>> {
         let damage = |offset, what| Ok(Err(Damage { file: file_name.to_owned(), offset, what }));
         let file = dir.open(file_name)?;
         let bytes = file.len()?;
@@ -255,6 +259,11 @@ pub(in crate::state) struct Body<'a> {
 }
 
 impl Body<'_> {
+    /// Where in the file they are: their first byte, how many they are, and their CRC.
+    pub(in crate::state) fn place(&self) -> (u64, u64, u32) {
+        (self.offset, self.length, self.crc)
+    }
+
     /// Reads all of them.
     pub(in crate::state) fn read(self) -> io::Result<Result<Vec<u8>, Damage>> {
         let mut bytes = vec![0; usize::try_from(self.length).map_err(io::Error::other)?];

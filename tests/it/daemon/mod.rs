@@ -63,7 +63,7 @@ impl Crawl {
         Self::on(RedisServer::start())
     }
 
-    fn on(server: RedisServer) -> Self {
+    pub(crate) fn on(server: RedisServer) -> Self {
         let settings = ["filter.capacity=100_000", "filter.error_rate=1e-12"];
         Self { server, settings: settings.map(str::to_owned).to_vec(), user: None }
     }
@@ -126,7 +126,7 @@ impl Crawl {
     }
 
     /// The state folder of all runs.
-    fn state_dir(&self) -> PathBuf {
+    pub(crate) fn state_dir(&self) -> PathBuf {
         self.server.folder().join("state")
     }
 
@@ -163,7 +163,7 @@ impl Crawl {
 
     /// Waits until the sink holds so many items.
     #[track_caller]
-    fn wait_for_sink(&self, items: usize) {
+    pub(crate) fn wait_for_sink(&self, items: usize) {
         let mut connection = self.connection();
         wait_until(SOON, &format!("{items} items in the sink"), || {
             len(&mut connection, SINK) >= items
@@ -183,7 +183,7 @@ impl Crawl {
     }
 
     /// Every key with its value, as `DUMP` gives it, except the lease, which comes and goes.
-    fn dump(&self) -> BTreeMap<String, Bytes> {
+    pub(crate) fn dump(&self) -> BTreeMap<String, Bytes> {
         let mut connection = self.connection();
         let keys: Vec<String> = connection.keys("*").unwrap();
         let dump = |key: String| {
@@ -223,7 +223,7 @@ impl Summary {
 
     /// A number.
     #[track_caller]
-    fn count(&self, name: &str) -> usize {
+    pub(crate) fn count(&self, name: &str) -> usize {
         let value = self.values[name].as_u64();
         let value = value.unwrap_or_else(|| panic!("no count {name:?}: {}", self.values));
         usize::try_from(value).unwrap()
@@ -243,7 +243,7 @@ impl Summary {
 
 /// Ends the daemon as a service manager would, and takes its summary.
 #[track_caller]
-fn stop(daemon: Daemon) -> Summary {
+pub(crate) fn stop(daemon: Daemon) -> Summary {
     daemon.signal(Signal::TERM);
     let summary = Summary::of(daemon.output(SOON));
     assert_eq!(summary.code, Some(0), "{summary:?}");

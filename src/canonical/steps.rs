@@ -1,0 +1,333 @@
+//! How a URL becomes canonical, step by step, for people who ask why.
+//!
+//! Nothing here is on the way of a batch: the parts that [`push_request_url`](super) works with are
+//! applied one after the other, and after each the URL is written out.
+
+use super::bytes::{SAFE, SAFE_SPECIAL_QUERY, push_quoted};
+use super::query::Field;
+use super::scheme::Scheme;
+use super::split::{self, Tail};
+use super::{Fragments, Part, Pass, Refusal, Rule, authority, is_absolute, path, query};
+
+/// Something that changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// In which function.
+    pub pass: Pass,
+    /// By which rule.
+    pub rule: Rule,
+    /// The URL as it was.
+    pub before: String,
+    /// The URL as it is then.
+    pub after: String,
+}
+
+/// What became of a URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// All that changed, in order. Where the URL is refused, up to there.
+    pub steps: Vec<Step>,
+    /// Its canonical form, or why it has none.
+    pub outcome: Result<String, Refusal>,
+}
+
+/// How a request's URL becomes canonical: what [`push_request_url`](super::push_request_url) does.
+pub fn trace(url: &str, fragments: Fragments) -> Trace {
+    let mut steps = Vec::new();
+    let outcome = pass(Pass::Safe, url, fragments, &mut steps).and_then(|safe| {
+        if !is_absolute(&safe) {
+            return Err(Refusal::NotAbsolute);
+        }
+        pass(Pass::Canonical, &safe, fragments, &mut steps)
+    });
+    Trace { steps, outcome }
+}
+
+/// How a URL that was never made safe becomes canonical: what
+/// [`push_canonical_url`](super::push_canonical_url) does.
+pub fn trace_verbatim(url: &str, fragments: Fragments) -> Trace {
+    let mut steps = Vec::new();
+    let outcome = pass(Pass::Canonical, url, fragments, &mut steps);
+    Trace { steps, outcome }
+}
+
+/// The parts of a URL as written, without their delimiters, in order; one that is not there is
+/// `None`. The parameters count to the path.
+pub fn parts(url: &str) -> [(Part, Option<String>); 7] {
+    let Pieces { scheme, user_info, host, port, path, parameters, query, fragment, .. } =
+        Pieces::of(url);
+    let path = match parameters {
+        Some(parameters) => format!("{path};{parameters}"),
+        None => path,
+    };
+    [
+        (Part::Scheme, scheme),
+        (Part::UserInfo, user_info),
+        (Part::Host, Some(host)),
+        (Part::Port, port),
+        (Part::Path, Some(path)),
+        (Part::Query, query),
+        (Part::Fragment, fragment),
+    ]
+}
+
+/// A URL in pieces, each as written, or as far as it was changed.
+#[derive(Debug)]
+struct Pieces {
+    scheme: Option<String>,
+    has_slashes: bool,
+    user_info: Option<String>,
+    /// With its brackets.
+    host: String,
+    port: Option<String>,
+    path: String,
+    parameters: Option<String>,
+    query: Option<String>,
+    fragment: Option<String>,
+}
+
+impl Pieces {
+    fn of(url: &str) -> Self {
+        let (scheme, rest) = Scheme::split(url);
+        let (authority, has_slashes, rest) = match rest.strip_prefix("//") {
+            Some(rest) => {
+                let (authority, rest) =
+                    rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+                (authority, true, rest)
+            }
+            None => ("", false, rest),
+        };
+        let (user_info, host_and_port) = authority::split_user_info(authority);
+        let end = match (host_and_port.find(']'), authority.contains('[')) {
+            (Some(end), true) => end + 1,
+            (None, true) => host_and_port.len(),
+            (_, false) => host_and_port.find(':').unwrap_or(host_and_port.len()),
+        };
+        let (host, port) = host_and_port.split_at(end);
+        let Tail { path, .. } = Tail::split(rest);
+        let (query, fragment) = match rest[path.len()..].split_once('#') {
+            Some((query, fragment)) => (query, Some(fragment)),
+            None => (&rest[path.len()..], None),
+        };
+        let own = |text: &str| Some(text.to_owned());
+        Self {
+            scheme: if scheme.is_empty() { None } else { own(&url[..scheme.len()]) },
+            has_slashes,
+            user_info: user_info.and_then(own),
+            host: host.to_owned(),
+            port: port.strip_prefix(':').and_then(own),
+            path: path.to_owned(),
+            parameters: None,
+            query: query.strip_prefix('?').and_then(own),
+            fragment: fragment.and_then(own),
+        }
+    }
+
+    /// The URL.
+    fn write(&self) -> String {
+        let mut url = String::new();
+        let mut push = |before: &str, text: &Option<String>, behind: &str| {
+            if let Some(text) = text {
+                url.extend([before, text, behind]);
+            }
+        };
+        push("", &self.scheme, ":");
+        push(if self.has_slashes { "//" } else { "" }, &Some(String::new()), "");
+        push("", &self.user_info, "@");
+        push("", &Some(self.host.clone()), "");
+        push(":", &self.port, "");
+        push("", &Some(self.path.clone()), "");
+        push(";", &self.parameters, "");
+        push("?", &self.query, "");
+        push("#", &self.fragment, "");
+        url
+    }
+}
+
+/// Notes what changes on the way through one function.
+struct Walk<'a> {
+    pass: Pass,
+    pieces: Pieces,
+    steps: &'a mut Vec<Step>,
+}
+
+impl Walk<'_> {
+    /// Changes the URL by a rule.
+    fn apply(&mut self, rule: Rule, change: impl FnOnce(&mut Pieces)) {
+        let before = self.pieces.write();
+        change(&mut self.pieces);
+        note(self.steps, self.pass, rule, before, self.pieces.write());
+    }
+}
+
+fn note(steps: &mut Vec<Step>, pass: Pass, rule: Rule, before: String, after: String) {
+    if before != after {
+        steps.push(Step { pass, rule, before, after });
+    }
+}
+
+/// Makes a URL safe, or canonical.
+fn pass(
+    pass: Pass,
+    url: &str,
+    fragments: Fragments,
+    steps: &mut Vec<Step>,
+) -> Result<String, Refusal> {
+    let url = clean(pass, url, steps);
+    let checked = split::split(&url)?;
+    let (scheme, tail) = (checked.scheme, checked.tail);
+    let (host, port) = authority::host_and_port(checked.authority);
+    let mut walk = Walk { pass, pieces: Pieces::of(&url), steps };
+    walk.apply(Rule::SchemeCase, |it| {
+        it.scheme = it.scheme.as_ref().map(|scheme| scheme.to_ascii_lowercase());
+    });
+    walk.apply(Rule::UserInfo, |it| {
+        it.user_info =
+            it.user_info.as_ref().map(|raw| written(|out| authority::push_user_info(raw, out)));
+    });
+    walk.host(host)?;
+    walk.port(port)?;
+    match pass {
+        Pass::Safe => {
+            walk.apply(Rule::PathEscaped, |it| it.path = quoted(&it.path));
+            let is_needed = !tail.query.is_empty() && scheme.is_special();
+            walk.apply(Rule::EmptyPath, |it| {
+                if it.path.is_empty() && is_needed {
+                    it.path.push('/');
+                }
+            });
+        }
+        Pass::Canonical => walk.path(scheme),
+    }
+    walk.apply(Rule::Slashes, |it| {
+        let has_authority = it.user_info.is_some() || !it.host.is_empty() || it.port.is_some();
+        it.has_slashes = has_authority
+            || it.path.starts_with("//")
+            || (it.path.is_empty() || it.path.starts_with('/')) && scheme.has_authority();
+    });
+    walk.apply(Rule::EmptyParameters, |it| empty_goes(&mut it.parameters));
+    walk.apply(Rule::Parameters, |it| {
+        it.parameters = it.parameters.as_deref().map(quoted);
+    });
+    walk.apply(Rule::EmptyQuery, |it| empty_goes(&mut it.query));
+    match pass {
+        Pass::Safe => walk.apply(Rule::QueryEscaped, |it| {
+            let safe = if scheme.is_special() { &SAFE_SPECIAL_QUERY } else { &SAFE };
+            let escaped = |raw: &String| written(|out| push_quoted(raw, safe, out));
+            it.query = it.query.as_ref().map(escaped);
+        }),
+        Pass::Canonical => walk.query(),
+    }
+    walk.apply(Rule::EmptyFragment, |it| empty_goes(&mut it.fragment));
+    if pass == Pass::Canonical && fragments == Fragments::Drop {
+        walk.apply(Rule::FragmentDropped, |it| it.fragment = None);
+    }
+    walk.apply(Rule::FragmentEscaped, |it| it.fragment = it.fragment.as_deref().map(quoted));
+    Ok(walk.pieces.write())
+}
+
+/// What [`split::cleaned`] does, one by one.
+fn clean(pass: Pass, url: &str, steps: &mut Vec<Step>) -> String {
+    let trimmed = url.trim_matches(|edge: char| edge <= ' ').to_owned();
+    note(steps, pass, Rule::Edges, url.to_owned(), trimmed.clone());
+    let joined = trimmed.replace(['\t', '\n', '\r'], "");
+    note(steps, pass, Rule::Breaks, trimmed, joined.clone());
+    let cleaned = split::cleaned(&joined, &mut String::new()).to_owned();
+    note(steps, pass, Rule::Backslashes, joined, cleaned.clone());
+    cleaned
+}
+
+impl Walk<'_> {
+    /// `host` is the host without its brackets.
+    fn host(&mut self, host: &str) -> Result<(), Refusal> {
+        self.apply(Rule::HostCase, |it| {
+            let end = it.host.find('%').unwrap_or(it.host.len());
+            it.host = it.host[..end].to_lowercase() + &it.host[end..];
+        });
+        let mut safe = String::new();
+        authority::push_host(host, &mut safe)?;
+        let rule = if host.is_ascii() { Rule::Brackets } else { Rule::Idna };
+        self.apply(rule, |it| it.host.clone_from(&safe));
+        if self.pass == Pass::Canonical {
+            self.apply(Rule::HostCase, |it| it.host = it.host.to_lowercase());
+            self.apply(Rule::Ipv6, |it| {
+                if let Some(short) = authority::shortened(&it.host) {
+                    it.host = short;
+                }
+            });
+        }
+        Ok(())
+    }
+
+    fn port(&mut self, port: &str) -> Result<(), Refusal> {
+        if port.is_empty() {
+            self.apply(Rule::EmptyPort, |it| it.port = None);
+            return Ok(());
+        }
+        let mut number = String::new();
+        authority::push_port(port, &mut number)?;
+        self.apply(Rule::Port, |it| it.port = Some(number));
+        Ok(())
+    }
+
+    fn path(&mut self, scheme: Scheme<'_>) {
+        let raw = self.pieces.path.clone();
+        let (raw, parameters) =
+            if scheme.has_parameters() { path::split_parameters(&raw) } else { (raw.as_str(), "") };
+        let has_parameters = raw.len() < self.pieces.path.len();
+        raw.clone_into(&mut self.pieces.path);
+        self.pieces.parameters = has_parameters.then(|| parameters.to_owned());
+        let resolved = written(|out| path::push(raw, &mut String::new(), out));
+        self.apply(Rule::PathDecoded, |it| {
+            // Segment by segment, so that none is resolved.
+            let segment = |segment: &str| match segment {
+                "" => String::new(),
+                segment => written(|out| path::push(segment, &mut String::new(), out)),
+            };
+            it.path = raw.split('/').map(segment).collect::<Vec<_>>().join("/");
+        });
+        let rule = if raw.is_empty() { Rule::EmptyPath } else { Rule::DotSegments };
+        self.apply(rule, |it| it.path = resolved);
+    }
+
+    fn query(&mut self) {
+        let Some(raw) = self.pieces.query.clone() else { return };
+        let fields: Vec<&str> = raw.split('&').filter(|field| !field.is_empty()).collect();
+        let joined = |fields: Vec<String>| (!fields.is_empty()).then(|| fields.join("&"));
+        let own = |field: &&str| (*field).to_owned();
+        self.apply(Rule::EmptyFields, |it| it.query = joined(fields.iter().map(own).collect()));
+        self.apply(Rule::BlankValues, |it| {
+            let kept =
+                |field: &&str| if field.contains('=') { own(field) } else { format!("{field}=") };
+            it.query = joined(fields.iter().map(kept).collect());
+        });
+        self.apply(Rule::QueryDecoded, |it| {
+            let field = |field: &&str| canonical_query(field).unwrap_or_default();
+            it.query = joined(fields.iter().map(field).collect());
+        });
+        self.apply(Rule::QuerySorted, |it| it.query = canonical_query(&raw));
+    }
+}
+
+/// A query, or a field of one, in canonical form without its `?`; `None` where nothing is left.
+fn canonical_query(raw: &str) -> Option<String> {
+    let (mut fields, mut out) = (Vec::<Field>::new(), String::new());
+    query::push(raw, &mut fields, &mut String::new(), &mut out);
+    out.strip_prefix('?').map(str::to_owned)
+}
+
+fn empty_goes(part: &mut Option<String>) {
+    if part.as_ref().is_some_and(String::is_empty) {
+        *part = None;
+    }
+}
+
+fn quoted(raw: &str) -> String {
+    written(|out| push_quoted(raw, &SAFE, out))
+}
+
+fn written(push: impl FnOnce(&mut String)) -> String {
+    let mut out = String::new();
+    push(&mut out);
+    out
+}

@@ -1,0 +1,154 @@
+//! The steps lead where the canonical form is.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// What the fast way makes of a URL, in either way.
+fn fast(url: &str, fragments: Fragments) -> [Result<String, Refusal>; 2] {
+    let (mut request, mut canonical) = (String::new(), String::new());
+    let buffers = &mut Buffers::default();
+    [
+        push_request_url(url, fragments, buffers, &mut request).map(|()| request),
+        push_canonical_url(url, fragments, buffers, &mut canonical).map(|()| canonical),
+    ]
+}
+
+/// That both traces lead where the fast ways do, from the URL as given and without a gap.
+#[track_caller]
+fn check(url: &str) {
+    for fragments in [Fragments::Drop, Fragments::Keep] {
+        let traces = [trace(url, fragments), trace_verbatim(url, fragments)];
+        for (Trace { steps, outcome }, fast) in traces.into_iter().zip(fast(url, fragments)) {
+            assert_eq!(outcome, fast, "{url:?}: {steps:#?}");
+            let mut at = url.to_owned();
+            for step in &steps {
+                assert_eq!(step.before, at, "{url:?}: {steps:#?}");
+                assert_ne!(step.before, step.after);
+                at.clone_from(&step.after);
+            }
+            if let Ok(canonical) = outcome {
+                assert_eq!(at, canonical, "{url:?}: {steps:#?}");
+            }
+        }
+    }
+}
+
+fn rules(url: &str) -> Vec<&'static str> {
+    trace(url, Fragments::Drop).steps.iter().map(|step| step.rule.name()).collect()
+}
+
+#[test]
+fn each_rule_is_named_where_it_changes_something() {
+    for (url, expected) in [
+        ("http://h/", &[][..]),
+        (" http://h/", &["edges"]),
+        ("http://h/\ta", &["tabs and line ends"]),
+        (r"http://h\a", &["backslashes"]),
+        ("HTTP://h/", &["scheme in lower case"]),
+        ("http://%41@h/", &["user info"]),
+        ("http://H/", &["host in lower case"]),
+        ("http://BÜ.de/", &["host in lower case", "international host"]),
+        ("http://[v1.a]/", &["brackets of the host"]),
+        ("http://[::0:1]/", &["IPv6 address"]),
+        ("http://h:/", &["empty port"]),
+        ("http://h:080/", &["port"]),
+        ("http://h/é", &["path escaped"]),
+        ("http://h/|", &["path escaped", "path decoded"]),
+        ("http://h/%41", &["path decoded"]),
+        ("http://h", &["empty path"]),
+        ("http://h?a=", &["empty path"]),
+        ("http://h/a/./b/..", &["dot segments"]),
+        ("http:/h/x", &["slashes"]),
+        ("http://h/a;", &["empty parameters"]),
+        ("http://h/a;|", &["path escaped"]),
+        ("http://h/?", &["empty query"]),
+        ("http://h/?'=", &["query escaped"]),
+        ("http://h/?&a=", &["empty fields"]),
+        ("http://h/?a", &["blank values"]),
+        ("http://h/?a=/", &["query decoded"]),
+        ("http://h/?b=1&a=2", &["query sorted"]),
+        ("http://h/#", &["empty fragment"]),
+        ("http://h/#a", &["fragment dropped"]),
+        ("http://h/#é", &["fragment escaped", "fragment dropped"]),
+    ] {
+        assert_eq!(rules(url), expected, "{url}");
+        check(url);
+    }
+    let named = trace_verbatim("http://h/a;|", Fragments::Drop).steps;
+    assert_eq!(named.iter().map(|step| step.rule.name()).collect::<Vec<_>>(), ["parameters"]);
+    assert_eq!(Rule::ALL.len(), 27);
+}
+
+#[test]
+fn hard_urls_go_the_same_way() {
+    for url in [
+        "",
+        "/x",
+        "mailto:a@b",
+        "//h/x",
+        "http:h",
+        "foo:///a",
+        "foo:/.//x://",
+        "tel:;%41?://",
+        "http://h :?",
+        "http://[]@v1.a/",
+        "http://[]@v1.a:80/",
+        "http://[v1.A:]/",
+        "http://[v1.[]/",
+        "http://[FE80::1%25ETH0]/",
+        "http://[fe80::1%é]/",
+        "http://[1.2.3.4]/",
+        "http://a℀b/",
+        "http://h:65536",
+        "http://h:80:80",
+        "http://u@h:x",
+        "http://ΑΣ..",
+        "http://.É",
+        "http://K/",
+        "http://@h/",
+        "http://:@h/",
+        "http://a@b@h/",
+        "http://:80",
+        "http://a%2FB:/",
+        "data:,a?z=1&b",
+        "about:",
+        "javascript:alert('http://x')",
+        "http://h/a/..;p",
+        "http://h//../a",
+        "http://h/%2%35",
+        "foo://U@h?b&a#[x]",
+        "http:////a",
+        "http:",
+        "//h?u=://",
+        "http://h?&",
+        "foo:a?'",
+        "HTTP:",
+    ] {
+        check(url);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn any_url_goes_the_same_way(
+        pieces in prop::collection::vec(prop::sample::select(PIECES), 0..14),
+        any in prop::option::of(any::<char>()),
+        prefix in prop::sample::select(&["http://", "https://h", "foo:", "ftp://", "", "//"][..]),
+    ) {
+        let mut url = prefix.to_owned();
+        url.extend(pieces);
+        url.extend(any);
+        check(&url);
+    }
+}
+
+/// What URLs are made of where it matters.
+const PIECES: &[&str] = &[
+    "a", "B", "h.de", "://", "//", "/", ":", ":80", ":007", "@", "?", "&", "=", "#", ";", ".",
+    "..", "/../", "/./", "%41", "%2f", "%", "%zz", "%25", "%2e", "+", " ", "\t", "\n", "\\", "[",
+    "]", "[::0:1]", "[v1.a]", "é", "ß", "İ", "\u{212a}", "|", "'", "\"", "~", "_", "1", "%E9",
+    "\u{0}",
+];

@@ -1,0 +1,156 @@
+//! `urlseen explain`: what becomes of an item, and why.
+
+mod places;
+mod standing;
+mod text;
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStringExt;
+
+use serde::Serialize;
+use urlseen::admin::ItemText;
+use urlseen::config::{Config, ItemForm};
+use urlseen::explain::{Explained, Pair, explain, pair};
+use urlseen::item::Options;
+use urlseen::state::{self, Header};
+
+use super::printable::json_text;
+use super::settings::{Folder, Place};
+use super::{Outcome, start};
+use places::PlaceShown;
+use standing::Standing;
+
+/// Explain what becomes of an item: its form, its canonical URL step by step, its fingerprints,
+/// where in a filter it belongs, whether it has been seen and how sure that is, and what else has
+/// the same fingerprint.
+///
+/// With two items it says why they are the same request, or what makes them differ.
+///
+/// Whether an item has been seen is asked as `urlseen check` does: of the daemon, of the folder at
+/// rest, or of Redis. Nothing is set. Where there is no filter yet, all else is said all the same.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    folder: Folder,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// The item, as the source would hold it; `-` for standard input, without the line feed at its
+    /// end
+    #[arg(value_name = "ITEM")]
+    item: OsString,
+    /// Another one, to compare
+    #[arg(value_name = "ITEM2")]
+    other: Option<OsString>,
+}
+
+/// All that is said of an item.
+#[derive(Debug, Serialize)]
+struct Report {
+    item: ItemText,
+    #[serde(flatten)]
+    explained: Explained,
+    places: Vec<PlaceShown>,
+    standing: Option<Standing>,
+}
+
+/// What items are explained by.
+struct Subject {
+    config: Config,
+    place: Place,
+    /// What the state folder was made for, where there is one.
+    header: Option<Header>,
+    options: Options,
+}
+
+impl Subject {
+    fn new(folder: &Folder) -> anyhow::Result<Self> {
+        let (mut config, place) = folder.both()?;
+        let mut header = None;
+        if let Place::Folder(dir) = &place {
+            header = state::header_of(dir)?;
+        }
+        if let Some(header) = &header {
+            // What is kept was computed so.
+            config.fingerprint.algorithm = header.pins().algorithm;
+            config.fingerprint.keep_fragments = header.pins().keep_fragments;
+        }
+        let options = Options { form: form(&config), ..start::items(&config) };
+        Ok(Self { config, place, header, options })
+    }
+
+    fn report(&self, item: &[u8]) -> anyhow::Result<Report> {
+        let explained = explain(item, self.options);
+        let places = match &explained.key {
+            Some(key) => places::of(key, self),
+            None => Vec::new(),
+        };
+        let standing = match &explained.key {
+            Some(key) => Some(Standing::of(item, key, self)?),
+            None => None,
+        };
+        Ok(Report { item: ItemText::of(item), explained, places, standing })
+    }
+}
+
+/// As the source is read; people also paste bare fingerprints of a source with payloads.
+fn form(config: &Config) -> urlseen::item::Form {
+    match config.source.item {
+        ItemForm::Tab => ItemForm::Auto,
+        form => form,
+    }
+    .into()
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let subject = Subject::new(&args.folder)?;
+    let mut items = vec![bytes(&args.item)?];
+    if let Some(other) = &args.other {
+        items.push(bytes(other)?);
+    }
+    let reports = items.iter().map(|item| subject.report(item)).collect::<Result<Vec<_>, _>>()?;
+    let between = match &reports[..] {
+        [one, other] => Some(pair(&one.explained, &other.explained, subject.options)),
+        _ => None,
+    };
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", json_text(&json(&reports, between.as_ref())?))?;
+    } else {
+        text::print(&reports, between.as_ref(), &items, &mut out)?;
+    }
+    let is_bad = |report: &Report| report.explained.unreadable.is_some();
+    let is_unknown =
+        |report: &Report| report.standing.as_ref().is_some_and(|standing| standing.has_failed);
+    Ok(if reports.iter().any(is_bad) {
+        Outcome::BadInput
+    } else if reports.iter().any(is_unknown) {
+        Outcome::Failed
+    } else {
+        Outcome::Done
+    })
+}
+
+fn json(reports: &[Report], between: Option<&Pair>) -> serde_json::Result<String> {
+    match between {
+        None => serde_json::to_string_pretty(&reports[0]),
+        Some(pair) => serde_json::to_string_pretty(&serde_json::json!({
+            "items": reports,
+            "between": pair,
+        })),
+    }
+}
+
+fn bytes(item: &OsString) -> io::Result<Vec<u8>> {
+    if item != "-" {
+        return Ok(item.clone().into_vec());
+    }
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes)?;
+    // A pickle may well end in one.
+    if bytes.last() == Some(&b'\n') && bytes.first() != Some(&0x80) {
+        bytes.pop();
+    }
+    Ok(bytes)
+}

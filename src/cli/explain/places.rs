@@ -1,0 +1,194 @@
+//! Where in a filter a fingerprint belongs, by each layout.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use urlseen::config::{Config, Layout, SeedChoice, Store};
+use urlseen::filter::native::Native;
+use urlseen::filter::{LINE_BITS, Placing, Reservation, Seed};
+use urlseen::fingerprint::Fingerprint;
+use urlseen::redisbloom::Places;
+use urlseen::shared::Wanted;
+use urlseen::state::Made;
+
+use super::super::settings::Place;
+use super::super::shared::Crawl;
+use super::Subject;
+
+/// Where a fingerprint belongs by one layout.
+#[derive(Debug, Serialize)]
+pub(super) struct PlaceShown {
+    /// The layout.
+    pub(super) layout: &'static str,
+    /// Whether it is the filter's.
+    pub(super) is_used: bool,
+    /// The shard: two hex digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) shard: Option<String>,
+    /// The bits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) bits: Vec<Bits>,
+    /// What else there is to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) note: Option<String>,
+}
+
+/// Some bits.
+#[derive(Debug, Serialize)]
+pub(super) struct Bits {
+    /// The key in Redis, where they are there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) key: Option<String>,
+    /// The line of the shard that they are counted in, from its first bit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) line: Option<u64>,
+    /// Their numbers; in Redis as `GETBIT` counts.
+    #[serde(rename = "bits")]
+    pub(super) numbers: Vec<u64>,
+}
+
+/// All layouts, the filter's first.
+pub(super) fn of(key: &Fingerprint, subject: &Subject) -> Vec<PlaceShown> {
+    let used = match &subject.header {
+        Some(header) => match header.pins().made {
+            Made::Native { .. } => Layout::Native,
+            Made::RedisBloom(_) | Made::Imported => Layout::RedisBloom,
+        },
+        None => subject.config.filter.layout,
+    };
+    let all = [
+        Layout::Native,
+        Layout::RedisBloom,
+        Layout::Imooc,
+        Layout::PyreBloom,
+        Layout::Luw2007,
+        Layout::ScrapyRedisBloomFilter,
+        Layout::BlockCluster,
+        Layout::ScrapyRedis,
+    ];
+    let mut places: Vec<_> = all.into_iter().map(|layout| by(layout, key, subject, used)).collect();
+    places.sort_by_key(|place| !place.is_used);
+    places
+}
+
+fn by(layout: Layout, key: &Fingerprint, subject: &Subject, used: Layout) -> PlaceShown {
+    let mut place = PlaceShown {
+        layout: layout.name(),
+        is_used: layout == used,
+        shard: None,
+        bits: Vec::new(),
+        note: None,
+    };
+    match layout {
+        Layout::Native => native(&mut place, key, subject),
+        Layout::RedisBloom => redisbloom(&mut place, key, subject),
+        _ => strings(&mut place, layout, key, &subject.config),
+    }
+    place
+}
+
+fn native(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
+    let Some(native) = seeded(place.is_used, subject) else {
+        if !matches!(key, Fingerprint::Text(_)) {
+            place.shard = Some(format!("{:02x}", key.as_bytes()[0]));
+        }
+        let words = "its lines and bits follow from the filter's seed, which is drawn when the \
+                     filter is made";
+        place.note = Some(words.to_owned());
+        return;
+    };
+    let probe = native.probe(key);
+    place.shard = Some(probe.shard().to_string());
+    let mut lines: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for position in native.positions(probe) {
+        let bits = lines.entry(position / u64::from(LINE_BITS)).or_default();
+        bits.push(position % u64::from(LINE_BITS));
+    }
+    let line = |(line, bits)| Bits { key: None, line: Some(line), numbers: distinct(bits) };
+    place.bits = lines.into_iter().map(line).collect();
+    if place.is_used && subject.config.filter.store == Store::Redis {
+        let placing = Placing::Lines(native);
+        let shared = urlseen::filter::Shared::new(&subject.config.filter.key, placing);
+        let positions = shared.positions(key).unwrap_or_default();
+        let numbers = distinct(positions.iter().map(|position| position.bit.into()).collect());
+        let key = Some(shared.key_of(probe.shard()));
+        place.bits.push(Bits { key, line: None, numbers });
+    }
+}
+
+/// The filter's layout, where its seed is known.
+fn seeded(is_used: bool, subject: &Subject) -> Option<Native> {
+    if let Some(header) = &subject.header {
+        return match header.pins().made {
+            Made::Native { seed: Some(seed), geometry, .. } => Some(Native::new(seed, geometry)),
+            _ => None,
+        };
+    }
+    if let (Place::Redis(config), true) = (&subject.place, is_used)
+        && let Ok((opened, _)) = Crawl::new(Config::clone(config)).and_then(|it| it.estimate())
+    {
+        return Some(opened.native);
+    }
+    let SeedChoice::Fixed(seed) = subject.config.filter.seed else { return None };
+    let wanted = Wanted::new(&subject.config).ok()?;
+    Some(Native::new(Seed::new(seed), wanted.sizing().geometry()))
+}
+
+fn redisbloom(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
+    let made = subject.header.as_ref().map(|header| header.pins().made);
+    if let Some(Made::Imported) = made {
+        let words = "the filter was imported: its layers say where the bits are";
+        place.note = Some(words.to_owned());
+        return;
+    }
+    let filter = &subject.config.filter;
+    let (error_rate, capacity, growth) = match made {
+        Some(Made::RedisBloom(Reservation { capacity, error_rate, growth })) => {
+            (error_rate.get(), capacity.get(), growth)
+        }
+        _ => (filter.error_rate, filter.capacity, Reservation::growth_of(filter.expansion)),
+    };
+    let found = Places::of(key.text(&mut [0; 64]), error_rate, capacity, growth);
+    if let Some(Places { bits, positions }) = found {
+        place.bits.push(Bits { key: None, line: None, numbers: distinct(positions) });
+        place.note = Some(format!("of the {bits} bits of its first layer"));
+    }
+}
+
+fn strings(place: &mut PlaceShown, layout: Layout, key: &Fingerprint, config: &Config) {
+    let mut config = config.clone();
+    config.filter.layout = layout;
+    let positions = Wanted::new(&config).and_then(|wanted| wanted.filter(Seed::new(0)));
+    let shared = match positions {
+        Ok(shared) => shared,
+        Err(error) => {
+            place.note = Some(error.to_string());
+            return;
+        }
+    };
+    if matches!(shared.placing(), Placing::Set) {
+        place.note = Some(format!("a member of the set {}", shared.key(0)));
+        return;
+    }
+    let mut by_string: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    match shared.positions(key) {
+        Ok(positions) => {
+            for position in positions {
+                by_string.entry(position.string).or_default().push(position.bit.into());
+            }
+        }
+        Err(unplaced) => place.note = Some(unplaced.to_string()),
+    }
+    let string = |(string, bits)| Bits {
+        key: Some(shared.key(string)),
+        line: None,
+        numbers: distinct(bits),
+    };
+    place.bits = by_string.into_iter().map(string).collect();
+}
+
+fn distinct(mut bits: Vec<u64>) -> Vec<u64> {
+    bits.sort_unstable();
+    bits.dedup();
+    bits
+}

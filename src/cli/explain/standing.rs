@@ -1,0 +1,222 @@
+//! Whether an item has been seen, and how sure that is.
+
+use indicatif::HumanCount;
+use serde::Serialize;
+use tokio::runtime::Builder;
+use urlseen::admin::{Checked, ClientError, Status};
+use urlseen::filter::{Geometry, Placing};
+use urlseen::fingerprint::Fingerprint;
+use urlseen::head::Position;
+use urlseen::shared::OpenError;
+use urlseen::state::{AtRest, Look, Made, Named, Target, look, named};
+
+use super::super::check::Filter;
+use super::super::settings::Place;
+use super::Subject;
+
+/// What is known of an item.
+#[derive(Debug, Serialize)]
+pub(super) struct Standing {
+    /// `seen`, `unseen`, or `unknown`.
+    pub(super) verdict: &'static str,
+    /// Who says so, or why nobody does.
+    pub(super) says: String,
+    /// Whether it is certain.
+    pub(super) is_certain: bool,
+    /// Of unseen items, the share that the filter takes for seen now.
+    pub(super) error_rate: Option<f64>,
+    /// How full the filter is: fingerprints in it, by its capacity.
+    pub(super) fill: Option<f64>,
+    /// How sure that is, in words.
+    pub(super) how_sure: String,
+    #[serde(skip)]
+    pub(super) has_failed: bool,
+}
+
+/// How wrong a filter is by now.
+#[derive(Debug, Default)]
+struct Wrong {
+    error_rate: Option<f64>,
+    fill: Option<f64>,
+    /// Whether it is an exact set.
+    is_exact: bool,
+    /// Whether the rate is only bounded.
+    at_most: bool,
+}
+
+impl Standing {
+    /// Asks whoever has the filter.
+    pub(super) fn of(item: &[u8], key: &Fingerprint, subject: &Subject) -> anyhow::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let place = match &subject.place {
+            Place::Folder(dir) => Place::Folder(dir.clone()),
+            Place::Redis(config) => Place::Redis(config.clone()),
+        };
+        if let Place::Folder(dir) = &place
+            && !dir.is_dir()
+        {
+            return Ok(Self::unknown(format!("{} holds no filter yet", dir.display()), false));
+        }
+        let mut filter = Filter::of(place)?;
+        if let (Place::Folder(dir), None, Filter::Running(client)) =
+            (&subject.place, &subject.header, &filter)
+            && let Err(ClientError::NoDaemon { .. }) = runtime.block_on(client.status::<Status>())
+        {
+            return Ok(Self::unknown(format!("{} holds no filter yet", dir.display()), false));
+        }
+        let checked = match filter.check(&[item.to_vec()], &runtime) {
+            Ok(mut checked) => checked.pop(),
+            Err(error) => {
+                let is_missing = matches!(error.downcast_ref(), Some(OpenError::Missing { .. }));
+                return Ok(Self::unknown(format!("{error:#}"), !is_missing));
+            }
+        };
+        let (says, wrong) = match &filter {
+            Filter::Running(client) => {
+                let status: Status = runtime.block_on(client.status())?;
+                let says = format!("the daemon of the crawl {:?}", status.crawl);
+                let wrong = status.filter.map_or_else(Wrong::default, |filter| Wrong {
+                    error_rate: Some(filter.error_rate),
+                    fill: Some(filter.fill),
+                    ..Wrong::default()
+                });
+                (says, wrong)
+            }
+            Filter::AtRest(folder) => {
+                ("the state folder, at rest".to_owned(), at_rest(folder, &subject.place)?)
+            }
+            Filter::Shared(crawl) => {
+                let (opened, estimate) = crawl.estimate()?;
+                let is_exact = matches!(opened.filter.placing(), Placing::Set);
+                let fill = estimate.keys as f64 / crawl.config().filter.capacity as f64;
+                let wrong = Wrong {
+                    error_rate: Some(estimate.error_rate),
+                    fill: (!is_exact).then_some(fill),
+                    is_exact,
+                    at_most: false,
+                };
+                (format!("the filter {} in Redis", crawl.config().filter.key), wrong)
+            }
+        };
+        Ok(match checked {
+            Some(Checked::Seen { .. }) => {
+                let logged = match &subject.place {
+                    Place::Folder(dir) => named(dir, key)?,
+                    Place::Redis(_) => None,
+                };
+                Self::seen(says, &wrong, logged)
+            }
+            Some(Checked::Unseen { .. }) => {
+                let logged = match &subject.place {
+                    Place::Folder(dir) => named(dir, key)?,
+                    Place::Redis(_) => None,
+                };
+                let how_sure = match logged {
+                    Some(Named::Forgotten(at)) => {
+                        format!("certain: it was forgotten ({at}), and is to pass once more")
+                    }
+                    _ if wrong.is_exact => "certain: it is an exact set".to_owned(),
+                    _ => "certain: whatever was set stays set".to_owned(),
+                };
+                let Wrong { error_rate, fill, .. } = wrong;
+                let (verdict, is_certain, has_failed) = ("unseen", true, false);
+                Self { verdict, says, is_certain, error_rate, fill, how_sure, has_failed }
+            }
+            // It has a fingerprint here; a daemon that reads otherwise is configured otherwise.
+            Some(Checked::Unfiltered | Checked::Unreadable { .. }) | None => Self::unknown(
+                format!("{says} reads the item otherwise: it is configured otherwise"),
+                false,
+            ),
+        })
+    }
+
+    fn unknown(says: String, has_failed: bool) -> Self {
+        Self {
+            verdict: "unknown",
+            says,
+            is_certain: false,
+            error_rate: None,
+            fill: None,
+            how_sure: String::new(),
+            has_failed,
+        }
+    }
+
+    fn seen(says: String, wrong: &Wrong, logged: Option<Named>) -> Self {
+        let Wrong { error_rate, fill, is_exact, at_most } = *wrong;
+        let by_log = |at: Position, what: &str| format!("certain: the log names it, {what} ({at})");
+        let (is_certain, how_sure) = match logged {
+            Some(Named::Batch(at)) => (true, by_log(at, "as unseen")),
+            Some(Named::Added(at)) => (true, by_log(at, "as added")),
+            _ if is_exact => (true, "certain: it is an exact set".to_owned()),
+            _ => (false, believed(error_rate, fill, at_most)),
+        };
+        Self { verdict: "seen", says, is_certain, error_rate, fill, how_sure, has_failed: false }
+    }
+}
+
+/// How sure a filter is of what it calls seen.
+fn believed(error_rate: Option<f64>, fill: Option<f64>, at_most: bool) -> String {
+    let Some(rate) = error_rate else {
+        return "not certain: how full the filter is is not known".to_owned();
+    };
+    let most = if at_most { "at most " } else { "" };
+    let share = if rate > 0.0 && rate < 1.0 {
+        // At least 1, and 1e18 at most.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let one_in = (1.0 / rate).round().min(1e18) as u64;
+        format!("{most}one in {} unseen items is taken for seen", HumanCount(one_in))
+    } else {
+        format!("of unseen items a share of {rate} is taken for seen")
+    };
+    let fullness = match fill {
+        None => String::new(),
+        Some(fill) if fill <= 0.8 => {
+            format!("; it is {:.0} % full, well within what it is made for", 100.0 * fill)
+        }
+        Some(fill) if fill <= 1.0 => {
+            format!("; it is {:.0} % full, about what it is made for", 100.0 * fill)
+        }
+        Some(fill) => format!(
+            "; it has {:.0} % of the fingerprints that it is made for, so it errs more than it \
+             should",
+            100.0 * fill
+        ),
+    };
+    format!("not certain: {share} ({rate:.1e}){fullness}")
+}
+
+fn at_rest(folder: &AtRest, place: &Place) -> anyhow::Result<Wrong> {
+    let (Some(header), Place::Folder(dir)) = (folder.header(), place) else {
+        return Ok(Wrong::default());
+    };
+    Ok(match header.pins().made {
+        Made::Native { geometry, capacity, .. } => {
+            let keys = keys(&look(dir)?);
+            Wrong {
+                error_rate: Some(Geometry::error_rate_at(&geometry, keys)),
+                fill: Some(keys as f64 / capacity.get() as f64),
+                is_exact: false,
+                at_most: true,
+            }
+        }
+        Made::RedisBloom(_) | Made::Imported => {
+            let filter = folder.filter(Target::Last)?;
+            Wrong {
+                error_rate: Some(filter.error_rate_now()),
+                fill: Some(filter.size() as f64 / filter.capacity() as f64),
+                is_exact: false,
+                at_most: false,
+            }
+        }
+    })
+}
+
+/// Fingerprints in the newest snapshot and in the files of the log that go beyond it: at least as
+/// many as there are.
+fn keys(look: &Look) -> u64 {
+    let (keys, from) =
+        look.snapshots.last().map_or((0, 0), |snapshot| (snapshot.keys, snapshot.first.number));
+    let beyond = look.segments.iter().filter(|segment| segment.last.number > from);
+    keys + beyond.map(|segment| segment.fingerprints).sum::<u64>()
+}

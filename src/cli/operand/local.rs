@@ -1,0 +1,134 @@
+//! Filters in folders and files.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use urlseen::compare::Form;
+use urlseen::config::{Config, Layout, SeedChoice};
+use urlseen::filter::{Reservation, memory};
+use urlseen::redisbloom::dump::MAGIC;
+use urlseen::state::{AtRest, Beside, Header, Made, Pins, ShardReader, Target, look};
+use urlseen::transfer;
+
+use super::super::settings::Settings;
+use super::super::start::Misused;
+use super::{Operand, Source, check_memory, divide, layers};
+
+pub(super) fn open(path: &Path, settings: &Settings) -> anyhow::Result<Operand> {
+    if path.is_dir() {
+        return folder(path);
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if name.starts_with("snapshot-") {
+        return snapshot(path);
+    }
+    let mut begin = [0; MAGIC.len()];
+    let mut file = File::open(path)
+        .map_err(|error| anyhow::anyhow!("{} cannot be read: {error}", path.display()))?;
+    if file.read_exact(&mut begin).is_ok() && begin == *MAGIC {
+        return dump(path, settings);
+    }
+    Err(Misused(format!(
+        "{} is neither a state folder, nor a snapshot in one, nor a dump of RedisBloom",
+        path.display()
+    ))
+    .into())
+}
+
+fn folder(path: &Path) -> anyhow::Result<Operand> {
+    let (folder, beside) = AtRest::open_beside(path)?;
+    let Some(header) = folder.header().cloned() else {
+        anyhow::bail!("the state folder {} is new: it holds no filter", path.display());
+    };
+    let at = path.display();
+    let used = match beside {
+        None => String::new(),
+        Some(Beside { holder: Some(holder) }) => format!(" (in use by {holder}; it goes on)"),
+        Some(Beside { holder: None }) => " (in use; whoever has it goes on)".to_owned(),
+    };
+    if header.native().is_some() {
+        let reader = ShardReader::of_folder(folder)?;
+        let what =
+            format!("the state folder {at}{used}: {} and the log behind it", reader.snapshot());
+        return Ok(native(what, &header, reader));
+    }
+    let newest = look(path)?.snapshots.last().map_or(0, |snapshot| snapshot.bytes);
+    check_memory(newest, &format!("the filter in {at}"))?;
+    let (filter, forgotten) = folder.rebuilt(Target::Last)?;
+    let (mut form, mut config) = (Form::default(), Config::default());
+    pins(&mut form, &mut config, &header);
+    layers(&mut form, &filter);
+    Ok(Operand {
+        what: format!("the state folder {at}{used}"),
+        form,
+        made: Some(header.pins().made),
+        config,
+        source: Source::Whole(Box::new(filter), forgotten.into_iter().collect()),
+    })
+}
+
+fn snapshot(path: &Path) -> anyhow::Result<Operand> {
+    let reader = ShardReader::of_snapshot(path)?;
+    let header = reader.header().clone();
+    Ok(native(format!("the snapshot {}", path.display()), &header, reader))
+}
+
+fn native(what: String, header: &Header, reader: ShardReader) -> Operand {
+    let (mut form, mut config) = (Form::default(), Config::default());
+    pins(&mut form, &mut config, header);
+    form.set("filter.layout", "native");
+    divide(&mut form, reader.native().geometry());
+    form.set("filter.seed", reader.native().seed().get());
+    let [positions, shards, _] = header.rules();
+    form.set("the rule of positions", positions);
+    form.set("the rule of shards", shards);
+    let made = Some(header.pins().made);
+    Operand { what, form, made, config, source: Source::Shards(Box::new(reader), None) }
+}
+
+/// Takes over what a folder was made for, but for its bits.
+fn pins(form: &mut Form, config: &mut Config, header: &Header) {
+    let Pins { crawl, made, algorithm, keep_fragments } = header.pins();
+    config.crawl.name.clone_from(crawl);
+    config.fingerprint.algorithm = *algorithm;
+    config.fingerprint.keep_fragments = *keep_fragments;
+    form.set("fingerprint.algorithm", algorithm);
+    form.set("fingerprint.keep_fragments", keep_fragments);
+    form.set("the version of fingerprint.algorithm", header.rules()[2]);
+    if let Some((capacity, error_rate)) = made.size() {
+        config.filter.capacity = capacity.get();
+        config.filter.error_rate = error_rate.get();
+    }
+    match made {
+        Made::Native { seed, .. } => {
+            config.filter.layout = Layout::Native;
+            form.set("filter.capacity", config.filter.capacity);
+            form.set("filter.error_rate", format!("{:e}", config.filter.error_rate));
+            if let Some(seed) = seed {
+                config.filter.seed = SeedChoice::Fixed(seed.get());
+            }
+        }
+        Made::RedisBloom(reservation) => {
+            config.filter.layout = Layout::RedisBloom;
+            config.filter.expansion = Reservation::expansion(reservation);
+        }
+        Made::Imported => config.filter.layout = Layout::RedisBloom,
+    }
+}
+
+fn dump(path: &Path, settings: &Settings) -> anyhow::Result<Operand> {
+    let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
+    let filter = transfer::read(path, limit, &mut |_, _| ())?;
+    let mut form = Form::default();
+    layers(&mut form, &filter);
+    let mut config = settings.load()?;
+    config.filter.layout = Layout::RedisBloom;
+    Ok(Operand {
+        what: format!("the dump {}", path.display()),
+        form,
+        made: Some(Made::Imported),
+        config,
+        source: Source::Whole(Box::new(filter), Vec::new()),
+    })
+}

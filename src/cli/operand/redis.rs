@@ -1,0 +1,187 @@
+//! Filters in Redis.
+
+use std::rc::Rc;
+
+use redis::FromRedisValue;
+use tokio::runtime::Runtime;
+use urlseen::compare::{Cells, Exact, Form};
+use urlseen::config::{Config, Layout, RedisAddress, SeedChoice, Store};
+use urlseen::filter::{Placing, Shared, memory};
+use urlseen::redis::connect::{Timeouts, connect};
+use urlseen::redis::link::Link;
+use urlseen::shared::{self, Defined, Members, Wanted};
+use urlseen::state::Made;
+use urlseen::transfer;
+
+use super::super::settings::Settings;
+use super::super::start::{self, Misused};
+use super::{Operand, Part, Source, divide, layers, runtime, shards};
+
+/// A filter in Redis, and the way to it.
+pub(in crate::cli) struct InRedis {
+    runtime: Rc<Runtime>,
+    link: Link,
+    filter: Shared,
+}
+
+/// Where a filter in Redis is: a server, and a key there.
+pub(in crate::cli) struct Address {
+    pub(in crate::cli) config: Config,
+    pub(in crate::cli) key: String,
+}
+
+impl Address {
+    /// Reads `URL#KEY`; the rest is as configured.
+    pub(in crate::cli) fn parse(text: &str, settings: &Settings) -> anyhow::Result<Self> {
+        let Some((url, key)) = text.split_once('#').filter(|(_, key)| !key.is_empty()) else {
+            let words = "a filter in Redis is named by its URL, # and its key, as in \
+                         redis://127.0.0.1:6379/0#demo:filter";
+            return Err(Misused(words.to_owned()).into());
+        };
+        let config = settings.load_with(&[format!("redis.url={url}")])?;
+        Ok(Self { config, key: key.to_owned() })
+    }
+}
+
+pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
+    let Address { mut config, key } = Address::parse(text, settings)?;
+    let runtime = runtime()?;
+    let mut link = runtime.block_on(connect(&config.redis.url, Timeouts::default()))?;
+    let what = format!("the filter {key} at {}", config.redis.url);
+    if type_of(&runtime, &mut link, &key)? == "MBbloom--" {
+        return module(&runtime, config, &key, what);
+    }
+    config.filter.key = key;
+    config.filter.store = Store::Redis;
+    if config.filter.layout == Layout::RedisBloom {
+        config.filter.layout = Layout::Native;
+    }
+    let wanted = Wanted::new(&config)?;
+    let found = runtime.block_on(wanted.find_as_defined(&mut link))?;
+    found.configure(&mut config);
+    let Defined { opened, fields, .. } = found;
+    let mut form = Form::default();
+    for (name, value) in fields {
+        match name.as_str() {
+            "id" | "version" => {}
+            "filter.error_rate" => {
+                form.set(name, value.parse::<f64>().map_or(value, |rate| format!("{rate:e}")));
+            }
+            _ => form.set(name, value),
+        }
+    }
+    if let Some(Ok(algorithm)) = form.get("fingerprint.algorithm").map(str::parse) {
+        config.fingerprint.algorithm = algorithm;
+    }
+    if let Some(Ok(keeps)) = form.get("fingerprint.keep_fragments").map(str::parse) {
+        config.fingerprint.keep_fragments = keeps;
+    }
+    let (seed, mut made) = (opened.native.seed(), None);
+    if matches!(opened.filter.placing(), Placing::Lines(_)) {
+        divide(&mut form, opened.native.geometry());
+        config.filter.seed = SeedChoice::Fixed(seed.get());
+        made = Some(start::made(&start::design(&config)?, Some(seed)));
+    }
+    let filter = wanted_of(&config, seed)?;
+    let source = Source::Redis(Box::new(InRedis { runtime, link, filter }));
+    Ok(Operand { what, form, made, config, source })
+}
+
+fn wanted_of(config: &Config, seed: urlseen::filter::Seed) -> anyhow::Result<Shared> {
+    Ok(Wanted::new(config)?.filter(seed)?)
+}
+
+/// A filter on a server with the module of RedisBloom.
+fn module(
+    runtime: &Runtime,
+    mut config: Config,
+    key: &str,
+    what: String,
+) -> anyhow::Result<Operand> {
+    let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
+    let address: &RedisAddress = &config.redis.url;
+    let filter = runtime.block_on(transfer::dump(address, key, limit, &mut |_, _| ()))?;
+    let mut form = Form::default();
+    layers(&mut form, &filter);
+    config.filter.layout = Layout::RedisBloom;
+    let source = Source::Whole(Box::new(filter), Vec::new());
+    Ok(Operand { what, form, made: Some(Made::Imported), config, source })
+}
+
+pub(in crate::cli) fn type_of(
+    runtime: &Runtime,
+    link: &mut Link,
+    key: &str,
+) -> anyhow::Result<String> {
+    let found = runtime.block_on(link.call(redis::cmd("TYPE").arg(key)))?;
+    Ok(String::from_redis_value(found)?)
+}
+
+impl InRedis {
+    /// Whether the layout's hashes are not evenly spread.
+    pub(in crate::cli) fn is_uneven(&self) -> bool {
+        matches!(self.filter.placing(), Placing::Bits(strings) if strings.crowded_bits(0) > 0)
+    }
+
+    /// Whether it is an exact set.
+    pub(in crate::cli) fn is_set(&self) -> bool {
+        matches!(self.filter.placing(), Placing::Set)
+    }
+
+    pub(super) fn parts(&self) -> Vec<Part> {
+        match self.filter.placing() {
+            Placing::Lines(native) => shards(native.geometry()),
+            Placing::Bits(strings) => self
+                .filter
+                .used()
+                .into_iter()
+                .map(|number| {
+                    let (bits, crowded) = (strings.bits(number), strings.crowded_bits(number));
+                    let cells = Cells::crowded_string(bits, crowded, strings.spread_hashes());
+                    Part { number, bytes: bits.div_ceil(8), crowded: crowded / 8, cells }
+                })
+                .collect(),
+            Placing::Set => Vec::new(),
+        }
+    }
+
+    pub(super) fn read(
+        &mut self,
+        string: u32,
+        offset: u64,
+        length: usize,
+    ) -> anyhow::Result<Vec<u8>> {
+        let Self { runtime, link, filter } = self;
+        Ok(runtime.block_on(shared::page(link, filter, string, offset, length))?)
+    }
+
+    /// All members of a set, page by page.
+    pub(in crate::cli) fn members(
+        &mut self,
+        mut visit: impl FnMut(Vec<Vec<u8>>) -> anyhow::Result<()>,
+    ) -> anyhow::Result<u64> {
+        let Self { runtime, link, filter } = self;
+        let mut members = runtime.block_on(Members::new(link, &filter.key(0)))?;
+        while let Some(page) = runtime.block_on(members.next(link))? {
+            visit(page)?;
+        }
+        Ok(members.size())
+    }
+
+    /// How many of these are members of a set.
+    fn common(&mut self, members: &[Vec<u8>]) -> anyhow::Result<u64> {
+        let Self { runtime, link, filter } = self;
+        Ok(runtime.block_on(shared::common(link, &filter.key(0), members))?)
+    }
+}
+
+/// Counts two exact sets.
+pub(in crate::cli) fn exact(a: &mut InRedis, b: &mut InRedis) -> anyhow::Result<Exact> {
+    let mut intersection = 0;
+    let of_a = a.members(|page| {
+        intersection += b.common(&page)?;
+        Ok(())
+    })?;
+    let of_b = b.members(|_| Ok(()))?;
+    Ok(Exact { a: of_a, b: of_b, intersection })
+}

@@ -1,0 +1,78 @@
+//! A new filter in Redis, which is there once all of it is.
+
+use redis::FromRedisValue;
+use tokio::runtime::{Builder, Runtime};
+use urlseen::config::{SeedChoice, Store};
+use urlseen::filter::Seed;
+use urlseen::redis::connect::{Timeouts, connect};
+use urlseen::redis::link::Link;
+use urlseen::redisbloom::Filter;
+use urlseen::shared::{Uniting, Wanted};
+use urlseen::transfer;
+
+use super::super::operand::{Address, Operand};
+use super::super::settings::Settings;
+
+/// A filter that is put together aside.
+pub(super) struct InRedis {
+    runtime: Runtime,
+    link: Link,
+    uniting: Uniting,
+}
+
+impl InRedis {
+    /// Begins a filter of what `a` is one of at `text`: a URL, `#` and a key.
+    pub(super) fn begin(text: &str, settings: &Settings, a: &Operand) -> anyhow::Result<Self> {
+        let Address { config, key } = Address::parse(text, settings)?;
+        let mut wanted = a.config.clone();
+        wanted.redis = config.redis;
+        wanted.filter.key = key;
+        wanted.filter.store = Store::Redis;
+        let seed = match wanted.filter.seed {
+            SeedChoice::Fixed(seed) => Seed::new(seed),
+            // No layout but native has one.
+            SeedChoice::Random => Seed::new(0),
+        };
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let mut link = runtime.block_on(connect(&wanted.redis.url, Timeouts::default()))?;
+        let begun = Wanted::new(&wanted)?;
+        let uniting = runtime.block_on(begun.begin_union(&mut link, seed))?;
+        Ok(Self { runtime, link, uniting })
+    }
+
+    /// Writes bytes of a string.
+    pub(super) fn put(&mut self, string: u32, offset: u64, bytes: &[u8]) -> anyhow::Result<()> {
+        let Self { runtime, link, uniting } = self;
+        Ok(runtime.block_on(uniting.put(link, string, offset, bytes))?)
+    }
+
+    /// Adds members of a set.
+    pub(super) fn add(&mut self, members: &[Vec<u8>]) -> anyhow::Result<()> {
+        let Self { runtime, link, uniting } = self;
+        let members: Vec<&[u8]> = members.iter().map(Vec::as_slice).collect();
+        Ok(runtime.block_on(uniting.add(link, &members))?)
+    }
+
+    /// How many members the set has so far.
+    pub(super) fn members(&mut self) -> anyhow::Result<u64> {
+        let Self { runtime, link, uniting } = self;
+        let mut count = redis::cmd("SCARD");
+        let count = runtime.block_on(link.call(count.arg(uniting.aside_key())))?;
+        Ok(u64::from_redis_value(count)?)
+    }
+
+    /// Puts it in its place, where nothing may be.
+    pub(super) fn finish(self) -> anyhow::Result<()> {
+        let Self { runtime, mut link, uniting } = self;
+        Ok(runtime.block_on(uniting.finish(&mut link))?)
+    }
+}
+
+/// Loads a filter of RedisBloom into a new key of a server with the module.
+pub(super) fn load(text: &str, settings: &Settings, filter: &Filter) -> anyhow::Result<()> {
+    let Address { config, key } = Address::parse(text, settings)?;
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let progress = &mut |_, _| ();
+    let load = transfer::load(&config.redis.url, &key, filter, progress);
+    Ok(runtime.block_on(load)?)
+}

@@ -1,0 +1,49 @@
+//! Counting bits.
+
+/// How many bits are 1, of two filters' bits at the same places.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Ones {
+    /// In A.
+    pub a: u64,
+    /// In B.
+    pub b: u64,
+    /// In A or B.
+    pub union: u64,
+}
+
+impl Ones {
+    /// Adds those of two pages, of which the shorter is as if it went on with zeros.
+    pub fn add(&mut self, a: &[u8], b: &[u8]) {
+        let both = a.len().min(b.len());
+        let count = |bytes: &[u8]| {
+            let (words, rest) = bytes.as_chunks::<8>();
+            let words = words.iter().map(|word| u64::from(u64::from_ne_bytes(*word).count_ones()));
+            let rest = rest.iter().map(|byte| u64::from(byte.count_ones()));
+            words.sum::<u64>() + rest.sum::<u64>()
+        };
+        let (words_a, rest_a) = a[..both].as_chunks::<8>();
+        let (words_b, rest_b) = b[..both].as_chunks::<8>();
+        let words = words_a.iter().zip(words_b).map(|(a, b)| {
+            u64::from((u64::from_ne_bytes(*a) | u64::from_ne_bytes(*b)).count_ones())
+        });
+        let rest = rest_a.iter().zip(rest_b).map(|(a, b)| u64::from((a | b).count_ones()));
+        let union = words.sum::<u64>() + rest.sum::<u64>();
+        let (beyond_a, beyond_b) = (count(&a[both..]), count(&b[both..]));
+        self.a += count(&a[..both]) + beyond_a;
+        self.b += count(&b[..both]) + beyond_b;
+        self.union += union + beyond_a + beyond_b;
+    }
+
+    /// In A and B.
+    pub fn intersection(&self) -> u64 {
+        self.a + self.b - self.union
+    }
+}
+
+impl std::ops::AddAssign for Ones {
+    fn add_assign(&mut self, other: Self) {
+        self.a += other.a;
+        self.b += other.b;
+        self.union += other.union;
+    }
+}

@@ -1,0 +1,89 @@
+//! The members of a filter that is a set, page by page.
+
+use redis::{RedisResult, Value};
+
+use super::strings::value;
+use crate::redis::link::Link;
+use crate::redis::trouble::Trouble;
+
+/// About how many members Redis looks at before it serves somebody else.
+const COUNT: u64 = 5000;
+
+/// Why the members of a set are not known.
+#[derive(Debug, thiserror::Error)]
+pub enum SetError {
+    /// Redis, or the way to it.
+    #[error(transparent)]
+    Trouble(#[from] Trouble),
+    /// Somebody writes to it.
+    #[error(
+        "the set {key} was written to while it was read, and what was counted is not of one \
+         moment; stop those who write to it, and give the command again"
+    )]
+    Changed {
+        /// The set.
+        key: String,
+    },
+}
+
+/// A walk through all members of a set.
+#[derive(Debug)]
+pub struct Members {
+    key: String,
+    cursor: Option<u64>,
+    size: u64,
+    count: u64,
+}
+
+impl Members {
+    /// From the first on.
+    ///
+    /// # Errors
+    /// Redis fails.
+    pub async fn new(link: &mut Link, key: &str) -> Result<Self, Trouble> {
+        Ok(Self { key: key.to_owned(), cursor: Some(0), size: size(link, key).await?, count: 0 })
+    }
+
+    /// How many there are.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The next page; `None` behind the last.
+    ///
+    /// # Errors
+    /// Redis fails; once all were read, where somebody wrote to the set meanwhile.
+    pub async fn next(&mut self, link: &mut Link) -> Result<Option<Vec<Vec<u8>>>, SetError> {
+        let Some(cursor) = self.cursor else {
+            // A member that is met twice, or added, shows: nobody who only reads makes the server
+            // move members.
+            if self.count != self.size || size(link, &self.key).await? != self.size {
+                return Err(SetError::Changed { key: self.key.clone() });
+            }
+            return Ok(None);
+        };
+        let mut scan = redis::cmd("SSCAN");
+        scan.arg(&self.key).arg(cursor).arg("COUNT").arg(COUNT);
+        let (cursor, members): (u64, Vec<Vec<u8>>) = value(&Ok(link.call(&scan).await?))?;
+        self.cursor = (cursor != 0).then_some(cursor);
+        self.count += members.len() as u64;
+        Ok(Some(members))
+    }
+}
+
+/// How many of these are members of a set.
+///
+/// # Errors
+/// Redis fails.
+pub async fn common(link: &mut Link, key: &str, members: &[Vec<u8>]) -> Result<u64, Trouble> {
+    if members.is_empty() {
+        return Ok(0);
+    }
+    let mut ask = redis::cmd("SMISMEMBER");
+    let reply: RedisResult<Value> = Ok(link.call(ask.arg(key).arg(members)).await?);
+    Ok(value::<Vec<u64>>(&reply)?.into_iter().sum())
+}
+
+async fn size(link: &mut Link, key: &str) -> Result<u64, Trouble> {
+    value(&Ok(link.call(redis::cmd("SCARD").arg(key)).await?))
+}

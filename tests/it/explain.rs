@@ -1,0 +1,244 @@
+//! `urlseen explain`, alone and of filters wherever they are.
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::daemon::Crawl;
+use crate::util::binary::{Output, urlseen};
+
+/// What it says as JSON.
+#[track_caller]
+fn json(output: &Output) -> Value {
+    let read = serde_json::from_slice(&output.stdout);
+    read.unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+#[track_caller]
+fn of(crawl: &Crawl, item: &str) -> Value {
+    let output = crawl.command("explain", &["--json", item]).output();
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    json(&output)
+}
+
+const URL: &str = "HTTP://Example.com?b=2&a=1#top";
+const FINGERPRINT: &str = "4c9e1aa2eb2b1b4bd2a1f8a4b1c6d9f1b5f5b8a0";
+
+/// The standing of an item: verdict, and whether it is certain.
+fn standing(explained: &Value) -> (&str, bool) {
+    let standing = &explained["standing"];
+    (standing["verdict"].as_str().unwrap(), standing["is_certain"].as_bool().unwrap())
+}
+
+/// The place by a layout.
+fn place<'a>(explained: &'a Value, layout: &str) -> &'a Value {
+    let places = explained["places"].as_array().unwrap();
+    places.iter().find(|place| place["layout"] == layout).unwrap()
+}
+
+#[test]
+fn a_url_is_explained_where_nothing_runs() {
+    let output = urlseen(["explain", URL]).output();
+    assert_eq!((output.code(), output.stderr.as_str()), (Some(0), ""), "{output:?}");
+    let mut said = output.text();
+    for part in [
+        "item           HTTP://Example.com?b=2&a=1#top\nform           url\n",
+        "request        GET HTTP://Example.com?b=2&a=1#top, no body\n",
+        "steps          1. scheme in lower case: the scheme is written in lower case \
+         (w3lib.url.safe_url_string)\n",
+        "                  - HTTP://Example.com?b=2&a=1#top\n",
+        "                  + http://Example.com?b=2&a=1#top\n",
+        "4. query sorted: fields are sorted by their decoded bytes, key then value \
+         (w3lib.url.canonicalize_url)\n",
+        "5. fragment dropped: ",
+        "canonical      http://example.com/?a=1&b=2\n",
+        "fingerprints   scrapy        ",
+        "   what the filter is asked for\n               scrapy-2.6    ",
+        "               scrapy-redis  ",
+        "places         native   (the filter's)\n                  shard ",
+        "its lines and bits follow from the filter's seed, which is drawn when the filter is ",
+        "               pyrebloom\n                  demo:filter.0 bits ",
+        "a member of the set demo:filter\n",
+        "seen           unknown: state/demo holds no filter yet\n",
+        "ignored        headers and cookies\n",
+        "the same       http://example.com/?a=1&b=2   (the canonical URL itself)\n",
+        "others         http://example.com:80/?a=1&b=2   (the default port, written out)",
+    ] {
+        let at = said.find(part).unwrap_or_else(|| panic!("no {part:?} in {said}"));
+        said = &said[at..];
+    }
+    let fingerprint = urlseen(["fingerprint"]).stdin(URL).output();
+    assert!(output.text().contains(fingerprint.text().trim()), "{fingerprint:?}");
+}
+
+#[test]
+fn what_cannot_be_read_says_why_and_is_bad_input() {
+    for (item, reason) in [
+        ("HTTP://h:99999/", "the port is over 65535"),
+        ("{\"url\":1}", "`url` is"),
+        ("", "the item is empty"),
+    ] {
+        let output = urlseen(["explain", "--json", item]).output();
+        assert_eq!(output.code(), Some(1), "{output:?}");
+        let explained = json(&output);
+        assert!(explained["unreadable"].as_str().unwrap().contains(reason), "{explained}");
+        let output = urlseen(["explain", item]).output();
+        assert_eq!(output.code(), Some(1), "{output:?}");
+        assert!(output.text().contains("\nrejected       "), "{output:?}");
+    }
+    let output = urlseen(["explain", "http://h/\u{1b}[2J\u{202e}"]).output();
+    assert!(!output.text().contains(['\u{1b}', '\u{202e}']), "{output:?}");
+    let piped = urlseen(["explain", "--json", "-"]).stdin("http://h/\n").output();
+    assert_eq!(json(&piped)["item"], "http://h/");
+}
+
+#[test]
+fn two_items_are_compared() {
+    let two = |one: &str, other: &str| {
+        let output = urlseen(["explain", "--json", one, other]).output();
+        assert_eq!(output.code(), Some(0), "{output:?}");
+        json(&output)["between"].clone()
+    };
+    let same = two(URL, "http://example.com/?a=1&b=2");
+    assert_eq!(same["verdicts"][0]["same"], true);
+    assert_eq!(same["rules"].as_array().unwrap().len(), 5, "{same}");
+    let different = two("http://h/?a=1", "http://h/?a=2");
+    assert_eq!(different["verdicts"][2]["difference"]["what"], "field of the query");
+    let output = urlseen(["explain", "http://h/", "https://h/"]).output();
+    for part in ["the two are      ", "different requests   (in use)", "scheme: `http` and `https`"]
+    {
+        assert!(output.text().contains(part.trim_end()), "{part}: {}", output.text());
+    }
+}
+
+#[test]
+fn a_rule_that_lets_an_item_pass_is_named() {
+    let folder = TempDir::new().unwrap();
+    let config = "[[pass]]\nname = \"lists\"\npath = '^/list/'\n";
+    std::fs::write(folder.path().join("config.toml"), config).unwrap();
+    let output = urlseen(["explain", "http://h/list/1"]).dir(folder.path()).output();
+    let expected = "passes         unchecked and unrecorded: the rule \"lists\" ([[pass]]) fits\n";
+    assert!(output.text().contains(expected), "{}", output.text());
+    assert!(!output.text().contains("\nseen "), "{}", output.text());
+}
+
+#[test]
+fn a_daemon_and_its_folder_say_whether_an_item_was_seen() {
+    let crawl = Crawl::new();
+    crawl.push(&[URL]);
+    crawl.drain();
+    let unseen = "http://example.com/unseen";
+    let check = |says: &str| {
+        let explained = of(&crawl, URL);
+        assert_eq!(standing(&explained), ("seen", true), "{explained}");
+        let how_sure = explained["standing"]["how_sure"].as_str().unwrap();
+        assert!(how_sure.contains("the log names it, as unseen (record 1, batch 1 "), "{how_sure}");
+        assert!(explained["standing"]["says"].as_str().unwrap().contains(says), "{explained}");
+        let native = place(&explained, "native");
+        assert_eq!(native["is_used"], true);
+        let first = &explained["fingerprint"].as_str().unwrap()[..2];
+        assert_eq!(native["shard"], first);
+        let bits: usize = native["bits"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|line| line["bits"].as_array().unwrap().len())
+            .sum();
+        assert!((20..=36).contains(&bits), "{native}");
+        let explained = of(&crawl, unseen);
+        assert_eq!(standing(&explained), ("unseen", true), "{explained}");
+    };
+    check("at rest");
+    let daemon = crawl.start();
+    check("the daemon of the crawl \"demo\"");
+    crawl.push(&[unseen]);
+    crawl.wait_for_sink(2);
+    assert_eq!(standing(&of(&crawl, unseen)), ("seen", true));
+    let forgotten = crawl.command("forget", &[unseen]).output();
+    assert_eq!(forgotten.code(), Some(0), "{forgotten:?}");
+    crate::util::wait::wait_until(crate::util::wait::SOON, "forgotten item", || {
+        standing(&of(&crawl, unseen)).0 == "unseen"
+    });
+    let explained = of(&crawl, unseen);
+    assert!(explained["standing"]["how_sure"].as_str().unwrap().contains("forgotten"));
+    drop(daemon);
+}
+
+/// Without its log, the folder only believes.
+#[test]
+fn what_no_log_names_is_as_sure_as_the_filter_is_empty() {
+    let crawl = Crawl::new().set("filter.capacity=1000").set("filter.error_rate=0.1");
+    let redis = Crawl::new().set("filter.store=redis").set("filter.seed=7");
+    let redis = redis.set("filter.capacity=1000").set("filter.error_rate=0.1");
+    for crawl in [&crawl, &redis] {
+        let items: Vec<String> = (0..60_000).map(|n| format!("http://example.com/{n}")).collect();
+        crawl.push(&items);
+        crawl.drain();
+    }
+    // False positives were never logged.
+    let mut believed = 0;
+    for number in 0..60 {
+        let explained = of(&crawl, &format!("http://example.com/other/{number}"));
+        if standing(&explained).0 == "seen" {
+            assert_eq!(standing(&explained), ("seen", false), "{explained}");
+            let said = &explained["standing"];
+            let rate = said["error_rate"].as_f64().unwrap();
+            assert!((0.1..0.99).contains(&rate), "{said}");
+            assert!(said["how_sure"].as_str().unwrap().contains("errs more than it should"));
+            believed += 1;
+        }
+    }
+    assert!(believed > 5, "{believed}");
+    let explained = of(&redis, "http://example.com/1");
+    assert_eq!(standing(&explained), ("seen", false), "{explained}");
+    assert!(explained["standing"]["says"].as_str().unwrap().contains("demo:filter in Redis"));
+    let native = place(&explained, "native");
+    let last = native["bits"].as_array().unwrap().last().unwrap();
+    let (key, bits) = (last["key"].as_str().unwrap(), last["bits"].as_array().unwrap());
+    for bit in bits {
+        let bit = bit.as_u64().unwrap().to_string();
+        assert_eq!(redis.server.cli(&["getbit", key, &bit]), "1", "{native}");
+    }
+}
+
+#[test]
+fn the_bits_of_other_layouts_are_those_that_are_set() {
+    for layout in ["pyrebloom", "scrapy-redis-bloomfilter"] {
+        let crawl = Crawl::new().set("filter.store=redis").set("filter.bit=20");
+        let crawl = crawl.set(&format!("filter.layout={layout}"));
+        let missing = of(&crawl, URL);
+        assert_eq!(standing(&missing), ("unknown", false), "{missing}");
+        crawl.push(&[URL]);
+        crawl.drain();
+        let explained = of(&crawl, URL);
+        assert_eq!(standing(&explained).0, "seen", "{explained}");
+        let place = place(&explained, layout);
+        assert_eq!(place["is_used"], true);
+        let mut all = 0;
+        for string in place["bits"].as_array().unwrap() {
+            let key = string["key"].as_str().unwrap();
+            for bit in string["bits"].as_array().unwrap() {
+                let bit = bit.as_u64().unwrap().to_string();
+                assert_eq!(crawl.server.cli(&["getbit", key, &bit]), "1", "{place}");
+                all += 1;
+            }
+        }
+        assert!(all > 1, "{place}");
+    }
+    let crawl = Crawl::new().set("filter.store=redis").set("filter.layout=scrapy-redis");
+    crawl.push(&[URL]);
+    crawl.drain();
+    let explained = of(&crawl, URL);
+    assert_eq!(standing(&explained), ("seen", true), "{explained}");
+    assert_eq!(explained["standing"]["how_sure"], "certain: it is an exact set");
+}
+
+#[test]
+fn a_fingerprint_that_comes_along_is_all_that_counts() {
+    let output = urlseen(["explain", "--json", &format!("{FINGERPRINT}\tpayload")]).output();
+    let explained = json(&output);
+    assert_eq!((&explained["form"], &explained["given"]), (&"tab".into(), &FINGERPRINT.into()));
+    assert_eq!(explained["fingerprint"], FINGERPRINT);
+    assert_eq!(place(&explained, "native")["shard"], "4c");
+    assert_eq!(explained["same"][0]["item"], FINGERPRINT);
+    assert!(explained["ignored"][0].as_str().unwrap().contains("payload"));
+}

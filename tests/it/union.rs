@@ -1,0 +1,370 @@
+//! `urlseen compare` and `urlseen union`, on filters wherever they are.
+
+use std::path::PathBuf;
+
+use redis::Commands;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::daemon::Crawl;
+use crate::daemon::items::{Random, seeds};
+use crate::util::binary::{Output, Run, urlseen};
+use crate::util::redis::RedisServer;
+
+fn urls(from: usize, count: usize) -> Vec<String> {
+    (from..from + count).map(|number| format!("http://example.com/{number}")).collect()
+}
+
+/// Folders of the pipe, in a folder that goes at the end.
+struct Folders {
+    place: TempDir,
+}
+
+impl Folders {
+    fn new() -> Self {
+        Self { place: TempDir::with_prefix("urlseen-union-").unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    /// The path as an argument.
+    fn name(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    /// Feeds a folder; answers which lines were unseen.
+    #[track_caller]
+    fn feed(&self, name: &str, options: &[&str], items: &[String]) -> Vec<String> {
+        let run = urlseen(["filter", "--state"]).arg(self.path(name));
+        let run = options.iter().fold(run, Run::arg);
+        let output = run.stdin(items.join("\n") + "\n").output();
+        assert_eq!(output.code(), Some(0), "{output:?}");
+        output.text().lines().map(str::to_owned).collect()
+    }
+}
+
+const SHAPE: &[&str] = &["--capacity", "20000", "--error-rate", "1e-9", "--seed", "7"];
+
+fn run(command: &str, arguments: &[&str]) -> Output {
+    arguments.iter().fold(urlseen([command]), Run::arg).output()
+}
+
+#[track_caller]
+fn compared(arguments: &[&str]) -> Value {
+    let output = run("compare", &[&["--json"], arguments].concat());
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// That an estimate's bounds hold the truth, and are near.
+#[track_caller]
+fn holds(compared: &Value, name: &str, truth: f64) {
+    let interval = &compared["estimated"][name];
+    let [low, high] = ["low", "high"].map(|end| interval[end].as_f64().unwrap());
+    assert!(low <= truth && truth <= high, "{name}: {truth} in {interval}");
+    assert!(high - low <= 0.05 * truth.max(1000.0), "{name}: {interval}");
+}
+
+#[test]
+fn folders_are_compared_and_united() {
+    let folders = Folders::new();
+    folders.feed("a", SHAPE, &urls(0, 6000));
+    folders.feed("b", SHAPE, &urls(4000, 8000));
+    let (a, b, c) = (folders.name("a"), folders.name("b"), folders.name("c"));
+    let found = compared(&[&a, &b]);
+    for (name, truth) in [
+        ("a", 6000.0),
+        ("b", 8000.0),
+        ("union", 12_000.0),
+        ("intersection", 2000.0),
+        ("a_in_b", 1.0 / 3.0),
+        ("b_in_a", 0.25),
+        ("jaccard", 1.0 / 6.0),
+    ] {
+        holds(&found, name, truth);
+    }
+    let table = run("compare", &[&a, &b]);
+    for part in ["A              the state folder ", "in A and B     ", "of A in B      ", " to "] {
+        assert!(table.text().contains(part), "{part}: {table:?}");
+    }
+
+    let united = run("union", &[&a, &b, "-o", &c]);
+    assert_eq!(united.code(), Some(0), "{united:?}");
+    assert!(!folders.path("c.uniting").exists());
+    holds(&compared(&[&c, &a]), "a_in_b", 0.5);
+    holds(&compared(&[&a, &c]), "a_in_b", 1.0);
+    // All that either has seen, and nothing else, has been seen.
+    assert_eq!(folders.feed("c", &[], &urls(0, 12_000)), [""; 0]);
+    assert_eq!(folders.feed("c", &[], &urls(12_000, 10)).len(), 10);
+    // What was there stays as it was.
+    assert_eq!(folders.feed("a", &[], &urls(5990, 20)).len(), 10);
+    let again = run("union", &[&a, &b, "-o", &c]);
+    assert_eq!(again.code(), Some(2), "{again:?}");
+    assert!(again.stderr.contains("is there already"), "{again:?}");
+}
+
+/// Sets of any size and overlap, in filters that can be far too small for them, and in the log as
+/// well as in snapshots.
+#[test]
+fn whatever_either_has_seen_the_union_has_seen() {
+    for seed in seeds(&[1, 2, 3, 4]) {
+        let mut random = Random::new(seed);
+        let folders = Folders::new();
+        let shape = ["--capacity", "3000", "--error-rate", "0.01", "--seed", "7"];
+        let mut all = Vec::new();
+        for name in ["a", "b"] {
+            for _ in 0..=random.below(2) {
+                let (from, count) = (random.below(8000), 1 + random.below(6000));
+                folders.feed(name, &shape, &urls(from, count));
+                all.extend(urls(from, count));
+            }
+        }
+        let (a, b, c) = (folders.name("a"), folders.name("b"), folders.name("c"));
+        let united = run("union", &[&a, &b, "-o", &c]);
+        assert_eq!(united.code(), Some(0), "seed {seed}: {united:?}");
+        let unseen = folders.feed("c", &[], &all);
+        assert_eq!(unseen, [""; 0], "seed {seed}");
+    }
+}
+
+#[test]
+fn filters_that_were_made_for_something_else_are_shown_side_by_side() {
+    let folders = Folders::new();
+    folders.feed("a", SHAPE, &urls(0, 10));
+    for (name, shape, field) in [
+        ("seed", &["--capacity", "20000", "--error-rate", "1e-9", "--seed", "8"][..], "seed"),
+        ("capacity", &["--capacity", "20001", "--error-rate", "1e-9", "--seed", "7"], "capacity"),
+        ("algorithm", &[SHAPE, &["--algorithm", "scrapy-redis"]].concat(), "fingerprint.algorithm"),
+        ("layout", &["--layout", "redisbloom", "--capacity", "20000"], "filter.layout"),
+    ] {
+        folders.feed(name, shape, &urls(0, 10));
+        let (a, b) = (folders.name("a"), folders.name(name));
+        for output in [run("compare", &[&a, &b]), run("union", &[&a, &b, "-o", "c"])] {
+            assert_eq!(output.code(), Some(2), "{output:?}");
+            let marked =
+                output.stderr.lines().find(|line| line.starts_with("* ") && line.contains(field));
+            assert!(marked.is_some(), "{field}: {}", output.stderr);
+        }
+    }
+    let missing = run("compare", &[&folders.name("a"), "redis://127.0.0.1:1/0"]);
+    assert_eq!(missing.code(), Some(2), "{missing:?}");
+    assert!(missing.stderr.contains("by its URL, # and its key"), "{missing:?}");
+}
+
+#[test]
+fn a_snapshot_is_a_filter_of_its_own() {
+    let folders = Folders::new();
+    folders.feed("a", SHAPE, &urls(0, 3000));
+    let snapshots = || {
+        let files = std::fs::read_dir(folders.path("a")).unwrap();
+        let mut names: Vec<_> = files
+            .map(|file| file.unwrap().path().display().to_string())
+            .filter(|name| name.contains("snapshot-"))
+            .collect();
+        names.sort();
+        names
+    };
+    let united = run("union", &[&folders.name("a"), &folders.name("a"), "-o", &folders.name("b")]);
+    assert_eq!(united.code(), Some(0), "{united:?}");
+    // The union is one snapshot, and what is added then is in the log.
+    let in_b = std::fs::read_dir(folders.path("b")).unwrap();
+    let newest = in_b
+        .map(|file| file.unwrap().path())
+        .find(|path| path.file_name().unwrap().to_string_lossy().starts_with("snapshot-"));
+    let newest = newest.unwrap().display().to_string();
+    folders.feed("b", &[], &urls(3000, 2000));
+    assert!(!snapshots().is_empty());
+    let found = compared(&[&newest, &folders.name("b")]);
+    holds(&found, "a", 3000.0);
+    holds(&found, "b", 5000.0);
+    holds(&found, "intersection", 3000.0);
+}
+
+/// Two crawls with filters in one place.
+fn crawls(settings: &[&str]) -> [Crawl; 2] {
+    [1, 2].map(|_| settings.iter().fold(Crawl::new(), |crawl, setting| crawl.set(setting)))
+}
+
+fn key(server: &RedisServer, key: &str) -> String {
+    format!("{}#{key}", server.url())
+}
+
+#[test]
+fn filters_in_redis_are_compared_and_united() {
+    for layout in ["native", "pyrebloom", "scrapy-redis-bloomfilter", "scrapy-redis"] {
+        let layout_is = format!("filter.layout={layout}");
+        let small = ["filter.capacity=20_000", "filter.error_rate=1e-6", "filter.bit=20"];
+        let settings = [&["filter.store=redis", "filter.seed=7", &layout_is][..], &small].concat();
+        let [one, other] = crawls(&settings);
+        one.push(&urls(0, 3000));
+        one.drain();
+        other.push(&urls(2000, 3000));
+        other.drain();
+        let (a, b) = (key(&one.server, "demo:filter"), key(&other.server, "demo:filter"));
+        let before = [one.dump(), other.dump()];
+        let found = compared(&[&a, &b]);
+        for (name, truth) in [("a", 3000.0), ("union", 5000.0), ("intersection", 1000.0)] {
+            let value = found["estimated"][name]["value"].as_f64().unwrap();
+            assert!((value - truth).abs() < 50.0, "{layout}: {name}: {value}");
+            if layout != "scrapy-redis-bloomfilter" {
+                holds(&found, name, truth);
+            }
+        }
+        let exact = found["estimated"]["a"]["low"] == found["estimated"]["a"]["high"];
+        assert_eq!(exact, layout == "scrapy-redis");
+
+        let target = RedisServer::start();
+        let c = key(&target, "united:filter");
+        let united = run("union", &[&a, &b, "-o", &c]);
+        assert_eq!(united.code(), Some(0), "{layout}: {united:?}");
+        assert_eq!([one.dump(), other.dump()], before, "{layout}: what is read is not written to");
+        let found = compared(&[&a, &c]);
+        let share = found["estimated"]["a_in_b"]["value"].as_f64().unwrap();
+        assert!(share > 0.98, "{layout}: {share}");
+        let mut connection = target.connection();
+        let keys: Vec<String> = connection.keys("*").unwrap();
+        assert!(keys.iter().all(|key| !key.contains("uniting")), "{layout}: {keys:?}");
+        for key in &keys {
+            assert_eq!(connection.ttl::<_, i64>(key).unwrap(), -1, "{layout}: {key} expires");
+        }
+
+        // A daemon goes on with it.
+        let crawl = settings.iter().fold(Crawl::on(target), |crawl, it| crawl.set(it));
+        let crawl = crawl.set("filter.key=united:filter");
+        crawl.push(&urls(0, 5010));
+        assert_eq!(crawl.drain().count("unseen"), 10, "{layout}");
+        let again = run("union", &[&a, &b, "-o", &key(&crawl.server, "united:filter")]);
+        assert_eq!(again.code(), Some(3), "{layout}: {again:?}");
+        assert!(again.stderr.contains("holds a filter united:filter already"), "{again:?}");
+    }
+}
+
+/// As a kill in the middle leaves it, nothing is taken for a filter.
+#[test]
+fn what_is_half_made_is_none() {
+    let folders = Folders::new();
+    folders.feed("a", SHAPE, &urls(0, 100));
+    std::fs::create_dir(folders.path("c.uniting")).unwrap();
+    std::fs::write(folders.path("c.uniting").join("origin.tmp"), "half").unwrap();
+    let (a, c) = (folders.name("a"), folders.name("c"));
+    let united = run("union", &[&a, &a, "-o", &c]);
+    assert_eq!(united.code(), Some(0), "{united:?}");
+    assert_eq!(folders.feed("c", &[], &urls(0, 101)).len(), 1);
+    // A damaged operand leaves no folder.
+    let files = std::fs::read_dir(folders.path("c")).unwrap();
+    let snapshot = files
+        .map(|file| file.unwrap().path())
+        .find(|path| path.file_name().unwrap().to_string_lossy().starts_with("snapshot-"))
+        .unwrap();
+    let mut bytes = std::fs::read(&snapshot).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&snapshot, bytes).unwrap();
+    let refused = run("union", &[&folders.name("c"), &a, "-o", &folders.name("d")]);
+    assert_eq!(refused.code(), Some(3), "{refused:?}");
+    assert!(!folders.path("d").exists());
+}
+
+#[test]
+fn a_folder_and_a_filter_in_redis_are_compared_beside_a_daemon() {
+    let [here, there] = crawls(&["filter.seed=7"]);
+    let there = there.set("filter.store=redis");
+    here.push(&urls(0, 2000));
+    let daemon = here.start();
+    here.wait_for_sink(2000);
+    there.push(&urls(1000, 2000));
+    there.drain();
+    let a = here.state_dir().display().to_string();
+    let b = key(&there.server, "demo:filter");
+    let found = compared(&[&a, &b]);
+    holds(&found, "intersection", 1000.0);
+    assert!(found["a"]["what"].as_str().unwrap().contains("in use by"), "{found}");
+    // The daemon goes on.
+    here.push(&urls(2000, 10));
+    here.wait_for_sink(2010);
+    let c = here.server.folder().join("united");
+    let united = run("union", &[&a, &b, "-o", &c.display().to_string()]);
+    assert_eq!(united.code(), Some(0), "{united:?}");
+    let stopped = crate::daemon::stop(daemon);
+    assert_eq!(stopped.count("unseen"), 2010);
+
+    // The new folder is fit for a daemon of its own.
+    let fresh = Crawl::new().set("filter.seed=7").set(&format!("state.dir={}", c.display()));
+    fresh.push(&urls(0, 3005));
+    assert_eq!(fresh.drain().count("unseen"), 5);
+    let checked = urlseen(["check", "--state"]).arg(&c).arg("http://example.com/3004").output();
+    assert_eq!(checked.code(), Some(0), "{checked:?}");
+}
+
+/// Forgotten in both, or in one and not seen in the other: it passes once more.
+#[test]
+fn what_was_forgotten_is_seen_if_either_has_seen_it() {
+    let [one, other] = crawls(&["filter.seed=7"]);
+    let forget = |crawl: &Crawl, items: &[&str]| {
+        let daemon = crawl.start();
+        let mut connection = crawl.connection();
+        let () = connection.rpush("demo:forget", items).unwrap();
+        crate::util::wait::wait_until(crate::util::wait::SOON, "forgotten", || {
+            let keys = ["demo:forget", "urlseen:{demo:discovered}:forgetting"];
+            connection.exists::<_, usize>(&keys).unwrap() == 0
+        });
+        crate::daemon::stop(daemon);
+    };
+    let url = |number: usize| format!("http://example.com/{number}");
+    one.push(&[url(1), url(2), url(3), url(4)]);
+    one.drain();
+    other.push(&[url(1), url(2), url(5)]);
+    other.drain();
+    forget(&one, &[&url(1), &url(2), &url(3)]);
+    forget(&other, &[&url(2)]);
+    let c = one.server.folder().join("united").display().to_string();
+    let (a, b) = (one.state_dir().display().to_string(), other.state_dir().display().to_string());
+    let united = run("union", &["--json", &a, &b, "-o", &c]);
+    assert_eq!(united.code(), Some(0), "{united:?}");
+    let summary: Value = serde_json::from_slice(&united.stdout).unwrap();
+    assert_eq!(summary["forgotten"], 2, "{summary}");
+    let fresh = Crawl::new().set("filter.seed=7").set(&format!("state.dir={c}"));
+    let all: Vec<String> = (1..=5).map(url).collect();
+    fresh.push(&all);
+    assert_eq!(fresh.drain().count("unseen"), 2);
+    fresh.push(&all);
+    assert_eq!(fresh.drain().count("unseen"), 0);
+}
+
+#[test]
+fn filters_of_redisbloom_are_united_while_they_have_room() {
+    let folders = Folders::new();
+    let shape = ["--layout", "redisbloom", "--capacity", "10000", "--error-rate", "1e-6"];
+    folders.feed("a", &shape, &urls(0, 4000));
+    folders.feed("b", &shape, &urls(3000, 4000));
+    folders.feed("full", &shape, &urls(10_000, 9000));
+    folders.feed("grown", &shape, &urls(0, 15_000));
+    let (a, b, c) = (folders.name("a"), folders.name("b"), folders.name("c"));
+    let found = compared(&[&a, &b]);
+    holds(&found, "union", 7000.0);
+    holds(&found, "intersection", 1000.0);
+    let united = run("union", &[&a, &b, "-o", &c]);
+    assert_eq!(united.code(), Some(0), "{united:?}");
+    assert_eq!(folders.feed("c", &[], &urls(0, 7000)), [""; 0]);
+    assert_eq!(folders.feed("c", &[], &urls(7000, 9000)).len(), 9000);
+    let refused = run("union", &[&a, &folders.name("full"), "-o", &folders.name("d")]);
+    assert_eq!(refused.code(), Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("and it is made for 10,000"), "{refused:?}");
+    let other = run("compare", &[&a, &folders.name("grown")]);
+    assert_eq!(other.code(), Some(2), "{other:?}");
+    assert!(other.stderr.contains("* layer 1"), "{other:?}");
+    // Dumps, as RedisBloom has them.
+    for name in ["a", "b"] {
+        let dump = folders.name(&format!("{name}.dump"));
+        let output = run("export", &["--state", &folders.name(name), "--redisbloom-file", &dump]);
+        assert_eq!(output.code(), Some(0), "{output:?}");
+    }
+    let found = compared(&[&folders.name("a.dump"), &b]);
+    holds(&found, "intersection", 1000.0);
+    let united =
+        run("union", &[&folders.name("a.dump"), &folders.name("b.dump"), "-o", &folders.name("e")]);
+    assert_eq!(united.code(), Some(0), "{united:?}");
+    assert_eq!(folders.feed("e", &[], &urls(0, 7010)).len(), 10);
+}
