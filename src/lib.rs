@@ -25,6 +25,7 @@ pub mod lanes;
 pub mod phase;
 pub mod pipe;
 pub mod pipeline;
+pub mod plot;
 pub mod protocol;
 pub mod redis;
 pub mod redisbloom;

@@ -20,6 +20,8 @@ const MAY_USE: &[Rule] = &[
     ("redisbloom", &["hash"]),
     ("lanes", &[]),
     ("head", &[]),
+    // Writes the file that it is told to.
+    ("plot", &[]),
     ("canonical", &["lanes"]),
     ("fingerprint", &["request", "lanes", "canonical"]),
     ("filter", &["hash", "redisbloom", "fingerprint"]),

@@ -1,0 +1,162 @@
+//! An axis: which values it has a place for, where they are, and where its ticks are.
+
+use std::ops::Range;
+
+/// About how many ticks an axis has.
+const TICKS: f64 = 8.0;
+
+/// An axis of a plot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// What it measures.
+    pub label: String,
+    /// How it measures.
+    pub scale: Scale,
+}
+
+/// How an axis measures.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Scale {
+    /// From 0, or below where values are.
+    Linear,
+    /// By powers of ten.
+    Log {
+        /// Values that are not above this are left out; over 0.
+        least: f64,
+    },
+}
+
+/// An axis that is to hold some values.
+#[derive(Debug, PartialEq)]
+pub(super) struct Ruler {
+    /// The places that it spans.
+    pub(super) range: Range<f64>,
+    /// The places of its ticks.
+    pub(super) ticks: Vec<f64>,
+    scale: Scale,
+}
+
+impl Scale {
+    /// The place of a value; `None` where it has none.
+    pub(super) fn place(self, value: f64) -> Option<f64> {
+        match self {
+            Self::Linear => Some(value),
+            Self::Log { least } => (value > least.max(0.0)).then(|| value.log10()),
+        }
+    }
+}
+
+impl Ruler {
+    /// One for what is at these places.
+    pub(super) fn new(scale: Scale, places: impl Iterator<Item = f64>) -> Self {
+        let none = (f64::INFINITY, f64::NEG_INFINITY);
+        let (least, most) =
+            places.fold(none, |(least, most), place| (least.min(place), most.max(place)));
+        let (least, most) = if least > most { (0.0, 1.0) } else { (least, most) };
+        match scale {
+            Scale::Linear => {
+                let (least, most) = (least.min(0.0), most.max(0.0));
+                let most = if least < most { most } else { 1.0 };
+                let step = step((most - least) / TICKS);
+                let first = (least / step).floor();
+                let ticks = ticks(first, (most / step).ceil(), 1.0).map(|tick| tick * step);
+                Self::of(scale, ticks.collect())
+            }
+            Scale::Log { .. } => {
+                let first = least.floor();
+                // One power of ten at least, so that there are two ticks.
+                let last = most.ceil().max(first + 1.0);
+                let each = ((last - first) / (2.0 * TICKS)).ceil();
+                Self::of(scale, ticks(first, last, each).collect())
+            }
+        }
+    }
+
+    fn of(scale: Scale, ticks: Vec<f64>) -> Self {
+        let range = ticks[0]..ticks[ticks.len() - 1];
+        Self { range, ticks, scale }
+    }
+
+    /// The value at a place, as text.
+    pub(super) fn text(&self, place: f64) -> String {
+        match self.scale {
+            Scale::Log { .. } => match place.round() {
+                power @ 0.0..=3.0 => format!("{}", 10_f64.powf(power)),
+                power => format!("1e{power}"),
+            },
+            Scale::Linear => {
+                // As many digits as tell ticks apart, and none that rounding has made.
+                let step = self.ticks[1] - self.ticks[0];
+                let rounded = (place / step).round() * step;
+                let decimals = (-step.log10()).ceil().clamp(0.0, 12.0);
+                // Whole, from 0 to 12.
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                let decimals = decimals as usize;
+                for (unit, name) in [(1e9, "G"), (1e6, "M"), (1e3, "k")] {
+                    if step >= unit {
+                        return format!("{}{name}", (rounded / unit).round());
+                    }
+                }
+                format!("{:.decimals$}", rounded + 0.0)
+            }
+        }
+    }
+}
+
+/// From `first` to `last`, or to the first one behind it.
+fn ticks(first: f64, last: f64, each: f64) -> impl Iterator<Item = f64> {
+    let all = ((last - first) / each).ceil();
+    // Some dozens.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let all = all as u32;
+    (0..=all).map(move |number| first + f64::from(number) * each)
+}
+
+/// The least of 1, 2 and 5 times a power of ten that is not below.
+fn step(least: f64) -> f64 {
+    let power = 10_f64.powf(least.log10().floor());
+    let step = [1.0, 2.0, 5.0].into_iter().find(|times| times * power >= least * (1.0 - 1e-9));
+    step.unwrap_or(10.0) * power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(scale: Scale, places: &[f64]) -> Vec<String> {
+        let ruler = Ruler::new(scale, places.iter().copied());
+        assert!(places.iter().all(|place| (ruler.range.start..=ruler.range.end).contains(place)));
+        ruler.ticks.iter().map(|&tick| ruler.text(tick)).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_numbers_around_all_values() {
+        let linear = Scale::Linear;
+        assert_eq!(
+            texts(linear, &[3.0, 71.0]),
+            ["0", "10", "20", "30", "40", "50", "60", "70", "80"]
+        );
+        assert_eq!(texts(linear, &[0.3]).last().unwrap(), "0.30");
+        assert_eq!(
+            texts(linear, &[-0.4, 0.4]),
+            ["-0.4", "-0.3", "-0.2", "-0.1", "0.0", "0.1", "0.2", "0.3", "0.4"]
+        );
+        assert_eq!(texts(linear, &[7_000_000.0])[..3], ["0M", "1M", "2M"]);
+        assert_eq!(texts(linear, &[900_000.0])[1], "200k");
+        assert_eq!(texts(linear, &[])[0], "0.0");
+        assert_eq!(texts(linear, &[0.0]).first(), texts(linear, &[1.0]).first());
+    }
+
+    #[test]
+    fn powers_of_ten_are_ticks() {
+        let log = Scale::Log { least: 1e-12 };
+        assert_eq!(texts(log, &[-6.5, -4.1]), ["1e-7", "1e-6", "1e-5", "1e-4"]);
+        assert_eq!(texts(log, &[0.0, 4.0]), ["1", "10", "100", "1000", "1e4"]);
+        assert_eq!(texts(log, &[-3.0]), ["1e-3", "1e-2"]);
+        assert!(texts(log, &[-80.0, 0.0]).len() < 20);
+        assert_eq!(texts(log, &[]), ["1", "10"]);
+        assert_eq!(log.place(0.0), None);
+        assert_eq!(log.place(1e-12), None);
+        assert_eq!(log.place(1e-3), Some(-3.0));
+    }
+}

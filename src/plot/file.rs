@@ -1,0 +1,38 @@
+//! A file that is there whole or not at all.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::PlotError;
+
+/// Puts a file of these bytes in the place of what `path` names: written beside it, then renamed.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), PlotError> {
+    // A folder or a device is not to be replaced by a file.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(PlotError::NoFile(path.to_owned()));
+    }
+    let failed = |reason| PlotError::Write { path: path.to_owned(), reason };
+    let beside = beside(path).ok_or_else(|| failed(io::ErrorKind::InvalidFilename.into()))?;
+    let written = write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
+    written.map_err(|reason| {
+        // What is left of it is of no use; that it may not even be there is no further news.
+        let _ = fs::remove_file(&beside);
+        failed(reason)
+    })
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// A name in the same folder that nobody else has.
+fn beside(path: &Path) -> Option<PathBuf> {
+    let mut name = OsString::from(".");
+    name.push(path.file_name()?);
+    name.push(format!(".{}.tmp", std::process::id()));
+    Some(path.with_file_name(name))
+}

@@ -1,0 +1,113 @@
+//! Line plots as SVG files: several series over one pair of axes, each linear or logarithmic.
+//!
+//! Text is left to whoever shows the file: it is written as text, so no font is needed here. The
+//! same plot gives the same bytes.
+
+mod axis;
+mod draw;
+mod file;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use axis::{Axis, Scale};
+
+/// A plot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plot {
+    /// What it shows, above it.
+    pub title: String,
+    /// The axis from left to right.
+    pub x: Axis,
+    /// The axis from bottom to top.
+    pub y: Axis,
+    /// The lines, in the order of the legend. One with no point that its axes have a place for is
+    /// in the legend alone, which says so.
+    pub series: Vec<Series>,
+}
+
+/// A line of a plot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// What it is called in the legend.
+    pub name: String,
+    /// The number of its colour. There are [`COLOURS`]; the one behind the last is the first again.
+    pub colour: usize,
+    /// How it is drawn.
+    pub stroke: Stroke,
+    /// Its points, in the order in which they are joined. On a logarithmic axis, what is not above
+    /// its least value is left out.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stroke {
+    /// For what was measured.
+    Bold,
+    /// For what was computed.
+    Thin,
+}
+
+/// How many colours there are.
+pub const COLOURS: usize = draw::PALETTE.len();
+
+/// Why there is no plot.
+#[derive(Debug, thiserror::Error)]
+pub enum PlotError {
+    /// A point is nowhere.
+    #[error("the plot has no place for ({x}, {y}) of {series}: numbers must be finite")]
+    NotFinite {
+        /// The series.
+        series: String,
+        /// Where.
+        x: f64,
+        /// Where.
+        y: f64,
+    },
+    /// The drawing itself failed.
+    #[error("the plot could not be drawn: {0}")]
+    Draw(String),
+    /// What is there is not to be replaced.
+    #[error(
+        "{} is no file, so no plot is written in its place; name a file that is new or may be \
+         replaced", .0.display()
+    )]
+    NoFile(PathBuf),
+    /// The file cannot be written.
+    #[error("the plot {} cannot be written: {reason}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: io::Error,
+    },
+}
+
+impl Plot {
+    /// The plot as the text of an SVG file.
+    ///
+    /// # Errors
+    /// A point is not finite.
+    pub fn svg(&self) -> Result<String, PlotError> {
+        for Series { name, points, .. } in &self.series {
+            let wrong = points.iter().find(|(x, y)| !(x.is_finite() && y.is_finite()));
+            if let Some(&(x, y)) = wrong {
+                return Err(PlotError::NotFinite { series: name.clone(), x, y });
+            }
+        }
+        draw::svg(self).map_err(PlotError::Draw)
+    }
+
+    /// Writes it to a file, whole or not at all: a file of that name is replaced by the finished
+    /// one.
+    ///
+    /// # Errors
+    /// A point is not finite, or the file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), PlotError> {
+        let svg = self.svg()?;
+        file::replace(path, svg.as_bytes())
+    }
+}
