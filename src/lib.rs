@@ -30,6 +30,7 @@ pub mod protocol;
 pub mod redis;
 pub mod redisbloom;
 pub mod rejects;
+pub mod replay;
 pub mod request;
 pub mod serve;
 pub mod shared;

@@ -12,6 +12,7 @@ mod moving;
 mod plan;
 mod printable;
 mod rejects;
+mod replay;
 mod run;
 mod settings;
 mod shape;
@@ -72,6 +73,7 @@ enum Command {
     Filter(filter::Args),
     Fingerprint(fingerprint::Args),
     Plan(plan::Plan),
+    Replay(replay::Args),
     State(state::Args),
     Import(import::Args),
     Export(export::Args),
@@ -90,6 +92,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Filter(args) => filter::run(&args),
         Command::Fingerprint(args) => fingerprint::run(&args),
         Command::Plan(plan) => plan::run(&plan),
+        Command::Replay(args) => replay::run(&args),
         Command::State(args) => state::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),

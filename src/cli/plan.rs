@@ -17,11 +17,14 @@ use serde::Serialize;
 
 use urlseen::filter::{Capacity, ErrorRate};
 
+pub(super) use costs::{DAEMON_BYTES, REDIS_SET_BYTES};
+pub(super) use others::allocated;
+pub(super) use text::{grouped, size};
+
 use super::Outcome;
 use amount::{Amount, Share};
 use needs::{Form, Machine, Needs, Traffic};
 use sizing::Figures;
-use text::grouped;
 
 /// Show what a filter takes: bits, hashes and memory, how the error rate grows past capacity, and
 /// what the filters of other projects come to.

@@ -25,7 +25,7 @@ pub(super) const PALETTE: [RGBColor; 8] = [
 
 /// Pixels of the plot with its axes, and of the legend beside it.
 const SIZE: (u32, u32) = (860, 540);
-const LEGEND: u32 = 280;
+const LEGEND: u32 = 320;
 
 /// Characters of a title and of a name in the legend; what is longer is cut.
 const TITLE: usize = 110;

@@ -11,8 +11,8 @@ mod strings;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::{Config, Layout};
-use crate::filter::layout::{BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter};
+use crate::config::{self, Config, Layout};
+use crate::filter::layout::{BitStrings, BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter};
 use crate::filter::native::Native;
 use crate::filter::{Capacity, ErrorRate, Placing, Seed, Shared, Sizing};
 use crate::head::{self, Tip};
@@ -245,32 +245,34 @@ impl Wanted {
     /// The filter's keys, and how it places fingerprints.
     fn filter(&self, seed: Seed) -> Result<Shared, OpenError> {
         let filter = &self.config.filter;
-        let few = || {
-            let (layout, capacity) = (filter.layout.name(), filter.capacity);
-            u32::try_from(capacity).map_err(|_| OpenError::TooMany { layout, capacity })
-        };
-        let placing = match filter.layout {
-            Layout::Native => Placing::Lines(Native::new(seed, self.sizing.geometry())),
-            Layout::Imooc => {
-                Placing::Bits(Box::new(Imooc::new(filter.capacity, filter.error_rate)?))
-            }
-            Layout::PyreBloom => {
-                Placing::Bits(Box::new(PyreBloom::new(few()?, filter.error_rate)?))
-            }
-            Layout::Luw2007 => {
-                Placing::Bits(Box::new(PyreBloom::unrounded(few()?, filter.error_rate)?))
-            }
-            Layout::ScrapyRedisBloomFilter => {
-                let layout = ScrapyRedisBloomFilter::new(filter.bit, filter.hash_number)?;
-                Placing::Bits(Box::new(layout))
-            }
-            Layout::BlockCluster => {
-                let layout = BlockCluster::new(filter.bit, filter.hash_number, filter.block_num)?;
-                Placing::Bits(Box::new(layout))
-            }
-            Layout::ScrapyRedis => Placing::Set,
-            Layout::RedisBloom => return Err(OpenError::NotInRedis),
+        let placing = match (filter.layout, bit_strings(filter)?) {
+            (_, Some(strings)) => Placing::Bits(strings),
+            (Layout::Native, _) => Placing::Lines(Native::new(seed, self.sizing.geometry())),
+            (Layout::ScrapyRedis, _) => Placing::Set,
+            (_, None) => return Err(OpenError::NotInRedis),
         };
         Ok(Shared::new(&filter.key, placing))
     }
+}
+
+/// Where a filter of this configuration has its bits in strings, if its layout is one that does.
+///
+/// # Errors
+/// The layout cannot be what is configured.
+pub fn bit_strings(
+    filter: &config::Filter,
+) -> Result<Option<Box<dyn BitStrings + Send + Sync>>, OpenError> {
+    let config::Filter { capacity, error_rate, bit, hash_number, block_num, .. } = *filter;
+    let few = || {
+        let layout = filter.layout.name();
+        u32::try_from(capacity).map_err(|_| OpenError::TooMany { layout, capacity })
+    };
+    Ok(Some(match filter.layout {
+        Layout::Imooc => Box::new(Imooc::new(capacity, error_rate)?),
+        Layout::PyreBloom => Box::new(PyreBloom::new(few()?, error_rate)?),
+        Layout::Luw2007 => Box::new(PyreBloom::unrounded(few()?, error_rate)?),
+        Layout::ScrapyRedisBloomFilter => Box::new(ScrapyRedisBloomFilter::new(bit, hash_number)?),
+        Layout::BlockCluster => Box::new(BlockCluster::new(bit, hash_number, block_num)?),
+        Layout::Native | Layout::ScrapyRedis | Layout::RedisBloom => return Ok(None),
+    }))
 }

@@ -60,6 +60,21 @@ const MAY_USE: &[Rule] = &[
         &["fingerprint", "config", "item", "batch", "input", "state", "redis", "engine", "store"],
     ),
     (
+        "replay",
+        &[
+            "redisbloom",
+            "fingerprint",
+            "filter",
+            "config",
+            "item",
+            "input",
+            "redis",
+            "source",
+            "shared",
+            "import",
+        ],
+    ),
+    (
         "pipeline",
         &[
             "redisbloom",

@@ -251,7 +251,7 @@ fn native(bytes: u64, keys: u64) -> Option<f64> {
 /// What Redis takes for a string of so many bytes, its own header included: jemalloc, which it
 /// allocates with, has four sizes from one power of two to the next. A string below a mebibyte,
 /// which Redis lets grow to twice its length, may take more.
-fn allocated(bytes: u64) -> u64 {
+pub(in crate::cli) fn allocated(bytes: u64) -> u64 {
     // Flags, lengths and the zero behind the last byte; far below the distance of two sizes.
     const HEADER: u64 = 32;
     let taken = bytes + HEADER;
