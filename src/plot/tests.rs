@@ -52,6 +52,7 @@ fn each_series_is_a_line_and_an_entry_of_the_legend() {
         series("two <&>", &[(0.0, 0.0), (50.0, 0.0), (100.0, 1e-6)]),
         series("nought", &[(0.0, 0.0)]),
         series("none", &[]),
+        series("little", &[(0.0, 0.0), (1.0, 1e-30)]),
     ]);
     let svg = plot.svg().unwrap();
     check_xml(&svg);
@@ -61,7 +62,13 @@ fn each_series_is_a_line_and_an_entry_of_the_legend() {
     assert!((2 * one[1].1 - one[0].1 - one[2].1).abs() <= 1, "{one:?}");
     assert!(one[0].0 < one[1].0 && one[0].1 > one[1].1, "{one:?}");
     assert_eq!(two[0], (one[2].0, one[1].1));
-    for text in ["one\n", "two &lt;&amp;&gt;\n", "nought: 0, not drawn\n", "none: no points\n"] {
+    for text in [
+        "one\n",
+        "two &lt;&amp;&gt;\n",
+        "nought: 0, not drawn\n",
+        "none: no points\n",
+        "little: too small to draw\n",
+    ] {
         assert!(svg.contains(text), "{text}: {svg}");
     }
     for text in ["a &amp; &quot;b&quot; &apos;c&apos;\u{fffd}[31m\n", "1e-6\n", "items &amp; more"]
