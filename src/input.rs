@@ -27,6 +27,7 @@ pub struct Block {
     pub lines: Items,
     name: Arc<Path>,
     first: u64,
+    consumed: u64,
 }
 
 /// Where a line stands, for messages: `FILE, line N`.
@@ -71,6 +72,21 @@ impl Block {
     /// Where the line at `index` of the block stands.
     pub fn place(&self, index: usize) -> Place<'_> {
         Place { name: &self.name, line: self.first + index as u64 }
+    }
+
+    /// The input that it is of.
+    pub fn name(&self) -> &Arc<Path> {
+        &self.name
+    }
+
+    /// The number of its first line, from 1.
+    pub fn first_line(&self) -> u64 {
+        self.first
+    }
+
+    /// How many bytes of the input were read by then, compressed as they are.
+    pub fn consumed(&self) -> u64 {
+        self.consumed
     }
 }
 
@@ -207,7 +223,8 @@ impl Lines {
         let lines = Items::from_lines(bytes);
         let first = self.line;
         self.line += lines.len() as u64;
-        Ok(Some(Block { lines, name: Arc::clone(&self.name), first }))
+        let consumed = self.source.consumed();
+        Ok(Some(Block { lines, name: Arc::clone(&self.name), first, consumed }))
     }
 
     /// Reads until the buffer holds a block of whole lines, or all whole lines that will come; how

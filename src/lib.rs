@@ -122,6 +122,8 @@ mod redisbloom;
 #[cfg(feature = "cli")]
 pub mod rejects;
 #[cfg(feature = "cli")]
+pub mod replay;
+#[cfg(feature = "cli")]
 pub mod request;
 #[cfg(not(feature = "cli"))]
 mod request;

@@ -23,6 +23,18 @@ impl Bar {
         Self { bar: ProgressBar::new(0).with_style(style).with_message(word) }
     }
 
+    /// So much, where nobody knows of how much.
+    pub(super) fn tell(&self, words: String) {
+        self.bar.set_style(ProgressStyle::with_template("{msg}").expect("a known field"));
+        self.bar.set_message(words);
+        self.bar.tick();
+    }
+
+    /// Prints above the bar.
+    pub(super) fn above(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
+    }
+
     /// So many of so many.
     pub(super) fn show(&self, done: u64, all: u64) {
         self.bar.set_length(all);

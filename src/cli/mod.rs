@@ -15,6 +15,7 @@ mod operand;
 mod plan;
 mod printable;
 mod rejects;
+mod replay;
 mod run;
 mod settings;
 mod shape;
@@ -76,6 +77,7 @@ enum Command {
     Filter(filter::Args),
     Fingerprint(fingerprint::Args),
     Plan(plan::Plan),
+    Replay(replay::Args),
     State(state::Args),
     Import(import::Args),
     Export(export::Args),
@@ -97,6 +99,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Filter(args) => filter::run(&args),
         Command::Fingerprint(args) => fingerprint::run(&args),
         Command::Plan(plan) => plan::run(&plan),
+        Command::Replay(args) => replay::run(&args),
         Command::State(args) => state::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),

@@ -3,8 +3,11 @@
 
 mod amount;
 mod costs;
+mod curve;
+mod fits;
 mod needs;
 mod others;
+mod rates;
 mod sizing;
 mod table;
 #[cfg(test)]
@@ -12,28 +15,45 @@ mod tests;
 mod text;
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
 use urlseen::filter::{Capacity, ErrorRate};
 
+pub(super) use costs::{DAEMON_BYTES, REDIS_SET_BYTES};
+pub(super) use others::allocated;
+pub(super) use text::{grouped, size};
+
 use super::Outcome;
-use amount::{Amount, Share};
+use super::start::Misused;
+use amount::{Amount, Bytes, Share};
+use fits::{Fits, Question};
 use needs::{Form, Machine, Needs, Traffic};
 use sizing::Figures;
-use text::grouped;
 
-/// Show what a filter takes: bits, hashes and memory, how the error rate grows past capacity, and
-/// what the filters of other projects come to.
+/// What is planned for where nothing else is said.
+const CAPACITY: u64 = 10_000_000;
+const ERROR_RATE: f64 = 1e-6;
+
+/// Show what a filter takes, by layout: bits, hashes and memory, and how the error rate grows past
+/// capacity.
+/// With --fits, show what fits into some memory: with --error-rate how many URLs, with --capacity
+/// at what error rate.
 /// With --rate, show what machine, Redis and network have to give, and which of them is short first
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Plan {
-    /// URLs that the crawl will see, as 1e9, `100_000_000` or 10M
-    #[arg(long, value_name = "N", default_value = "10M")]
-    capacity: Capacity,
-    /// Share of unseen URLs that may be taken for seen at capacity: 1e-12 to 0.1
-    #[arg(long, value_name = "P", default_value = "1e-6")]
-    error_rate: ErrorRate,
+    /// URLs that the crawl will see, as 1e9, `100_000_000` or 10M; 10M if this is not given
+    #[arg(long, value_name = "N")]
+    capacity: Option<Capacity>,
+    /// Share of unseen URLs that may be taken for seen at capacity: 1e-12 to 0.1; 1e-6 if this is
+    /// not given
+    #[arg(long, value_name = "P")]
+    error_rate: Option<ErrorRate>,
+    /// Memory that there is for the filter, as 8GiB, 512MiB or 2GB: show what fits, how many URLs
+    /// at --error-rate, or at what error rate so many as --capacity says
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["rate", "plot"])]
+    fits: Option<Bytes>,
     /// Items a second that the crawl discovers, seen ones too
     #[arg(long, value_name = "ITEMS")]
     rate: Option<Amount>,
@@ -61,6 +81,9 @@ pub(super) struct Plan {
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
+    /// Draw the error rates of all layouts from 10 to 300 % of capacity, as an SVG file
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
 }
 
 /// All that is printed, computed.
@@ -73,18 +96,36 @@ struct Whole {
 }
 
 pub(super) fn run(plan: &Plan) -> anyhow::Result<Outcome> {
+    if let (Some(_), Some(_), Some(_)) = (plan.fits, plan.capacity, plan.error_rate) {
+        let words = "--fits, --capacity and --error-rate leave nothing to be found: leave out what \
+                     is to be, --capacity or --error-rate";
+        return Err(Misused(words.to_owned()).into());
+    }
+    if let Some(path) = &plan.plot {
+        curve::plot(plan.capacity(), plan.error_rate()).write(path)?;
+    }
     print(plan, &mut io::stdout().lock())?;
     Ok(Outcome::Done)
 }
 
 /// Prints the tables, or JSON.
 fn print(plan: &Plan, out: &mut impl Write) -> io::Result<()> {
-    let whole = Whole { figures: Figures::of(plan.capacity, plan.error_rate), needs: plan.needs() };
+    if let Some(bytes) = plan.fits {
+        let question = plan.question();
+        let fits = Fits::of(bytes.get(), question);
+        if !plan.json {
+            return fits.print(question, out);
+        }
+        serde_json::to_writer_pretty(&mut *out, &fits)?;
+        return writeln!(out);
+    }
+    let (capacity, error_rate) = (plan.capacity(), plan.error_rate());
+    let whole = Whole { figures: Figures::of(capacity, error_rate), needs: plan.needs() };
     if plan.json {
         serde_json::to_writer_pretty(&mut *out, &whole)?;
         return writeln!(out);
     }
-    writeln!(out, "{} keys at error rate {}\n", grouped(plan.capacity.get()), plan.error_rate)?;
+    writeln!(out, "{} keys at error rate {error_rate}\n", grouped(capacity.get()))?;
     match &whole.needs {
         Some(needs) => needs.print(out),
         None => whole.figures.print(out),
@@ -92,6 +133,23 @@ fn print(plan: &Plan, out: &mut impl Write) -> io::Result<()> {
 }
 
 impl Plan {
+    fn capacity(&self) -> Capacity {
+        let otherwise = || Capacity::new(CAPACITY).expect("a number of keys");
+        self.capacity.unwrap_or_else(otherwise)
+    }
+
+    fn error_rate(&self) -> ErrorRate {
+        self.error_rate.unwrap_or_else(|| ErrorRate::new(ERROR_RATE).expect("an error rate"))
+    }
+
+    /// What is asked of some memory: what is not given.
+    fn question(&self) -> Question {
+        match self.capacity {
+            Some(capacity) => Question::ErrorRate(capacity),
+            None => Question::Capacity(self.error_rate()),
+        }
+    }
+
     /// What the traffic asks for, if there is any.
     fn needs(&self) -> Option<Needs> {
         let traffic = Traffic {
@@ -103,6 +161,6 @@ impl Plan {
         };
         let machine =
             Machine { cores: self.cores, memory_gib: self.memory, network_gbit: self.network };
-        Some(Needs::of(self.capacity, self.error_rate, traffic, machine))
+        Some(Needs::of(self.capacity(), self.error_rate(), traffic, machine))
     }
 }

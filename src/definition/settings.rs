@@ -1,7 +1,9 @@
 //! What a filter in Redis is to be.
 
 use crate::choice::Layout;
-use crate::filter::layout::{BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter, Unsuitable};
+use crate::filter::layout::{
+    BitStrings, BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter, Unsuitable,
+};
 use crate::filter::native::Native;
 use crate::filter::{
     Capacity, CapacityError, ErrorRate, ErrorRateError, Placing, Seed, Shared, Sizing,
@@ -87,31 +89,38 @@ impl Settings {
         Ok(Sizing::new(Capacity::new(self.capacity)?, ErrorRate::new(self.error_rate)?))
     }
 
+    /// Where it has its bits in strings, if its layout is one that does.
+    ///
+    /// # Errors
+    /// The layout cannot be what is set.
+    pub fn bit_strings(&self) -> Result<Option<Box<dyn BitStrings + Send + Sync>>, Unbuildable> {
+        let Self { capacity, error_rate, bit, hash_number, block_num, .. } = *self;
+        let few = || {
+            let layout = self.layout.name();
+            u32::try_from(capacity).map_err(|_| Unbuildable::TooMany { layout, capacity })
+        };
+        Ok(Some(match self.layout {
+            Layout::Imooc => Box::new(Imooc::new(capacity, error_rate)?),
+            Layout::PyreBloom => Box::new(PyreBloom::new(few()?, error_rate)?),
+            Layout::Luw2007 => Box::new(PyreBloom::unrounded(few()?, error_rate)?),
+            Layout::ScrapyRedisBloomFilter => {
+                Box::new(ScrapyRedisBloomFilter::new(bit, hash_number)?)
+            }
+            Layout::BlockCluster => Box::new(BlockCluster::new(bit, hash_number, block_num)?),
+            Layout::Native | Layout::ScrapyRedis | Layout::RedisBloom => return Ok(None),
+        }))
+    }
+
     /// The filter's keys, and how it places fingerprints, where its hash has this seed.
     ///
     /// # Errors
     /// There is no such filter.
     pub fn filter(&self, seed: Seed) -> Result<Shared, Unbuildable> {
-        let few = || {
-            let (layout, capacity) = (self.layout.name(), self.capacity);
-            u32::try_from(capacity).map_err(|_| Unbuildable::TooMany { layout, capacity })
-        };
-        let placing = match self.layout {
-            Layout::Native => Placing::Lines(Native::new(seed, self.sizing()?.geometry())),
-            Layout::Imooc => Placing::Bits(Box::new(Imooc::new(self.capacity, self.error_rate)?)),
-            Layout::PyreBloom => Placing::Bits(Box::new(PyreBloom::new(few()?, self.error_rate)?)),
-            Layout::Luw2007 => {
-                Placing::Bits(Box::new(PyreBloom::unrounded(few()?, self.error_rate)?))
-            }
-            Layout::ScrapyRedisBloomFilter => {
-                Placing::Bits(Box::new(ScrapyRedisBloomFilter::new(self.bit, self.hash_number)?))
-            }
-            Layout::BlockCluster => {
-                let layout = BlockCluster::new(self.bit, self.hash_number, self.block_num)?;
-                Placing::Bits(Box::new(layout))
-            }
-            Layout::ScrapyRedis => Placing::Set,
-            Layout::RedisBloom => return Err(Unbuildable::NotInRedis),
+        let placing = match (self.layout, self.bit_strings()?) {
+            (_, Some(strings)) => Placing::Bits(strings),
+            (Layout::Native, _) => Placing::Lines(Native::new(seed, self.sizing()?.geometry())),
+            (Layout::ScrapyRedis, _) => Placing::Set,
+            (_, None) => return Err(Unbuildable::NotInRedis),
         };
         Ok(Shared::new(&self.key, placing))
     }

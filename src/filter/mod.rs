@@ -31,6 +31,7 @@ mod shard;
 mod shards;
 pub mod shared;
 mod sizing;
+mod strings;
 mod verdict;
 
 pub use capacity::{Capacity, CapacityError};
@@ -47,4 +48,5 @@ pub use shard::{SHARD_RULE, SHARDS, ShardId};
 pub use shards::{Count, Shards};
 pub use shared::{Estimate, Placing, Shared};
 pub use sizing::Sizing;
+pub use strings::{Placed, StringBits, StringFilter};
 pub use verdict::Verdict;

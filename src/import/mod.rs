@@ -9,6 +9,7 @@
 //! disk; the next import of the same goes on there.
 
 mod cut;
+mod digests;
 mod files;
 mod frames;
 mod lines;
@@ -34,6 +35,7 @@ use crate::redis::trouble::Trouble;
 use crate::state::Mark;
 use crate::store::Local;
 pub use cut::Reason;
+pub use digests::{Digests, digests};
 
 /// Pages that are read and wait to be judged.
 const READ_AHEAD: usize = 4;

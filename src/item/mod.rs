@@ -136,6 +136,17 @@ pub enum Form {
     Digest,
 }
 
+impl Form {
+    /// The form of an item that is not empty, as it is read; `None` for a digest.
+    pub fn of(self, bytes: &[u8]) -> Option<ItemForm> {
+        match self {
+            Self::Digest => None,
+            Self::Item(ItemForm::Auto) => Some(detect(bytes)),
+            Self::Item(form) => Some(form),
+        }
+    }
+}
+
 impl From<ItemForm> for Form {
     fn from(form: ItemForm) -> Self {
         Self::Item(form)
@@ -154,11 +165,7 @@ impl Reader {
         if bytes.is_empty() {
             return Err(Unreadable::Empty);
         }
-        let form = match self.options.form {
-            Form::Digest => return digest::read(bytes),
-            Form::Item(ItemForm::Auto) => detect(bytes),
-            Form::Item(form) => form,
-        };
+        let Some(form) = self.options.form.of(bytes) else { return digest::read(bytes) };
         let said = match form {
             ItemForm::Auto | ItemForm::Url => url::read(bytes)?,
             ItemForm::Json => json::read(bytes)?,

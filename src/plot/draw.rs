@@ -25,7 +25,7 @@ pub(super) const PALETTE: [RGBColor; 8] = [
 
 /// Pixels of the plot with its axes, and of the legend beside it.
 const SIZE: (u32, u32) = (860, 540);
-const LEGEND: u32 = 280;
+const LEGEND: u32 = 320;
 
 /// Characters of a title and of a name in the legend; what is longer is cut.
 const TITLE: usize = 110;
@@ -130,7 +130,12 @@ fn legend(
         area.draw(&Rectangle::new(mark, style(series).color.filled()))?;
         let mut name = clean(&series.name, NAME);
         if points.is_empty() {
-            name.push_str(if series.points.is_empty() { ": no points" } else { ": 0, not drawn" });
+            let is_nought = series.points.iter().all(|&(_, y)| y == 0.0);
+            name.push_str(match (series.points.is_empty(), is_nought) {
+                (true, _) => ": no points",
+                (_, true) => ": 0, not drawn",
+                (_, false) => ": too small to draw",
+            });
         }
         area.draw_text(&name, &text, (32, height))?;
     }

@@ -7,14 +7,30 @@ use std::path::{Path, PathBuf};
 
 use super::PlotError;
 
-/// Puts a file of these bytes in the place of what `path` names: written beside it, then renamed.
-pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), PlotError> {
+/// Whether a file can be put there.
+pub(super) fn check(path: &Path) -> Result<(), PlotError> {
+    let beside = place(path)?;
+    let failed = |reason| PlotError::Write { path: path.to_owned(), reason };
+    File::create(&beside).and_then(|_| fs::remove_file(&beside)).map_err(failed)
+}
+
+/// Where it is written before it is there; refuses what must not be replaced.
+fn place(path: &Path) -> Result<PathBuf, PlotError> {
     // A folder or a device is not to be replaced by a file.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return Err(PlotError::NoFile(path.to_owned()));
     }
+    let nameless = || PlotError::Write {
+        path: path.to_owned(),
+        reason: io::ErrorKind::InvalidFilename.into(),
+    };
+    beside(path).ok_or_else(nameless)
+}
+
+/// Puts a file of these bytes in the place of what `path` names: written beside it, then renamed.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), PlotError> {
+    let beside = place(path)?;
     let failed = |reason| PlotError::Write { path: path.to_owned(), reason };
-    let beside = beside(path).ok_or_else(|| failed(io::ErrorKind::InvalidFilename.into()))?;
     let written = write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
     written.map_err(|reason| {
         // What is left of it is of no use; that it may not even be there is no further news.

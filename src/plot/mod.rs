@@ -86,6 +86,14 @@ pub enum PlotError {
     },
 }
 
+/// Whether a plot can be written there, to be asked before the work that it is to show.
+///
+/// # Errors
+/// It cannot.
+pub fn check(path: &Path) -> Result<(), PlotError> {
+    file::check(path)
+}
+
 impl Plot {
     /// The plot as the text of an SVG file.
     ///

@@ -52,6 +52,7 @@ fn each_series_is_a_line_and_an_entry_of_the_legend() {
         series("two <&>", &[(0.0, 0.0), (50.0, 0.0), (100.0, 1e-6)]),
         series("nought", &[(0.0, 0.0)]),
         series("none", &[]),
+        series("little", &[(0.0, 0.0), (1.0, 1e-30)]),
     ]);
     let svg = plot.svg().unwrap();
     check_xml(&svg);
@@ -61,7 +62,13 @@ fn each_series_is_a_line_and_an_entry_of_the_legend() {
     assert!((2 * one[1].1 - one[0].1 - one[2].1).abs() <= 1, "{one:?}");
     assert!(one[0].0 < one[1].0 && one[0].1 > one[1].1, "{one:?}");
     assert_eq!(two[0], (one[2].0, one[1].1));
-    for text in ["one\n", "two &lt;&amp;&gt;\n", "nought: 0, not drawn\n", "none: no points\n"] {
+    for text in [
+        "one\n",
+        "two &lt;&amp;&gt;\n",
+        "nought: 0, not drawn\n",
+        "none: no points\n",
+        "little: too small to draw\n",
+    ] {
         assert!(svg.contains(text), "{text}: {svg}");
     }
     for text in ["a &amp; &quot;b&quot; &apos;c&apos;\u{fffd}[31m\n", "1e-6\n", "items &amp; more"]
@@ -102,6 +109,13 @@ fn a_file_is_replaced_whole_or_not_at_all() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), good.svg().unwrap());
     let names = || std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(names(), 1, "nothing is left beside it");
+
+    check(&path).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), good.svg().unwrap(), "only asked");
+    for (place, words) in [("", "is no file"), ("no/such/plot.svg", "No such file")] {
+        let refused = check(&folder.path().join(place)).unwrap_err();
+        assert!(refused.to_string().contains(words), "{refused}");
+    }
 
     let refused = good.write(folder.path()).unwrap_err();
     assert!(refused.to_string().contains("is no file"), "{refused}");

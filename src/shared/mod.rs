@@ -249,7 +249,7 @@ impl Wanted {
 }
 
 /// The settings of a filter as configured.
-fn settings(config: &Config) -> Settings {
+pub fn settings(config: &Config) -> Settings {
     let Config { filter, fingerprint, .. } = config;
     Settings {
         key: filter.key.clone(),

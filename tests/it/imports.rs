@@ -86,6 +86,21 @@ const MAY_USE: &[Rule] = &[
         &["fingerprint", "config", "item", "batch", "input", "state", "redis", "engine", "store"],
     ),
     (
+        "replay",
+        &[
+            "redisbloom",
+            "fingerprint",
+            "filter",
+            "definition",
+            "config",
+            "item",
+            "input",
+            "redis",
+            "source",
+            "import",
+        ],
+    ),
+    (
         "pipeline",
         &[
             "redisbloom",

@@ -21,6 +21,7 @@ mod pipe;
 mod preflight;
 mod redisbloom;
 mod rejects;
+mod replay;
 mod serve;
 mod start_urls;
 mod tidy;

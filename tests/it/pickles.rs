@@ -25,9 +25,9 @@ pub(crate) struct Vector {
     pub(crate) json: Option<String>,
     pub(crate) meta: Option<serde_json::Value>,
     #[serde(default)]
-    fingerprints: serde_json::Map<String, serde_json::Value>,
+    pub(crate) fingerprints: serde_json::Map<String, serde_json::Value>,
     #[serde(default)]
-    unfiltered: bool,
+    pub(crate) unfiltered: bool,
     score: Option<f64>,
     pub(crate) reason: Option<String>,
 }

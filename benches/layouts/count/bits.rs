@@ -3,14 +3,11 @@
 use std::ops::Range;
 use std::thread;
 
+use urlseen::filter::StringBits;
 use urlseen::filter::layout::{BitStrings, Position};
 
 use super::Fill;
 use super::keys::{Digits, fingerprint};
-
-/// The most bits of a region: 4 MiB, which stay in a processor's caches while they are written to.
-/// The largest strings have so few regions that the bits of all can be sorted into them quickly.
-const REGION: u64 = 1 << 25;
 
 /// How many positions are drawn before they are set: so many for each region of the largest string
 /// that fetching the region is worth it.
@@ -22,11 +19,7 @@ pub struct Bits<'a> {
     keys: u64,
     /// Which keys it is filled with and asked for.
     has: Box<dyn Fn(&Digits) -> bool + Sync + 'a>,
-    regions: Vec<Vec<u64>>,
-    /// How many bits a region has.
-    region: u32,
-    /// How many regions each string has.
-    of_string: usize,
+    held: StringBits,
 }
 
 /// Where the bits of a filter are.
@@ -41,13 +34,7 @@ impl<'a> Bits<'a> {
     /// The same, for those keys alone that `has` says: what are others to a filter that is looked
     /// at in part.
     pub fn of_keys(layout: &'a Layout, has: impl Fn(&Digits) -> bool + Sync + 'a) -> Self {
-        let longest = (0..layout.strings()).map(|string| layout.bits(string)).max();
-        let longest = longest.expect("a string");
-        let region = longest.next_power_of_two().min(REGION);
-        let of_string = usize::try_from(longest.div_ceil(region)).expect("at most 128");
-        let regions = vec![Vec::new(); of_string * layout.strings() as usize];
-        let region = u32::try_from(region).expect("at most 2^25");
-        Self { layout, keys: 0, has: Box::new(has), regions, region, of_string }
+        Self { layout, keys: 0, has: Box::new(has), held: StringBits::new(layout) }
     }
 
     /// How many keys it holds.
@@ -67,35 +54,24 @@ impl<'a> Bits<'a> {
             let mut positions = Vec::new();
             let is_seen = |digits: &Digits| {
                 place(layout, digits, &mut positions);
-                positions.iter().all(|&position| self.is_set(position))
+                positions.iter().all(|&position| self.held.has(position))
             };
             keys.map(fingerprint).filter(&self.has).filter(is_seen).count() as u64
         };
         in_parallel(keys, of_part).into_iter().sum()
     }
 
-    fn is_set(&self, position: Position) -> bool {
-        let (region, bit) = self.find(position);
-        let word = self.regions[region].get((bit / u64::BITS) as usize);
-        word.is_some_and(|word| word >> (bit % u64::BITS) & 1 == 1)
-    }
-
-    /// The region of a bit, and its place in that.
-    fn find(&self, Position { string, bit }: Position) -> (usize, u32) {
-        let nth = (bit / self.region) as usize;
-        (string as usize * self.of_string + nth, bit % self.region)
-    }
-
     /// The bits of these keys, by region.
     fn draw(&self, keys: Part) -> Vec<Vec<u32>> {
-        let expected = keys.size_hint().0 * self.layout.hashes() as usize / self.regions.len();
+        let regions = self.held.regions();
+        let expected = keys.size_hint().0 * self.layout.hashes() as usize / regions;
         let empty = || Vec::with_capacity(expected + expected / 4);
-        let mut drawn: Vec<_> = self.regions.iter().map(|_| empty()).collect();
+        let mut drawn: Vec<_> = (0..regions).map(|_| empty()).collect();
         let mut positions = Vec::new();
         for digits in keys.map(fingerprint).filter(&self.has) {
             place(self.layout, &digits, &mut positions);
             for &position in &positions {
-                let (region, bit) = self.find(position);
+                let (region, bit) = self.held.find(position);
                 drawn[region].push(bit);
             }
         }
@@ -112,10 +88,11 @@ impl Fill for Bits<'_> {
             let drawn = in_parallel(chunk, |keys| self.draw(keys));
             let bits: usize = drawn.iter().flatten().map(Vec::len).sum();
             self.keys += bits as u64 / u64::from(self.layout.hashes());
-            let share = self.regions.len().div_ceil(drawn.len());
-            let words = self.region.div_ceil(u64::BITS) as usize;
+            let words = self.held.words();
+            let regions = self.held.regions_mut();
+            let share = regions.len().div_ceil(drawn.len());
             thread::scope(|scope| {
-                for (nth, regions) in self.regions.chunks_mut(share).enumerate() {
+                for (nth, regions) in regions.chunks_mut(share).enumerate() {
                     let drawn = &drawn;
                     scope.spawn(move || {
                         for (number, region) in (nth * share..).zip(regions) {
@@ -132,14 +109,9 @@ impl Fill for Bits<'_> {
     }
 }
 
-/// Sets bits of a region, which takes memory from the first one on.
+/// Sets bits of a region.
 fn set<'b>(region: &mut Vec<u64>, words: usize, bits: impl Iterator<Item = &'b u32>) {
-    for bit in bits {
-        if region.is_empty() {
-            region.resize(words, 0);
-        }
-        region[(bit / u64::BITS) as usize] |= 1 << (bit % u64::BITS);
-    }
+    bits.for_each(|&bit| StringBits::set_in(region, words, bit));
 }
 
 /// The keys of a thread.

@@ -37,6 +37,46 @@ impl FromStr for Amount {
     }
 }
 
+/// An amount of memory: 1 byte to 2^60, written as 8GiB, 512MiB, 2.5GB or 1000000.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bytes(u64);
+
+impl Bytes {
+    pub(super) fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const UNITS: [(&str, f64); 10] = [
+            ("", 1.0),
+            ("B", 1.0),
+            ("KIB", 1024.0),
+            ("MIB", 1_048_576.0),
+            ("GIB", 1_073_741_824.0),
+            ("TIB", 1_099_511_627_776.0),
+            ("KB", 1e3),
+            ("MB", 1e6),
+            ("GB", 1e9),
+            ("TB", 1e12),
+        ];
+        let plain = text.trim().replace('_', "");
+        let digits = plain.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = plain[digits.len()..].to_ascii_uppercase();
+        let unit = UNITS.into_iter().find(|(name, _)| *name == unit);
+        let number = digits.trim_end().parse::<f64>().ok().zip(unit);
+        match number.map(|(number, (_, unit))| (number * unit).floor()) {
+            // A whole number below 2^60, and over 0.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            Some(bytes) if (1.0..=2.0_f64.powi(60)).contains(&bytes) => Ok(Self(bytes as u64)),
+            _ => Err("not an amount of memory such as 8GiB, 512MiB or 2.5GB".to_owned()),
+        }
+    }
+}
+
 /// A part of a whole, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Share(f64);
@@ -62,5 +102,28 @@ impl fmt::Display for Share {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Rounded, as 0.07 is not 7 hundredths to the last bit.
         write!(formatter, "{} %", (self.0 * 1e8).round() / 1e6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_read_as_people_write_it() {
+        for (text, bytes) in [
+            ("8GiB", 8 << 30),
+            ("512 mib", 512 << 20),
+            ("2.5GB", 2_500_000_000),
+            ("1_000", 1000),
+            ("1TiB", 1 << 40),
+            ("1e6", 1_000_000),
+            ("7B", 7),
+        ] {
+            assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
+        }
+        for text in ["", "0", "-1GiB", "8 GiBs", "GiB", "nan", "1e30", "8G"] {
+            assert!(text.parse::<Bytes>().is_err(), "{text}");
+        }
     }
 }

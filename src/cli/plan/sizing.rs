@@ -1,4 +1,4 @@
-//! What a filter takes: bits, hashes and memory, and how its error rate grows.
+//! What a filter takes: bits, hashes and memory, and how its error rate grows, by layout.
 
 use std::io::{self, Write};
 
@@ -7,10 +7,11 @@ use serde::Serialize;
 use urlseen::filter::{Capacity, ErrorRate, Layout, Lines, Sizing};
 
 use super::costs::REDIS_SET_BYTES;
-use super::others::Others;
+use super::others::{Filled, Found, Other, Others};
+use super::rates::{PERCENT, RateRow, rate_at, rates, shown};
 use super::text::{grouped, size};
 
-/// Where the error rate is shown, in percent of capacity.
+/// Where the error rate of the chosen layout is shown, in percent of capacity.
 const GROWTH_PERCENT: [u64; 7] = [50, 80, 100, 125, 150, 200, 300];
 
 /// All that is printed, computed.
@@ -20,7 +21,7 @@ pub(super) struct Figures {
     error_rate: f64,
     optimum: Optimum,
     layouts: Vec<LayoutRow>,
-    growth: Vec<GrowthRow>,
+    growth: Vec<RateRow>,
     redis_set: RedisSet,
     others: Others,
 }
@@ -43,14 +44,7 @@ struct LayoutRow {
     m: u64,
     bits_per_key: f64,
     bytes: u64,
-}
-
-/// The error rate of the chosen layout at some number of keys.
-#[derive(Debug, Serialize)]
-struct GrowthRow {
-    percent: u64,
-    keys: u64,
-    error_rate: f64,
+    error_rates: Vec<RateRow>,
 }
 
 /// The exact alternative.
@@ -76,11 +70,9 @@ impl Figures {
                 m: geometry.bits(),
                 bits_per_key: geometry.bits() as f64 / keys as f64,
                 bytes: geometry.bytes(),
+                error_rates: rates(keys, |keys| geometry.error_rate_at(keys)),
             });
-        let growth = GROWTH_PERCENT.map(|percent| {
-            let keys = (keys * percent).div_ceil(100);
-            GrowthRow { percent, keys, error_rate: chosen.geometry().error_rate_at(keys) }
-        });
+        let rate = |keys| chosen.geometry().error_rate_at(keys);
         Self {
             capacity: keys,
             error_rate: error_rate.get(),
@@ -90,7 +82,7 @@ impl Figures {
                 bytes: bits_per_key * keys as f64 / 8.0,
             },
             layouts: layouts.into(),
-            growth: growth.into(),
+            growth: GROWTH_PERCENT.map(|percent| rate_at(keys, percent, rate)).into(),
             redis_set: RedisSet {
                 bytes_per_key: REDIS_SET_BYTES,
                 bytes: REDIS_SET_BYTES.map(|bytes| bytes * keys),
@@ -101,56 +93,64 @@ impl Figures {
 
     /// Prints the tables.
     pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        let Self { optimum, layouts, growth, redis_set, others, .. } = self;
-        writeln!(
+        let Self { optimum, layouts, growth, others, .. } = self;
+        write!(
             out,
-            "{:<18} {:>5} {:>4} {:>22} {:>9} {:>8} {:>11}",
-            "layout", "lines", "k", "m (bits)", "bits/key", "optimum", "memory"
+            "{:<24} {:>5} {:>4} {:>9} {:>11}",
+            "layout", "lines", "k", "bits/key", "memory"
         )?;
-        for row in layouts {
-            let over = row.bits_per_key / optimum.bits_per_key;
-            let chosen = if row.chosen { "  <- chosen" } else { "" };
-            writeln!(
-                out,
-                "{:<18} {:>5} {:>4} {:>22} {:>9.1} {:>7.2}x {:>11}{chosen}",
-                row.layout,
-                row.lines,
-                row.k,
-                grouped(row.m),
-                row.bits_per_key,
-                over,
-                size(row.bytes as f64),
-            )?;
+        for percent in PERCENT {
+            write!(out, " {:>9}", format!("{percent} %"))?;
+        }
+        writeln!(out)?;
+        for LayoutRow { layout, chosen, lines, k, bits_per_key, bytes, error_rates, .. } in layouts
+        {
+            let cells = format!("{lines:>5} {k:>4} {bits_per_key:>9.1}");
+            row(layout, &cells, *bytes as f64, error_rates, out)?;
+            writeln!(out, "{}", if *chosen { "  <- chosen" } else { "" })?;
+        }
+        let Optimum { k, bits_per_key, bytes } = optimum;
+        let cells = format!("{:>5} {k:>4.0} {bits_per_key:>9.1}", "any");
+        row("textbook optimum", &cells, *bytes, &[], out)?;
+        writeln!(out)?;
+        for Other { filter, found } in &others.0 {
+            match found {
+                Found::Filled(Filled {
+                    strings, redis_bytes, bits_per_key, error_rates, ..
+                }) => {
+                    let k = strings.as_ref().map_or_else(String::new, |shape| shape.k.to_string());
+                    let cells = format!("{:>5} {k:>4} {bits_per_key:>9.1}", "");
+                    row(filter, &cells, redis_bytes[0] as f64, error_rates, out)?;
+                    writeln!(out)?;
+                }
+                Found::Refused { refused } => writeln!(out, "{filter:<24} {refused}")?,
+            }
         }
         writeln!(
             out,
-            "{:<18} {:>5} {:>4.0} {:>22} {:>9.1} {:>7.2}x {:>11}",
-            "textbook optimum",
-            "any",
-            optimum.k,
-            "",
-            optimum.bits_per_key,
-            1.0,
-            size(optimum.bytes),
-        )?;
-        let [least, most] = redis_set.bytes;
-        let [least_each, most_each] = redis_set.bytes_per_key;
-        writeln!(
-            out,
-            "{:<18} {:>5} {:>4} {:>22} {:>9} {:>8} {:>11}",
-            "Redis set, exact",
-            "",
-            "",
-            "",
-            format!("{}-{}", least_each * 8, most_each * 8),
-            "",
-            format!("{} - {}", size(least as f64), size(most as f64)),
+            "error rates are those that a filter really has, with so many percent of {} keys",
+            grouped(self.capacity)
         )?;
         writeln!(out, "\n{:>11} {:>22} {:>11}", "of capacity", "keys", "error rate")?;
-        for GrowthRow { percent, keys, error_rate } in growth {
+        for RateRow { percent, keys, error_rate } in growth {
             let rate = format!("{error_rate:.2e}");
             writeln!(out, "{:>11} {:>22} {rate:>11}", format!("{percent} %"), grouped(*keys))?;
         }
         others.print(out)
     }
+}
+
+/// A line of the first table, without its end.
+fn row(
+    layout: &str,
+    cells: &str,
+    bytes: f64,
+    rates: &[RateRow],
+    out: &mut impl Write,
+) -> io::Result<()> {
+    write!(out, "{layout:<24} {cells} {:>11}", size(bytes))?;
+    for RateRow { error_rate, .. } in rates {
+        write!(out, " {:>9}", shown(*error_rate))?;
+    }
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use clap::Parser;
 
+use super::others::Project;
 use super::*;
 
 #[derive(Debug, Parser)]
@@ -35,6 +36,10 @@ fn json_says_the_same_and_holds_the_error_rate_at_capacity() {
     let full = json["growth"].as_array().unwrap().iter().find(|row| row["percent"] == 100);
     let rate = full.unwrap()["error_rate"].as_f64().unwrap();
     assert!((0.99e-6..=1e-6).contains(&rate), "{rate}");
+    for row in json["layouts"].as_array().unwrap() {
+        let full = &rates(row)[1];
+        assert!((0.9e-6..=1e-6).contains(full), "{row}");
+    }
 }
 
 #[test]
@@ -53,7 +58,9 @@ fn what_no_filter_can_hold_is_refused() {
 
 #[test]
 fn the_smallest_and_the_largest_are_planned() {
-    assert!(printed(&["--capacity", "1"]).contains("32.0 KiB  <- chosen"));
+    let one = printed(&["--capacity", "1"]);
+    let chosen = one.lines().find(|line| line.ends_with("<- chosen")).unwrap();
+    assert!(chosen.contains("32.0 KiB"), "{chosen}");
     assert!(printed(&["--capacity", "1e12", "--error-rate", "1e-12"]).contains("TiB"));
 }
 const FILTER: [&str; 4] = ["--capacity", "10G", "--error-rate", "1e-8"];
@@ -163,6 +170,9 @@ fn other_projects_filters_are_as_wrong_as_their_hashes_make_them() {
     assert!((full / (expected.iter().sum::<f64>() / 16.0) - 1.0).abs() < 1e-4, "{full:e}");
 
     // The textbook's filter, a hair off as its number of hashes is whole.
+    // luw2007's port rounds nothing, and is as wrong.
+    let port = rates(&other("luw2007-bloomfilter", "100M", "1e-6"))[1];
+    assert!((0.99e-6..1.01e-6).contains(&port), "{port:e}");
     let pyrebloom = other("pyrebloom", "100M", "1e-6");
     let full = rates(&pyrebloom)[1];
     assert!((0.99e-6..1.01e-6).contains(&full), "{full:e}");
@@ -207,7 +217,60 @@ fn what_another_project_cannot_hold_is_said() {
     let tables = printed(&["--capacity", "5G", "--error-rate", "1e-6"]);
     assert!(tables.contains(&format!("\npyrebloom                {why}\n")), "{tables}");
     assert_eq!(tables.matches("pyrebloom").count(), 1, "{tables}");
+    let layouts = |table: usize| {
+        let table = tables.split("\n\n").nth(table).unwrap();
+        table.lines().filter_map(|line| line.split(' ').next()).collect::<Vec<_>>()
+    };
+    let all = ["imooc", "pyrebloom", "luw2007-bloomfilter", "scrapy-redis-bloomfilter"];
+    let all = [&["layout", "native", "native", "native", "native", "textbook"], &all[..]].concat();
+    assert_eq!(layouts(1)[..10], all, "every layout is in one table");
+    assert_eq!(layouts(1)[10..13], ["block-cluster", "redisbloom", "scrapy-redis"]);
     let smallest = other("pyrebloom", "1", "0.1");
     assert!(smallest["native_error_rate"].is_null(), "four bits are no line");
     assert_eq!(other("imooc", "1M", "1e-4")["native_error_rate"], 1e-12);
+}
+
+#[test]
+fn what_fits_is_found_for_what_is_not_given() {
+    let json = |arguments: &[&str]| {
+        let text = printed(&[arguments, &["--json"]].concat());
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()
+    };
+    let native = |json: &serde_json::Value| json["rows"][0].clone();
+    // Ten million keys at 1e-6 take 37 MiB.
+    let capacity = native(&json(&["--fits", "37MiB", "--error-rate", "1e-6"]));
+    let keys = capacity["capacity"].as_u64().unwrap();
+    assert!((9_900_000..10_100_000).contains(&keys), "{capacity}");
+    let rate = native(&json(&["--fits", "37MiB", "--capacity", "10M"]));
+    let rate = rate["error_rate"].as_f64().unwrap();
+    assert!((0.9e-6..1.2e-6).contains(&rate), "{rate:e}");
+    let found = native(&json(&["--fits", "37MiB"]));
+    assert_eq!(found, capacity, "as if 1e-6 were given");
+    let table = printed(&["--fits", "1MiB", "--capacity", "10M"]);
+    assert!(table.contains("\nimooc                    does not fit\n"), "{table}");
+    let row = table.lines().find(|line| line.starts_with("scrapy-redis-bloomfilter")).unwrap();
+    assert_eq!(row.split_whitespace().nth(4), Some("22"), "a string of 2^22 bits: {row}");
+}
+
+#[test]
+fn the_plot_has_a_line_for_each_layout() {
+    let (capacity, rate) = ("1M".parse().unwrap(), "1e-4".parse().unwrap());
+    let plot = super::curve::plot(capacity, rate);
+    let names: Vec<_> = plot.series.iter().map(|series| series.name.as_str()).collect();
+    let native = ["native, 1 line", "native, 2 lines", "native, 4 lines", "native, 8 lines"];
+    assert_eq!(names[..4], native);
+    let others = Project::ALL.map(Project::name);
+    assert_eq!(names[4..], others);
+    for series in &plot.series {
+        let (first, last) = (series.points[0], series.points[series.points.len() - 1]);
+        assert_eq!((first.0, last.0), (10.0, 300.0));
+        let rates: Vec<f64> = series.points.iter().map(|&(_, rate)| rate).collect();
+        assert!(rates.is_sorted() || series.name == "redisbloom", "{}", series.name);
+    }
+    let svg = plot.svg().unwrap();
+    // The set never errs.
+    let (drawn, whole) = (svg.matches(" points=\"").count(), svg.matches("not drawn").count());
+    assert_eq!(whole, 1, "{drawn}: {svg}");
+    // Its strings have 2^32 bits, for however few keys.
+    assert!(svg.contains("imooc: too small to draw"), "{svg}");
 }

@@ -231,7 +231,7 @@ impl Summary {
 
     /// Items, and what became of them: unseen, seen, unfiltered, rejected.
     #[track_caller]
-    fn counts(&self) -> (usize, [usize; 4]) {
+    pub(crate) fn counts(&self) -> (usize, [usize; 4]) {
         let fates = ["unseen", "seen", "unfiltered", "rejected"].map(|name| self.count(name));
         (self.count("items"), fates)
     }

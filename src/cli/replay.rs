@@ -1,0 +1,229 @@
+//! `urlseen replay`: what urlseen would do with a crawl's links, without doing it.
+
+mod report;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+use indicatif::HumanCount;
+use urlseen::config::{Config, ItemForm, Layout, choose};
+use urlseen::filter::native::Native;
+use urlseen::filter::{Capacity, Design, ErrorRate, Sizing};
+use urlseen::replay::{self, Audience, Ending, Input, Meter, Seen, Setup, Tally, Wish};
+use urlseen::{plot, shutdown};
+
+use super::bar::Bar;
+use super::settings::Settings;
+use super::start::Misused;
+use super::{Outcome, start};
+
+/// How much of what counts as seen and is none is named; the rest is counted.
+const NAMED: usize = 10;
+
+/// Tell what urlseen would do with a crawl's links, and how often it would be wrong, without doing
+/// anything.
+///
+/// Reads files of items, one a line, in the order in which they were discovered; or, without
+/// files, the configured source in Redis or the keys that --key names. Nothing is taken and nothing
+/// is written: no lease, no key, no folder; a user who may only read will do. What would pass, be
+/// dropped and be rejected is held against an exact set that is kept for the run, so that each
+/// wrong drop is known. It can be done beside a running crawl, and for several layouts at once.
+///
+/// The exit status is 1 where items would be rejected. SIGINT ends it with the report of what was
+/// read so far.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    settings: Settings,
+    /// Read this key of the configured redis.url instead of source.key; may be repeated. A list, a
+    /// sorted set (scrapy-redis: SPIDER:requests), a set (SPIDER:dupefilter) or a stream
+    #[arg(long, value_name = "KEY", conflicts_with = "files")]
+    key: Vec<String>,
+    /// The field of a stream's entries that holds the item
+    #[arg(long, value_name = "NAME", default_value = "item", conflicts_with = "files")]
+    field: String,
+    /// What counts as seen from the begin on: a file (lines of hex digits, or a Scrapy
+    /// requests.seen), or, where there is no such file, a set of the configured redis.url
+    /// (scrapy-redis: SPIDER:dupefilter); may be repeated
+    #[arg(long, value_name = "FILE|KEY")]
+    seen: Vec<String>,
+    /// Replay so many items at most, as 1000000, 1e6 or 1M
+    #[arg(long, value_name = "N")]
+    count: Option<Capacity>,
+    /// The layouts that judge, with the configured settings: native, imooc, pyrebloom and so on as
+    /// in filter.layout, with commas between them; the configured one otherwise
+    #[arg(long, value_name = "LAYOUTS", value_delimiter = ',', value_parser = layout)]
+    layouts: Vec<Layout>,
+    /// What items look like, in place of source.item
+    #[arg(long, value_name = "FORM")]
+    item: Option<ItemForm>,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+    /// Draw the error rates over the items, as an SVG file
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Where items are read from, plain, .gz or .zst; `-` is standard input
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+/// A layout by its name in the configuration, or the short one of the longest.
+fn layout(word: &str) -> Result<Layout, String> {
+    let word = if word == "block-cluster" { Layout::BlockCluster.name() } else { word };
+    choose(word).map_err(|error| error.to_string())
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let config = configured(args)?;
+    if let Some(path) = &args.plot {
+        plot::check(path)?;
+    }
+    let sizing = Sizing::new(
+        Capacity::new(config.filter.capacity)?,
+        ErrorRate::new(config.filter.error_rate)?,
+    );
+    let seed = start::seed(config.filter.seed)?;
+    let setup = Setup {
+        items: start::items(&config),
+        native: Native::new(seed, sizing.geometry()),
+        wishes: wishes(args, &config)?,
+        threads: start::threads(&config),
+        seen: args.seen.iter().map(seen).collect(),
+        input: input(args, &config),
+        most: args.count.map(Capacity::get),
+        config: &config,
+    };
+    let mut teller = Teller { bar: None, named: 0 };
+    let stop = listen()?;
+    let report = replay::run(setup, &stop, &mut teller)?;
+    teller.bar = None;
+    let (tally, named) = (&report.tally, teller.named as u64);
+    if tally.given_bad > named {
+        let more = HumanCount(tally.given_bad - named);
+        eprintln!("urlseen: … and {more} more that count as seen and are no fingerprints");
+    }
+    let is_bad = tally.rejected + tally.given_bad + tally.without > 0;
+    if let (Ending::Failed(_), 0) = (&report.ending, tally.items) {
+        return failed(report.ending);
+    }
+    report::print(args.json, &report, &config)?;
+    if let Some(path) = &args.plot {
+        report::plot(&report, &config).write(path)?;
+    }
+    match report.ending {
+        Ending::Whole => {}
+        Ending::Stopped => eprintln!("urlseen: stopped: the report is of what was read so far"),
+        ending => return failed(ending),
+    }
+    Ok(if is_bad { Outcome::BadInput } else { Outcome::Done })
+}
+
+/// What ended a replay before its end.
+fn failed(ending: Ending) -> anyhow::Result<Outcome> {
+    match ending {
+        Ending::Failed(error) => {
+            Err(error).context("the replay ended early; what it reports is of what was read before")
+        }
+        _ => anyhow::bail!(
+            "the replay ended early, as the memory of the machine is nearly used up: the report is \
+             of what was read before; replay fewer items (--count) or layouts (--layouts)"
+        ),
+    }
+}
+
+/// The configuration, with the form of items that was asked for.
+fn configured(args: &Args) -> anyhow::Result<Config> {
+    let mut config = args.settings.load()?;
+    if let Some(form) = args.item {
+        config.source.item = form;
+    }
+    if !args.files.is_empty() && config.source.item == ItemForm::Pickle {
+        let words = "a pickle may hold line feeds, so it is no line: replay those that are in \
+                     Redis (--key), or give requests as json with --item json";
+        return Err(Misused(words.to_owned()).into());
+    }
+    Ok(config)
+}
+
+/// The filters that judge: each once, in the order in which they were named.
+fn wishes(args: &Args, config: &Config) -> anyhow::Result<Vec<Wish>> {
+    let mut layouts = args.layouts.clone();
+    if layouts.is_empty() {
+        layouts.push(config.filter.layout);
+    }
+    let mut wishes = Vec::new();
+    for (number, &layout) in layouts.iter().enumerate() {
+        if layouts[..number].contains(&layout) {
+            continue;
+        }
+        let mut config = config.clone();
+        config.filter.layout = layout;
+        let design: Design = start::design(&config)?;
+        wishes.push(Wish::new(&urlseen::shared::settings(&config), design)?);
+    }
+    Ok(wishes)
+}
+
+fn input(args: &Args, config: &Config) -> Input {
+    match (args.files.is_empty(), args.key.is_empty()) {
+        (false, _) => Input::Files(args.files.clone()),
+        (true, true) => {
+            Input::Keys { keys: vec![config.source.key.clone()], field: args.field.clone() }
+        }
+        (true, false) => Input::Keys { keys: args.key.clone(), field: args.field.clone() },
+    }
+}
+
+/// A file where there is one of that name; else a key.
+fn seen(name: &String) -> Seen {
+    let path = PathBuf::from(name);
+    if name == "-" || path.exists() { Seen::File(path) } else { Seen::Set(name.clone()) }
+}
+
+/// Is set once SIGTERM or SIGINT comes; the second one ends the process.
+fn listen() -> anyhow::Result<Arc<AtomicBool>> {
+    let stop = Arc::<AtomicBool>::default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let asked = Arc::clone(&stop);
+    let mut signals = runtime.block_on(async { shutdown::listen() })?;
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        runtime.block_on(async {
+            // Ends only with the process.
+            let _ = signals.wait_for(|stop| *stop).await;
+            asked.store(true, Ordering::Relaxed);
+            std::future::pending::<()>().await;
+        });
+    })?;
+    Ok(stop)
+}
+
+/// Tells what goes on on standard error.
+struct Teller {
+    bar: Option<Bar>,
+    named: usize,
+}
+
+impl Audience for Teller {
+    fn progress(&mut self, tally: &Tally, meter: &Meter) {
+        let bar = self.bar.get_or_insert_with(|| {
+            if meter.counts_items() { Bar::counting("items") } else { Bar::new("read") }
+        });
+        let (read, all) = (meter.read(), meter.expected());
+        // Of a pipe nobody knows how long it is.
+        if all > 0 { bar.show(read, all) } else { bar.tell(format!("{} items", tally.items)) }
+    }
+
+    fn bad_seen(&mut self, what: &str) {
+        if self.named < NAMED {
+            let say = || eprintln!("urlseen: {what}");
+            match &self.bar {
+                Some(bar) => bar.above(say),
+                None => say(),
+            }
+            self.named += 1;
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The bits of Redis strings, in this process's memory.
+
+use std::fmt;
+
+use super::layout::{BitStrings, Position, Unplaced};
+use super::prefetch::prefetch;
+
+/// The most bits of a region: 4 MiB, which stay in a processor's caches while they are written to.
+/// The largest strings have so few regions that the bits of all can be sorted into them quickly.
+const REGION: u64 = 1 << 25;
+
+/// Bits of a word.
+const WORD: u32 = u64::BITS;
+
+/// How many keys are fetched ahead of the one that is looked at.
+const AHEAD: usize = 8;
+
+/// Strings of bits. They take memory region by region, from the first bit on that is set there.
+#[derive(Clone)]
+pub struct StringBits {
+    regions: Vec<Vec<u64>>,
+    /// How many bits a region has.
+    region: u32,
+    /// How many regions each string has.
+    of_string: usize,
+}
+
+impl StringBits {
+    /// The strings of a layout, without a bit.
+    ///
+    /// # Panics
+    /// If it has no string, which no layout does.
+    pub fn new(layout: &(impl BitStrings + ?Sized)) -> Self {
+        let longest = (0..layout.strings()).map(|string| layout.bits(string)).max();
+        let region = longest.expect("a string").next_power_of_two().min(REGION);
+        let of_string = longest.expect("a string").div_ceil(region);
+        let of_string = usize::try_from(of_string).expect("at most 128");
+        let regions = vec![Vec::new(); of_string * layout.strings() as usize];
+        let region = u32::try_from(region).expect("at most 2^25");
+        Self { regions, region, of_string }
+    }
+
+    /// The number of a bit's region, and its place in that.
+    #[inline]
+    pub fn find(&self, Position { string, bit }: Position) -> (usize, u32) {
+        let nth = (bit / self.region) as usize;
+        (string as usize * self.of_string + nth, bit % self.region)
+    }
+
+    /// Whether a bit is set.
+    #[inline]
+    pub fn has(&self, position: Position) -> bool {
+        let (region, bit) = self.find(position);
+        let word = self.regions[region].get((bit / WORD) as usize);
+        word.is_some_and(|word| word >> (bit % WORD) & 1 == 1)
+    }
+
+    /// Sets a bit.
+    #[inline]
+    pub fn set(&mut self, position: Position) {
+        let (region, bit) = self.find(position);
+        let words = self.words();
+        Self::set_in(&mut self.regions[region], words, bit);
+    }
+
+    /// Sets a bit of a region that was handed out by [`StringBits::regions_mut`], which takes
+    /// memory for its [`StringBits::words`] from the first one on.
+    #[inline]
+    pub fn set_in(region: &mut Vec<u64>, words: usize, bit: u32) {
+        if region.is_empty() {
+            // Zeros from the system, which are not even there before they are touched.
+            *region = vec![0; words];
+        }
+        region[(bit / WORD) as usize] |= 1 << (bit % WORD);
+    }
+
+    /// How many words a region has once it has a bit.
+    pub fn words(&self) -> usize {
+        self.region.div_ceil(WORD) as usize
+    }
+
+    /// How many regions there are.
+    pub fn regions(&self) -> usize {
+        self.regions.len()
+    }
+
+    /// All regions, for threads that share them out.
+    pub fn regions_mut(&mut self) -> &mut [Vec<u64>] {
+        &mut self.regions
+    }
+
+    /// Bytes that are taken.
+    pub fn bytes(&self) -> u64 {
+        self.regions.iter().map(|region| 8 * region.len() as u64).sum()
+    }
+
+    /// Begins to fetch the word that a bit is in.
+    #[inline]
+    fn fetch(&self, position: Position) {
+        let (region, bit) = self.find(position);
+        if let Some(word) = self.regions[region].get((bit / WORD) as usize) {
+            prefetch(word);
+        }
+    }
+}
+
+impl fmt::Debug for StringBits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StringBits").field("bytes", &self.bytes()).finish_non_exhaustive()
+    }
+}
+
+/// A filter of another project's layout in this process's memory: it judges as that project does.
+#[derive(Debug)]
+pub struct StringFilter {
+    layout: Box<dyn BitStrings + Send + Sync>,
+    bits: StringBits,
+    keys: u64,
+    positions: Vec<Position>,
+}
+
+/// What such a filter says of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placed {
+    /// All its bits were set.
+    Seen,
+    /// They were not; they are now.
+    Added,
+    /// It has no place.
+    Nowhere(Unplaced),
+}
+
+impl StringFilter {
+    /// An empty filter.
+    pub fn new(layout: Box<dyn BitStrings + Send + Sync>) -> Self {
+        let bits = StringBits::new(&*layout);
+        Self { layout, bits, keys: 0, positions: Vec::new() }
+    }
+
+    /// Where its bits are.
+    pub fn layout(&self) -> &(dyn BitStrings + Send + Sync) {
+        &*self.layout
+    }
+
+    /// How many keys were added.
+    pub fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    /// Tests keys and adds those that were not there, one after the other: what one sets, the next
+    /// sees.
+    pub fn add_all<'a>(
+        &mut self,
+        texts: impl Iterator<Item = &'a [u8]>,
+        mut each: impl FnMut(Placed),
+    ) {
+        let hashes = self.layout.hashes() as usize;
+        self.positions.clear();
+        let placed: Vec<_> =
+            texts.map(|text| self.layout.push_positions(text, &mut self.positions)).collect();
+        let Self { bits, positions, .. } = self;
+        let mut coming = positions.chunks(hashes);
+        let mut fetch = |bits: &StringBits| {
+            coming.next().into_iter().flatten().for_each(|&position| bits.fetch(position));
+        };
+        (0..AHEAD).for_each(|_| fetch(bits));
+        let mut keys = positions.chunks(hashes);
+        for placed in placed {
+            if let Err(unplaced) = placed {
+                each(Placed::Nowhere(unplaced));
+                continue;
+            }
+            let key = keys.next().expect("as many positions as hashes for each that has a place");
+            fetch(bits);
+            if key.iter().all(|&position| bits.has(position)) {
+                each(Placed::Seen);
+                continue;
+            }
+            for &position in key {
+                bits.set(position);
+            }
+            self.keys += 1;
+            each(Placed::Added);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::super::layout::{BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter};
+    use super::*;
+
+    fn texts(count: u64) -> Vec<String> {
+        // Each of them twice.
+        (0..count).map(|number| format!("{:040x}", u128::from(number / 2) * 0x9e37_79b9)).collect()
+    }
+
+    fn check<L: BitStrings + Send + Sync + Clone + 'static>(layout: &L) {
+        let mut filter = StringFilter::new(Box::new(layout.clone()));
+        let texts = texts(5000);
+        let (mut set, mut expected) = (HashSet::new(), Vec::new());
+        for text in &texts {
+            let mut positions = Vec::new();
+            layout.push_positions(text.as_bytes(), &mut positions).unwrap();
+            let seen = positions.iter().all(|position| set.contains(position));
+            expected.push(if seen { Placed::Seen } else { Placed::Added });
+            set.extend(positions);
+        }
+        let mut found = Vec::new();
+        for part in texts.chunks(333) {
+            filter.add_all(part.iter().map(String::as_bytes), |placed| found.push(placed));
+        }
+        assert_eq!(found, expected, "{layout:?}");
+        let added = expected.iter().filter(|&&placed| placed == Placed::Added).count();
+        assert!(filter.keys() == added as u64 && added <= 2500 && added > 0, "{added}");
+        assert!(set.iter().all(|&position| filter.bits.has(position)));
+        let most: u64 = (0..layout.strings()).map(|it| layout.max_bytes(it).max(8)).sum();
+        assert!(filter.bits.bytes() > 0 && filter.bits.bytes() <= most.next_power_of_two());
+    }
+
+    #[test]
+    fn keys_are_judged_as_a_set_of_positions_judges_them() {
+        check(&PyreBloom::new(500, 0.01).unwrap());
+        check(&Imooc::new(5000, 0.01).unwrap());
+        check(&ScrapyRedisBloomFilter::new(14, 6).unwrap());
+        check(&BlockCluster::new(12, 4, 3).unwrap());
+    }
+
+    #[test]
+    fn what_has_no_place_is_said_and_nothing_else_suffers() {
+        let mut filter = StringFilter::new(Box::new(BlockCluster::new(20, 4, 3).unwrap()));
+        let mut found = Vec::new();
+        let good = "ab".repeat(20);
+        let keys = [good.as_bytes(), b"zz", good.as_bytes()];
+        filter.add_all(keys.into_iter(), |placed| found.push(placed));
+        assert!(
+            matches!(found[..], [Placed::Added, Placed::Nowhere(_), Placed::Seen]),
+            "{found:?}"
+        );
+        assert_eq!(filter.keys(), 1);
+    }
+}

@@ -1,0 +1,239 @@
+//! `urlseen replay`: what it says a crawl would do is what the crawl does, and it does nothing.
+
+mod inputs;
+
+use std::collections::{BTreeMap, HashSet};
+
+use redis::Commands;
+use serde_json::Value;
+use tempfile::TempDir;
+use urlseen::filter::native::Native;
+use urlseen::filter::{Capacity, ErrorRate, Seed, Sizing};
+use urlseen::fingerprint::Fingerprint;
+use urlseen::redisbloom::{Filter, Growth};
+
+use crate::daemon::items::{Random, item, seeds};
+use crate::daemon::{Crawl, Summary};
+use crate::util::binary::{Output, urlseen};
+use crate::util::sources::root;
+
+/// What a replay with `--json` printed.
+#[derive(Debug)]
+struct Replayed {
+    report: Value,
+    code: Option<i32>,
+    stderr: String,
+}
+
+impl Replayed {
+    #[track_caller]
+    fn of(output: Output) -> Self {
+        let report = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("no report ({error}): {output:?}"));
+        Self { report, code: output.code(), stderr: output.stderr }
+    }
+
+    #[track_caller]
+    fn count(&self, name: &str) -> usize {
+        number(&self.report[name])
+    }
+
+    /// What a layout made of it.
+    #[track_caller]
+    fn layout(&self, name: &str) -> &Value {
+        let layouts = self.report["layouts"].as_array().unwrap();
+        layouts.iter().find(|it| it["layout"] == name).unwrap_or_else(|| panic!("{layouts:?}"))
+    }
+
+    /// The items, and what would become of them: unseen, seen, unfiltered, rejected.
+    #[track_caller]
+    fn counts(&self, layout: &str) -> (usize, [usize; 4]) {
+        let lane = self.layout(layout);
+        let rejected = self.count("rejected") + number(&lane["no_place"]);
+        let unseen = number(&lane["unseen"]);
+        (self.count("items"), [unseen, number(&lane["seen"]), self.count("unfiltered"), rejected])
+    }
+}
+
+#[track_caller]
+fn number(value: &Value) -> usize {
+    usize::try_from(value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))).unwrap()
+}
+
+/// Every key with its value, as `DUMP` gives it.
+fn dump(crawl: &Crawl) -> BTreeMap<String, Vec<u8>> {
+    let mut connection = crawl.connection();
+    let keys: Vec<String> = connection.keys("*").unwrap();
+    let dump = |key: String| {
+        let value = redis::cmd("DUMP").arg(&key).query(&mut connection).unwrap();
+        (key, value)
+    };
+    keys.into_iter().map(dump).collect()
+}
+
+/// `count` URLs that differ.
+fn urls(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("http://example.com/{number}")).collect()
+}
+
+/// Their fingerprints.
+fn fingerprints(urls: &[String]) -> Vec<Fingerprint> {
+    let output = urlseen(["fingerprint"]).stdin(urls.join("\n") + "\n").output();
+    output.text().lines().map(|line| Fingerprint::from_hex(line.as_bytes()).unwrap()).collect()
+}
+
+/// What the daemon commits of the same items is what was foretold, and the telling changed nothing.
+#[test]
+fn the_daemon_does_what_was_foretold_whatever_judges() {
+    let layouts: [&[&str]; 5] = [
+        &["filter.layout=native", "filter.seed=7"],
+        &["filter.layout=redisbloom"],
+        &["filter.layout=pyrebloom", "filter.store=redis"],
+        &["filter.layout=scrapy-redis-bloomfilter-block-cluster", "filter.store=redis"],
+        &["filter.layout=scrapy-redis", "filter.store=redis"],
+    ];
+    let seed = seeds(&[21])[0];
+    for settings in layouts {
+        let mut crawl = Crawl::new();
+        for setting in settings.iter().chain(&["filter.block_num=3", "source.take_from=right"]) {
+            crawl = crawl.set(setting);
+        }
+        let mut random = Random::new(seed);
+        let items: Vec<_> = (0..4000).map(|_| item(&mut random, 300).bytes).collect();
+        crawl.push(&items);
+        let before = dump(&crawl);
+        let replayed = Replayed::of(crawl.command("replay", &["--json"]).output());
+        assert_eq!(dump(&crawl), before, "{settings:?}: nothing is changed");
+        assert_eq!(replayed.code, Some(1), "some are rejected: {replayed:?}");
+        let layout = settings[0].split_once('=').unwrap().1;
+        let summary: Summary = crawl.drain();
+        assert_eq!(replayed.counts(layout), summary.counts(), "{layout}, seed {seed}");
+        assert_eq!(number(&replayed.layout(layout)["wrong"]), 0, "{replayed:?}");
+        let key = &replayed.report["keys"][0];
+        assert_eq!((&key["before"], &key["after"]), (&4000.into(), &4000.into()));
+    }
+}
+
+/// A filter in Redis that is far too small: the daemon's scripts drop the same items wrongly.
+#[test]
+fn wrong_drops_are_those_of_the_real_daemon() {
+    const DISTINCT: usize = 1500;
+    let cluster = "scrapy-redis-bloomfilter-block-cluster";
+    for layout in ["pyrebloom", "scrapy-redis-bloomfilter", cluster] {
+        let crawl = Crawl::new()
+            .set("filter.store=redis")
+            .set("filter.recent=1")
+            .set(&format!("filter.layout={layout}"))
+            .set("filter.bit=12")
+            .set("source.batch=20")
+            .set("filter.capacity=300")
+            .set("filter.error_rate=0.05");
+        let items = [urls(DISTINCT), urls(DISTINCT)].concat();
+        crawl.push(&items);
+        let replayed = Replayed::of(crawl.command("replay", &["--json"]).output());
+        let summary: Summary = crawl.drain();
+        assert_eq!(replayed.counts(layout), summary.counts(), "{layout}");
+        let lane = replayed.layout(layout);
+        let wrong = DISTINCT - number(&lane["unseen"]);
+        assert_eq!(number(&lane["wrong"]), wrong, "{layout}");
+        assert!(wrong > 100, "{layout}: {wrong}");
+        let computed = lane["wrong_computed"].as_f64().unwrap();
+        let deviation = 6.0 * computed.sqrt() + 1.0;
+        assert!((wrong as f64 - computed).abs() < deviation, "{layout}: {wrong}, not {computed}");
+        assert_eq!((replayed.count("new"), replayed.count("again")), (DISTINCT, DISTINCT));
+    }
+}
+
+/// Counted by a set of positions, batch by batch.
+#[test]
+fn wrong_drops_of_a_full_native_filter_are_those_of_a_set_of_positions() {
+    const BATCH: usize = 50;
+    let urls = urls(20_000);
+    let sizing = Sizing::new(Capacity::new(3000).unwrap(), ErrorRate::new(0.01).unwrap());
+    let native = Native::new(Seed::new(11), sizing.geometry());
+    let (mut set, mut wrong) = (HashSet::new(), 0);
+    for batch in fingerprints(&urls).chunks(BATCH) {
+        let places = batch.iter().map(|fingerprint| {
+            let probe = native.probe(fingerprint);
+            native.positions(probe).map(|it| (probe.shard(), it)).collect::<Vec<_>>()
+        });
+        let places: Vec<_> = places.collect();
+        let (seen, unseen): (Vec<_>, Vec<_>) =
+            places.into_iter().partition(|key| key.iter().all(|place| set.contains(place)));
+        wrong += seen.len();
+        set.extend(unseen.into_iter().flatten());
+    }
+    let settings = ["capacity=3000", "error_rate=0.01", "seed=11"];
+    let mut run = urlseen(["replay", "--json", "-"]).stdin(urls.join("\n"));
+    for setting in settings {
+        run = run.arg("--set").arg(format!("filter.{setting}"));
+    }
+    let replayed = Replayed::of(run.arg("--set").arg(format!("source.batch={BATCH}")).output());
+    assert_eq!(replayed.code, Some(0), "{replayed:?}");
+    let lane = replayed.layout("native");
+    assert_eq!(number(&lane["wrong"]), wrong);
+    assert!(wrong > 100, "{wrong}");
+    assert_eq!(number(&lane["unseen"]), urls.len() - wrong);
+    let computed = lane["wrong_computed"].as_f64().unwrap();
+    assert!((wrong as f64 / computed - 1.0).abs() < 0.1, "{wrong}, not {computed}");
+    let full_after = number(&lane["full_after"]);
+    assert!((3000..3200).contains(&full_after), "{full_after}");
+}
+
+#[test]
+fn redisbloom_grows_and_errs_as_the_module_does() {
+    let urls = urls(8000);
+    let mut model = Filter::reserve(0.05, 200, Growth::Expansion(2), 1 << 24).unwrap();
+    let fingerprints = fingerprints(&urls);
+    let added = |it: &Fingerprint| model.add(it.to_string().as_bytes()).unwrap();
+    let new = fingerprints.iter().map(added).filter(|&new| new).count();
+    let replay = |more: &str| {
+        let run = urlseen(["replay", "--json", "-", "--layouts", "redisbloom"]);
+        let run = run.stdin(urls.join("\n")).arg("--set").arg("filter.capacity=200");
+        let run = run.arg("--set").arg("filter.error_rate=0.05").arg("--set").arg(more);
+        Replayed::of(run.arg("--set").arg("source.batch=1").output())
+    };
+    let replayed = replay("filter.expansion=2");
+    let lane = replayed.layout("redisbloom");
+    assert_eq!((number(&lane["unseen"]), number(&lane["wrong"])), (new, urls.len() - new));
+    assert_eq!((number(&lane["filter_bytes"]) as u64), model.bytes());
+    // One that may not grow ends, as the daemon does.
+    let replayed = replay("filter.expansion=0");
+    let lane = replayed.layout("redisbloom");
+    assert!(lane["stopped"].as_str().unwrap().contains("200"), "{lane}");
+    assert_eq!(number(&lane["unseen"]), 200, "{lane}");
+    assert_eq!((replayed.count("items"), replayed.code), (8000, Some(0)));
+}
+
+#[test]
+fn every_layout_judges_at_once_and_has_a_line_of_the_plot() {
+    let folder = TempDir::new().unwrap();
+    let plot = folder.path().join("plot.svg");
+    let layouts = "native,imooc,pyrebloom,luw2007-bloomfilter,scrapy-redis-bloomfilter,\
+                   block-cluster,redisbloom,scrapy-redis";
+    let run = urlseen(["replay", "-", "--layouts", layouts, "--plot"]).arg(&plot);
+    let run = run.stdin([urls(3000), urls(3000)].concat().join("\n"));
+    let settings = ["filter.capacity=500", "filter.error_rate=0.1", "filter.bit=12"];
+    let settings = settings.iter().chain(&["source.batch=100", "crawl.name=a<&b"]);
+    let run = settings.fold(run, |run, setting| run.arg("--set").arg(setting));
+    let output = run.output();
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    for layout in layouts.split(',') {
+        let rows = output.text().lines().filter(|line| line.contains(layout)).count();
+        assert!(rows >= 2, "{layout}: {}", output.text());
+    }
+    let exact = output.text().lines().find(|line| line.starts_with("scrapy-redis ")).unwrap();
+    let cells: Vec<_> = exact.split_whitespace().collect();
+    assert_eq!(cells, ["scrapy-redis", "3,000", "3,000", "0", "0.00", "0"]);
+
+    let svg = std::fs::read_to_string(&plot).unwrap();
+    // What never erred is in the legend alone: counted, and the set as computed, too.
+    let bold = svg.matches("stroke-width=\"2\" points=").count();
+    let none = svg.matches("counted: 0, not drawn").count();
+    assert_eq!(bold + none, 8, "{svg}");
+    assert!(bold >= 5 && svg.contains("a&lt;&amp;b"), "{svg}");
+    let parse = "import sys, xml.etree.ElementTree as tree; tree.parse(sys.argv[1])";
+    let python = root().join(".venv/bin/python");
+    let parsed = crate::util::binary::Run::of(python, ["-c", parse]).arg(&plot).output();
+    assert_eq!(parsed.code(), Some(0), "{parsed:?}");
+}

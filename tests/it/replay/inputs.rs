@@ -1,0 +1,253 @@
+//! Where a replay reads from, and what it refuses.
+
+use std::io::Write;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use redis::Commands;
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use super::{Replayed, dump, fingerprints, urls};
+use crate::daemon::Crawl;
+use crate::pickles::vectors;
+use crate::util::binary::{Run, urlseen};
+use crate::util::wait::{SOON, wait_until};
+
+/// What scrapy-redis has in Redis, for a user who may do nothing but read.
+#[test]
+fn a_running_scrapy_redis_crawl_is_asked_by_a_user_who_may_only_read() {
+    let crawl = Crawl::new();
+    let mut connection = crawl.connection();
+    let (mut read, mut unfiltered, mut refused) = (std::collections::BTreeSet::new(), 0, 0);
+    let mut pickles = std::collections::BTreeMap::new();
+    for vector in vectors() {
+        pickles.insert(vector.pickle(), vector);
+    }
+    for (score, (pickle, vector)) in pickles.iter().enumerate() {
+        let () = connection.zadd("demo:requests", pickle, score).unwrap();
+        match (&vector.reason, vector.unfiltered) {
+            (Some(_), _) => refused += 1,
+            (None, true) => unfiltered += 1,
+            (None, false) => drop(read.insert(vector.fingerprints["scrapy-redis"].to_string())),
+        }
+    }
+    let seen: Vec<String> = read.iter().step_by(2).map(|it| it.trim_matches('"').into()).collect();
+    let () = connection.sadd("demo:dupefilter", &seen).unwrap();
+    crawl.server.cli(&["acl", "setuser", "reader", "on", ">pw", "~*", "-@all", "+@read"]);
+    let before = dump(&crawl);
+    let replay = |arguments: &[&str]| {
+        let run = urlseen(["replay", "--json", "--set", "fingerprint.algorithm=scrapy-redis"]);
+        let run = run.env("URLSEEN_REDIS__URL", crawl.server.url_as("reader", "pw"));
+        Replayed::of(arguments.iter().fold(run, Run::arg).output())
+    };
+    let queue = replay(&["--key", "demo:requests", "--item", "pickle"]);
+    let items = pickles.len();
+    let again = items - refused - unfiltered - read.len();
+    let expected = (items, [read.len(), again, unfiltered, refused]);
+    assert_eq!(queue.counts("native"), expected, "{queue:?}");
+    assert_eq!(queue.report["keys"][0]["type"], "zset");
+    assert_eq!(queue.report["forms"]["pickle"], items);
+    // With what the dupefilter holds, half of it is seen.
+    let queue =
+        replay(&["--key", "demo:requests", "--item", "pickle", "--seen", "demo:dupefilter"]);
+    assert_eq!(queue.count("given"), seen.len());
+    assert_eq!(queue.count("new"), read.len() - seen.len());
+    assert_eq!(queue.counts("native").1[0], read.len() - seen.len());
+    // The dupefilter by itself: each of its fingerprints once.
+    let set = replay(&["--key", "demo:dupefilter", "--key", "demo:dupefilter"]);
+    assert_eq!((set.count("new"), set.count("again")), (seen.len(), seen.len()));
+    assert_eq!(set.report["keys"][1]["read"], seen.len());
+    assert_eq!(dump(&crawl), before);
+    let stats = crawl.server.cli(&["acl", "log"]);
+    assert!(!stats.contains("fingerprint"), "{stats}");
+}
+
+#[test]
+fn lists_come_in_the_order_of_taking_and_in_pages() {
+    let crawl = Crawl::new().set("source.take_from=right");
+    // The last one pushed is taken first, so it is what is refused first.
+    let long = format!("/{}", "x".repeat(3 << 20));
+    let items: Vec<String> = urls(25_000).into_iter().chain([long, "/last".to_owned()]).collect();
+    crawl.push(&items);
+    let replayed = Replayed::of(crawl.command("replay", &["--json"]).output());
+    assert_eq!(replayed.count("items"), 25_002);
+    let rejects = replayed.report["rejects"].as_array().unwrap();
+    assert_eq!(rejects.len(), 1, "{rejects:?}");
+    assert_eq!((&rejects[0]["items"], &rejects[0]["item"]), (&2.into(), &"/last".into()));
+    assert_eq!(rejects[0]["place"], "demo:discovered, item 1");
+    let some = crawl.command("replay", &["--json", "--count", "20000"]).output();
+    let some = Replayed::of(some);
+    assert_eq!((some.count("items"), some.count("new")), (20_000, 19_998));
+    assert_eq!(some.report["keys"][0]["read"], 20_000);
+}
+
+#[test]
+fn entries_of_a_stream_have_their_items_in_a_field() {
+    let crawl = Crawl::new();
+    let mut connection = crawl.connection();
+    let mut add = |fields: &[&str]| {
+        let () =
+            redis::cmd("XADD").arg("links").arg("*").arg(fields).query(&mut connection).unwrap();
+    };
+    for url in urls(2500) {
+        add(&["other", "x", "url", &url]);
+    }
+    add(&["other", "x"]);
+    let output = crawl.command("replay", &["--json", "--key", "links", "--field", "url"]).output();
+    let replayed = Replayed::of(output);
+    assert_eq!((replayed.count("items"), replayed.count("new")), (2500, 2500));
+    assert_eq!((replayed.count("without_field"), replayed.code), (1, Some(1)));
+    assert_eq!(replayed.report["keys"][0]["after"], 2501);
+}
+
+/// Producers push and crawlers pop all the time.
+#[test]
+fn a_list_that_moves_meanwhile_is_read_all_the_same_and_that_is_said() {
+    let crawl = Crawl::new();
+    crawl.push(&urls(100_000));
+    let ended = Arc::new(AtomicBool::new(false));
+    let mut connection = crawl.connection();
+    let moving = thread::spawn({
+        let ended = Arc::clone(&ended);
+        move || {
+            while !ended.load(Ordering::Relaxed) {
+                let () = redis::pipe()
+                    .cmd("LPOP")
+                    .arg("demo:discovered")
+                    .arg(3)
+                    .ignore()
+                    .cmd("RPUSH")
+                    .arg("demo:discovered")
+                    .arg("http://a/")
+                    .ignore()
+                    .query(&mut connection)
+                    .unwrap();
+            }
+        }
+    });
+    wait_until(SOON, "a list that moves", || {
+        crawl.server.cli(&["llen", "demo:discovered"]).parse::<u32>().unwrap() < 100_000
+    });
+    let output = crawl.command("replay", &["--json"]).output();
+    ended.store(true, Ordering::Relaxed);
+    moving.join().unwrap();
+    let replayed = Replayed::of(output);
+    assert_eq!(replayed.code, Some(0), "{replayed:?}");
+    let key = &replayed.report["keys"][0];
+    let number = |name: &str| key[name].as_u64().unwrap();
+    assert!(number("after") < number("before") && number("read") > 0, "{key}");
+    assert!(number("read") <= number("before"), "{key}");
+}
+
+#[test]
+fn files_of_every_kind_count_and_what_was_seen_comes_first() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let urls = urls(1000);
+    let json: String = urls[500..].iter().map(|url| format!("{{\"url\": \"{url}\"}}\n")).collect();
+    std::fs::write(path("some.txt"), urls[..600].join("\n")).unwrap();
+    std::fs::write(path("more.zst"), zstd::encode_all(json.as_bytes(), 1).unwrap()).unwrap();
+    let digests = fingerprints(&urls[..100]);
+    let hex: String = digests[..60].iter().map(|it| format!("{it}\n")).collect();
+    std::fs::write(path("seen.txt"), hex + "nothing\n").unwrap();
+    let frames = digests[50..].iter().flat_map(|it| [&[0, 20][..], it.as_bytes()].concat());
+    std::fs::write(path("requests.seen"), frames.collect::<Vec<u8>>()).unwrap();
+    let names = ["some.txt", "more.zst", "--seen", "seen.txt", "--seen", "requests.seen"];
+    let run = urlseen(["replay", "--json", "--layouts", "native,pyrebloom"]).dir(folder.path());
+    let replayed = Replayed::of(names.iter().fold(run, Run::arg).output());
+    assert_eq!(replayed.report["forms"], serde_json::json!({ "json": 500, "url": 600 }));
+    assert_eq!((replayed.count("given"), replayed.count("given_bad")), (100, 1));
+    assert_eq!((replayed.count("new"), replayed.count("again")), (900, 200));
+    for layout in ["native", "pyrebloom"] {
+        assert_eq!(replayed.counts(layout), (1100, [900, 200, 0, 0]));
+        assert_eq!(replayed.layout(layout)["keys"], 1000);
+    }
+    assert_eq!(replayed.code, Some(1), "something given is no fingerprint");
+    assert!(replayed.stderr.contains("seen.txt, line 61"), "{}", replayed.stderr);
+}
+
+#[test]
+fn a_rule_passes_what_it_names() {
+    let folder = TempDir::new().unwrap();
+    let rule = "[[pass]]\nname = \"lists\"\npath = '^/list/'\n";
+    std::fs::write(folder.path().join("config.toml"), rule).unwrap();
+    let run = urlseen(["replay", "--json", "-"]).dir(folder.path());
+    let lines = "http://a/list/1\nhttp://a/list/1\nhttp://a/1\nhttp://a/1\n";
+    let replayed = Replayed::of(run.stdin(lines).output());
+    assert_eq!(replayed.counts("native"), (4, [1, 1, 2, 0]));
+    assert_eq!(replayed.report["passed"][0], serde_json::json!({ "rule": "lists", "items": 2 }));
+}
+
+/// Stopped in the middle of an input that never ends.
+#[test]
+fn a_replay_that_is_stopped_reports_what_it_read() {
+    let folder = TempDir::new().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let replay = urlseen(["replay", "--json"]).arg(&pipe).start();
+    let written = Arc::new(AtomicBool::new(false));
+    let writing = thread::spawn({
+        let (written, pipe) = (Arc::clone(&written), pipe.clone());
+        move || {
+            let mut pipe = std::fs::File::create(pipe).unwrap();
+            let lines = urls(20_000).join("\n") + "\n";
+            // Until nobody reads any more.
+            for _ in 0.. {
+                if pipe.write_all(lines.as_bytes()).is_err() {
+                    return;
+                }
+                written.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    wait_until(SOON, "a pipe that is read", || written.load(Ordering::Relaxed));
+    replay.signal(Signal::INT);
+    let output = replay.output(SOON);
+    writing.join().unwrap();
+    assert!(output.stderr.contains("stopped: the report is of what was read so far"), "{output:?}");
+    let replayed = Replayed::of(output);
+    assert_eq!((replayed.report["ending"].as_str(), replayed.code), (Some("stopped"), Some(0)));
+    let items = replayed.count("items");
+    assert!(items > 0 && items == replayed.count("new") + replayed.count("again"), "{items}");
+}
+
+#[test]
+fn what_cannot_be_replayed_is_refused_with_the_way_on() {
+    let crawl = Crawl::new();
+    crawl.server.cli(&["set", "text", "x"]);
+    let folder = TempDir::new().unwrap();
+    let nowhere = folder.path().join("no/plot.svg");
+    let nowhere = nowhere.to_str().unwrap();
+    for (arguments, code, words) in [
+        (&[][..], 3, "there is no key demo:discovered at"),
+        (&["--key", "text"], 3, "the key text holds a string"),
+        (&["no-such-file"], 3, "cannot open no-such-file"),
+        (&["-", "--seen", "demo:dupefilter"], 3, "there is no key demo:dupefilter at"),
+        (&["-", "--key", "a"], 2, "cannot be used with"),
+        (&["-", "--layouts", "native,bloom"], 2, "\"bloom\" is not known"),
+        (&["-", "--item", "pickle"], 2, "a pickle may hold line feeds"),
+        (&["-", "--set", "filter.capacity=1e12"], 3, "this does not fit: the filters of the"),
+        (&["-", "--plot", nowhere], 3, "cannot be written: No such file"),
+        (
+            &["-", "--layouts", "pyrebloom", "--set", "filter.capacity=1e10"],
+            2,
+            "at most 4294967295",
+        ),
+    ] {
+        let output = crawl.command("replay", arguments).stdin("").output();
+        assert_eq!(output.code(), Some(code), "{arguments:?}: {output:?}");
+        assert!(output.stderr.contains(words), "{arguments:?}: {}", output.stderr);
+        assert!(output.stdout.is_empty(), "{output:?}");
+    }
+    // What was read before a file that cannot be is reported.
+    std::fs::write(folder.path().join("good"), "http://a/\n").unwrap();
+    let run = crawl.command("replay", &["--json", "good", "bad"]).dir(folder.path());
+    let output = run.output();
+    assert!(output.stderr.contains("ended early") && output.stderr.contains("open bad"));
+    let replayed = Replayed::of(output);
+    assert_eq!((replayed.count("items"), replayed.code), (1, Some(3)));
+    assert_eq!(replayed.report["ending"], "failed");
+}
