@@ -1,0 +1,118 @@
+//! What is estimated of two filters, beside the truth: filters are filled in memory with sets of
+//! known overlap, again and again. `scripts/overlap` keeps what comes out in docs/compare.jsonl and
+//! makes the table and the plots of docs/compare.md of it:
+//!
+//! ```text
+//! cargo run --example overlap                a line of JSON for each case
+//! cargo run --example overlap -- --plot      plots from docs/compare.jsonl into docs
+//! ```
+//!
+//! Seeds are fixed: the lines are the same every time.
+
+mod draw;
+mod fill;
+
+use std::path::Path;
+
+use fill::{Filled, Sets};
+use serde::{Deserialize, Serialize};
+use urlseen::compare::{Interval, Overlap};
+
+/// How many keys the filters are made for.
+const CAPACITY: u64 = 20_000;
+/// How full A and B are, in percent of that.
+const FILLS: [u64; 3] = [25, 100, 300];
+/// How much of A is in B, in percent.
+const SHARES: [u64; 11] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
+const TRIALS: u64 = 30;
+
+/// What came out of a case.
+#[derive(Debug, Serialize, Deserialize)]
+struct Case {
+    layout: String,
+    capacity: u64,
+    /// Keys of A and of B.
+    size: u64,
+    /// Percent of the capacity.
+    fill: u64,
+    /// Percent of A that are in B.
+    share: u64,
+    trials: u64,
+    /// Of how many trials the bounds held the truth: sizes of A and of the union, what is in both.
+    within: [u64; 3],
+    /// The mean error of the same, in percent of A.
+    bias: [f64; 3],
+    /// The same for the size of A by the formula of Swamidass and Baldi.
+    textbook: f64,
+    /// What is in both by the first trial, in percent of A.
+    sample: Sample,
+}
+
+/// An estimate and its bounds.
+#[derive(Debug, Serialize, Deserialize)]
+struct Sample {
+    value: f64,
+    low: f64,
+    high: f64,
+}
+
+fn main() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    if std::env::args().any(|word| word == "--plot") {
+        let lines = std::fs::read_to_string(docs.join("compare.jsonl")).expect("the data is there");
+        let cases = lines.lines().map(|line| serde_json::from_str(line).expect("a case a line"));
+        draw::draw(&cases.collect::<Vec<Case>>(), &docs);
+        return;
+    }
+    for filled in [Filled::native(CAPACITY), Filled::pyrebloom(CAPACITY)] {
+        for fill in FILLS {
+            for share in SHARES {
+                let case = count(&filled, fill, share);
+                println!("{}", serde_json::to_string(&case).expect("numbers and words"));
+            }
+        }
+    }
+}
+
+/// Fills two filters again and again.
+fn count(filled: &Filled, fill: u64, share: u64) -> Case {
+    let size = CAPACITY * fill / 100;
+    let common = size * share / 100;
+    let truths = [size, 2 * size - common, common];
+    let (mut within, mut bias, mut textbook, mut sample) = ([0; 3], [0.0; 3], 0.0, None);
+    let percent = 100.0 / size as f64;
+    for trial in 0..TRIALS {
+        let number = (fill * 1000 + share) * 1000 + trial;
+        let (totals, by_book) = filled.totals(number, Sets { size, common });
+        let Overlap { a, union, intersection, .. } = totals.overlap();
+        let estimates = [a, union, intersection];
+        for (place, (&truth, Interval { value, low, high })) in
+            truths.iter().zip(estimates).enumerate()
+        {
+            within[place] += u64::from(low <= truth as f64 && truth as f64 <= high);
+            bias[place] += (value - truth as f64) * percent / TRIALS as f64;
+        }
+        textbook += (by_book - size as f64) * percent / TRIALS as f64;
+        let Interval { value, low, high } = intersection;
+        let scaled = [value, low, high].map(|number| rounded(number * percent));
+        let [value, low, high] = scaled;
+        sample.get_or_insert(Sample { value, low, high });
+    }
+    Case {
+        layout: filled.name().to_owned(),
+        capacity: CAPACITY,
+        size,
+        fill,
+        share,
+        trials: TRIALS,
+        within,
+        bias: bias.map(rounded),
+        textbook: rounded(textbook),
+        sample: sample.expect("there are trials"),
+    }
+}
+
+/// To four digits behind the point.
+fn rounded(number: f64) -> f64 {
+    (number * 1e4).round() / 1e4
+}
