@@ -11,7 +11,7 @@ use indicatif::HumanCount;
 use urlseen::config::{Config, ItemForm, Layout, choose};
 use urlseen::filter::native::Native;
 use urlseen::filter::{Capacity, Design, ErrorRate, Sizing};
-use urlseen::replay::{self, Audience, Ending, Input, Meter, Seen, Setup, Tally, Wish};
+use urlseen::replay::{self, Audience, Ending, Input, Meter, Report, Seen, Setup, Tally, Wish};
 use urlseen::{plot, shutdown};
 
 use super::bar::Bar;
@@ -106,9 +106,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         eprintln!("urlseen: … and {more} more that count as seen and are no fingerprints");
     }
     let is_bad = tally.rejected + tally.given_bad + tally.without > 0;
-    if let (Ending::Failed(_), 0) = (&report.ending, tally.items) {
-        return failed(report.ending);
-    }
+    let is_nothing = tally.items == 0;
+    let report = match report {
+        // There is nothing to report.
+        Report { ending: Ending::Failed(error), .. } if is_nothing => return Err(error.into()),
+        report => report,
+    };
     report::print(args.json, &report, &config)?;
     if let Some(path) = &args.plot {
         report::plot(&report, &config).write(path)?;
