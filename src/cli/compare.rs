@@ -8,7 +8,7 @@ use urlseen::compare::{Interval, Ones, Overlap};
 
 use super::Outcome;
 use super::bar::Bar;
-use super::operand::{self, NOTATION, Operand, Source};
+use super::operand::{self, Operand, Source};
 use super::printable::{json_text, printable};
 use super::settings::Settings;
 
@@ -19,7 +19,6 @@ use super::settings::Settings;
 /// on a state folder goes on. Bounds are such that the truth is within them 95 times of 100; of
 /// sets (the layout scrapy-redis) all is exact.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = NOTATION)]
 pub(super) struct Args {
     #[command(flatten)]
     settings: Settings,

@@ -124,6 +124,8 @@ fn grammar() -> clap::Command {
     with_foot(Cli::command())
         .mut_subcommand("check", |command| command.after_help(check::EXIT_STATUS))
         .mut_subcommand("import", import::grammar)
+        .mut_subcommand("compare", operand::grammar)
+        .mut_subcommand("union", operand::grammar)
 }
 
 fn with_foot(command: clap::Command) -> clap::Command {

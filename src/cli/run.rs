@@ -35,10 +35,12 @@ const REDRAW: Duration = Duration::from_millis(200);
 
 /// Move unseen items from the source list in Redis to the sink list.
 ///
-/// Works until it is told to stop (Ctrl-C, SIGTERM), or with `--drain` until nothing is left. Every
-/// key of the configuration can also be set from the environment, `filter.capacity` as
-/// `URLSEEN_FILTER__CAPACITY`; `--set` goes before the environment, the environment before the
-/// file. The password of Redis is best given as `URLSEEN_REDIS_PASSWORD`.
+/// Works until it is told to stop (Ctrl-C, SIGTERM), or with `--drain` until nothing is left. With
+/// `serve.listen` set it also answers those who ask in the Redis protocol, and with `source.kind =
+/// "none"` it does that alone. Every key of the configuration can also be set from the
+/// environment, `filter.capacity` as `URLSEEN_FILTER__CAPACITY`; `--set` goes before the
+/// environment, the environment before the file. The password of Redis is best given as
+/// `URLSEEN_REDIS_PASSWORD`, that of `[serve]` as `URLSEEN_SERVE_PASSWORD`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]

@@ -17,7 +17,7 @@ use urlseen::state::Made;
 use super::Outcome;
 use super::bar::Bar;
 use super::compare::{caveats, size};
-use super::operand::{self, NOTATION, Operand, Source};
+use super::operand::{self, Operand, Source};
 use super::settings::Settings;
 use super::start::Misused;
 use folder::NewFolder;
@@ -32,7 +32,6 @@ use target::InRedis;
 /// What was forgotten in A or B is seen in C if it counts as seen in the other one, and is to pass
 /// once more if it does not.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = NOTATION)]
 pub(super) struct Args {
     #[command(flatten)]
     settings: Settings,

@@ -15,6 +15,7 @@ use urlseen::filter::{Geometry, SHARDS, ShardId, memory};
 use urlseen::redisbloom::Filter;
 use urlseen::state::{Made, ShardReader};
 
+use super::EXIT_STATUS;
 use super::settings::Settings;
 use super::start::Misused;
 pub(super) use redis::{Address, InRedis, exact};
@@ -23,12 +24,17 @@ pub(super) use redis::{Address, InRedis, exact};
 const PAGE: u64 = 4 << 20;
 
 /// Stands in the help of what takes filters.
-pub(super) const NOTATION: &str = "\
+const NOTATION: &str = "\
 A filter is a state folder, a file `snapshot-…` in one, a dump of RedisBloom (urlseen export \
 --redisbloom-file), or a key in Redis: its URL, `#`, and the key, as in \
 redis://127.0.0.1:6379/0#demo:filter or unix:///run/redis.sock#demo:filter. What a filter in Redis \
 was made for is recorded there; for one of another project it is taken from the configuration. \
 A password comes from URLSEEN_REDIS_PASSWORD.";
+
+/// The command of one that takes filters, with how they are named below its long help.
+pub(super) fn grammar(command: clap::Command) -> clap::Command {
+    command.after_long_help(format!("{NOTATION}\n\n{EXIT_STATUS}"))
+}
 
 /// A filter to be read.
 pub(super) struct Operand {
