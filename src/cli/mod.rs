@@ -31,6 +31,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use urlseen::config::Problems;
+use urlseen::definition::Unbuildable;
 use urlseen::shared::OpenError;
 
 /// How a command that ran ended.
@@ -149,6 +150,7 @@ fn report(error: &anyhow::Error) -> u8 {
     let is_wrong = |error: &OpenError| error.is_wrong_use();
     if error.is::<start::Unsuited>()
         || error.is::<start::Misused>()
+        || error.is::<Unbuildable>()
         || error.downcast_ref().is_some_and(is_wrong)
     {
         return exit::WRONG_USE;
