@@ -144,8 +144,8 @@ pub(super) fn check(a: &Operand, b: &Operand) -> anyhow::Result<()> {
     }
     Err(Misused(format!(
         "the filters were made for something else each, and their bits mean different things. A is \
-         {}, B is {}; what differs is marked:\n{}\nThe seed is drawn for each filter: those that are \
-         to be compared are made with the same, filter.seed or --seed",
+         {}, B is {}; what differs is marked:\n{}\nThe seed is drawn for each filter: those that \
+         are to be compared are made with the same, filter.seed or --seed",
         a.what,
         b.what,
         a.form.side_by_side(&b.form)
