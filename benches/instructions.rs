@@ -143,11 +143,7 @@ fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
 
     let env: [(&str, &str); 0] = [];
     let config = Config::load(Sources { file: None, env, set: Vec::new() }).expect("the defaults");
-    let keys = {
-        let Config { source, sink, rejects, forget, .. } = &config;
-        Keys::new(&source.key, &sink.key, &rejects.key, &forget.key)
-    };
-    let protocol = Protocol::new(keys, source::open(&config.source), sink::open(&config.sink));
+    let protocol = Protocol::new(&config);
     let token = Run::new(1).token();
     count("make a commit", "unseen item", second.len(), || {
         let (token, batch) = (&token, &logged);

@@ -119,10 +119,7 @@ fn configured(server: &RedisServer) -> Config {
 /// Moves the stock through the pipeline once.
 fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Report {
     let config = configured(server);
-    let keys = {
-        let Config { source, sink, rejects, forget, .. } = &config;
-        Keys::new(&source.key, &sink.key, &rejects.key, &forget.key)
-    };
+    let keys = Keys::of(&config);
     let old = [&keys.state, &keys.lease, &keys.taken, &keys.source, &keys.sink, &keys.rejected];
     let () = redis::cmd("UNLINK").arg(&old).query(connection).unwrap();
     let () = redis::cmd("COPY").arg(STOCK).arg(&keys.source).query(connection).unwrap();
@@ -132,7 +129,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
         store.bring_to(None, None).unwrap();
         store.begin_snapshot(SystemTime::now()).unwrap();
     }
-    let protocol = Protocol::new(keys, source::open(&config.source), sink::open(&config.sink));
+    let protocol = Protocol::new(&config);
     let parts = Parts {
         address: config.redis.url.clone(),
         needs: protocol.needs(),

@@ -89,6 +89,8 @@ pub mod head;
 #[cfg(not(feature = "cli"))]
 mod head;
 #[cfg(feature = "cli")]
+pub mod held;
+#[cfg(feature = "cli")]
 pub mod import;
 #[cfg(feature = "cli")]
 pub mod input;

@@ -9,6 +9,7 @@ mod export;
 mod filter;
 mod fingerprint;
 mod forget;
+mod held;
 mod import;
 mod moving;
 mod operand;
@@ -89,6 +90,7 @@ enum Command {
     Union(union::Args),
     Rejects(rejects::Args),
     Forget(forget::Args),
+    Held(held::Args),
 }
 
 /// Runs the command that the process was started with; its exit status is the return value.
@@ -111,6 +113,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Union(args) => union::run(&args),
         Command::Rejects(args) => rejects::run(&args),
         Command::Forget(args) => forget::run(&args),
+        Command::Held(args) => held::run(&args),
     };
     ExitCode::from(match result {
         Ok(Outcome::Done) => exit::DONE,

@@ -99,9 +99,8 @@ fn store(config: &Config, folder: Folder, design: &Design) -> anyhow::Result<Loc
 
 /// Everything that the pipeline works with but the filter, as configured.
 fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &Args) -> Parts {
-    let Config { source, filter, sink, rejects, forget, .. } = config;
-    let keys = Keys::new(&source.key, &sink.key, &rejects.key, &forget.key);
-    let mut protocol = Protocol::new(keys, source::open(source), sink::open(sink));
+    let Config { source, filter, sink, rejects, held, .. } = config;
+    let mut protocol = Protocol::new(config);
     if let Some(shared) = &shared {
         protocol = protocol.with_filter(shared.filter());
     }
@@ -119,6 +118,7 @@ fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &Args) -
             sink_max: sink.max_len,
             rejects_max: rejects.max_len,
             rejects_full: rejects.when_full,
+            held_timeout: held.timeout,
             filter_full: filter.when_full,
             drain: args.drain,
             standby: args.standby,

@@ -190,9 +190,7 @@ impl Crawl {
     }
 
     fn protocol(&self) -> Protocol {
-        let Config { source, sink, rejects, forget, .. } = &self.config;
-        let keys = Keys::new(&source.key, &sink.key, &rejects.key, &forget.key);
-        Protocol::new(keys, source::open(source), sink::open(sink))
+        Protocol::new(&self.config)
     }
 
     async fn look(&self) -> anyhow::Result<Found> {

@@ -118,9 +118,8 @@ pub(super) async fn lease(config: &Config, folder: &mut Folder) -> anyhow::Resul
     let runs: Vec<u64> = std::iter::once(run.get()).chain(dead.iter().copied()).collect();
     folder.record_runs(&runs)?;
     let dead: Vec<Run> = dead.into_iter().map(Run::new).collect();
-    let Config { crawl, redis, source, sink, rejects, forget, .. } = config;
-    let keys = Keys::new(&source.key, &sink.key, &rejects.key, &forget.key);
-    let protocol = Protocol::new(keys, source::open(source), sink::open(sink));
+    let Config { crawl, redis, .. } = config;
+    let protocol = Protocol::new(config);
     let holder = Holder::this(&crawl.name);
     Ok(Upkeep::begin(&redis.url, protocol, &holder, run, &dead).await?)
 }

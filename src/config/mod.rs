@@ -36,8 +36,8 @@ pub use problem::{Fault, Origin, Place, Problem, Problems};
 pub use redis_address::{RedisAddress, RedisAddressError};
 pub use secret::Secret;
 pub use sections::{
-    Admin, CAPACITY, Config, Crawl, ERROR_RATE, Filter, Fingerprint, Forget, KEYS, Log, Redis,
-    Rejects, Serve, Sink, Source, State,
+    Admin, CAPACITY, Config, Crawl, ERROR_RATE, Filter, Fingerprint, Forget, Held, KEYS, Log,
+    Redis, Rejects, Serve, Sink, Source, State,
 };
 pub use seed::SeedChoice;
 

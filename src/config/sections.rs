@@ -9,7 +9,7 @@ use super::secret::Secret;
 use super::seed::SeedChoice;
 use super::value::{
     Address, Every, Flag, Folder, Name, Number, Redis as RedisRule, RedisKey, RedisKeys, Seed,
-    Whole, Word,
+    Span, Whole, Word,
 };
 use crate::choice::{
     Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Rollback, SinkKind,
@@ -174,6 +174,15 @@ sections! {
         key: String = RedisKey, |crawl| format!("{crawl}:forget");
         /// How many may be forgotten and not have passed again.
         max_len: usize = Whole(1..=100_000_000, ""), |_| 1_000_000;
+    }
+
+    /// Requests that consumers popped and have not acknowledged.
+    held: Held {
+        /// The time without a heartbeat after which a consumer counts as stopped.
+        timeout: Duration = Span(Duration::from_secs(1)..=Duration::from_hours(24)),
+            |_| Duration::from_secs(60);
+        /// The most deliveries of a request that no consumer finishes.
+        deliveries: u64 = Whole(1..=1000, ""), |_| 3;
     }
 
     /// The Redis protocol, for those who ask.

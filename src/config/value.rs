@@ -225,6 +225,21 @@ impl Rule<Option<Duration>> for Every {
     }
 }
 
+/// A span of time.
+pub(super) struct Span(pub(super) RangeInclusive<Duration>);
+
+impl Rule<Duration> for Span {
+    fn read(&self, raw: &Raw) -> Result<Duration, Refusal> {
+        let span = parse_span(raw.text()?).filter(|span| self.0.contains(span));
+        span.ok_or(Refusal::Value)
+    }
+
+    fn allowed(&self) -> String {
+        let (least, most) = (span::shown(*self.0.start()), span::shown(*self.0.end()));
+        format!("from \"{least}\" to \"{most}\", with its unit: ms, s, m or h")
+    }
+}
+
 /// What the filter's hash is seeded with.
 pub(super) struct Seed;
 

@@ -87,6 +87,8 @@ pub struct Settings {
     pub rejects_max: u64,
     /// What happens then.
     pub rejects_full: RejectsFull,
+    /// The time without a heartbeat after which a consumer counts as stopped.
+    pub held_timeout: Duration,
     /// What happens when the filter is full.
     pub filter_full: WhenFull,
     /// End once the source is empty and all is committed.

@@ -11,16 +11,18 @@ use std::time::Duration;
 
 use redis::{Cmd, Value, cmd};
 
+use crate::config::Config;
 use crate::filter::Shared;
 use crate::head::{Head, Tip};
+use crate::held;
 use crate::judge::Judge;
 use crate::redis::keys::Keys;
 use crate::redis::lease::{Holder, LEASE, Run, Token};
 use crate::redis::link::Reply;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::script::{COMMON, Script};
-use crate::sink::Sink;
-use crate::source::Source;
+use crate::sink::{self, Sink};
+use crate::source::{self, Source};
 pub use commit::{Commit, Order};
 use forgets::Forgets;
 use reply::{Answer, VERSION};
@@ -54,12 +56,18 @@ pub struct Protocol {
     forget: Script,
     forgets: Forgets,
     release: Script,
+    /// The fields of the crawl record.
+    record: Vec<(&'static str, String)>,
+    held: held::Calls,
 }
 
 impl Protocol {
-    /// For these keys, and a filter that is in the daemon's memory; `source` and `sink` bring their
-    /// part of the scripts.
-    pub fn new(keys: Keys, source: Box<dyn Source>, sink: Box<dyn Sink>) -> Self {
+    /// The calls of the crawl that is configured, with a filter in the daemon's memory; source and
+    /// sink bring their part of the scripts.
+    pub fn new(config: &Config) -> Self {
+        let keys = Keys::of(config);
+        let (source, sink) = (source::open(&config.source), sink::open(&config.sink));
+        let (record, held) = (held::record(config, &keys), held::Calls::new(config, keys.clone()));
         let from = source.lua_commit();
         let commit = if let Some(plain) = sink.plain() {
             script(&[COMMITTING, &from, &plain.lua()], include_str!("lua/commit.lua"))
@@ -79,6 +87,8 @@ impl Protocol {
             forget: script(&[], include_str!("lua/forget.lua")),
             forgets: Forgets::new(),
             release: script(&[], include_str!("lua/release.lua")),
+            record,
+            held,
             keys,
             source,
             sink,
@@ -109,6 +119,11 @@ impl Protocol {
         needs.key(KeyOwner::Setting("rejects.key"), rejected.as_str(), KeyKind::List);
         needs.key(KeyOwner::Own("state"), state.as_str(), KeyKind::Hash);
         needs.key(KeyOwner::Own("lease"), lease.as_str(), KeyKind::String);
+        let record = self.keys.record.as_str();
+        needs.key(KeyOwner::Own("crawl record"), record, KeyKind::Hash);
+        needs.command(CommandNeed::new("HSET").key(record).arg("protocol").arg("1"));
+        needs.command(CommandNeed::new("DEL").key(record));
+        self.held.needs(&mut needs);
         let command = CommandNeed::new;
         needs.command(command("SCRIPT LOAD").arg("return 1"));
         needs.command(command("EVALSHA").arg("0".repeat(40)).arg("1").key(lease.as_str()));
@@ -185,10 +200,16 @@ impl Protocol {
     /// `head` from now on.
     pub fn begin(&self, token: &Token, filter: Tip, head: Head) -> Cmd {
         let Head { seq, tip } = head;
-        let mut command = call(&self.begin, &[&self.keys.lease, &self.keys.state]);
+        let Keys { lease, state, record, .. } = &self.keys;
+        let mut command = call(&self.begin, &[lease, state, record]);
         command.arg(token.as_str()).arg(filter.to_string()).arg(VERSION);
-        command.arg(seq).arg(tip.to_string());
+        command.arg(seq).arg(tip.to_string()).arg(&self.record);
         command
+    }
+
+    /// The calls that reclaim held requests.
+    pub fn held(&self) -> &held::Calls {
+        &self.held
     }
 
     /// Asks where the crawl stands and who runs it.

@@ -1,8 +1,9 @@
 //! The names of the keys that a crawl uses in Redis.
 
+use crate::config::Config;
 use crate::hash_tag::tagged;
 
-/// A crawl's keys. The first five are urlseen's own; the others are named by the config.
+/// A crawl's keys. Those up to `source` are urlseen's own; the others are named by the config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
     /// String: who may run the crawl now.
@@ -15,6 +16,14 @@ pub struct Keys {
     pub rejects_aside: String,
     /// List: what is to be forgotten, claimed and not yet done.
     pub forgetting: String,
+    /// Hash: the crawl record, for producers and consumers.
+    pub record: String,
+    /// Hash: consumers and their heartbeats.
+    pub consumers: String,
+    /// Hash: deliveries of requests that were requeued.
+    pub requeues: String,
+    /// Begin of the keys of held requests; the consumer follows.
+    held: String,
     /// Where items come from.
     pub source: String,
     /// Where unseen ones go.
@@ -26,8 +35,14 @@ pub struct Keys {
 }
 
 impl Keys {
+    /// The keys of the crawl that is configured.
+    pub fn of(config: &Config) -> Self {
+        let Config { source, sink, rejects, forget, .. } = config;
+        Self::new(&source.key, &sink.key, &rejects.key, &forget.key)
+    }
+
     /// The keys of the crawl that reads `source`.
-    pub fn new(source: &str, sink: &str, rejected: &str, forget: &str) -> Self {
+    fn new(source: &str, sink: &str, rejected: &str, forget: &str) -> Self {
         let tagged = tagged(source);
         Self {
             lease: format!("urlseen:{tagged}:lease"),
@@ -35,11 +50,20 @@ impl Keys {
             taken: format!("urlseen:{tagged}:taken"),
             rejects_aside: format!("urlseen:{tagged}:rejects"),
             forgetting: format!("urlseen:{tagged}:forgetting"),
+            record: format!("urlseen:{tagged}:crawl"),
+            consumers: format!("urlseen:{tagged}:consumers"),
+            requeues: format!("urlseen:{tagged}:requeues"),
+            held: format!("urlseen:{tagged}:held"),
             source: source.to_owned(),
             sink: sink.to_owned(),
             rejected: rejected.to_owned(),
             forget: forget.to_owned(),
         }
+    }
+
+    /// Hash: the requests that a consumer holds.
+    pub fn held(&self, consumer: &str) -> String {
+        format!("{}:{consumer}", self.held)
     }
 }
 

@@ -51,10 +51,7 @@ impl List {
     /// Connects to the crawl's Redis.
     pub async fn open(config: &Config) -> Result<Self, Trouble> {
         let connection = connect(&config.redis.url, Timeouts::default()).await?;
-        let keys = {
-            let Config { source, sink, rejects, forget, .. } = &config;
-            Keys::new(&source.key, &sink.key, &rejects.key, &forget.key)
-        };
+        let keys = Keys::of(config);
         Ok(Self {
             connection,
             rejected: keys.rejected,

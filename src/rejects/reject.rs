@@ -1,5 +1,6 @@
 //! A reject: an item that could not be read, as it is kept for people.
 
+use std::fmt::Display;
 use std::time::SystemTime;
 
 use base64::Engine as _;
@@ -59,7 +60,7 @@ impl From<Reject> for Json {
 }
 
 /// The JSON object that the rejects list holds for an item.
-pub fn to_json(item: &[u8], reason: &Unreadable, time: SystemTime) -> Vec<u8> {
+pub fn to_json(item: &[u8], reason: &impl Display, time: SystemTime) -> Vec<u8> {
     let time = humantime::format_rfc3339_millis(time).to_string();
     serde_json::to_vec(&Reject { reason: reason.to_string(), time, item: item.to_vec() })
         .expect("strings are JSON")

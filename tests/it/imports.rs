@@ -57,12 +57,16 @@ const MAY_USE: &[Rule] = &[
     // Network, async. A source and a sink never name each other, nor the state.
     ("redis", &["hash_tag", "head", "config"]),
     ("rejects", &["script", "config", "item", "redis"]),
+    ("held", &["request", "fingerprint", "script", "config", "redis", "rejects"]),
     ("source", &["config", "item", "redis"]),
     ("sink", &["config", "redis"]),
     ("shared", &["head", "fingerprint", "filter", "definition", "judge", "config", "redis"]),
     (
         "protocol",
-        &["head", "filter", "script", "judge", "item", "state", "redis", "source", "sink"],
+        &[
+            "head", "filter", "script", "judge", "config", "item", "state", "redis", "held",
+            "source", "sink",
+        ],
     ),
     ("upkeep", &["head", "config", "redis", "protocol"]),
     // Flow.
@@ -112,6 +116,7 @@ const MAY_USE: &[Rule] = &[
             "state",
             "redis",
             "rejects",
+            "held",
             "protocol",
             "shutdown",
             "phase",

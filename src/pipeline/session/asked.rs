@@ -2,6 +2,7 @@
 
 use super::{Failure, Session, Supply};
 use crate::batch::Batch;
+use crate::held::Stopped;
 use crate::protocol::{Refusal, Unwelcome};
 use crate::redis::lease::{LEASE, MARGIN};
 use crate::redis::link::Reply;
@@ -22,6 +23,9 @@ pub(super) enum Asked {
     Forgets,
     Forgotten,
     Fill(Sample),
+    Consumers,
+    Requeued(Stopped),
+    HeldRejected,
 }
 
 impl Session<'_> {
@@ -82,6 +86,9 @@ impl Session<'_> {
                 self.forget(&items);
             }
             Asked::Forgotten => self.removed(reply.into_value()?)?,
+            Asked::Consumers => self.note_consumers(reply.into_value()?)?,
+            Asked::Requeued(stopped) => self.requeued(&stopped, reply.into_value()?)?,
+            Asked::HeldRejected => drop(reply.into_value()?),
             Asked::Fill(sample) => {
                 let answer = reply.into_value()?;
                 self.pipeline.note_fill(sample, answer);

@@ -4,6 +4,7 @@ mod asked;
 mod forgetting;
 mod held_up;
 mod idle;
+mod reclaiming;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use super::window::Window;
 use super::{Ending, Failure, Parts, Pipeline, Report};
 use crate::batch::{Batch, Taken};
 use crate::config::RejectsFull;
+use crate::held::Reclaimer;
 use crate::phase::{HeldUpBy, Phase};
 use crate::protocol::{GIVE_BACK_MAX, Order};
 use crate::redis::connect::{Timeouts, connect};
@@ -82,6 +84,8 @@ struct Session<'a> {
     held_up: Option<HeldUpBy>,
     /// What is done about what is to be forgotten.
     forgetting: Forgetting,
+    /// Finds the consumers that stopped.
+    reclaimer: Reclaimer,
     /// What was last said of it, and when it was last said that commits wait.
     told_held_up: Option<HeldUpBy>,
     held_up_told: Option<Instant>,
@@ -147,6 +151,7 @@ impl<'a> Session<'a> {
             rejected_length,
             held_up: None,
             forgetting: Forgetting::default(),
+            reclaimer: Reclaimer::new(settings.held_timeout),
             told_held_up: None,
             held_up_told: None,
             pipeline,
@@ -161,11 +166,13 @@ impl<'a> Session<'a> {
         report_every: Option<Duration>,
         show: &mut dyn FnMut(&Report),
     ) -> Result<Ending, Failure> {
+        let settings = self.pipeline.parts.settings;
         let mut stop = self.pipeline.stop.clone();
         let mut renewal = ticks(RENEWAL);
         let mut poll = ticks(HELD_UP_POLL);
         let mut look = ticks(LOOK);
         let mut forgets = ticks(FORGETS);
+        let mut consumers = ticks(Reclaimer::interval(settings.held_timeout));
         let mut report = report_every.map(ticks);
         // What was forgotten while nothing ran is so before the first item is judged.
         self.ask_for_forgets();
@@ -206,6 +213,7 @@ impl<'a> Session<'a> {
                     self.ask_fill();
                 }
                 _ = forgets.tick() => self.look_for_forgets(),
+                _ = consumers.tick() => self.look_for_stopped_consumers(),
                 () = tick(report.as_mut()) => {
                     self.ask_lengths();
                     show(&self.pipeline.report());

@@ -1,7 +1,8 @@
 -- Ties the crawl's state to a filter, and sets where the crawl stands if nothing is known of it.
--- KEYS: lease, state
--- ARGV: token, filter id, version, seq, tip
-local lease, state = unpack(KEYS)
+-- Publishes the crawl record.
+-- KEYS: lease, state, crawl record
+-- ARGV: token, filter id, version, seq, tip, then the fields and values of the record
+local lease, state, record = unpack(KEYS)
 local token, filter, version, seq, tip = unpack(ARGV)
 
 local refusal = lease_refusal(lease, token)
@@ -11,4 +12,6 @@ end
 redis.call('HSETNX', state, 'seq', seq)
 redis.call('HSETNX', state, 'tip', tip)
 redis.call('HSET', state, 'filter', filter, 'version', version)
+redis.call('DEL', record)
+redis.call('HSET', record, unpack(ARGV, 6))
 return {'ok'}

@@ -1,0 +1,196 @@
+//! `urlseen held`: requests that consumers popped and have not acknowledged.
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::Context;
+use indicatif::HumanCount;
+use redis::Value;
+use serde::Serialize;
+use urlseen::config::Config;
+use urlseen::held::{Calls, HeldRequest, Reclaimer, Requeued, Stopped};
+use urlseen::redis::connect::{Timeouts, connect};
+use urlseen::redis::keys::Keys;
+use urlseen::redis::link::Link;
+
+use super::Outcome;
+use super::printable::printable;
+use super::settings::Settings;
+
+/// Look at the requests that consumers hold, and requeue those of consumers that stopped.
+///
+/// Works with Redis alone; no daemon needs to run.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    List(List),
+    Requeue(Requeue),
+}
+
+/// Show each consumer, its heartbeat and how many requests it holds.
+#[derive(Debug, clap::Args)]
+struct List {
+    #[command(flatten)]
+    settings: Settings,
+    /// Show each request, too
+    #[arg(long)]
+    requests: bool,
+    /// Print a JSON object for each consumer, with its requests
+    #[arg(long)]
+    json: bool,
+}
+
+/// Put requests back into the sink that were held by consumers that stopped.
+///
+/// Without a name, watches the heartbeats for held.timeout and requeues what consumers hold whose
+/// heartbeat stood still. With names, requeues at once what these consumers hold. If one of them is
+/// alive after all, its pages are fetched twice.
+#[derive(Debug, clap::Args)]
+struct Requeue {
+    #[command(flatten)]
+    settings: Settings,
+    /// A consumer that has stopped, as `urlseen held list` shows it
+    #[arg(value_name = "CONSUMER")]
+    consumers: Vec<String>,
+}
+
+/// A consumer as `--json` prints it.
+#[derive(Serialize)]
+struct Line<'a> {
+    consumer: &'a str,
+    heartbeat: &'a str,
+    held: Vec<Request>,
+}
+
+/// A held request as `--json` prints it.
+#[derive(Serialize)]
+struct Request {
+    delivery: String,
+    deliveries_before: u64,
+    item: String,
+}
+
+/// The calls and the connection that they go over.
+struct Session {
+    calls: Calls,
+    link: Link,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let settings = match &args.command {
+        Command::List(args) => &args.settings,
+        Command::Requeue(args) => &args.settings,
+    };
+    let config = settings.load()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let calls = Calls::new(&config, Keys::of(&config));
+        let link = connect(&config.redis.url, Timeouts::default()).await?;
+        let session = Session { calls, link };
+        match &args.command {
+            Command::List(args) => list(session, args).await,
+            Command::Requeue(args) => requeue(session, args, &config).await,
+        }
+    })
+}
+
+async fn list(mut session: Session, args: &List) -> anyhow::Result<Outcome> {
+    let mut out = io::stdout().lock();
+    let heartbeats = session.heartbeats().await?;
+    if heartbeats.is_empty() && !args.json {
+        writeln!(out, "no consumer holds requests")?;
+    }
+    for (consumer, heartbeat) in heartbeats {
+        let held = session.requests(&consumer).await?;
+        if args.json {
+            let held = held.into_iter().map(Request::from).collect();
+            let line = Line { consumer: &consumer, heartbeat: &heartbeat, held };
+            writeln!(out, "{}", serde_json::to_string(&line)?)?;
+            continue;
+        }
+        let name = printable(consumer.as_bytes(), None);
+        let count = HumanCount(held.len() as u64);
+        writeln!(out, "{name}: {count} held, heartbeat {heartbeat}")?;
+        for request in held.iter().filter(|_| args.requests) {
+            let item = printable(&request.item, Some(200));
+            writeln!(out, "  delivery {}: {item}", request.delivery)?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+async fn requeue(mut session: Session, args: &Requeue, config: &Config) -> anyhow::Result<Outcome> {
+    let mut back = 0;
+    if args.consumers.is_empty() {
+        for stopped in session.stopped(config.held.timeout).await? {
+            let requeue = session.calls.requeue(&stopped);
+            back += session.requeue(&stopped.consumer, &requeue).await?;
+            // Nothing is left: this removes the consumer itself.
+            session.call(&session.calls.requeue(&stopped)).await?;
+        }
+    }
+    for consumer in &args.consumers {
+        let requeue = session.calls.requeue_by_hand(consumer);
+        back += session.requeue(consumer, &requeue).await?;
+    }
+    writeln!(io::stdout(), "{} requests are back in {}", HumanCount(back), config.sink.key)?;
+    Ok(Outcome::Done)
+}
+
+impl Session {
+    async fn call(&mut self, command: &redis::Cmd) -> anyhow::Result<Value> {
+        Ok(self.link.call(command).await?)
+    }
+
+    async fn heartbeats(&mut self) -> anyhow::Result<Vec<(String, String)>> {
+        let reply = self.link.call(&self.calls.consumers()).await?;
+        Calls::heartbeats(reply).context("the consumers cannot be read")
+    }
+
+    async fn requests(&mut self, consumer: &str) -> anyhow::Result<Vec<HeldRequest>> {
+        let reply = self.link.call(&self.calls.held(consumer)).await?;
+        Calls::requests(reply).context("the held requests cannot be read")
+    }
+
+    /// The consumers whose heartbeat stands still for `timeout`.
+    async fn stopped(&mut self, timeout: Duration) -> anyhow::Result<Vec<Stopped>> {
+        let mut reclaimer = Reclaimer::new(timeout);
+        let start = Instant::now();
+        loop {
+            let heartbeats = self.heartbeats().await?;
+            let stopped = reclaimer.observe(heartbeats, Instant::now());
+            if start.elapsed() >= timeout {
+                return Ok(stopped);
+            }
+            tokio::time::sleep(Reclaimer::interval(timeout)).await;
+        }
+    }
+
+    /// Carries out a requeue, rejects what was delivered too often, and returns how many requests
+    /// are back in the sink.
+    async fn requeue(&mut self, consumer: &str, requeue: &redis::Cmd) -> anyhow::Result<u64> {
+        let reply = self.call(requeue).await?;
+        let reply = Calls::requeued(reply).context("the requeue cannot be read")?;
+        let Requeued::Done { put_back, too_often } = reply else { return Ok(0) };
+        for request in too_often {
+            let reject = self.calls.reject(consumer, &request, SystemTime::now());
+            self.call(&reject).await?;
+            let count = request.count + 1;
+            eprintln!("urlseen: a request is rejected: it was delivered {count} times");
+        }
+        Ok(put_back)
+    }
+}
+
+impl From<HeldRequest> for Request {
+    fn from(held: HeldRequest) -> Self {
+        let HeldRequest { delivery, count, item, .. } = held;
+        let item = String::from_utf8_lossy(&item).into_owned();
+        Self { delivery, deliveries_before: count, item }
+    }
+}

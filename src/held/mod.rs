@@ -1,0 +1,16 @@
+//! Held requests: popped by a consumer and not acknowledged yet.
+//!
+//! A pop moves a request from the sink to the held requests of its consumer, in one step. The
+//! consumer acknowledges it once its page was processed and the links of that page were pushed.
+//! Held requests of a consumer that stopped are requeued: by the daemon, by an idle consumer, or by
+//! `urlseen held requeue`. docs/held.md describes the keys, the scripts and the time-outs.
+
+mod calls;
+mod reclaimer;
+mod record;
+mod request;
+
+pub use calls::{Calls, Requeued};
+pub use reclaimer::{Reclaimer, Stopped};
+pub use record::record;
+pub use request::HeldRequest;

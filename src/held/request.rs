@@ -1,0 +1,41 @@
+//! One held request.
+
+/// A request that a consumer popped and has not acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldRequest {
+    /// The delivery id: unique among the deliveries of the consumer.
+    pub delivery: String,
+    /// The score in a sorted set, as Redis writes it; `0` in a list.
+    pub score: String,
+    /// Deliveries before this one.
+    pub count: u64,
+    /// The item, byte for byte.
+    pub item: Vec<u8>,
+}
+
+impl HeldRequest {
+    /// Reads `SCORE COUNT BYTES`; `None` for anything else.
+    pub fn parse(delivery: String, value: &[u8]) -> Option<Self> {
+        let mut parts = value.splitn(3, |&byte| byte == b' ');
+        let mut text = || std::str::from_utf8(parts.next()?).ok();
+        let (score, count) = (text()?.to_owned(), text()?.parse().ok()?);
+        score.parse::<f64>().ok()?;
+        Some(Self { delivery, score, count, item: parts.next()?.to_vec() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_score_count_and_bytes() {
+        let held = HeldRequest::parse("7".to_owned(), b"-1.5e3 2 a b\n\xff").unwrap();
+        assert_eq!((held.score.as_str(), held.count), ("-1.5e3", 2));
+        assert_eq!(held.item, b"a b\n\xff");
+        assert_eq!(HeldRequest::parse("7".to_owned(), b"inf 0 ").unwrap().item, b"");
+        for other in [&b""[..], b"1", b"1 2", b"x 0 a", b"0 -1 a", b"0 x a"] {
+            assert_eq!(HeldRequest::parse("7".to_owned(), other), None);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Requeuing what consumers held that stopped.
+
+use std::time::{Instant, SystemTime};
+
+use redis::Value;
+use tracing::{info, warn};
+
+use super::{Asked, Failure, Session};
+use crate::held::{Calls, Requeued, Stopped};
+use crate::redis::trouble::Trouble;
+
+impl Session<'_> {
+    /// Asks for the heartbeats of all consumers, unless that is under way.
+    pub(super) fn look_for_stopped_consumers(&mut self) {
+        if self.link.has_room() && !self.is_asking(&Asked::Consumers) {
+            let consumers = self.pipeline.parts.protocol.held().consumers();
+            self.ask(Asked::Consumers, &consumers);
+        }
+    }
+
+    /// Requeues the held requests of those that stopped, as far as the connection has room; the
+    /// next look finds the others again.
+    pub(super) fn note_consumers(&mut self, reply: Value) -> Result<(), Failure> {
+        let heartbeats = Calls::heartbeats(reply).map_err(Trouble::from)?;
+        for stopped in self.reclaimer.observe(heartbeats, Instant::now()) {
+            if !self.link.has_room() {
+                break;
+            }
+            let requeue = self.pipeline.parts.protocol.held().requeue(&stopped);
+            self.ask(Asked::Requeued(stopped), &requeue);
+        }
+        Ok(())
+    }
+
+    /// Moves requests that were delivered too often to the rejects.
+    pub(super) fn requeued(&mut self, stopped: &Stopped, reply: Value) -> Result<(), Failure> {
+        let Requeued::Done { put_back, too_often } =
+            Calls::requeued(reply).map_err(Trouble::from)?
+        else {
+            return Ok(());
+        };
+        let consumer = &stopped.consumer;
+        info!("{put_back} requests are back in the sink: the consumer {consumer:?} stopped");
+        for request in too_often {
+            if !self.link.has_room() {
+                break;
+            }
+            warn!(
+                "a request that {consumer:?} held is rejected: it was delivered {} times and \
+                 never finished",
+                request.count + 1
+            );
+            let held = self.pipeline.parts.protocol.held();
+            let reject = held.reject(consumer, &request, SystemTime::now());
+            self.ask(Asked::HeldRejected, &reject);
+        }
+        Ok(())
+    }
+}
