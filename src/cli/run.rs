@@ -116,6 +116,7 @@ fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &Args) -
         settings: pipeline::Settings {
             batch: source.batch,
             batch_bytes: source.batch_bytes,
+            linger: source.linger.unwrap_or_default(),
             sink_max: sink.max_len,
             rejects_max: rejects.max_len,
             rejects_full: rejects.when_full,
