@@ -15,7 +15,7 @@ mod rounds;
 mod util;
 
 use std::cell::RefCell;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use redis::{Commands, Connection};
 use rounds::Rounds;
@@ -32,7 +32,6 @@ use urlseen::redis::keys::Keys;
 use urlseen::redis::lease::Holder;
 use urlseen::state::{Folder, Made, Pins};
 use urlseen::store::{Keeping, Local};
-use urlseen::{sink, source};
 use util::redis::RedisServer;
 
 /// Where the items wait to be copied to the source.
@@ -139,6 +138,8 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
         forgets: items(&config),
         holder: Holder::this("bench"),
         settings: Settings {
+            linger: Duration::ZERO,
+            held_timeout: config.held.timeout,
             batch: config.source.batch,
             batch_bytes: config.source.batch_bytes,
             sink_max: 0,

@@ -177,10 +177,10 @@ impl Session {
         let reply = self.call(requeue).await?;
         let reply = Calls::requeued(reply).context("the requeue cannot be read")?;
         let Requeued::Done { put_back, too_often } = reply else { return Ok(0) };
-        for request in too_often {
-            let reject = self.calls.reject(consumer, &request, SystemTime::now());
+        for too_often in too_often {
+            let reject = self.calls.reject(consumer, &too_often, SystemTime::now());
             self.call(&reject).await?;
-            let count = request.count + 1;
+            let count = too_often.request.count + 1;
             eprintln!("urlseen: a request is rejected: it was delivered {count} times");
         }
         Ok(put_back)

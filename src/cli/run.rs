@@ -15,14 +15,13 @@ use urlseen::desk::{self, Asker};
 use urlseen::filter::Design;
 use urlseen::pipeline::{self, Alone, Ending, Failure, Live, Parts, Pipeline, Report, Shared};
 use urlseen::protocol::Protocol;
-use urlseen::redis::keys::Keys;
 use urlseen::redis::lease::Holder;
 use urlseen::serve::{self, Server};
 use urlseen::shared::Wanted;
+use urlseen::shutdown;
 use urlseen::state::Folder;
 use urlseen::store::Local;
 use urlseen::telemetry::Console;
-use urlseen::{shutdown, sink, source};
 
 use summary::Progress;
 
@@ -115,6 +114,7 @@ fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &Args) -
         settings: pipeline::Settings {
             batch: source.batch,
             batch_bytes: source.batch_bytes,
+            linger: source.linger.unwrap_or_default(),
             sink_max: sink.max_len,
             rejects_max: rejects.max_len,
             rejects_full: rejects.when_full,

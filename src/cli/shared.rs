@@ -11,12 +11,10 @@ use urlseen::fingerprint::Fingerprint;
 use urlseen::head::Head;
 use urlseen::protocol::Protocol;
 use urlseen::redis::connect::{Timeouts, connect};
-use urlseen::redis::keys::Keys;
 use urlseen::redis::lease::{Holder, Run};
 use urlseen::redis::link::Link;
 use urlseen::shared::{self, Opened, Wanted};
 use urlseen::upkeep::Upkeep;
-use urlseen::{sink, source};
 
 use super::Outcome;
 use super::confirm::confirm;

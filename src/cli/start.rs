@@ -20,7 +20,6 @@ use urlseen::pipeline::Failure;
 use urlseen::protocol::Protocol;
 use urlseen::redis::backoff::Backoff;
 use urlseen::redis::connect::{Timeouts, connect};
-use urlseen::redis::keys::Keys;
 use urlseen::redis::lease::{Holder, Run};
 use urlseen::redis::preflight::preflight;
 use urlseen::shared::{Opened, Wanted};
@@ -28,7 +27,6 @@ use urlseen::shutdown::Stop;
 use urlseen::state::{Difference, Folder, Made, OpenError, Pins};
 use urlseen::store::{Keeping, Local};
 use urlseen::upkeep::Upkeep;
-use urlseen::{sink, source};
 
 /// Starts an engine with an empty filter, if the machine has the memory for it.
 pub(super) fn engine(

@@ -232,7 +232,16 @@ impl Taker {
 /// Whether urlseen keeps records of some crawl under this Redis key.
 fn is_own(name: &str) -> bool {
     name.starts_with("urlseen:")
-        && [":state", ":lease", ":taken", ":forgetting", ":definition"]
-            .iter()
-            .any(|end| name.ends_with(end))
+        && [
+            ":state",
+            ":lease",
+            ":taken",
+            ":forgetting",
+            ":definition",
+            ":crawl",
+            ":consumers",
+            ":requeues",
+        ]
+        .iter()
+        .any(|end| name.ends_with(end))
 }

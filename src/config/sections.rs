@@ -101,6 +101,9 @@ sections! {
         batch: usize = Whole(1..=100_000, ""), |_| 1000;
         /// The most bytes that a batch's items have together, unless one item has more by itself.
         batch_bytes: usize = Whole(1 << 10..=64 << 20, " of bytes"), |_| 8_388_608;
+        /// The time that a claim waits for more items while few come.
+        linger: Option<Duration> = Every(Duration::from_millis(1)..=Duration::from_secs(1)),
+            |_| Some(Duration::from_millis(2));
     }
 
     /// How fingerprints are computed.
@@ -255,6 +258,8 @@ pub struct Config {
     pub rejects: Rejects,
     /// Fingerprints that are to pass once more.
     pub forget: Forget,
+    /// Requests that consumers popped and have not acknowledged.
+    pub held: Held,
     /// The Redis protocol, for those who ask.
     pub serve: Serve,
     /// The password that those have to give, from the environment alone.
@@ -283,6 +288,7 @@ impl Config {
             sink: Sink::take(taker),
             rejects: Rejects::take(taker),
             forget: Forget::take(taker),
+            held: Held::take(taker),
             serve: Serve::take(taker),
             serve_password: taker.serve_password(),
             state: State::take(taker),

@@ -32,18 +32,28 @@ pub enum Requeued {
         /// How many.
         put_back: u64,
         /// Requests that were delivered too often: still held, to be rejected.
-        too_often: Vec<HeldRequest>,
+        too_often: Vec<TooOften>,
     },
+}
+
+/// A request that was delivered too often.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TooOften {
+    /// The request.
+    pub request: HeldRequest,
+    /// The consumers that held it before, separated by spaces.
+    before: String,
 }
 
 /// The reason of a reject: a request that no consumer finished.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "delivered {count} times and never finished, last by {consumer}: its page may kill its \
+    "delivered {count} times and never finished, to {before} {consumer}: its page may kill its \
      consumer. Requeue it once that is mended"
 )]
 struct NeverFinished<'a> {
     count: u64,
+    before: &'a str,
     consumer: &'a str,
 }
 
@@ -121,18 +131,23 @@ impl Calls {
         };
         let put_back = u64::from_redis_value(values.next().unwrap_or(Value::Nil))?;
         let mut too_often = Vec::new();
-        while let (Some(id), Some(value)) = (values.next(), values.next()) {
+        while let (Some(id), Some(value), Some(before)) =
+            (values.next(), values.next(), values.next())
+        {
             let value = Vec::<u8>::from_redis_value(value)?;
-            too_often.extend(HeldRequest::parse(String::from_redis_value(id)?, &value));
+            let request = HeldRequest::parse(String::from_redis_value(id)?, &value);
+            let before = String::from_redis_value(before)?;
+            too_often.extend(request.map(|request| TooOften { request, before }));
         }
         Ok(Requeued::Done { put_back, too_often })
     }
 
     /// Moves a request that was delivered too often to the rejects.
-    pub fn reject(&self, consumer: &str, request: &HeldRequest, time: SystemTime) -> Cmd {
+    pub fn reject(&self, consumer: &str, too_often: &TooOften, time: SystemTime) -> Cmd {
         let Keys { requeues, rejected, .. } = &self.keys;
         let mut command = eval(&self.reject, &[&self.keys.held(consumer), requeues, rejected]);
-        let reason = NeverFinished { count: request.count + 1, consumer };
+        let TooOften { request, before } = too_often;
+        let reason = NeverFinished { count: request.count + 1, before, consumer };
         command.arg(&request.delivery).arg(reject::to_json(&request.item, &reason, time));
         command
     }
@@ -140,16 +155,19 @@ impl Calls {
     /// Adds what all this needs of the server.
     pub fn needs(&self, needs: &mut Needs) {
         let Keys { consumers, requeues, rejected, sink, .. } = &self.keys;
+        let (consumers, requeues) = (consumers.as_str(), requeues.as_str());
+        let (rejected, sink) = (rejected.as_str(), sink.as_str());
         needs.key(KeyOwner::Own("consumers"), consumers, KeyKind::Hash);
         needs.key(KeyOwner::Own("requeues"), requeues, KeyKind::Hash);
         let held = self.keys.held("");
+        let held = held.as_str();
         let command = CommandNeed::new;
         needs.command(command("HGETALL").key(consumers));
         needs.command(command("HGET").key(consumers).arg(""));
         needs.command(command("HDEL").key(consumers).arg(""));
-        needs.command(command("HKEYS").key(&held));
-        needs.command(command("HGET").key(&held).arg(""));
-        needs.command(command("HDEL").key(&held).arg(""));
+        needs.command(command("HKEYS").key(held));
+        needs.command(command("HGET").key(held).arg(""));
+        needs.command(command("HDEL").key(held).arg(""));
         needs.command(command("HGET").key(requeues).arg(""));
         needs.command(command("HSET").key(requeues).arg("").arg(""));
         needs.command(command("HDEL").key(requeues).arg(""));

@@ -10,7 +10,7 @@ mod reclaimer;
 mod record;
 mod request;
 
-pub use calls::{Calls, Requeued};
+pub use calls::{Calls, Requeued, TooOften};
 pub use reclaimer::{Reclaimer, Stopped};
 pub use record::record;
 pub use request::HeldRequest;

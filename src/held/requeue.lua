@@ -5,7 +5,7 @@
 -- ARGV: kind of sink, end of a list to pop from, consumer, its heartbeat as last seen ('' if the
 --       caller is the consumer or a person), most deliveries, the delivery ids (none: all)
 -- Answers 'alive' if the heartbeat is another one by now; otherwise how many were put back, and
--- the id and value of each request that was delivered too often.
+-- the id and value of each request that was delivered too often, and the consumers before.
 local sink, consumers, held, requeues = unpack(KEYS)
 local kind, from, consumer, heartbeat = unpack(ARGV, 1, 4)
 local most = tonumber(ARGV[5])
@@ -30,8 +30,10 @@ for _, delivery in ipairs(deliveries) do
     if value then
         local score, count, item = string.match(value, '^(%S+) (%d+) (.*)$')
         if tonumber(count) + 1 >= most then
+            local before = redis.call('HGET', requeues, redis.sha1hex(item)) or '0'
             too_often[#too_often + 1] = delivery
             too_often[#too_often + 1] = value
+            too_often[#too_often + 1] = string.match(before, '^%d+ ?(.*)$')
         else
             local hash = redis.sha1hex(item)
             local before = redis.call('HGET', requeues, hash) or '0'

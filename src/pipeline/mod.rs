@@ -81,6 +81,8 @@ pub struct Settings {
     pub batch: usize,
     /// Bytes a batch has at most, unless a single item is larger.
     pub batch_bytes: usize,
+    /// How long a claim waits for more items while the last one brought few.
+    pub linger: Duration,
     /// How long the sink may be before commits wait; 0 for no bound.
     pub sink_max: u64,
     /// How long the list of rejects may be.

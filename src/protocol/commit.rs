@@ -26,24 +26,40 @@ pub struct Order<'a> {
     pub rejects_max: u64,
 }
 
-/// What commits a batch: a transaction of both.
+/// Most items that a script pushes to a list. Beyond that, handing items to Lua and back costs
+/// Redis more than the transaction around a plain push.
+const SMALL_ITEMS: usize = 64;
+
+/// Most bytes of such a batch.
+const SMALL_BYTES: usize = 64 << 10;
+
+/// The commands that commit a batch.
 #[derive(Debug)]
-pub struct Commit {
-    /// Pushes what goes on, where something does, behind what proves that it could be taken back.
-    pub push: Vec<Packed>,
-    /// Checks and does the rest, or takes the push back.
-    pub script: Cmd,
+pub enum Commit {
+    /// One script that pushes after all of its checks.
+    Script(Cmd),
+    /// A plain push and, in the same transaction, a script that does the rest or takes the push
+    /// back.
+    Transaction {
+        /// The push, after probes that prove that taking it back is permitted.
+        push: Vec<Packed>,
+        /// Checks and does the rest.
+        script: Cmd,
+    },
 }
 
 impl Protocol {
-    /// The transaction that commits a batch.
+    /// The commands that commit a batch.
     pub fn commit(&self, order: Order<'_>) -> Commit {
-        match (&self.shared, self.sink.plain()) {
-            (None, Some(sink)) => self.commit_pushed(order, sink),
-            (None, None) => Commit { push: Vec::new(), script: self.commit_pushing(order) },
-            (Some((judge, script)), _) => {
-                Commit { push: Vec::new(), script: self.commit_shared(order, judge, script) }
+        if let Some((judge, script)) = &self.shared {
+            return Commit::Script(self.commit_shared(order, judge, script));
+        }
+        match (self.sink.plain(), &self.commit_small) {
+            (Some(_), Some(script)) if self.has_acl_check && is_small(order.batch) => {
+                Commit::Script(self.commit_pushing(order, script))
             }
+            (Some(sink), _) => self.commit_pushed(order, sink),
+            (None, _) => Commit::Script(self.commit_pushing(order, &self.commit)),
         }
     }
 
@@ -65,13 +81,13 @@ impl Protocol {
         let command = eval(&self.commit, &self.own_keys(&[]));
         let mut script = Self::begin_commit(order, command);
         script.arg(count).arg(last.unwrap_or_default()).arg(rejects_max).arg(rejects);
-        Commit { push, script }
+        Commit::Transaction { push, script }
     }
 
-    /// The same to a sink that only a script pushes to: the items go along.
-    fn commit_pushing(&self, order: Order<'_>) -> Cmd {
+    /// The commit by a script that pushes: the items are among its arguments.
+    fn commit_pushing(&self, order: Order<'_>, script: &Script) -> Cmd {
         let Order { batch, rejects, rejects_max, .. } = order;
-        let mut command = Self::begin_commit(order, call(&self.commit, &self.own_keys(&[])));
+        let mut command = Self::begin_commit(order, call(script, &self.own_keys(&[])));
         command.arg(rejects_max).arg(batch.onward_len());
         self.push_items(order, &mut command);
         command.arg(rejects);
@@ -119,13 +135,13 @@ impl Protocol {
         command
     }
 
-    /// The reply to [`Protocol::commit`].
-    pub fn committed(&self, reply: Value) -> Result<Committed, Unwelcome> {
-        let last = match reply {
-            Value::Array(mut replies) => replies.pop(),
-            _ => None,
+    /// The reply to [`Protocol::commit`]: of a transaction, the reply to its last command counts.
+    pub fn committed(&self, reply: Value, is_transaction: bool) -> Result<Committed, Unwelcome> {
+        let reply = match reply {
+            Value::Array(mut replies) if is_transaction => replies.pop().unwrap_or(Value::Nil),
+            other => other,
         };
-        let mut answer = Answer::new("commit", last.unwrap_or(Value::Nil))?;
+        let mut answer = Answer::new("commit", reply)?;
         answer.ok()?;
         Ok(Committed {
             sink: answer.count()?,
@@ -134,4 +150,10 @@ impl Protocol {
             unseen: self.shared.is_some().then(|| answer.count()).transpose()?,
         })
     }
+}
+
+/// Whether a script pushes what goes on at less cost than a transaction does.
+fn is_small(batch: &Logged) -> bool {
+    batch.onward_len() <= SMALL_ITEMS
+        && batch.onward().map(<[u8]>::len).sum::<usize>() <= SMALL_BYTES
 }

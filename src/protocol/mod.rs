@@ -19,7 +19,7 @@ use crate::judge::Judge;
 use crate::redis::keys::Keys;
 use crate::redis::lease::{Holder, LEASE, Run, Token};
 use crate::redis::link::Reply;
-use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
+use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs, Version};
 use crate::script::{COMMON, Script};
 use crate::sink::{self, Sink};
 use crate::source::{self, Source};
@@ -50,6 +50,10 @@ pub struct Protocol {
     renew: Script,
     claim: Script,
     commit: Script,
+    /// Commits a small batch to a sink that a plain command pushes to.
+    commit_small: Option<Script>,
+    /// Whether Redis tells a script what its user may do, so that no small batch needs a rehearsal.
+    has_acl_check: bool,
     /// How a filter is judged by that is in Redis, and the script that commits to it.
     shared: Option<(Judge, Script)>,
     give_back: Script,
@@ -69,11 +73,14 @@ impl Protocol {
         let (source, sink) = (source::open(&config.source), sink::open(&config.sink));
         let (record, held) = (held::record(config, &keys), held::Calls::new(config, keys.clone()));
         let from = source.lua_commit();
-        let commit = if let Some(plain) = sink.plain() {
-            script(&[COMMITTING, &from, &plain.lua()], include_str!("lua/commit.lua"))
-        } else {
-            let parts = [COMMITTING, &from, &sink.lua_push()];
-            script(&parts, include_str!("lua/commit_pushing.lua"))
+        let pushing =
+            script(&[COMMITTING, &from, &sink.lua_push()], include_str!("lua/commit_pushing.lua"));
+        let (commit, commit_small) = match sink.plain() {
+            Some(plain) => {
+                let parts = [COMMITTING, &from, &plain.lua()];
+                (script(&parts, include_str!("lua/commit.lua")), Some(pushing))
+            }
+            None => (pushing, None),
         };
         Self {
             own: script(&[], include_str!("lua/own.lua")),
@@ -82,6 +89,8 @@ impl Protocol {
             renew: script(&[], include_str!("lua/renew.lua")),
             claim: script(&[], include_str!("lua/claim.lua")),
             commit,
+            commit_small,
+            has_acl_check: false,
             shared: None,
             give_back: script(&[&source.lua_give_back()], include_str!("lua/give_back.lua")),
             forget: script(&[], include_str!("lua/forget.lua")),
@@ -103,6 +112,11 @@ impl Protocol {
         let parts = [COMMITTING, &from, &to, &judge.lua()];
         self.shared = Some((judge, script(&parts, include_str!("lua/commit_shared.lua"))));
         self
+    }
+
+    /// Uses what a server of this version can do.
+    pub fn use_version(&mut self, version: Version) {
+        self.has_acl_check = version >= Version::ACL_CHECK;
     }
 
     /// The crawl's keys.
@@ -157,6 +171,7 @@ impl Protocol {
         let scripts = [&self.own, &self.begin, &self.renew, &self.claim, &self.give_back];
         let shared = self.shared.iter().map(|(_, script)| script);
         let pushing = self.sink.plain().is_none().then_some(&self.commit);
+        let pushing = pushing.or(self.commit_small.as_ref());
         let more = [&self.forget, &self.release].into_iter().chain(self.forgets.scripts());
         scripts.into_iter().chain(more).chain(pushing).chain(shared).map(Script::load)
     }

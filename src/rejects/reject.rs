@@ -7,8 +7,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use crate::item::Unreadable;
-
 /// An item that could not be read.
 ///
 /// In Redis it is a JSON object of `reason`, `time` (RFC 3339) and `item`, or `item_base64` where
@@ -69,6 +67,7 @@ pub fn to_json(item: &[u8], reason: &impl Display, time: SystemTime) -> Vec<u8> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::item::Unreadable;
 
     #[test]
     fn a_reject_says_why_when_and_what() {

@@ -13,7 +13,7 @@ use crate::shared::Sample;
 pub(super) enum Asked {
     Claim,
     Window { items: u64 },
-    Commit,
+    Commit { is_transaction: bool },
     Renewal,
     SourceLength,
     SinkLength,
@@ -37,6 +37,7 @@ impl Session<'_> {
             Asked::Claim => {
                 self.taken = protocol.claimed(reply.into_value()?)?;
                 self.ahead = 0;
+                self.linger.note(self.taken);
                 self.supply = if self.taken > 0 { Supply::Claimed } else { Supply::Empty };
                 let taken = self.taken;
                 self.queue_mut().claimed(taken);
@@ -52,8 +53,8 @@ impl Session<'_> {
                 let parts = self.window.split(items);
                 self.backlog.extend(parts.into_iter().map(Batch::new));
             }
-            Asked::Commit => {
-                let committed = protocol.committed(reply.into_value()?)?;
+            Asked::Commit { is_transaction } => {
+                let committed = protocol.committed(reply.into_value()?, is_transaction)?;
                 self.sink_length = committed.sink;
                 self.rejected_length = committed.rejected;
                 self.sent -= 1;

@@ -13,8 +13,8 @@ use crate::engine::{Answer, Question, Wish};
 use crate::item::{Identity, Reader};
 use crate::rejects::reject;
 
-/// How often it is looked whether there is something.
-pub(super) const FORGETS: Duration = Duration::from_secs(1);
+/// The time between two looks at the list.
+pub(super) const FORGETS: Duration = Duration::from_secs(3);
 
 /// How many are read at once.
 const AT_ONCE: usize = 1000;

@@ -7,7 +7,7 @@ use crate::redis::link::{Link, Reply};
 use crate::redis::trouble::Trouble;
 
 /// How long one wait for an idle source lasts before it is made anew, in seconds.
-const WAIT_S: f64 = 1.0;
+const WAIT_S: f64 = 10.0;
 
 impl Session<'_> {
     /// Waits where the source is idle and nothing else does.
@@ -24,6 +24,7 @@ impl Session<'_> {
     pub(super) fn woken(&mut self, found: &Value) {
         if self.supply == Supply::Empty && *found != Value::Nil {
             self.supply = Supply::Unknown;
+            self.linger.begin();
         }
     }
 }

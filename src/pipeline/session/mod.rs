@@ -4,6 +4,7 @@ mod asked;
 mod forgetting;
 mod held_up;
 mod idle;
+mod linger;
 mod reclaiming;
 
 use std::collections::VecDeque;
@@ -18,7 +19,7 @@ use crate::batch::{Batch, Taken};
 use crate::config::RejectsFull;
 use crate::held::Reclaimer;
 use crate::phase::{HeldUpBy, Phase};
-use crate::protocol::{GIVE_BACK_MAX, Order};
+use crate::protocol::{Commit, GIVE_BACK_MAX, Order};
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{RENEWAL, Token};
 use crate::redis::link::Link;
@@ -27,6 +28,7 @@ use asked::Asked;
 use forgetting::{FORGETS, Forgetting};
 use held_up::HELD_UP_POLL;
 use idle::receive;
+use linger::Linger;
 
 /// Batches read and not committed, in all stages.
 const AHEAD_MAX: usize = 8;
@@ -37,6 +39,9 @@ const IN_FLIGHT_MAX: usize = 3;
 /// How often everybody is told how it goes, if there is news, and the filter and its folder are
 /// looked after.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// The longest time between two looks at the lengths of the lists that others use.
+const LENGTHS: Duration = Duration::from_secs(10);
 
 /// Of how many keys of a filter in Redis it is then asked how full they are.
 const FILLS: usize = 8;
@@ -67,6 +72,8 @@ struct Session<'a> {
     renewal_asked: Instant,
     asked: VecDeque<Asked>,
     supply: Supply,
+    /// Collects items before a claim.
+    linger: Linger,
     window: Window,
     /// How many items are claimed once all commits that were sent are done.
     taken: u64,
@@ -122,7 +129,8 @@ impl<'a> Session<'a> {
         let waiter = pipeline.meanwhile(connect(address, Timeouts::default())).await??;
         if pipeline.queue.is_none() {
             let facts = preflight(address, Timeouts::default(), &pipeline.parts.needs).await;
-            facts.map_err(Failure::Preflight)?;
+            let facts = facts.map_err(Failure::Preflight)?;
+            pipeline.parts.protocol.use_version(facts.version);
         }
         let mut held = pipeline.own(&mut link).await?;
         pipeline.reopen_shared(&mut link).await?;
@@ -141,6 +149,7 @@ impl<'a> Session<'a> {
             renewal_asked: held.until,
             asked: VecDeque::new(),
             supply: if taken > 0 { Supply::Claimed } else { Supply::Unknown },
+            linger: Linger::new(settings.linger),
             window: Window::new(settings.batch, settings.batch_bytes),
             taken,
             ahead,
@@ -171,6 +180,7 @@ impl<'a> Session<'a> {
         let mut renewal = ticks(RENEWAL);
         let mut poll = ticks(HELD_UP_POLL);
         let mut look = ticks(LOOK);
+        let mut lengths = ticks(report_every.map_or(LENGTHS, |every| every.min(LENGTHS)));
         let mut forgets = ticks(FORGETS);
         let mut consumers = ticks(Reclaimer::interval(settings.held_timeout));
         let mut report = report_every.map(ticks);
@@ -192,7 +202,7 @@ impl<'a> Session<'a> {
             let asking_renewal = self.is_asking(&Asked::Renewal);
             self.pipeline.do_extras().await?;
             let (may_ask, is_hearing) = (self.pipeline.may_ask(), self.pipeline.is_hearing());
-            let Self { pipeline, link, waiter, forgetting, .. } = self;
+            let Self { pipeline, link, waiter, forgetting, linger, .. } = self;
             let Pipeline { store, desk, .. } = &mut **pipeline;
             let engine = &mut store.as_mut().expect("a session has the store").engine;
             tokio::select! {
@@ -205,25 +215,23 @@ impl<'a> Session<'a> {
                     let renew = self.pipeline.parts.protocol.renew(&self.token);
                     self.renewal_asked = Instant::now();
                     self.ask(Asked::Renewal, &renew);
-                    self.ask_lengths();
                 }
+                _ = lengths.tick() => self.ask_lengths(),
                 _ = poll.tick(), if self.held_up.is_some() => self.look_again(),
                 _ = look.tick() => {
                     self.look();
                     self.ask_fill();
                 }
                 _ = forgets.tick() => self.look_for_forgets(),
+                () = tick(report.as_mut()) => show(&self.pipeline.report()),
                 _ = consumers.tick() => self.look_for_stopped_consumers(),
-                () = tick(report.as_mut()) => {
-                    self.ask_lengths();
-                    show(&self.pipeline.report());
-                }
                 // Groups of questions are few, so this keeps nothing else waiting for long.
                 inquiry = desk.next(), if may_ask => desk.hand_on(inquiry, engine),
                 reply = link.receive() => self.take_note(reply?)?,
                 heard = engine.heard(), if is_hearing => self.pipeline.take_heard(heard)?,
                 Some(reply) = forgetting::answered(forgetting) => self.forgot(&reply),
                 found = receive(waiter.as_mut()) => self.woken(&found?.into_value()?),
+                () = linger.end() => {}
             }
         }
     }
@@ -351,14 +359,29 @@ impl<'a> Session<'a> {
             self.taken -= items;
             self.ahead -= items;
             self.sent += 1;
-            self.asked.push_back(Asked::Commit);
-            self.link.send_transaction(&commit.push, &commit.script);
+            match commit {
+                Commit::Script(script) => {
+                    self.ask(Asked::Commit { is_transaction: false }, &script);
+                }
+                Commit::Transaction { push, script } => {
+                    self.asked.push_back(Asked::Commit { is_transaction: true });
+                    self.link.send_transaction(&push, &script);
+                }
+            }
         }
     }
 
     /// Claims what the source holds once all that was claimed is committed.
     fn claim(&mut self) {
-        if self.taken == 0 && matches!(self.supply, Supply::Unknown | Supply::Claimed) {
+        if self.taken > 0 {
+            return;
+        }
+        if self.supply == Supply::Claimed {
+            // The wait for the source ends at once if it holds something by then.
+            let drain = self.pipeline.parts.settings.drain;
+            self.supply = if drain { Supply::Unknown } else { Supply::Empty };
+        }
+        if self.supply == Supply::Unknown && self.linger.is_over() {
             let claim = self.pipeline.parts.protocol.claim(&self.token);
             self.supply = Supply::Claiming;
             self.ask(Asked::Claim, &claim);

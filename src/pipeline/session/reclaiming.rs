@@ -40,18 +40,20 @@ impl Session<'_> {
             return Ok(());
         };
         let consumer = &stopped.consumer;
-        info!("{put_back} requests are back in the sink: the consumer {consumer:?} stopped");
-        for request in too_often {
+        if put_back > 0 {
+            info!("{put_back} requests are back in the sink: the consumer {consumer:?} stopped");
+        }
+        for too_often in too_often {
             if !self.link.has_room() {
                 break;
             }
             warn!(
                 "a request that {consumer:?} held is rejected: it was delivered {} times and \
                  never finished",
-                request.count + 1
+                too_often.request.count + 1
             );
             let held = self.pipeline.parts.protocol.held();
-            let reject = held.reject(consumer, &request, SystemTime::now());
+            let reject = held.reject(consumer, &too_often, SystemTime::now());
             self.ask(Asked::HeldRejected, &reject);
         }
         Ok(())

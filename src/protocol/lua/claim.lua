@@ -5,14 +5,15 @@
 local lease, taken, source = unpack(KEYS)
 
 local refusal = lease_refusal(lease, ARGV[1])
-    or type_refusal(taken, 'list')
-    or type_refusal(source, 'list')
 if refusal then
     return refusal
 end
+-- These refuse keys of another type, too.
 local length = redis.call('LLEN', taken)
-if length == 0 and redis.call('EXISTS', source) == 1 then
-    redis.call('RENAME', source, taken)
-    length = redis.call('LLEN', taken)
+if length == 0 then
+    length = redis.call('LLEN', source)
+    if length > 0 then
+        redis.call('RENAME', source, taken)
+    end
 end
 return {'ok', length}

@@ -11,6 +11,8 @@ pub struct Version(pub u32, pub u32, pub u32);
 impl Version {
     /// The oldest that will do: the first with `BLMOVE`.
     pub const NEEDED: Self = Self(6, 2, 0);
+    /// The first in which a script can ask what its user may do (`redis.acl_check_cmd`).
+    pub const ACL_CHECK: Self = Self(7, 0, 0);
 
     /// Reads `7.0.15`, and `6.2` as `6.2.0`.
     fn parse(text: &str) -> Option<Self> {

@@ -3,6 +3,7 @@
 mod bounds;
 mod ends;
 mod full;
+mod held;
 mod idle;
 pub(crate) mod items;
 mod lease;

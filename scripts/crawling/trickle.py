@@ -1,0 +1,51 @@
+"""One spider of a measured crawl: trickle.py SETTINGS.json URL STATS.json
+
+A usual project: nothing in here knows of urlseen.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from scrapy import Request, Spider
+from scrapy.crawler import CrawlerProcess
+
+
+class Trickle(Spider):
+    """Follows every link."""
+
+    name = "demo"
+    pages = 0
+    links = 0
+
+    async def start(self):
+        # Several spiders share a crawl: the start page is crawled once.
+        yield Request(self.url)
+
+    def parse(self, response):
+        self.pages += 1
+        for link in response.css("a::attr(href)").getall():
+            self.links += 1
+            yield response.follow(link)
+
+    def closed(self, reason):
+        stats = {"pages": self.pages, "links": self.links, "reason": reason}
+        Path(self.stats_file).write_text(json.dumps(stats))
+
+
+def main():
+    settings, url, stats = sys.argv[1:]
+    process = CrawlerProcess(
+        {
+            "TELNETCONSOLE_ENABLED": False,
+            "LOG_LEVEL": "WARNING",
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+            **json.loads(Path(settings).read_text()),
+        }
+    )
+    process.crawl(Trickle, url=url, stats_file=stats)
+    process.start()
+
+
+if __name__ == "__main__":
+    main()

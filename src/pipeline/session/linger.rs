@@ -1,0 +1,50 @@
+//! The short wait before a claim, in which a trickle of items becomes a batch.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+/// A claim of so many items is worth its commands without any wait.
+const ENOUGH: u64 = 64;
+
+/// Delays a claim while few items come at once.
+#[derive(Debug)]
+pub(super) struct Linger {
+    span: Duration,
+    /// Whether the last claim brought few items.
+    is_trickle: bool,
+    until: Option<Instant>,
+}
+
+impl Linger {
+    /// Waits for `span` before each claim of a trickle.
+    pub(super) fn new(span: Duration) -> Self {
+        Self { span, is_trickle: true, until: None }
+    }
+
+    /// Begins the wait: the source holds its first item.
+    pub(super) fn begin(&mut self) {
+        if self.is_trickle && !self.span.is_zero() {
+            self.until = Some(Instant::now() + self.span);
+        }
+    }
+
+    /// Learns from a claim of so many items.
+    pub(super) fn note(&mut self, items: u64) {
+        self.is_trickle = items < ENOUGH;
+    }
+
+    /// Whether nothing more is waited for.
+    pub(super) fn is_over(&self) -> bool {
+        self.until.is_none()
+    }
+
+    /// Ready at the end of the wait, which is over then.
+    pub(super) async fn end(&mut self) {
+        match self.until {
+            Some(until) => sleep_until(until).await,
+            None => std::future::pending().await,
+        }
+        self.until = None;
+    }
+}

@@ -1,0 +1,194 @@
+//! Held requests: popped by a consumer, and given back when it stops.
+
+use std::collections::HashMap;
+
+use redis::{Commands, Connection, FromRedisValue};
+
+use super::{Crawl, REJECTED, SINK, SOURCE, TAKEN, stop, urls};
+use crate::util::wait::{SOON, wait_until};
+
+const RECORD: &str = "urlseen:{demo:discovered}:crawl";
+const CONSUMERS: &str = "urlseen:{demo:discovered}:consumers";
+const REQUEUES: &str = "urlseen:{demo:discovered}:requeues";
+
+const COMMON: &str = include_str!("../../../src/script/common.lua");
+const SINK_LUA: &str = include_str!("../../../src/held/sink.lua");
+const POP: &str = include_str!("../../../src/held/pop.lua");
+const FINISH: &str = include_str!("../../../src/held/finish.lua");
+const COUNT: &str = include_str!("../../../src/held/count.lua");
+
+/// A consumer that pops by the documented protocol, and never beats by itself.
+struct Consumer {
+    connection: Connection,
+    name: &'static str,
+    kind: &'static str,
+}
+
+fn held(name: &str) -> String {
+    format!("urlseen:{{demo:discovered}}:held:{name}")
+}
+
+impl Consumer {
+    fn new(crawl: &Crawl, name: &'static str, kind: &'static str) -> Self {
+        Self { connection: crawl.connection(), name, kind }
+    }
+
+    fn call<T: FromRedisValue>(&mut self, parts: &[&str], keys: &[&str], words: &[&str]) -> T {
+        let text = [&[COMMON], parts].concat().join("\n");
+        let mut command = redis::cmd("EVAL");
+        command.arg(text).arg(keys.len()).arg(keys).arg(words);
+        command.query(&mut self.connection).unwrap()
+    }
+
+    /// Pops as delivery `id`, `again` if the reply to that call was lost.
+    fn pop_as(&mut self, id: &str, again: bool) -> Option<String> {
+        let (held, again) = (held(self.name), if again { "1" } else { "0" });
+        let words = [self.kind, "LEFT", self.name, id, "100", again];
+        self.call(&[SINK_LUA, POP], &[SINK, CONSUMERS, &held, REQUEUES], &words)
+    }
+
+    fn finish(&mut self, id: &str, links: &[&str]) -> u64 {
+        let words = [&["RPUSH", id], links].concat();
+        self.call(&[FINISH], &[SOURCE, &held(self.name), REQUEUES], &words)
+    }
+
+    fn beat(&mut self) {
+        let () = self.connection.hincr(CONSUMERS, self.name, 1).unwrap();
+    }
+}
+
+/// A crawl whose consumers count as stopped after a second, with a list and with a sorted set.
+fn crawls() -> [(Crawl, &'static str); 2] {
+    ["list", "zset"].map(|kind| {
+        let crawl = Crawl::new().set("held.timeout=1s").set(&format!("sink.kind={kind}"));
+        (crawl, kind)
+    })
+}
+
+/// Rule C6: producers and consumers find the crawl's settings in one record.
+#[test]
+fn the_daemon_publishes_the_crawl_record() {
+    let crawl = Crawl::new().set("sink.kind=zset").set("fingerprint.algorithm=scrapy-redis");
+    let () = crawl.connection().hset(RECORD, "old", "field").unwrap();
+    let daemon = crawl.start();
+    let record: HashMap<String, String> = crawl.connection().hgetall(RECORD).unwrap();
+    for (field, value) in [
+        ("protocol", "1"),
+        ("source", SOURCE),
+        ("push", "RPUSH"),
+        ("processing", TAKEN),
+        ("sink", SINK),
+        ("sink_kind", "zset"),
+        ("pop", "LEFT"),
+        ("emit", "item"),
+        ("algorithm", "scrapy-redis"),
+        ("rejects", REJECTED),
+        ("forget", "demo:forget"),
+        ("deliveries", "3"),
+        ("held_timeout_ms", "60000"),
+    ] {
+        assert_eq!(record[field], value, "{field}");
+    }
+    assert!(!record.contains_key("old"));
+    let line = ["fingerprint", "--algorithm", "scrapy-redis"];
+    let probe = crate::util::binary::urlseen(line).stdin("https://example.com/?b=2&a=1\n").output();
+    assert_eq!(probe.text().trim(), record["probe"]);
+    stop(daemon);
+}
+
+/// Rules H1 and H7: a lost reply is repeated and gives the same delivery; equal items are apart.
+#[test]
+fn a_repeated_pop_gets_the_same_delivery() {
+    for (crawl, kind) in crawls() {
+        let daemon = crawl.start();
+        crawl.push(&urls(0, 2));
+        crawl.wait_for_sink(2);
+        let mut consumer = Consumer::new(&crawl, "a#1", kind);
+        let first = consumer.pop_as("1", false).unwrap();
+        assert_eq!(consumer.pop_as("1", true).unwrap(), first);
+        assert_eq!(consumer.pop_as("2", true).unwrap(), "0 0 http://example.com/1");
+        assert_eq!(consumer.pop_as("3", true), None);
+        assert_eq!(consumer.finish("1", &["http://example.com/2"]), 1);
+        assert_eq!(consumer.finish("1", &["http://example.com/3"]), 0);
+        crawl.wait_for_sink(1);
+        assert_eq!(crawl.list(SINK), [b"http://example.com/2"]);
+        stop(daemon);
+    }
+}
+
+/// Rule H4: one count sees source, processing list, sink and the held requests of everybody.
+#[test]
+fn a_count_sees_held_requests_of_all_consumers() {
+    let crawl = Crawl::new();
+    let () = crawl.connection().rpush(SINK, &urls(0, 3)).unwrap();
+    let () = crawl.connection().rpush(SOURCE, &urls(3, 2)).unwrap();
+    let () = crawl.connection().rpush(TAKEN, &urls(5, 1)).unwrap();
+    let mut one = Consumer::new(&crawl, "a#1", "list");
+    let mut other = Consumer::new(&crawl, "b#2", "list");
+    (one.pop_as("1", false).unwrap(), other.pop_as("1", false).unwrap());
+    let (a, b) = (held("a#1"), held("b#2"));
+    let keys = [SOURCE, TAKEN, SINK, CONSUMERS, &a, &b];
+    let total: u64 = one.call(&[COUNT], &keys, &["list", "a#1", "b#2"]);
+    assert_eq!(total, 6);
+    let mut names: Vec<String> = one.call(&[COUNT], &keys[..5], &["list", "a#1"]);
+    names.sort();
+    assert_eq!(names, ["a#1", "b#2"]);
+}
+
+/// Rules H5 and H6: the daemon requeues what a stopped consumer holds, not what a slow one holds;
+/// the third delivery that nobody finishes ends among the rejects.
+#[test]
+fn requests_of_a_stopped_consumer_are_requeued_and_rejected_in_the_end() {
+    for (crawl, kind) in crawls() {
+        let mut daemon = crawl.start();
+        crawl.push(&urls(0, 2));
+        crawl.wait_for_sink(2);
+        let mut slow = Consumer::new(&crawl, "slow#1", kind);
+        assert!(slow.pop_as("1", false).unwrap().ends_with("/0"));
+        for count in 0..3 {
+            let name = ["a#1", "b#2", "c#3"][count];
+            let mut stopped = Consumer::new(&crawl, name, kind);
+            let popped = stopped.pop_as("1", false).unwrap();
+            assert_eq!(popped, format!("0 {count} http://example.com/1"));
+            wait_until(SOON, "the stopped consumer to be gone", || {
+                slow.beat();
+                !stopped.connection.hexists::<_, _, bool>(CONSUMERS, name).unwrap()
+            });
+            assert_eq!(crawl.len(SINK), usize::from(count < 2), "{count}");
+        }
+        let rejects = crawl.rejects();
+        assert_eq!(rejects.len(), 1);
+        assert_eq!(rejects[0]["item"], "http://example.com/1");
+        let reason = rejects[0]["reason"].as_str().unwrap();
+        assert!(reason.starts_with("delivered 3 times and never finished"), "{reason}");
+        for consumer in ["a#1", "b#2", "c#3"] {
+            assert!(reason.contains(consumer), "{reason}");
+        }
+        assert!(daemon.is_running());
+        assert_eq!(slow.finish("1", &[]), 1);
+        assert_eq!(crawl.connection().exists::<_, u64>(REQUEUES).unwrap(), 0);
+        stop(daemon);
+    }
+}
+
+#[test]
+fn held_requests_are_listed_and_requeued_without_a_daemon() {
+    let crawl = Crawl::new().set("held.timeout=1s");
+    let () = crawl.connection().rpush(SINK, &urls(0, 3)).unwrap();
+    let mut stopped = Consumer::new(&crawl, "a#1", "list");
+    let mut alive = Consumer::new(&crawl, "b#2", "list");
+    (stopped.pop_as("1", false).unwrap(), alive.pop_as("1", false).unwrap());
+    let list = crawl.command("held list", &["--requests"]).output();
+    let text = list.text();
+    assert!(text.contains("a#1: 1 held, heartbeat 1"), "{text}");
+    assert!(text.contains("http://example.com/0"), "{text}");
+    let json = crawl.command("held list", &["--json"]).output();
+    assert_eq!(json.text().lines().count(), 2);
+    let requeued = crawl.command("held requeue", &["a#1"]).output();
+    assert_eq!(requeued.text(), "1 requests are back in demo:unseen\n");
+    assert_eq!(crawl.list(SINK), [b"http://example.com/0", b"http://example.com/2"]);
+    // Without a name it watches for the time-out.
+    let requeued = crawl.command("held requeue", &[]).output();
+    assert_eq!(requeued.text(), "1 requests are back in demo:unseen\n");
+    assert_eq!(crawl.connection().exists::<_, u64>(CONSUMERS).unwrap(), 0);
+}
