@@ -2,19 +2,20 @@
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
-use std::str::Utf8Error;
 
 use urlseen::canonical::Refusal;
 use urlseen::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen::input;
-use urlseen::item::json::{JsonError, JsonRequest};
+use urlseen::item::Unreadable;
+use urlseen::item::json::{self, JsonError, JsonRequest};
+use urlseen::item::url;
 use urlseen::request::Request;
 
 use super::Outcome;
 
 /// Print the fingerprint of each request: one line in, one fingerprint out.
 ///
-/// A line is a URL, or, where it begins with `{`, a request in JSON: `url`, `method`, `body` or
+/// A line is a URL, or, if its first character is `{`, a request in JSON: `url`, `method`, `body` or
 /// `body_base64`, `meta.verbatim_url`, or a ready `fingerprint`. A line that has no fingerprint
 /// prints `-`, and its reason on standard error.
 #[derive(Debug, clap::Args)]
@@ -43,8 +44,8 @@ pub(super) fn parse_algorithm() -> impl clap::builder::TypedValueParser<Value = 
 /// Why a line has no fingerprint.
 #[derive(Debug, thiserror::Error)]
 enum BadLine {
-    #[error("not UTF-8: {0}")]
-    Encoding(#[from] Utf8Error),
+    #[error(transparent)]
+    Item(#[from] Unreadable),
     #[error(transparent)]
     Json(#[from] JsonError),
     #[error(transparent)]
@@ -85,11 +86,11 @@ struct Rows {
 impl Rows {
     /// The row for a line, line feed included.
     fn make(&mut self, line: &[u8]) -> Result<&str, BadLine> {
-        if line.starts_with(b"{") {
+        if json::is_object(line) {
             let item = JsonRequest::parse(line)?;
             self.make_for(item.fingerprint(), item.request().as_ref())?;
         } else {
-            self.make_for(None, Some(&Request::get(std::str::from_utf8(line)?)))?;
+            self.make_for(None, Some(&Request::get(url::text(line)?)))?;
         }
         Ok(&self.row)
     }

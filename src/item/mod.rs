@@ -12,7 +12,7 @@ mod pickle;
 mod said;
 mod start_url;
 mod tab;
-mod url;
+pub mod url;
 
 use std::borrow::Cow;
 
@@ -71,6 +71,8 @@ pub enum Unreadable {
     NotUtf8 { offset: usize },
     #[error("{0}")]
     Url(#[from] Refusal),
+    #[error("there is {found} before the scheme of the URL{advice}")]
+    BeforeScheme { found: &'static str, advice: &'static str },
     #[error("{0}")]
     Json(#[from] JsonError),
     #[error("there is no tab between a fingerprint and a payload")]
@@ -249,6 +251,9 @@ fn detect(bytes: &[u8]) -> ItemForm {
     match bytes[0] {
         b'{' => return ItemForm::Json,
         PICKLE => return ItemForm::Pickle,
+        b' ' | b'\t' | b'\n' | b'\r' | json::MARK_START if json::is_object(bytes) => {
+            return ItemForm::Json;
+        }
         _ => {}
     }
     // One more than there can be.
@@ -259,11 +264,6 @@ fn detect(bytes: &[u8]) -> ItemForm {
         (32 | 40 | 64, Some(b'\t')) => ItemForm::Tab,
         _ => ItemForm::Url,
     }
-}
-
-/// The item as text, as a URL must be.
-fn utf8(bytes: &[u8]) -> Result<&str, Unreadable> {
-    std::str::from_utf8(bytes).map_err(|error| Unreadable::NotUtf8 { offset: error.valid_up_to() })
 }
 
 #[cfg(test)]

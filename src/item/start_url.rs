@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::json::JsonError;
+use super::json::{JsonError, unmarked};
 use super::said::Said;
 
 /// The JSON for a request with this `meta`, which is JSON, or nothing.
@@ -37,7 +37,7 @@ pub(super) fn meta_of_json(item: &[u8]) -> Result<Option<&[u8]>, JsonError> {
     struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
     // The last of equal keys counts.
-    let fields: BTreeMap<Key<'_>, &RawValue> = serde_json::from_slice(item)?;
+    let fields: BTreeMap<Key<'_>, &RawValue> = serde_json::from_slice(unmarked(item))?;
     let meta = fields.get(&Key(Cow::Borrowed("meta"))).map(|meta| meta.get().as_bytes());
     let is_empty =
         |meta: &[u8]| meta == b"null" || meta.iter().all(|byte| b"{} \t\r\n".contains(byte));
