@@ -32,6 +32,12 @@ pub enum Failure {
     /// The filter cannot be brought to where Redis stands.
     #[error(transparent)]
     Unfit(Box<Unfit>),
+    /// A daemon that stands by has a filter that is not the crawl's.
+    #[error(
+        "this daemon cannot stand by, as it could not take over from the one that runs the crawl: \
+         {0}. To stand by it needs the very folder of that daemon, on a disk that both reach"
+    )]
+    Standby(Box<Unfit>),
     /// The filter in Redis is not what it was.
     #[error(transparent)]
     Shared(Box<OpenError>),
@@ -72,6 +78,7 @@ impl Failure {
             Self::Died(_)
             | Self::Thread(_)
             | Self::Unfit(_)
+            | Self::Standby(_)
             | Self::Shared(_)
             | Self::Folder(_)
             | Self::Log(_)

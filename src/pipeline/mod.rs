@@ -202,7 +202,8 @@ impl Pipeline {
         show: &mut dyn FnMut(&Report),
     ) -> Result<Ending, Failure> {
         loop {
-            let (wait, failure) = match self.session(interval, show).await {
+            let session = self.session(interval, show).await;
+            let (wait, failure) = match session.map_err(|failure| self.checked(failure)) {
                 Ok(ending) => return Ok(ending),
                 Err(failure) if failure.is_mendable() => {
                     let wait = self.backoff.next_wait(crate::head::random());
@@ -233,6 +234,16 @@ impl Pipeline {
                 let away = |failure| Failure::Away(Box::new(failure));
                 return failure.map(away).map_or(Ok(Ending::Stopped), Err);
             }
+        }
+    }
+
+    /// Replaces the failure of a daemon that would wait for the lease, if its filter does not
+    /// belong to the crawl: it could not take over.
+    fn checked(&self, failure: Failure) -> Failure {
+        let Failure::Redis(Unwelcome::Held { head, filter, .. }) = failure else { return failure };
+        match self.store.as_ref().map(|store| store.check(head, filter)) {
+            Some(Err(unfit)) if self.parts.settings.standby => Failure::Standby(Box::new(unfit)),
+            _ => failure,
         }
     }
 

@@ -162,7 +162,10 @@ impl Protocol {
         let mut answer = Answer::new("own", reply)?;
         if answer.status == "held" {
             let holder = Holder::of_lease(&answer.text()?);
-            return Err(Unwelcome::Held { holder, milliseconds: answer.number()? });
+            let milliseconds = answer.number()?;
+            let (seq, tip, filter) = (answer.text()?, answer.text()?, answer.text()?);
+            let (head, filter) = (Head::parse(&seq, &tip), Tip::parse(&filter));
+            return Err(Unwelcome::Held { holder, milliseconds, head, filter });
         }
         answer.ok()?;
         let (seq, tip, version) = (answer.text()?, answer.text()?, answer.text()?);
