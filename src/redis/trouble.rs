@@ -224,8 +224,9 @@ pub enum Trouble {
     },
     /// The server does not have the command.
     #[error(
-        "this Redis does not know the command {command}; it is older than 6.2, or its \
-         configuration (rename-command) or its provider took the command away"
+        "this Redis does not know the command {command}; it is older than 6.2, or it is a \
+         Sentinel (then point redis.url at the primary that it watches), or its configuration \
+         (rename-command) or its provider took the command away"
     )]
     UnknownCommand {
         /// Its name.
