@@ -15,8 +15,8 @@ use super::Outcome;
 
 /// Print the fingerprint of each request: one line in, one fingerprint out.
 ///
-/// A line is a URL, or, if its first character is `{`, a request in JSON: `url`, `method`, `body` or
-/// `body_base64`, `meta.verbatim_url`, or a ready `fingerprint`. A line that has no fingerprint
+/// A line is a URL, or, if its first character is `{`, a request in JSON: `url`, `method`, `body`
+/// or `body_base64`, `meta.verbatim_url`, or a ready `fingerprint`. A line that has no fingerprint
 /// prints `-`, and its reason on standard error.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
