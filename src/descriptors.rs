@@ -40,10 +40,11 @@ pub fn explained(tried: impl Display, error: &io::Error) -> io::Error {
     }
 }
 
-/// Whether an error, [explained] or as the system gave it, is for want of file descriptors. It
-/// passes once other files or connections are closed, or the limit is raised.
+/// Returns true if an error, [explained] or as the system gave it, is for want of file descriptors.
+/// It passes once other files or connections are closed, or the limit is raised.
 pub fn are_exhausted(error: &io::Error) -> bool {
-    remedy(error).is_some() || error.get_ref().is_some_and(|error| error.is::<Exhausted>())
+    let is_explained = matches!(error.get_ref(), Some(inner) if inner.is::<Exhausted>());
+    is_explained || remedy(error).is_some()
 }
 
 /// Growing waits between attempts: a second at first, doubling up to a minute.

@@ -77,13 +77,13 @@ impl Failure {
         }
     }
 
-    /// What a run ends with that was asked to stop while it waited to try again.
+    /// The failure of a run that was asked to stop while it waited to try again.
     pub(super) fn after_stop(self) -> Self {
         if self.is_for_want_of_descriptors() { self } else { Self::Away(Box::new(self)) }
     }
 
-    /// Whether the state folder could not be read or written for want of file descriptors. What the
-    /// log holds is then not known before the folder is read again.
+    /// Returns true if the state folder could not be read or written for want of file descriptors.
+    /// The folder has to be read again then, to know what the log holds.
     pub(super) fn is_for_want_of_descriptors(&self) -> bool {
         match self {
             Self::Unfit(unfit) => unfit.is_for_want_of_descriptors(),
@@ -93,7 +93,7 @@ impl Failure {
     }
 }
 
-/// What to do after the log could not be written.
+/// Advice for a log that could not be written.
 fn then(error: &io::Error) -> &'static str {
     match error.kind() {
         _ if descriptors::are_exhausted(error) => " before that",

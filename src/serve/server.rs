@@ -90,7 +90,7 @@ impl Server {
 /// Tells a client that there are too many. It is closed before another one is accepted, so clients
 /// never have more file descriptors than they may.
 fn refuse(stream: &TcpStream) {
-    // Whoever does not take it sees the connection end.
+    // A client that does not take it sees the connection end.
     let _ = SockRef::from(stream).send(b"-ERR max number of clients reached\r\n");
 }
 

@@ -94,7 +94,7 @@ struct Kept {
     last_snapshot: Option<SystemTime>,
     /// How far the log is written, in bytes since it was opened, when the next snapshot is due.
     snapshot_at: u64,
-    /// No snapshot is begun before, as the last one had no file descriptors.
+    /// Earliest time of the next snapshot, after one that had no file descriptors.
     not_before: Option<Instant>,
     /// Since the last snapshot that was finished.
     waits: Waits,

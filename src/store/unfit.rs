@@ -80,7 +80,8 @@ pub enum Unfit {
 }
 
 impl Unfit {
-    /// Whether the folder could not be read or written for want of file descriptors: that passes.
+    /// Returns true if the folder could not be read or written for want of file descriptors. That
+    /// passes.
     pub fn is_for_want_of_descriptors(&self) -> bool {
         let error = match self {
             Self::Io(error) | Self::Open(OpenError::Io { source: error, .. }) => error,

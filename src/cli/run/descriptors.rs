@@ -65,12 +65,12 @@ impl fmt::Display for Need {
     }
 }
 
-/// What this process has open; what every process has, where the system does not say.
+/// Counts what this process has open; the three of every process if the system does not say.
 fn open() -> u64 {
     std::fs::read_dir("/proc/self/fd").map_or(3, |all| all.count() as u64)
 }
 
-/// What of a configuration the hard limit of this process is too low for, and the key to name.
+/// Returns the key and the fault of a configuration that the hard limit is too low for.
 pub(super) fn lacking(config: &Config) -> Option<(&'static str, Fault)> {
     let limit = getrlimit(Resource::Nofile).maximum?;
     let need = Need::of(config, open());

@@ -329,7 +329,7 @@ impl Disk for SimDisk {
     }
 }
 
-/// Whatever is in its directory.
+/// The only directory.
 impl DiskDir for SimDisk {
     fn sync(&self) -> io::Result<()> {
         let mut state = self.state();
