@@ -63,6 +63,10 @@ pub mod definition;
 #[cfg(not(feature = "cli"))]
 mod definition;
 #[cfg(feature = "cli")]
+pub mod descriptors;
+#[cfg(all(feature = "state", not(feature = "cli")))]
+mod descriptors;
+#[cfg(feature = "cli")]
 pub mod desk;
 #[cfg(feature = "cli")]
 pub mod engine;

@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use tracing::{debug, warn};
 
 use super::Limits;
+use crate::descriptors;
 
 /// How long to wait where a connection cannot be accepted, for want of descriptors as a rule.
 const RETRY: Duration = Duration::from_secs(1);
@@ -53,7 +54,8 @@ impl Listener {
             let stream = match self.accept().await {
                 Ok(stream) => stream,
                 Err(error) => {
-                    warn!("the admin endpoint cannot accept a connection: {error}");
+                    let tried = "the admin endpoint cannot accept a connection";
+                    warn!("{}", descriptors::explained(tried, &error));
                     tokio::time::sleep(RETRY).await;
                     continue;
                 }

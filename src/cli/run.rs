@@ -1,5 +1,6 @@
 //! `urlseen run`: the daemon, from queue to queue.
 
+mod descriptors;
 mod summary;
 
 use std::sync::Arc;
@@ -58,7 +59,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let config = args.settings.load()?;
+    let config = args.settings.load_for(&[], descriptors::lacking)?;
     let console = Console::new();
     console.log(config.log.level, config.log.format);
     if args.drain && config.source.kind == SourceKind::None {
@@ -66,6 +67,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
                       leave one of them out";
         return Err(start::Misused(reason.to_owned()).into());
     }
+    descriptors::raise(&config).context("cannot raise the limit on file descriptors")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let Some((ending, report, passed)) = runtime.block_on(work(args, &config, &console))? else {
         info!("asked to stop while standing by");

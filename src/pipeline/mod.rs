@@ -208,7 +208,12 @@ impl Pipeline {
                 Err(failure) if failure.is_mendable() => {
                     let wait = self.backoff.next_wait(crate::head::random());
                     warn!("{failure}. Trying again in {} ms", wait.as_millis());
-                    self.enter(Phase::RedisAway { trouble: failure.to_string() });
+                    if failure.is_for_want_of_descriptors() {
+                        self.forget_queue();
+                        self.enter(Phase::Recovering);
+                    } else {
+                        self.enter(Phase::RedisAway { trouble: failure.to_string() });
+                    }
                     (wait, Some(failure))
                 }
                 Err(Failure::Redis(Unwelcome::Held { holder, .. }))
@@ -231,8 +236,7 @@ impl Pipeline {
             if self.meanwhile(wait).await? {
                 self.answer_all().await?;
                 // Who stands by has nothing to lose.
-                let away = |failure| Failure::Away(Box::new(failure));
-                return failure.map(away).map_or(Ok(Ending::Stopped), Err);
+                return failure.map(Failure::after_stop).map_or(Ok(Ending::Stopped), Err);
             }
         }
     }

@@ -54,18 +54,27 @@ impl Pipeline {
         held: &mut Held,
     ) -> Result<(), Failure> {
         let standing = held.standing;
+        // A log that has to be cut may fail then: what is asked must not be left half answered.
+        if self.queue.is_some() {
+            self.answer_all().await?;
+        }
         match self.queue.as_mut().map(|queue| queue.settle(standing)) {
             Some(Ok(settled)) => self.settle(settled, standing)?,
             Some(Err(diverged)) => {
                 warn!("{diverged}");
-                let forgotten = self.queue.take().map_or(0, |queue| queue.batches());
-                self.tally.batches_forgotten += forgotten as u64;
+                self.forget_queue();
                 self.tally.rollbacks += 1;
                 self.recover(link, held).await?;
             }
             None => self.recover(link, held).await?,
         }
         Ok(())
+    }
+
+    /// Gives up what is judged and not committed: the filter has to be recovered.
+    pub(super) fn forget_queue(&mut self) {
+        let forgotten = self.queue.take().map_or(0, |queue| queue.batches());
+        self.tally.batches_forgotten += forgotten as u64;
     }
 
     fn settle(&mut self, settled: Settled, standing: Standing) -> Result<(), Failure> {
@@ -77,8 +86,8 @@ impl Pipeline {
             self.parts.shared.is_some().then(|| standing.unseen.saturating_sub(self.unseen));
         self.committed(&committed, unseen);
         if stale {
-            self.store().forget(head).map_err(Failure::Log)?;
             self.tally.batches_forgotten += forgotten as u64;
+            self.store().forget(head).map_err(Failure::Log)?;
         }
         info!(
             "connected again: {} batches had been committed, {again} are sent again, {forgotten} \

@@ -9,6 +9,7 @@ use super::link::Link;
 use super::stream;
 use super::trouble::Trouble;
 use crate::config::RedisAddress;
+use crate::descriptors;
 
 /// How long to wait for Redis before a connection counts as lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,12 @@ pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link,
 /// Why no connection could be opened.
 fn closed(address: &RedisAddress, error: &io::Error) -> Trouble {
     let address_of = || address.to_string();
+    if let Some(remedy) = descriptors::remedy(error) {
+        return Trouble::NoDescriptor {
+            address: address_of(),
+            cause: format!("{error}; {remedy}"),
+        };
+    }
     let inner = error.get_ref();
     if inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()).is_some() {
         return Trouble::Tls { address: address_of(), cause: error.to_string() };

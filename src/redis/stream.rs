@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::ConnectionAddr;
+use rustls_native_certs::{Error, ErrorKind};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore, pki_types::ServerName};
+
+use crate::descriptors;
 
 /// How long a TCP connection is silent before the system probes it, and between probes.
 const KEEPALIVE: Duration = Duration::from_secs(15);
@@ -49,8 +52,14 @@ async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
 /// Trust in the authorities that this machine trusts, or those in `SSL_CERT_FILE`.
 fn trusting() -> io::Result<ClientConfig> {
     let mut found = rustls_native_certs::load_native_certs();
-    if let Some(error) = found.errors.pop() {
-        return Err(io::Error::other(rustls::Error::General(error.to_string())));
+    match found.errors.pop() {
+        Some(Error { kind: ErrorKind::Io { inner, .. }, .. })
+            if descriptors::are_exhausted(&inner) =>
+        {
+            return Err(inner);
+        }
+        Some(error) => return Err(io::Error::other(rustls::Error::General(error.to_string()))),
+        None => {}
     }
     let mut roots = RootCertStore::empty();
     for certificate in found.certs {

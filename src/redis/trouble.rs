@@ -57,6 +57,14 @@ pub enum Trouble {
         /// Where, without the password.
         address: String,
     },
+    /// No connection could be opened, as this process has no file descriptor for it.
+    #[error("cannot open a connection to Redis at {address}: {cause}")]
+    NoDescriptor {
+        /// Where, without the password.
+        address: String,
+        /// The system's words, and the remedy.
+        cause: String,
+    },
     /// The server hung up on a new connection.
     #[error(
         "Redis at {address} closed the new connection before it answered anything; either it has \
@@ -256,6 +264,7 @@ impl Trouble {
     pub fn retry(&self) -> Retry {
         match self {
             Self::Unreachable { .. }
+            | Self::NoDescriptor { .. }
             | Self::HungUp { .. }
             | Self::LostConnection { .. }
             | Self::Loading

@@ -8,6 +8,8 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::descriptors;
+
 /// The ending of files that are being written aside: such a file counts for nothing.
 pub(super) const ASIDE: &str = ".tmp";
 
@@ -31,8 +33,14 @@ pub(super) trait Disk: Debug + Send + Sync {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// What was made, renamed and removed in a directory survives a loss of power from now on.
-    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Opens a directory.
+    fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDir>>;
+}
+
+/// An open directory.
+pub(super) trait DiskDir: Debug + Send + Sync {
+    /// What was made, renamed and removed in it survives a loss of power from now on.
+    fn sync(&self) -> io::Result<()>;
 }
 
 /// An open file.
@@ -123,8 +131,13 @@ impl Dir {
         self.disk.remove(&self.path.join(name))
     }
 
+    /// The open directory: syncing it needs no other file descriptor.
+    pub(super) fn handle(&self) -> io::Result<Box<dyn DiskDir>> {
+        self.disk.open_dir(&self.path)
+    }
+
     pub(super) fn sync(&self) -> io::Result<()> {
-        self.disk.sync_dir(&self.path)
+        self.handle()?.sync()
     }
 
     /// All of a file; `None` where there is none.
@@ -196,10 +209,17 @@ impl Debug for RealFile {
     }
 }
 
+/// A directory of it.
+#[derive(Debug)]
+struct RealDir {
+    file: File,
+    path: PathBuf,
+}
+
 /// Adds what was tried to an error.
 fn named<T>(result: io::Result<T>, verb: &str, path: &Path) -> io::Result<T> {
     result.map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot {verb} {}: {error}", path.display()))
+        descriptors::explained(format_args!("cannot {verb} {}", path.display()), &error)
     })
 }
 
@@ -279,8 +299,15 @@ impl Disk for RealDisk {
         named(std::fs::remove_file(path), "remove", path)
     }
 
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        named(File::open(dir).and_then(|dir| dir.sync_all()), "sync", dir)
+    fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDir>> {
+        let file = named(File::open(dir), "open", dir)?;
+        Ok(Box::new(RealDir { file, path: dir.to_owned() }))
+    }
+}
+
+impl DiskDir for RealDir {
+    fn sync(&self) -> io::Result<()> {
+        named(self.file.sync_all(), "sync", &self.path)
     }
 }
 

@@ -316,7 +316,8 @@ impl Folder {
         }
     }
 
-    /// Begins a snapshot. Roll the journal first: the log can then be dropped up to there.
+    /// Begins a snapshot. Roll the journal before the first shard is written: the log can then be
+    /// dropped up to there.
     ///
     /// # Errors
     /// Where the disk fails, and where another snapshot is still being written.

@@ -63,7 +63,7 @@ impl Journal {
             Some(tail) => (dir.append(&tail.name)?.into(), tail.clone()),
             None => make(dir, filter, position)?,
         };
-        let unsynced = Arc::new(Unsynced::new(dir, position.number, &file));
+        let unsynced = Arc::new(Unsynced::new(dir.handle()?, position.number, &file));
         let mut journal = Self {
             dir: dir.clone(),
             filter,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, Sender};
 
-use super::disk::{Dir, DiskFile};
+use super::disk::{DiskDir, DiskFile};
 
 /// How often a log is synced that is synced at intervals.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
@@ -31,7 +31,8 @@ impl LogHandle {
 /// to look: it is not held while the disk works.
 #[derive(Debug)]
 pub(super) struct Unsynced {
-    dir: Dir,
+    /// Open as long as the log is: what was written must not wait for a file descriptor.
+    dir: Box<dyn DiskDir>,
     state: Mutex<State>,
     /// Held while the disk works, so that it is asked once for all who wait.
     turn: Mutex<()>,
@@ -54,13 +55,13 @@ struct State {
 
 impl Unsynced {
     /// A log that is on the disk up to record `number`, and goes on in `file`.
-    pub(super) fn new(dir: &Dir, number: u64, file: &Arc<dyn DiskFile>) -> Self {
+    pub(super) fn new(dir: Box<dyn DiskDir>, number: u64, file: &Arc<dyn DiskFile>) -> Self {
         let files = vec![Arc::clone(file)];
         // Whether the file was made just now is not known here.
         let (made, made_synced) = (1, 0);
         let state = State { written: number, synced: number, files, made, made_synced };
         let (turn, failure) = (Mutex::default(), OnceLock::new());
-        Self { dir: dir.clone(), state: Mutex::new(state), turn, failure }
+        Self { dir, state: Mutex::new(state), turn, failure }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -125,21 +125,22 @@ impl Local {
     }
 
     /// Has the folder remember the filter as it is in memory, in place of what it did, at `head`.
+    /// Where that fails, it can be done again.
     pub fn replace(&mut self, head: Head) -> Result<(), Unfit> {
         let Self { engine, memory, .. } = self;
         let Memory::Kept(kept) = memory else { return Ok(()) };
         kept.rebase(engine, head)
     }
 
-    /// Empties the filter, for good. Nothing may be judged, asked or uncommitted.
-    pub fn empty(&mut self) -> Result<(), Unfit> {
+    /// Empties the filter in memory, and returns the head to [`Local::replace`] it at in the
+    /// folder: only then it is empty for good. Nothing may be judged, asked or uncommitted.
+    pub fn empty(&mut self) -> Result<Head, Unfit> {
         self.snapshotting = None;
         self.engine.clear();
-        let head = match &mut self.memory {
+        Ok(match &mut self.memory {
             Memory::Kept(kept) => kept.journal()?.position().head,
-            Memory::Volatile(_) | Memory::Shared { .. } => return Ok(()),
-        };
-        self.replace(head)
+            Memory::Volatile(_) | Memory::Shared { .. } => Head::START,
+        })
     }
 
     /// Keeps the filter as the folder has it, as the one that belongs to where Redis stands:

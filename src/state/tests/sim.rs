@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::super::disk::{Busy, Disk, DiskFile, Entry, Lock};
+use super::super::disk::{Busy, Disk, DiskDir, DiskFile, Entry, Lock};
 use super::random::Random;
 
 /// What the disk writes at once.
@@ -324,7 +324,14 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    fn sync_dir(&self, _: &Path) -> io::Result<()> {
+    fn open_dir(&self, _: &Path) -> io::Result<Box<dyn DiskDir>> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+/// The only directory.
+impl DiskDir for SimDisk {
+    fn sync(&self) -> io::Result<()> {
         let mut state = self.state();
         state.roomless()?;
         state.durable_names = state.names.clone();

@@ -1,6 +1,7 @@
 //! The daemon, `urlseen run`, against real servers.
 
 mod bounds;
+mod descriptors;
 mod ends;
 mod full;
 mod idle;

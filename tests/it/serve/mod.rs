@@ -2,6 +2,7 @@
 
 mod beside;
 mod bounds;
+mod descriptors;
 mod durability;
 mod forgetting;
 mod transcript;
