@@ -1,7 +1,7 @@
 //! What is said when the filter is full.
 
 use super::shared::{LAYOUTS, crawl};
-use super::{Crawl, urls};
+use super::{Crawl, SINK, urls};
 
 /// The last item crosses the level, so that only the look at the very end can see it.
 #[test]
@@ -42,16 +42,18 @@ fn what_a_full_filter_advises_works() {
     let full = |crawl: Crawl| crawl.set("filter.capacity=1000").set("filter.when_full=stop");
     for shared in [false, true] {
         let crawl = full(if shared { crawl(LAYOUTS[0]) } else { Crawl::new() });
-        crawl.push(&urls(0, 1000));
+        // More than enough for an estimate to reach the capacity.
+        crawl.push(&urls(0, 1200));
         let output = crawl.run(&[]).output();
         assert_eq!(output.code(), Some(3), "{output:?}");
-        // In the warning, and at the end.
-        assert_eq!(output.stderr.matches("urlseen state reset").count(), 2, "{output:?}");
+        // In a warning or two, and at the end.
+        assert!(output.stderr.matches("urlseen state reset").count() >= 2, "{output:?}");
         assert!(output.stderr.contains("all that was seen is emitted again"), "{output:?}");
 
         let going_on = crawl.set("filter.when_full=warn");
-        going_on.push(&urls(500, 600));
-        assert_eq!(going_on.drain().count("unseen"), 100);
+        going_on.push(&urls(700, 600));
+        assert_eq!(going_on.drain().code, Some(0));
+        assert_eq!(going_on.len(SINK), 1300);
 
         let larger = going_on.set("filter.capacity=5000").set("filter.when_full=stop");
         assert_eq!(larger.run(&["--drain"]).output().code(), Some(2), "it cannot be made larger");
