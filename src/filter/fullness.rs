@@ -10,13 +10,13 @@ fn marks() -> impl Iterator<Item = u64> {
 }
 
 /// Remedy for a full filter of a crawl, in its state folder.
-pub const REMEDY_IN_FOLDER: &str = "It cannot be made larger. Raise filter.capacity (or set filter.layout = \"redisbloom\", which \
-     grows) and empty it with urlseen state reset: all that was seen is emitted again, except \
-     what urlseen import brings back from lists of fingerprints";
+pub const REMEDY_IN_FOLDER: &str = "It cannot be made larger. Raise filter.capacity (or set \
+     filter.layout = \"redisbloom\", which grows) and empty it with urlseen state reset: all that \
+     was seen is emitted again, except what urlseen import brings back from lists of fingerprints";
 
 /// Remedy for a full filter in Redis.
-pub const REMEDY_IN_REDIS: &str = "It cannot be made larger. Raise filter.capacity and empty it with urlseen state reset: all \
-     that was seen is emitted again";
+pub const REMEDY_IN_REDIS: &str = "It cannot be made larger. Raise filter.capacity and empty it \
+     with urlseen state reset: all that was seen is emitted again";
 
 /// What has crossed a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -169,9 +169,9 @@ impl Alone {
 }
 
 /// Remedy for a full filter without a source.
-const REMEDY: &str = "It cannot be made larger. Raise filter.capacity (or set filter.layout = \"redisbloom\", which \
-     grows), and delete the state folder while no daemon runs: all that was added is forgotten, \
-     except what urlseen import brings back from lists of fingerprints";
+const REMEDY: &str = "It cannot be made larger. Raise filter.capacity (or set filter.layout = \
+     \"redisbloom\", which grows), and delete the state folder while no daemon runs: all that was \
+     added is forgotten, except what urlseen import brings back from lists of fingerprints";
 
 /// The next tick of an interval that may not be there.
 async fn tick(ticks: Option<&mut Interval>) {

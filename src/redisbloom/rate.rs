@@ -191,9 +191,10 @@ mod tests {
             let (seen, rate) = counted(shape(bits, hashes, items), items, 20, unseen);
             let expected = rate.total * unseen as f64;
             let share = seen as f64 / unseen as f64;
+            let Rate { total, by_bits } = rate;
             println!(
-                "| {bits} | {hashes} | {items} | {unseen} | {:.2e} | {:.2e} | {share:.2e} ({seen}) |",
-                rate.by_bits, rate.total
+                "| {bits} | {hashes} | {items} | {unseen} | {by_bits:.2e} | {total:.2e} | \
+                 {share:.2e} ({seen}) |"
             );
             assert!(expected > 90.0, "{bits} {expected} tells nothing");
             let allowed = 0.2 * expected + 4.0 * expected.sqrt();

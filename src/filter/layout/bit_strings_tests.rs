@@ -350,8 +350,8 @@ fn scrapy_redis_bloomfilter_is_wrong_as_often_as_computed() {
     assert!(layout.error_rate(10_000_000) > 5.0 * textbook);
 }
 
-/// Small filters for low rates: no layout makes errors that its bits do not explain, as RedisBloom's
-/// progressions do. There 300,000 unseen keys would find a filter of 30 wrong 25 times.
+/// Small filters for low rates: no layout makes errors that its bits do not explain, as
+/// RedisBloom's progressions do. There 300,000 unseen keys would find a filter of 30 wrong 25 times.
 #[test]
 fn positions_do_not_repeat_beyond_what_is_computed() {
     let layouts: [(&dyn BitStrings, u64); 7] = [
