@@ -351,7 +351,7 @@ fn scrapy_redis_bloomfilter_is_wrong_as_often_as_computed() {
 }
 
 /// Small filters for low rates: no layout makes errors that its bits do not explain, as
-/// RedisBloom's progressions do. There 300,000 unseen keys would find a filter of 30 wrong 25 times.
+/// RedisBloom's progressions do.
 #[test]
 fn positions_do_not_repeat_beyond_what_is_computed() {
     let layouts: [(&dyn BitStrings, u64); 7] = [
