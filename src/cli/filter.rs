@@ -131,7 +131,9 @@ impl Audience for Teller {
     fn progress(&mut self, count: &Count, engine: &Engine) {
         let keys = engine.gauges().keys();
         if let Some(crossing) = self.fullness.as_mut().and_then(|it| it.observe(&keys)) {
-            self.console.say(&format!("urlseen: {crossing}"));
+            let remedy = "It cannot be made larger: give a larger --capacity, and with --state a \
+                          new folder";
+            self.console.say(&format!("urlseen: {crossing}. {remedy}"));
         }
         // A line of progress between printed lines would be in the way.
         if !self.console.is_terminal() || io::stdout().is_terminal() {

@@ -212,7 +212,10 @@ impl Audience for Teller {
         self.count = *count;
         let observed = self.fullness.as_mut();
         if let Some(crossing) = observed.and_then(|it| it.observe(&engine.gauges().keys())) {
-            self.say(&crossing.to_string());
+            self.say(&format!(
+                "{crossing}. It cannot be made larger: raise its capacity and import again, into \
+                 an empty state folder"
+            ));
         }
         let all = meter.expected();
         if self.bar.length() != Some(all) && all > 0 {

@@ -98,6 +98,9 @@ fn print(filter: &Filter, as_json: bool) -> io::Result<()> {
         Growth::Expansion(times) => times,
         Growth::None => 0,
     };
+    if let Some(warning) = filter.rate_when_full().warning() {
+        eprintln!("urlseen: {warning}");
+    }
     let mut out = io::stdout().lock();
     if as_json {
         let value = json!({

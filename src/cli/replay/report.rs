@@ -212,7 +212,7 @@ fn items(tally: &Tally, seconds: f64, config: &Config, out: &mut impl Write) -> 
 
 /// What else is to be known of a layout.
 fn notes(lane: &LaneReport, out: &mut impl Write) -> io::Result<()> {
-    let LaneReport { layout, no_place, stopped, full_after, items, .. } = lane;
+    let LaneReport { layout, no_place, stopped, full_after, items, warning, .. } = lane;
     if let Some(full_after) = full_after {
         let after = grouped(*full_after);
         writeln!(out, "{layout}: holds what it is made for after {after} items")?;
@@ -220,6 +220,9 @@ fn notes(lane: &LaneReport, out: &mut impl Write) -> io::Result<()> {
     if *no_place > 0 {
         let count = grouped(*no_place);
         writeln!(out, "{layout}: would reject {count} more, which it has no place for")?;
+    }
+    if let Some(warning) = warning {
+        writeln!(out, "{layout}: {warning}")?;
     }
     if let Some(why) = stopped {
         let items = grouped(*items);
