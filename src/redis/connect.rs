@@ -33,17 +33,14 @@ pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link,
         let stream = stream.map_err(|error| closed(address, &error))?;
         log_in(address, Link::new(stream, timeouts.response)).await
     };
-    match tokio::time::timeout(timeouts.connect, opened).await {
-        Ok(result) => result,
-        Err(_) => {
-            // A server waits for the end of a command that the handshake does not have.
-            let plain = if address.is_tls() { " (a port without TLS never gives one)" } else { "" };
-            Err(Trouble::Unreachable {
-                address: address.to_string(),
-                cause: format!("no answer within {:?}{plain}", timeouts.connect),
-            })
-        }
-    }
+    tokio::time::timeout(timeouts.connect, opened).await.unwrap_or_else(|_| {
+        // A server waits for the end of a command that the handshake does not have.
+        let plain = if address.is_tls() { " (a port without TLS never gives one)" } else { "" };
+        Err(Trouble::Unreachable {
+            address: address.to_string(),
+            cause: format!("no answer within {:?}{plain}", timeouts.connect),
+        })
+    })
 }
 
 /// Why no connection could be opened.
