@@ -103,7 +103,7 @@ fn so_many_items_and_no_more_are_checked_at_once() {
 /// Beginnings of requests that never end.
 fn silences() -> [String; 4] {
     let body = format!("POST /check HTTP/1.1\r\nHost: localhost\r\n{JSON}Content-Length: 99\r\n");
-    ["".to_owned(), "GET /heal".to_owned(), body.clone(), body + "\r\n{\"items\": ["]
+    [String::new(), "GET /heal".to_owned(), body.clone(), body + "\r\n{\"items\": ["]
 }
 
 const PROBE: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
