@@ -1,6 +1,6 @@
 //! `urlseen fingerprint`: the fingerprints of requests, a line each.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use urlseen::canonical::Refusal;
@@ -9,6 +9,7 @@ use urlseen::input;
 use urlseen::item::Unreadable;
 use urlseen::item::json::{self, JsonError, JsonRequest};
 use urlseen::item::url;
+use urlseen::printable::{self, say};
 use urlseen::request::Request;
 
 use super::Outcome;
@@ -58,13 +59,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         canonical: args.canonical,
         row: String::new(),
     };
-    let mut output = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut output = BufWriter::with_capacity(1 << 16, printable::rows());
     let mut outcome = Outcome::Done;
     for block in input::blocks(args.files.clone()) {
         let block = block?;
         for (index, line) in block.lines.iter().enumerate() {
             let row = rows.make(line).unwrap_or_else(|reason| {
-                eprintln!("urlseen: {}: {reason}", block.place(index));
+                say(format_args!("urlseen: {}: {reason}", block.place(index)));
                 outcome = Outcome::BadInput;
                 if args.canonical { "-\t-\n" } else { "-\n" }
             });

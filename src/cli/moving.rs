@@ -2,6 +2,7 @@
 //! `import --from-redis`.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -12,6 +13,7 @@ use urlseen::config::{Config, Layout};
 use urlseen::engine::Died;
 use urlseen::filter::{Count, ShardId};
 use urlseen::head::Head;
+use urlseen::printable::stdout;
 use urlseen::shared::{self, Wanted};
 use urlseen::state::{Folder, Made, Pins};
 
@@ -66,7 +68,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         "{place} holds the filter of {dir} now. Set filter.store = \"redis\" to go on with it; the \
      folder is of no more use then"
     );
-    tell(as_json, keys, all, &words);
+    tell(as_json, keys, all, &words)?;
     Ok(Outcome::Done)
 }
 
@@ -147,7 +149,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
         dir.display(),
         config.filter.key
     );
-    tell(as_json, keys, all, &words);
+    tell(as_json, keys, all, &words)?;
     Ok(Outcome::Done)
 }
 
@@ -173,10 +175,10 @@ fn aside(dir: &Path) -> PathBuf {
     name.into()
 }
 
-fn tell(as_json: bool, keys: u64, bytes: u64, words: &str) {
+fn tell(as_json: bool, keys: u64, bytes: u64, words: &str) -> io::Result<()> {
     if as_json {
-        println!("{}", json!({ "keys": keys, "bytes": bytes }));
+        writeln!(stdout(), "{}", json!({ "keys": keys, "bytes": bytes }))
     } else {
-        println!("{words} ({} fingerprints, {})", HumanCount(keys), BinaryBytes(bytes));
+        writeln!(stdout(), "{words} ({} fingerprints, {})", HumanCount(keys), BinaryBytes(bytes))
     }
 }

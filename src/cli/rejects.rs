@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use anyhow::Context;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use urlseen::printable::{printable, say};
 use urlseen::rejects::{Fate, List, Reject, Sorted};
 
 use super::Outcome;
 use super::confirm::confirm;
-use super::printable::printable;
 use super::settings::Settings;
 
 mod table;
@@ -149,7 +149,7 @@ async fn sort(mut list: List, fate: Fate, reason: Option<&str>) -> anyhow::Resul
         })?,
     };
     if sorted.foreign > NAMED {
-        eprintln!("urlseen: … and {} more of these", HumanCount(sorted.foreign - NAMED));
+        say(format_args!("urlseen: … and {} more of these", HumanCount(sorted.foreign - NAMED)));
     }
     Ok(sorted)
 }
@@ -160,7 +160,7 @@ fn name_foreign(total: u64, foreign: &[&[u8]]) {
     let room = usize::try_from(NAMED.saturating_sub(before)).unwrap_or(usize::MAX);
     for reject in foreign.iter().take(room) {
         let shown = printable(reject, Some(SHOWN));
-        eprintln!("urlseen: stays on the list, as it was not written by urlseen: {shown}");
+        say(format_args!("urlseen: stays on the list, as it was not written by urlseen: {shown}"));
     }
 }
 

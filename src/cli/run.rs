@@ -139,7 +139,7 @@ fn admin(config: &Config, view: Daemon) -> anyhow::Result<admin::Server> {
         server.listen_in(&config.state.dir)?;
     }
     if let Some(address) = &config.admin.listen {
-        let bound = server.listen_at(address)?;
+        let bound = server.listen_at(address, &config.admin.hosts)?;
         info!("the admin endpoint is at http://{bound}/");
     }
     Ok(server)

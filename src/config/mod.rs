@@ -14,6 +14,7 @@
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 
 mod check;
+mod host_names;
 mod host_port;
 mod layers;
 mod mask;

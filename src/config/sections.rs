@@ -2,6 +2,7 @@
 //! of known keys and the names of the environment variables all come from it.
 
 use super::check::Taker;
+use super::host_names::HostNames;
 use super::host_port::HostPort;
 use super::pass::PassRule;
 use super::redis_address::RedisAddress;
@@ -212,6 +213,8 @@ sections! {
     admin: Admin {
         /// Where to listen beside the Unix socket in the state folder.
         listen: Option<HostPort> = Address, |_| None;
+        /// Names of hosts that requests there may be addressed to, beside `localhost`.
+        hosts: Vec<String> = HostNames, |_| Vec::new();
     }
 
     /// What is logged.

@@ -114,16 +114,7 @@ impl RedisKeys {
 
 impl Rule<Vec<String>> for RedisKeys {
     fn read(&self, raw: &Raw) -> Result<Vec<String>, Refusal> {
-        let keys: Vec<String> = match raw {
-            Raw::List(keys) => keys.clone(),
-            // As the file has it.
-            Raw::Text(text) if text.trim_start().starts_with('[') => {
-                let array = DeValue::parse(text.trim()).map_err(|_| Refusal::Value)?;
-                return self.read(&Raw::from_toml(array.get_ref()));
-            }
-            Raw::Text(text) => text.split(',').map(|key| key.trim().to_owned()).collect(),
-            _ => return Err(Refusal::Type),
-        };
+        let keys = texts(raw)?;
         let is_good =
             (1..=Self::MOST).contains(&keys.len()) && keys.iter().all(|it| !it.is_empty());
         if is_good { Ok(keys) } else { Err(Refusal::Value) }
@@ -131,6 +122,20 @@ impl Rule<Vec<String>> for RedisKeys {
 
     fn allowed(&self) -> String {
         format!("an array of 1 to {} Redis keys, none of them empty", Self::MOST)
+    }
+}
+
+/// The strings of an array, or of a text with commas between them.
+pub(super) fn texts(raw: &Raw) -> Result<Vec<String>, Refusal> {
+    match raw {
+        Raw::List(texts) => Ok(texts.clone()),
+        // As the file has it.
+        Raw::Text(text) if text.trim_start().starts_with('[') => {
+            let array = DeValue::parse(text.trim()).map_err(|_| Refusal::Value)?;
+            texts(&Raw::from_toml(array.get_ref()))
+        }
+        Raw::Text(text) => Ok(text.split(',').map(|text| text.trim().to_owned()).collect()),
+        _ => Err(Refusal::Type),
     }
 }
 

@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 use redis::{ErrorKind, RedisError, ServerError};
 
+use super::stream;
 use super::trouble::{Denied, Trouble};
 
 impl From<RedisError> for Trouble {
@@ -56,6 +57,9 @@ fn of_client(error: &RedisError) -> Trouble {
         return Trouble::LostConnection { cause: "no answer in the time allowed".to_owned() };
     }
     match error.kind() {
+        ErrorKind::Io if io_error(error).is_some_and(stream::wants_certificate) => {
+            Trouble::CertificateWanted
+        }
         ErrorKind::Io => {
             let cause = match io_error(error).map(io::Error::kind) {
                 // What the crate reports when the server closed the connection.

@@ -75,11 +75,29 @@ pub enum Trouble {
         /// Where, without the password.
         address: String,
     },
+    /// The server hung up on a new encrypted connection, in the handshake or after it.
+    #[error(
+        "Redis at {address} closed the new connection before it answered anything over TLS; \
+         either it has too many clients (maxclients), or the port is not its tls-port (without \
+         TLS, write redis:// in redis.url), or it is shutting down: its log says which"
+    )]
+    TlsHungUp {
+        /// Where, without the password.
+        address: String,
+    },
+    /// The server takes no clients without a certificate of theirs.
+    #[error(
+        "Redis requires a certificate of its clients, and this version of urlseen cannot present \
+         one; set tls-auth-clients no (or optional) on the server, and let a password or an ACL \
+         user decide who may connect"
+    )]
+    CertificateWanted,
     /// No trusted encrypted connection.
     #[error(
         "no TLS connection to Redis at {address}: {cause}; the port must be the server's tls-port, \
-         and its certificate must be made for that host name and signed by an authority that this \
-         machine trusts (the file of an authority of your own is named in SSL_CERT_FILE)"
+         and its certificate must be valid today, made for that host name and signed by an \
+         authority that this machine trusts (the file of an authority of your own is named in \
+         SSL_CERT_FILE)"
     )]
     Tls {
         /// Where, without the password.
@@ -266,6 +284,7 @@ impl Trouble {
             Self::Unreachable { .. }
             | Self::NoDescriptor { .. }
             | Self::HungUp { .. }
+            | Self::TlsHungUp { .. }
             | Self::LostConnection { .. }
             | Self::Loading
             | Self::Misconf
@@ -281,6 +300,7 @@ impl Trouble {
             | Self::ScriptKilled => Retry::Later,
             Self::SocketForbidden { .. }
             | Self::Tls { .. }
+            | Self::CertificateWanted
             | Self::Cluster
             | Self::CrossSlot
             | Self::WrongPassword { .. }

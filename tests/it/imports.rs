@@ -16,6 +16,7 @@ const ALL: &str = "*";
 const MAY_USE: &[Rule] = &[
     // Pure: no files, no network, no clock, no threads.
     ("request", &[]),
+    ("printable", &[]),
     ("hash", &[]),
     ("redisbloom", &["hash"]),
     ("lanes", &[]),
@@ -69,8 +70,8 @@ const MAY_USE: &[Rule] = &[
     // Flow.
     ("shutdown", &[]),
     ("phase", &[]),
-    ("telemetry", &["config"]),
-    ("admin", &["head", "descriptors", "config", "phase"]),
+    ("telemetry", &["printable", "config"]),
+    ("admin", &["printable", "head", "descriptors", "config", "phase"]),
     (
         "engine",
         &["request", "redisbloom", "head", "filter", "fingerprint", "config", "item", "batch"],

@@ -8,6 +8,7 @@ use serde_json::json;
 use urlseen::config::{Config, Layout, RedisAddress};
 use urlseen::filter::memory;
 use urlseen::head::Tip;
+use urlseen::printable::{say, stdout};
 use urlseen::redisbloom::{Filter, Growth};
 use urlseen::state::{Folder, Made, Pins};
 use urlseen::transfer;
@@ -99,9 +100,9 @@ fn print(filter: &Filter, as_json: bool) -> io::Result<()> {
         Growth::None => 0,
     };
     if let Some(warning) = filter.rate_when_full().warning() {
-        eprintln!("urlseen: {warning}");
+        say(format_args!("urlseen: {warning}"));
     }
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if as_json {
         let value = json!({
             "keys": keys, "capacity": capacity, "layers": layers, "bytes": bytes,

@@ -6,10 +6,10 @@ use std::io::{self, BufWriter, Write};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use indicatif::{HumanCount, ProgressBar};
+use urlseen::printable::{columns, json_line, printable, say, width};
 use urlseen::rejects::{List, Reject};
 
 use super::super::Outcome;
-use super::super::printable::{columns, json_line, printable, width};
 use super::super::settings::Settings;
 use super::{bar, is_wanted};
 
@@ -85,7 +85,7 @@ pub(super) async fn show(mut list: List, args: &Args) -> anyhow::Result<Outcome>
     }
     table.out.flush()?;
     if more > 0 {
-        eprintln!("{} older ones are not shown; --limit 0 shows all", HumanCount(more));
+        say(format_args!("{} older ones are not shown; --limit 0 shows all", HumanCount(more)));
     }
     Ok(Outcome::Done)
 }

@@ -62,6 +62,7 @@ fn every_key_can_be_set_from_everywhere() {
         ("state.horizon_bytes", "1G"),
         ("state.on_rollback", "emit-again"),
         ("admin.listen", "[::1]:9090"),
+        ("admin.hosts", "one,two"),
         ("log.level", "debug"),
         ("log.format", "json"),
         ("log.progress", "0s"),
