@@ -12,6 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tracing::{debug, warn};
 
 use super::client::Client;
+use super::connection::Connection;
 use super::{Filter, House};
 use crate::config::{Config, HostPort};
 use crate::desk::Asker;
@@ -62,9 +63,9 @@ impl Server {
     /// Serves everybody who connects, for ever.
     pub async fn run(self) {
         for id in 1.. {
-            let stream = loop {
+            let (stream, peer) = loop {
                 match self.listener.accept().await {
-                    Ok((stream, _)) => break stream,
+                    Ok(accepted) => break accepted,
                     Err(error) => {
                         warn!("a client cannot connect to serve.listen: {error}");
                         tokio::time::sleep(RETRY).await;
@@ -73,7 +74,7 @@ impl Server {
             };
             let (house, asker) = (Arc::clone(&self.house), self.asker.clone());
             tokio::spawn(async move {
-                if let Err(error) = serve(house, asker, id, stream).await {
+                if let Err(error) = serve(house, asker, id, stream, peer).await {
                     debug!("client {id} is gone: {error}");
                 }
             });
@@ -81,14 +82,21 @@ impl Server {
     }
 }
 
-async fn serve(house: Arc<House>, asker: Asker, id: u64, mut stream: TcpStream) -> io::Result<()> {
+async fn serve(
+    house: Arc<House>,
+    asker: Asker,
+    id: u64,
+    mut stream: TcpStream,
+    peer: SocketAddr,
+) -> io::Result<()> {
     stream.set_nodelay(true)?;
     SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
     let _place = Place::take(&house);
     if house.clients.load(Ordering::Relaxed) > house.max_clients {
         return stream.write_all(b"-ERR max number of clients reached\r\n").await;
     }
-    Client::new(Arc::clone(&house), asker, id, stream).run().await
+    let connection = Connection::new(stream, peer, house.greeting_timeout);
+    Client::new(Arc::clone(&house), asker, id, connection).run().await
 }
 
 /// One of the clients that are counted.
