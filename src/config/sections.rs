@@ -10,7 +10,7 @@ use super::secret::Secret;
 use super::seed::SeedChoice;
 use super::value::{
     Address, Every, Flag, Folder, Name, Number, Redis as RedisRule, RedisKey, RedisKeys, Seed,
-    Whole, Word,
+    Span, Whole, Word,
 };
 use crate::choice::{
     Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Rollback, SinkKind,
@@ -188,6 +188,9 @@ sections! {
         item: ItemForm = Word, |_| ItemForm::Auto;
         /// How many clients may be connected at once.
         max_clients: usize = Whole(1..=100_000, ""), |_| 1000;
+        /// Time that a new client has for its first command, and for the password if there is one.
+        greeting_timeout: Duration = Span(Duration::from_millis(100)..=Duration::from_hours(24)),
+            |_| Duration::from_secs(30);
         /// The most bytes that a command may have.
         request_bytes: usize = Whole(1 << 10..=512 << 20, " of bytes"), |_| 1 << 20;
         /// Whether `DEL` empties the filter.

@@ -212,6 +212,21 @@ impl Rule<Option<HostPort>> for Address {
     }
 }
 
+/// A span of time.
+pub(super) struct Span(pub(super) RangeInclusive<Duration>);
+
+impl Rule<Duration> for Span {
+    fn read(&self, raw: &Raw) -> Result<Duration, Refusal> {
+        let span = parse_span(raw.text()?).ok_or(Refusal::Value)?;
+        if self.0.contains(&span) { Ok(span) } else { Err(Refusal::Value) }
+    }
+
+    fn allowed(&self) -> String {
+        let (least, most) = (span::shown(*self.0.start()), span::shown(*self.0.end()));
+        format!("from \"{least}\" to \"{most}\", with its unit: ms, s, m or h")
+    }
+}
+
 /// A span of time, or `0s` for never.
 pub(super) struct Every(pub(super) RangeInclusive<Duration>);
 
@@ -333,6 +348,10 @@ mod tests {
         assert_eq!(every("24h"), Ok(Some(Duration::from_hours(24))));
         assert_eq!(every("999ms"), Err(Refusal::Value));
         assert_eq!(every("25h"), Err(Refusal::Value));
+        let span = |value| Span(A_DAY).read(&text(value));
+        assert_eq!(span("1s"), Ok(Duration::from_secs(1)));
+        assert_eq!(span("24h"), Ok(Duration::from_hours(24)));
+        assert_eq!(span("0s"), Err(Refusal::Value));
     }
 
     #[test]

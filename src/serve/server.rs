@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tracing::{debug, warn};
 
 use super::client::Client;
+use super::connection::Connection;
 use super::{Filter, House};
 use crate::config::{Config, HostPort};
 use crate::descriptors;
@@ -62,9 +63,9 @@ impl Server {
     /// Serves everybody who connects, for ever.
     pub async fn run(self) {
         for id in 1.. {
-            let stream = loop {
+            let (stream, peer) = loop {
                 match self.listener.accept().await {
-                    Ok((stream, _)) => break stream,
+                    Ok(accepted) => break accepted,
                     Err(error) => {
                         let tried = "a client cannot connect to serve.listen";
                         warn!("{}", descriptors::explained(tried, &error));
@@ -79,7 +80,7 @@ impl Server {
             let (house, asker) = (Arc::clone(&self.house), self.asker.clone());
             tokio::spawn(async move {
                 let _place = place;
-                if let Err(error) = serve(house, asker, id, stream).await {
+                if let Err(error) = serve(house, asker, id, stream, peer).await {
                     debug!("client {id} is gone: {error}");
                 }
             });
@@ -94,10 +95,17 @@ fn refuse(stream: &TcpStream) {
     let _ = SockRef::from(stream).send(b"-ERR max number of clients reached\r\n");
 }
 
-async fn serve(house: Arc<House>, asker: Asker, id: u64, stream: TcpStream) -> io::Result<()> {
+async fn serve(
+    house: Arc<House>,
+    asker: Asker,
+    id: u64,
+    stream: TcpStream,
+    peer: SocketAddr,
+) -> io::Result<()> {
     stream.set_nodelay(true)?;
     SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
-    Client::new(Arc::clone(&house), asker, id, stream).run().await
+    let connection = Connection::new(stream, peer, house.greeting_timeout);
+    Client::new(Arc::clone(&house), asker, id, connection).run().await
 }
 
 /// One of the clients that are counted.

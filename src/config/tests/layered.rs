@@ -54,6 +54,7 @@ fn every_key_can_be_set_from_everywhere() {
         ("serve.keys", "one,two"),
         ("serve.item", "url"),
         ("serve.max_clients", "7"),
+        ("serve.greeting_timeout", "5s"),
         ("serve.request_bytes", "1M"),
         ("serve.allow_delete", "false"),
         ("state.dir", "/var/lib/urlseen"),
