@@ -39,7 +39,9 @@ pub enum Failure {
     #[error("the state folder cannot be written: {0}")]
     Folder(std::io::Error),
     /// The log cannot be written.
-    #[error("the log cannot be written: {0}. Nothing more is committed; make room and start again")]
+    #[error(
+        "the log cannot be written: {0}. Nothing more is committed; mend that, and start again"
+    )]
     Log(std::io::Error),
     /// Asked to stop while Redis was away.
     #[error(

@@ -16,7 +16,9 @@ use crate::config::Fsync;
 use crate::engine::Engine;
 use crate::fingerprint::Fingerprint;
 use crate::head::{Head, Position, Tip};
-use crate::state::{Finished, Folder, Journal, Log, Logged, Made, Mark, Pins, Retention, Volatile};
+use crate::state::{
+    Finished, Folder, Journal, Log, Logged, Made, Mark, Moment, Pins, Retention, Volatile,
+};
 pub use bringing::{Brought, How};
 pub use footprint::Footprint;
 use snapshotting::Snapshotting;
@@ -196,6 +198,12 @@ impl Local {
         Ok(())
     }
 
+    /// Fails if what was logged is lost to the next start, as far as that can be seen at a glance.
+    pub fn check(&self) -> io::Result<()> {
+        let Memory::Kept(kept) = &self.memory else { return Ok(()) };
+        kept.journal.as_ref().map_or(Ok(()), Journal::check)
+    }
+
     /// Whether the log has grown so long that a snapshot should be begun, and none is under way.
     pub fn wants_snapshot(&self) -> bool {
         let Memory::Kept(kept) = &self.memory else { return false };
@@ -204,8 +212,8 @@ impl Local {
     }
 
     /// Begins a snapshot, which goes on while batches are judged. The folder is to reach back to
-    /// `horizon`.
-    pub fn begin_snapshot(&mut self, horizon: SystemTime) -> io::Result<()> {
+    /// `horizon`; as far as it does, if there is none.
+    pub fn begin_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
         let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
         let every = kept.keeping.every(&self.engine);
         let bytes = kept.journal()?.bytes();
@@ -254,14 +262,11 @@ impl Local {
 
     /// Where batches were committed, the folder goes on reaching back as far as it does; else there
     /// is nothing to come back to.
-    fn horizon(&self) -> SystemTime {
-        let Memory::Kept(kept) = &self.memory else { return SystemTime::now() };
+    fn horizon(&self) -> Option<Moment> {
+        let Memory::Kept(kept) = &self.memory else { return None };
         let is_of = |journal: &Journal| journal.position().head != Head::START;
-        if kept.journal.as_ref().is_some_and(is_of) {
-            SystemTime::UNIX_EPOCH
-        } else {
-            SystemTime::now()
-        }
+        let has_batches = kept.journal.as_ref().is_some_and(is_of);
+        (!has_batches).then(Moment::now)
     }
 
     /// How far imports into the filter came.

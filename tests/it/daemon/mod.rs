@@ -2,6 +2,7 @@
 
 mod bounds;
 mod ends;
+mod folder;
 mod full;
 mod idle;
 pub(crate) mod items;
