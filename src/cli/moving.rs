@@ -88,12 +88,8 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     // Beside it until all of it is there: a folder that has some of a filter would pass for one
     // that has all.
     let aside = aside(dir);
-    match fs::remove_dir_all(&aside) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(error).with_context(|| format!("{} cannot be removed", aside.display()));
-        }
-        _ => {}
-    }
+    removed(fs::remove_dir_all(&aside))
+        .with_context(|| format!("{} cannot be removed", aside.display()))?;
     let mut folder = Folder::open(&aside)?;
     let mut upkeep = runtime.block_on(start::lease(config, &mut folder))?;
     let opened = runtime.block_on(wanted.find(upkeep.link()))?;
@@ -135,9 +131,9 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     let keys: u64 = store.engine.gauges().keys().iter().sum();
     store.rest(head)?;
     drop(store);
-    // Nothing is in it but what opening it made.
-    fs::remove_file(dir.join("lock")).with_context(|| dir.display().to_string())?;
-    fs::remove_dir(dir).with_context(|| format!("{} is not empty", dir.display()))?;
+    // If it was there before, nothing is in it but what opening it made.
+    removed(fs::remove_file(dir.join("lock"))).with_context(|| dir.display().to_string())?;
+    removed(fs::remove_dir(dir)).with_context(|| format!("{} is not empty", dir.display()))?;
     fs::rename(&aside, dir).with_context(|| format!("{} cannot be renamed", aside.display()))?;
     runtime.block_on(async {
         upkeep.tie(opened.id, head).await?;
@@ -166,6 +162,14 @@ fn begin(config: &Config) -> anyhow::Result<(Wanted, Runtime)> {
 
 fn bytes(wanted: &Wanted) -> u64 {
     wanted.sizing().geometry().bytes()
+}
+
+/// What was never there is as good as removed.
+fn removed(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
 }
 
 /// Where a folder is put together.

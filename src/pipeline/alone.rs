@@ -111,7 +111,10 @@ impl Alone {
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return Ok(()),
-                _ = look.tick() => self.look(),
+                _ = look.tick() => {
+                    store.check().map_err(Failure::Log)?;
+                    self.look();
+                }
                 () = tick(tell.as_mut()) => show(&self.report()),
                 heard = store.engine.heard(), if is_asked => {
                     if let Heard::Answers(answers) = heard? {

@@ -78,18 +78,12 @@ impl Failure {
             Self::Redis(unwelcome) => matches!(unwelcome, Unwelcome::Refused(_)),
             Self::Preflight(problems) => problems.iter().all(|it| it.retry() == Retry::Later),
             Self::Lapsed => true,
-<<<<<<< HEAD
+            Self::Unfit(_) | Self::Folder(_) | Self::Log(_) => self.is_for_want_of_descriptors(),
             Self::Died(_)
             | Self::Thread(_)
-            | Self::Unfit(_)
             | Self::Standby(_)
             | Self::Shared(_)
-            | Self::Folder(_)
-            | Self::Log(_)
             | Self::Away(_) => false,
-=======
-            Self::Unfit(_) | Self::Folder(_) | Self::Log(_) => self.is_for_want_of_descriptors(),
-            Self::Died(_) | Self::Thread(_) | Self::Shared(_) | Self::Away(_) => false,
         }
     }
 
@@ -143,7 +137,6 @@ mod tests {
             }
             let said = Failure::Log(error(number)).to_string();
             assert_eq!(said.contains("make room"), number == 28, "{said}");
->>>>>>> fds
         }
     }
 }

@@ -18,7 +18,7 @@ mod tally;
 mod window;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use indicatif::BinaryBytes;
 use serde::Serialize;
@@ -31,7 +31,7 @@ use crate::engine::Gauges;
 use crate::filter::{Design, Fullness};
 use crate::item::Options;
 use crate::phase::Phase;
-use crate::protocol::{GivenBack, Protocol, Unwelcome};
+use crate::protocol::{GivenBack, Persistence, Protocol, Unwelcome};
 use crate::redis::backoff::Backoff;
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{Holder, Run};
@@ -39,7 +39,7 @@ use crate::redis::preflight::{Needs, preflight};
 use crate::redis::trouble::{Retry, Trouble};
 use crate::redisbloom::AddError;
 use crate::shutdown::Stop;
-use crate::state::Finished;
+use crate::state::{Finished, Moment};
 use crate::store::Local;
 pub use alone::Alone;
 pub use failure::Failure;
@@ -124,6 +124,8 @@ pub struct Pipeline {
     has_asked_for_lease: bool,
     /// The runs before this one that the state folder knows, once it was asked.
     dead: Option<Vec<Run>>,
+    /// What Redis said of how far back it may come.
+    persistence: Persistence,
     /// Whether it was said that the state folder goes back less far than it should.
     told_cut: bool,
     /// Who was last said to hold the lease that is waited for.
@@ -176,6 +178,7 @@ impl Pipeline {
             queue: None,
             has_asked_for_lease: false,
             dead: None,
+            persistence: Persistence::default(),
             told_cut: false,
             told_holder: None,
             backoff: Backoff::default(),
@@ -245,7 +248,7 @@ impl Pipeline {
     /// belong to the crawl: it could not take over.
     fn checked(&self, failure: Failure) -> Failure {
         let Failure::Redis(Unwelcome::Held { head, filter, .. }) = failure else { return failure };
-        match self.store.as_ref().map(|store| store.check(head, filter)) {
+        match self.store.as_ref().map(|store| store.check_fit(head, filter)) {
             Some(Err(unfit)) if self.parts.settings.standby => Failure::Standby(Box::new(unfit)),
             _ => failure,
         }
@@ -304,12 +307,14 @@ impl Pipeline {
         self.store.as_ref().map_or(0, |store| store.engine.in_progress())
     }
 
-    /// Begins a snapshot. Redis may come back with data that was current so long ago; for ever ago
-    /// where it does not say.
-    fn begin_snapshot(&mut self, may_forget: Option<Duration>) {
-        let horizon = may_forget.and_then(|time| SystemTime::now().checked_sub(time));
-        let begun = self.store().begin_snapshot(horizon.unwrap_or(SystemTime::UNIX_EPOCH));
-        match begun {
+    /// Begins a snapshot where one is due, which reaches back as far as Redis may come back,
+    /// according to what it said of itself when it was asked.
+    fn learn_persistence(&mut self, info: &str, asked: Moment) {
+        let horizon = self.persistence.horizon(info, asked);
+        if !self.store().wants_snapshot() {
+            return;
+        }
+        match self.store().begin_snapshot(horizon) {
             Ok(()) => debug!("a snapshot is begun"),
             Err(error) => warn!("no snapshot could be begun ({error}); the log grows on"),
         }

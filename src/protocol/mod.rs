@@ -7,7 +7,6 @@ mod persistence;
 mod reply;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use redis::{Cmd, Value, cmd};
 
@@ -23,6 +22,7 @@ use crate::sink::Sink;
 use crate::source::Source;
 pub use commit::{Commit, Order};
 use forgets::Forgets;
+pub use persistence::Persistence;
 use reply::{Answer, VERSION};
 pub use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
 
@@ -303,17 +303,15 @@ impl Protocol {
         [self.source_length(), taken, self.sink_length(), self.rejected_length()]
     }
 
-    /// Asks what Redis may forget when it crashes.
+    /// Asks how far back Redis may come.
     pub fn persistence(&self) -> Cmd {
         cmd("INFO")
     }
 
-    /// The reply to [`Protocol::persistence`]: how long ago the oldest data was current that it may
-    /// come back with; `None` where it does not tell.
-    pub fn may_forget(&self, reply: Value) -> Result<Option<Duration>, Unwelcome> {
+    /// The reply to [`Protocol::persistence`], for [`Persistence::horizon`].
+    pub fn info(&self, reply: Value) -> Result<String, Unwelcome> {
         let unexpected = |error| Unwelcome::Nonsense { what: "INFO", reply: format!("{error}") };
-        let info: String = redis::from_redis_value(reply).map_err(unexpected)?;
-        Ok(persistence::may_forget(&info))
+        redis::from_redis_value(reply).map_err(unexpected)
     }
 
     /// The reply to the lengths above.

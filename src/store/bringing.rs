@@ -52,7 +52,7 @@ pub enum How {
 impl Local {
     /// Checks that the filter can belong to where Redis stands, as far as the folder's header
     /// tells.
-    pub fn check(&self, theirs: Option<Head>, filter: Option<Tip>) -> Result<(), Unfit> {
+    pub fn check_fit(&self, theirs: Option<Head>, filter: Option<Tip>) -> Result<(), Unfit> {
         // At batch 0 nothing is lost that the state could be tied to.
         let Some(head) = theirs.filter(|head| head.seq > 0) else { return Ok(()) };
         let other_than = |ours| filter.filter(|&theirs| theirs != ours);
@@ -79,7 +79,7 @@ impl Local {
         theirs: Option<Head>,
         filter: Option<Tip>,
     ) -> Result<Brought, Unfit> {
-        self.check(theirs, filter)?;
+        self.check_fit(theirs, filter)?;
         let Self { engine, memory, snapshotting } = self;
         let head = theirs.unwrap_or(Head::START);
         let kept = match memory {

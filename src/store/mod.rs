@@ -17,7 +17,9 @@ use crate::descriptors::{self, Waits};
 use crate::engine::Engine;
 use crate::fingerprint::Fingerprint;
 use crate::head::{Head, Position, Tip};
-use crate::state::{Finished, Folder, Journal, Log, Logged, Made, Mark, Pins, Retention, Volatile};
+use crate::state::{
+    Finished, Folder, Journal, Log, Logged, Made, Mark, Moment, Pins, Retention, Volatile,
+};
 pub use bringing::{Brought, How};
 pub use footprint::Footprint;
 use snapshotting::Snapshotting;
@@ -203,6 +205,12 @@ impl Local {
         Ok(())
     }
 
+    /// Fails if what was logged is lost to the next start, as far as that can be seen at a glance.
+    pub fn check(&self) -> io::Result<()> {
+        let Memory::Kept(kept) = &self.memory else { return Ok(()) };
+        kept.journal.as_ref().map_or(Ok(()), Journal::check)
+    }
+
     /// Whether the log has grown so long that a snapshot should be begun, and none is under way.
     pub fn wants_snapshot(&self) -> bool {
         let Memory::Kept(kept) = &self.memory else { return false };
@@ -212,18 +220,18 @@ impl Local {
     }
 
     /// Begins a snapshot, which goes on while batches are judged. The folder is to reach back to
-    /// `horizon`.
+    /// `horizon`; as far as it does, if there is none.
     ///
     /// # Errors
     /// Where the disk fails; it is tried again when the log has grown as much again. Without file
     /// descriptors it is tried again soon.
-    pub fn begin_snapshot(&mut self, horizon: SystemTime) -> io::Result<()> {
+    pub fn begin_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
         let begun = self.start_snapshot(horizon);
         self.put_off(begun.as_ref().err());
         begun
     }
 
-    fn start_snapshot(&mut self, horizon: SystemTime) -> io::Result<()> {
+    fn start_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
         let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
         let every = kept.keeping.every(&self.engine);
         let bytes = kept.journal()?.bytes();
@@ -286,14 +294,11 @@ impl Local {
 
     /// Where batches were committed, the folder goes on reaching back as far as it does; else there
     /// is nothing to come back to.
-    fn horizon(&self) -> SystemTime {
-        let Memory::Kept(kept) = &self.memory else { return SystemTime::now() };
+    fn horizon(&self) -> Option<Moment> {
+        let Memory::Kept(kept) = &self.memory else { return None };
         let is_of = |journal: &Journal| journal.position().head != Head::START;
-        if kept.journal.as_ref().is_some_and(is_of) {
-            SystemTime::UNIX_EPOCH
-        } else {
-            SystemTime::now()
-        }
+        let has_batches = kept.journal.as_ref().is_some_and(is_of);
+        (!has_batches).then(Moment::now)
     }
 
     /// How far imports into the filter came.

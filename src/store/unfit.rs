@@ -84,7 +84,7 @@ impl Unfit {
     /// passes.
     pub fn is_for_want_of_descriptors(&self) -> bool {
         let error = match self {
-            Self::Io(error) | Self::Open(OpenError::Io { source: error, .. }) => error,
+            Self::Io(error) | Self::Open(OpenError::Io { reason: error, .. }) => error,
             Self::Unrecoverable(_, error) => match &**error {
                 Unrecoverable::Io(error) => error,
                 _ => return false,

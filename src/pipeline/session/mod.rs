@@ -169,6 +169,7 @@ impl<'a> Session<'a> {
         let mut report = report_every.map(ticks);
         // What was forgotten while nothing ran is so before the first item is judged.
         self.ask_for_forgets();
+        self.ask_for_persistence();
         let mut is_first = true;
         loop {
             self.submit();
@@ -202,6 +203,7 @@ impl<'a> Session<'a> {
                 }
                 _ = poll.tick(), if self.held_up.is_some() => self.look_again(),
                 _ = look.tick() => {
+                    self.pipeline.store().check().map_err(Failure::Log)?;
                     self.look();
                     self.ask_fill();
                 }
@@ -282,14 +284,6 @@ impl<'a> Session<'a> {
             let Some(shared) = &mut self.pipeline.parts.shared else { return };
             let (sample, ask) = shared.ask();
             self.ask(Asked::Fill(sample), &ask);
-        }
-    }
-
-    /// Asks how far back the state folder must reach where a snapshot is due.
-    fn ask_for_snapshot(&mut self) {
-        if self.pipeline.store().wants_snapshot() && !self.is_asking(&Asked::Persistence) {
-            let persistence = self.pipeline.parts.protocol.persistence();
-            self.ask(Asked::Persistence, &persistence);
         }
     }
 

@@ -239,8 +239,16 @@ impl State {
 }
 
 impl Disk for SimDisk {
-    fn create_dir(&self, _: &Path) -> io::Result<()> {
+    fn create_dir(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
+        Ok(Vec::new())
+    }
+
+    fn remove_dir(&self, _: &Path) -> io::Result<()> {
         Ok(())
+    }
+
+    fn inode(&self, path: &Path) -> io::Result<Option<u64>> {
+        Ok(self.state().names.get(path).copied())
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
@@ -388,6 +396,10 @@ impl DiskFile for SimFile {
 
     fn inode(&self) -> io::Result<u64> {
         Ok(self.inode)
+    }
+
+    fn is_linked(&self) -> io::Result<bool> {
+        Ok(self.disk.state().names.values().any(|inode| *inode == self.inode))
     }
 }
 

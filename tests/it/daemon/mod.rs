@@ -3,6 +3,7 @@
 mod bounds;
 mod descriptors;
 mod ends;
+mod folder;
 mod full;
 mod idle;
 pub(crate) mod items;
