@@ -117,6 +117,13 @@ impl List {
         Ok(Vec::new())
     }
 
+    /// How many rejects have their items beside them.
+    pub(super) async fn oversize_length(&mut self) -> Result<u64, Trouble> {
+        let mut length = cmd("LLEN");
+        length.arg(&self.oversize);
+        Ok(length.query_async::<u64>(&mut self.connection).await? / 2)
+    }
+
     /// A reject that has its item beside it, by its number from the oldest.
     pub(super) async fn oversize(&mut self, number: u64) -> Result<Option<Vec<u8>>, Trouble> {
         let mut index = cmd("LINDEX");
@@ -156,11 +163,6 @@ impl Scan {
     /// How many there are to read.
     pub fn len(&self) -> u64 {
         self.lengths.iter().sum()
-    }
-
-    /// How many of them have their items beside them.
-    pub(super) fn oversize(&self) -> u64 {
-        self.lengths[2]
     }
 
     /// Whether there are none.

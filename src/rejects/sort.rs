@@ -68,7 +68,7 @@ impl List {
     ) -> Result<Sorted, Trouble> {
         let mut sorted = Sorted { found: self.set_aside().await?, ..Sorted::default() };
         let (aside, listed) = (self.aside.clone(), sorted.found);
-        let oversize = self.scan().await?.oversize();
+        let oversize = self.oversize_length().await?;
         sorted.found += oversize;
         watch(&sorted, &[]);
         while sorted.seen() < listed {
