@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn as_many_items_as_are_told_are_read_one_by_one() {
         let mut window = Window::new(1000, 1 << 20).with_alone(2);
-        for expected in [1, 1, 16] {
+        for expected in [1, 1, 64] {
             assert_eq!(window.items(), expected);
             window.split(items(&[10]));
         }

@@ -92,7 +92,7 @@ impl Session<'_> {
                 // It is never seen.
                 Ok(Identity::Unfiltered) => {}
                 Err(reason) => {
-                    // So small that every server takes it: it is not tried otherwise, as a batch is.
+                    // Every server takes so much: what breaks connections is not found here.
                     let Written { json, is_oversize } =
                         reject::write(item, &reason, SystemTime::now(), Limits::LEAST);
                     if is_oversize {

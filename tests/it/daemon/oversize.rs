@@ -239,8 +239,8 @@ fn the_bound_on_rejects_counts_oversize_ones_and_drops_them_last() {
     });
 }
 
-/// A proxy before the server at `upstream`. Of the first `cuts` connections that send more than half
-/// a mebibyte it closes the last once the server has answered that, and the others before.
+/// A proxy before the server at `upstream`. It closes the first `cuts` connections that send more
+/// than half a mebibyte: the last once the server has answered that, the others before.
 fn cutting_proxy(upstream: &Path, cuts: usize) -> (PathBuf, Arc<AtomicUsize>) {
     let socket = upstream.with_file_name("proxy");
     let _ = fs::remove_file(&socket);
