@@ -36,8 +36,8 @@ enum Command {
 /// Put items back to the source, to be taken after all that wait there.
 ///
 /// For when the reason is gone: another source.item, a newer urlseen. What still cannot be read is
-/// rejected once more. An item goes back as it was taken, byte for byte. What is on the list and
-/// was not written by urlseen stays, is named, and makes the exit status 1.
+/// rejected once more. An item goes back as it was taken, byte for byte, however large. What is on
+/// the list and was not written by urlseen stays, is named, and makes the exit status 1.
 #[derive(Debug, clap::Args)]
 struct Requeue {
     #[command(flatten)]
@@ -94,7 +94,8 @@ async fn requeue(list: List, args: &Requeue) -> anyhow::Result<Outcome> {
 }
 
 async fn drop_rejects(mut list: List, args: &Drop) -> anyhow::Result<Outcome> {
-    let found = list.scan().await?.len();
+    let scan = list.scan().await?;
+    let found = scan.len();
     let rejected = printable(list.names().1.as_bytes(), None);
     if found == 0 {
         writeln!(io::stdout(), "there are no rejects on {rejected}")?;
@@ -113,7 +114,7 @@ async fn drop_rejects(mut list: List, args: &Drop) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let (gone, stay) = match &args.reason {
-        None => (list.drop_first(found).await?, 0),
+        None => (list.drop_found(scan).await?, 0),
         Some(reason) => {
             let sorted = sort(list, Fate::Drop, Some(reason)).await?;
             (sorted.gone, sorted.found - sorted.gone)

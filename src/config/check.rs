@@ -242,7 +242,7 @@ impl Taker {
 /// Whether urlseen keeps records of some crawl under this Redis key.
 fn is_own(name: &str) -> bool {
     name.starts_with("urlseen:")
-        && [":state", ":lease", ":taken", ":forgetting", ":definition"]
+        && [":state", ":lease", ":taken", ":oversize", ":forgetting", ":definition"]
             .iter()
             .any(|end| name.ends_with(end))
 }

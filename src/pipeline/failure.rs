@@ -71,6 +71,12 @@ impl From<Unfit> for Failure {
 }
 
 impl Failure {
+    /// Whether a connection broke.
+    pub fn is_lost_connection(&self) -> bool {
+        let Self::Redis(Unwelcome::Trouble(trouble)) = self else { return false };
+        matches!(trouble, Trouble::LostConnection { .. })
+    }
+
     /// Whether another session may go better.
     pub fn is_mendable(&self) -> bool {
         match self {

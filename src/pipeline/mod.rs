@@ -14,6 +14,7 @@ mod recovery;
 mod report;
 mod session;
 mod shared;
+mod suspicion;
 mod tally;
 mod window;
 
@@ -35,6 +36,7 @@ use crate::protocol::{GivenBack, Persistence, Protocol, Unwelcome};
 use crate::redis::backoff::Backoff;
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{Holder, Run};
+use crate::redis::limits::Limits;
 use crate::redis::preflight::{Needs, preflight};
 use crate::redis::trouble::{Retry, Trouble};
 use crate::redisbloom::AddError;
@@ -46,6 +48,7 @@ pub use failure::Failure;
 pub use queue::{Diverged, Queue};
 pub use report::{Live, Report};
 pub use shared::Shared;
+use suspicion::Suspicion;
 pub use tally::Tally;
 
 /// How often a lease that is waited for is asked for.
@@ -120,6 +123,9 @@ pub struct Pipeline {
     live: watch::Sender<Live>,
     /// Nothing before the first session has read where the crawl stands.
     queue: Option<Queue>,
+    /// What the server takes at once, as last told.
+    limits: Limits,
+    suspicion: Suspicion,
     /// Whether the lease was asked for, and so may be held.
     has_asked_for_lease: bool,
     /// The runs before this one that the state folder knows, once it was asked.
@@ -176,6 +182,8 @@ impl Pipeline {
             gauges,
             live: watch::Sender::new(live),
             queue: None,
+            limits: Limits::ASSUMED,
+            suspicion: Suspicion::default(),
             has_asked_for_lease: false,
             dead: None,
             persistence: Persistence::default(),

@@ -2,16 +2,19 @@
 
 use std::thread;
 
+use indicatif::BinaryBytes;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, interval_at};
 use tracing::{info, warn};
 
 use super::queue::{Queue, Settled};
+use super::suspicion::Suspicion;
 use super::{Failure, Pipeline};
 use crate::engine::Died;
 use crate::phase::Phase;
 use crate::protocol::Standing;
 use crate::redis::lease::{LEASE, MARGIN, RENEWAL, Run, Token};
+use crate::redis::limits::Limits;
 use crate::redis::link::Link;
 use crate::store::Brought;
 
@@ -46,6 +49,19 @@ impl Pipeline {
         Ok(Held { token, until: asked + LEASE - MARGIN, standing })
     }
 
+    /// Asks what the server takes at once. That may have changed since the last connection.
+    pub(super) async fn ask_limits(&mut self, link: &mut Link) -> Result<(), Failure> {
+        self.limits = Limits::ask(link).await?;
+        if !self.limits.is_told && self.queue.is_none() {
+            info!(
+                "this user may not ask for proto-max-bulk-len (CONFIG GET): it is assumed that \
+                 Redis takes {} of an item at once",
+                BinaryBytes(self.limits.word as u64)
+            );
+        }
+        Ok(())
+    }
+
     /// Settles what became of the batches in flight; where Redis stands elsewhere, brings the
     /// filter there.
     pub(super) async fn go_on_from(
@@ -62,6 +78,7 @@ impl Pipeline {
             Some(Ok(settled)) => self.settle(settled, standing)?,
             Some(Err(diverged)) => {
                 warn!("{diverged}");
+                self.suspicion = Suspicion::default();
                 self.forget_queue();
                 self.tally.rollbacks += 1;
                 self.recover(link, held).await?;
@@ -79,12 +96,16 @@ impl Pipeline {
 
     fn settle(&mut self, settled: Settled, standing: Standing) -> Result<(), Failure> {
         let Settled { committed, stale } = settled;
-        let queue = self.queue.as_mut().expect("it was settled");
-        let forgotten = if stale { queue.clear() } else { 0 };
-        let (again, head) = (queue.batches(), queue.head());
         let unseen =
             self.parts.shared.is_some().then(|| standing.unseen.saturating_sub(self.unseen));
         self.committed(&committed, unseen);
+        if stale {
+            self.suspicion = Suspicion::default();
+        }
+        let queue = self.queue.as_mut().expect("it was settled");
+        let stale = stale || self.suspicion.judges_again(queue, self.limits);
+        let forgotten = if stale { queue.clear() } else { 0 };
+        let (again, head) = (queue.batches(), queue.head());
         if stale {
             self.tally.batches_forgotten += forgotten as u64;
             self.store().forget(head).map_err(Failure::Log)?;

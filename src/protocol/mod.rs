@@ -20,7 +20,7 @@ use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::script::{COMMON, Script};
 use crate::sink::Sink;
 use crate::source::Source;
-pub use commit::{Commit, Order};
+pub use commit::{Commit, Order, Rejects};
 use forgets::Forgets;
 pub use persistence::Persistence;
 use reply::{Answer, VERSION};
@@ -45,6 +45,7 @@ pub struct Protocol {
     own: Script,
     begin: Script,
     look: Script,
+    rejected_length: Script,
     renew: Script,
     claim: Script,
     commit: Script,
@@ -62,15 +63,16 @@ impl Protocol {
     pub fn new(keys: Keys, source: Box<dyn Source>, sink: Box<dyn Sink>) -> Self {
         let from = source.lua_commit();
         let commit = if let Some(plain) = sink.plain() {
-            script(&[COMMITTING, &from, &plain.lua()], include_str!("lua/commit.lua"))
+            script(&[&from, COMMITTING, &plain.lua()], include_str!("lua/commit.lua"))
         } else {
-            let parts = [COMMITTING, &from, &sink.lua_push()];
+            let parts = [&from, COMMITTING, &sink.lua_push()];
             script(&parts, include_str!("lua/commit_pushing.lua"))
         };
         Self {
             own: script(&[], include_str!("lua/own.lua")),
             begin: script(&[], include_str!("lua/begin.lua")),
             look: script(&[], include_str!("lua/look.lua")),
+            rejected_length: Script::new(include_str!("lua/rejected_length.lua")),
             renew: script(&[], include_str!("lua/renew.lua")),
             claim: script(&[], include_str!("lua/claim.lua")),
             commit,
@@ -90,7 +92,7 @@ impl Protocol {
     pub fn with_filter(mut self, filter: Arc<Shared>) -> Self {
         let judge = Judge::new(filter);
         let (from, to) = (self.source.lua_commit(), self.sink.lua_push());
-        let parts = [COMMITTING, &from, &to, &judge.lua()];
+        let parts = [&from, COMMITTING, &to, &judge.lua()];
         self.shared = Some((judge, script(&parts, include_str!("lua/commit_shared.lua"))));
         self
     }
@@ -105,7 +107,8 @@ impl Protocol {
         let mut needs = Needs::new();
         self.source.needs(&self.keys, &mut needs);
         self.sink.needs(&self.keys, &mut needs);
-        let Keys { lease, state, taken, source, sink, rejected, .. } = &self.keys;
+        let Keys { lease, state, taken, source, sink, rejected, oversize, .. } = &self.keys;
+        needs.key(KeyOwner::Own("list of oversize items"), oversize.as_str(), KeyKind::List);
         needs.key(KeyOwner::Setting("rejects.key"), rejected.as_str(), KeyKind::List);
         needs.key(KeyOwner::Own("state"), state.as_str(), KeyKind::Hash);
         needs.key(KeyOwner::Own("lease"), lease.as_str(), KeyKind::String);
@@ -114,7 +117,7 @@ impl Protocol {
         needs.command(command("EVALSHA").arg("0".repeat(40)).arg("1").key(lease.as_str()));
         needs.command(command("EXEC"));
         needs.command(command("EVAL").arg("return 1").arg("1").key(lease.as_str()));
-        for key in [lease, state, taken, source, sink, rejected] {
+        for key in [lease, state, taken, source, sink, rejected, oversize] {
             needs.command(command("TYPE").key(key.as_str()));
         }
         needs.command(command("GET").key(lease.as_str()));
@@ -128,6 +131,11 @@ impl Protocol {
         needs.command(command("LLEN").key(rejected.as_str()));
         needs.command(command("RPUSH").key(rejected.as_str()).arg(""));
         needs.command(command("LTRIM").key(rejected.as_str()).arg("0").arg("-1"));
+        needs.command(command("LLEN").key(oversize.as_str()));
+        needs.command(command("RPUSH").key(oversize.as_str()).arg(""));
+        needs.command(command("LTRIM").key(oversize.as_str()).arg("0").arg("-1"));
+        let (from, to) = (taken.as_str(), oversize.as_str());
+        needs.command(command("LMOVE").key(from).key(to).arg("LEFT").arg("RIGHT"));
         if let Some((judge, _)) = &self.shared {
             needs.command(command("HGET").key(state.as_str()).arg("unseen"));
             judging::add(judge.filter(), &mut needs);
@@ -290,11 +298,9 @@ impl Protocol {
         self.sink.length(&self.keys.sink)
     }
 
-    /// How many rejects there are.
+    /// How many rejects there are, with and without their items in them.
     pub fn rejected_length(&self) -> Cmd {
-        let mut command = cmd("LLEN");
-        command.arg(&self.keys.rejected);
-        command
+        eval(&self.rejected_length, &[&self.keys.rejected, &self.keys.oversize])
     }
 
     /// How long source, `taken`, sink and rejects are.

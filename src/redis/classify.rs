@@ -160,6 +160,9 @@ fn of_words(reply: &str) -> Trouble {
         Trouble::UnknownCommand { command: quoted(rest).unwrap_or_default().to_uppercase() }
     } else if reply.starts_with("Unknown Redis command called from") {
         Trouble::UnknownCommand { command: "that the script called".to_owned() }
+    } else if reply.starts_with("Protocol error") {
+        // Redis closes the connection after it, mostly because a word is too long for it.
+        Trouble::LostConnection { cause: format!("the server closed it with {reply:?}") }
     } else if reply.starts_with("max number of clients") {
         Trouble::TooManyClients
     } else if reply.contains("Script killed by user") {

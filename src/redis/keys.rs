@@ -2,7 +2,7 @@
 
 use crate::hash_tag::tagged;
 
-/// A crawl's keys. The first five are urlseen's own; the others are named by the config.
+/// A crawl's keys. The first six are urlseen's own; the others are named by the config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
     /// String: who may run the crawl now.
@@ -13,6 +13,8 @@ pub struct Keys {
     pub taken: String,
     /// List: rejects that somebody sorts through.
     pub rejects_aside: String,
+    /// List: rejects whose items are too large to be in them, each before its item.
+    pub oversize: String,
     /// List: what is to be forgotten, claimed and not yet done.
     pub forgetting: String,
     /// Where items come from.
@@ -34,6 +36,7 @@ impl Keys {
             state: format!("urlseen:{tagged}:state"),
             taken: format!("urlseen:{tagged}:taken"),
             rejects_aside: format!("urlseen:{tagged}:rejects"),
+            oversize: format!("urlseen:{tagged}:oversize"),
             forgetting: format!("urlseen:{tagged}:forgetting"),
             source: source.to_owned(),
             sink: sink.to_owned(),

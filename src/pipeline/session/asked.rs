@@ -1,7 +1,6 @@
 //! The questions that a session has asked on its connection, and what their answers change.
 
 use super::{Failure, Session, Supply};
-use crate::batch::Batch;
 use crate::protocol::{Refusal, Unwelcome};
 use crate::redis::lease::{LEASE, MARGIN};
 use crate::redis::link::Reply;
@@ -46,8 +45,7 @@ impl Session<'_> {
                     let found = self.queue().taken() - wanted + items.len() as u64;
                     return Err(Unwelcome::from(Refusal::Taken { found }).into());
                 }
-                let parts = self.window.split(items);
-                self.backlog.extend(parts.into_iter().map(Batch::new));
+                self.take_items(items);
             }
             Asked::Commit => {
                 let committed = protocol.committed(reply.into_value()?)?;

@@ -1,6 +1,7 @@
 //! The work on one connection, from taking the lease to releasing it.
 
 mod asked;
+mod committing;
 mod forgetting;
 mod held_up;
 mod idle;
@@ -10,13 +11,12 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use super::queue::{Prepared, Queue};
+use super::queue::Queue;
 use super::window::Window;
-use super::{Ending, Failure, Parts, Pipeline, Report};
+use super::{Ending, Failure, Pipeline, Report};
 use crate::batch::{Batch, Taken};
-use crate::config::RejectsFull;
 use crate::phase::{HeldUpBy, Phase};
-use crate::protocol::{GIVE_BACK_MAX, Order};
+use crate::protocol::GIVE_BACK_MAX;
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{RENEWAL, Token};
 use crate::redis::link::Link;
@@ -28,9 +28,6 @@ use idle::receive;
 
 /// Batches read and not committed, in all stages.
 const AHEAD_MAX: usize = 8;
-
-/// Commits sent and not answered.
-const IN_FLIGHT_MAX: usize = 3;
 
 /// How often everybody is told how it goes, if there is news, and the filter and its folder are
 /// looked after.
@@ -100,8 +97,12 @@ impl Pipeline {
             Ok(ending) => session.finish().await.map(|()| ending),
             Err(failure) => Err(failure),
         };
+        let is_committing = session.sent > 0;
         drop(session);
-        if result.is_err() {
+        if let Err(failure) = &result {
+            if is_committing && failure.is_lost_connection() {
+                self.suspect();
+            }
             self.gather().await?;
         }
         result
@@ -121,6 +122,7 @@ impl<'a> Session<'a> {
             facts.map_err(Failure::Preflight)?;
         }
         let mut held = pipeline.own(&mut link).await?;
+        pipeline.ask_limits(&mut link).await?;
         pipeline.reopen_shared(&mut link).await?;
         let protocol = &pipeline.parts.protocol;
         let sink_length = protocol.length(link.call(&protocol.sink_length()).await?)?;
@@ -129,6 +131,7 @@ impl<'a> Session<'a> {
         let queue = pipeline.queue.as_ref().expect("set above");
         let (taken, ahead) = (queue.taken(), queue.items());
         let settings = pipeline.parts.settings;
+        let bytes = settings.batch_bytes.min(pipeline.limits.batch);
         let mut session = Self {
             link,
             waiter: Some(waiter),
@@ -137,7 +140,7 @@ impl<'a> Session<'a> {
             renewal_asked: held.until,
             asked: VecDeque::new(),
             supply: if taken > 0 { Supply::Claimed } else { Supply::Unknown },
-            window: Window::new(settings.batch, settings.batch_bytes),
+            window: Window::new(settings.batch, bytes).with_alone(pipeline.suspicion.alone(ahead)),
             taken,
             ahead,
             windows: 0,
@@ -314,32 +317,6 @@ impl<'a> Session<'a> {
     /// Batches between source and commit.
     fn on_their_way(&self) -> usize {
         self.windows + self.backlog.len() + self.pipeline.in_progress() + self.queue().batches()
-    }
-
-    /// Sends what is judged and logged to be committed, unless it has to wait.
-    fn send_commits(&mut self) {
-        while self.sent < IN_FLIGHT_MAX && self.link.has_room() {
-            let held_up = self.held_up_by();
-            self.tell_held_up(held_up);
-            if held_up.is_some() {
-                return;
-            }
-            let Parts { protocol, settings, .. } = &self.pipeline.parts;
-            let Some(prepared) = self.queue().get(self.sent) else { return };
-            let rejects_max = match settings.rejects_full {
-                RejectsFull::Wait => 0,
-                RejectsFull::DropOldest => settings.rejects_max,
-            };
-            let Prepared { batch, rejects, .. } = prepared;
-            let (token, taken) = (&self.token, self.taken);
-            let commit = protocol.commit(Order { token, batch, rejects, taken, rejects_max });
-            let items = batch.items().len() as u64;
-            self.taken -= items;
-            self.ahead -= items;
-            self.sent += 1;
-            self.asked.push_back(Asked::Commit);
-            self.link.send_transaction(&commit.push, &commit.script);
-        }
     }
 
     /// Claims what the source holds once all that was claimed is committed.

@@ -12,6 +12,7 @@ mod looking;
 mod model;
 mod moving;
 mod outages;
+mod oversize;
 mod recovery;
 mod redisbloom;
 mod refusals;
@@ -40,6 +41,7 @@ const SOURCE: &str = "demo:discovered";
 const SINK: &str = "demo:unseen";
 const REJECTED: &str = "demo:rejected";
 const TAKEN: &str = "urlseen:{demo:discovered}:taken";
+const OVERSIZE: &str = "urlseen:{demo:discovered}:oversize";
 const STATE: &str = "urlseen:{demo:discovered}:state";
 const LEASE: &str = "urlseen:{demo:discovered}:lease";
 
