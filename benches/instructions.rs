@@ -16,7 +16,7 @@ use urlseen::filter::{Seed, Shards, Sizing};
 use urlseen::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen::head::Head;
 use urlseen::item::{Form, Items, Options, Reader};
-use urlseen::protocol::{Commit, Order, Protocol};
+use urlseen::protocol::{Commit, Order, Protocol, Rejects};
 use urlseen::redis::lease::Run;
 use urlseen::request::Request;
 use urlseen::state::{Folder, Made, Pins};
@@ -145,7 +145,8 @@ fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     let token = Run::new(1).token();
     count("make a commit", "unseen item", second.len(), || {
         let (token, batch) = (&token, &logged);
-        let order = Order { token, batch, rejects: &[], taken: 1000, rejects_max: 0 };
+        let rejects = Rejects::default();
+        let order = Order { token, batch, rejects: &rejects, taken: 1000, rejects_max: 0 };
         let Commit::Transaction { push, script } = protocol.commit(order) else {
             panic!("a thousand items are no small batch");
         };

@@ -15,7 +15,7 @@ mod rounds;
 mod util;
 
 use std::cell::RefCell;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use redis::{Commands, Connection};
 use rounds::Rounds;
@@ -30,7 +30,7 @@ use urlseen::pipeline::{Parts, Pipeline, Report, Settings};
 use urlseen::protocol::Protocol;
 use urlseen::redis::keys::Keys;
 use urlseen::redis::lease::Holder;
-use urlseen::state::{Folder, Made, Pins};
+use urlseen::state::{Folder, Made, Moment, Pins};
 use urlseen::store::{Keeping, Local};
 use util::redis::RedisServer;
 
@@ -126,7 +126,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
     let (sizing, mut store) = store(mode, folder.path(), &config);
     if mode == Mode::Snapshot {
         store.bring_to(None, None).unwrap();
-        store.begin_snapshot(SystemTime::now()).unwrap();
+        store.begin_snapshot(Some(Moment::now())).unwrap();
     }
     let protocol = Protocol::new(&config);
     let parts = Parts {

@@ -13,6 +13,8 @@ use crate::item::{Items, Unreadable};
 #[derive(Debug)]
 pub struct Batch<Stage> {
     items: Arc<Items>,
+    /// Most bytes that Redis takes of one item at once.
+    most: usize,
     stage: Stage,
 }
 
@@ -84,12 +86,18 @@ impl Judged {
 impl Batch<Taken> {
     /// A batch of items as the source gave them.
     pub fn new(items: Items) -> Self {
-        Self { items: Arc::new(items), stage: Taken }
+        Self { items: Arc::new(items), most: usize::MAX, stage: Taken }
+    }
+
+    /// The same for a Redis that takes at most `most` bytes of one item.
+    #[must_use]
+    pub fn bounded(self, most: usize) -> Self {
+        Self { most, ..self }
     }
 
     /// What its items were found to be.
     pub(crate) fn judged(&self, stage: Judged) -> Batch<Judged> {
-        Batch { items: Arc::clone(&self.items), stage }
+        Batch { items: Arc::clone(&self.items), most: self.most, stage }
     }
 }
 
@@ -102,13 +110,13 @@ impl Batch<Judged> {
         if self.stage.onward.len() <= most {
             return vec![self];
         }
-        let Self { items, stage: mut rest } = self;
+        let Self { items, most: bytes, stage: mut rest } = self;
         let (mut parts, mut from) = (Vec::new(), 0);
         loop {
             // The part ends before the first item that is one too many.
             let to = rest.onward.get(most).map_or(items.len(), |&index| index as usize);
             let stage = rest.take_before(to).moved(from);
-            parts.push(Self { items: Arc::new(items.part(from..to)), stage });
+            parts.push(Self { items: Arc::new(items.part(from..to)), most: bytes, stage });
             if to == items.len() {
                 return parts;
             }
@@ -118,7 +126,7 @@ impl Batch<Judged> {
 
     /// The same batch once the log has it: `proof` is what the log gave for it.
     pub fn with_proof<Proof>(self, proof: Proof) -> Batch<(Judged, Proof)> {
-        Batch { items: self.items, stage: (self.stage, proof) }
+        Batch { items: self.items, most: self.most, stage: (self.stage, proof) }
     }
 }
 
@@ -133,6 +141,11 @@ impl<Stage> Batch<Stage> {
     /// All items, as received.
     pub fn items(&self) -> &Items {
         &self.items
+    }
+
+    /// Most bytes that Redis takes of one of its items.
+    pub fn most(&self) -> usize {
+        self.most
     }
 }
 

@@ -9,7 +9,9 @@ use std::ops::Range;
 
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
+use tracing::warn;
 
+use crate::descriptors::Waits;
 use crate::engine::{Answer, Answers, Died, Engine, Heard, Question, Whole, Wish};
 use crate::store::{Change, Local, Unfit};
 
@@ -272,7 +274,7 @@ impl Desk {
             let gauges = store.engine.gauges();
             let counts = Counts { keys: gauges.keys().iter().sum(), whole: gauges.whole() };
             if extra == Extra::Empty {
-                store.empty().map_err(|unfit| DeskError::Unfit(Box::new(unfit)))?;
+                empty(store).await.map_err(|unfit| DeskError::Unfit(Box::new(unfit)))?;
             }
             let _ = reply.send(Reply { answers, counts: Some(counts) });
         }
@@ -303,6 +305,20 @@ impl Desk {
     pub fn asked(&self) -> Asked {
         self.asked
     }
+}
+
+/// Empties the filter, for good; waits for file descriptors where there are none.
+async fn empty(store: &mut Local) -> Result<(), Unfit> {
+    let (head, mut waits) = (store.empty()?, Waits::default());
+    while let Err(unfit) = store.replace(head) {
+        if !unfit.is_for_want_of_descriptors() {
+            return Err(unfit);
+        }
+        let wait = waits.grow();
+        warn!("the filter cannot be emptied: {unfit}. Trying again in {} s", wait.as_secs());
+        tokio::time::sleep(wait).await;
+    }
+    Ok(())
 }
 
 impl Asked {

@@ -37,6 +37,7 @@
 //! modules that the command is made of are public as well, for its tests; they are no part of the
 //! library and change without notice. `ARCHITECTURE.md` says which of them may use which.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 #![cfg_attr(
     not(feature = "cli"),
     allow(dead_code, unused_imports, reason = "the command uses more of what both are made of")
@@ -62,6 +63,10 @@ pub mod config;
 pub mod definition;
 #[cfg(not(feature = "cli"))]
 mod definition;
+#[cfg(feature = "cli")]
+pub mod descriptors;
+#[cfg(all(feature = "state", not(feature = "cli")))]
+mod descriptors;
 #[cfg(feature = "cli")]
 pub mod desk;
 #[cfg(feature = "cli")]
@@ -113,6 +118,8 @@ pub mod pipe;
 pub mod pipeline;
 #[cfg(feature = "cli")]
 pub mod plot;
+#[cfg(feature = "cli")]
+pub mod printable;
 #[cfg(feature = "cli")]
 pub mod protocol;
 #[cfg(feature = "cli")]

@@ -1,5 +1,7 @@
 //! The `urlseen` command: a thin shell around the library.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod cli;
 
 use std::process::ExitCode;

@@ -1,11 +1,16 @@
 //! What urlseen says while it works: log lines, and on a terminal one line of progress below them.
 
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tracing::field::Field;
+use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
 
 use crate::config::{Level, LogFormat};
+use crate::printable::{json_text, printable, say};
 
 /// Standard error, with a line of progress at its foot where it is a terminal.
 #[derive(Debug, Clone)]
@@ -39,7 +44,7 @@ impl Console {
 
     /// Prints a line above the line of progress.
     pub fn say(&self, line: &str) {
-        self.line.suspend(|| eprintln!("{line}"));
+        self.line.suspend(|| say(line));
     }
 
     /// Takes the line of progress away.
@@ -56,8 +61,13 @@ impl Console {
             .with_target(false)
             .with_writer(self.clone());
         let _ = match format {
-            LogFormat::Text => lines.with_ansi(self.is_terminal()).try_init(),
-            LogFormat::Json => lines.json().flatten_event(true).try_init(),
+            LogFormat::Text => {
+                let lines = lines.with_ansi(self.is_terminal());
+                lines.fmt_fields(debug_fn(show).delimited(" ")).try_init()
+            }
+            LogFormat::Json => {
+                lines.json().flatten_event(true).with_writer(JsonLines(self.clone())).try_init()
+            }
         };
     }
 }
@@ -73,6 +83,40 @@ impl<'a> MakeWriter<'a> for Console {
 
     fn make_writer(&'a self) -> Above<'a> {
         Above(&self.line)
+    }
+}
+
+/// Writes a field of an event.
+fn show(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    let value = printable(format!("{value:?}").as_bytes(), None);
+    match field.name() {
+        "message" => write!(writer, "{value}"),
+        name => write!(writer, "{name}={value}"),
+    }
+}
+
+/// The console for lines of JSON.
+struct JsonLines(Console);
+
+impl<'a> MakeWriter<'a> for JsonLines {
+    type Writer = JsonAbove<'a>;
+
+    fn make_writer(&'a self) -> JsonAbove<'a> {
+        JsonAbove(self.0.make_writer())
+    }
+}
+
+/// Writes lines of JSON above the line of progress, each of them at once.
+struct JsonAbove<'a>(Above<'a>);
+
+impl Write for JsonAbove<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write_all(json_text(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 

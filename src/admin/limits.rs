@@ -5,7 +5,8 @@ use std::time::Duration;
 /// Bounds on connections, requests and time. A connection has one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections served at once at each address; more of them wait to be accepted.
+    /// Connections served at once at each address. One more takes the place of the oldest that
+    /// waits for its client.
     pub connections: usize,
     /// Bytes that the head of a request has at most; under 8 KiB counts as 8 KiB.
     pub head_bytes: usize,

@@ -3,19 +3,19 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::Semaphore;
 use tracing::{debug, warn};
 
 use super::Limits;
+use super::places::{Busy, Places};
+use crate::descriptors;
 
 /// How long to wait where a connection cannot be accepted, for want of descriptors as a rule.
 const RETRY: Duration = Duration::from_secs(1);
@@ -47,24 +47,29 @@ impl Listener {
 
     /// Serves everybody who connects, for ever.
     pub(super) async fn serve(self, router: Router, limits: Limits) {
-        let places = Arc::new(Semaphore::new(limits.connections));
+        let mut places = Places::new(limits.connections);
         loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             let stream = match self.accept().await {
                 Ok(stream) => stream,
                 Err(error) => {
-                    warn!("the admin endpoint cannot accept a connection: {error}");
+                    let tried = "the admin endpoint cannot accept a connection";
+                    warn!("{}", descriptors::explained(tried, &error));
                     tokio::time::sleep(RETRY).await;
                     continue;
                 }
             };
-            let connection = connection(stream, router.clone(), &limits);
-            tokio::spawn(async move {
+            let busy = Busy::default();
+            let router = router.clone().layer(Extension(busy.clone()));
+            let connection = connection(stream, router, &limits);
+            let task = tokio::spawn(async move {
                 if tokio::time::timeout(limits.connection, connection).await.is_err() {
                     debug!("an admin connection was cut off after {:?}", limits.connection);
                 }
-                drop(place);
             });
+            places.take(task.abort_handle(), busy);
+            // A request that came with its connection is answered before a newer connection can
+            // take its place.
+            tokio::task::yield_now().await;
         }
     }
 }

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
+use super::places::Busy;
 use super::{Limits, Phase, Question, Verdicts, View, metrics};
+use crate::printable::{json_text, printable};
 
 /// What `GET /` answers.
 const INDEX: &str = "\
@@ -73,18 +75,35 @@ async fn metrics(State(desk): State<Arc<Desk>>) -> Response {
     }
 }
 
-async fn check(State(desk): State<Arc<Desk>>, body: Body) -> Response {
-    match desk.check(body).await {
+async fn check(
+    State(desk): State<Arc<Desk>>,
+    Extension(busy): Extension<Busy>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    if !is_json(&headers) {
+        let reason = "a check is asked in JSON: send the header Content-Type: application/json";
+        return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason);
+    }
+    match desk.check(body, &busy).await {
         Ok(verdicts) => json(&verdicts),
         Err((status, reason)) => refusal(status, &reason),
     }
+}
+
+/// Whether the body is said to be JSON. A page of another site cannot say so unless a preflight
+/// request allows it, and none is answered.
+fn is_json(headers: &HeaderMap) -> bool {
+    let said = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let media = said.and_then(|said| said.split(';').next()).unwrap_or_default();
+    media.trim().eq_ignore_ascii_case("application/json")
 }
 
 /// An answer other than 200.
 type Refusal = (StatusCode, String);
 
 impl Desk {
-    async fn check(&self, body: Body) -> Result<Verdicts, Refusal> {
+    async fn check(&self, body: Body, busy: &Busy) -> Result<Verdicts, Refusal> {
         let items = self.items(body).await?;
         let late = || {
             let reason = format!("the filter did not answer within {:?}", self.limits.check);
@@ -92,6 +111,7 @@ impl Desk {
         };
         let checked = async {
             let turn = Arc::clone(&self.check).acquire_owned().await.map_err(|_| late())?;
+            let _working = busy.begin();
             let view = Arc::clone(&self.view);
             let count = items.len();
             let check = tokio::task::spawn_blocking(move || {
@@ -142,12 +162,12 @@ impl Desk {
 }
 
 fn json(value: &impl Serialize) -> Response {
-    match serde_json::to_vec(value) {
+    match serde_json::to_string(value).map(|json| json_text(&json)) {
         Ok(json) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
         Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
     }
 }
 
 fn refusal(status: StatusCode, reason: &str) -> Response {
-    (status, format!("{reason}\n")).into_response()
+    (status, format!("{}\n", printable(reason.as_bytes(), None))).into_response()
 }

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use axum::Router;
+use axum::{Router, middleware};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::oneshot;
 
+use super::hosts::Hosts;
 use super::listener::Listener;
 use super::socket::{self, SOCKET, SocketFile};
 use super::{Limits, View, routes};
@@ -92,30 +93,35 @@ impl Server {
         Ok(())
     }
 
-    /// Listens at an address as well, and returns which: port 0 lets the system choose.
-    pub fn listen_at(&self, address: &HostPort) -> Result<SocketAddr, StartError> {
+    /// Listens at an address as well, and returns which: port 0 lets the system choose. Answers
+    /// requests for IP addresses, `localhost`, the address's own name and the names in `hosts`.
+    pub fn listen_at(
+        &self,
+        address: &HostPort,
+        hosts: &[String],
+    ) -> Result<SocketAddr, StartError> {
         let failed = |error| StartError::Listen { address: address.clone(), error };
         let listener = TcpListener::bind((address.host.as_str(), address.port)).map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
-        self.serve_tcp(listener).map_err(failed)?;
+        let names = hosts.iter().chain([&address.host]).map(String::as_str);
+        self.serve_tcp(listener, Hosts::new(names)).map_err(failed)?;
         Ok(bound)
     }
 
     fn serve_unix(&self, listener: UnixListener) -> io::Result<()> {
         let _context = self.runtime.enter();
-        self.serve(Listener::Unix(tokio::net::UnixListener::from_std(listener)?));
+        let listener = Listener::Unix(tokio::net::UnixListener::from_std(listener)?);
+        self.runtime.spawn(listener.serve(self.router.clone(), self.limits));
         Ok(())
     }
 
-    fn serve_tcp(&self, listener: TcpListener) -> io::Result<()> {
+    fn serve_tcp(&self, listener: TcpListener, hosts: Hosts) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         let _context = self.runtime.enter();
-        self.serve(Listener::Tcp(tokio::net::TcpListener::from_std(listener)?));
+        let listener = Listener::Tcp(tokio::net::TcpListener::from_std(listener)?);
+        let guard = middleware::from_fn_with_state(hosts, Hosts::guard);
+        self.runtime.spawn(listener.serve(self.router.clone().layer(guard), self.limits));
         Ok(())
-    }
-
-    fn serve(&self, listener: Listener) {
-        self.runtime.spawn(listener.serve(self.router.clone(), self.limits));
     }
 }
 

@@ -12,9 +12,9 @@ use urlseen::config::ItemForm;
 use urlseen::fingerprint::Fingerprint;
 use urlseen::input;
 use urlseen::item::Options;
+use urlseen::printable::{json_line, printable, say};
 use urlseen::state::{AtRest, Target};
 
-use super::printable::{json_line, printable};
 use super::settings::{Folder, Place};
 use super::shared::Crawl;
 use super::{Outcome, start, view};
@@ -169,7 +169,7 @@ impl<W: Write> Desk<W> {
             Checked::Unseen { fingerprint } => ("unseen", fingerprint.as_str()),
             Checked::Unfiltered => ("unfiltered", "-"),
             Checked::Unreadable { reason } => {
-                eprintln!("urlseen: {}: {reason}", printable(item, None));
+                say(format_args!("urlseen: {}: {reason}", printable(item, None)));
                 ("unreadable", "-")
             }
         };

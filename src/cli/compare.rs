@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use indicatif::HumanCount;
 use serde_json::json;
 use urlseen::compare::{Interval, Ones, Overlap};
+use urlseen::printable::{json_text, printable, stdout};
 
 use super::Outcome;
 use super::bar::Bar;
 use super::operand::{self, Operand, Source};
-use super::printable::{json_text, printable};
 use super::settings::Settings;
 
 /// Estimate how many fingerprints two filters hold, together and in common, from their bits.
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut b = Operand::open(&args.b, &args.settings)?;
     operand::check(&a, &b)?;
     let (overlap, ones) = measure(&mut a, &mut b)?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if args.json {
         let json = serde_json::to_string_pretty(&json(&a, &b, &overlap, ones))?;
         writeln!(out, "{}", json_text(&json))?;

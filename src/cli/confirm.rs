@@ -1,8 +1,9 @@
 //! Asking before something is gone for good.
 
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::error::ErrorKind;
+use urlseen::printable::{printable, stderr};
 
 /// Asks whoever sits at the terminal; no answer is a no. Where nobody can be asked, the process
 /// ends as it does for wrong arguments.
@@ -10,9 +11,9 @@ pub(super) fn confirm(question: &str) -> io::Result<bool> {
     let input = io::stdin();
     if !input.is_terminal() {
         let message = format!("{question} Nobody can be asked here: give --yes to say so\n");
-        clap::Error::raw(ErrorKind::MissingRequiredArgument, message).exit();
+        super::refuse(&clap::Error::raw(ErrorKind::MissingRequiredArgument, message));
     }
-    eprint!("{question} [y/N] ");
+    write!(stderr(), "{} [y/N] ", printable(question.as_bytes(), None))?;
     let mut answer = String::new();
     input.lock().read_line(&mut answer)?;
     Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))

@@ -13,9 +13,9 @@ use urlseen::admin::ItemText;
 use urlseen::config::{Config, ItemForm};
 use urlseen::explain::{Explained, Pair, explain, pair};
 use urlseen::item::Options;
+use urlseen::printable::{json_text, stdout};
 use urlseen::state::{self, Header};
 
-use super::printable::json_text;
 use super::settings::{Folder, Place};
 use super::{Outcome, start};
 use places::PlaceShown;
@@ -114,7 +114,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         [one, other] => Some(pair(&one.explained, &other.explained, subject.options)),
         _ => None,
     };
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if args.json {
         writeln!(out, "{}", json_text(&json(&reports, between.as_ref())?))?;
     } else {

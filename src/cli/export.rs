@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use urlseen::filter::Layout;
+use urlseen::printable::{say, stdout};
 use urlseen::state::{AtRest, Target};
 use urlseen::transfer::set::{Form, Written};
 use urlseen::transfer::{self, TransferError};
@@ -98,7 +99,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     };
     drop(bar);
     let (keys, layers, bytes) = (filter.size(), filter.layers().len(), filter.bytes());
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if args.json {
         writeln!(out, "{}", json!({ "keys": keys, "layers": layers, "bytes": bytes }))?;
     } else {
@@ -124,10 +125,10 @@ fn set(args: &Args, key: &str) -> anyhow::Result<Outcome> {
     drop(bar);
     // Standard output has the fingerprints.
     if args.json {
-        eprintln!("{}", json!({ "fingerprints": fingerprints, "bad": bad }));
+        say(format_args!("{}", json!({ "fingerprints": fingerprints, "bad": bad })));
     } else {
         let (fingerprints, bad) = (HumanCount(fingerprints), HumanCount(bad));
-        eprintln!("urlseen: {fingerprints} fingerprints of {key}; {bad} members are none");
+        say(format_args!("urlseen: {fingerprints} fingerprints of {key}; {bad} members are none"));
     }
     Ok(if bad > 0 { Outcome::BadInput } else { Outcome::Done })
 }

@@ -12,6 +12,7 @@ use urlseen::filter::{Design, Fullness};
 use urlseen::input::Place;
 use urlseen::item::{Options, Unreadable};
 use urlseen::pipe::{self, Audience, Count, PipeError, Print};
+use urlseen::printable::say;
 use urlseen::state::Folder;
 use urlseen::store::Local;
 use urlseen::telemetry::Console;
@@ -83,7 +84,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     if args.stats {
         let Count { lines, unseen, bad } = count;
         let seconds = teller.started.elapsed().as_secs_f64();
-        eprintln!("{lines} lines, {unseen} unseen, {bad} not readable, {seconds:.2} s");
+        say(format_args!("{lines} lines, {unseen} unseen, {bad} not readable, {seconds:.2} s"));
     }
     Ok(if count.bad > 0 { Outcome::BadInput } else { Outcome::Done })
 }
@@ -103,10 +104,10 @@ fn store(args: &Args) -> anyhow::Result<(Local, Design)> {
     let mut store = start::kept(folder, shape::keeping(pins), &design, items, threads)?;
     let how = store.bring_back()?;
     for warning in how.warnings() {
-        eprintln!("urlseen: {warning}");
+        say(format_args!("urlseen: {warning}"));
     }
     if args.stats {
-        eprintln!("{how}");
+        say(format_args!("{how}"));
     }
     Ok((store, design))
 }
@@ -131,7 +132,9 @@ impl Audience for Teller {
     fn progress(&mut self, count: &Count, engine: &Engine) {
         let keys = engine.gauges().keys();
         if let Some(crossing) = self.fullness.as_mut().and_then(|it| it.observe(&keys)) {
-            self.console.say(&format!("urlseen: {crossing}"));
+            let remedy = "It cannot be made larger: give a larger --capacity, and with --state a \
+                          new folder";
+            self.console.say(&format!("urlseen: {crossing}. {remedy}"));
         }
         // A line of progress between printed lines would be in the way.
         if !self.console.is_terminal() || io::stdout().is_terminal() {

@@ -1,21 +1,23 @@
 //! `urlseen fingerprint`: the fingerprints of requests, a line each.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
-use std::str::Utf8Error;
 
 use urlseen::canonical::Refusal;
 use urlseen::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen::input;
-use urlseen::item::json::{JsonError, JsonRequest};
+use urlseen::item::Unreadable;
+use urlseen::item::json::{self, JsonError, JsonRequest};
+use urlseen::item::url;
+use urlseen::printable::{self, say};
 use urlseen::request::Request;
 
 use super::Outcome;
 
 /// Print the fingerprint of each request: one line in, one fingerprint out.
 ///
-/// A line is a URL, or, where it begins with `{`, a request in JSON: `url`, `method`, `body` or
-/// `body_base64`, `meta.verbatim_url`, or a ready `fingerprint`. A line that has no fingerprint
+/// A line is a URL, or, if its first character is `{`, a request in JSON: `url`, `method`, `body`
+/// or `body_base64`, `meta.verbatim_url`, or a ready `fingerprint`. A line that has no fingerprint
 /// prints `-`, and its reason on standard error.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -43,8 +45,8 @@ pub(super) fn parse_algorithm() -> impl clap::builder::TypedValueParser<Value = 
 /// Why a line has no fingerprint.
 #[derive(Debug, thiserror::Error)]
 enum BadLine {
-    #[error("not UTF-8: {0}")]
-    Encoding(#[from] Utf8Error),
+    #[error(transparent)]
+    Item(#[from] Unreadable),
     #[error(transparent)]
     Json(#[from] JsonError),
     #[error(transparent)]
@@ -57,13 +59,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         canonical: args.canonical,
         row: String::new(),
     };
-    let mut output = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut output = BufWriter::with_capacity(1 << 16, printable::rows());
     let mut outcome = Outcome::Done;
     for block in input::blocks(args.files.clone()) {
         let block = block?;
         for (index, line) in block.lines.iter().enumerate() {
             let row = rows.make(line).unwrap_or_else(|reason| {
-                eprintln!("urlseen: {}: {reason}", block.place(index));
+                say(format_args!("urlseen: {}: {reason}", block.place(index)));
                 outcome = Outcome::BadInput;
                 if args.canonical { "-\t-\n" } else { "-\n" }
             });
@@ -85,11 +87,11 @@ struct Rows {
 impl Rows {
     /// The row for a line, line feed included.
     fn make(&mut self, line: &[u8]) -> Result<&str, BadLine> {
-        if line.starts_with(b"{") {
+        if json::is_object(line) {
             let item = JsonRequest::parse(line)?;
             self.make_for(item.fingerprint(), item.request().as_ref())?;
         } else {
-            self.make_for(None, Some(&Request::get(std::str::from_utf8(line)?)))?;
+            self.make_for(None, Some(&Request::get(url::text(line)?)))?;
         }
         Ok(&self.row)
     }

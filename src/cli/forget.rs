@@ -1,7 +1,7 @@
 //! `urlseen forget`: let items pass once more.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
@@ -10,6 +10,7 @@ use redis::{Cmd, cmd};
 use urlseen::config::{Config, SourceKind, Store};
 use urlseen::input;
 use urlseen::item::Reader;
+use urlseen::printable::{printable, say, stdout};
 use urlseen::redis::connect::{Timeouts, connect};
 
 use super::settings::Settings;
@@ -48,7 +49,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         match reader.read(&item) {
             Ok(_) => good.push(item),
             Err(reason) => {
-                eprintln!("urlseen: {}: {reason}", String::from_utf8_lossy(&item));
+                say(format_args!("urlseen: {}: {reason}", printable(&item, None)));
                 outcome = Outcome::BadInput;
             }
         }
@@ -69,7 +70,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     if !good.is_empty() {
         count += runtime.block_on(hand_in(&config, &good))?;
     }
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     match config.source.kind {
         SourceKind::List => writeln!(out, "{count} items are on the list {}", config.forget.key)?,
         SourceKind::None => writeln!(out, "{count} fingerprints pass once more")?,

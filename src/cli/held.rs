@@ -1,6 +1,6 @@
 //! `urlseen held`: requests that consumers popped and have not acknowledged.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
@@ -9,12 +9,12 @@ use redis::Value;
 use serde::Serialize;
 use urlseen::config::Config;
 use urlseen::held::{Calls, HeldRequest, Reclaimer, Requeued, Stopped};
+use urlseen::printable::{printable, say, stdout};
 use urlseen::redis::connect::{Timeouts, connect};
 use urlseen::redis::keys::Keys;
 use urlseen::redis::link::Link;
 
 use super::Outcome;
-use super::printable::printable;
 use super::settings::Settings;
 
 /// Look at the requests that consumers hold, and requeue those of consumers that stopped.
@@ -100,7 +100,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 async fn list(mut session: Session, args: &List) -> anyhow::Result<Outcome> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let heartbeats = session.heartbeats().await?;
     if heartbeats.is_empty() && !args.json {
         writeln!(out, "no consumer holds requests")?;
@@ -138,7 +138,7 @@ async fn requeue(mut session: Session, args: &Requeue, config: &Config) -> anyho
         let requeue = session.calls.requeue_by_hand(consumer);
         back += session.requeue(consumer, &requeue).await?;
     }
-    writeln!(io::stdout(), "{} requests are back in {}", HumanCount(back), config.sink.key)?;
+    writeln!(stdout(), "{} requests are back in {}", HumanCount(back), config.sink.key)?;
     Ok(Outcome::Done)
 }
 
@@ -181,7 +181,7 @@ impl Session {
             let reject = self.calls.reject(consumer, &too_often, SystemTime::now());
             self.call(&reject).await?;
             let count = too_often.request.count + 1;
-            eprintln!("urlseen: a request is rejected: it was delivered {count} times");
+            say(format_args!("urlseen: a request is rejected: it was delivered {count} times"));
         }
         Ok(put_back)
     }

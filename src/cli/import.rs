@@ -2,7 +2,7 @@
 
 mod redisbloom;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -15,6 +15,7 @@ use urlseen::engine::{Engine, Fill};
 use urlseen::filter::{Design, Fullness};
 use urlseen::import::{self, Audience, Bad, Count, Format, Meter, Origin};
 use urlseen::item::{Form, Options};
+use urlseen::printable::{json_text, say, stdout};
 use urlseen::state::{Folder, Pins};
 use urlseen::store::Local;
 
@@ -115,7 +116,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let (mut store, design, origin) = prepare(args)?;
     let how = store.bring_back()?;
     for warning in how.warnings() {
-        eprintln!("urlseen: {warning}");
+        say(format_args!("urlseen: {warning}"));
     }
     let mut teller = Teller {
         bar: ProgressBar::new(0),
@@ -137,7 +138,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     };
     if count.bad > teller.named.len() as u64 {
         let more = HumanCount(count.bad - teller.named.len() as u64);
-        eprintln!("urlseen: … and {more} more that are no fingerprints");
+        say(format_args!("urlseen: … and {more} more that are no fingerprints"));
     }
     let fill = Fill::counted(&design, store.engine.gauges());
     let seconds = started.elapsed().as_secs_f64();
@@ -192,7 +193,7 @@ struct Teller {
 
 impl Teller {
     fn say(&self, line: &str) {
-        self.bar.suspend(|| eprintln!("urlseen: {line}"));
+        self.bar.suspend(|| say(format_args!("urlseen: {line}")));
     }
 }
 
@@ -212,7 +213,10 @@ impl Audience for Teller {
         self.count = *count;
         let observed = self.fullness.as_mut();
         if let Some(crossing) = observed.and_then(|it| it.observe(&engine.gauges().keys())) {
-            self.say(&crossing.to_string());
+            self.say(&format!(
+                "{crossing}. It cannot be made larger: raise its capacity and import again, into \
+                 an empty state folder"
+            ));
         }
         let all = meter.expected();
         if self.bar.length() != Some(all) && all > 0 {
@@ -247,7 +251,7 @@ impl Summary {
     fn print(&self, as_json: bool) -> anyhow::Result<()> {
         let Self { count, seconds, fill, named } = self;
         let (share, Fill { keys, error_rate, .. }) = (fill.share(), fill);
-        let mut out = io::stdout().lock();
+        let mut out = stdout();
         if as_json {
             let mut value = serde_json::to_value(count)?;
             value["bad_first"] = named.iter().map(to_json).collect();
@@ -255,7 +259,7 @@ impl Summary {
             value["keys"] = json!(keys);
             value["fill"] = json!(share);
             value["error_rate"] = json!(error_rate);
-            writeln!(out, "{value}")?;
+            writeln!(out, "{}", json_text(&value.to_string()))?;
             return Ok(());
         }
         let rate = count.read as f64 / seconds.max(1e-9);

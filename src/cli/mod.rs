@@ -14,7 +14,6 @@ mod import;
 mod moving;
 mod operand;
 mod plan;
-mod printable;
 mod rejects;
 mod replay;
 mod run;
@@ -33,6 +32,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use urlseen::config::Problems;
 use urlseen::definition::Unbuildable;
+use urlseen::printable::stderr;
 use urlseen::shared::OpenError;
 
 /// How a command that ran ended.
@@ -95,9 +95,9 @@ enum Command {
 
 /// Runs the command that the process was started with; its exit status is the return value.
 pub(crate) fn run() -> ExitCode {
-    let matches = grammar().get_matches();
-    let result = match Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command
-    {
+    let matches = grammar().try_get_matches();
+    let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+    let result = match cli.unwrap_or_else(|error| refuse(&error)).command {
         Command::Run(args) => run::run(&args),
         Command::Filter(args) => filter::run(&args),
         Command::Fingerprint(args) => fingerprint::run(&args),
@@ -123,6 +123,17 @@ pub(crate) fn run() -> ExitCode {
     })
 }
 
+/// Ends the process because of its arguments: says what is wrong, or shows the help asked for.
+fn refuse(error: &clap::Error) -> ! {
+    if error.use_stderr() {
+        // The message repeats arguments, and those may be items.
+        let _ = write!(stderr(), "{}", error.render());
+    } else {
+        let _ = error.print();
+    }
+    std::process::exit(error.exit_code())
+}
+
 /// What clap accepts, with the exit statuses below every command's help.
 fn grammar() -> clap::Command {
     with_foot(Cli::command())
@@ -142,7 +153,7 @@ fn report(error: &anyhow::Error) -> u8 {
     if is_broken_pipe(error) {
         return exit::DONE;
     }
-    let mut stderr = io::stderr().lock();
+    let mut stderr = stderr();
     // There is no other place to say that standard error cannot be written to.
     if error.is::<Problems>() {
         // Each line begins with its file, line and column, which editors and terminals jump to.

@@ -2,6 +2,7 @@
 //! `import --from-redis`.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -12,6 +13,7 @@ use urlseen::config::{Config, Layout};
 use urlseen::engine::Died;
 use urlseen::filter::{Count, ShardId};
 use urlseen::head::Head;
+use urlseen::printable::stdout;
 use urlseen::shared::{self, Wanted};
 use urlseen::state::{Folder, Made, Pins};
 
@@ -66,7 +68,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         "{place} holds the filter of {dir} now. Set filter.store = \"redis\" to go on with it; the \
      folder is of no more use then"
     );
-    tell(as_json, keys, all, &words);
+    tell(as_json, keys, all, &words)?;
     Ok(Outcome::Done)
 }
 
@@ -86,12 +88,8 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     // Beside it until all of it is there: a folder that has some of a filter would pass for one
     // that has all.
     let aside = aside(dir);
-    match fs::remove_dir_all(&aside) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(error).with_context(|| format!("{} cannot be removed", aside.display()));
-        }
-        _ => {}
-    }
+    removed(fs::remove_dir_all(&aside))
+        .with_context(|| format!("{} cannot be removed", aside.display()))?;
     let mut folder = Folder::open(&aside)?;
     let mut upkeep = runtime.block_on(start::lease(config, &mut folder))?;
     let opened = runtime.block_on(wanted.find(upkeep.link()))?;
@@ -133,9 +131,9 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     let keys: u64 = store.engine.gauges().keys().iter().sum();
     store.rest(head)?;
     drop(store);
-    // Nothing is in it but what opening it made.
-    fs::remove_file(dir.join("lock")).with_context(|| dir.display().to_string())?;
-    fs::remove_dir(dir).with_context(|| format!("{} is not empty", dir.display()))?;
+    // If it was there before, nothing is in it but what opening it made.
+    removed(fs::remove_file(dir.join("lock"))).with_context(|| dir.display().to_string())?;
+    removed(fs::remove_dir(dir)).with_context(|| format!("{} is not empty", dir.display()))?;
     fs::rename(&aside, dir).with_context(|| format!("{} cannot be renamed", aside.display()))?;
     runtime.block_on(async {
         upkeep.tie(opened.id, head).await?;
@@ -147,7 +145,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
         dir.display(),
         config.filter.key
     );
-    tell(as_json, keys, all, &words);
+    tell(as_json, keys, all, &words)?;
     Ok(Outcome::Done)
 }
 
@@ -166,6 +164,14 @@ fn bytes(wanted: &Wanted) -> u64 {
     wanted.sizing().geometry().bytes()
 }
 
+/// What was never there is as good as removed.
+fn removed(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
 /// Where a folder is put together.
 fn aside(dir: &Path) -> PathBuf {
     let mut name = dir.as_os_str().to_owned();
@@ -173,10 +179,10 @@ fn aside(dir: &Path) -> PathBuf {
     name.into()
 }
 
-fn tell(as_json: bool, keys: u64, bytes: u64, words: &str) {
+fn tell(as_json: bool, keys: u64, bytes: u64, words: &str) -> io::Result<()> {
     if as_json {
-        println!("{}", json!({ "keys": keys, "bytes": bytes }));
+        writeln!(stdout(), "{}", json!({ "keys": keys, "bytes": bytes }))
     } else {
-        println!("{words} ({} fingerprints, {})", HumanCount(keys), BinaryBytes(bytes));
+        writeln!(stdout(), "{words} ({} fingerprints, {})", HumanCount(keys), BinaryBytes(bytes))
     }
 }

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use anyhow::Context;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use urlseen::printable::{printable, say};
 use urlseen::rejects::{Fate, List, Reject, Sorted};
 
 use super::Outcome;
 use super::confirm::confirm;
-use super::printable::printable;
 use super::settings::Settings;
 
 mod table;
@@ -36,8 +36,8 @@ enum Command {
 /// Put items back to the source, to be taken after all that wait there.
 ///
 /// For when the reason is gone: another source.item, a newer urlseen. What still cannot be read is
-/// rejected once more. An item goes back as it was taken, byte for byte. What is on the list and
-/// was not written by urlseen stays, is named, and makes the exit status 1.
+/// rejected once more. An item goes back as it was taken, byte for byte, however large. What is on
+/// the list and was not written by urlseen stays, is named, and makes the exit status 1.
 #[derive(Debug, clap::Args)]
 struct Requeue {
     #[command(flatten)]
@@ -94,7 +94,8 @@ async fn requeue(list: List, args: &Requeue) -> anyhow::Result<Outcome> {
 }
 
 async fn drop_rejects(mut list: List, args: &Drop) -> anyhow::Result<Outcome> {
-    let found = list.scan().await?.len();
+    let scan = list.scan().await?;
+    let found = scan.len();
     let rejected = printable(list.names().1.as_bytes(), None);
     if found == 0 {
         writeln!(io::stdout(), "there are no rejects on {rejected}")?;
@@ -113,7 +114,7 @@ async fn drop_rejects(mut list: List, args: &Drop) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let (gone, stay) = match &args.reason {
-        None => (list.drop_first(found).await?, 0),
+        None => (list.drop_found(scan).await?, 0),
         Some(reason) => {
             let sorted = sort(list, Fate::Drop, Some(reason)).await?;
             (sorted.gone, sorted.found - sorted.gone)
@@ -149,7 +150,7 @@ async fn sort(mut list: List, fate: Fate, reason: Option<&str>) -> anyhow::Resul
         })?,
     };
     if sorted.foreign > NAMED {
-        eprintln!("urlseen: … and {} more of these", HumanCount(sorted.foreign - NAMED));
+        say(format_args!("urlseen: … and {} more of these", HumanCount(sorted.foreign - NAMED)));
     }
     Ok(sorted)
 }
@@ -160,7 +161,7 @@ fn name_foreign(total: u64, foreign: &[&[u8]]) {
     let room = usize::try_from(NAMED.saturating_sub(before)).unwrap_or(usize::MAX);
     for reject in foreign.iter().take(room) {
         let shown = printable(reject, Some(SHOWN));
-        eprintln!("urlseen: stays on the list, as it was not written by urlseen: {shown}");
+        say(format_args!("urlseen: stays on the list, as it was not written by urlseen: {shown}"));
     }
 }
 

@@ -11,6 +11,7 @@ use indicatif::HumanCount;
 use urlseen::config::{Config, ItemForm, Layout, choose};
 use urlseen::filter::native::Native;
 use urlseen::filter::{Capacity, Design, ErrorRate, Sizing};
+use urlseen::printable::say;
 use urlseen::replay::{self, Audience, Ending, Input, Meter, Report, Seen, Setup, Tally, Wish};
 use urlseen::{plot, shutdown};
 
@@ -103,7 +104,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let (tally, named) = (&report.tally, teller.named as u64);
     if tally.given_bad > named {
         let more = HumanCount(tally.given_bad - named);
-        eprintln!("urlseen: … and {more} more that count as seen and are no fingerprints");
+        say(format_args!("urlseen: … and {more} more that count as seen and are no fingerprints"));
     }
     let is_bad = tally.rejected + tally.given_bad + tally.without > 0;
     let is_nothing = tally.items == 0;
@@ -118,7 +119,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     match report.ending {
         Ending::Whole => {}
-        Ending::Stopped => eprintln!("urlseen: stopped: the report is of what was read so far"),
+        Ending::Stopped => say("urlseen: stopped: the report is of what was read so far"),
         ending => return failed(ending),
     }
     Ok(if is_bad { Outcome::BadInput } else { Outcome::Done })
@@ -221,10 +222,10 @@ impl Audience for Teller {
 
     fn bad_seen(&mut self, what: &str) {
         if self.named < NAMED {
-            let say = || eprintln!("urlseen: {what}");
+            let tell = || say(format_args!("urlseen: {what}"));
             match &self.bar {
-                Some(bar) => bar.above(say),
-                None => say(),
+                Some(bar) => bar.above(tell),
+                None => tell(),
             }
             self.named += 1;
         }

@@ -1,5 +1,6 @@
 //! `urlseen run`: the daemon, from queue to queue.
 
+mod descriptors;
 mod summary;
 
 use std::sync::Arc;
@@ -12,10 +13,11 @@ use tracing::{error, info, warn};
 use urlseen::admin::{self, Limits, Passed};
 use urlseen::config::{Config, Layout, SourceKind, Store};
 use urlseen::desk::{self, Asker};
-use urlseen::filter::Design;
+use urlseen::filter::{Design, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 use urlseen::pipeline::{self, Alone, Ending, Failure, Live, Parts, Pipeline, Report, Shared};
 use urlseen::protocol::Protocol;
 use urlseen::redis::lease::Holder;
+use urlseen::redisbloom::Rate;
 use urlseen::serve::{self, Server};
 use urlseen::shared::Wanted;
 use urlseen::shutdown;
@@ -57,7 +59,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let config = args.settings.load()?;
+    let config = args.settings.load_for(&[], descriptors::lacking)?;
     let console = Console::new();
     console.log(config.log.level, config.log.format);
     if args.drain && config.source.kind == SourceKind::None {
@@ -65,6 +67,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
                       leave one of them out";
         return Err(start::Misused(reason.to_owned()).into());
     }
+    descriptors::raise(&config).context("cannot raise the limit on file descriptors")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let Some((ending, report, passed)) = runtime.block_on(work(args, &config, &console))? else {
         info!("asked to stop while standing by");
@@ -87,7 +90,10 @@ fn store(config: &Config, folder: Folder, design: &Design) -> anyhow::Result<Loc
             BinaryBytes(sizing.geometry().bytes()),
             sizing.bits_per_key()
         ),
-        Design::RedisBloom(_) => {
+        Design::RedisBloom(reservation) => {
+            if let Some(warning) = reservation.rate_when_full().and_then(Rate::warning) {
+                warn!("{warning}");
+            }
             let bytes = store.engine.gauges().whole().map_or(0, |whole| whole.bytes);
             let bytes = BinaryBytes(bytes);
             info!("a filter of RedisBloom is ready: {bytes} for {capacity} fingerprints at first");
@@ -133,7 +139,7 @@ fn admin(config: &Config, view: Daemon) -> anyhow::Result<admin::Server> {
         server.listen_in(&config.state.dir)?;
     }
     if let Some(address) = &config.admin.listen {
-        let bound = server.listen_at(address)?;
+        let bound = server.listen_at(address, &config.admin.hosts)?;
         info!("the admin endpoint is at http://{bound}/");
     }
     Ok(server)
@@ -274,15 +280,20 @@ async fn work(
     match config.filter.layout {
         Layout::RedisBloom if ending == Ending::Full => error!(
             "the filter holds {} fingerprints and has no room for more: what is not judged waits \
-             in the source. A filter of RedisBloom cannot be made larger; give the machine more \
-             memory if that was short, or begin a new crawl with a filter that grows",
+             in the source. Give the machine more memory if that was short. If it may not grow, \
+             set filter.expansion = 2 and empty it with urlseen state reset: all that was seen is \
+             emitted again",
             report.keys
         ),
         _ if ending == Ending::Full => error!(
             "the filter holds {} fingerprints or more, as many as it is made for, and \
-             filter.when_full is \"stop\": what is not judged waits in the source. Raise \
-             filter.capacity, or set filter.when_full = \"warn\", and start again",
-            config.filter.capacity
+             filter.when_full is \"stop\": what is not judged waits in the source. To go on with \
+             more errors, set filter.when_full = \"warn\" and start again. {}",
+            config.filter.capacity,
+            match config.filter.store {
+                Store::Local => REMEDY_IN_FOLDER,
+                Store::Redis => REMEDY_IN_REDIS,
+            }
         ),
         _ => {}
     }

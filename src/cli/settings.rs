@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use urlseen::config::{Config, Problems, Sources, Store};
+use urlseen::config::{Config, Fault, Problems, Sources, Store};
 
 /// Where the configuration comes from, beside the environment.
 #[derive(Debug, clap::Args)]
@@ -23,8 +23,17 @@ impl Settings {
 
     /// The same with more `KEY=VALUE` behind those given.
     pub(super) fn load_with(&self, more: &[String]) -> Result<Config, Problems> {
+        self.load_for(more, |_| None)
+    }
+
+    /// The same for a process that works by it: see [`Config::load_for`].
+    pub(super) fn load_for(
+        &self,
+        more: &[String],
+        machine: impl FnOnce(&Config) -> Option<(&'static str, Fault)>,
+    ) -> Result<Config, Problems> {
         let (file, set) = (self.config.clone(), [&self.set, more].concat());
-        Config::load(Sources { file, env: std::env::vars_os(), set })
+        Config::load_for(Sources { file, env: std::env::vars_os(), set }, machine)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A crawl whose filter is in Redis, from commands that look at it or mend it while it rests.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
@@ -9,6 +9,7 @@ use urlseen::config::Config;
 use urlseen::filter::{Estimate, Verdict};
 use urlseen::fingerprint::Fingerprint;
 use urlseen::head::Head;
+use urlseen::printable::{json_text, stdout};
 use urlseen::protocol::Protocol;
 use urlseen::redis::connect::{Timeouts, connect};
 use urlseen::redis::lease::{Holder, Run};
@@ -64,7 +65,7 @@ impl Crawl {
             self.runtime.block_on(self.look())?;
         let bytes = opened.bytes();
         let filter = &self.config.filter;
-        let mut out = io::stdout().lock();
+        let mut out = stdout();
         if as_json {
             let head = head.map(|Head { seq, tip }| json!({ "seq": seq, "tip": tip.to_string() }));
             let [source, taken, sink, rejected] = lists;
@@ -80,7 +81,7 @@ impl Crawl {
                     "error_rate": error_rate, "bytes": bytes,
                 },
             });
-            writeln!(out, "{status:#}")?;
+            writeln!(out, "{}", json_text(&format!("{status:#}")))?;
             return Ok(Outcome::Done);
         }
         let mut row = |name: &str, text: String| writeln!(out, "{name:<12} {text}");
@@ -116,7 +117,7 @@ impl Crawl {
             let head = upkeep.standing().head.unwrap_or(Head::START);
             upkeep.tie(opened.id, head).await?;
             upkeep.end().await?;
-            println!("the crawl stands at {head} and belongs to {} now", self.name());
+            writeln!(stdout(), "the crawl stands at {head} and belongs to {} now", self.name())?;
             Ok(Outcome::Done)
         })
     }
@@ -128,7 +129,7 @@ impl Crawl {
             self.name()
         );
         if !yes && !confirm(&question)? {
-            println!("nothing is changed");
+            writeln!(stdout(), "nothing is changed")?;
             return Ok(Outcome::Done);
         }
         self.runtime.block_on(async {
@@ -138,7 +139,7 @@ impl Crawl {
             let head = upkeep.standing().head.unwrap_or(Head::START);
             upkeep.tie(opened.id, head).await?;
             upkeep.end().await?;
-            println!("{} is empty and belongs to {head} now", self.name());
+            writeln!(stdout(), "{} is empty and belongs to {head} now", self.name())?;
             Ok(Outcome::Done)
         })
     }
@@ -152,7 +153,7 @@ impl Crawl {
             self.config.crawl.name
         );
         if !yes && !confirm(&question)? {
-            println!("nothing is changed");
+            writeln!(stdout(), "nothing is changed")?;
             return Ok(Outcome::Done);
         }
         self.runtime.block_on(async {
@@ -160,13 +161,14 @@ impl Crawl {
             let deleted = self.wanted.delete(upkeep.link()).await?;
             upkeep.forget().await?;
             let given = upkeep.give_back().await?;
-            println!(
+            writeln!(
+                stdout(),
                 "{} is deleted (keys: {deleted}), Redis knows nothing of the crawl, {} items are \
                  back in {}",
                 self.name(),
                 given.back,
                 self.config.source.key
-            );
+            )?;
             Ok(Outcome::Done)
         })
     }

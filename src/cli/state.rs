@@ -11,6 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 use urlseen::config::{Config, Store};
 use urlseen::filter::Reservation;
 use urlseen::head::{Head, Position, Tip};
+use urlseen::printable::{json_text, stdout};
 use urlseen::protocol::Standing;
 use urlseen::state::{Folder, Look, Made, SegmentLook, SnapshotLook, look};
 use urlseen::upkeep::Upkeep;
@@ -107,9 +108,9 @@ impl Show {
 pub(super) fn show(dir: &Path, as_json: bool) -> anyhow::Result<Outcome> {
     anyhow::ensure!(dir.is_dir(), "there is no state folder {}", dir.display());
     let look = look(dir)?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if as_json {
-        writeln!(out, "{:#}", to_json(&look))?;
+        writeln!(out, "{}", json_text(&format!("{:#}", to_json(&look))))?;
     } else {
         print(&look, dir, &mut out)?;
     }
@@ -134,11 +135,12 @@ impl Adopt {
         let head = store.adopt(theirs)?;
         redis.tie(store.filter(), head)?;
         let keys: u64 = store.engine.gauges().keys().iter().sum();
-        println!(
+        writeln!(
+            stdout(),
             "{} holds {} fingerprints and belongs to {head} now; urlseen run goes on from there",
             config.state.dir.display(),
             HumanCount(keys),
-        );
+        )?;
         Ok(Outcome::Done)
     }
 }
@@ -153,7 +155,7 @@ impl Reset {
         let dir = config.state.dir.display();
         let question = format!("Empty the filter in {dir}? All that was seen is emitted again.");
         if !self.yes && !confirm(&question)? {
-            println!("nothing is changed");
+            writeln!(stdout(), "nothing is changed")?;
             return Ok(Outcome::Done);
         }
         let redis = Redis::take(&config, &mut folder)?;
@@ -163,7 +165,7 @@ impl Reset {
         let filter = Tip::random();
         folder.begin(&start::keeping(&config, &design).pins, filter.get(), head)?;
         redis.tie(Some(filter), head)?;
-        println!("{dir} holds an empty filter and belongs to {head} now");
+        writeln!(stdout(), "{dir} holds an empty filter and belongs to {head} now")?;
         Ok(Outcome::Done)
     }
 }
@@ -181,16 +183,17 @@ impl Forget {
             config.crawl.name
         );
         if !self.yes && !confirm(&question)? {
-            println!("nothing is changed");
+            writeln!(stdout(), "nothing is changed")?;
             return Ok(Outcome::Done);
         }
         let redis = Redis::take(&config, &mut folder)?;
         let back = redis.forget()?;
         folder.erase()?;
-        println!(
+        writeln!(
+            stdout(),
             "{dir} is empty, Redis knows nothing of the crawl, {back} items are back in {}",
             config.source.key
-        );
+        )?;
         Ok(Outcome::Done)
     }
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
 use urlseen::admin::{Asked, Client, ClientError, Counts, Filter, Lists, Passed, State, Status};
+use urlseen::printable::{json_text, printable, say, stdout};
 
-use super::printable::{json_text, printable};
 use super::settings::{Folder, Place};
 use super::shared::Crawl;
 use super::{Outcome, state};
@@ -36,12 +36,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let status = runtime.block_on(async { Client::new(&folder)?.status::<Value>().await });
     let status = match status {
         Err(ClientError::NoDaemon { .. }) if folder.is_dir() => {
-            eprintln!("urlseen: no daemon is running on it; this is what the state folder holds");
+            say("urlseen: no daemon is running on it; this is what the state folder holds");
             return state::show(&folder, args.json);
         }
         other => other?,
     };
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if args.json {
         writeln!(out, "{}", json_text(&format!("{status:#}")))?;
     } else {

@@ -3,7 +3,7 @@
 mod folder;
 mod target;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use indicatif::HumanCount;
@@ -11,6 +11,7 @@ use serde_json::json;
 use urlseen::compare::{Interval, Totals};
 use urlseen::filter::{Count, ShardId};
 use urlseen::head::Head;
+use urlseen::printable::{json_text, say, stdout};
 use urlseen::redisbloom::Filter;
 use urlseen::state::Made;
 
@@ -81,12 +82,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
         (_, false) => to_folder(&mut a, &mut b, args)?,
     };
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     let Interval { value, low, high } = keys;
     if args.json {
         let keys = json!({ "value": value, "low": low, "high": high });
         let made = json!({ "union": args.output, "keys": keys, "forgotten": forgotten });
-        writeln!(out, "{made}")?;
+        writeln!(out, "{}", json_text(&made.to_string()))?;
     } else {
         writeln!(out, "{} holds the union:", args.output)?;
         writeln!(out, "fingerprints   {}", size(keys))?;
@@ -254,7 +255,7 @@ fn whole(a: &mut Operand, mut b: Operand, args: &Args) -> anyhow::Result<United>
         folder.finish()?;
     }
     for caveat in caveats(a, &overlap) {
-        eprintln!("urlseen: {caveat}");
+        say(format_args!("urlseen: {caveat}"));
     }
     Ok((overlap.union, left.len()))
 }

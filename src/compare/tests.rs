@@ -309,3 +309,86 @@ fn a_full_part_is_said_to_be_full() {
     totals.add(&cells, Ones { a: 500, b: 1020, union: 1020 });
     assert!(totals.overlap().is_full);
 }
+
+/// The bounds hold at the edges, too: a few keys, filters that are empty or far too full, one
+/// filter in the other, equal filters, and a single key in common.
+#[test]
+fn bounds_hold_at_the_edges() {
+    let kinds = [
+        ("native", Filled::Native(sizing(10_000, 1e-3))),
+        ("pyrebloom", Filled::Strings(Box::new(PyreBloom::new(10_000, 1e-3).unwrap()))),
+    ];
+    let sets = |a, b, common| Sets { a, b, common };
+    for (name, filled) in &kinds {
+        for (number, case, sets) in [
+            (1, "one key and none", sets(1, 0, 0)),
+            (2, "a few keys", sets(5, 3, 1)),
+            (3, "a subset", sets(9000, 0, 1000)),
+            (4, "equal", sets(0, 0, 5000)),
+            (5, "one key in common", sets(10_000, 10_000, 1)),
+            (6, "one key of many", sets(20_000, 0, 1)),
+            (7, "five times too full", sets(20_000, 20_000, 30_000)),
+        ] {
+            let mut scores: [Score; 4] = Default::default();
+            for trial in 0..TRIALS {
+                let overlap = filled.totals(10_000 * number + trial, sets).overlap();
+                assert_is_sound(&overlap);
+                let Overlap { a, b, union, intersection, .. } = overlap;
+                let Sets { common, .. } = sets;
+                let truths = [
+                    (sets.a + common, a),
+                    (sets.b + common, b),
+                    (sets.a + sets.b + common, union),
+                    (common, intersection),
+                ];
+                for (score, (truth, interval)) in scores.iter_mut().zip(truths) {
+                    score.note(truth, interval);
+                }
+            }
+            let within = scores.map(|score| score.share_within());
+            assert!(within.iter().all(|&it| it >= 0.85), "{name}, {case}: {within:?}");
+        }
+    }
+}
+
+/// No NaN, nothing infinite or negative, no share above 1, and estimates within their bounds.
+#[track_caller]
+fn assert_is_sound(overlap: &Overlap) {
+    let Overlap { a, b, union, intersection, a_in_b, b_in_a, jaccard, .. } = *overlap;
+    let sizes = [a, b, union, intersection];
+    let shares = [a_in_b, b_in_a, jaccard].into_iter().flatten();
+    for (each, most) in sizes.map(|it| (it, f64::MAX)).into_iter().chain(shares.map(|it| (it, 1.0)))
+    {
+        let Interval { value, low, high } = each;
+        let is_sound = 0.0 <= low && low <= value && value <= high && high <= most;
+        assert!(is_sound, "{each:?} in {overlap:?}");
+    }
+}
+
+proptest::proptest! {
+    /// Whatever is counted in whatever is possible, however many parts there are.
+    #[test]
+    fn no_counts_make_an_estimate_that_is_no_number(
+        power in 0..45_u32,
+        draws in 1..1100_u32,
+        shares in proptest::collection::vec((0.0..=1.0_f64, 0.0..=1.0_f64, 0.0..=1.0_f64), 1..20),
+        geometry in proptest::option::of((1..10_000_000_000_u64, 1..12_i32)),
+    ) {
+        let cells = match geometry {
+            Some((capacity, rate)) => Cells::shard(sizing(capacity, 10_f64.powi(-rate)).geometry()),
+            None => Cells::string(1 << power, draws.into()),
+        };
+        // Not negative, and at most the bits.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let part = |share: f64, of: u64| (share * of as f64) as u64;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let bits = cells.bits() as u64;
+        let mut totals = Totals::default();
+        for (a, b, more) in shares {
+            let (a, b) = (part(a, bits), part(b, bits));
+            let union = a.max(b) + part(more, (a + b).min(bits) - a.max(b));
+            totals.add(&cells, Ones { a, b, union });
+        }
+        assert_is_sound(&totals.overlap());
+    }
+}

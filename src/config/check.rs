@@ -90,8 +90,13 @@ impl Taker {
         self.layers.serve_password.take().map(Secret::new)
     }
 
-    /// Checks how the values of `config`, which came from here, go together.
-    pub(super) fn finish(mut self, config: &Config) -> Option<Problems> {
+    /// Checks how the values of `config`, which came from here, go together; `machine` is what of
+    /// them, by a key, this process is not granted.
+    pub(super) fn finish(
+        mut self,
+        config: &Config,
+        machine: Option<(&'static str, Fault)>,
+    ) -> Option<Problems> {
         if !self.layers.incomplete {
             self.check_redis_keys(config);
             self.check_emit(config);
@@ -99,6 +104,11 @@ impl Taker {
             self.check_rejects(config);
             self.check_layout(config);
             self.check_serve(config);
+            if let Some((key, fault)) = machine
+                && self.is_sound(&[key])
+            {
+                self.refuse(key, fault);
+            }
         }
         Problems::new(self.layers.problems)
     }
@@ -236,6 +246,7 @@ fn is_own(name: &str) -> bool {
             ":state",
             ":lease",
             ":taken",
+            ":oversize",
             ":forgetting",
             ":definition",
             ":crawl",

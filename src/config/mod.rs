@@ -14,6 +14,7 @@
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 
 mod check;
+mod host_names;
 mod host_port;
 mod layers;
 mod mask;
@@ -72,6 +73,20 @@ impl Config {
         K: Into<OsString>,
         V: Into<OsString>,
     {
+        Self::load_for(sources, |_| None)
+    }
+
+    /// The same for a process that works by it. `machine` tells what of it this process is not
+    /// granted, and the key to name; it is told with everything else that is wrong.
+    pub fn load_for<E, K, V>(
+        sources: Sources<E>,
+        machine: impl FnOnce(&Self) -> Option<(&'static str, Fault)>,
+    ) -> Result<Self, Problems>
+    where
+        E: IntoIterator<Item = (K, V)>,
+        K: Into<OsString>,
+        V: Into<OsString>,
+    {
         let mut layers = Layers::default();
         match &sources.file {
             Some(path) => layers.add_file(path, true),
@@ -79,14 +94,17 @@ impl Config {
         }
         layers.add_environment(sources.env);
         layers.add_set(&sources.set);
-        Self::checked(layers)
+        Self::checked(layers, machine)
     }
 
-    fn checked(layers: Layers) -> Result<Self, Problems> {
+    fn checked(
+        layers: Layers,
+        machine: impl FnOnce(&Self) -> Option<(&'static str, Fault)>,
+    ) -> Result<Self, Problems> {
         let mut taker = Taker::new(layers);
         let mut config = Self::take(&mut taker);
         config.redis.url = taker.log_in(config.redis.url);
-        match taker.finish(&config) {
+        match taker.finish(&config, machine(&config)) {
             None => Ok(config),
             Some(problems) => Err(problems),
         }

@@ -15,8 +15,13 @@ use super::raw::Raw;
 const MOST: usize = 100;
 /// How long a name may be.
 const LONGEST_NAME: usize = 100;
+/// How many bytes a pattern may have: parsing takes time that grows with them.
+const LONGEST_PATTERN: usize = 4096;
 /// How much memory a compiled pattern may take, in bytes.
 const LARGEST: usize = 1 << 20;
+/// Hosts and paths of more bytes fit no pattern. The time of a match is at most this, times the
+/// states of a pattern.
+const LONGEST_MATCHED: usize = 2048;
 /// The keys of a rule.
 const KEYS: [&str; 3] = ["name", "host", "path"];
 
@@ -38,8 +43,10 @@ pub struct Pattern(Regex);
 impl PassRule {
     /// Whether a URL fits, of which these are the host, in lower case, and the path.
     pub fn fits(&self, host: &str, path: &str) -> bool {
-        let fits =
-            |pattern: &Option<Pattern>, text| pattern.as_ref().is_none_or(|it| it.0.is_match(text));
+        let fits = |pattern: &Option<Pattern>, text: &str| {
+            let is_match = |it: &Pattern| text.len() <= LONGEST_MATCHED && it.0.is_match(text);
+            pattern.as_ref().is_none_or(is_match)
+        };
         fits(&self.host, host) && fits(&self.path, path)
     }
 }
@@ -47,6 +54,10 @@ impl PassRule {
 impl Pattern {
     /// Compiles a pattern, which may not grow large.
     fn new(pattern: &str) -> Result<Self, String> {
+        let length = pattern.len();
+        if length > LONGEST_PATTERN {
+            return Err(format!("{length} bytes long; allowed: {LONGEST_PATTERN} at most"));
+        }
         let compiled =
             RegexBuilder::new(pattern).size_limit(LARGEST).dfa_size_limit(LARGEST).build();
         compiled.map(Self).map_err(|error| match error {
@@ -208,6 +219,37 @@ mod tests {
         ] {
             assert_eq!(host_and_path(url), (host.into(), path), "{url}");
         }
+    }
+
+    #[test]
+    fn patterns_that_would_grow_large_are_refused() {
+        for text in [
+            "(a{1000}){1000}",
+            "((a{100}){100}){100}",
+            "(?:(?:(?:a?){99}){99}){99}",
+            r"\w{5000}",
+            &"a|".repeat(1 << 20),
+            &("(".repeat(1000) + &")".repeat(1000)),
+        ] {
+            let refused = Pattern::new(text).unwrap_err();
+            let says = ["write a simpler one", "not a regular expression: ", "4096 at most"];
+            assert!(says.iter().any(|it| refused.contains(it)), "{refused}");
+        }
+    }
+
+    #[test]
+    fn long_hosts_and_paths_fit_no_rule() {
+        let rule = |host: Option<&str>, path: Option<&str>| PassRule {
+            name: String::new(),
+            host: host.map(|it| Pattern::new(it).unwrap()),
+            path: path.map(|it| Pattern::new(it).unwrap()),
+        };
+        let longest = "a".repeat(LONGEST_MATCHED);
+        let longer = "a".repeat(LONGEST_MATCHED + 1);
+        assert!(rule(None, Some("a$")).fits("h", &longest));
+        assert!(!rule(None, Some("a$")).fits("h", &longer));
+        assert!(!rule(Some("a"), None).fits(&longer, "/"));
+        assert!(rule(Some("h"), None).fits("h", &longer), "only the host is looked at");
     }
 
     #[test]

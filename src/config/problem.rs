@@ -260,6 +260,21 @@ pub enum Fault {
         /// Where `filter.store` is set.
         store_origin: Origin,
     },
+    /// The process may not have as many file descriptors as it needs.
+    #[error(
+        "{need} file descriptors are needed ({uses}), and the hard limit is {limit}; raise it \
+        (LimitNOFILE= in a systemd unit, ulimit -Hn in a shell){fewer}"
+    )]
+    TooFewDescriptors {
+        /// How many it needs.
+        need: u64,
+        /// What for.
+        uses: String,
+        /// How many it may have.
+        limit: u64,
+        /// Another way out, if there is one.
+        fewer: String,
+    },
     /// A batch of nothing but rejects would never fit.
     #[error(
         "rejects.max_len is {max_len}, less than source.batch, {batch} ({batch_origin}); \

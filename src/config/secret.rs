@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use sha1::{Digest, Sha1};
+use subtle::ConstantTimeEq;
+
 /// A password: never formatted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -16,12 +19,11 @@ impl Secret {
         &self.0
     }
 
-    /// Whether this is it. Takes as long for any of the same length, so that time says nothing of
-    /// how much of a guess was right.
+    /// Checks a guess. Compares digests, which have one length, in constant time: so the time says
+    /// nothing of how much of a guess was right, nor of how long the password is.
     pub fn is(&self, guess: &[u8]) -> bool {
-        let own = self.0.as_bytes();
-        let differences = own.iter().zip(guess).fold(0, |all, (a, b)| all | (a ^ b));
-        own.len() == guess.len() && differences == 0
+        let digest = |text: &[u8]| <[u8; 20]>::from(Sha1::digest(text));
+        digest(self.0.as_bytes()).ct_eq(&digest(guess)).into()
     }
 }
 
@@ -39,6 +41,7 @@ mod tests {
     fn a_secret_is_itself_and_is_not_shown() {
         let secret = Secret::new("hunter2".to_owned());
         assert!(secret.is(b"hunter2"));
+        assert!(!secret.is(b"") && !Secret::new(String::new()).is(b"hunter2"));
         assert!(!secret.is(b"hunter") && !secret.is(b"hunter22") && !secret.is(b"hunter3"));
         assert!(!format!("{secret:?}").contains("hunter"));
     }

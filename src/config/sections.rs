@@ -2,6 +2,7 @@
 //! of known keys and the names of the environment variables all come from it.
 
 use super::check::Taker;
+use super::host_names::HostNames;
 use super::host_port::HostPort;
 use super::pass::PassRule;
 use super::redis_address::RedisAddress;
@@ -199,6 +200,9 @@ sections! {
         item: ItemForm = Word, |_| ItemForm::Auto;
         /// How many clients may be connected at once.
         max_clients: usize = Whole(1..=100_000, ""), |_| 1000;
+        /// Time that a new client has for its first command, and for the password if there is one.
+        greeting_timeout: Duration = Span(Duration::from_millis(100)..=Duration::from_hours(24)),
+            |_| Duration::from_secs(30);
         /// The most bytes that a command may have.
         request_bytes: usize = Whole(1 << 10..=512 << 20, " of bytes"), |_| 1 << 20;
         /// Whether `DEL` empties the filter.
@@ -224,6 +228,8 @@ sections! {
     admin: Admin {
         /// Where to listen beside the Unix socket in the state folder.
         listen: Option<HostPort> = Address, |_| None;
+        /// Names of hosts that requests there may be addressed to, beside `localhost`.
+        hosts: Vec<String> = HostNames, |_| Vec::new();
     }
 
     /// What is logged.

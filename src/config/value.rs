@@ -114,16 +114,7 @@ impl RedisKeys {
 
 impl Rule<Vec<String>> for RedisKeys {
     fn read(&self, raw: &Raw) -> Result<Vec<String>, Refusal> {
-        let keys: Vec<String> = match raw {
-            Raw::List(keys) => keys.clone(),
-            // As the file has it.
-            Raw::Text(text) if text.trim_start().starts_with('[') => {
-                let array = DeValue::parse(text.trim()).map_err(|_| Refusal::Value)?;
-                return self.read(&Raw::from_toml(array.get_ref()));
-            }
-            Raw::Text(text) => text.split(',').map(|key| key.trim().to_owned()).collect(),
-            _ => return Err(Refusal::Type),
-        };
+        let keys = texts(raw)?;
         let is_good =
             (1..=Self::MOST).contains(&keys.len()) && keys.iter().all(|it| !it.is_empty());
         if is_good { Ok(keys) } else { Err(Refusal::Value) }
@@ -131,6 +122,20 @@ impl Rule<Vec<String>> for RedisKeys {
 
     fn allowed(&self) -> String {
         format!("an array of 1 to {} Redis keys, none of them empty", Self::MOST)
+    }
+}
+
+/// The strings of an array, or of a text with commas between them.
+pub(super) fn texts(raw: &Raw) -> Result<Vec<String>, Refusal> {
+    match raw {
+        Raw::List(texts) => Ok(texts.clone()),
+        // As the file has it.
+        Raw::Text(text) if text.trim_start().starts_with('[') => {
+            let array = DeValue::parse(text.trim()).map_err(|_| Refusal::Value)?;
+            texts(&Raw::from_toml(array.get_ref()))
+        }
+        Raw::Text(text) => Ok(text.split(',').map(|text| text.trim().to_owned()).collect()),
+        _ => Err(Refusal::Type),
     }
 }
 
@@ -207,6 +212,21 @@ impl Rule<Option<HostPort>> for Address {
     }
 }
 
+/// A span of time.
+pub(super) struct Span(pub(super) RangeInclusive<Duration>);
+
+impl Rule<Duration> for Span {
+    fn read(&self, raw: &Raw) -> Result<Duration, Refusal> {
+        let span = parse_span(raw.text()?).ok_or(Refusal::Value)?;
+        if self.0.contains(&span) { Ok(span) } else { Err(Refusal::Value) }
+    }
+
+    fn allowed(&self) -> String {
+        let (least, most) = (span::shown(*self.0.start()), span::shown(*self.0.end()));
+        format!("from \"{least}\" to \"{most}\", with its unit: ms, s, m or h")
+    }
+}
+
 /// A span of time, or `0s` for never.
 pub(super) struct Every(pub(super) RangeInclusive<Duration>);
 
@@ -222,21 +242,6 @@ impl Rule<Option<Duration>> for Every {
     fn allowed(&self) -> String {
         let (least, most) = (span::shown(*self.0.start()), span::shown(*self.0.end()));
         format!("\"0s\" (off), or from \"{least}\" to \"{most}\", with its unit: ms, s, m or h")
-    }
-}
-
-/// A span of time.
-pub(super) struct Span(pub(super) RangeInclusive<Duration>);
-
-impl Rule<Duration> for Span {
-    fn read(&self, raw: &Raw) -> Result<Duration, Refusal> {
-        let span = parse_span(raw.text()?).filter(|span| self.0.contains(span));
-        span.ok_or(Refusal::Value)
-    }
-
-    fn allowed(&self) -> String {
-        let (least, most) = (span::shown(*self.0.start()), span::shown(*self.0.end()));
-        format!("from \"{least}\" to \"{most}\", with its unit: ms, s, m or h")
     }
 }
 
@@ -343,6 +348,10 @@ mod tests {
         assert_eq!(every("24h"), Ok(Some(Duration::from_hours(24))));
         assert_eq!(every("999ms"), Err(Refusal::Value));
         assert_eq!(every("25h"), Err(Refusal::Value));
+        let span = |value| Span(A_DAY).read(&text(value));
+        assert_eq!(span("1s"), Ok(Duration::from_secs(1)));
+        assert_eq!(span("24h"), Ok(Duration::from_hours(24)));
+        assert_eq!(span("0s"), Err(Refusal::Value));
     }
 
     #[test]

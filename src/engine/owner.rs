@@ -18,7 +18,7 @@ use crate::filter::native::Probe;
 use crate::filter::{Count, Hashing, ShardId, Shared, Verdict};
 use crate::fingerprint::Fingerprint;
 use crate::head::Position;
-use crate::item::{Identity, Reader, Unreadable};
+use crate::item::{Identity, Item, Reader, Unreadable};
 use crate::redisbloom::{AddError, Filter};
 
 /// After how many items the lines of their keys are fetched: often enough for memory not to be idle
@@ -238,7 +238,7 @@ impl Owner {
         let mut fetched = 0;
         for index in range {
             let (bytes, number) = (progress.items().get(index), position(index));
-            match self.reader.read(bytes) {
+            match self.reader.read(bytes).and_then(|item| fits(item, bytes, progress.most())) {
                 Err(unreadable) => readings.rejects.push((number, unreadable)),
                 Ok(item) => {
                     if let Some(emitted) = item.emitted {
@@ -351,6 +351,12 @@ impl Owner {
             Memory::Recent(_) | Memory::Elsewhere => {}
         }
     }
+}
+
+/// The item, if at most `most` bytes go on of it.
+fn fits<'a>(item: Item<'a>, bytes: &[u8], most: usize) -> Result<Item<'a>, Unreadable> {
+    let length = item.emitted.as_deref().unwrap_or(bytes).len();
+    if length > most { Err(Unreadable::TooLarge { length }) } else { Ok(item) }
 }
 
 /// The place of an item in its batch, as it is kept for each.

@@ -50,6 +50,11 @@ impl Progress {
         self.batch.items()
     }
 
+    /// Most bytes that may go on of one of them.
+    pub(super) fn most(&self) -> usize {
+        self.batch.most()
+    }
+
     /// The places of a part's items.
     pub(super) fn range(&self, part: usize) -> Range<usize> {
         let len = self.items().len();

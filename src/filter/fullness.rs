@@ -1,33 +1,24 @@
-//! Telling, once each, that a filter has become as full as it was made for, or fuller.
+//! Warnings, once each, of a filter as full as it was made for, or fuller.
 
 use super::{Estimate, SHARDS, ShardId, Sizing};
 
-/// How full a filter may become before the next warning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// 80 % of capacity: time to plan.
-    Nearly,
-    /// 100 %: the error rate is what was asked for and grows from here.
-    Full,
-    /// 150 %: the error rate is many times what was asked for.
-    Over,
+/// Percent of capacity at which a warning is due: 80 (time to plan), 100 (the error rate is the one
+/// asked for, and grows from here), 150, and from 200 on each doubling.
+fn marks() -> impl Iterator<Item = u64> {
+    let doublings = std::iter::successors(Some(200_u64), |mark| mark.checked_mul(2));
+    [80, 100, 150].into_iter().chain(doublings)
 }
 
-impl Level {
-    /// All of them, highest first.
-    const DESCENDING: [Self; 3] = [Self::Over, Self::Full, Self::Nearly];
+/// Remedy for a full filter of a crawl, in its state folder.
+pub const REMEDY_IN_FOLDER: &str = "It cannot be made larger. Raise filter.capacity (or set \
+     filter.layout = \"redisbloom\", which grows) and empty it with urlseen state reset: all that \
+     was seen is emitted again, except what urlseen import brings back from lists of fingerprints";
 
-    /// Percent of capacity.
-    pub fn percent(self) -> u32 {
-        match self {
-            Self::Nearly => 80,
-            Self::Full => 100,
-            Self::Over => 150,
-        }
-    }
-}
+/// Remedy for a full filter in Redis.
+pub const REMEDY_IN_REDIS: &str = "It cannot be made larger. Raise filter.capacity and empty it \
+     with urlseen state reset: all that was seen is emitted again";
 
-/// What has crossed a level.
+/// What has crossed a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// The filter as a whole.
@@ -36,23 +27,23 @@ pub enum Extent {
     Shard(ShardId),
 }
 
-/// A level newly crossed, with what a warning says about it.
+/// A mark newly crossed, with what a warning says about it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {
-    /// The highest level crossed.
-    pub level: Level,
     /// What crossed it.
     pub extent: Extent,
+    /// Percent of what that is made for, as it is now.
+    pub percent: u64,
     /// Keys in the whole filter.
     pub keys: u64,
     /// The filter's error rate as it is now.
     pub error_rate: f64,
 }
 
-/// A warning: what is how full, what that means now, and what to do.
+/// Warning text: fill level and its effect on the error rate.
 impl std::fmt::Display for Crossing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { level, extent, keys, error_rate } = self;
+        let Self { extent, percent, keys, error_rate } = self;
         match extent {
             Extent::Whole => write!(f, "the filter has {keys} fingerprints")?,
             Extent::Shard(shard) => write!(
@@ -63,16 +54,15 @@ impl std::fmt::Display for Crossing {
         }
         write!(
             f,
-            ", {} % of what it is made for: of unseen ones it now takes a share of \
-             {error_rate:.1e} for seen. Give the next run a larger filter.capacity",
-            level.percent()
+            ", {percent} % of what it is made for: of unseen ones it now takes a share of \
+             {error_rate:.1e} for seen"
         )
     }
 }
 
-/// Which levels a filter has crossed so far.
+/// Which marks a filter has crossed so far.
 ///
-/// The whole filter crosses a level with its number of keys. A shard crosses it with more keys than
+/// The whole filter crosses a mark with its number of keys. A shard crosses it with more keys than
 /// that share of 1/256 of the capacity *and* than chance explains: with evenly spread keys, a shard
 /// that is due m has m + t or more with a chance of at most exp(−t² / 2(m + t/3)) (Bernstein's
 /// inequality; counts only grow, so looking often does not add to it). t is chosen for 1e-12 a
@@ -81,49 +71,59 @@ impl std::fmt::Display for Crossing {
 #[derive(Debug, Clone)]
 pub struct Fullness {
     sizing: Sizing,
-    told: Option<Level>,
+    /// The highest mark that a warning told of; 0 before the first.
+    told: u64,
 }
 
 impl Fullness {
-    /// For a filter of this size that no level was told of yet.
+    /// For a filter of this size that no mark was told of yet.
     pub fn new(sizing: Sizing) -> Self {
-        Self { sizing, told: None }
+        Self { sizing, told: 0 }
     }
 
-    /// The highest level that these keys per shard (by [`ShardId::index`]) have crossed, if it is
+    /// The highest mark that these keys per shard (by [`ShardId::index`]) have crossed, if it is
     /// higher than any told before. Takes a few microseconds.
     pub fn observe(&mut self, keys: &[u64; SHARDS]) -> Option<Crossing> {
         let total = keys.iter().sum();
-        let (level, extent) = Level::DESCENDING
-            .into_iter()
-            .take_while(|&level| Some(level) > self.told)
-            .find_map(|level| Some((level, self.crossed(level, total, keys)?)))?;
-        self.told = Some(level);
+        let (shard, &most) = ShardId::all().zip(keys).max_by_key(|&(_, keys)| keys)?;
+        let is_crossed = |mark| {
+            let in_shard = self.due(mark) / SHARDS as f64;
+            total as f64 >= self.due(mark) || most as f64 >= in_shard + chance(in_shard)
+        };
+        let mark = self.news(is_crossed)?;
+        let (extent, of_capacity) = if total as f64 >= self.due(mark) {
+            (Extent::Whole, total as f64)
+        } else {
+            (Extent::Shard(shard), most as f64 * SHARDS as f64)
+        };
+        self.told = mark;
         let error_rate = self.sizing.geometry().error_rate_of(keys);
-        Some(Crossing { level, extent, keys: total, error_rate })
+        Some(Crossing { extent, percent: self.percent(of_capacity), keys: total, error_rate })
     }
 
     /// The same where only the whole is known.
     pub fn observe_whole(&mut self, Estimate { keys, error_rate }: Estimate) -> Option<Crossing> {
-        let capacity = self.sizing.capacity().get() as f64;
-        let level = Level::DESCENDING
-            .into_iter()
-            .take_while(|&level| Some(level) > self.told)
-            .find(|level| keys as f64 >= capacity * f64::from(level.percent()) / 100.0)?;
-        self.told = Some(level);
-        Some(Crossing { level, extent: Extent::Whole, keys, error_rate })
+        self.told = self.news(|mark| keys as f64 >= self.due(mark))?;
+        let percent = self.percent(keys as f64);
+        Some(Crossing { extent: Extent::Whole, percent, keys, error_rate })
     }
 
-    /// What has crossed the level, if anything.
-    fn crossed(&self, level: Level, total: u64, keys: &[u64; SHARDS]) -> Option<Extent> {
-        let due = self.sizing.capacity().get() as f64 * f64::from(level.percent()) / 100.0;
-        if total as f64 >= due {
-            return Some(Extent::Whole);
-        }
-        let in_shard = due / SHARDS as f64;
-        let unlikely = in_shard + chance(in_shard);
-        let (shard, &most) = ShardId::all().zip(keys).max_by_key(|&(_, keys)| keys)?;
-        (most as f64 >= unlikely).then_some(Extent::Shard(shard))
+    /// The highest mark that is crossed, if it is news.
+    fn news(&self, is_crossed: impl Fn(u64) -> bool) -> Option<u64> {
+        marks().take_while(|&mark| is_crossed(mark)).last().filter(|&mark| mark > self.told)
+    }
+
+    /// Keys of the whole at a mark.
+    fn due(&self, mark: u64) -> f64 {
+        self.sizing.capacity().get() as f64 * mark as f64 / 100.0
+    }
+
+    /// Percent of capacity, rounded down.
+    fn percent(&self, keys: f64) -> u64 {
+        // Not negative; more than fits is as much as fits.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let percent = (100.0 * keys / self.sizing.capacity().get() as f64) as u64;
+        percent
     }
 }
 
@@ -145,37 +145,56 @@ mod tests {
     }
 
     #[test]
-    fn each_level_is_told_once_with_the_error_rate_of_the_moment() {
+    fn each_mark_is_told_once_with_the_error_rate_of_the_moment() {
         let mut fullness = fullness(256_000);
         let mut told = Vec::new();
-        for in_shard in 1..=2000 {
+        for in_shard in 1..=9000 {
             told.extend(fullness.observe(&[in_shard; SHARDS]));
         }
-        let at = |crossing: &Crossing| (crossing.level, crossing.extent, crossing.keys);
-        assert_eq!(at(&told[0]), (Level::Nearly, Extent::Whole, 204_800));
-        assert_eq!(at(&told[1]), (Level::Full, Extent::Whole, 256_000));
-        assert_eq!(at(&told[2]), (Level::Over, Extent::Whole, 384_000));
-        assert_eq!(told.len(), 3);
+        let at = |crossing: &Crossing| (crossing.percent, crossing.keys);
+        assert_eq!(
+            told.iter().map(at).collect::<Vec<_>>(),
+            [
+                (80, 204_800),
+                (100, 256_000),
+                (150, 384_000),
+                (200, 512_000),
+                (400, 1_024_000),
+                (800, 2_048_000)
+            ]
+        );
+        assert!(told.iter().all(|crossing| crossing.extent == Extent::Whole));
         assert!((0.7e-4..=1e-4).contains(&told[1].error_rate), "{:?}", told[1]);
         assert!(told[0].error_rate < 0.5 * told[1].error_rate);
         assert!(told[2].error_rate > 5.0 * told[1].error_rate);
     }
 
     #[test]
-    fn a_leap_over_levels_tells_the_highest_only() {
-        let mut fullness = fullness(256_000);
-        assert_eq!(fullness.observe(&[5000; SHARDS]).unwrap().level, Level::Over);
-        assert_eq!(fullness.observe(&[1000; SHARDS]), None);
+    fn a_leap_over_marks_is_told_once_with_the_real_fill() {
+        let mut one = fullness(256_000);
+        let crossing = one.observe(&[5660; SHARDS]).unwrap();
+        assert_eq!((crossing.percent, crossing.keys), (566, 1_448_960));
+        let text = crossing.to_string();
+        assert!(text.contains("1448960 fingerprints, 566 % of what it is made for"), "{text}");
+        assert_eq!(one.observe(&[7990; SHARDS]), None);
+        assert_eq!(one.observe(&[8000; SHARDS]).unwrap().percent, 800);
+        let mut one = fullness(256_000);
+        let estimate = |keys| Estimate { keys, error_rate: 0.5 };
+        assert_eq!(one.observe_whole(estimate(1_449_000)).unwrap().percent, 566);
+        assert_eq!(one.observe_whole(estimate(2_047_999)), None);
+        assert_eq!(one.observe_whole(estimate(u64::MAX)).unwrap().keys, u64::MAX);
     }
 
     #[test]
-    fn a_shard_of_its_own_is_told() {
+    fn a_shard_of_its_own_is_told_with_its_own_fill() {
         let mut keys = [100; SHARDS];
-        keys[0x3f] = 1200;
-        let crossing = fullness(256_000).observe(&keys).unwrap();
-        assert_eq!(crossing.level, Level::Nearly);
+        keys[0x3f] = 1210;
+        let mut fullness = fullness(256_000);
+        let crossing = fullness.observe(&keys).unwrap();
         let Extent::Shard(shard) = crossing.extent else { panic!("{crossing:?}") };
-        assert_eq!(shard.to_string(), "3f");
+        assert_eq!((shard.to_string().as_str(), crossing.percent), ("3f", 121));
+        keys[0x3f] = 5000;
+        assert_eq!(fullness.observe(&keys).unwrap().percent, 500);
     }
 
     /// Balls thrown evenly: whatever the capacity, no shard is told of before the whole is.

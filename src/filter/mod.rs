@@ -36,7 +36,7 @@ mod verdict;
 
 pub use capacity::{Capacity, CapacityError};
 pub use error_rate::{ErrorRate, ErrorRateError};
-pub use fullness::{Crossing, Extent, Fullness, Level};
+pub use fullness::{Crossing, Extent, Fullness, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 pub use geometry::{Geometry, LINE_BITS, LINE_BYTES, Lines};
 pub use hashing::{Hashing, REDISBLOOM_RULE};
 pub use layout::{Layout, Position, Unplaced, native};

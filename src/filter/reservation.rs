@@ -1,7 +1,7 @@
 //! What a filter is made for.
 
 use super::{Capacity, ErrorRate, Layout, Sizing};
-use crate::redisbloom::{self, Filter, Growth, ReserveError};
+use crate::redisbloom::{self, Filter, Forecast, Growth, Rate, ReserveError};
 
 /// What a filter is made for, by which layout.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,6 +53,13 @@ impl Reservation {
     /// The growth of that number.
     pub fn growth_of(expansion: u32) -> Growth {
         if expansion == 0 { Growth::None } else { Growth::Expansion(expansion) }
+    }
+
+    /// Error rate of the filter once its first layer is full; `None` if no such filter can be made.
+    pub fn rate_when_full(&self) -> Option<Rate> {
+        let (rate, capacity) = (self.error_rate.get(), self.capacity.get());
+        let full = Forecast::of(rate, capacity, self.growth, capacity);
+        full.ok().flatten().map(|forecast| forecast.rate)
     }
 
     /// An empty filter whose layers are never to take more than `limit` bytes.

@@ -11,6 +11,9 @@ use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::rejects::reject;
 use crate::script::{COMMON, Script};
 
+/// Most bytes of a reject with its item in it; a larger item is kept beside its reject.
+const MOST: usize = 1 << 20;
+
 /// The calls, for one crawl's keys and sink.
 #[derive(Debug)]
 pub struct Calls {
@@ -144,11 +147,13 @@ impl Calls {
 
     /// Moves a request that was delivered too often to the rejects.
     pub fn reject(&self, consumer: &str, too_often: &TooOften, time: SystemTime) -> Cmd {
-        let Keys { requeues, rejected, .. } = &self.keys;
-        let mut command = eval(&self.reject, &[&self.keys.held(consumer), requeues, rejected]);
+        let Keys { requeues, rejected, oversize, .. } = &self.keys;
+        let held = self.keys.held(consumer);
+        let mut command = eval(&self.reject, &[&held, requeues, rejected, oversize]);
         let TooOften { request, before } = too_often;
         let reason = NeverFinished { count: request.count + 1, before, consumer };
-        command.arg(&request.delivery).arg(reject::to_json(&request.item, &reason, time));
+        let reject = reject::write(&request.item, &reason, time, MOST);
+        command.arg(&request.delivery).arg(reject.json).arg(u8::from(reject.is_oversize));
         command
     }
 

@@ -49,6 +49,23 @@ pub struct JsonRequest<'a> {
     priority: Priority,
 }
 
+/// UTF-8's byte order mark, which some programs write before text.
+pub(super) const MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// The first byte of [`MARK`].
+pub(super) const MARK_START: u8 = MARK[0];
+
+/// Tells by the first character whether text is a JSON object. White space and a byte order mark
+/// before it do not count.
+pub fn is_object(text: &[u8]) -> bool {
+    unmarked(text).trim_ascii_start().starts_with(b"{")
+}
+
+/// Removes a byte order mark before JSON text, which `serde_json` does not take.
+pub(super) fn unmarked(text: &[u8]) -> &[u8] {
+    text.trim_ascii_start().strip_prefix(MARK).unwrap_or(text)
+}
+
 /// Why a line is not a request in JSON.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonError {
@@ -80,9 +97,10 @@ pub enum JsonError {
 }
 
 impl<'a> JsonRequest<'a> {
-    /// Reads one JSON object, which must be all there is in `line` but for white space around it.
+    /// Reads one JSON object, which must be all there is in `line` but for white space around it
+    /// and a byte order mark before it.
     pub fn parse(line: &'a [u8]) -> Result<Self, JsonError> {
-        let fields: Fields<'a> = serde_json::from_slice(line)?;
+        let fields: Fields<'a> = serde_json::from_slice(unmarked(line))?;
         let meta = match fields.meta {
             Meta::Object(verbatim_url) => verbatim_url,
             Meta::Other(Value::Null) => Value::Null,

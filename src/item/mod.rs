@@ -3,6 +3,7 @@
 //! A new form is one new file with a `read` function, a variant of [`ItemForm`], and one line in
 //! [`Reader::read`].
 
+pub mod bounded;
 mod digest;
 mod fingerprint;
 mod items;
@@ -12,10 +13,11 @@ mod pickle;
 mod said;
 mod start_url;
 mod tab;
-mod url;
+pub mod url;
 
 use std::borrow::Cow;
 
+use bounded::{TooLong, most_made};
 pub use items::Items;
 use json::JsonError;
 pub use outline::{Outline, OwnedRequest};
@@ -71,6 +73,8 @@ pub enum Unreadable {
     NotUtf8 { offset: usize },
     #[error("{0}")]
     Url(#[from] Refusal),
+    #[error("there is {found} before the scheme of the URL{advice}")]
+    BeforeScheme { found: &'static str, advice: &'static str },
     #[error("{0}")]
     Json(#[from] JsonError),
     #[error("there is no tab between a fingerprint and a payload")]
@@ -90,6 +94,16 @@ pub enum Unreadable {
     NoDigest { length: usize },
     #[error("the filter's layout has no place for it: {0}")]
     NoPlace(Unplaced),
+    #[error(
+        "what would go on in its place (sink.emit) has more than {most} bytes: more than twice as \
+         much as the item"
+    )]
+    Grown { most: usize },
+    #[error(
+        "{length} bytes would go on, which is more than Redis, or what lies before it, takes at \
+         once (proto-max-bulk-len, client-query-buffer-limit)"
+    )]
+    TooLarge { length: usize },
 }
 
 /// Reads items: their form, and from it what they are judged by. One a thread; it keeps the
@@ -233,12 +247,16 @@ impl Reader {
         form: ItemForm,
         bytes: &[u8],
     ) -> Result<Box<[u8]>, Unreadable> {
+        let url = said.url.as_deref().ok_or(Unreadable::NothingToEmit)?;
+        let most = most_made(bytes.len());
         let written = match form {
-            ItemForm::Json => start_url::write(said, start_url::meta_of_json(bytes)?),
-            ItemForm::Pickle => start_url::write(said, self.pickles.meta(bytes)?.as_deref()),
-            _ => start_url::write(said, None),
+            ItemForm::Json => start_url::write(url, said, start_url::meta_of_json(bytes)?, most),
+            ItemForm::Pickle => {
+                start_url::write(url, said, self.pickles.meta(bytes)?.as_deref(), most)
+            }
+            _ => start_url::write(url, said, None, most),
         };
-        written.ok_or(Unreadable::NothingToEmit)
+        written.map_err(|TooLong| Unreadable::Grown { most })
     }
 }
 
@@ -249,6 +267,9 @@ fn detect(bytes: &[u8]) -> ItemForm {
     match bytes[0] {
         b'{' => return ItemForm::Json,
         PICKLE => return ItemForm::Pickle,
+        b' ' | b'\t' | b'\n' | b'\r' | json::MARK_START if json::is_object(bytes) => {
+            return ItemForm::Json;
+        }
         _ => {}
     }
     // One more than there can be.
@@ -259,11 +280,6 @@ fn detect(bytes: &[u8]) -> ItemForm {
         (32 | 40 | 64, Some(b'\t')) => ItemForm::Tab,
         _ => ItemForm::Url,
     }
-}
-
-/// The item as text, as a URL must be.
-fn utf8(bytes: &[u8]) -> Result<&str, Unreadable> {
-    std::str::from_utf8(bytes).map_err(|error| Unreadable::NotUtf8 { offset: error.valid_up_to() })
 }
 
 #[cfg(test)]

@@ -8,26 +8,31 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::json::JsonError;
+use super::bounded::{Bounded, TooLong};
+use super::json::{JsonError, unmarked};
 use super::said::Said;
 
-/// The JSON for a request with this `meta`, which is JSON, or nothing.
-pub(super) fn write(said: &Said<'_>, meta: Option<&[u8]>) -> Option<Box<[u8]>> {
-    let url = said.url.as_deref()?;
-    let mut json = Vec::with_capacity(url.len() + meta.map_or(0, <[u8]>::len) + 48);
-    json.extend_from_slice(b"{\"url\": ");
-    push_text(url, &mut json);
+/// JSON for the request to `url` with this `meta`, which is JSON, or nothing; at most `most` bytes.
+pub(super) fn write(
+    url: &str,
+    said: &Said<'_>,
+    meta: Option<&[u8]>,
+    most: usize,
+) -> Result<Box<[u8]>, TooLong> {
+    let mut json = Bounded::new(most).with_room(url.len() + meta.map_or(0, <[u8]>::len) + 48);
+    json.push(b"{\"url\": ")?;
+    json.push_json(url)?;
     let method = said.method.to_uppercase();
     if method != "GET" {
-        json.extend_from_slice(b", \"method\": ");
-        push_text(&method, &mut json);
+        json.push(b", \"method\": ")?;
+        json.push_json(&method)?;
     }
     if let Some(meta) = meta {
-        json.extend_from_slice(b", \"meta\": ");
-        json.extend_from_slice(meta);
+        json.push(b", \"meta\": ")?;
+        json.push(meta)?;
     }
-    json.push(b'}');
-    Some(json.into())
+    json.push(b"}")?;
+    Ok(json.into_bytes().into())
 }
 
 /// The `meta` of an item in JSON, as it stands there; nothing where nothing is in it.
@@ -37,14 +42,9 @@ pub(super) fn meta_of_json(item: &[u8]) -> Result<Option<&[u8]>, JsonError> {
     struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
     // The last of equal keys counts.
-    let fields: BTreeMap<Key<'_>, &RawValue> = serde_json::from_slice(item)?;
+    let fields: BTreeMap<Key<'_>, &RawValue> = serde_json::from_slice(unmarked(item))?;
     let meta = fields.get(&Key(Cow::Borrowed("meta"))).map(|meta| meta.get().as_bytes());
     let is_empty =
         |meta: &[u8]| meta == b"null" || meta.iter().all(|byte| b"{} \t\r\n".contains(byte));
     Ok(meta.filter(|meta| !is_empty(meta)))
-}
-
-/// Writes text as JSON has it.
-pub(super) fn push_text(text: &str, json: &mut Vec<u8>) {
-    serde_json::to_writer(json, text).expect("text is JSON, and memory takes it");
 }

@@ -1,6 +1,10 @@
 //! Tests of reading items.
 
+use proptest::prelude::*;
+use serde_json::json;
+
 use super::*;
+
 const SHA1: &str = "0123456789abcdef0123456789abcdef01234567";
 
 fn read(form: ItemForm, emit: Emit, item: &[u8]) -> Result<Item<'_>, Unreadable> {
@@ -157,5 +161,81 @@ fn what_has_no_url_cannot_be_emitted_as_one() {
     assert_eq!(read(b"http://a/").unwrap().url.as_deref(), Some("http://a/"));
     for item in [SHA1.as_bytes(), br#"{"fingerprint": "k"}"#] {
         assert!(matches!(read(item), Err(Unreadable::NothingToEmit)));
+    }
+}
+
+#[test]
+fn other_text_with_a_url_in_it_is_not_taken_for_a_url() {
+    for (item, found, form) in [
+        (r#"{"url": "http://a/"}"#, "`{`", ItemForm::Url),
+        (" \u{feff}{\"url\": \"http://a/\"}", "`{`", ItemForm::Url),
+        (r#"[{"url": "http://a/"}]"#, "`[`", ItemForm::Auto),
+        ("\r\n[\"http://a/\"]", "`[`", ItemForm::Auto),
+        (r#""http://a/""#, "`\"`", ItemForm::Auto),
+        ("\u{a0}{\"url\": \"http://a/\"}", "`{`", ItemForm::Auto),
+        (r#"b'{"url": "http://a/"}'"#, "`{`", ItemForm::Auto),
+        ("\u{feff}http://a/", "a byte order mark (U+FEFF)", ItemForm::Auto),
+    ] {
+        let refused = read(form, Emit::Item, item.as_bytes()).unwrap_err().to_string();
+        let expected = format!("there is {found} before the scheme of the URL");
+        assert!(refused.starts_with(&expected), "{item}: {refused}");
+    }
+    for url in ["http://a/[{\"\u{feff}", "HTTP://a/{", " \r\nhttp://a/\"", "data:text/plain,[{\""] {
+        let item = read(ItemForm::Auto, Emit::Item, url.as_bytes()).unwrap();
+        assert_eq!(item.identity, computed(url), "{url}");
+    }
+}
+
+#[test]
+fn white_space_behind_an_item_does_not_count_but_behind_bare_digits() {
+    let read =
+        |item: String| read(ItemForm::Auto, Emit::Item, item.as_bytes()).map(|it| it.identity);
+    for space in ["\r", " \t\r", "\r\n"] {
+        assert_eq!(read(format!("http://a/{space}")).unwrap(), computed("http://a/"));
+        let json = read(format!(r#"{{"url": "http://a/"}}{space}"#));
+        assert_eq!(json.unwrap(), computed("http://a/"));
+        assert!(read(format!("{SHA1}{space}")).is_err());
+    }
+}
+
+/// White space as JSON has it, around a byte order mark or without one.
+fn before_json() -> impl Strategy<Value = String> {
+    "[ \\t\\r\\n]{0,3}\u{feff}?[ \\t\\r\\n]{0,3}"
+}
+
+/// A request with everything in it that counts.
+fn request() -> impl Strategy<Value = serde_json::Value> {
+    let url = prop_oneof![Just("http://a/?b&a"), Just("HTTP://A/?a&b"), Just("nothing")];
+    let method = prop_oneof![Just("GET"), Just("post")];
+    let fingerprint = prop::option::of(prop_oneof![Just(SHA1), Just("any text")]);
+    let fields = (url, method, fingerprint, any::<bool>(), -9..9_i32, any::<bool>());
+    fields.prop_map(|(url, method, fingerprint, dont_filter, priority, verbatim_url)| {
+        json!({
+            "url": url, "method": method, "fingerprint": fingerprint, "dont_filter": dont_filter,
+            "priority": priority, "meta": { "depth": 3, "verbatim_url": verbatim_url },
+        })
+    })
+}
+
+proptest! {
+    #[test]
+    fn white_space_and_a_byte_order_mark_before_json_change_nothing(
+        before in before_json(), request in request(), behind in "[ \\t\\r\\n]{0,3}",
+        form in prop_oneof![Just(ItemForm::Auto), Just(ItemForm::Json)],
+        emit in prop_oneof![Just(Emit::Item), Just(Emit::Url), Just(Emit::StartUrl)],
+    ) {
+        let plain = request.to_string();
+        let dressed = format!("{before}{plain}{behind}");
+        let options = Options::new(form.into(), Algorithm::Scrapy, false);
+        let mut reader = Reader::new(Options { emit, scored: true, ..options });
+        let read = |reader: &mut Reader, item: &str| {
+            let read = reader.read(item.as_bytes());
+            read.map(|item| format!("{item:?}")).map_err(|error| error.to_string())
+        };
+        prop_assert_eq!(read(&mut reader, &dressed), read(&mut reader, &plain));
+        let mut outline = |item: &str| {
+            reader.outline(item.as_bytes()).map_err(|error| error.to_string())
+        };
+        prop_assert_eq!(outline(&dressed), outline(&plain));
     }
 }

@@ -2,13 +2,29 @@
 
 use std::borrow::Cow;
 
+use memchr::{memchr, memmem};
+
+use super::Unreadable;
+use super::json::MARK;
 use super::said::{Priority, Said};
-use super::{Unreadable, utf8};
+
+/// What no scheme has in it and other text begins with: the bytes, and the words of the refusal.
+const OTHERS: [(&[u8], &str, &str); 4] = [
+    (b"[", "`[`", ", as in a list in JSON; make an item of each of its requests"),
+    (
+        b"{",
+        "`{`",
+        ", as in a request in JSON, which the item forms auto and json read where it begins with \
+         `{`",
+    ),
+    (b"\"", "`\"`", ", as in JSON or CSV; give the URL without quotes"),
+    (MARK, "a byte order mark (U+FEFF)", "; write the text as UTF-8 without one"),
+];
 
 #[inline]
 pub(super) fn read(bytes: &[u8]) -> Result<Said<'_>, Unreadable> {
     Ok(Said {
-        url: Some(Cow::Borrowed(utf8(bytes)?)),
+        url: Some(Cow::Borrowed(text(bytes)?)),
         method: Cow::Borrowed("GET"),
         body: Cow::Borrowed(&[]),
         verbatim_url: false,
@@ -16,4 +32,26 @@ pub(super) fn read(bytes: &[u8]) -> Result<Said<'_>, Unreadable> {
         dont_filter: false,
         priority: Priority::default(),
     })
+}
+
+/// Takes an item for a URL, as discovered.
+///
+/// # Errors
+/// Where the item is not UTF-8, or other text with a URL in it. Scrapy would take that for a URL.
+#[inline]
+pub fn text(bytes: &[u8]) -> Result<&str, Unreadable> {
+    if !bytes.starts_with(b"http") {
+        check_scheme(bytes)?;
+    }
+    std::str::from_utf8(bytes).map_err(|error| Unreadable::NotUtf8 { offset: error.valid_up_to() })
+}
+
+/// Refuses an item that has text of another kind before its first colon.
+#[cold]
+fn check_scheme(bytes: &[u8]) -> Result<(), Unreadable> {
+    let scheme = &bytes[..memchr(b':', bytes).unwrap_or(bytes.len())];
+    match OTHERS.iter().find(|(other, ..)| memmem::find(scheme, other).is_some()) {
+        Some((_, found, advice)) => Err(Unreadable::BeforeScheme { found, advice }),
+        None => Ok(()),
+    }
 }

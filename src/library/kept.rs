@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::SystemTime;
 
 use super::local_filter::Inner;
 use super::{Error, ErrorKind, Fingerprints};
@@ -17,7 +16,8 @@ use crate::fingerprint::Fingerprint;
 use crate::head::{self, Head, Position};
 use crate::redisbloom;
 use crate::state::{
-    Finished, Folder, Journal, LogHandle, Made, Pins, Restore, Retention, SnapshotWriter, Target,
+    Finished, Folder, Journal, LogHandle, Made, Moment, Pins, Restore, Retention, SnapshotWriter,
+    Target,
 };
 
 /// The crawl of a new folder: the default of `crawl.name`, so that the daemon takes it as it is.
@@ -212,7 +212,7 @@ impl Snapshot {
         let (log, head) = (journal.handle(), journal.position().head);
         let writer = kept.folder.snapshot_writer()?;
         // A folder with batches of a crawl goes on reaching back as far as it does.
-        let horizon = if head == Head::START { SystemTime::now() } else { SystemTime::UNIX_EPOCH };
+        let horizon = (head == Head::START).then(Moment::now);
         let retention = Retention { horizon, horizon_bytes: HORIZON_BYTES };
         let stop = Arc::new(AtomicBool::new(false));
         let (shared, stopped) = (Arc::clone(shared), Arc::clone(&stop));

@@ -111,7 +111,10 @@ impl Alone {
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return Ok(()),
-                _ = look.tick() => self.look(),
+                _ = look.tick() => {
+                    store.check().map_err(Failure::Log)?;
+                    self.look();
+                }
                 () = tick(tell.as_mut()) => show(&self.report()),
                 heard = store.engine.heard(), if is_asked => {
                     if let Heard::Answers(answers) = heard? {
@@ -131,7 +134,7 @@ impl Alone {
         let keys = self.store.engine.gauges().keys();
         if let Some(crossing) = self.fullness.as_mut().and_then(|fullness| fullness.observe(&keys))
         {
-            warn!("{crossing}");
+            warn!("{crossing}. {REMEDY}");
         }
         let is_past = |capacity: u64| keys.iter().sum::<u64>() >= capacity;
         let capacity = self.design.sizing().map(|sizing| sizing.capacity().get());
@@ -139,7 +142,7 @@ impl Alone {
         if is_full && !self.desk.is_full() {
             warn!(
                 "the filter holds as many fingerprints as it is made for, and filter.when_full is \
-                 \"stop\": nothing is added any more"
+                 \"stop\": nothing is added any more. {REMEDY}"
             );
         }
         self.desk.set_full(is_full);
@@ -167,6 +170,11 @@ impl Alone {
         report(Fill::of(&self.design, gauges), tally, asked, self.started, 0, 0)
     }
 }
+
+/// Remedy for a full filter without a source.
+const REMEDY: &str = "It cannot be made larger. Raise filter.capacity (or set filter.layout = \
+     \"redisbloom\", which grows), and delete the state folder while no daemon runs: all that was \
+     added is forgotten, except what urlseen import brings back from lists of fingerprints";
 
 /// The next tick of an interval that may not be there.
 async fn tick(ticks: Option<&mut Interval>) {

@@ -5,7 +5,10 @@ use std::time::SystemTime;
 use super::queue::Prepared;
 use super::{Failure, Pipeline};
 use crate::batch::{Batch, Judged};
-use crate::rejects::reject;
+use crate::item::bounded::most_made;
+use crate::protocol::Rejects;
+use crate::rejects::reject::{self, Written};
+use crate::state::Logged;
 
 impl Pipeline {
     /// Queues what the engine still judges: it was read before the connection failed.
@@ -37,9 +40,7 @@ impl Pipeline {
         while let Some(part) = parts.next() {
             let base = self.queue.as_ref().expect("batches are read in a session").next_base();
             let batch = self.store().append(base, part).map_err(Failure::Log)?;
-            let now = SystemTime::now();
-            let rejects =
-                batch.rejects().map(|(item, reason)| reject::to_json(item, reason, now)).collect();
+            let rejects = rejects(&batch);
             let is_last = parts.len() == 0;
             let queue = self.queue.as_mut().expect("it was there");
             queue.push(Prepared { batch, rejects, is_last });
@@ -47,9 +48,19 @@ impl Pipeline {
         Ok(())
     }
 
+    /// A connection was lost while the oldest commit was on its way.
+    pub(super) fn suspect(&mut self) {
+        if let Some(oldest) = self.queue.as_ref().and_then(|queue| queue.get(0)) {
+            self.suspicion.lost(oldest.batch.proof().head());
+        }
+    }
+
     /// Takes note of committed batches: only now are their fingerprints seen. `unseen` says how
     /// many of their items were, where Redis has judged them.
     pub(super) fn committed(&mut self, all: &[Prepared], unseen: Option<u64>) {
+        for Prepared { batch, .. } in all {
+            self.suspicion.committed(batch.items().len());
+        }
         for Prepared { batch, .. } in all.iter().filter(|prepared| prepared.is_last) {
             self.store().committed(batch);
         }
@@ -62,4 +73,20 @@ impl Pipeline {
         self.tally.add(all.iter().map(|prepared| &prepared.batch), unseen);
         self.unseen += unseen.unwrap_or(0);
     }
+}
+
+/// What is kept of the items of a batch that could not be read.
+fn rejects(batch: &Logged) -> Rejects {
+    let now = SystemTime::now();
+    let mut rejects = Rejects::default();
+    for (place, (item, reason)) in batch.rejected_at().zip(batch.rejects()) {
+        let most = most_made(item.len()).min(batch.most());
+        let Written { json, is_oversize } = reject::write(item, reason, now, most);
+        if is_oversize {
+            rejects.oversize.push((place, json));
+        } else {
+            rejects.whole.push(json);
+        }
+    }
+    rejects
 }

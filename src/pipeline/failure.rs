@@ -1,5 +1,8 @@
 //! Why a session, or the whole run, ended early.
 
+use std::io;
+
+use crate::descriptors;
 use crate::engine::Died;
 use crate::protocol::Unwelcome;
 use crate::redis::lease::{LEASE, MARGIN};
@@ -28,19 +31,25 @@ pub enum Failure {
     Died(#[from] Died),
     /// A thread could not be had.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
-    Thread(std::io::Error),
+    Thread(io::Error),
     /// The filter cannot be brought to where Redis stands.
     #[error(transparent)]
     Unfit(Box<Unfit>),
+    /// A daemon that stands by has a filter that is not the crawl's.
+    #[error(
+        "this daemon cannot stand by, as it could not take over from the one that runs the crawl: \
+         {0}. To stand by it needs the very folder of that daemon, on a disk that both reach"
+    )]
+    Standby(Box<Unfit>),
     /// The filter in Redis is not what it was.
     #[error(transparent)]
     Shared(Box<OpenError>),
     /// The state folder cannot be written.
     #[error("the state folder cannot be written: {0}")]
-    Folder(std::io::Error),
+    Folder(io::Error),
     /// The log cannot be written.
-    #[error("the log cannot be written: {0}. Nothing more is committed; make room and start again")]
-    Log(std::io::Error),
+    #[error("the log cannot be written: {0}. Nothing more is committed{then}", then = then(.0))]
+    Log(io::Error),
     /// Asked to stop while Redis was away.
     #[error(
         "stopped while Redis was away ({0}). Items that were claimed wait there for the next \
@@ -62,6 +71,12 @@ impl From<Unfit> for Failure {
 }
 
 impl Failure {
+    /// Whether a connection broke.
+    pub fn is_lost_connection(&self) -> bool {
+        let Self::Redis(Unwelcome::Trouble(trouble)) = self else { return false };
+        matches!(trouble, Trouble::LostConnection { .. })
+    }
+
     /// Whether another session may go better.
     pub fn is_mendable(&self) -> bool {
         match self {
@@ -69,13 +84,65 @@ impl Failure {
             Self::Redis(unwelcome) => matches!(unwelcome, Unwelcome::Refused(_)),
             Self::Preflight(problems) => problems.iter().all(|it| it.retry() == Retry::Later),
             Self::Lapsed => true,
+            Self::Unfit(_) | Self::Folder(_) | Self::Log(_) => self.is_for_want_of_descriptors(),
             Self::Died(_)
             | Self::Thread(_)
-            | Self::Unfit(_)
+            | Self::Standby(_)
             | Self::Shared(_)
-            | Self::Folder(_)
-            | Self::Log(_)
             | Self::Away(_) => false,
+        }
+    }
+
+    /// The failure of a run that was asked to stop while it waited to try again.
+    pub(super) fn after_stop(self) -> Self {
+        if self.is_for_want_of_descriptors() { self } else { Self::Away(Box::new(self)) }
+    }
+
+    /// Returns true if the state folder could not be read or written for want of file descriptors.
+    /// The folder has to be read again then, to know what the log holds.
+    pub(super) fn is_for_want_of_descriptors(&self) -> bool {
+        match self {
+            Self::Unfit(unfit) => unfit.is_for_want_of_descriptors(),
+            Self::Folder(error) | Self::Log(error) => descriptors::are_exhausted(error),
+            _ => false,
+        }
+    }
+}
+
+/// Advice for a log that could not be written.
+fn then(error: &io::Error) -> &'static str {
+    match error.kind() {
+        _ if descriptors::are_exhausted(error) => " before that",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; make room and start again",
+        _ => "; mend that and start again",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Unrecoverable;
+
+    /// The error of this number, as the state folder gives it.
+    fn error(number: i32) -> io::Error {
+        descriptors::explained("cannot make a file", &io::Error::from_raw_os_error(number))
+    }
+
+    #[test]
+    fn want_of_descriptors_passes_and_a_full_disk_does_not() {
+        // ENFILE, EMFILE, ENOSPC, EIO
+        for (number, is_mendable) in [(23, true), (24, true), (28, false), (5, false)] {
+            let unreadable = Box::new(Unrecoverable::Io(error(number)));
+            for failure in [
+                Failure::Log(error(number)),
+                Failure::Folder(error(number)),
+                Unfit::Io(error(number)).into(),
+                Unfit::Unrecoverable("state".into(), unreadable).into(),
+            ] {
+                assert_eq!(failure.is_mendable(), is_mendable, "{failure}");
+            }
+            let said = Failure::Log(error(number)).to_string();
+            assert_eq!(said.contains("make room"), number == 28, "{said}");
         }
     }
 }

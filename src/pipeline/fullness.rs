@@ -7,7 +7,7 @@ use super::{Failure, Pipeline};
 use crate::batch::{Batch, Judged};
 use crate::config::WhenFull;
 use crate::engine::{Died, Whole};
-use crate::filter::Sizing;
+use crate::filter::{REMEDY_IN_FOLDER, REMEDY_IN_REDIS, Sizing};
 use crate::store::Local;
 
 impl Pipeline {
@@ -26,7 +26,9 @@ impl Pipeline {
             None => fullness.observe(&self.gauges.keys()),
         });
         if let Some(crossing) = crossing {
-            warn!("{crossing}");
+            let remedy =
+                if self.parts.shared.is_some() { REMEDY_IN_REDIS } else { REMEDY_IN_FOLDER };
+            warn!("{crossing}. {remedy}");
         }
         if let Some(Whole { layers, capacity, bytes, .. }) = self.gauges.whole()
             && layers > std::mem::replace(&mut self.layers, layers)

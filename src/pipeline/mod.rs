@@ -14,11 +14,12 @@ mod recovery;
 mod report;
 mod session;
 mod shared;
+mod suspicion;
 mod tally;
 mod window;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use indicatif::BinaryBytes;
 use serde::Serialize;
@@ -31,21 +32,23 @@ use crate::engine::Gauges;
 use crate::filter::{Design, Fullness};
 use crate::item::Options;
 use crate::phase::Phase;
-use crate::protocol::{GivenBack, Protocol, Unwelcome};
+use crate::protocol::{GivenBack, Persistence, Protocol, Unwelcome};
 use crate::redis::backoff::Backoff;
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{Holder, Run};
+use crate::redis::limits::Limits;
 use crate::redis::preflight::{Needs, preflight};
 use crate::redis::trouble::{Retry, Trouble};
 use crate::redisbloom::AddError;
 use crate::shutdown::Stop;
-use crate::state::Finished;
+use crate::state::{Finished, Moment};
 use crate::store::Local;
 pub use alone::Alone;
 pub use failure::Failure;
 pub use queue::{Diverged, Queue};
 pub use report::{Live, Report};
 pub use shared::Shared;
+use suspicion::Suspicion;
 pub use tally::Tally;
 
 /// How often a lease that is waited for is asked for.
@@ -124,10 +127,15 @@ pub struct Pipeline {
     live: watch::Sender<Live>,
     /// Nothing before the first session has read where the crawl stands.
     queue: Option<Queue>,
+    /// What the server takes at once, as last told.
+    limits: Limits,
+    suspicion: Suspicion,
     /// Whether the lease was asked for, and so may be held.
     has_asked_for_lease: bool,
     /// The runs before this one that the state folder knows, once it was asked.
     dead: Option<Vec<Run>>,
+    /// What Redis said of how far back it may come.
+    persistence: Persistence,
     /// Whether it was said that the state folder goes back less far than it should.
     told_cut: bool,
     /// Who was last said to hold the lease that is waited for.
@@ -178,8 +186,11 @@ impl Pipeline {
             gauges,
             live: watch::Sender::new(live),
             queue: None,
+            limits: Limits::ASSUMED,
+            suspicion: Suspicion::default(),
             has_asked_for_lease: false,
             dead: None,
+            persistence: Persistence::default(),
             told_cut: false,
             told_holder: None,
             backoff: Backoff::default(),
@@ -206,12 +217,18 @@ impl Pipeline {
         show: &mut dyn FnMut(&Report),
     ) -> Result<Ending, Failure> {
         loop {
-            let (wait, failure) = match self.session(interval, show).await {
+            let session = self.session(interval, show).await;
+            let (wait, failure) = match session.map_err(|failure| self.checked(failure)) {
                 Ok(ending) => return Ok(ending),
                 Err(failure) if failure.is_mendable() => {
                     let wait = self.backoff.next_wait(crate::head::random());
                     warn!("{failure}. Trying again in {} ms", wait.as_millis());
-                    self.enter(Phase::RedisAway { trouble: failure.to_string() });
+                    if failure.is_for_want_of_descriptors() {
+                        self.forget_queue();
+                        self.enter(Phase::Recovering);
+                    } else {
+                        self.enter(Phase::RedisAway { trouble: failure.to_string() });
+                    }
                     (wait, Some(failure))
                 }
                 Err(Failure::Redis(Unwelcome::Held { holder, .. }))
@@ -234,9 +251,18 @@ impl Pipeline {
             if self.meanwhile(wait).await? {
                 self.answer_all().await?;
                 // Who stands by has nothing to lose.
-                let away = |failure| Failure::Away(Box::new(failure));
-                return failure.map(away).map_or(Ok(Ending::Stopped), Err);
+                return failure.map(Failure::after_stop).map_or(Ok(Ending::Stopped), Err);
             }
+        }
+    }
+
+    /// Replaces the failure of a daemon that would wait for the lease, if its filter does not
+    /// belong to the crawl: it could not take over.
+    fn checked(&self, failure: Failure) -> Failure {
+        let Failure::Redis(Unwelcome::Held { head, filter, .. }) = failure else { return failure };
+        match self.store.as_ref().map(|store| store.check_fit(head, filter)) {
+            Some(Err(unfit)) if self.parts.settings.standby => Failure::Standby(Box::new(unfit)),
+            _ => failure,
         }
     }
 
@@ -293,12 +319,14 @@ impl Pipeline {
         self.store.as_ref().map_or(0, |store| store.engine.in_progress())
     }
 
-    /// Begins a snapshot. Redis may come back with data that was current so long ago; for ever ago
-    /// where it does not say.
-    fn begin_snapshot(&mut self, may_forget: Option<Duration>) {
-        let horizon = may_forget.and_then(|time| SystemTime::now().checked_sub(time));
-        let begun = self.store().begin_snapshot(horizon.unwrap_or(SystemTime::UNIX_EPOCH));
-        match begun {
+    /// Begins a snapshot where one is due, which reaches back as far as Redis may come back,
+    /// according to what it said of itself when it was asked.
+    fn learn_persistence(&mut self, info: &str, asked: Moment) {
+        let horizon = self.persistence.horizon(info, asked);
+        if !self.store().wants_snapshot() {
+            return;
+        }
+        match self.store().begin_snapshot(horizon) {
             Ok(()) => debug!("a snapshot is begun"),
             Err(error) => warn!("no snapshot could be begun ({error}); the log grows on"),
         }

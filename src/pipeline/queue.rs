@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::head::Head;
-use crate::protocol::Standing;
+use crate::protocol::{Rejects, Standing};
 use crate::state::Logged;
 
 /// A batch ready to be committed.
@@ -11,10 +11,17 @@ use crate::state::Logged;
 pub struct Prepared {
     /// The batch.
     pub batch: Logged,
-    /// Its rejects as JSON.
-    pub rejects: Vec<Vec<u8>>,
+    /// Its rejects.
+    pub rejects: Rejects,
     /// Whether it is the last part of what was judged together.
     pub is_last: bool,
+}
+
+impl Prepared {
+    /// Lengths of all that its commit hands to Redis of an item.
+    pub fn lengths(&self) -> impl Iterator<Item = usize> {
+        self.batch.onward().chain(self.rejects.iter()).map(<[u8]>::len)
+    }
 }
 
 /// Logged batches in the order of their commits, and where the crawl stood before the first.
@@ -91,6 +98,11 @@ impl Queue {
         self.batches.get(index)
     }
 
+    /// All batches, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Prepared> {
+        self.batches.iter()
+    }
+
     /// The oldest batch, which is committed.
     pub fn committed(&mut self) -> Option<Prepared> {
         let prepared = self.batches.pop_front()?;
@@ -142,7 +154,7 @@ mod tests {
             let judged = Batch::new(items).judged(Judged::default());
             let batch = Volatile::default().append(queue.next_base(), judged).unwrap();
             heads.push(batch.proof().head());
-            queue.push(Prepared { batch, rejects: Vec::new(), is_last: true });
+            queue.push(Prepared { batch, rejects: Rejects::default(), is_last: true });
         }
         (queue, heads)
     }

@@ -2,16 +2,19 @@
 
 use std::thread;
 
+use indicatif::BinaryBytes;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, interval_at};
 use tracing::{info, warn};
 
 use super::queue::{Queue, Settled};
+use super::suspicion::Suspicion;
 use super::{Failure, Pipeline};
 use crate::engine::Died;
 use crate::phase::Phase;
 use crate::protocol::Standing;
 use crate::redis::lease::{LEASE, MARGIN, RENEWAL, Run, Token};
+use crate::redis::limits::Limits;
 use crate::redis::link::Link;
 use crate::store::Brought;
 
@@ -46,6 +49,19 @@ impl Pipeline {
         Ok(Held { token, until: asked + LEASE - MARGIN, standing })
     }
 
+    /// Asks what the server takes at once. That may have changed since the last connection.
+    pub(super) async fn ask_limits(&mut self, link: &mut Link) -> Result<(), Failure> {
+        self.limits = Limits::ask(link).await?;
+        if !self.limits.is_told && self.queue.is_none() {
+            info!(
+                "this user may not ask for proto-max-bulk-len (CONFIG GET): it is assumed that \
+                 Redis takes {} of an item at once",
+                BinaryBytes(self.limits.word as u64)
+            );
+        }
+        Ok(())
+    }
+
     /// Settles what became of the batches in flight; where Redis stands elsewhere, brings the
     /// filter there.
     pub(super) async fn go_on_from(
@@ -54,12 +70,16 @@ impl Pipeline {
         held: &mut Held,
     ) -> Result<(), Failure> {
         let standing = held.standing;
+        // A log that has to be cut may fail then: what is asked must not be left half answered.
+        if self.queue.is_some() {
+            self.answer_all().await?;
+        }
         match self.queue.as_mut().map(|queue| queue.settle(standing)) {
             Some(Ok(settled)) => self.settle(settled, standing)?,
             Some(Err(diverged)) => {
                 warn!("{diverged}");
-                let forgotten = self.queue.take().map_or(0, |queue| queue.batches());
-                self.tally.batches_forgotten += forgotten as u64;
+                self.suspicion = Suspicion::default();
+                self.forget_queue();
                 self.tally.rollbacks += 1;
                 self.recover(link, held).await?;
             }
@@ -68,17 +88,27 @@ impl Pipeline {
         Ok(())
     }
 
+    /// Gives up what is judged and not committed: the filter has to be recovered.
+    pub(super) fn forget_queue(&mut self) {
+        let forgotten = self.queue.take().map_or(0, |queue| queue.batches());
+        self.tally.batches_forgotten += forgotten as u64;
+    }
+
     fn settle(&mut self, settled: Settled, standing: Standing) -> Result<(), Failure> {
         let Settled { committed, stale } = settled;
-        let queue = self.queue.as_mut().expect("it was settled");
-        let forgotten = if stale { queue.clear() } else { 0 };
-        let (again, head) = (queue.batches(), queue.head());
         let unseen =
             self.parts.shared.is_some().then(|| standing.unseen.saturating_sub(self.unseen));
         self.committed(&committed, unseen);
         if stale {
-            self.store().forget(head).map_err(Failure::Log)?;
+            self.suspicion = Suspicion::default();
+        }
+        let queue = self.queue.as_mut().expect("it was settled");
+        let stale = stale || self.suspicion.judges_again(queue, self.limits);
+        let forgotten = if stale { queue.clear() } else { 0 };
+        let (again, head) = (queue.batches(), queue.head());
+        if stale {
             self.tally.batches_forgotten += forgotten as u64;
+            self.store().forget(head).map_err(Failure::Log)?;
         }
         info!(
             "connected again: {} batches had been committed, {again} are sent again, {forgotten} \
@@ -90,16 +120,14 @@ impl Pipeline {
 
     /// Brings the filter to where Redis stands, and ties the two together.
     async fn recover(&mut self, link: &mut Link, held: &mut Held) -> Result<(), Failure> {
-        let Standing { head: theirs, filter, taken, unseen } = held.standing;
+        let Standing { taken, unseen, .. } = held.standing;
         self.unseen = unseen;
         self.answer_all().await?;
         self.enter(Phase::Recovering);
         let Brought { head, filter: ours, how } = self.bring_to(link, held).await?;
-        if theirs.is_none() || filter != Some(ours) {
-            let protocol = &self.parts.protocol;
-            let begin = protocol.begin(&held.token, ours, head);
-            protocol.done(link.call(&begin).await?)?;
-        }
+        let protocol = &self.parts.protocol;
+        let begin = protocol.begin(&held.token, ours, head);
+        protocol.done(link.call(&begin).await?)?;
         self.tally.recoveries += 1;
         info!("the lease is taken; Redis is at {head}, {taken} items are claimed. {how}");
         for warning in how.warnings() {

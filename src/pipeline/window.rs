@@ -21,13 +21,21 @@ pub struct Window {
     is_starting: bool,
     /// Whether nothing was read yet.
     is_blind: bool,
+    /// How many items are to be read one by one.
+    alone: u64,
 }
 
 impl Window {
     /// At most so many items, and so many bytes.
     pub fn new(items_max: usize, bytes_max: usize) -> Self {
         let item = (bytes_max / FIRST_WINDOW).max(1);
-        Self { items_max, bytes_max, item, is_starting: true, is_blind: true }
+        Self { items_max, bytes_max, item, is_starting: true, is_blind: true, alone: 0 }
+    }
+
+    /// The same, but the first `count` items are read one by one.
+    #[must_use]
+    pub fn with_alone(self, count: u64) -> Self {
+        Self { alone: count, ..self }
     }
 
     /// How many windows may be asked for before the first of them is read: one, while nothing is
@@ -38,6 +46,9 @@ impl Window {
 
     /// How many items to ask for next; at least one, however large.
     pub fn items(&self) -> u64 {
+        if self.alone > 0 {
+            return 1;
+        }
         (self.bytes_max / self.item).clamp(1, self.items_max) as u64
     }
 
@@ -45,6 +56,7 @@ impl Window {
     /// that is larger all by itself is a batch of one.
     pub fn split(&mut self, items: Items) -> Vec<Items> {
         self.is_blind = false;
+        self.alone = self.alone.saturating_sub(items.len() as u64);
         let largest = items.iter().map(<[u8]>::len).max().unwrap_or(0);
         self.is_starting &= self.items() < self.items_max as u64;
         // A large item is remembered for a while: they seldom come alone.
@@ -107,6 +119,15 @@ mod tests {
         assert_eq!(window.items(), 1000);
         window.split(items(&[5_000_000]));
         assert_eq!(window.items(), 1);
+    }
+
+    #[test]
+    fn as_many_items_as_are_told_are_read_one_by_one() {
+        let mut window = Window::new(1000, 1 << 20).with_alone(2);
+        for expected in [1, 1, 64] {
+            assert_eq!(window.items(), expected);
+            window.split(items(&[10]));
+        }
     }
 
     #[test]

@@ -18,8 +18,8 @@ pub struct Order<'a> {
     pub token: &'a Token,
     /// The batch.
     pub batch: &'a Logged,
-    /// Its rejects as JSON.
-    pub rejects: &'a [Vec<u8>],
+    /// Its rejects.
+    pub rejects: &'a Rejects,
     /// How many items are claimed before.
     pub taken: u64,
     /// How long the list of rejects may become before the oldest are dropped; 0: without end.
@@ -32,6 +32,41 @@ const SMALL_ITEMS: usize = 64;
 
 /// Most bytes of such a batch.
 const SMALL_BYTES: usize = 64 << 10;
+
+/// Rejects of a batch, as JSON.
+#[derive(Debug, Default, Clone)]
+pub struct Rejects {
+    /// Those that hold their items.
+    pub whole: Vec<Vec<u8>>,
+    /// Places of the items that are too large for that, ascending, and their rejects.
+    pub oversize: Vec<(usize, Vec<u8>)>,
+}
+
+impl Rejects {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.whole.len() + self.oversize.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The JSON of all.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let oversize = self.oversize.iter().map(|(_, json)| json);
+        self.whole.iter().chain(oversize).map(Vec::as_slice)
+    }
+
+    /// Adds them to a script's call, which says before how many of them are whole.
+    pub(super) fn push_to(&self, command: &mut Cmd) {
+        command.arg(&self.whole);
+        for (place, json) in &self.oversize {
+            command.arg(*place).arg(json);
+        }
+    }
+}
 
 /// The commands that commit a batch.
 #[derive(Debug)]
@@ -70,7 +105,7 @@ impl Protocol {
         let mut last = None;
         let mut items = batch.onward().inspect(|item| last = Some(*item));
         let count = batch.onward_len();
-        let bytes = batch.items().bytes_len() / batch.items().len().max(1) * count;
+        let bytes = batch.onward().map(<[u8]>::len).sum();
         let mut push = Vec::new();
         if count > 0 {
             push = plain.gate(sink);
@@ -80,7 +115,8 @@ impl Protocol {
         // As text: that a server has forgotten it would be found out only behind the push.
         let command = eval(&self.commit, &self.own_keys(&[]));
         let mut script = Self::begin_commit(order, command);
-        script.arg(count).arg(last.unwrap_or_default()).arg(rejects_max).arg(rejects);
+        script.arg(count).arg(last.unwrap_or_default()).arg(rejects_max).arg(rejects.whole.len());
+        rejects.push_to(&mut script);
         Commit::Transaction { push, script }
     }
 
@@ -88,9 +124,9 @@ impl Protocol {
     fn commit_pushing(&self, order: Order<'_>, script: &Script) -> Cmd {
         let Order { batch, rejects, rejects_max, .. } = order;
         let mut command = Self::begin_commit(order, call(script, &self.own_keys(&[])));
-        command.arg(rejects_max).arg(batch.onward_len());
+        command.arg(rejects_max).arg(batch.onward_len()).arg(rejects.whole.len());
         self.push_items(order, &mut command);
-        command.arg(rejects);
+        rejects.push_to(&mut command);
         command
     }
 
@@ -107,9 +143,11 @@ impl Protocol {
         let Order { batch, rejects, rejects_max, .. } = order;
         let Question { keys, places, extras } = judge.question(batch.onward_fingerprints());
         let mut command = Self::begin_commit(order, call(script, &self.own_keys(&keys)));
-        command.arg(rejects_max).arg(batch.onward_len()).arg(extras.len()).arg(places);
+        command.arg(rejects_max).arg(batch.onward_len()).arg(extras.len());
+        command.arg(rejects.whole.len()).arg(places);
         self.push_items(order, &mut command);
-        command.arg(extras).arg(rejects);
+        command.arg(extras);
+        rejects.push_to(&mut command);
         command
     }
 
@@ -120,8 +158,8 @@ impl Protocol {
 
     /// The keys that both kinds of commits begin with, and then the filter's.
     fn own_keys<'a>(&'a self, filter: &'a [String]) -> Vec<&'a str> {
-        let Keys { lease, state, taken, sink, rejected, .. } = &self.keys;
-        let own: [&str; 5] = [lease, state, taken, sink, rejected];
+        let Keys { lease, state, taken, sink, rejected, oversize, .. } = &self.keys;
+        let own: [&str; 6] = [lease, state, taken, sink, rejected, oversize];
         own.into_iter().chain(filter.iter().map(String::as_str)).collect()
     }
 

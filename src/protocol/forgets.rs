@@ -4,9 +4,11 @@
 use redis::{Cmd, Value, cmd};
 
 use super::reply::Answer;
-use super::{Protocol, Script, Unwelcome, call, script};
+use super::{COMMITTING, Protocol, Rejects, Script, Unwelcome, call, script};
+use crate::redis::keys::Keys;
 use crate::redis::lease::Token;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
+use crate::source::{List, Source};
 
 /// The scripts.
 pub(super) struct Forgets {
@@ -18,7 +20,10 @@ impl Forgets {
     pub(super) fn new() -> Self {
         Self {
             take: script(&[], include_str!("lua/forgets.lua")),
-            done: script(&[], include_str!("lua/forgotten.lua")),
+            done: script(
+                &[&List::from_left().lua_commit(), COMMITTING],
+                include_str!("lua/forgotten.lua"),
+            ),
         }
     }
 
@@ -51,11 +56,11 @@ impl Protocol {
     }
 
     /// So many of them are done with, and some of those could not be read.
-    pub fn forgotten(&self, token: &Token, count: usize, rejects: &[Vec<u8>]) -> Cmd {
-        let keys = &self.keys;
-        let mut command =
-            call(&self.forgets.done, &[&keys.lease, &keys.forgetting, &keys.rejected]);
-        command.arg(token.as_str()).arg(count).arg(rejects);
+    pub fn forgotten(&self, token: &Token, count: usize, rejects: &Rejects) -> Cmd {
+        let Keys { lease, forgetting, rejected, oversize, .. } = &self.keys;
+        let mut command = call(&self.forgets.done, &[lease, forgetting, rejected, oversize]);
+        command.arg(token.as_str()).arg(count).arg(rejects.whole.len());
+        rejects.push_to(&mut command);
         command
     }
 
@@ -73,5 +78,7 @@ impl Protocol {
         needs.command(command("LLEN").key(forgetting));
         needs.command(command("LRANGE").key(forgetting).arg("0").arg("0"));
         needs.command(command("LTRIM").key(forgetting).arg("0").arg("-1"));
+        let oversize = self.keys.oversize.as_str();
+        needs.command(command("LMOVE").key(forgetting).key(oversize).arg("LEFT").arg("RIGHT"));
     }
 }

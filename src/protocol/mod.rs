@@ -7,7 +7,6 @@ mod persistence;
 mod reply;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use redis::{Cmd, Value, cmd};
 
@@ -23,8 +22,9 @@ use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs, Version};
 use crate::script::{COMMON, Script};
 use crate::sink::{self, Sink};
 use crate::source::{self, Source};
-pub use commit::{Commit, Order};
+pub use commit::{Commit, Order, Rejects};
 use forgets::Forgets;
+pub use persistence::Persistence;
 use reply::{Answer, VERSION};
 pub use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
 
@@ -47,6 +47,7 @@ pub struct Protocol {
     own: Script,
     begin: Script,
     look: Script,
+    rejected_length: Script,
     renew: Script,
     claim: Script,
     commit: Script,
@@ -74,10 +75,10 @@ impl Protocol {
         let (record, held) = (held::record(config, &keys), held::Calls::new(config, keys.clone()));
         let from = source.lua_commit();
         let pushing =
-            script(&[COMMITTING, &from, &sink.lua_push()], include_str!("lua/commit_pushing.lua"));
+            script(&[&from, COMMITTING, &sink.lua_push()], include_str!("lua/commit_pushing.lua"));
         let (commit, commit_small) = match sink.plain() {
             Some(plain) => {
-                let parts = [COMMITTING, &from, &plain.lua()];
+                let parts = [&from, COMMITTING, &plain.lua()];
                 (script(&parts, include_str!("lua/commit.lua")), Some(pushing))
             }
             None => (pushing, None),
@@ -86,6 +87,7 @@ impl Protocol {
             own: script(&[], include_str!("lua/own.lua")),
             begin: script(&[], include_str!("lua/begin.lua")),
             look: script(&[], include_str!("lua/look.lua")),
+            rejected_length: Script::new(include_str!("lua/rejected_length.lua")),
             renew: script(&[], include_str!("lua/renew.lua")),
             claim: script(&[], include_str!("lua/claim.lua")),
             commit,
@@ -109,7 +111,7 @@ impl Protocol {
     pub fn with_filter(mut self, filter: Arc<Shared>) -> Self {
         let judge = Judge::new(filter);
         let (from, to) = (self.source.lua_commit(), self.sink.lua_push());
-        let parts = [COMMITTING, &from, &to, &judge.lua()];
+        let parts = [&from, COMMITTING, &to, &judge.lua()];
         self.shared = Some((judge, script(&parts, include_str!("lua/commit_shared.lua"))));
         self
     }
@@ -129,7 +131,8 @@ impl Protocol {
         let mut needs = Needs::new();
         self.source.needs(&self.keys, &mut needs);
         self.sink.needs(&self.keys, &mut needs);
-        let Keys { lease, state, taken, source, sink, rejected, .. } = &self.keys;
+        let Keys { lease, state, taken, source, sink, rejected, oversize, .. } = &self.keys;
+        needs.key(KeyOwner::Own("list of oversize items"), oversize.as_str(), KeyKind::List);
         needs.key(KeyOwner::Setting("rejects.key"), rejected.as_str(), KeyKind::List);
         needs.key(KeyOwner::Own("state"), state.as_str(), KeyKind::Hash);
         needs.key(KeyOwner::Own("lease"), lease.as_str(), KeyKind::String);
@@ -143,7 +146,7 @@ impl Protocol {
         needs.command(command("EVALSHA").arg("0".repeat(40)).arg("1").key(lease.as_str()));
         needs.command(command("EXEC"));
         needs.command(command("EVAL").arg("return 1").arg("1").key(lease.as_str()));
-        for key in [lease, state, taken, source, sink, rejected] {
+        for key in [lease, state, taken, source, sink, rejected, oversize] {
             needs.command(command("TYPE").key(key.as_str()));
         }
         needs.command(command("GET").key(lease.as_str()));
@@ -157,6 +160,11 @@ impl Protocol {
         needs.command(command("LLEN").key(rejected.as_str()));
         needs.command(command("RPUSH").key(rejected.as_str()).arg(""));
         needs.command(command("LTRIM").key(rejected.as_str()).arg("0").arg("-1"));
+        needs.command(command("LLEN").key(oversize.as_str()));
+        needs.command(command("RPUSH").key(oversize.as_str()).arg(""));
+        needs.command(command("LTRIM").key(oversize.as_str()).arg("0").arg("-1"));
+        let (from, to) = (taken.as_str(), oversize.as_str());
+        needs.command(command("LMOVE").key(from).key(to).arg("LEFT").arg("RIGHT"));
         if let Some((judge, _)) = &self.shared {
             needs.command(command("HGET").key(state.as_str()).arg("unseen"));
             judging::add(judge.filter(), &mut needs);
@@ -192,7 +200,10 @@ impl Protocol {
         let mut answer = Answer::new("own", reply)?;
         if answer.status == "held" {
             let holder = Holder::of_lease(&answer.text()?);
-            return Err(Unwelcome::Held { holder, milliseconds: answer.number()? });
+            let milliseconds = answer.number()?;
+            let (seq, tip, filter) = (answer.text()?, answer.text()?, answer.text()?);
+            let (head, filter) = (Head::parse(&seq, &tip), Tip::parse(&filter));
+            return Err(Unwelcome::Held { holder, milliseconds, head, filter });
         }
         answer.ok()?;
         let (seq, tip, version) = (answer.text()?, answer.text()?, answer.text()?);
@@ -323,11 +334,9 @@ impl Protocol {
         self.sink.length(&self.keys.sink)
     }
 
-    /// How many rejects there are.
+    /// How many rejects there are, with and without their items in them.
     pub fn rejected_length(&self) -> Cmd {
-        let mut command = cmd("LLEN");
-        command.arg(&self.keys.rejected);
-        command
+        eval(&self.rejected_length, &[&self.keys.rejected, &self.keys.oversize])
     }
 
     /// How long source, `taken`, sink and rejects are.
@@ -336,17 +345,15 @@ impl Protocol {
         [self.source_length(), taken, self.sink_length(), self.rejected_length()]
     }
 
-    /// Asks what Redis may forget when it crashes.
+    /// Asks how far back Redis may come.
     pub fn persistence(&self) -> Cmd {
         cmd("INFO")
     }
 
-    /// The reply to [`Protocol::persistence`]: how long ago the oldest data was current that it may
-    /// come back with; `None` where it does not tell.
-    pub fn may_forget(&self, reply: Value) -> Result<Option<Duration>, Unwelcome> {
+    /// The reply to [`Protocol::persistence`], for [`Persistence::horizon`].
+    pub fn info(&self, reply: Value) -> Result<String, Unwelcome> {
         let unexpected = |error| Unwelcome::Nonsense { what: "INFO", reply: format!("{error}") };
-        let info: String = redis::from_redis_value(reply).map_err(unexpected)?;
-        Ok(persistence::may_forget(&info))
+        redis::from_redis_value(reply).map_err(unexpected)
     }
 
     /// The reply to the lengths above.

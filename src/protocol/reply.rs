@@ -88,6 +88,10 @@ pub enum Unwelcome {
         holder: Option<Holder>,
         /// How long its lease lasts unless it is renewed.
         milliseconds: i64,
+        /// The last committed batch, if there is one.
+        head: Option<Head>,
+        /// The filter that the crawl is tied to.
+        filter: Option<Tip>,
     },
     /// The crawl's state was written by another version.
     #[error(

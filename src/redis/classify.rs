@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 use redis::{ErrorKind, RedisError, ServerError};
 
+use super::stream;
 use super::trouble::{Denied, Trouble};
 
 impl From<RedisError> for Trouble {
@@ -56,6 +57,9 @@ fn of_client(error: &RedisError) -> Trouble {
         return Trouble::LostConnection { cause: "no answer in the time allowed".to_owned() };
     }
     match error.kind() {
+        ErrorKind::Io if io_error(error).is_some_and(stream::wants_certificate) => {
+            Trouble::CertificateWanted
+        }
         ErrorKind::Io => {
             let cause = match io_error(error).map(io::Error::kind) {
                 // What the crate reports when the server closed the connection.
@@ -156,6 +160,9 @@ fn of_words(reply: &str) -> Trouble {
         Trouble::UnknownCommand { command: quoted(rest).unwrap_or_default().to_uppercase() }
     } else if reply.starts_with("Unknown Redis command called from") {
         Trouble::UnknownCommand { command: "that the script called".to_owned() }
+    } else if reply.starts_with("Protocol error") {
+        // Redis closes the connection after it, mostly because a word is too long for it.
+        Trouble::LostConnection { cause: format!("the server closed it with {reply:?}") }
     } else if reply.starts_with("max number of clients") {
         Trouble::TooManyClients
     } else if reply.contains("Script killed by user") {

@@ -189,3 +189,12 @@ fn what_broke_on_this_side() {
         assert!(matches!(Trouble::from(cut), Trouble::LostConnection { .. }), "{length}");
     }
 }
+
+/// Redis says why it closes a connection before it does.
+#[test]
+fn a_connection_that_the_server_closes_for_what_it_was_sent_is_lost() {
+    let found = trouble("ERR Protocol error: invalid bulk length");
+    let cause = "the server closed it with \"Protocol error: invalid bulk length\"".to_owned();
+    assert_eq!(found, Trouble::LostConnection { cause });
+    assert_eq!(found.retry(), Retry::Later);
+}

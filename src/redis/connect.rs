@@ -9,6 +9,7 @@ use super::link::Link;
 use super::stream;
 use super::trouble::Trouble;
 use crate::config::RedisAddress;
+use crate::descriptors;
 
 /// How long to wait for Redis before a connection counts as lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,35 +34,53 @@ pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link,
         let stream = stream.map_err(|error| closed(address, &error))?;
         log_in(address, Link::new(stream, timeouts.response)).await
     };
-    match tokio::time::timeout(timeouts.connect, opened).await {
-        Ok(result) => result,
-        Err(_) => Err(Trouble::Unreachable {
+    tokio::time::timeout(timeouts.connect, opened).await.unwrap_or_else(|_| {
+        // A server waits for the end of a command that the handshake does not have.
+        let plain = if address.is_tls() { " (a port without TLS never gives one)" } else { "" };
+        Err(Trouble::Unreachable {
             address: address.to_string(),
-            cause: format!("no answer within {:?}", timeouts.connect),
-        }),
-    }
+            cause: format!("no answer within {:?}{plain}", timeouts.connect),
+        })
+    })
 }
 
 /// Why no connection could be opened.
 fn closed(address: &RedisAddress, error: &io::Error) -> Trouble {
     let address_of = || address.to_string();
+    if let Some(remedy) = descriptors::remedy(error) {
+        return Trouble::NoDescriptor {
+            address: address_of(),
+            cause: format!("{error}; {remedy}"),
+        };
+    }
+    if stream::wants_certificate(error) {
+        return Trouble::CertificateWanted;
+    }
     let inner = error.get_ref();
     if inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()).is_some() {
         return Trouble::Tls { address: address_of(), cause: error.to_string() };
     }
     match error.kind() {
         io::ErrorKind::PermissionDenied => Trouble::SocketForbidden { address: address_of() },
-        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
-            Trouble::HungUp { address: address_of() }
-        }
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => hung_up(address),
         _ => Trouble::Unreachable { address: address_of(), cause: error.to_string() },
+    }
+}
+
+/// The server closed the connection before it answered anything.
+fn hung_up(address: &RedisAddress) -> Trouble {
+    let address_of = || address.to_string();
+    if address.is_tls() {
+        Trouble::TlsHungUp { address: address_of() }
+    } else {
+        Trouble::HungUp { address: address_of() }
     }
 }
 
 /// Logs in, chooses the database and names the connection.
 async fn log_in(address: &RedisAddress, mut link: Link) -> Result<Link, Trouble> {
     let hung_up = |trouble: Trouble| match trouble {
-        Trouble::LostConnection { .. } => Trouble::HungUp { address: address.to_string() },
+        Trouble::LostConnection { .. } => hung_up(address),
         other => other,
     };
     if let Some(password) = address.password() {

@@ -14,6 +14,8 @@ pub struct Keys {
     pub taken: String,
     /// List: rejects that somebody sorts through.
     pub rejects_aside: String,
+    /// List: rejects whose items are too large to be in them, each before its item.
+    pub oversize: String,
     /// List: what is to be forgotten, claimed and not yet done.
     pub forgetting: String,
     /// Hash: the crawl record, for producers and consumers.
@@ -49,6 +51,7 @@ impl Keys {
             state: format!("urlseen:{tagged}:state"),
             taken: format!("urlseen:{tagged}:taken"),
             rejects_aside: format!("urlseen:{tagged}:rejects"),
+            oversize: format!("urlseen:{tagged}:oversize"),
             forgetting: format!("urlseen:{tagged}:forgetting"),
             record: format!("urlseen:{tagged}:crawl"),
             consumers: format!("urlseen:{tagged}:consumers"),

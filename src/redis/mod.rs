@@ -11,6 +11,7 @@ mod classify;
 pub mod connect;
 pub mod keys;
 pub mod lease;
+pub mod limits;
 pub mod link;
 pub mod packed;
 mod page;

@@ -57,6 +57,14 @@ pub enum Trouble {
         /// Where, without the password.
         address: String,
     },
+    /// No connection could be opened, as this process has no file descriptor for it.
+    #[error("cannot open a connection to Redis at {address}: {cause}")]
+    NoDescriptor {
+        /// Where, without the password.
+        address: String,
+        /// The system's words, and the remedy.
+        cause: String,
+    },
     /// The server hung up on a new connection.
     #[error(
         "Redis at {address} closed the new connection before it answered anything; either it has \
@@ -67,11 +75,29 @@ pub enum Trouble {
         /// Where, without the password.
         address: String,
     },
+    /// The server hung up on a new encrypted connection, in the handshake or after it.
+    #[error(
+        "Redis at {address} closed the new connection before it answered anything over TLS; \
+         either it has too many clients (maxclients), or the port is not its tls-port (without \
+         TLS, write redis:// in redis.url), or it is shutting down: its log says which"
+    )]
+    TlsHungUp {
+        /// Where, without the password.
+        address: String,
+    },
+    /// The server takes no clients without a certificate of theirs.
+    #[error(
+        "Redis requires a certificate of its clients, and this version of urlseen cannot present \
+         one; set tls-auth-clients no (or optional) on the server, and let a password or an ACL \
+         user decide who may connect"
+    )]
+    CertificateWanted,
     /// No trusted encrypted connection.
     #[error(
         "no TLS connection to Redis at {address}: {cause}; the port must be the server's tls-port, \
-         and its certificate must be made for that host name and signed by an authority that this \
-         machine trusts (the file of an authority of your own is named in SSL_CERT_FILE)"
+         and its certificate must be valid today, made for that host name and signed by an \
+         authority that this machine trusts (the file of an authority of your own is named in \
+         SSL_CERT_FILE)"
     )]
     Tls {
         /// Where, without the password.
@@ -224,8 +250,9 @@ pub enum Trouble {
     },
     /// The server does not have the command.
     #[error(
-        "this Redis does not know the command {command}; it is older than 6.2, or its \
-         configuration (rename-command) or its provider took the command away"
+        "this Redis does not know the command {command}; it is older than 6.2, or it is a \
+         Sentinel (then point redis.url at the primary that it watches), or its configuration \
+         (rename-command) or its provider took the command away"
     )]
     UnknownCommand {
         /// Its name.
@@ -255,7 +282,9 @@ impl Trouble {
     pub fn retry(&self) -> Retry {
         match self {
             Self::Unreachable { .. }
+            | Self::NoDescriptor { .. }
             | Self::HungUp { .. }
+            | Self::TlsHungUp { .. }
             | Self::LostConnection { .. }
             | Self::Loading
             | Self::Misconf
@@ -271,6 +300,7 @@ impl Trouble {
             | Self::ScriptKilled => Retry::Later,
             Self::SocketForbidden { .. }
             | Self::Tls { .. }
+            | Self::CertificateWanted
             | Self::Cluster
             | Self::CrossSlot
             | Self::WrongPassword { .. }

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use super::TIGHTENING;
 use super::error::{AddError, BadChunk, ReserveError};
+use super::forecast::rate_of;
 use super::header::{Header, Options, Shape};
 use super::layer::{Hashes, Layer};
 use super::loader::{FIRST, Loader};
+use super::rate::Rate;
 
 /// The most bytes of a chunk that is written, as servers write them. Larger ones are read.
 pub const MAX_CHUNK: usize = 16 << 20;
@@ -241,11 +243,19 @@ impl Filter {
     }
 
     /// The share of items never added that it takes for its own now, computed from the bits that
-    /// are 1.
+    /// are 1 and from what its hashes do.
     pub fn error_rate_now(&self) -> f64 {
-        // For small shares, 1 less the product would lose its digits.
-        let logarithms = self.layers.iter().map(|layer| (-layer.error_rate_now()).ln_1p());
-        -logarithms.sum::<f64>().exp_m1()
+        self.rate_now().total
+    }
+
+    /// The same, with the part of it that is due to the bits.
+    pub fn rate_now(&self) -> Rate {
+        Rate::of_layers(self.layers.iter().map(|layer| layer.rate_now()))
+    }
+
+    /// The same once all its layers are full.
+    pub fn rate_when_full(&self) -> Rate {
+        Rate::of_layers(self.layers.iter().map(|layer| rate_of(&layer.shape, layer.capacity())))
     }
 
     /// [`Filter::contains`] of an item that was hashed before.

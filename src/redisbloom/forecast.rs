@@ -3,18 +3,19 @@
 use super::error::ReserveError;
 use super::filter::Growth;
 use super::header::{Options, Shape};
+use super::rate::Rate;
 
 /// A filter that holds so many items.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Forecast {
     /// How many layers it has grown to.
-    pub layers: u32,
+    pub layers: usize,
     /// Bits that an item sets in the newest.
     pub hashes: u32,
     /// Bits of all layers.
     pub bits: u64,
     /// The share of other items that it takes for its own.
-    pub error_rate: f64,
+    pub rate: Rate,
 }
 
 impl Forecast {
@@ -41,32 +42,30 @@ impl Forecast {
         }
         let too_large = ReserveError::TooLarge { capacity, limit: u64::MAX };
         let mut shape = Shape::for_capacity(capacity, first, options).ok_or(too_large)?;
-        let mut forecast =
-            Self { layers: 1, hashes: shape.hashes, bits: shape.bits(), error_rate: 0.0 };
-        let (mut left, mut right) = (items, 0.0_f64);
+        let (mut layers, mut bits) = (Vec::new(), shape.bits());
+        let mut left = items;
         loop {
             let held = left.min(shape.capacity);
             left -= held;
-            right += (-wrong(&shape, held)).ln_1p();
+            layers.push(rate_of(&shape, held));
             if left == 0 {
-                forecast.error_rate = -right.exp_m1();
-                return Ok(Some(forecast));
+                let (count, hashes) = (layers.len(), shape.hashes);
+                let rate = Rate::of_layers(layers.into_iter());
+                return Ok(Some(Self { layers: count, hashes, bits, rate }));
             }
             let next = u64::from(times).checked_mul(shape.capacity).filter(|&next| next > 0);
-            let rate = shape.error_rate * super::TIGHTENING;
-            let next = next.and_then(|next| Shape::for_capacity(next, rate, options));
+            let tighter = shape.error_rate * super::TIGHTENING;
+            let next = next.and_then(|next| Shape::for_capacity(next, tighter, options));
             let Some(next) = next else { return Ok(None) };
             shape = next;
-            forecast.layers += 1;
-            forecast.hashes = shape.hashes;
-            forecast.bits = forecast.bits.saturating_add(shape.bits());
+            bits = bits.saturating_add(shape.bits());
         }
     }
 }
 
-/// The error rate of a layer that holds so many items: each of their bits is set anywhere.
-fn wrong(shape: &Shape, items: u64) -> f64 {
-    let (hashes, bits) = (f64::from(shape.hashes), shape.bits() as f64);
-    let zeros = (items as f64 * hashes * (-1.0 / bits).ln_1p()).exp();
-    (1.0 - zeros).powf(hashes)
+/// The rate of a layer that holds so many items: each of their bits is set anywhere.
+pub(super) fn rate_of(shape: &Shape, items: u64) -> Rate {
+    let (hashes, bits) = (f64::from(shape.hashes), shape.modulus() as f64);
+    let fill = -(items as f64 * hashes * (-1.0 / bits).ln_1p()).exp_m1();
+    shape.rate(fill, items)
 }

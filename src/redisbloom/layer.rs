@@ -2,6 +2,7 @@
 
 use super::error::ReserveError;
 use super::header::{Options, Shape};
+use super::rate::Rate;
 
 /// A layer of a filter.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,7 +80,7 @@ impl Shape {
     }
 
     /// How many positions its hashes choose from.
-    fn modulus(&self) -> u64 {
+    pub(super) fn modulus(&self) -> u64 {
         if self.power > 0 { 1 << self.power } else { self.bits() }
     }
 
@@ -169,10 +170,9 @@ impl Layer {
         self.ones
     }
 
-    /// The share of items never added that it takes for its own now: all bits of theirs are 1.
-    pub fn error_rate_now(&self) -> f64 {
-        let hashes = i32::try_from(self.shape.hashes).unwrap_or(i32::MAX);
-        (self.ones as f64 / self.shape.modulus() as f64).powi(hashes)
+    /// The share of items never added that it takes for its own now.
+    pub fn rate_now(&self) -> Rate {
+        self.shape.rate(self.ones as f64 / self.shape.modulus() as f64, self.size)
     }
 
     /// How many items it has room for.

@@ -27,6 +27,7 @@ mod header;
 mod layer;
 mod loader;
 mod places;
+mod rate;
 #[cfg(test)]
 mod tests;
 
@@ -36,6 +37,7 @@ pub use forecast::Forecast;
 pub use layer::{Hashes, Layer};
 pub use loader::Loader;
 pub use places::Places;
+pub use rate::Rate;
 
 /// What a layer's error rate is multiplied by for the next.
 const TIGHTENING: f64 = 0.5;

@@ -578,10 +578,10 @@ fn a_forecast_is_what_a_filter_comes_to() {
             }
             let forecast = forecast.unwrap();
             let layers = filter.layers();
-            assert_eq!(forecast.layers as usize, layers.len(), "{rate} {items}");
+            assert_eq!(forecast.layers, layers.len(), "{rate} {items}");
             assert_eq!(forecast.hashes, layers[layers.len() - 1].hashes());
             assert_eq!(forecast.bits, 8 * filter.bytes());
-            let ratio = forecast.error_rate / filter.error_rate_now();
+            let ratio = forecast.rate.total / filter.error_rate_now();
             // Few items are spread unevenly.
             let slack = if items < 50 { 2.0 } else { 1.3 };
             assert!((1.0 / slack..slack).contains(&ratio), "{rate} {capacity} {items}: {ratio}");

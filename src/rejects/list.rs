@@ -24,6 +24,8 @@ pub struct List {
     pub(super) rejected: String,
     /// What somebody sorts through, or left aside when killed.
     pub(super) aside: String,
+    /// Rejects that have their items beside them.
+    pub(super) oversize: String,
     pub(super) source: String,
     pub(super) take_from: End,
     pub(super) scripts: Scripts,
@@ -36,14 +38,16 @@ pub(super) struct Scripts {
     pub(super) set_aside: Script,
     pub(super) give_back: Script,
     pub(super) sort: Script,
+    pub(super) sort_oversize: Script,
     drop_first: Script,
 }
 
-/// A way through the list, from the oldest reject to the newest.
+/// A way through the list, from the oldest reject to the newest, and then through those that have
+/// their items beside them.
 #[derive(Debug, Clone, Copy)]
 pub struct Scan {
-    /// How many there are of each kind to read: aside, and on the list.
-    lengths: [u64; 2],
+    /// How many there are of each kind to read: aside, on the list, with items beside them.
+    lengths: [u64; 3],
     at: u64,
 }
 
@@ -56,6 +60,7 @@ impl List {
             connection,
             rejected: keys.rejected,
             aside: keys.rejects_aside,
+            oversize: keys.oversize,
             source: keys.source,
             take_from: config.source.take_from,
             scripts: Scripts::new(),
@@ -70,19 +75,20 @@ impl List {
 
     /// Begins to read what is there now.
     pub async fn scan(&mut self) -> Result<Scan, Trouble> {
-        let lengths = redis::pipe()
+        let [aside, listed, oversize]: [u64; 3] = redis::pipe()
             .atomic()
             .llen(&self.aside)
             .llen(&self.rejected)
+            .llen(&self.oversize)
             .query_async(&mut self.connection)
             .await?;
-        Ok(Scan { lengths, at: 0 })
+        Ok(Scan { lengths: [aside, listed, oversize / 2], at: 0 })
     }
 
     /// The next rejects, as they are kept; none at the end. What the daemon adds or drops meanwhile
     /// moves the rest: some may be left out or come twice.
     pub async fn next(&mut self, scan: &mut Scan) -> Result<Vec<Vec<u8>>, Trouble> {
-        let [aside, listed] = scan.lengths;
+        let [aside, listed, _] = scan.lengths;
         while scan.at < aside + listed {
             let (key, from, end) = if scan.at < aside {
                 (self.aside.clone(), scan.at, aside)
@@ -97,13 +103,38 @@ impl List {
             // It became shorter.
             scan.at += end - from;
         }
+        // One by one: their items are not to be read.
+        while scan.at < scan.len() {
+            let reject = self.oversize(scan.at - aside - listed).await?;
+            scan.at += 1;
+            if let Some(reject) = reject {
+                return Ok(vec![reject]);
+            }
+        }
         Ok(Vec::new())
     }
 
-    /// Drops the `count` oldest rejects at once, and returns how many there were of them.
-    pub async fn drop_first(&mut self, count: u64) -> Result<u64, Trouble> {
+    /// How many rejects have their items beside them.
+    pub(super) async fn oversize_length(&mut self) -> Result<u64, Trouble> {
+        let mut length = cmd("LLEN");
+        length.arg(&self.oversize);
+        Ok(length.query_async::<u64>(&mut self.connection).await? / 2)
+    }
+
+    /// A reject that has its item beside it, by its number from the oldest.
+    pub(super) async fn oversize(&mut self, number: u64) -> Result<Option<Vec<u8>>, Trouble> {
+        let mut index = cmd("LINDEX");
+        index.arg(&self.oversize).arg(2 * number);
+        Ok(index.query_async(&mut self.connection).await?)
+    }
+
+    /// Drops at once as many of the oldest rejects as `scan` has found, and returns how many there
+    /// were of them.
+    pub async fn drop_found(&mut self, scan: Scan) -> Result<u64, Trouble> {
+        let [aside, listed, oversize] = scan.lengths;
         let mut call = self.scripts.drop_first.prepare_invoke();
-        call.key(&self.aside).key(&self.rejected).arg(count);
+        call.key(&self.aside).key(&self.rejected).key(&self.oversize);
+        call.arg(aside + listed).arg(oversize);
         Ok(call.invoke_async(&mut self.connection).await?)
     }
 
@@ -150,6 +181,7 @@ impl Scripts {
             set_aside: script(include_str!("lua/set_aside.lua")),
             give_back: script(include_str!("lua/give_back.lua")),
             sort: script(include_str!("lua/sort.lua")),
+            sort_oversize: script(include_str!("lua/sort_oversize.lua")),
             drop_first: script(include_str!("lua/drop_first.lua")),
         }
     }

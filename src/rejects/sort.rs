@@ -6,7 +6,7 @@ use redis::Script;
 use sha1::{Digest, Sha1};
 
 use super::list::Scripts;
-use super::{List, Reject};
+use super::{List, Reject, RejectedItem};
 use crate::config::End;
 use crate::redis::trouble::Trouble;
 
@@ -67,10 +67,12 @@ impl List {
         mut watch: impl FnMut(&Sorted, &[&[u8]]),
     ) -> Result<Sorted, Trouble> {
         let mut sorted = Sorted { found: self.set_aside().await?, ..Sorted::default() };
+        let (aside, listed) = (self.aside.clone(), sorted.found);
+        let oversize = self.oversize_length().await?;
+        sorted.found += oversize;
         watch(&sorted, &[]);
-        let aside = self.aside.clone();
-        while sorted.seen() < sorted.found {
-            let rejects = self.read(&aside, 0, sorted.found - sorted.seen()).await?;
+        while sorted.seen() < listed {
+            let rejects = self.read(&aside, 0, listed - sorted.seen()).await?;
             // Another process gave back what was aside.
             if rejects.is_empty() {
                 break;
@@ -87,6 +89,26 @@ impl List {
             watch(&sorted, &chunk.foreign);
         }
         self.give_back().await?;
+        let mut left = oversize;
+        while left > 0 {
+            // Another process has sorted them.
+            let Some(json) = self.oversize(0).await? else { break };
+            let (fate, is_foreign) = match Reject::from_json(&json) {
+                Some(reject) if !wanted(&reject) => ("keep", false),
+                Some(_) if fate == Fate::Requeue => ("requeue", false),
+                Some(_) => ("drop", false),
+                None => ("keep", true),
+            };
+            if !self.sort_oversize(&json, fate).await? {
+                continue;
+            }
+            left -= 1;
+            sorted.gone += u64::from(fate != "keep");
+            sorted.foreign += u64::from(is_foreign);
+            sorted.kept += u64::from(fate == "keep" && !is_foreign);
+            let foreign = [json.as_slice()];
+            watch(&sorted, &foreign[..usize::from(is_foreign)]);
+        }
         Ok(sorted)
     }
 
@@ -118,6 +140,18 @@ impl List {
         let mut call = self.scripts.sort.prepare_invoke();
         call.key(&self.aside).key(&self.source);
         call.arg(chunk.rejects.len()).arg(digest).arg(&chunk.fates).arg(push).arg(&chunk.items);
+        Ok(call.invoke_async(&mut self.connection).await?)
+    }
+
+    /// Carries out the fate of the oldest reject that has its item beside it, unless that is
+    /// another one by now.
+    async fn sort_oversize(&mut self, reject: &[u8], fate: &str) -> Result<bool, Trouble> {
+        let to = match self.take_from {
+            End::Left => "RIGHT",
+            End::Right => "LEFT",
+        };
+        let mut call = self.scripts.sort_oversize.prepare_invoke();
+        call.key(&self.oversize).key(&self.source).arg(reject).arg(fate).arg(to);
         Ok(call.invoke_async(&mut self.connection).await?)
     }
 
@@ -157,10 +191,18 @@ impl<'a> Chunk<'a> {
                 }
                 Some(reject) => {
                     let goes = wanted(&reject);
-                    if goes && fate == Fate::Requeue {
-                        chunk.items.push(reject.item);
+                    match (reject.item, fate) {
+                        (RejectedItem::Whole(item), Fate::Requeue) if goes => {
+                            chunk.items.push(item);
+                            true
+                        }
+                        // Somebody has moved it away from its item.
+                        (RejectedItem::Oversize { .. }, Fate::Requeue) if goes => {
+                            chunk.foreign.push(json);
+                            false
+                        }
+                        _ => goes,
                     }
-                    goes
                 }
             };
             chunk.fates.push(if goes { '1' } else { '0' });

@@ -250,6 +250,10 @@ impl Lane {
             filter_bytes,
             strings,
             stopped: self.stopped,
+            warning: match &self.filter {
+                Filter::RedisBloom(filter) => filter.rate_when_full().warning(),
+                _ => None,
+            },
             curve: self.curve.into_points(),
         }
     }

@@ -135,6 +135,8 @@ pub struct LaneReport {
     pub strings: Vec<u64>,
     /// Why it judged no more, if so: a daemon would have ended there.
     pub stopped: Option<String>,
+    /// Why the filter cannot have the error rate that it is made for.
+    pub warning: Option<String>,
     /// How it came there.
     pub curve: Vec<Point>,
 }

@@ -1,17 +1,14 @@
-//! One client: its connection, and what it said of itself.
+//! One client: its commands and their replies.
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::{BufMut, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::time::timeout;
+use bytes::BytesMut;
 
-use super::command::{Command, Shape, shown};
-use super::framing::{Framed, Framing, Limits};
+use super::command::{self, Command, Shape, shown};
+use super::connection::{BUFFER, Connection};
+use super::framing::{Broken, Framed, Framing, Limits};
 use super::member::{self, Read};
 use super::reply::{Reply, Version};
 use super::session::{self, Session};
@@ -21,15 +18,6 @@ use crate::desk::{self, Asker, Counts, Extra};
 use crate::engine::{Answer, Question, Wish};
 use crate::item::Reader;
 
-/// How long a client may take to read what it is answered, before it is dropped.
-const WRITE: Duration = Duration::from_secs(30);
-
-/// How long the rest of a command may be in coming.
-const REST: Duration = Duration::from_secs(30);
-
-/// Bytes that are read at once, and kept from one command to the next.
-const BUFFER: usize = 64 << 10;
-
 /// About how many questions of a client are asked at once; and the most commands.
 const AT_ONCE: usize = 4096;
 
@@ -37,9 +25,7 @@ const AT_ONCE: usize = 4096;
 pub(super) struct Client {
     house: Arc<House>,
     asker: Asker,
-    stream: TcpStream,
-    received: BytesMut,
-    replies: BytesMut,
+    connection: Connection,
     framing: Framing,
     reader: Reader,
     session: Session,
@@ -98,12 +84,10 @@ enum Last {
 }
 
 impl Client {
-    pub(super) fn new(house: Arc<House>, asker: Asker, id: u64, stream: TcpStream) -> Self {
+    pub(super) fn new(house: Arc<House>, asker: Asker, id: u64, connection: Connection) -> Self {
         Self {
             asker,
-            stream,
-            received: BytesMut::new(),
-            replies: BytesMut::new(),
+            connection,
             framing: Framing::default(),
             reader: Reader::new(house.items),
             session: Session::new(Arc::clone(&house), id),
@@ -118,35 +102,22 @@ impl Client {
     pub(super) async fn run(mut self) -> io::Result<()> {
         loop {
             let is_all = !self.answer_some().await;
+            if !is_all && self.session.is_known {
+                self.connection.greeted();
+            }
             // A client that does not read makes the daemon keep no more replies than that.
-            if self.replies.len() >= BUFFER || is_all && !self.replies.is_empty() {
-                let write = self.stream.write_all(&self.replies);
-                timeout(WRITE, write).await.map_err(|_| io::ErrorKind::TimedOut)??;
-                self.replies.clear();
+            if self.connection.replies.len() >= BUFFER
+                || is_all && !self.connection.replies.is_empty()
+            {
+                self.connection.send().await?;
             }
             if !is_all {
                 continue;
             }
             if self.is_leaving {
-                return self.stream.shutdown().await;
+                return self.connection.close().await;
             }
-            if self.received.is_empty() && self.received.capacity() > BUFFER {
-                self.received = BytesMut::new();
-            }
-            if self.replies.capacity() > BUFFER {
-                self.replies = BytesMut::new();
-            }
-            self.received.reserve(4096);
-            let is_waiting = self.received.is_empty();
-            let mut received = (&mut self.received).limit(BUFFER);
-            let read = self.stream.read_buf(&mut received);
-            // Whoever has not begun a command may take all the time.
-            let read = if is_waiting {
-                read.await?
-            } else {
-                timeout(REST, read).await.map_err(|_| io::ErrorKind::TimedOut)??
-            };
-            if read == 0 {
+            if self.connection.receive().await? == 0 {
                 return Ok(());
             }
         }
@@ -177,7 +148,10 @@ impl Client {
             if words.len() == 0 {
                 continue;
             }
-            let parsed = Command::parse(&words.of(&received));
+            let spoken = words.of(&received);
+            // Bytes of another protocol, sent here in the hope that a later line is a command.
+            let is_noise = words.are_inline() && command::find(spoken[0]).is_none();
+            let parsed = Command::parse(&spoken);
             let waits = |command: &Command<'_>| !is_pending && !command.is_for_transactions();
             if let (Ok(command), true) = (&parsed, self.transaction.is_some())
                 && waits(command)
@@ -193,6 +167,7 @@ impl Client {
                     if let Some(transaction) = &mut self.transaction {
                         transaction.fail();
                     }
+                    self.is_leaving |= is_noise;
                 }
                 Ok(command) => match self.take(command, batch) {
                     Last::Nothing => {}
@@ -206,13 +181,17 @@ impl Client {
     /// The next command that is all there. Where there can be none any more, the client leaves.
     fn next_received(&mut self, batch: &mut Batch) -> Option<Received> {
         let limits = if self.session.is_known { self.house.limits } else { Limits::STRANGER };
-        match self.framing.next(&self.received, limits) {
+        match self.framing.next(&self.connection.received, limits) {
             Ok(framed) => {
                 let Framed { words, len } = framed?;
-                Some((self.received.split_to(len).freeze(), words))
+                Some((self.connection.received.split_to(len).freeze(), words))
             }
             Err(broken) => {
-                batch.say(Reply::error(format!("ERR {broken}")), self.session.version);
+                if broken == Broken::Http {
+                    self.house.alarm.raise(self.connection.peer);
+                } else {
+                    batch.say(Reply::error(format!("ERR {broken}")), self.session.version);
+                }
                 self.is_leaving = true;
                 None
             }
@@ -370,13 +349,13 @@ impl Client {
         let mut answers = answers.into_iter();
         for due in due {
             match due {
-                Due::Said(len) => self.replies.extend_from_slice(&said.split_to(len)),
+                Due::Said(len) => self.connection.replies.extend_from_slice(&said.split_to(len)),
                 Due::Answers { version, shape, wish, count, unfiltered } => {
                     let mut own: Vec<Answer> = answers.by_ref().take(count).collect();
                     for place in unfiltered {
                         own.insert(place, Answer::Unseen);
                     }
-                    answer::reply(shape, wish, &own).write(version, &mut self.replies);
+                    answer::reply(shape, wish, &own).write(version, &mut self.connection.replies);
                 }
             }
         }
@@ -388,6 +367,6 @@ impl Client {
     }
 
     fn reply(&mut self, reply: Reply) {
-        reply.write(self.session.version, &mut self.replies);
+        reply.write(self.session.version, &mut self.connection.replies);
     }
 }

@@ -11,7 +11,7 @@ use std::ops::Range;
 use redis_protocol::resp2::decode::decode_range;
 use redis_protocol::resp2::types::RangeFrame;
 
-use super::inline;
+use super::{http, inline};
 
 /// The longest line: of an inline command, and of a length.
 const LINE_MAX: usize = 64 << 10;
@@ -51,8 +51,14 @@ pub(super) enum Words {
 
 /// Bytes that are no command: the connection is of no use any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("Protocol error: {0}")]
-pub(super) struct Broken(pub(super) String);
+pub(super) enum Broken {
+    /// In Redis's own words.
+    #[error("Protocol error: {0}")]
+    Protocol(String),
+    /// The client takes this for a server of HTTP.
+    #[error("HTTP")]
+    Http,
+}
 
 /// Finds commands; keeps in mind how far it came with one that is not all there.
 #[derive(Debug, Default)]
@@ -77,11 +83,13 @@ impl Framing {
         }
         let words = match decode_range(&bytes[..len]) {
             Ok(Some((RangeFrame::Array(words), _))) => words,
-            other => return Err(Broken(format!("not an array of bulk strings: {other:?}"))),
+            other => {
+                return Err(Broken::Protocol(format!("not an array of bulk strings: {other:?}")));
+            }
         };
         let words = words.into_iter().map(|word| match word {
             RangeFrame::BulkString((from, to)) => Ok(from..to),
-            _ => Err(Broken("invalid bulk length".to_owned())),
+            _ => Err(Broken::Protocol("invalid bulk length".to_owned())),
         });
         Ok(Some(Framed { words: Words::Here(words.collect::<Result<_, _>>()?), len }))
     }
@@ -94,7 +102,7 @@ impl Framing {
             let Some((words, at)) = length(bytes, 0, "mbulk count")? else { return Ok(None) };
             let most = i64::try_from(limits.words).unwrap_or(i64::MAX);
             if words > most {
-                return Err(Broken("invalid multibulk length".to_owned()));
+                return Err(Broken::Protocol("invalid multibulk length".to_owned()));
             }
             // Less than none is none, as Redis has it.
             (usize::try_from(words).unwrap_or(0), at)
@@ -106,18 +114,22 @@ impl Framing {
                 Some(b'$') => {}
                 Some(other) => {
                     let found = char::from(*other).escape_default();
-                    return Err(Broken(format!("expected '$', got '{found}'")));
+                    return Err(Broken::Protocol(format!("expected '$', got '{found}'")));
                 }
             }
             let Some((word, begin)) = length(bytes, at, "bulk count")? else { return Ok(None) };
-            let invalid = || Broken("invalid bulk length".to_owned());
+            let invalid = || Broken::Protocol("invalid bulk length".to_owned());
             let word = usize::try_from(word).map_err(|_| invalid())?;
             let end = begin.checked_add(word).and_then(|end| end.checked_add(2));
             let end = end.filter(|&end| end <= limits.bytes).ok_or_else(invalid)?;
             match bytes.get(end - 2..end) {
                 None => return Ok(None),
                 Some(b"\r\n") => {}
-                Some(_) => return Err(Broken("a bulk string does not end with CRLF".to_owned())),
+                Some(_) => {
+                    return Err(Broken::Protocol(
+                        "a bulk string does not end with CRLF".to_owned(),
+                    ));
+                }
             }
             (left, at) = (left - 1, end);
         }
@@ -130,13 +142,13 @@ fn length(bytes: &[u8], at: usize, what: &str) -> Result<Option<(i64, usize)>, B
     let from = &bytes[at..bytes.len().min(at + LENGTH_MAX)];
     let Some(end) = memchr::memchr(b'\n', from) else {
         if from.len() == LENGTH_MAX {
-            return Err(Broken(format!("too big {what} string")));
+            return Err(Broken::Protocol(format!("too big {what} string")));
         }
         return Ok(None);
     };
     let invalid = || {
         let of = if what == "bulk count" { "bulk" } else { "multibulk" };
-        Broken(format!("invalid {of} length"))
+        Broken::Protocol(format!("invalid {of} length"))
     };
     let digits = from[1..end].strip_suffix(b"\r").ok_or_else(invalid)?;
     let digits = std::str::from_utf8(digits).map_err(|_| invalid())?;
@@ -151,14 +163,18 @@ fn line(bytes: &[u8], limits: Limits) -> Result<Option<Framed>, Broken> {
     let most = LINE_MAX.min(limits.bytes);
     let begin = &bytes[..bytes.len().min(most)];
     let Some(end) = memchr::memchr(b'\n', begin) else {
-        let too_big = || Broken("too big inline request".to_owned());
+        let too_big = || Broken::Protocol("too big inline request".to_owned());
         return if begin.len() == most { Err(too_big()) } else { Ok(None) };
     };
     let line = &bytes[..end];
+    // Before its quotes are looked at: a URL may hold one alone.
+    if http::is_http(line) {
+        return Err(Broken::Http);
+    }
     let words = inline::words(line.strip_suffix(b"\r").unwrap_or(line));
-    let words = words.ok_or_else(|| Broken("unbalanced quotes in request".to_owned()))?;
+    let words = words.ok_or_else(|| Broken::Protocol("unbalanced quotes in request".to_owned()))?;
     if words.len() > limits.words {
-        return Err(Broken("too many words in an inline request".to_owned()));
+        return Err(Broken::Protocol("too many words in an inline request".to_owned()));
     }
     Ok(Some(Framed { words: Words::Line(words), len: end + 1 }))
 }
@@ -170,6 +186,11 @@ impl Words {
             Self::Here(words) => words.len(),
             Self::Line(words) => words.len(),
         }
+    }
+
+    /// Checks whether they came as an inline command.
+    pub(super) fn are_inline(&self) -> bool {
+        matches!(self, Self::Line(_))
     }
 
     /// Them, out of what was received.
@@ -237,6 +258,7 @@ mod tests {
         ] {
             assert_eq!(words(bytes.as_bytes()), Err(format!("Protocol error: {wanted}")));
         }
+        assert_eq!(words(b"POST /it's HTTP/1.1\r\n"), Err("HTTP".to_owned()));
         assert!(words(&[b'x'; 1000]).unwrap_err().contains("too big inline request"));
     }
 

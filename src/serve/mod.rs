@@ -5,12 +5,15 @@
 //! Knows the filter by the [desk](crate::desk) alone.
 
 mod about;
+mod alarm;
 mod answer;
 mod bloom;
 mod client;
 mod command;
+mod connection;
 mod filter;
 mod framing;
+mod http;
 mod inline;
 mod member;
 mod reply;
@@ -19,7 +22,9 @@ mod session;
 mod transaction;
 
 use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
 
+use alarm::Alarm;
 pub use filter::Filter;
 use framing::Limits;
 pub use server::{Server, StartError};
@@ -39,9 +44,11 @@ struct House {
     password: Option<Secret>,
     allow_delete: bool,
     limits: Limits,
+    greeting_timeout: Duration,
     max_clients: usize,
     /// How many are connected.
     clients: AtomicUsize,
+    alarm: Alarm,
 }
 
 impl House {
@@ -54,8 +61,10 @@ impl House {
             password: config.serve_password.clone(),
             allow_delete: serve.allow_delete,
             limits: Limits { bytes: serve.request_bytes, words: WORDS },
+            greeting_timeout: serve.greeting_timeout,
             max_clients: serve.max_clients,
             clients: AtomicUsize::new(0),
+            alarm: Alarm::default(),
         }
     }
 

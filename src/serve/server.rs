@@ -7,13 +7,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
-use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tracing::{debug, warn};
 
 use super::client::Client;
+use super::connection::Connection;
 use super::{Filter, House};
 use crate::config::{Config, HostPort};
+use crate::descriptors;
 use crate::desk::Asker;
 use crate::item::Options;
 
@@ -62,18 +63,24 @@ impl Server {
     /// Serves everybody who connects, for ever.
     pub async fn run(self) {
         for id in 1.. {
-            let stream = loop {
+            let (stream, peer) = loop {
                 match self.listener.accept().await {
-                    Ok((stream, _)) => break stream,
+                    Ok(accepted) => break accepted,
                     Err(error) => {
-                        warn!("a client cannot connect to serve.listen: {error}");
+                        let tried = "a client cannot connect to serve.listen";
+                        warn!("{}", descriptors::explained(tried, &error));
                         tokio::time::sleep(RETRY).await;
                     }
                 }
             };
+            let Some(place) = Place::take(&self.house) else {
+                refuse(&stream);
+                continue;
+            };
             let (house, asker) = (Arc::clone(&self.house), self.asker.clone());
             tokio::spawn(async move {
-                if let Err(error) = serve(house, asker, id, stream).await {
+                let _place = place;
+                if let Err(error) = serve(house, asker, id, stream, peer).await {
                     debug!("client {id} is gone: {error}");
                 }
             });
@@ -81,23 +88,35 @@ impl Server {
     }
 }
 
-async fn serve(house: Arc<House>, asker: Asker, id: u64, mut stream: TcpStream) -> io::Result<()> {
+/// Tells a client that there are too many. It is closed before another one is accepted, so clients
+/// never have more file descriptors than they may.
+fn refuse(stream: &TcpStream) {
+    // A client that does not take it sees the connection end.
+    let _ = SockRef::from(stream).send(b"-ERR max number of clients reached\r\n");
+}
+
+async fn serve(
+    house: Arc<House>,
+    asker: Asker,
+    id: u64,
+    stream: TcpStream,
+    peer: SocketAddr,
+) -> io::Result<()> {
     stream.set_nodelay(true)?;
     SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
-    let _place = Place::take(&house);
-    if house.clients.load(Ordering::Relaxed) > house.max_clients {
-        return stream.write_all(b"-ERR max number of clients reached\r\n").await;
-    }
-    Client::new(Arc::clone(&house), asker, id, stream).run().await
+    let connection = Connection::new(stream, peer, house.greeting_timeout);
+    Client::new(Arc::clone(&house), asker, id, connection).run().await
 }
 
 /// One of the clients that are counted.
 struct Place(Arc<House>);
 
 impl Place {
-    fn take(house: &Arc<House>) -> Self {
-        house.clients.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(house))
+    /// Takes one, if there is one left.
+    fn take(house: &Arc<House>) -> Option<Self> {
+        let taken = house.clients.fetch_add(1, Ordering::Relaxed);
+        // Dropped, it is given back.
+        Some(Self(Arc::clone(house))).filter(|_| taken < house.max_clients)
     }
 }
 

@@ -8,6 +8,11 @@ local function source_refusal(taken, length)
     return permission_refusal('LTRIM', taken, 0, -1)
 end
 
+-- Moves the first item to the right end of another list. It does not pass through Lua.
+local function source_move_first(taken, list)
+    redis.call('LMOVE', taken, list, TAKE_FROM == 'left' and 'LEFT' or 'RIGHT', 'RIGHT')
+end
+
 local function source_remove(taken, count)
     if TAKE_FROM == 'left' then
         redis.call('LTRIM', taken, count, -1)

@@ -21,6 +21,11 @@ impl List {
         Self { take_from }
     }
 
+    /// Takes from the left end.
+    pub fn from_left() -> Self {
+        Self::new(End::Left)
+    }
+
     fn lua(&self, functions: &str) -> String {
         let end = match self.take_from {
             End::Left => "left",

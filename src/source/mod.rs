@@ -21,7 +21,8 @@ pub use list::List;
 /// scripts that change it are told how by [`Source::lua_commit`] and [`Source::lua_give_back`].
 pub trait Source: Send {
     /// Lua: `source_refusal(taken, length)` answers a refusal unless `taken` holds exactly this
-    /// many items and may be trimmed; `source_remove(taken, count)` removes the first so many.
+    /// many items and may be trimmed; `source_remove(taken, count)` removes the first so many;
+    /// `source_move_first(taken, list)` moves the first to the right end of another list.
     fn lua_commit(&self) -> String;
 
     /// Lua: `source_give_back_refusal(taken, source)` answers a refusal unless nothing that giving

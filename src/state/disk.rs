@@ -8,14 +8,21 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::descriptors;
+
 /// The ending of files that are being written aside: such a file counts for nothing.
 pub(super) const ASIDE: &str = ".tmp";
 
 /// What a state folder asks of a file system. Each call is one step that may fail, or be the last
 /// one before the power goes.
 pub(super) trait Disk: Debug + Send + Sync {
-    /// Makes a directory and those above it, for this user alone; fine if it is there.
-    fn create_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Makes a directory and those above it, for this user alone, and returns those that were not
+    /// there, the innermost first.
+    fn create_dir(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
+    /// Removes a directory with nothing in it.
+    fn remove_dir(&self, dir: &Path) -> io::Result<()>;
+    /// The inode of a file; `None` where there is none.
+    fn inode(&self, path: &Path) -> io::Result<Option<u64>>;
     /// The files in a directory.
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>>;
     /// Opens a file to read.
@@ -31,8 +38,14 @@ pub(super) trait Disk: Debug + Send + Sync {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// What was made, renamed and removed in a directory survives a loss of power from now on.
-    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Opens a directory.
+    fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDir>>;
+}
+
+/// An open directory.
+pub(super) trait DiskDir: Debug + Send + Sync {
+    /// What was made, renamed and removed in it survives a loss of power from now on.
+    fn sync(&self) -> io::Result<()>;
 }
 
 /// An open file.
@@ -49,6 +62,8 @@ pub(super) trait DiskFile: Debug + Send + Sync {
     fn sync(&self) -> io::Result<()>;
     /// What tells the file from its copies.
     fn inode(&self) -> io::Result<u64>;
+    /// Whether any directory still has it.
+    fn is_linked(&self) -> io::Result<bool>;
 }
 
 /// A file in a directory.
@@ -87,8 +102,16 @@ impl Dir {
         &self.path
     }
 
-    pub(super) fn make(&self) -> io::Result<()> {
+    pub(super) fn make(&self) -> io::Result<Vec<PathBuf>> {
         self.disk.create_dir(&self.path)
+    }
+
+    pub(super) fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        self.disk.remove_dir(dir)
+    }
+
+    pub(super) fn inode(&self, name: &str) -> io::Result<Option<u64>> {
+        self.disk.inode(&self.path.join(name))
     }
 
     pub(super) fn list(&self) -> io::Result<Vec<Entry>> {
@@ -123,8 +146,13 @@ impl Dir {
         self.disk.remove(&self.path.join(name))
     }
 
+    /// The open directory: syncing it needs no other file descriptor.
+    pub(super) fn handle(&self) -> io::Result<Box<dyn DiskDir>> {
+        self.disk.open_dir(&self.path)
+    }
+
     pub(super) fn sync(&self) -> io::Result<()> {
-        self.disk.sync_dir(&self.path)
+        self.handle()?.sync()
     }
 
     /// All of a file; `None` where there is none.
@@ -152,6 +180,14 @@ impl Dir {
 /// The name of a file while it is written aside.
 pub(super) fn aside(name: &str) -> String {
     format!("{name}{ASIDE}")
+}
+
+/// Names the start of the machine that this process belongs to, and the namespace whose clock since
+/// then it reads.
+pub(super) fn boot() -> io::Result<String> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    let clock = std::fs::read_link("/proc/self/ns/time")?;
+    Ok(format!("{} {}", id.trim(), clock.display()))
 }
 
 /// All of a file that is small.
@@ -196,10 +232,17 @@ impl Debug for RealFile {
     }
 }
 
+/// A directory of it.
+#[derive(Debug)]
+struct RealDir {
+    file: File,
+    path: PathBuf,
+}
+
 /// Adds what was tried to an error.
 fn named<T>(result: io::Result<T>, verb: &str, path: &Path) -> io::Result<T> {
     result.map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot {verb} {}: {error}", path.display()))
+        descriptors::explained(format_args!("cannot {verb} {}", path.display()), &error)
     })
 }
 
@@ -209,8 +252,23 @@ fn opened(options: &OpenOptions, verb: &str, path: &Path) -> io::Result<Box<dyn 
 }
 
 impl Disk for RealDisk {
-    fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        named(DirBuilder::new().recursive(true).mode(0o700).create(dir), "make", dir)
+    fn create_dir(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        let named_dirs = dir.ancestors().filter(|dir| !dir.as_os_str().is_empty());
+        let made = named_dirs.take_while(|dir| !dir.exists()).map(Path::to_owned).collect();
+        named(DirBuilder::new().recursive(true).mode(0o700).create(dir), "make", dir)?;
+        Ok(made)
+    }
+
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        named(std::fs::remove_dir(dir), "remove", dir)
+    }
+
+    fn inode(&self, path: &Path) -> io::Result<Option<u64>> {
+        match std::fs::metadata(path) {
+            Ok(metadata) => Ok(Some(metadata.ino())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => named(Err(error), "ask about", path),
+        }
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
@@ -279,8 +337,15 @@ impl Disk for RealDisk {
         named(std::fs::remove_file(path), "remove", path)
     }
 
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        named(File::open(dir).and_then(|dir| dir.sync_all()), "sync", dir)
+    fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDir>> {
+        let file = named(File::open(dir), "open", dir)?;
+        Ok(Box::new(RealDir { file, path: dir.to_owned() }))
+    }
+}
+
+impl DiskDir for RealDir {
+    fn sync(&self) -> io::Result<()> {
+        named(self.file.sync_all(), "sync", &self.path)
     }
 }
 
@@ -312,5 +377,9 @@ impl DiskFile for RealFile {
 
     fn inode(&self) -> io::Result<u64> {
         named(self.file.metadata(), "ask about", &self.path).map(|metadata| metadata.ino())
+    }
+
+    fn is_linked(&self) -> io::Result<bool> {
+        named(self.file.metadata(), "ask about", &self.path).map(|metadata| metadata.nlink() > 0)
     }
 }

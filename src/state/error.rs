@@ -11,12 +11,15 @@ use crate::head::Head;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The file system failed.
-    #[error("the state folder {dir} cannot be opened: {source}", dir = dir.display())]
+    #[error(
+        "the state folder {dir} cannot be opened: {reason}. See to the disk and to the permissions \
+         of this process there, or name another folder", dir = dir.display()
+    )]
     Io {
         /// The folder.
         dir: PathBuf,
         /// What failed.
-        source: io::Error,
+        reason: io::Error,
     },
     /// Somebody else has it open: to write, or to read it at rest.
     #[error(

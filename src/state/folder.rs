@@ -7,6 +7,7 @@
 //! snapshot-*  the filter as it was
 //! log-*       what was added since
 //! imports     how far imports came
+//! ages        how old snapshots are
 //! ```
 
 use std::io;
@@ -14,12 +15,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::ages;
 use super::cut::Tail;
 use super::difference::Difference;
-use super::disk::{ASIDE, Busy, Dir, Disk, DiskFile, Entry, Lock, RealDisk};
+use super::disk::{ASIDE, Dir, Disk, Entry, RealDisk};
 use super::error::{OpenError, Unrecoverable};
 use super::header::{self, Header, Pins, Unreadable};
-use super::holder::Holder;
+use super::hold::Hold;
 use super::imports;
 use super::journal::Journal;
 use super::lease;
@@ -32,9 +34,6 @@ use crate::choice::Fsync;
 use crate::filter::Seed;
 use crate::head::{self, Head, Position};
 use crate::redisbloom::Filter;
-
-/// The name of the file that is locked.
-pub(super) const LOCK: &str = "lock";
 
 /// A state folder, locked: nobody else writes to it while this lives, nor while a [`Journal`] or a
 /// [`SnapshotWriter`] that came from it does.
@@ -50,8 +49,7 @@ pub struct Folder {
 /// What a folder has in common with the journals and snapshot writers that came from it.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// Open, it keeps the folder locked.
-    lock: Box<dyn DiskFile>,
+    pub(super) hold: Hold,
     /// Counts how often the filter was brought elsewhere.
     turn: Mutex<Turn>,
     /// Whether a snapshot is being written.
@@ -97,28 +95,19 @@ impl Shared {
 }
 
 impl Folder {
-    /// Opens a folder to write to; makes it (readable by this user alone) where there is none.
-    /// Takes its lock without waiting for it, and removes what was left half written.
+    /// Opens a folder to write to; makes it (readable by this user alone) where there is none, and
+    /// then removes it at the end unless it was begun. Takes its lock without waiting for it, and
+    /// removes what was left half written.
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
         Self::open_on(Arc::new(RealDisk), dir)
     }
 
     pub(super) fn open_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, OpenError> {
         let dir = Dir::new(disk, path);
-        let failed = |source| OpenError::Io { dir: path.to_owned(), source };
-        dir.make().map_err(failed)?;
-        let lock = match dir.lock(LOCK, Lock::Exclusive).map_err(failed)? {
-            Ok(lock) => lock,
-            Err(Busy(file)) => {
-                // Where the lock can be shared only readers have it, and the file names who wrote
-                // last.
-                let is_read = dir.lock(LOCK, Lock::Shared).map_err(failed)?.is_ok();
-                let holder = if is_read { None } else { Holder::read(&*file) };
-                return Err(OpenError::Locked { dir: path.to_owned(), holder });
-            }
-        };
+        let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
+        let hold = Hold::take(&dir).map_err(failed)?;
+        let hold = hold.map_err(|holder| OpenError::Locked { dir: path.to_owned(), holder })?;
         let prepare = || {
-            Holder::this().write(&*lock)?;
             let mut files = dir.list()?;
             for file in files.extract_if(.., |file| file.name.ends_with(ASIDE)) {
                 dir.remove(&file.name)?;
@@ -128,7 +117,7 @@ impl Folder {
         let files = prepare().map_err(failed)?;
         let header = read_header(&dir, &files)?;
         let turn = Mutex::new(Turn(0));
-        let shared = Shared { lock, turn, is_writing: AtomicBool::new(false) };
+        let shared = Shared { hold, turn, is_writing: AtomicBool::new(false) };
         Ok(Self { dir, shared: Arc::new(shared), header, stand: None })
     }
 
@@ -202,7 +191,7 @@ impl Folder {
         self.shared.next_turn();
         self.stand = None;
         self.forget_history()?;
-        for name in [lease::NAME, imports::NAME, header::NAME] {
+        for name in [lease::NAME, imports::NAME, ages::NAME, header::NAME] {
             match self.dir.remove(name) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -232,15 +221,15 @@ impl Folder {
     /// The ids of the runs that may hold the crawl's lease, newest first; none where this is a
     /// copy of the folder that they were recorded in.
     pub fn runs(&self) -> Vec<u64> {
-        let read = || lease::read(&self.dir, self.shared.lock.inode()?);
+        let read = lease::read(&self.dir, self.shared.hold.inode());
         // What cannot be read proves nothing.
-        read().unwrap_or_default()
+        read.unwrap_or_default()
     }
 
     /// Records the ids of runs, newest first; no more than 64 are kept. On the disk when this
     /// returns.
     pub fn record_runs(&mut self, runs: &[u64]) -> io::Result<()> {
-        lease::write(&self.dir, self.shared.lock.inode()?, runs)
+        lease::write(&self.dir, self.shared.hold.inode(), runs)
     }
 
     /// Brings the filter to `target`, from the newest snapshot that leads there and the log, and
@@ -316,7 +305,8 @@ impl Folder {
         }
     }
 
-    /// Begins a snapshot. Roll the journal first: the log can then be dropped up to there.
+    /// Begins a snapshot. Roll the journal before the first shard is written: the log can then be
+    /// dropped up to there.
     ///
     /// # Errors
     /// Where the disk fails, and where another snapshot is still being written.
@@ -337,7 +327,7 @@ fn is_history(file: &Entry) -> bool {
 /// Reads the header; `None` if the folder, which has `files`, was not begun.
 pub(super) fn read_header(dir: &Dir, files: &[Entry]) -> Result<Option<Header>, OpenError> {
     let path = || dir.path().to_owned();
-    let bytes = dir.read(header::NAME).map_err(|source| OpenError::Io { dir: path(), source })?;
+    let bytes = dir.read(header::NAME).map_err(|reason| OpenError::Io { dir: path(), reason })?;
     if let Some(bytes) = bytes {
         return match Header::decode(&bytes) {
             Ok(header) => Ok(Some(header)),

@@ -88,6 +88,6 @@ fn id(filter: u64) -> String {
     format!("{filter:016x}")
 }
 
-fn crc_line(content: &[u8]) -> String {
+pub(super) fn crc_line(content: &[u8]) -> String {
     format!("{:08x}\n", crc32c::crc32c(content))
 }

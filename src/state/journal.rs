@@ -9,6 +9,7 @@ use super::disk::{Dir, DiskFile};
 use super::error::Unrecoverable;
 use super::folder::{Shared, Turn};
 use super::history::Segments;
+use super::hold::gone;
 #[cfg(feature = "cli")]
 use super::log::{Log, Logged, Record};
 use super::record::{self, Kind, encoded_len};
@@ -63,7 +64,9 @@ impl Journal {
             Some(tail) => (dir.append(&tail.name)?.into(), tail.clone()),
             None => make(dir, filter, position)?,
         };
-        let unsynced = Arc::new(Unsynced::new(dir, position.number, &file));
+        let handle = dir.handle()?;
+        let unsynced = Unsynced::new(handle, Arc::clone(&shared), position.number, &file);
+        let unsynced = Arc::new(unsynced);
         let mut journal = Self {
             dir: dir.clone(),
             filter,
@@ -169,6 +172,17 @@ impl Journal {
         self.shared.still(self.turn).map(drop)
     }
 
+    /// Fails if nothing may be written any more, or a start would not find what was written.
+    pub fn check(&self) -> io::Result<()> {
+        self.usable()?;
+        self.unsynced.poison_if(self.in_place())
+    }
+
+    fn in_place(&self) -> io::Result<()> {
+        self.shared.hold.check()?;
+        if self.file.is_linked()? { Ok(()) } else { Err(gone(&self.dir, &self.tail.name)) }
+    }
+
     /// Begins a new file, so that those before it can be dropped once a snapshot covers them. Does
     /// nothing if the file has no record yet.
     ///
@@ -200,7 +214,7 @@ impl Journal {
 
     /// All that was written is on the disk when this returns.
     pub fn sync(&mut self) -> io::Result<()> {
-        self.usable()?;
+        self.check()?;
         self.unsynced.sync()
     }
 

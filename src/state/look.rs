@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::disk::{Dir, Disk, Lock, RealDisk};
 use super::error::{Damage, OpenError};
-use super::folder::{LOCK, read_header};
+use super::folder::read_header;
 use super::header::Header;
 use super::history::Segments;
+use super::hold::LOCK;
 use super::holder::Holder;
 use super::segment::{self, Segment, Stop};
 use super::snapshot::{Snapshots, Summary};
@@ -83,7 +84,7 @@ pub fn header(path: &Path) -> Result<Option<Header>, OpenError> {
     if !path.is_dir() {
         return Ok(None);
     }
-    let files = dir.list().map_err(|source| OpenError::Io { dir: path.to_owned(), source })?;
+    let files = dir.list().map_err(|reason| OpenError::Io { dir: path.to_owned(), reason })?;
     read_header(&dir, &files)
 }
 
@@ -97,7 +98,7 @@ pub fn look(dir: &Path) -> Result<Look, OpenError> {
 
 pub(super) fn look_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Look, OpenError> {
     let dir = Dir::new(disk, path);
-    let failed = |source| OpenError::Io { dir: path.to_owned(), source };
+    let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
     let files = dir.list().map_err(failed)?;
     let header = read_header(&dir, &files)?;
     // Let go at once, so that nobody finds the folder locked for being looked at.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::disk::{Busy, Dir, Disk, DiskFile, Lock, RealDisk};
 use super::error::{OpenError, Unrecoverable};
-use super::folder::{LOCK, read_header};
+use super::folder::read_header;
 use super::header::Header;
 use super::history::Segments;
+use super::hold::LOCK;
 use super::holder::Holder;
 use super::rebuilt::Rebuilt;
 use super::record::Kind;
@@ -49,7 +50,7 @@ impl AtRest {
 
     pub(super) fn open_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, OpenError> {
         let dir = Dir::new(disk, path);
-        let failed = |source| OpenError::Io { dir: path.to_owned(), source };
+        let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
         let files = dir.list().map_err(failed)?;
         let lock = if files.iter().any(|file| file.name == LOCK) {
             match dir.lock(LOCK, Lock::Shared).map_err(failed)? {
@@ -76,7 +77,7 @@ impl AtRest {
             Err(OpenError::Locked { dir, holder }) => {
                 let place = Dir::new(Arc::new(RealDisk), path);
                 let files =
-                    place.list().map_err(|source| OpenError::Io { dir: dir.clone(), source })?;
+                    place.list().map_err(|reason| OpenError::Io { dir: dir.clone(), reason })?;
                 let header = read_header(&place, &files)?;
                 Ok((Self { dir: place, header, _lock: None }, Some(Beside { holder })))
             }

@@ -10,8 +10,9 @@
 //! Blocking, and without any knowledge of Redis: the head that a crawl stands at is told by the
 //! caller. Only `disk` names the file system. The files and their bytes are described beside their
 //! encoders: `header`, `segment` and `record` (the log), `snapshot`, `lease`,
-//! `imports`.
+//! `imports`, `ages`.
 
+mod ages;
 mod cut;
 mod difference;
 mod disk;
@@ -20,6 +21,7 @@ mod fields;
 mod folder;
 mod header;
 mod history;
+mod hold;
 mod holder;
 mod imports;
 mod journal;
@@ -29,6 +31,7 @@ mod log;
 mod look;
 mod lookup;
 mod made;
+mod moment;
 mod named;
 mod rebase;
 mod rebuilt;
@@ -56,6 +59,7 @@ pub use log::{Log, Logged, Record, Volatile};
 pub use look::{Look, SegmentLook, SnapshotLook, header as header_of, look};
 pub use lookup::{AtRest, Beside};
 pub use made::Made;
+pub use moment::Moment;
 pub use named::{Named, named};
 pub use rebase::Rebase;
 pub use recovery::{Cut, Recovered, Restore, Target};

@@ -31,7 +31,7 @@ pub enum Named {
 /// Where the disk fails, and where the header cannot be read. Damage in the log ends a file of it.
 pub fn named(path: &Path, fingerprint: &Fingerprint) -> Result<Option<Named>, OpenError> {
     let dir = Dir::new(Arc::new(RealDisk), path);
-    let failed = |source| OpenError::Io { dir: path.to_owned(), source };
+    let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
     let files = dir.list().map_err(failed)?;
     let Some(header) = read_header(&dir, &files)? else { return Ok(None) };
     let mut last = None;

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::time::SystemTime;
 
+use super::ages;
 use super::disk::Dir;
 use super::header::Header;
 use super::history::Segments;
+use super::moment::Moment;
 use super::segment;
-use super::snapshot::{Snapshots, Summary, unix_ms};
+use super::snapshot::Snapshots;
 
 /// How many snapshots are kept at least.
 const SNAPSHOTS: usize = 3;
@@ -16,8 +17,9 @@ const SNAPSHOTS: usize = 3;
 /// How far a folder must be able to go back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// To the newest snapshot finished before this, beside the newest three of all.
-    pub horizon: SystemTime,
+    /// To the newest snapshot known to be older than this, beside the newest three of all; `None`
+    /// as far as it does.
+    pub horizon: Option<Moment>,
     /// But no further than fits into so many bytes, all files together.
     pub horizon_bytes: u64,
 }
@@ -34,14 +36,19 @@ pub(super) struct Pruned {
 /// Drops snapshots that are not needed any more, and files of the log that lie wholly before the
 /// first position of those that are. Snapshots go first, on the disk, so that none is left without
 /// its log.
-pub(super) fn prune(dir: &Dir, header: &Header, retention: &Retention) -> io::Result<Pruned> {
+pub(super) fn prune(
+    dir: &Dir,
+    header: &Header,
+    retention: &Retention,
+    now: Moment,
+) -> io::Result<Pruned> {
     let listed = Snapshots::list(dir, header)?;
     let all = &listed.sound;
     let files = dir.list()?;
     let segments = Segments::list(dir)?;
     let total: u64 = files.iter().map(|file| file.len).sum();
 
-    let mut kept = needed(all, unix_ms(retention.horizon));
+    let mut kept = needed(&ages::note(dir, all, now), retention.horizon);
     let mut cut_by_bytes = false;
     let (mut snapshots, mut logs);
     loop {
@@ -73,12 +80,12 @@ pub(super) fn prune(dir: &Dir, header: &Header, retention: &Retention) -> io::Re
     Ok(Pruned { pruned: snapshots.into_iter().chain(logs).collect(), cut_by_bytes })
 }
 
-/// Which of `all`, newest first, are needed to go back to `horizon`: the newest few, and the newest
-/// that was finished before then, or else the oldest.
-fn needed(all: &[Summary], horizon: u64) -> BTreeSet<usize> {
-    let mut kept: BTreeSet<usize> = (0..all.len().min(SNAPSHOTS)).collect();
-    let reaching = all.iter().position(|each| each.finished < horizon);
-    kept.extend(reaching.or(all.len().checked_sub(1)));
+/// The snapshots needed to go back to `horizon`, by their numbers in `ages`, newest first: the
+/// newest few, and the newest that is known to be older, or else the oldest.
+fn needed(ages: &[Moment], horizon: Option<Moment>) -> BTreeSet<usize> {
+    let mut kept: BTreeSet<usize> = (0..ages.len().min(SNAPSHOTS)).collect();
+    let is_older = |age: &Moment| horizon.is_some_and(|horizon| age.is_before(horizon));
+    kept.extend(ages.iter().position(is_older).or(ages.len().checked_sub(1)));
     kept
 }
 

@@ -114,7 +114,7 @@ impl ShardReader {
     pub fn of_snapshot(path: &Path) -> Result<Self, OpenError> {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
-        let failed = |source| OpenError::Io { dir: parent.to_owned(), source };
+        let failed = |reason| OpenError::Io { dir: parent.to_owned(), reason };
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (folder, _) = AtRest::open_beside(parent)?;
         let other = |what| failed(std::io::Error::other(what));

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, Sender};
 
-use super::disk::{Dir, DiskFile};
+use super::disk::{DiskDir, DiskFile};
+use super::folder::Shared;
 
 /// How often a log is synced that is synced at intervals.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
@@ -31,7 +32,9 @@ impl LogHandle {
 /// to look: it is not held while the disk works.
 #[derive(Debug)]
 pub(super) struct Unsynced {
-    dir: Dir,
+    /// Open as long as the log is: what was written must not wait for a file descriptor.
+    dir: Box<dyn DiskDir>,
+    shared: Arc<Shared>,
     state: Mutex<State>,
     /// Held while the disk works, so that it is asked once for all who wait.
     turn: Mutex<()>,
@@ -54,13 +57,18 @@ struct State {
 
 impl Unsynced {
     /// A log that is on the disk up to record `number`, and goes on in `file`.
-    pub(super) fn new(dir: &Dir, number: u64, file: &Arc<dyn DiskFile>) -> Self {
+    pub(super) fn new(
+        dir: Box<dyn DiskDir>,
+        shared: Arc<Shared>,
+        number: u64,
+        file: &Arc<dyn DiskFile>,
+    ) -> Self {
         let files = vec![Arc::clone(file)];
         // Whether the file was made just now is not known here.
         let (made, made_synced) = (1, 0);
         let state = State { written: number, synced: number, files, made, made_synced };
         let (turn, failure) = (Mutex::default(), OnceLock::new());
-        Self { dir: dir.clone(), state: Mutex::new(state), turn, failure }
+        Self { dir, shared, state: Mutex::new(state), turn, failure }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -138,7 +146,11 @@ impl Unsynced {
         };
         let work = || {
             files.iter().try_for_each(|file| file.sync())?;
-            if made > made_synced { self.dir.sync() } else { Ok(()) }
+            if made > made_synced {
+                self.dir.sync()?;
+            }
+            // What is on the disk counts only where the next start finds it.
+            self.shared.hold.check()
         };
         self.poison_if(work())?;
         let mut state = self.state();

@@ -50,6 +50,28 @@ pub enum How {
 }
 
 impl Local {
+    /// Checks that the filter can belong to where Redis stands, as far as the folder's header
+    /// tells.
+    pub fn check_fit(&self, theirs: Option<Head>, filter: Option<Tip>) -> Result<(), Unfit> {
+        // At batch 0 nothing is lost that the state could be tied to.
+        let Some(head) = theirs.filter(|head| head.seq > 0) else { return Ok(()) };
+        let other_than = |ours| filter.filter(|&theirs| theirs != ours);
+        let unfit = match &self.memory {
+            Memory::Volatile(_) => None,
+            &Memory::Shared { filter: ours, .. } => {
+                other_than(ours).map(|theirs| Unfit::OtherFilterInRedis { ours, theirs })
+            }
+            Memory::Kept(kept) if kept.folder.header().is_none() => {
+                (!kept.keeping.emit_again).then(|| kept.knows_nothing_of(head))
+            }
+            Memory::Kept(kept) => {
+                let (dir, ours) = (kept.folder.dir().to_owned(), kept.filter());
+                other_than(ours).map(|theirs| Unfit::OtherFilter { dir, ours, theirs })
+            }
+        };
+        unfit.map_or(Ok(()), Err)
+    }
+
     /// Brings the filter to where Redis stands: at `theirs`, tied to `filter`. Redis knows nothing
     /// of the crawl where `theirs` is `None`. Reads for as long as it takes.
     pub fn bring_to(
@@ -57,6 +79,7 @@ impl Local {
         theirs: Option<Head>,
         filter: Option<Tip>,
     ) -> Result<Brought, Unfit> {
+        self.check_fit(theirs, filter)?;
         let Self { engine, memory, snapshotting } = self;
         let head = theirs.unwrap_or(Head::START);
         let kept = match memory {
@@ -66,10 +89,6 @@ impl Local {
                 return Ok(Brought { head, filter: Tip::random(), how: How::New });
             }
             Memory::Shared { filter: ours, .. } => {
-                let is_other = filter.is_some_and(|filter| filter != *ours);
-                if let (true, 1.., Some(theirs)) = (is_other, head.seq, filter) {
-                    return Err(Unfit::OtherFilterInRedis { ours: *ours, theirs });
-                }
                 engine.clear();
                 return Ok(Brought { head, filter: *ours, how: How::Shared });
             }
@@ -78,12 +97,6 @@ impl Local {
             return kept.begin(engine, theirs);
         }
         let ours = kept.filter();
-        // At batch 0 nothing is lost that the state could be tied to.
-        let is_other = filter.is_some_and(|filter| filter != ours);
-        if is_other && theirs.is_some_and(|theirs| theirs.seq > 0) {
-            let (dir, theirs) = (kept.folder.dir().to_owned(), filter.unwrap_or(ours));
-            return Err(Unfit::OtherFilter { dir, ours, theirs });
-        }
         let target = match theirs {
             Some(theirs) => theirs,
             None => kept.without_redis()?,
@@ -112,21 +125,22 @@ impl Local {
     }
 
     /// Has the folder remember the filter as it is in memory, in place of what it did, at `head`.
+    /// Where that fails, it can be done again.
     pub fn replace(&mut self, head: Head) -> Result<(), Unfit> {
         let Self { engine, memory, .. } = self;
         let Memory::Kept(kept) = memory else { return Ok(()) };
         kept.rebase(engine, head)
     }
 
-    /// Empties the filter, for good. Nothing may be judged, asked or uncommitted.
-    pub fn empty(&mut self) -> Result<(), Unfit> {
+    /// Empties the filter in memory, and returns the head to [`Local::replace`] it at in the
+    /// folder: only then it is empty for good. Nothing may be judged, asked or uncommitted.
+    pub fn empty(&mut self) -> Result<Head, Unfit> {
         self.snapshotting = None;
         self.engine.clear();
-        let head = match &mut self.memory {
+        Ok(match &mut self.memory {
             Memory::Kept(kept) => kept.journal()?.position().head,
-            Memory::Volatile(_) | Memory::Shared { .. } => return Ok(()),
-        };
-        self.replace(head)
+            Memory::Volatile(_) | Memory::Shared { .. } => Head::START,
+        })
     }
 
     /// Keeps the filter as the folder has it, as the one that belongs to where Redis stands:
@@ -153,15 +167,15 @@ impl Kept {
         Tip::new(self.folder.header().expect("the folder is not new").filter())
     }
 
+    /// The new folder's lack of what Redis knows.
+    fn knows_nothing_of(&self, theirs: Head) -> Unfit {
+        Unfit::New { dir: self.folder.dir().to_owned(), theirs }
+    }
+
     /// Makes the new folder the memory of an empty filter.
     fn begin(&mut self, engine: &mut Engine, theirs: Option<Head>) -> Result<Brought, Unfit> {
-        let dir = self.folder.dir().to_owned();
         let at = theirs.unwrap_or(Head::START);
-        let lacking = (at.seq > 0).then_some(Unfit::New { dir, theirs: at });
-        let lacking = match lacking {
-            Some(lacking) if !self.keeping.emit_again => return Err(lacking),
-            lacking => lacking,
-        };
+        let lacking = (at.seq > 0).then(|| self.knows_nothing_of(at));
         self.folder.begin(&self.keeping.pins, Tip::random().get(), at)?;
         self.load(engine, Target::At(at))?;
         let how = match lacking {

@@ -9,14 +9,17 @@ mod snapshotting;
 mod unfit;
 
 use std::io;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use crate::batch::{Batch, Judged};
 use crate::config::Fsync;
+use crate::descriptors::{self, Waits};
 use crate::engine::Engine;
 use crate::fingerprint::Fingerprint;
 use crate::head::{Head, Position, Tip};
-use crate::state::{Finished, Folder, Journal, Log, Logged, Made, Mark, Pins, Retention, Volatile};
+use crate::state::{
+    Finished, Folder, Journal, Log, Logged, Made, Mark, Moment, Pins, Retention, Volatile,
+};
 pub use bringing::{Brought, How};
 pub use footprint::Footprint;
 use snapshotting::Snapshotting;
@@ -93,6 +96,10 @@ struct Kept {
     last_snapshot: Option<SystemTime>,
     /// How far the log is written, in bytes since it was opened, when the next snapshot is due.
     snapshot_at: u64,
+    /// Earliest time of the next snapshot, after one that had no file descriptors.
+    not_before: Option<Instant>,
+    /// Since the last snapshot that was finished.
+    waits: Waits,
 }
 
 impl Local {
@@ -123,6 +130,8 @@ impl Local {
             logged: 0,
             last_snapshot: None,
             snapshot_at: 0,
+            not_before: None,
+            waits: Waits::default(),
         };
         Self { snapshotting: None, engine, memory: Memory::Kept(Box::new(kept)) }
     }
@@ -196,27 +205,43 @@ impl Local {
         Ok(())
     }
 
+    /// Fails if what was logged is lost to the next start, as far as that can be seen at a glance.
+    pub fn check(&self) -> io::Result<()> {
+        let Memory::Kept(kept) = &self.memory else { return Ok(()) };
+        kept.journal.as_ref().map_or(Ok(()), Journal::check)
+    }
+
     /// Whether the log has grown so long that a snapshot should be begun, and none is under way.
     pub fn wants_snapshot(&self) -> bool {
         let Memory::Kept(kept) = &self.memory else { return false };
-        let is_due = |journal: &Journal| journal.bytes() >= kept.snapshot_at;
+        let may = kept.not_before.is_none_or(|time| time <= Instant::now());
+        let is_due = |journal: &Journal| may && journal.bytes() >= kept.snapshot_at;
         self.snapshotting.is_none() && kept.journal.as_ref().is_some_and(is_due)
     }
 
     /// Begins a snapshot, which goes on while batches are judged. The folder is to reach back to
-    /// `horizon`.
-    pub fn begin_snapshot(&mut self, horizon: SystemTime) -> io::Result<()> {
+    /// `horizon`; as far as it does, if there is none.
+    ///
+    /// # Errors
+    /// Where the disk fails; it is tried again when the log has grown as much again. Without file
+    /// descriptors it is tried again soon.
+    pub fn begin_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
+        let begun = self.start_snapshot(horizon);
+        self.put_off(begun.as_ref().err());
+        begun
+    }
+
+    fn start_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
         let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
         let every = kept.keeping.every(&self.engine);
         let bytes = kept.journal()?.bytes();
-        // Where this one fails, the next one is tried when as much again was written.
         kept.snapshot_at = bytes + every;
+        // First: an attempt that cannot open this file must not leave one more file of the log.
+        let writer = kept.folder.snapshot_writer()?;
         let journal = kept.journal()?;
         journal.roll()?;
         let log = journal.handle();
-        let horizon_bytes = kept.keeping.horizon_bytes;
-        let (writer, retention) =
-            (kept.folder.snapshot_writer()?, Retention { horizon, horizon_bytes });
+        let retention = Retention { horizon, horizon_bytes: kept.keeping.horizon_bytes };
         let begun = Snapshotting::begin(self.engine.handle(), writer, log, retention)?;
         self.snapshotting = Some(begun);
         Ok(())
@@ -238,8 +263,23 @@ impl Local {
     }
 
     fn note(&mut self, finished: Option<&io::Result<Finished>>) {
-        if let (Memory::Kept(kept), Some(Ok(_))) = (&mut self.memory, finished) {
-            kept.last_snapshot = Some(SystemTime::now());
+        match (&mut self.memory, finished) {
+            (Memory::Kept(kept), Some(Ok(_))) => {
+                kept.last_snapshot = Some(SystemTime::now());
+                kept.waits = Waits::default();
+            }
+            (_, Some(Err(error))) => self.put_off(Some(error)),
+            _ => {}
+        }
+    }
+
+    /// After a snapshot that failed for want of file descriptors, the next one is due soon.
+    fn put_off(&mut self, error: Option<&io::Error>) {
+        let Memory::Kept(kept) = &mut self.memory else { return };
+        let is_soon = error.is_some_and(descriptors::are_exhausted);
+        kept.not_before = is_soon.then(|| Instant::now() + kept.waits.grow());
+        if is_soon {
+            kept.snapshot_at = kept.journal.as_ref().map_or(0, Journal::bytes);
         }
     }
 
@@ -254,14 +294,11 @@ impl Local {
 
     /// Where batches were committed, the folder goes on reaching back as far as it does; else there
     /// is nothing to come back to.
-    fn horizon(&self) -> SystemTime {
-        let Memory::Kept(kept) = &self.memory else { return SystemTime::now() };
+    fn horizon(&self) -> Option<Moment> {
+        let Memory::Kept(kept) = &self.memory else { return None };
         let is_of = |journal: &Journal| journal.position().head != Head::START;
-        if kept.journal.as_ref().is_some_and(is_of) {
-            SystemTime::UNIX_EPOCH
-        } else {
-            SystemTime::now()
-        }
+        let has_batches = kept.journal.as_ref().is_some_and(is_of);
+        (!has_batches).then(Moment::now)
     }
 
     /// How far imports into the filter came.

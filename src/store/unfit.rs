@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::descriptors;
 use crate::engine::Died;
 use crate::head::{Head, Tip};
 use crate::state::{OpenError, Unrecoverable};
@@ -76,4 +77,20 @@ pub enum Unfit {
     /// A filter thread panicked.
     #[error(transparent)]
     Died(#[from] Died),
+}
+
+impl Unfit {
+    /// Returns true if the folder could not be read or written for want of file descriptors. That
+    /// passes.
+    pub fn is_for_want_of_descriptors(&self) -> bool {
+        let error = match self {
+            Self::Io(error) | Self::Open(OpenError::Io { reason: error, .. }) => error,
+            Self::Unrecoverable(_, error) => match &**error {
+                Unrecoverable::Io(error) => error,
+                _ => return false,
+            },
+            _ => return false,
+        };
+        descriptors::are_exhausted(error)
+    }
 }

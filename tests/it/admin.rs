@@ -2,6 +2,7 @@
 
 mod check;
 mod commands;
+mod hosts;
 mod limits;
 mod requests;
 mod sockets;
@@ -22,6 +23,9 @@ use urlseen::admin::{
 use urlseen::config::{Config, HostPort, Sources};
 
 use crate::util::wait::SOON;
+
+/// The header that a body has.
+const JSON: &str = "Content-Type: application/json\r\n";
 
 type Check = dyn Fn(&[Vec<u8>]) -> Result<Vec<Checked>, Uncheckable> + Send + Sync;
 
@@ -99,11 +103,11 @@ fn by_first_letter(items: &[Vec<u8>]) -> Vec<Checked> {
 }
 
 /// An endpoint in a folder of its own.
-struct Endpoint {
+pub(crate) struct Endpoint {
     /// Dropped before the folder.
     server: Server,
     view: Arc<Pretender>,
-    folder: TempDir,
+    pub(crate) folder: TempDir,
 }
 
 impl Endpoint {
@@ -111,7 +115,7 @@ impl Endpoint {
         Self::with(Limits::default(), |items| Ok(by_first_letter(items)))
     }
 
-    fn with(
+    pub(crate) fn with(
         limits: Limits,
         check: impl Fn(&[Vec<u8>]) -> Result<Vec<Checked>, Uncheckable> + Send + Sync + 'static,
     ) -> Self {
@@ -137,7 +141,13 @@ impl Endpoint {
 
     /// Listens on loopback, at a port that the system chooses.
     fn listen(&self) -> SocketAddr {
-        self.server.listen_at(&host_port("127.0.0.1:0")).unwrap()
+        self.listen_for(&[])
+    }
+
+    /// The same, for these hosts.
+    fn listen_for(&self, hosts: &[&str]) -> SocketAddr {
+        let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
+        self.server.listen_at(&host_port("127.0.0.1:0"), &hosts).unwrap()
     }
 
     fn get(&self, path: &str) -> Answer {
@@ -145,8 +155,8 @@ impl Endpoint {
     }
 
     fn post(&self, path: &str, body: &str) -> Answer {
-        let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {}", body.len());
-        self.request(&format!("{head}\r\n\r\n{body}"))
+        let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\n{JSON}");
+        self.request(&format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()))
     }
 
     fn request(&self, request: &str) -> Answer {

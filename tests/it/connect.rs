@@ -1,9 +1,9 @@
 //! Connecting: what works, and what is said when it does not.
 
+mod tls;
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
-use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use urlseen::config::RedisAddress;
 use urlseen::redis::connect::{Timeouts, connect};
 use urlseen::redis::trouble::{Retry, Trouble};
 
-use crate::preflight::{PASSWORD, Server, wait_until};
+use crate::preflight::{PASSWORD, Server};
 
 /// Tries to connect; the trouble, which never shows the password.
 async fn trouble(url: &str, timeouts: Timeouts) -> Trouble {
@@ -132,92 +132,4 @@ async fn a_connection_lost_and_an_answer_that_does_not_come() {
     let found = Trouble::from(ping.unwrap_err());
     assert!(matches!(found, Trouble::LostConnection { .. }), "{found:?}");
     assert_eq!(found.retry(), Retry::Later);
-}
-
-/// Makes `name.key` and `name.pem` with openssl: an authority, or signed by the authority `by`.
-fn certificate(folder: &Path, name: &str, by: Option<&str>) {
-    let (key, pem) = (format!("{name}.key"), format!("{name}.pem"));
-    let mut words = vec!["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
-    words.extend(["-nodes", "-days", "2", "-keyout", &key, "-out", &pem]);
-    let subject = format!("/CN={name}");
-    words.extend(["-subj", &subject]);
-    let signer = by.map(|by| (format!("{by}.pem"), format!("{by}.key")));
-    if let Some((pem, key)) = &signer {
-        words.extend(["-CA", pem, "-CAkey", key]);
-        words.extend(["-addext", "subjectAltName=DNS:localhost"]);
-        words.extend(["-addext", "basicConstraints=critical,CA:FALSE"]);
-    }
-    let made = Command::new("openssl").args(words).current_dir(folder).output().unwrap();
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-}
-
-/// The variable that tells the TLS test to play the client of this URL. Which authorities are
-/// trusted is read from the environment, so each client is a process of its own.
-const CLIENT_OF: &str = "URLSEEN_TEST_TLS_CLIENT_OF";
-
-#[test]
-fn tls_with_the_authorities_of_the_system() {
-    if let Ok(url) = std::env::var(CLIENT_OF) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        println!("<{}>", runtime.block_on(tls_client(&url)));
-        return;
-    }
-    let server = Server::start(&[]);
-    let folder = server.folder.path();
-    certificate(folder, "ours", None);
-    certificate(folder, "theirs", None);
-    certificate(folder, "redis", Some("ours"));
-    let port = free_port();
-    let file = |name: &str| folder.join(name).display().to_string();
-    server.run::<()>(&format!(
-        "CONFIG SET tls-cert-file {} tls-key-file {} tls-ca-cert-file {} tls-auth-clients no \
-         tls-port {port}",
-        file("redis.pem"),
-        file("redis.key"),
-        file("ours.pem"),
-    ));
-    wait_until("the TLS port is open", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-
-    let client = |host: &str, authority: &str| {
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "connect::tls_with_the_authorities_of_the_system", "--nocapture"])
-            .env(CLIENT_OF, format!("rediss://{host}:{port}"))
-            .env("SSL_CERT_FILE", folder.join(authority))
-            .env_remove("SSL_CERT_DIR")
-            .output()
-            .unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
-        let end = said.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
-        end.unwrap_or_else(|| panic!("{said}")).0.to_owned()
-    };
-    let refused = |host: &str, cause: &str| {
-        format!(
-            "no TLS connection to Redis at rediss://{host}:{port}/0: {cause}; the port must be the \
-             server's tls-port, and its certificate must be made for that host name and signed by \
-             an authority that this machine trusts (the file of an authority of your own is named \
-             in SSL_CERT_FILE)"
-        )
-    };
-    assert_eq!(client("localhost", "ours.pem"), "PONG");
-    let unknown = refused("localhost", "invalid peer certificate: UnknownIssuer");
-    assert_eq!(client("localhost", "theirs.pem"), unknown);
-    let named = client("127.0.0.1", "ours.pem");
-    assert!(named.contains("127.0.0.1") && named.contains("not valid for"), "{named}");
-    assert!(client("localhost", "missing.pem").starts_with("no TLS connection to Redis at"));
-    // The TLS port taken for a plain one.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let plain = format!("redis://127.0.0.1:{port}");
-    let found = runtime.block_on(trouble(&plain, Timeouts::default()));
-    assert!(matches!(found, Trouble::HungUp { .. }), "{found:?}");
-}
-
-/// What a client of `url` gets.
-async fn tls_client(url: &str) -> String {
-    let address = RedisAddress::new(url, None).unwrap();
-    match connect(&address, Timeouts::default()).await {
-        Ok(mut connection) => {
-            redis::cmd("PING").query_async::<String>(&mut connection).await.unwrap()
-        }
-        Err(trouble) => trouble.to_string(),
-    }
 }

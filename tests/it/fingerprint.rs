@@ -173,7 +173,7 @@ fn command_names_each_bad_line_and_goes_on() {
     let reasons: Vec<&str> = text(&output.stderr).lines().collect();
     let expected = [
         "urlseen: standard input, line 1: the URL is not absolute",
-        "urlseen: standard input, line 3: not UTF-8",
+        "urlseen: standard input, line 3: the URL is not UTF-8: byte 0 begins no character",
         "urlseen: standard input, line 4: `url` is a number; it must be text",
         "urlseen: standard input, line 5: not a JSON object",
         "urlseen: standard input, line 6: the URL is not absolute",

@@ -16,10 +16,12 @@ const ALL: &str = "*";
 const MAY_USE: &[Rule] = &[
     // Pure: no files, no network, no clock, no threads.
     ("request", &[]),
+    ("printable", &[]),
     ("hash", &[]),
     ("redisbloom", &["hash"]),
     ("lanes", &[]),
     ("head", &[]),
+    ("descriptors", &[]),
     // Writes the file that it is told to.
     ("plot", &[]),
     ("canonical", &["lanes"]),
@@ -37,7 +39,7 @@ const MAY_USE: &[Rule] = &[
     ("explain", &["request", "canonical", "fingerprint", "config", "item"]),
     // Files, blocking.
     ("input", &["item"]),
-    ("state", &["redisbloom", "head", "fingerprint", "filter", "choice", "batch"]),
+    ("state", &["redisbloom", "head", "descriptors", "fingerprint", "filter", "choice", "batch"]),
     // The library, blocking and async.
     (
         "library",
@@ -55,7 +57,7 @@ const MAY_USE: &[Rule] = &[
         ],
     ),
     // Network, async. A source and a sink never name each other, nor the state.
-    ("redis", &["hash_tag", "head", "config"]),
+    ("redis", &["hash_tag", "head", "descriptors", "config"]),
     ("rejects", &["script", "config", "item", "redis"]),
     ("held", &["request", "fingerprint", "script", "config", "redis", "rejects"]),
     ("source", &["config", "item", "redis"]),
@@ -72,17 +74,27 @@ const MAY_USE: &[Rule] = &[
     // Flow.
     ("shutdown", &[]),
     ("phase", &[]),
-    ("telemetry", &["config"]),
-    ("admin", &["head", "config", "phase"]),
+    ("telemetry", &["printable", "config"]),
+    ("admin", &["printable", "head", "descriptors", "config", "phase"]),
     (
         "engine",
         &["request", "redisbloom", "head", "filter", "fingerprint", "config", "item", "batch"],
     ),
     (
         "store",
-        &["redisbloom", "head", "filter", "fingerprint", "config", "batch", "state", "engine"],
+        &[
+            "redisbloom",
+            "head",
+            "descriptors",
+            "filter",
+            "fingerprint",
+            "config",
+            "batch",
+            "state",
+            "engine",
+        ],
     ),
-    ("desk", &["engine", "fingerprint", "store"]),
+    ("desk", &["descriptors", "engine", "fingerprint", "store"]),
     ("pipe", &["item", "batch", "input", "engine", "store"]),
     ("transfer", &["fingerprint", "redisbloom", "config", "redis"]),
     (
@@ -109,6 +121,7 @@ const MAY_USE: &[Rule] = &[
         &[
             "redisbloom",
             "head",
+            "descriptors",
             "filter",
             "config",
             "item",
@@ -126,7 +139,7 @@ const MAY_USE: &[Rule] = &[
             "desk",
         ],
     ),
-    ("serve", &["config", "engine", "fingerprint", "item", "desk"]),
+    ("serve", &["descriptors", "config", "engine", "fingerprint", "item", "desk"]),
     ("cli", &[ALL]),
 ];
 

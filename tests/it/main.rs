@@ -24,6 +24,7 @@ mod rejects;
 mod replay;
 mod serve;
 mod start_urls;
+mod terminal;
 mod tidy;
 mod trouble;
 mod union;

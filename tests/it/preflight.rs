@@ -25,7 +25,18 @@ pub(crate) struct Server {
 impl Server {
     /// Starts one with these arguments, and waits until it answers anything at all.
     pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::start_in(TempDir::new().unwrap(), arguments)
+    }
+
+    /// Starts a Sentinel that watches these primaries: names with addresses.
+    fn sentinel(primaries: &[&str]) -> Self {
         let folder = TempDir::new().unwrap();
+        let watched = primaries.iter().map(|primary| format!("sentinel monitor {primary} 1\n"));
+        std::fs::write(Self::config(&folder), watched.collect::<String>()).unwrap();
+        Self::start_in(folder, &["--sentinel"])
+    }
+
+    fn start_in(folder: TempDir, arguments: &[&str]) -> Self {
         let process = Self::spawn(&folder, arguments);
         let server = Self { process, folder };
         wait_until("redis-server answers", || server.ask(&["PING"]).is_some());
@@ -40,12 +51,19 @@ impl Server {
         wait_until("redis-server answers again", || self.ask(&["PING"]).is_some());
     }
 
+    /// The configuration file, where there is one.
+    fn config(folder: &TempDir) -> PathBuf {
+        folder.path().join("server.conf")
+    }
+
     fn spawn(folder: &TempDir, arguments: &[&str]) -> Child {
         let data = folder.path().join("data");
         std::fs::create_dir_all(&data).unwrap();
         let program = std::env::var("REDIS_SERVER").unwrap_or_else(|_| "redis-server".to_owned());
         Command::new("setpriv")
-            .args(["--pdeathsig", "KILL", &program, "--port", "0", "--save", "", "--unixsocket"])
+            .args(["--pdeathsig", "KILL", &program])
+            .args(Some(Self::config(folder)).filter(|config| config.exists()))
+            .args(["--port", "0", "--save", "", "--unixsocket"])
             .arg(folder.path().join("socket"))
             .arg("--dir")
             .arg(data)
@@ -319,6 +337,18 @@ async fn a_replica_is_refused_with_the_way_to_its_primary() {
     server.run::<()>("CONFIG SET replica-serve-stale-data yes");
     server.run::<()>("CONFIG SET replica-read-only no");
     assert_eq!(sentences(&server, "").await, expected);
+}
+
+#[tokio::test]
+async fn a_sentinel_is_refused_with_the_way_to_its_primary() {
+    let said = "this is a Redis Sentinel, not a Redis server, and keeps no data; point redis.url \
+                at ";
+    let one = Server::sentinel(&["mymaster 127.0.0.1 1"]);
+    let primary = "the primary that it watches: mymaster at 127.0.0.1:1";
+    assert_eq!(sentences(&one, "").await, [format!("{said}{primary}")]);
+    let none = Server::sentinel(&[]);
+    let unnamed = "the primary that it watches, which SENTINEL MASTERS names";
+    assert_eq!(sentences(&none, "").await, [format!("{said}{unnamed}")]);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! `urlseen rejects`, against real servers.
 
 mod listing;
+mod oversize;
 mod sorting;
 mod trouble;
 
@@ -8,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use redis::{Commands, Connection};
 use urlseen::item::Unreadable;
-use urlseen::rejects::reject::to_json;
+use urlseen::rejects::reject::write;
 
 use crate::util::binary::{Run, urlseen};
 use crate::util::redis::RedisServer;
@@ -55,7 +56,7 @@ impl Lists {
         let first = self.len(REJECTED);
         let json = |(number, (item, reason)): (usize, &(&[u8], Unreadable))| {
             let time = SystemTime::UNIX_EPOCH + Duration::from_secs((first + number) as u64);
-            to_json(item, reason, time)
+            write(item, reason, time, usize::MAX).json
         };
         let rejects = items.iter().enumerate().map(json).collect::<Vec<_>>();
         self.push(REJECTED, rejects.iter().map(Vec::as_slice));

@@ -142,13 +142,15 @@ def test_others_may_push_urls_and_json(redis_server):
         json.dumps({"url": "https://example.com/", "_class": "subprocess.Popen"}),
         "no request",
         b"\x80nor this",
+        ' \r\n\ufeff {"url": "https://example.com/marked", "dont_filter": true}',
         "https://example.com/last",
     ]
     redis_server.client.rpush("demo:unseen", *items)
-    first, second, third, last = (queue.pop() for _ in range(4))
+    first, second, third, marked, last = (queue.pop() for _ in range(5))
     assert first.url == "https://example.com/%C3%BC"
     assert (second.body, second.callback) == (b"\xff", queue.spider.parse)
     assert type(third) is Request
+    assert (marked.url, marked.dont_filter) == ("https://example.com/marked", True)
     assert last.url == "https://example.com/last"
     assert queue.spider.crawler.stats.get_value("urlseen/unreadable") == 2
 

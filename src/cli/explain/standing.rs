@@ -42,6 +42,8 @@ struct Wrong {
     is_exact: bool,
     /// Whether the rate is only bounded.
     at_most: bool,
+    /// Why the rate is not the one that the filter was made for.
+    warning: Option<String>,
 }
 
 impl Standing {
@@ -93,7 +95,7 @@ impl Standing {
                     error_rate: Some(estimate.error_rate),
                     fill: (!is_exact).then_some(fill),
                     is_exact,
-                    at_most: false,
+                    ..Wrong::default()
                 };
                 (format!("the filter {} in Redis", crawl.config().filter.key), wrong)
             }
@@ -143,13 +145,16 @@ impl Standing {
     }
 
     fn seen(says: String, wrong: &Wrong, logged: Option<Named>) -> Self {
-        let Wrong { error_rate, fill, is_exact, at_most } = *wrong;
+        let Wrong { error_rate, fill, is_exact, at_most, ref warning } = *wrong;
         let by_log = |at: Position, what: &str| format!("certain: the log names it, {what} ({at})");
         let (is_certain, how_sure) = match logged {
             Some(Named::Batch(at)) => (true, by_log(at, "as unseen")),
             Some(Named::Added(at)) => (true, by_log(at, "as added")),
             _ if is_exact => (true, "certain: it is an exact set".to_owned()),
-            _ => (false, believed(error_rate, fill, at_most)),
+            _ => {
+                let warning = warning.iter().map(|it| format!("; {it}"));
+                (false, believed(error_rate, fill, at_most) + &warning.collect::<String>())
+            }
         };
         Self { verdict: "seen", says, is_certain, error_rate, fill, how_sure, has_failed: false }
     }
@@ -196,8 +201,8 @@ fn at_rest(folder: &AtRest, place: &Place) -> anyhow::Result<Wrong> {
             Wrong {
                 error_rate: Some(Geometry::error_rate_at(&geometry, keys)),
                 fill: Some(keys as f64 / capacity.get() as f64),
-                is_exact: false,
                 at_most: true,
+                ..Wrong::default()
             }
         }
         Made::RedisBloom(_) | Made::Imported => {
@@ -205,8 +210,8 @@ fn at_rest(folder: &AtRest, place: &Place) -> anyhow::Result<Wrong> {
             Wrong {
                 error_rate: Some(filter.error_rate_now()),
                 fill: Some(filter.size() as f64 / filter.capacity() as f64),
-                is_exact: false,
-                at_most: false,
+                warning: filter.rate_when_full().warning(),
+                ..Wrong::default()
             }
         }
     })

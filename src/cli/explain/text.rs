@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use urlseen::explain::{Explained, Pair, RequestShown, Spelling};
 
-use super::super::printable::printable;
 use super::Report;
 use super::places::PlaceShown;
+use urlseen::printable::printable;
 
 pub(super) fn print(
     reports: &[Report],

@@ -8,6 +8,7 @@ use serde_json::json;
 use urlseen::config::{Config, Layout, RedisAddress};
 use urlseen::filter::memory;
 use urlseen::head::Tip;
+use urlseen::printable::{say, stdout};
 use urlseen::redisbloom::{Filter, Growth};
 use urlseen::state::{Folder, Made, Pins};
 use urlseen::transfer;
@@ -98,7 +99,10 @@ fn print(filter: &Filter, as_json: bool) -> io::Result<()> {
         Growth::Expansion(times) => times,
         Growth::None => 0,
     };
-    let mut out = io::stdout().lock();
+    if let Some(warning) = filter.rate_when_full().warning() {
+        say(format_args!("urlseen: {warning}"));
+    }
+    let mut out = stdout();
     if as_json {
         let value = json!({
             "keys": keys, "capacity": capacity, "layers": layers, "bytes": bytes,

@@ -54,6 +54,9 @@ pub(super) struct Filled {
     /// That of `native` at capacity, in as many bits. It is made for no less than
     /// [`ErrorRate::MIN`]; `None` where it has no room for a line in each shard.
     native_error_rate: Option<f64>,
+    /// Why the error rates are not the one asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
 }
 
 /// The Redis strings that hold a filter's bits.
@@ -177,7 +180,7 @@ impl Made {
             Self::RedisBloom { full, capacity, error_rate } => {
                 let grown = Forecast::of(*error_rate, *capacity, Growth::default(), keys);
                 // One that cannot grow takes no more.
-                grown.ok().flatten().map_or(full.error_rate, |it| it.error_rate)
+                grown.ok().flatten().map_or(full.rate.total, |it| it.rate.total)
             }
             Self::Set => 0.0,
         }
@@ -192,6 +195,14 @@ impl Made {
             }
             Self::RedisBloom { full, .. } => [allocated(full.bits / 8); 2],
             Self::Set => REDIS_SET_BYTES.map(|bytes| bytes.saturating_mul(keys)),
+        }
+    }
+
+    /// Why its error rate is not the one asked for.
+    fn warning(&self) -> Option<String> {
+        match self {
+            Self::RedisBloom { full, .. } => full.rate.warning(),
+            Self::Strings(_) | Self::Set => None,
         }
     }
 
@@ -250,6 +261,11 @@ impl Others {
                 filled.print(filter, out)?;
             }
         }
+        for Other { filter, found } in &self.0 {
+            if let Found::Filled(Filled { warning: Some(warning), .. }) = found {
+                writeln!(out, "\n{filter}: {warning}")?;
+            }
+        }
         writeln!(out, "\nWhy they are as wrong as that, and what was counted: docs/layouts.md")
     }
 }
@@ -265,6 +281,7 @@ impl Filled {
             asked,
             error_rates: rates(keys, |keys| made.error_rate(keys)),
             native_error_rate: native(bytes.unwrap_or(redis_bytes[0]), keys),
+            warning: made.warning(),
         }
     }
 

@@ -1,15 +1,16 @@
 //! `urlseen rejects list`.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, BufWriter, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use indicatif::{HumanCount, ProgressBar};
-use urlseen::rejects::{List, Reject};
+use urlseen::printable::{columns, json_line, printable, say, width};
+use urlseen::rejects::{List, Reject, RejectedItem};
 
 use super::super::Outcome;
-use super::super::printable::{columns, json_line, printable, width};
 use super::super::settings::Settings;
 use super::{bar, is_wanted};
 
@@ -25,7 +26,8 @@ const NONE: &str = "-";
 
 /// Show rejects, the newest last: when, why, and the item.
 ///
-/// On a terminal an item is cut to the line. What cannot be printed is shown as an escape.
+/// On a terminal an item is cut to the line. What cannot be printed is shown as an escape. Those
+/// whose items are too large for a reject come last, each with length, SHA-1 and first bytes.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -85,7 +87,7 @@ pub(super) async fn show(mut list: List, args: &Args) -> anyhow::Result<Outcome>
     }
     table.out.flush()?;
     if more > 0 {
-        eprintln!("{} older ones are not shown; --limit 0 shows all", HumanCount(more));
+        say(format_args!("{} older ones are not shown; --limit 0 shows all", HumanCount(more)));
     }
     Ok(Outcome::Done)
 }
@@ -138,12 +140,14 @@ impl Table {
             return Ok(());
         }
         let (time, reason, item) = match row {
-            Row::Reject(Reject { time, reason, item }) => (time.as_str(), reason.as_str(), item),
-            Row::Foreign(bytes) => (NONE, "(not written by urlseen)", bytes),
+            Row::Reject(Reject { time, reason, item }) => {
+                (time.as_str(), reason.as_str(), shown(item))
+            }
+            Row::Foreign(bytes) => (NONE, "(not written by urlseen)", Cow::Borrowed(&bytes[..])),
         };
         let (time, reason) = (time.as_bytes(), reason.as_bytes());
         let Some(columns) = self.columns else {
-            let [time, reason, item] = [time, reason, item].map(|text| printable(text, None));
+            let [time, reason, item] = [time, reason, &item].map(|text| printable(text, None));
             writeln!(self.out, "{time}\t{reason}\t{item}")?;
             return Ok(());
         };
@@ -151,9 +155,20 @@ impl Table {
         let room = columns.saturating_sub(TIME + 4);
         let widest = REASON.min(room / 2);
         let (time, reason) = (printable(time, Some(TIME)), printable(reason, Some(widest)));
-        let item = printable(item, Some(room - widest));
+        let item = printable(&item, Some(room - widest));
         let (after_time, after_reason) = (TIME - width(&time) + 2, widest - width(&reason) + 2);
         writeln!(self.out, "{time}{:after_time$}{reason}{:after_reason$}{item}", "", "")?;
         Ok(())
+    }
+}
+
+/// The item, or of one that is too large for its reject what the reject has of it.
+fn shown(item: &RejectedItem) -> Cow<'_, [u8]> {
+    match item {
+        RejectedItem::Whole(item) => Cow::Borrowed(item),
+        RejectedItem::Oversize { bytes, sha1, begins } => {
+            let about = format!("({} bytes, SHA-1 {sha1}) ", HumanCount(*bytes));
+            Cow::Owned([about.as_bytes(), begins, "…".as_bytes()].concat())
+        }
     }
 }

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 use urlseen::config::{Config, Layout, Store};
 use urlseen::plot::{Axis, Plot, Scale, Series, Stroke};
+use urlseen::printable::{json_text, printable, stdout};
 use urlseen::replay::{Ending, KeyRead, LaneReport, Point, Reason, Report, Tally};
 
 use super::super::plan::{DAEMON_BYTES, REDIS_SET_BYTES, allocated, grouped, size};
-use super::super::printable::{json_text, printable};
 use super::super::start;
 
 /// How many characters of a rejected item are shown.
@@ -57,7 +57,7 @@ impl Memory {
 
 /// Prints it on standard output.
 pub(super) fn print(as_json: bool, report: &Report, config: &Config) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if as_json {
         let text = serde_json::to_string(&to_json(report, config)?)?;
         writeln!(out, "{}", json_text(&text))?;
@@ -212,7 +212,7 @@ fn items(tally: &Tally, seconds: f64, config: &Config, out: &mut impl Write) -> 
 
 /// What else is to be known of a layout.
 fn notes(lane: &LaneReport, out: &mut impl Write) -> io::Result<()> {
-    let LaneReport { layout, no_place, stopped, full_after, items, .. } = lane;
+    let LaneReport { layout, no_place, stopped, full_after, items, warning, .. } = lane;
     if let Some(full_after) = full_after {
         let after = grouped(*full_after);
         writeln!(out, "{layout}: holds what it is made for after {after} items")?;
@@ -220,6 +220,9 @@ fn notes(lane: &LaneReport, out: &mut impl Write) -> io::Result<()> {
     if *no_place > 0 {
         let count = grouped(*no_place);
         writeln!(out, "{layout}: would reject {count} more, which it has no place for")?;
+    }
+    if let Some(warning) = warning {
+        writeln!(out, "{layout}: {warning}")?;
     }
     if let Some(why) = stopped {
         let items = grouped(*items);

@@ -7,6 +7,7 @@ use urlseen::admin::Passed;
 use urlseen::config::SourceKind;
 use urlseen::desk::Asked;
 use urlseen::pipeline::{Ending, Report};
+use urlseen::printable::{json_text, stdout};
 
 /// One line that says how the work goes.
 pub(super) struct Progress<'a> {
@@ -44,14 +45,14 @@ pub(super) fn summarize(
     ending: Ending,
     json: bool,
 ) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout();
     if json {
         let mut value = serde_json::to_value(report)?;
         value["ending"] = serde_json::to_value(ending)?;
         if !passed.is_empty() {
             value["passed"] = serde_json::to_value(passed)?;
         }
-        writeln!(out, "{value}")?;
+        writeln!(out, "{}", json_text(&value.to_string()))?;
         return Ok(());
     }
     if source == SourceKind::List {

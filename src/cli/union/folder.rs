@@ -24,8 +24,13 @@ impl NewFolder {
         let aside = aside(place);
         // What a union that was killed has left; one that is under way has it locked.
         drop(Folder::open(&aside)?);
-        fs::remove_dir_all(&aside)
-            .with_context(|| format!("{} cannot be removed", aside.display()))?;
+        match fs::remove_dir_all(&aside) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error)
+                    .with_context(|| format!("{} cannot be removed", aside.display()));
+            }
+            _ => {}
+        }
         let mut folder = Folder::open(&aside)?;
         let pins = Pins {
             crawl: a.config.crawl.name.clone(),

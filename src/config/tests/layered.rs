@@ -54,6 +54,7 @@ fn every_key_can_be_set_from_everywhere() {
         ("serve.keys", "one,two"),
         ("serve.item", "url"),
         ("serve.max_clients", "7"),
+        ("serve.greeting_timeout", "5s"),
         ("serve.request_bytes", "1M"),
         ("serve.allow_delete", "false"),
         ("state.dir", "/var/lib/urlseen"),
@@ -62,6 +63,7 @@ fn every_key_can_be_set_from_everywhere() {
         ("state.horizon_bytes", "1G"),
         ("state.on_rollback", "emit-again"),
         ("admin.listen", "[::1]:9090"),
+        ("admin.hosts", "one,two"),
         ("log.level", "debug"),
         ("log.format", "json"),
         ("log.progress", "0s"),
@@ -136,7 +138,7 @@ fn a_file_that_was_asked_for_has_to_be_there() {
 
     let mut layers = Layers::default();
     layers.add_file(&at("absent.toml"), false);
-    assert_eq!(Config::checked(layers), Ok(Config::default()));
+    assert_eq!(Config::checked(layers, |_| None), Ok(Config::default()));
 }
 
 #[cfg(unix)]
@@ -149,7 +151,7 @@ fn variables_that_are_no_text_are_refused_only_where_they_are_ours() {
         (bytes(b"LANG\xff"), bytes(b"\xff")),
         (bytes(b"URLSEEN_CRAWL__NAME"), bytes(b"\xff")),
     ]);
-    let problems = Config::checked(layers).unwrap_err().to_string();
+    let problems = Config::checked(layers, |_| None).unwrap_err().to_string();
     assert!(problems.starts_with(
         "environment URLSEEN_CRAWL__NAME: is not UTF-8; set it to UTF-8 text\n\
          1 problem in"

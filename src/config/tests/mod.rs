@@ -13,7 +13,7 @@ fn load(toml: &str, env: &[(&str, &str)], set: &[&str]) -> Result<Config, Proble
     layers.add_toml(Path::new("config.toml"), toml);
     layers.add_environment(env.iter().copied());
     layers.add_set(&set.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>());
-    Config::checked(layers)
+    Config::checked(layers, |_| None)
 }
 
 /// The lines of the problems, without the count.

@@ -350,6 +350,28 @@ fn scrapy_redis_bloomfilter_is_wrong_as_often_as_computed() {
     assert!(layout.error_rate(10_000_000) > 5.0 * textbook);
 }
 
+/// Small filters for low rates: no layout makes errors that its bits do not explain, as
+/// RedisBloom's progressions do.
+#[test]
+fn positions_do_not_repeat_beyond_what_is_computed() {
+    let layouts: [(&dyn BitStrings, u64); 7] = [
+        (&PyreBloom::new(30, 1e-10).unwrap(), 30),
+        (&PyreBloom::unrounded(30, 1e-10).unwrap(), 30),
+        (&PyreBloom::new(300, 1e-8).unwrap(), 300),
+        (&BlockCluster::new(10, 15, 1).unwrap(), 20),
+        (&BlockCluster::new(10, 30, 2).unwrap(), 40),
+        (&Imooc::new(30, 1e-10).unwrap(), 3000),
+        (&ScrapyRedisBloomFilter::new(14, 6).unwrap(), 100),
+    ];
+    for (layout, keys) in layouts {
+        let unseen = 300_000;
+        let expected = layout.error_rate(keys) * unseen as f64;
+        let wrong = wrong_verdicts(layout, keys, unseen);
+        println!("{layout:?}: {wrong} wrong of {unseen}, {expected:.1e} were expected");
+        assert!(wrong <= expected + 4.0 * expected.sqrt() + 2.0, "{layout:?}: {wrong}");
+    }
+}
+
 #[test]
 fn error_rates_begin_at_0_and_end_at_1() {
     let layouts: [Box<dyn BitStrings>; 6] = [

@@ -20,6 +20,19 @@ fn a_url_is_enough() {
 }
 
 #[test]
+fn a_byte_order_mark_before_the_object_is_passed_over() {
+    for before in ["\u{feff}", " \u{feff}\r\n", "\r\n"] {
+        assert_eq!(
+            parse(&format!(r#"{before}{{"url": "u"}}"#)).unwrap(),
+            parse(r#"{"url": "u"}"#).unwrap()
+        );
+    }
+    for wrong in ["\u{feff}", "\u{feff}\u{feff}{\"url\": \"u\"}", "{\"url\": \"u\"}\u{feff}"] {
+        assert!(refused(wrong).starts_with("not a JSON object: "), "{wrong}");
+    }
+}
+
+#[test]
 fn all_known_fields_are_read_and_others_are_not() {
     let line = r#"{"url": "http:\/\/h\/\u00e9", "method": "post", "body": "\u00ff",
         "dont_filter": true, "meta": {"depth": [1, {"url": 2}], "verbatim_url": true},

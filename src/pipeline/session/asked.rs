@@ -1,12 +1,12 @@
 //! The questions that a session has asked on its connection, and what their answers change.
 
 use super::{Failure, Session, Supply};
-use crate::batch::Batch;
 use crate::held::Stopped;
 use crate::protocol::{Refusal, Unwelcome};
 use crate::redis::lease::{LEASE, MARGIN};
 use crate::redis::link::Reply;
 use crate::shared::Sample;
+use crate::state::Moment;
 
 /// What a reply will be the answer to.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) enum Asked {
     SourceLength,
     SinkLength,
     RejectedLength,
-    Persistence,
+    Persistence { asked: Moment },
     ForgetLength,
     Forgets,
     Forgotten,
@@ -50,8 +50,7 @@ impl Session<'_> {
                     let found = self.queue().taken() - wanted + items.len() as u64;
                     return Err(Unwelcome::from(Refusal::Taken { found }).into());
                 }
-                let parts = self.window.split(items);
-                self.backlog.extend(parts.into_iter().map(Batch::new));
+                self.take_items(items);
             }
             Asked::Commit { is_transaction } => {
                 let committed = protocol.committed(reply.into_value()?, is_transaction)?;
@@ -73,9 +72,9 @@ impl Session<'_> {
             }
             Asked::SinkLength => self.sink_length = protocol.length(reply.into_value()?)?,
             Asked::RejectedLength => self.rejected_length = protocol.length(reply.into_value()?)?,
-            Asked::Persistence => {
-                let may_forget = protocol.may_forget(reply.into_value()?)?;
-                self.pipeline.begin_snapshot(may_forget);
+            Asked::Persistence { asked } => {
+                let info = protocol.info(reply.into_value()?)?;
+                self.pipeline.learn_persistence(&info, asked);
             }
             Asked::ForgetLength => {
                 if protocol.length(reply.into_value()?)? > 0 {
@@ -96,6 +95,22 @@ impl Session<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Asks how far back the state folder must reach where a snapshot is due.
+    pub(super) fn ask_for_snapshot(&mut self) {
+        if self.pipeline.store().wants_snapshot() {
+            self.ask_for_persistence();
+        }
+    }
+
+    /// Asks how far back Redis may come, where there is a folder that must reach as far.
+    pub(super) fn ask_for_persistence(&mut self) {
+        let asked = Asked::Persistence { asked: Moment::now() };
+        if self.pipeline.store().filter().is_some() && !self.is_asking(&asked) {
+            let persistence = self.pipeline.parts.protocol.persistence();
+            self.ask(asked, &persistence);
+        }
     }
 
     /// Whether a question of this kind still waits for its reply. Those asked by the clock are not

@@ -11,7 +11,9 @@ use super::{Asked, Failure, Session};
 use crate::desk::Reply;
 use crate::engine::{Answer, Question, Wish};
 use crate::item::{Identity, Reader};
-use crate::rejects::reject;
+use crate::protocol::Rejects;
+use crate::redis::limits::Limits;
+use crate::rejects::reject::{self, Written};
 
 /// The time between two looks at the list.
 pub(super) const FORGETS: Duration = Duration::from_secs(3);
@@ -31,7 +33,7 @@ pub(super) enum Forgetting {
     /// Redis was asked.
     Asked,
     /// The threads were.
-    Answering { answer: oneshot::Receiver<Reply>, count: usize, rejects: Vec<Vec<u8>> },
+    Answering { answer: oneshot::Receiver<Reply>, count: usize, rejects: Rejects },
     /// Nothing is asked before that, as there is no room.
     Full { until: Instant },
 }
@@ -81,15 +83,24 @@ impl Session<'_> {
             return;
         }
         let mut reader = Reader::new(self.pipeline.parts.forgets);
-        let (mut questions, mut rejects) = (Vec::new(), Vec::new());
-        for item in items {
+        let (mut questions, mut rejects) = (Vec::new(), Rejects::default());
+        for (place, item) in items.iter().enumerate() {
             match reader.read(item).map(|read| read.identity) {
                 Ok(Identity::Fingerprint(fingerprint)) => {
                     questions.push(Question { wish: Wish::Forget, fingerprint });
                 }
                 // It is never seen.
                 Ok(Identity::Unfiltered) => {}
-                Err(reason) => rejects.push(reject::to_json(item, &reason, SystemTime::now())),
+                Err(reason) => {
+                    // Every server takes so much: what breaks connections is not found here.
+                    let Written { json, is_oversize } =
+                        reject::write(item, &reason, SystemTime::now(), Limits::LEAST);
+                    if is_oversize {
+                        rejects.oversize.push((place, json));
+                    } else {
+                        rejects.whole.push(json);
+                    }
+                }
             }
         }
         if !rejects.is_empty() {

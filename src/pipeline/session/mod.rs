@@ -1,6 +1,7 @@
 //! The work on one connection, from taking the lease to releasing it.
 
 mod asked;
+mod committing;
 mod forgetting;
 mod held_up;
 mod idle;
@@ -12,14 +13,13 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use super::queue::{Prepared, Queue};
+use super::queue::Queue;
 use super::window::Window;
-use super::{Ending, Failure, Parts, Pipeline, Report};
+use super::{Ending, Failure, Pipeline, Report};
 use crate::batch::{Batch, Taken};
-use crate::config::RejectsFull;
 use crate::held::Reclaimer;
 use crate::phase::{HeldUpBy, Phase};
-use crate::protocol::{Commit, GIVE_BACK_MAX, Order};
+use crate::protocol::GIVE_BACK_MAX;
 use crate::redis::connect::{Timeouts, connect};
 use crate::redis::lease::{RENEWAL, Token};
 use crate::redis::link::Link;
@@ -32,9 +32,6 @@ use linger::Linger;
 
 /// Batches read and not committed, in all stages.
 const AHEAD_MAX: usize = 8;
-
-/// Commits sent and not answered.
-const IN_FLIGHT_MAX: usize = 3;
 
 /// How often everybody is told how it goes, if there is news, and the filter and its folder are
 /// looked after.
@@ -111,8 +108,12 @@ impl Pipeline {
             Ok(ending) => session.finish().await.map(|()| ending),
             Err(failure) => Err(failure),
         };
+        let is_committing = session.sent > 0;
         drop(session);
-        if result.is_err() {
+        if let Err(failure) = &result {
+            if is_committing && failure.is_lost_connection() {
+                self.suspect();
+            }
             self.gather().await?;
         }
         result
@@ -133,6 +134,7 @@ impl<'a> Session<'a> {
             pipeline.parts.protocol.use_version(facts.version);
         }
         let mut held = pipeline.own(&mut link).await?;
+        pipeline.ask_limits(&mut link).await?;
         pipeline.reopen_shared(&mut link).await?;
         let protocol = &pipeline.parts.protocol;
         let sink_length = protocol.length(link.call(&protocol.sink_length()).await?)?;
@@ -141,6 +143,7 @@ impl<'a> Session<'a> {
         let queue = pipeline.queue.as_ref().expect("set above");
         let (taken, ahead) = (queue.taken(), queue.items());
         let settings = pipeline.parts.settings;
+        let bytes = settings.batch_bytes.min(pipeline.limits.batch);
         let mut session = Self {
             link,
             waiter: Some(waiter),
@@ -150,7 +153,7 @@ impl<'a> Session<'a> {
             asked: VecDeque::new(),
             supply: if taken > 0 { Supply::Claimed } else { Supply::Unknown },
             linger: Linger::new(settings.linger),
-            window: Window::new(settings.batch, settings.batch_bytes),
+            window: Window::new(settings.batch, bytes).with_alone(pipeline.suspicion.alone(ahead)),
             taken,
             ahead,
             windows: 0,
@@ -186,6 +189,7 @@ impl<'a> Session<'a> {
         let mut report = report_every.map(ticks);
         // What was forgotten while nothing ran is so before the first item is judged.
         self.ask_for_forgets();
+        self.ask_for_persistence();
         let mut is_first = true;
         loop {
             self.submit();
@@ -219,6 +223,7 @@ impl<'a> Session<'a> {
                 _ = lengths.tick() => self.ask_lengths(),
                 _ = poll.tick(), if self.held_up.is_some() => self.look_again(),
                 _ = look.tick() => {
+                    self.pipeline.store().check().map_err(Failure::Log)?;
                     self.look();
                     self.ask_fill();
                 }
@@ -301,14 +306,6 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Asks how far back the state folder must reach where a snapshot is due.
-    fn ask_for_snapshot(&mut self) {
-        if self.pipeline.store().wants_snapshot() && !self.is_asking(&Asked::Persistence) {
-            let persistence = self.pipeline.parts.protocol.persistence();
-            self.ask(Asked::Persistence, &persistence);
-        }
-    }
-
     /// Gives the engine what was read, in order.
     fn submit(&mut self) {
         while self.pipeline.store().engine.has_room()
@@ -336,39 +333,6 @@ impl<'a> Session<'a> {
     /// Batches between source and commit.
     fn on_their_way(&self) -> usize {
         self.windows + self.backlog.len() + self.pipeline.in_progress() + self.queue().batches()
-    }
-
-    /// Sends what is judged and logged to be committed, unless it has to wait.
-    fn send_commits(&mut self) {
-        while self.sent < IN_FLIGHT_MAX && self.link.has_room() {
-            let held_up = self.held_up_by();
-            self.tell_held_up(held_up);
-            if held_up.is_some() {
-                return;
-            }
-            let Parts { protocol, settings, .. } = &self.pipeline.parts;
-            let Some(prepared) = self.queue().get(self.sent) else { return };
-            let rejects_max = match settings.rejects_full {
-                RejectsFull::Wait => 0,
-                RejectsFull::DropOldest => settings.rejects_max,
-            };
-            let Prepared { batch, rejects, .. } = prepared;
-            let (token, taken) = (&self.token, self.taken);
-            let commit = protocol.commit(Order { token, batch, rejects, taken, rejects_max });
-            let items = batch.items().len() as u64;
-            self.taken -= items;
-            self.ahead -= items;
-            self.sent += 1;
-            match commit {
-                Commit::Script(script) => {
-                    self.ask(Asked::Commit { is_transaction: false }, &script);
-                }
-                Commit::Transaction { push, script } => {
-                    self.asked.push_back(Asked::Commit { is_transaction: true });
-                    self.link.send_transaction(&push, &script);
-                }
-            }
-        }
     }
 
     /// Claims what the source holds once all that was claimed is committed.

@@ -4,34 +4,40 @@
 -- serves no other client in between, so nobody has seen it.
 -- Redis does not roll a script back, so all that can fail is checked before the first write here.
 -- Out of memory, Redis refuses the whole transaction.
--- KEYS: lease, state, taken, sink, rejected
+-- KEYS: lease, state, taken, sink, rejected, oversize
 -- ARGV: token, seq, tip, next seq, next tip, length of taken, items in the batch, items pushed, the
---       last of them, longest list of rejects (0: no bound), the rejects
+--       last of them, longest list of rejects (0: no bound), rejects, the rejects, then place
+--       and reject of each item that is too large to be in one
 -- Answers 'ok', length of sink, length of rejected, rejects dropped.
-local lease, state, taken, sink, rejected = unpack(KEYS)
+local lease, state, taken, sink, rejected, oversize = unpack(KEYS)
 local token, seq, tip, next_seq, next_tip = unpack(ARGV, 1, 5)
 local taken_len, count = tonumber(ARGV[6]), tonumber(ARGV[7])
 local onward, last_onward, rejected_max = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
-local first_reject = 11
-local rejects = #ARGV - first_reject + 1
+local rejects, first_reject = tonumber(ARGV[11]), 12
+local first_large = first_reject + rejects
+local large = (#ARGV - first_large + 1) / 2
 
 local function commit()
     local refusal = lease_refusal(lease, token)
         or head_refusal(state, seq, tip)
         or source_refusal(taken, taken_len)
-        or rejects_refusal(rejected, rejects)
+        or rejects_refusal(taken, rejected, oversize, rejects, large)
         or permission_refusal('HSET', state, 'seq', next_seq, 'tip', next_tip)
     if refusal then
         return refusal
     end
     -- These refuse keys of another type, too.
-    local sink_len, rejected_len = sink_length(sink), redis.call('LLEN', rejected)
+    local sink_len = sink_length(sink)
+    local rejected_len, large_len = rejects_lengths(rejected, oversize)
 
     -- From here on nothing fails.
-    local dropped
-    rejected_len, dropped = push_rejects(rejected, rejected_len, first_reject, rejected_max)
-    source_remove(taken, count)
+    push_rejects(rejected, first_reject, first_large - 1)
+    remove_items(taken, count, oversize, first_large)
     redis.call('HSET', state, 'seq', next_seq, 'tip', next_tip)
+    local dropped
+    rejected_len, dropped = bound_rejects(
+        rejected, oversize, rejected_len + rejects, large_len + large,
+        rejects + large > 0 and rejected_max or 0)
     return {'ok', sink_len, rejected_len, dropped}
 end
 

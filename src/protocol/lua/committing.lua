@@ -1,4 +1,4 @@
--- What both kinds of commits share: the head, and the list of rejects.
+-- What commits share: the head, and what becomes of items that could not be read.
 
 local function head_refusal(state, seq, tip)
     local head = redis.call('HMGET', state, 'seq', 'tip')
@@ -7,23 +7,58 @@ local function head_refusal(state, seq, tip)
     end
 end
 
-local function rejects_refusal(rejected, count)
-    return count > 0 and (
+-- Refuses unless so many rejects can be kept, and so many whose item is too large to be in one.
+local function rejects_refusal(taken, rejected, oversize, rejects, large)
+    return rejects + large > 0 and (
         permission_refusal('RPUSH', rejected, '')
-        or permission_refusal('LTRIM', rejected, 0, -1)) or nil
+        or permission_refusal('LTRIM', rejected, 0, -1)
+        or permission_refusal('LTRIM', oversize, 0, -1)
+        or permission_refusal('RPUSH', oversize, '')
+        or permission_refusal('LMOVE', taken, oversize, 'LEFT', 'RIGHT')) or nil
 end
 
--- Pushes the arguments from `first` on to a list that has `length` rejects and may have `most` (0:
--- no bound). Answers how many there are then, and how many were dropped.
-local function push_rejects(rejected, length, first, most)
-    local count, dropped = #ARGV - first + 1, 0
-    for from = first, #ARGV, CHUNK do
-        redis.call('RPUSH', rejected, unpack(ARGV, from, math.min(from + CHUNK - 1, #ARGV)))
+-- How many rejects both lists have, as two numbers. A list of another type is an error.
+local function rejects_lengths(rejected, oversize)
+    return redis.call('LLEN', rejected), math.floor(redis.call('LLEN', oversize) / 2)
+end
+
+-- Pushes the arguments from `first` to `last` to the list of rejects.
+local function push_rejects(rejected, first, last)
+    for from = first, last, CHUNK do
+        redis.call('RPUSH', rejected, unpack(ARGV, from, math.min(from + CHUNK - 1, last)))
     end
-    length = length + count
-    if count > 0 and most > 0 and length > most then
-        dropped = length - most
-        redis.call('LTRIM', rejected, dropped, -1)
+end
+
+-- Removes the first `count` items. Those that are too large for a reject are moved to a list of
+-- their own, each after its reject: the arguments from `first` on are pairs of an item's place,
+-- counted from 0, and its reject, in the order of the places.
+local function remove_items(taken, count, oversize, first)
+    local gone = 0
+    for index = first, #ARGV, 2 do
+        local place = tonumber(ARGV[index])
+        redis.call('RPUSH', oversize, ARGV[index + 1])
+        if place > gone then
+            source_remove(taken, place - gone)
+        end
+        source_move_first(taken, oversize)
+        gone = place + 1
     end
-    return length - dropped, dropped
+    if count > gone then
+        source_remove(taken, count - gone)
+    end
+end
+
+-- Drops the oldest rejects where the lists, which have so many, may have at most `most` together
+-- (0: no bound). Those with large items go last. Answers how many are left, and how many were
+-- dropped.
+local function bound_rejects(rejected, oversize, length, large, most)
+    local dropped = most > 0 and math.max(length + large - most, 0) or 0
+    local first = math.min(dropped, length)
+    if first > 0 then
+        redis.call('LTRIM', rejected, first, -1)
+    end
+    if dropped > first then
+        redis.call('LTRIM', oversize, 2 * (dropped - first), -1)
+    end
+    return length + large - dropped, dropped
 end

@@ -1,16 +1,20 @@
 -- Removes what is forgotten, now that the log has it; keeps what could not be read.
--- KEYS: lease, forgetting, rejected
--- ARGV: token, how many items are done with, the rejects among them
-local lease, forgetting, rejected = unpack(KEYS)
+-- KEYS: lease, forgetting, rejected, oversize
+-- ARGV: token, how many items are done with, the rejects among them, those rejects, then place and
+--       reject of each item that is too large to be in one
+local lease, forgetting, rejected, oversize = unpack(KEYS)
+local first_reject = 4
+local first_large = first_reject + tonumber(ARGV[3])
 
 local refusal = lease_refusal(lease, ARGV[1])
     or type_refusal(forgetting, 'list')
     or type_refusal(rejected, 'list')
+    or type_refusal(oversize, 'list')
+    or rejects_refusal(
+        forgetting, rejected, oversize, first_large - first_reject, #ARGV - first_large + 1)
 if refusal then
     return refusal
 end
-for from = 3, #ARGV, CHUNK do
-    redis.call('RPUSH', rejected, unpack(ARGV, from, math.min(from + CHUNK - 1, #ARGV)))
-end
-redis.call('LTRIM', forgetting, ARGV[2], -1)
+push_rejects(rejected, first_reject, first_large - 1)
+remove_items(forgetting, tonumber(ARGV[2]), oversize, first_large)
 return {'ok'}

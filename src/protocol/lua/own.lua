@@ -1,7 +1,7 @@
 -- Takes the lease under a fresh token, and reads where the crawl stands.
 -- KEYS: lease, state, taken
 -- ARGV: token, holder, milliseconds, then the runs that are known to be dead
--- Answers 'ok', seq, tip, version, filter, length of taken, items found unseen; or 'held', lease, its milliseconds left.
+-- Answers 'ok', seq, tip, version, filter, length of taken, items found unseen; or 'held', lease, its milliseconds left, seq, tip, filter.
 local lease, state, taken = unpack(KEYS)
 local token, holder, milliseconds = unpack(ARGV)
 
@@ -16,10 +16,11 @@ local is_free = not held or run_of(held) == run_of(token)
 for index = 4, #ARGV do
     is_free = is_free or run_of(held) == ARGV[index]
 end
-if not is_free then
-    return {'held', held, redis.call('PTTL', lease)}
-end
 local found = redis.call('HMGET', state, 'seq', 'tip', 'version', 'filter', 'unseen')
+if not is_free then
+    local left = redis.call('PTTL', lease)
+    return {'held', held, left, found[1] or '', found[2] or '', found[4] or ''}
+end
 local length = redis.call('LLEN', taken)
 redis.call('SET', lease, token .. ' ' .. holder, 'PX', milliseconds)
 return {'ok', found[1] or '', found[2] or '', found[3] or '', found[4] or '', length, found[5] or ''}

@@ -84,6 +84,11 @@ impl<'a> Info<'a> {
         })
     }
 
+    /// Tells whether this is a Sentinel, which watches servers and keeps no data.
+    pub(super) fn is_sentinel(&self) -> bool {
+        self.get("redis_mode").or(self.get("server_mode")) == Some("sentinel")
+    }
+
     /// What speaks against this server, all of it.
     pub(super) fn problems(&self) -> Vec<PreflightProblem> {
         let mut problems = Vec::new();

@@ -8,6 +8,8 @@ mod needs;
 mod permissions;
 mod problem;
 
+use std::collections::HashMap;
+
 use redis::{FromRedisValue, Pipeline, RedisResult, Value};
 
 use self::facts::Info;
@@ -17,7 +19,7 @@ use self::permissions::{Refusals, shown};
 pub use self::problem::{MissingPermissions, PreflightProblem};
 use super::connect::{Timeouts, connect};
 use super::link::Link;
-use super::trouble::Trouble;
+use super::trouble::{Retry, Trouble};
 use crate::config::RedisAddress;
 
 /// Checks the server at `address` against `needs`; on failure, everything that is wrong.
@@ -62,6 +64,10 @@ async fn examine(
         replies.next().map(|reply| refusals.note("INFO", [].into_iter(), reply.and_then(text)));
     let info = info.flatten().unwrap_or_default();
     let info = Info::new(&info);
+    if info.is_sentinel() {
+        let primaries = watched(&mut connection).await?;
+        return Ok(Err(vec![PreflightProblem::Sentinel { primaries }]));
+    }
     let mut problems = info.problems();
 
     for (need, reply) in needs.keys.iter().zip(replies) {
@@ -84,6 +90,22 @@ async fn examine(
     }
     let strange = || Trouble::Garbled { cause: "INFO shows no redis_version".to_owned() };
     Ok(Ok(info.facts(whoami).ok_or_else(strange)?))
+}
+
+/// Asks a Sentinel for the primaries that it watches: `NAME at HOST:PORT`, none if it does not say.
+async fn watched(connection: &mut Link) -> Result<Vec<String>, Trouble> {
+    /// How many are named at most.
+    const NAMED: usize = 8;
+    let reply = redis::cmd("SENTINEL").arg("MASTERS").query_async(connection).await;
+    let primaries: Vec<HashMap<String, String>> = match reply.map_err(Trouble::from) {
+        Err(trouble) if trouble.retry() == Retry::Later => return Err(trouble),
+        reply => reply.unwrap_or_default(),
+    };
+    let name = |primary: &HashMap<String, String>| {
+        let of = |field: &str| primary.get(field).map(|value| shown(value.as_bytes()));
+        Some(format!("{} at {}:{}", of("name")?, of("ip")?, of("port")?))
+    };
+    Ok(primaries.iter().filter_map(name).take(NAMED).collect())
 }
 
 /// All problems but those that only follow from one of the server's own: an old server lacks

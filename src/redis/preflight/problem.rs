@@ -26,6 +26,12 @@ pub enum PreflightProblem {
         /// `host:port` of the server that it copies.
         primary: Option<String>,
     },
+    /// The server is a Sentinel.
+    #[error("{}", sentinel(primaries))]
+    Sentinel {
+        /// The primaries that it watches, as a message can show them.
+        primaries: Vec<String>,
+    },
     /// The server throws keys away when its memory is full.
     #[error(
         "this Redis may evict any key when its memory is full (maxmemory-policy is {policy}), and \
@@ -141,6 +147,17 @@ fn replica(primary: Option<&str>) -> String {
     format!(
         "this Redis is a replica{of}, where writes are refused or lost; point redis.url at the \
          primary{to}"
+    )
+}
+
+fn sentinel(primaries: &[String]) -> String {
+    let to = match primaries {
+        [] => "the primary that it watches, which SENTINEL MASTERS names".to_owned(),
+        [primary] => format!("the primary that it watches: {primary}"),
+        primaries => format!("a primary that it watches: {}", listed(primaries)),
+    };
+    format!(
+        "this is a Redis Sentinel, not a Redis server, and keeps no data; point redis.url at {to}"
     )
 }
 

@@ -8,6 +8,7 @@ use super::super::disk::{Dir, DiskFile};
 use super::super::fields::{push_crc, push_position};
 use super::super::folder::{Shared, Turn};
 use super::super::header::Header;
+use super::super::moment::Moment;
 use super::super::retention::{self, Retention};
 use super::super::sync::LogHandle;
 use super::{FORGOTTEN, FORMAT, MAGIC, name, unix_ms};
@@ -115,13 +116,23 @@ impl SnapshotWriter {
     ///
     /// # Panics
     /// If a shard was not written.
-    pub fn finish(mut self, log: &LogHandle, retention: &Retention) -> io::Result<Finished> {
+    pub fn finish(self, log: &LogHandle, retention: &Retention) -> io::Result<Finished> {
+        self.finish_at(log, retention, Moment::now)
+    }
+
+    /// The same by another clock.
+    pub(in crate::state) fn finish_at(
+        mut self,
+        log: &LogHandle,
+        retention: &Retention,
+        now: impl FnOnce() -> Moment,
+    ) -> io::Result<Finished> {
         let (last, bytes) = self.sections.seal()?;
         log.sync_to(last.number)?;
         // From here on nobody brings the filter elsewhere.
         let _turn = self.writing.0.still(self.turn)?;
         self.sections.put(last)?;
-        let kept = retention::prune(&self.sections.dir, &self.header, retention)?;
+        let kept = retention::prune(&self.sections.dir, &self.header, retention, now())?;
         let (pruned, cut_by_bytes) = (kept.pruned, kept.cut_by_bytes);
         Ok(Finished { name: name(last.head.seq), bytes, pruned, cut_by_bytes })
     }

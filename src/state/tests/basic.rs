@@ -38,7 +38,7 @@ pub(super) fn recover(folder: &mut Folder, target: Target) -> (Position, BTreeSe
 }
 
 pub(super) fn keep_all() -> Retention {
-    Retention { horizon: SystemTime::UNIX_EPOCH, horizon_bytes: u64::MAX }
+    Retention { horizon: None, horizon_bytes: u64::MAX }
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! What is kept and what goes: retention and rebase.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, SystemTime};
+use std::path::Path;
+use std::time::Duration;
 
-use super::super::{Finished, Folder, Journal, Retention, Target, Unrecoverable};
-use super::basic::{append, begun, keep_all, open, recover};
+use super::super::{Finished, Folder, Journal, Moment, Retention, Target, Unrecoverable};
+use super::basic::{DIR, append, begun, keep_all, open, recover};
 use super::filter::{Exact, Key, head, shard_of, write_all};
 use super::sim::{Fault, SimDisk};
 use crate::choice::Fsync;
@@ -13,16 +14,31 @@ use crate::head::{Head, Position};
 
 const START: Position = Position { number: 0, head: Head::START };
 
+/// So many seconds after the start of a machine.
+fn at(boot: &'static str, seconds: u64) -> Moment {
+    Moment::new(boot, Duration::from_secs(seconds))
+}
+
 fn snapshot(
     folder: &Folder,
     journal: &mut Journal,
     keys: &BTreeSet<Key>,
     retention: &Retention,
 ) -> Finished {
+    snapshot_at(folder, journal, keys, retention, at("boot", 0))
+}
+
+fn snapshot_at(
+    folder: &Folder,
+    journal: &mut Journal,
+    keys: &BTreeSet<Key>,
+    retention: &Retention,
+    now: Moment,
+) -> Finished {
     journal.roll().unwrap();
     let mut writer = folder.snapshot_writer().unwrap();
     write_all(&mut writer, keys, journal.position()).unwrap();
-    writer.finish(&journal.handle(), retention).unwrap()
+    writer.finish_at(&journal.handle(), retention, || now).unwrap()
 }
 
 /// Crawls for some batches with a snapshot behind each; what each snapshot said, and the heads.
@@ -63,14 +79,24 @@ fn names(disk: &SimDisk) -> Vec<String> {
 #[test]
 fn the_newest_three_and_one_from_before_the_horizon_are_kept() {
     let disk = SimDisk::default();
-    // All were finished before the end of time, so the newest three reach back far enough.
-    let far = SystemTime::now() + Duration::from_secs(1_000_000);
+    // All were finished before the horizon, so the newest three reach back far enough.
+    let far = Some(at("boot", 1_000_000));
     let retention = Retention { horizon: far, horizon_bytes: u64::MAX };
     let (finished, heads) = crawl(&disk, 6, &retention);
     assert_eq!(can_go_back_to(&disk, &heads), [false, false, false, false, true, true, true]);
     assert_eq!(
         names(&disk),
-        ["header", "lock", "log-5", "log-6", "log-7", "snapshot-4", "snapshot-5", "snapshot-6"]
+        [
+            "ages",
+            "header",
+            "lock",
+            "log-5",
+            "log-6",
+            "log-7",
+            "snapshot-4",
+            "snapshot-5",
+            "snapshot-6"
+        ]
     );
     let pruned: Vec<_> = finished.iter().map(|each| each.pruned.len()).collect();
     assert_eq!(pruned, [0, 0, 2, 2, 2, 2]);
@@ -86,6 +112,7 @@ fn where_none_is_from_before_the_horizon_the_oldest_is_kept() {
     assert_eq!(
         names(&disk),
         [
+            "ages",
             "header",
             "lock",
             "log-1",
@@ -130,7 +157,7 @@ fn a_damaged_snapshot_is_not_one_of_those_kept() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
     let mut journal = folder.journal(START, Fsync::Never).unwrap();
-    let far = SystemTime::now() + Duration::from_secs(1_000_000);
+    let far = Some(at("boot", 1_000_000));
     let retention = Retention { horizon: far, horizon_bytes: u64::MAX };
     let mut keys = BTreeSet::new();
     for n in 0..4 {
@@ -255,4 +282,65 @@ fn an_erased_folder_is_new() {
     assert!(folder.header().is_none() && folder.runs().is_empty());
     folder.begin(&super::filter::pins(), 100, head(1, 1)).unwrap();
     assert_eq!(recover(&mut folder, Target::Last).0.head, head(1, 1));
+}
+
+/// Takes a snapshot behind each of some batches, at these moments, each by a run of its own, and
+/// answers how many of the heads can be gone back to. Redis may come back as it was 100 s before
+/// each of them.
+fn runs(moments: &[Moment], between: impl Fn(&SimDisk)) -> usize {
+    let disk = SimDisk::default();
+    drop(begun(&disk, Head::START));
+    let (mut keys, mut heads) = (BTreeSet::new(), vec![Head::START]);
+    for (n, &now) in (0..).zip(moments) {
+        between(&disk);
+        let mut folder = open(&disk);
+        let (last, _) = recover(&mut folder, Target::Last);
+        let mut journal = folder.journal(last, Fsync::Never).unwrap();
+        keys.insert((n, 5));
+        heads.push(append(&mut journal, &[(n, 5)]).head);
+        let horizon = now.before(Duration::from_secs(100));
+        let retention = Retention { horizon, horizon_bytes: u64::MAX };
+        snapshot_at(&folder, &mut journal, &keys, &retention, now);
+    }
+    can_go_back_to(&disk, &heads).into_iter().filter(|can| *can).count()
+}
+
+/// (7) Ages go on from run to run, as long as the machine runs.
+#[test]
+fn snapshots_of_earlier_runs_are_as_old_as_they_are() {
+    let moments: Vec<_> = (1..=8).map(|n| at("boot", 50 * n)).collect();
+    // The one at 250 s is 150 s old, and what the newest three are not.
+    assert_eq!(runs(&moments, |_| {}), 4);
+}
+
+#[test]
+fn snapshots_from_before_the_machine_was_started_are_as_old_as_is_known_since() {
+    let before = (1..=4).map(|n| at("boot", 1000 * n));
+    let after = |last| (1..=last).map(|n| at("another boot", 60 * n));
+    let moments: Vec<_> = before.clone().chain(after(2)).collect();
+    // 60 s are known of: all that was there is kept.
+    assert_eq!(runs(&moments, |_| {}), 5);
+    let moments: Vec<_> = before.chain(after(5)).collect();
+    assert_eq!(runs(&moments, |_| {}), 3);
+}
+
+#[test]
+fn a_clock_that_stands_before_what_is_recorded_makes_nothing_older() {
+    let moments = [1000, 2000, 3000, 10, 20, 30].map(|seconds| at("boot", seconds));
+    assert_eq!(runs(&moments, |_| {}), 6);
+}
+
+#[test]
+fn ages_that_are_lost_or_damaged_make_snapshots_younger() {
+    let moments: Vec<_> = (1..=8).map(|n| at("boot", 1000 * n)).collect();
+    assert_eq!(runs(&moments, |_| {}), 3);
+    let name = Path::new(DIR).join("ages");
+    assert_eq!(runs(&moments, |disk| disk.take(&name)), 9);
+    let damage = |disk: &SimDisk| {
+        if let Some(bytes) = disk.files().get_mut("ages") {
+            bytes[30] ^= 1;
+            disk.put(&name, bytes);
+        }
+    };
+    assert_eq!(runs(&moments, damage), 9);
 }

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::super::disk::{Busy, Disk, DiskFile, Entry, Lock};
+use super::super::disk::{Busy, Disk, DiskDir, DiskFile, Entry, Lock};
 use super::random::Random;
 
 /// What the disk writes at once.
@@ -239,8 +239,16 @@ impl State {
 }
 
 impl Disk for SimDisk {
-    fn create_dir(&self, _: &Path) -> io::Result<()> {
+    fn create_dir(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
+        Ok(Vec::new())
+    }
+
+    fn remove_dir(&self, _: &Path) -> io::Result<()> {
         Ok(())
+    }
+
+    fn inode(&self, path: &Path) -> io::Result<Option<u64>> {
+        Ok(self.state().names.get(path).copied())
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
@@ -324,7 +332,14 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    fn sync_dir(&self, _: &Path) -> io::Result<()> {
+    fn open_dir(&self, _: &Path) -> io::Result<Box<dyn DiskDir>> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+/// The only directory.
+impl DiskDir for SimDisk {
+    fn sync(&self) -> io::Result<()> {
         let mut state = self.state();
         state.roomless()?;
         state.durable_names = state.names.clone();
@@ -381,6 +396,10 @@ impl DiskFile for SimFile {
 
     fn inode(&self) -> io::Result<u64> {
         Ok(self.inode)
+    }
+
+    fn is_linked(&self) -> io::Result<bool> {
+        Ok(self.disk.state().names.values().any(|inode| *inode == self.inode))
     }
 }
 

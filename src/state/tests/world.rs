@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use super::super::{Folder, Journal, Log as _, Retention, Target, Unrecoverable, snapshot};
+use super::super::{Folder, Journal, Log as _, Moment, Retention, Target, Unrecoverable, snapshot};
 use super::basic::DIR;
 use super::filter::{Exact, Key, batch, fingerprints, pins, shard_of};
 use super::random::Random;
@@ -84,8 +84,7 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(fsync: Fsync, keeps_all: bool, seed: u64) -> Self {
-        let far = SystemTime::now() + Duration::from_secs(1_000_000);
-        let horizon = if keeps_all { SystemTime::UNIX_EPOCH } else { far };
+        let horizon = (!keeps_all).then(|| Moment::new("boot", Duration::from_secs(100)));
         Self {
             disk: SimDisk::default(),
             folder: None,
@@ -241,7 +240,7 @@ impl World {
             writer.write(shard, count, at, &bytes)?;
         }
         let handle = self.journal_mut().handle();
-        writer.finish(&handle, &self.retention).map(drop)
+        writer.finish_at(&handle, &self.retention, || Moment::new("boot", Duration::ZERO)).map(drop)
     }
 
     fn rebase(&mut self) -> std::io::Result<()> {

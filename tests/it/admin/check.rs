@@ -44,6 +44,34 @@ fn what_is_no_question_is_refused() {
 }
 
 #[test]
+fn a_body_has_to_be_said_to_be_json() {
+    let endpoint = Endpoint::new();
+    let body = r#"{"items": ["s1"]}"#;
+    let ask = |header: &str| {
+        let head = format!("POST /check HTTP/1.1\r\nHost: x\r\n{header}");
+        endpoint.request(&format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()))
+    };
+    for media in ["application/json", "Application/JSON;charset=utf-8", "application/json ; a=b"] {
+        assert_eq!(ask(&format!("Content-Type: {media}\r\n")).status, 200, "{media}");
+    }
+    for header in [
+        "",
+        "Content-Type: text/plain\r\n",
+        "Content-Type: application/x-www-form-urlencoded\r\n",
+        "Content-Type: multipart/form-data; boundary=application/json\r\n",
+        "Content-Type: application/jsonp\r\n",
+    ] {
+        let answer = ask(header);
+        assert_eq!(answer.status, 415, "{header}: {answer:?}");
+        assert!(answer.body.contains("Content-Type: application/json"), "{answer:?}");
+    }
+    // What a browser asks before it would send such a body for a page of another site.
+    let preflight = endpoint.request("OPTIONS /check HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_eq!(preflight.status, 405);
+    assert!(!preflight.head.contains("access-control"), "{preflight:?}");
+}
+
+#[test]
 fn a_filter_that_cannot_be_asked_says_why() {
     let refuse = |_: &[Vec<u8>]| Err(Uncheckable("the filter is not loaded yet".to_owned()));
     let endpoint = Endpoint::with(Limits::default(), refuse);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use urlseen::admin::Limits;
 
-use super::{Endpoint, answer, ask, by_first_letter, connect_tcp, read_to_end};
+use super::{Endpoint, JSON, answer, ask, by_first_letter, connect_tcp, read_to_end};
 use crate::util::wait::SOON;
 
 const BRIEF: Duration = Duration::from_millis(200);
@@ -44,7 +44,7 @@ fn a_head_that_does_not_come_is_not_waited_for() {
 fn a_body_that_does_not_come_is_not_waited_for() {
     let endpoint = endpoint(Limits { body: BRIEF, ..patient() });
     let mut stream = endpoint.connect();
-    let head = "POST /check HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{";
+    let head = format!("POST /check HTTP/1.1\r\nHost: x\r\n{JSON}Content-Length: 100\r\n\r\n{{");
     stream.write_all(head.as_bytes()).unwrap();
     let answer = answer(&until_closed(stream));
     assert_eq!(answer.status, 408, "{answer:?}");
@@ -59,8 +59,9 @@ fn a_connection_ends_whatever_it_waits_for() {
         let _ = hang.lock().unwrap().recv();
         Ok(by_first_letter(items))
     });
-    let head = "POST /check HTTP/1.1\r\nHost: x\r\nContent-Length: 16\r\n";
-    for part in ["", head, &format!("{head}\r\n{{"), &format!("{head}\r\n{{\"items\": [\"a\"]}}")] {
+    let head = format!("POST /check HTTP/1.1\r\nHost: x\r\n{JSON}Content-Length: 16\r\n");
+    for part in ["", &head, &format!("{head}\r\n{{"), &format!("{head}\r\n{{\"items\": [\"a\"]}}")]
+    {
         let mut stream = endpoint.connect();
         stream.write_all(part.as_bytes()).unwrap();
         assert_eq!(until_closed(stream), b"", "{part}");
@@ -77,7 +78,7 @@ fn what_is_too_large_is_refused() {
     assert_eq!((answer.status, answer.body.as_str()), (413, "a body has at most 1000 bytes\n"));
     // Without a length beforehand.
     let chunked = format!(
-        "POST /check HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n{}\r\n",
+        "POST /check HTTP/1.1\r\nHost: x\r\n{JSON}Transfer-Encoding: chunked\r\n\r\n7d0\r\n{}\r\n",
         "u".repeat(2000)
     );
     assert_eq!(endpoint.request(&chunked).status, 413);
@@ -99,22 +100,63 @@ fn so_many_items_and_no_more_are_checked_at_once() {
     assert_eq!(answer.body, "4 items; a request has at most 3\n");
 }
 
+/// Beginnings of requests that never end.
+fn silences() -> [String; 4] {
+    let body = format!("POST /check HTTP/1.1\r\nHost: localhost\r\n{JSON}Content-Length: 99\r\n");
+    [String::new(), "GET /heal".to_owned(), body.clone(), body + "\r\n{\"items\": ["]
+}
+
+const PROBE: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
 #[test]
-fn more_connections_wait_for_their_turn_at_each_address() {
-    let endpoint = endpoint(Limits { connections: 2, ..patient() });
+fn silent_connections_do_not_delay_a_probe() {
+    let endpoint = endpoint(Limits { connections: 8, ..patient() });
     let address = endpoint.listen();
-    let idle = [endpoint.connect(), endpoint.connect()];
-    let mut third = endpoint.connect();
-    third.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-    // Over TCP there is room meanwhile, so the server works; the third one has no answer yet.
-    let tcp = ask(connect_tcp(address), "GET /healthz HTTP/1.0\r\n\r\n");
-    assert_eq!(tcp.status, 200);
-    third.set_nonblocking(true).unwrap();
-    let early = third.read(&mut [0]).unwrap_err();
-    assert_eq!(early.kind(), std::io::ErrorKind::WouldBlock);
-    third.set_nonblocking(false).unwrap();
-    drop(idle);
-    assert_eq!(answer(&read_to_end(third)).status, 200);
+    for silence in silences() {
+        let connect = || {
+            let (mut tcp, mut unix) = (connect_tcp(address), endpoint.connect());
+            tcp.write_all(silence.as_bytes()).unwrap();
+            unix.write_all(silence.as_bytes()).unwrap();
+            (tcp, unix)
+        };
+        let silent: Vec<_> = (0..40).map(|_| connect()).collect();
+        assert_eq!(ask(connect_tcp(address), PROBE).status, 200, "{silence}");
+        assert_eq!(endpoint.get("/healthz").status, 200, "{silence}");
+        drop(silent);
+    }
+}
+
+#[test]
+fn the_oldest_idle_connection_yields_to_a_new_one() {
+    let endpoint = endpoint(Limits { connections: 3, ..patient() });
+    let address = endpoint.listen();
+    let [mut oldest, second, third] = [(); 3].map(|()| connect_tcp(address));
+    let fourth = connect_tcp(address);
+    assert_eq!(oldest.read(&mut [0]).unwrap(), 0, "it is closed");
+    for rest in [second, third, fourth] {
+        assert_eq!(ask(rest, PROBE).status, 200);
+    }
+}
+
+#[test]
+fn a_check_that_is_worked_on_yields_to_nobody() {
+    let (tell, begun) = mpsc::channel::<()>();
+    let (let_go, hang) = mpsc::channel::<()>();
+    let hang = std::sync::Mutex::new(hang);
+    let endpoint = Endpoint::with(Limits { connections: 3, ..patient() }, move |items| {
+        tell.send(()).unwrap();
+        let _ = hang.lock().unwrap().recv();
+        Ok(by_first_letter(items))
+    });
+    let mut check = endpoint.connect();
+    let head = format!("POST /check HTTP/1.1\r\nHost: x\r\n{JSON}Content-Length: 16");
+    check.write_all(format!("{head}\r\n\r\n{{\"items\": [\"s\"]}}").as_bytes()).unwrap();
+    begun.recv().unwrap();
+    let silent: Vec<_> = (0..20).map(|_| endpoint.connect()).collect();
+    assert_eq!(endpoint.get("/healthz").status, 200);
+    let_go.send(()).unwrap();
+    assert_eq!(answer(&read_to_end(check)).status, 200);
+    drop(silent);
 }
 
 #[test]

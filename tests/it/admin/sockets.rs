@@ -96,9 +96,9 @@ fn why_there_is_no_endpoint_is_said() {
     assert!(matches!(error, StartError::Socket { .. }));
     let start = format!("cannot make the admin socket {}/admin.sock: ", absent.display());
     assert!(error.to_string().starts_with(&start), "{error}");
-    let address = server.listen_at(&host_port("127.0.0.1:0")).unwrap();
+    let address = server.listen_at(&host_port("127.0.0.1:0"), &[]).unwrap();
     drop(connect_tcp(address));
-    let error = server.listen_at(&host_port(&address.to_string())).unwrap_err();
+    let error = server.listen_at(&host_port(&address.to_string()), &[]).unwrap_err();
     let start = format!("cannot listen at admin.listen = \"{address}\": Address already in use");
     assert!(error.to_string().starts_with(&start), "{error}");
 }

@@ -1,6 +1,7 @@
 //! What is said when the filter is full.
 
-use super::{Crawl, urls};
+use super::shared::{LAYOUTS, crawl};
+use super::{Crawl, SINK, urls};
 
 /// The last item crosses the level, so that only the look at the very end can see it.
 #[test]
@@ -21,4 +22,79 @@ fn a_drain_tells_how_full_the_filter_is_to_the_last_item() {
             (_, last) => panic!("{last:?} was expected: {warnings:?}"),
         }
     }
+}
+
+/// A first look that comes late tells the fill as it is, not the mark below it.
+#[test]
+fn a_warning_names_the_fill_as_it_is() {
+    let crawl = Crawl::new().set("filter.capacity=100").set("source.batch=10_000");
+    crawl.push(&urls(0, 566));
+    let summary = crawl.drain();
+    assert!(
+        summary.stderr.contains("566 fingerprints, 566 % of what it is made for"),
+        "{summary:?}"
+    );
+}
+
+/// Does what the words of the warning say, and of the message that ends the run.
+#[test]
+fn what_a_full_filter_advises_works() {
+    let full = |crawl: Crawl| crawl.set("filter.capacity=1000").set("filter.when_full=stop");
+    for shared in [false, true] {
+        let crawl = full(if shared { crawl(LAYOUTS[0]) } else { Crawl::new() });
+        // More than enough for an estimate to reach the capacity.
+        crawl.push(&urls(0, 1200));
+        let output = crawl.run(&[]).output();
+        assert_eq!(output.code(), Some(3), "{output:?}");
+        // In a warning or two, and at the end.
+        assert!(output.stderr.matches("urlseen state reset").count() >= 2, "{output:?}");
+        assert!(output.stderr.contains("all that was seen is emitted again"), "{output:?}");
+
+        let going_on = crawl.set("filter.when_full=warn");
+        going_on.push(&urls(700, 600));
+        assert_eq!(going_on.drain().code, Some(0));
+        assert_eq!(going_on.len(SINK), 1300);
+
+        let larger = going_on.set("filter.capacity=5000").set("filter.when_full=stop");
+        assert_eq!(larger.run(&["--drain"]).output().code(), Some(2), "it cannot be made larger");
+        assert_eq!(larger.command("state reset", &["--yes"]).output().code(), Some(0));
+        larger.push(&urls(0, 1500));
+        let summary = larger.drain();
+        assert_eq!(summary.counts(), (1500, [1500, 0, 0, 0]), "{summary:?}");
+        assert!(!summary.stderr.contains("what it is made for"), "{summary:?}");
+    }
+}
+
+/// The way on that keeps what was seen, and the layout that grows.
+#[test]
+fn a_full_filter_is_followed_by_one_that_knows_a_list_or_that_grows() {
+    let crawl = Crawl::new().set("filter.capacity=1000");
+    crawl.push(&urls(0, 1500));
+    let warned = crawl.drain().stderr;
+    for words in ["urlseen import", "filter.layout = \"redisbloom\""] {
+        assert!(warned.contains(words), "no {words:?} in {warned}");
+    }
+    let larger = crawl.set("filter.capacity=5000");
+    assert_eq!(larger.command("state reset", &["--yes"]).output().code(), Some(0));
+    let list = crate::util::binary::urlseen(["fingerprint"]).stdin(urls(0, 1500).join("\n") + "\n");
+    let imported = larger.command("import", &[]).stdin(list.output().text()).output();
+    assert_eq!(imported.code(), Some(0), "{imported:?}");
+    larger.push(&urls(0, 1600));
+    assert_eq!(larger.drain().count("unseen"), 100);
+
+    let growing = larger.set("filter.capacity=1000").set("filter.layout=redisbloom");
+    assert_eq!(growing.command("state reset", &["--yes"]).output().code(), Some(0));
+    growing.push(&urls(0, 4000));
+    assert_eq!(growing.drain().counts(), (4000, [4000, 0, 0, 0]));
+}
+
+/// A filter whose hashes, not its bits, set its error rate says so at the start.
+#[test]
+fn a_filter_of_redisbloom_that_cannot_keep_its_error_rate_says_so() {
+    let crawl = Crawl::new().set("filter.layout=redisbloom").set("filter.capacity=300");
+    crawl.push(&urls(0, 300));
+    let summary = crawl.set("filter.error_rate=1e-10").drain();
+    assert!(summary.stderr.contains("RedisBloom's hashes set the error rate"), "{summary:?}");
+    let rate = summary.values["error_rate"].as_f64().unwrap();
+    assert!((1e-6..1e-4).contains(&rate), "{rate}");
 }

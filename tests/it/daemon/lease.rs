@@ -218,3 +218,42 @@ fn a_daemon_that_stands_by_ends_when_asked() {
     }
     stop(first);
 }
+
+#[test]
+fn a_daemon_whose_folder_knows_nothing_of_the_crawl_does_not_stand_by() {
+    let crawl = Crawl::new();
+    let first = crawl.start();
+    let elsewhere = |setting: &str| {
+        let arguments = ["--standby", "--json", "--set", "state.dir=elsewhere", "--set", setting];
+        crawl.run(&arguments).start()
+    };
+    // So long as nothing is committed, any folder can become the crawl's.
+    let mut early = elsewhere("state.on_rollback=stop");
+    early.wait_for_line("standing by: waiting for the lease", SOON);
+    crawl.push(&urls(0, 10));
+    crawl.wait_for_sink(10);
+    let late = elsewhere("state.on_rollback=stop");
+    for standby in [early, late] {
+        let output = standby.output(SOON);
+        assert_eq!(output.code(), Some(3), "{output:?}");
+        for words in ["this daemon cannot stand by", "Redis stands at batch ", "elsewhere is new"] {
+            assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
+        }
+    }
+    // This one would begin with an empty filter.
+    let mut empty = elsewhere("state.on_rollback=emit-again");
+    empty.wait_for_line("standing by: waiting for the lease", SOON);
+    empty.signal(Signal::TERM);
+    assert_eq!(empty.output(SOON).code(), Some(0));
+    // The folder of a crawl that was reset has another filter.
+    stop(first);
+    let other = Crawl::new();
+    other.push(&urls(0, 10));
+    other.drain();
+    let _first = crawl.start();
+    let dir = format!("state.dir={}", other.state_dir().display());
+    let output = crawl.run(&["--standby", "--set", &dir]).output();
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(output.stderr.contains("this daemon cannot stand by"), "{output:?}");
+    assert!(output.stderr.contains("belongs to the filter"), "{output:?}");
+}

@@ -1,7 +1,9 @@
 //! The daemon, `urlseen run`, against real servers.
 
 mod bounds;
+mod descriptors;
 mod ends;
+mod folder;
 mod full;
 mod held;
 mod idle;
@@ -11,6 +13,7 @@ mod looking;
 mod model;
 mod moving;
 mod outages;
+mod oversize;
 mod recovery;
 mod redisbloom;
 mod refusals;
@@ -39,6 +42,7 @@ const SOURCE: &str = "demo:discovered";
 const SINK: &str = "demo:unseen";
 const REJECTED: &str = "demo:rejected";
 const TAKEN: &str = "urlseen:{demo:discovered}:taken";
+const OVERSIZE: &str = "urlseen:{demo:discovered}:oversize";
 const STATE: &str = "urlseen:{demo:discovered}:state";
 const LEASE: &str = "urlseen:{demo:discovered}:lease";
 

@@ -7,15 +7,16 @@ use redis::Commands;
 use rustix::process::Signal;
 
 use super::{
-    Bytes, Crawl, LEASE, READY, REJECTED, SINK, SOURCE, STATE, TAKEN, is_sorted, stop_process, urls,
+    Bytes, Crawl, LEASE, OVERSIZE, READY, REJECTED, SINK, SOURCE, STATE, TAKEN, is_sorted,
+    stop_process, urls,
 };
 use crate::util::binary::Output;
 use crate::util::wait::SOON;
 
-pub(super) const KEYS: [&str; 6] = [SOURCE, TAKEN, STATE, LEASE, SINK, REJECTED];
+pub(super) const KEYS: [&str; 7] = [SOURCE, TAKEN, STATE, LEASE, SINK, REJECTED, OVERSIZE];
 
 /// Commands that the daemon runs on each key, and that a commit cannot do without.
-const COMMANDS: [(&str, &str); 9] = [
+const COMMANDS: [(&str, &str); 11] = [
     ("rename", SOURCE),
     ("ltrim", TAKEN),
     ("hset", STATE),
@@ -25,6 +26,8 @@ const COMMANDS: [(&str, &str); 9] = [
     ("ltrim", SINK),
     ("rpush", REJECTED),
     ("ltrim", REJECTED),
+    ("ltrim", OVERSIZE),
+    ("lmove", OVERSIZE),
 ];
 
 #[track_caller]

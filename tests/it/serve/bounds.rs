@@ -6,7 +6,7 @@ use std::net::Shutdown;
 
 use redis::Commands;
 
-use super::{Running, Served, Socket, packed, urls};
+use super::{Served, Socket, packed, peak, urls};
 use crate::util::wait::{SOON, wait_until};
 
 #[track_caller]
@@ -101,13 +101,6 @@ fn many_commands_at_once_are_answered_in_order() {
     let writing = std::thread::spawn(move || writer.send(bytes));
     assert!(socket.receive(&expected) == expected);
     writing.join().unwrap();
-}
-
-/// The most memory that it has had, in MiB.
-fn peak(running: &Running) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", running.daemon.id())).unwrap();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    peak.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() >> 10
 }
 
 #[test]

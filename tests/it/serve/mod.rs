@@ -2,8 +2,10 @@
 
 mod beside;
 mod bounds;
+mod descriptors;
 mod durability;
 mod forgetting;
+mod strangers;
 mod transcript;
 
 use std::io::{Read, Write};
@@ -91,6 +93,13 @@ impl Running {
         stream.set_read_timeout(Some(SOON)).unwrap();
         Socket(stream)
     }
+}
+
+/// The most memory that it has had, in MiB.
+fn peak(running: &Running) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", running.daemon.id())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() >> 10
 }
 
 /// Bytes to and from a server, without a client between.

@@ -1,6 +1,7 @@
 //! What the tests share: real servers, the built binary, real input, waiting.
 
 pub(crate) mod binary;
+pub(crate) mod descriptors;
 pub(crate) mod links;
 pub(crate) mod redis;
 pub(crate) mod sources;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import codecs
 import json
 import logging
 import pickle
@@ -43,6 +44,11 @@ class Pickle:
     def loads(self, data: bytes, /) -> dict[str, Any]:
         """And back."""
         return cast("dict[str, Any]", pickle.loads(data))
+
+
+def _unmarked(item: bytes) -> bytes:
+    """The item without the white space and the byte order mark that may stand before JSON."""
+    return item.lstrip().removeprefix(codecs.BOM_UTF8).lstrip()
 
 
 class _Queue:
@@ -132,9 +138,10 @@ class _Queue:
         """Others may have pushed it to the source: a URL or a JSON object, as urlseen reads them."""
         if item.startswith(b"\x80") or not isinstance(self.serializer, Pickle):
             return request_from_dict(self.serializer.loads(item), spider=self.spider)
-        if not item.startswith(b"{"):
+        text = _unmarked(item)
+        if not text.startswith(b"{"):
             return Request(item.decode())
-        fields = json.loads(item)
+        fields = json.loads(text)
         # Nobody names classes to be imported in JSON.
         fields.pop("_class", None)
         if "body_base64" in fields:

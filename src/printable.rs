@@ -1,7 +1,10 @@
-//! What others wrote, for a terminal: bytes of any kind as one line without surprises.
+//! Text for people, in which nothing that others wrote moves the cursor or hides.
+//!
+//! Items, keys, names of files and the words of servers can hold any bytes. All that the command
+//! says to people goes through here; rows of data for programs do not.
 
-use std::fmt::Write;
-use std::io;
+use std::fmt::{Display, Write as _};
+use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 use unicode_width::UnicodeWidthChar;
@@ -10,7 +13,7 @@ use unicode_width::UnicodeWidthChar;
 const CUT: char = '…';
 
 /// How many columns standard output has, if it is a terminal.
-pub(super) fn columns() -> Option<usize> {
+pub fn columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
     Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }
@@ -18,7 +21,7 @@ pub(super) fn columns() -> Option<usize> {
 /// The bytes as text of at most `columns`, if there is a bound. Characters that move the cursor,
 /// change colours or cannot be seen become escapes as Rust writes them, and what is not UTF-8
 /// becomes `\xff`.
-pub(super) fn printable(bytes: &[u8], columns: Option<usize>) -> String {
+pub fn printable(bytes: &[u8], columns: Option<usize>) -> String {
     let mut line = Line { text: String::new(), width: 0, cut: 0, columns };
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -40,12 +43,12 @@ pub(super) fn printable(bytes: &[u8], columns: Option<usize>) -> String {
 }
 
 /// A value as a line of JSON, in which all is escaped that [`printable`] escapes.
-pub(super) fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
+pub fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
     Ok(json_text(&serde_json::to_string(value)?))
 }
 
 /// JSON with all escaped that [`printable`] escapes, but for the line feeds between values.
-pub(super) fn json_text(json: &str) -> String {
+pub fn json_text(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
         // Others than these stand in strings only.
@@ -61,8 +64,54 @@ pub(super) fn json_text(json: &str) -> String {
 }
 
 /// How many columns a text takes that is printable.
-pub(super) fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     text.chars().filter_map(UnicodeWidthChar::width).sum()
+}
+
+/// Says something in a line of its own on standard error.
+pub fn say(words: impl Display) {
+    let line = printable(words.to_string().as_bytes(), None);
+    // Standard error is the last place to say anything.
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Standard output for people.
+pub fn stdout() -> Plain<io::StdoutLock<'static>> {
+    Plain(io::stdout().lock())
+}
+
+/// Standard error for messages of several lines.
+pub fn stderr() -> Plain<io::StderrLock<'static>> {
+    Plain(io::stderr().lock())
+}
+
+/// Standard output for rows of data: as they are, unless a person sees them on a terminal.
+pub fn rows() -> Box<dyn Write> {
+    let out = io::stdout().lock();
+    if out.is_terminal() { Box::new(Plain(out)) } else { Box::new(out) }
+}
+
+/// A writer that escapes all that [`printable`] does, but for line feeds and tabs. A character must
+/// not be split between two writes.
+#[derive(Debug)]
+pub struct Plain<W>(W);
+
+impl<W: Write> Write for Plain<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for part in bytes.split_inclusive(|byte| b"\n\t".contains(byte)) {
+            let (text, end) = match part.split_last() {
+                Some((b'\n' | b'\t', text)) => part.split_at(text.len()),
+                _ => (part, &[][..]),
+            };
+            self.0.write_all(printable(text, None).as_bytes())?;
+            self.0.write_all(end)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// A line being written.
@@ -118,6 +167,15 @@ mod tests {
             assert_eq!(printable(bytes, None), shown);
             assert!(!printable(bytes, None).contains(char::is_control));
         }
+    }
+
+    #[test]
+    fn a_writer_keeps_lines_and_tabs_alone() {
+        let mut plain = Plain(Vec::new());
+        plain.write_all("a\tb\x1b[2J\r\n\u{9b}\u{202e}c\n".as_bytes()).unwrap();
+        plain.write_all(b"\xff\n").unwrap();
+        let shown = "a\tb\\u{1b}[2J\\r\n\\u{9b}\\u{202e}c\n\\xff\n";
+        assert_eq!(String::from_utf8(plain.0).unwrap(), shown);
     }
 
     #[test]

@@ -1,0 +1,173 @@
+"""Clients that do not behave."""
+
+import socket
+import struct
+import time
+
+from .wire import connect, packed
+
+KEY = b"demo"
+REQUEST_BYTES = 1 << 20
+ASKING = [b"SISMEMBER", b"SMISMEMBER", b"BF.EXISTS", b"BF.MEXISTS", b"SCARD", b"BF.INFO"]
+SAYING = [b"PING", b"ECHO", b"COMMAND", b"INFO", b"HELLO", b"CLIENT", b"SELECT", b"AUTH", b"DEL"]
+ADDING = [b"SADD", b"BF.ADD", b"BF.MADD", b"BF.INSERT", b"SREM"]
+METHODS = [b"GET", b"POST", b"PUT", b"OPTIONS", b"patch", b"SADD", b"X-OTHER"]
+# What browsers send that must never be carried out.
+BROWSED = [b"browsed-%d" % number for number in range(100)]
+
+
+class Noise:
+    """A client that does not behave."""
+
+    def __init__(self, port, chance, adds, stop, password):
+        self.port, self.chance, self.stop, self.password = port, chance, stop, password
+        self.names = ASKING + SAYING + (ADDING if adds else [])
+        self.held = []
+
+    def run(self):
+        kinds = [self.bytes, self.mutated, self.lengths, self.nested, self.vanishes, self.deaf]
+        silent = connect(self.port)
+        while not self.stop.is_set():
+            try:
+                self.chance.choice([*kinds, self.half_closed, self.browser, self.mutated])()
+            except OSError:
+                # It was hung up on, as it deserves.
+                pass
+        self.ended(silent)
+        for stream in self.held:
+            stream.close()
+
+    def command(self):
+        chance = self.chance
+        words = [chance.choice(self.names)]
+        words += [KEY] if chance.random() < 0.9 else []
+        for _ in range(chance.choice([0, 1, 1, 1, 2, 5, 50])):
+            url = b"https://example.com/noise/%d" % chance.randrange(10_000)
+            other = b"noise-%s" % chance.randbytes(chance.randrange(20))
+            words.append(chance.choice([url, other, b"ITEMS", b"CAPACITY", b"3"]))
+        if chance.random() < 0.2:
+            return b" ".join(words[:4]) + chance.choice([b"\r\n", b"\n"])
+        return packed(*words)
+
+    def greeting(self):
+        """The password, or none where it is asked for, too."""
+        knows = self.password and self.chance.random() < 0.5
+        return packed(b"AUTH", self.password) if knows else b""
+
+    def commands(self, most):
+        count = self.chance.randrange(1, most)
+        return self.greeting() + b"".join(self.command() for _ in range(count))
+
+    def bytes(self):
+        with connect(self.port) as stream:
+            self.pieces(stream, self.chance.randbytes(self.chance.choice([1, 10, 1000, 100_000])))
+
+    def mutated(self):
+        data = bytearray(self.commands(50))
+        for _ in range(self.chance.randrange(4)):
+            at = self.chance.randrange(len(data))
+            match self.chance.randrange(4):
+                case 0:
+                    data[at] = self.chance.randrange(256)
+                case 1:
+                    del data[at : at + self.chance.randrange(1, 9)]
+                case 2:
+                    data[at:at] = self.chance.choice([b"\r\n", b"*", b"$", b"-", b"\0", b"9" * 9])
+                case 3:
+                    data[at:at] = data[at : at + self.chance.randrange(100)]
+            if not data:
+                return
+        with connect(self.port) as stream:
+            self.pieces(stream, bytes(data))
+
+    def lengths(self):
+        number = self.chance.choice([-(2**63), -2, -1, 0, 2**20, 2**20 + 1, 2**31, 2**63, 10**40])
+        with connect(self.port) as stream:
+            begins = [b"*%d\r\n", b"*1\r\n$%d\r\n", b"*3\r\n$4\r\nSADD\r\n$%d\r\n"]
+            begin = self.chance.choice(begins)
+            self.pieces(stream, self.commands(5) + begin % number + self.chance.randbytes(1000))
+
+    def nested(self):
+        with connect(self.port) as stream:
+            kind = self.chance.choice([b"*1\r\n", b"%1\r\n", b"~1\r\n", b"|1\r\n", b">1\r\n"])
+            self.pieces(stream, kind * self.chance.choice([3, 1000, 100_000]))
+
+    def vanishes(self):
+        """In the middle of a command, with nothing said, and a reset where the chance has it."""
+        streams = [connect(self.port) for _ in range(self.chance.randrange(1, 20))]
+        for stream in streams:
+            data = self.commands(30)
+            stream.sendall(data[: self.chance.randrange(len(data))])
+        for stream in streams:
+            if self.chance.random() < 0.5:
+                linger = struct.pack("ii", 1, 0)
+                stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            stream.close()
+
+    def half_closed(self):
+        """What was asked before is answered still, and then the connection ends."""
+        count = self.chance.randrange(1, 200)
+        with connect(self.port) as stream:
+            knows = packed(b"AUTH", self.password) if self.password else b""
+            stream.sendall(knows + packed(b"ECHO", b"here") * count)
+            stream.shutdown(socket.SHUT_WR)
+            said = self.rest(stream)
+        if said != (b"+OK\r\n" if knows else b"") + b"$4\r\nhere\r\n" * count:
+            raise AssertionError(f"half closed, and answered {len(said)} bytes: {said[-100:]!r}")
+
+    def browser(self):
+        """A web page's request with commands as its body: nothing is answered."""
+        method = self.chance.choice(METHODS)
+        lines = [method + b" /it's HTTP/1.1", b"Host: 127.0.0.1", b"Content-Type: text/plain", b""]
+        lines += [b"SADD demo " + self.chance.choice(BROWSED) for _ in range(20)]
+        with connect(self.port) as stream:
+            stream.sendall(b"\r\n".join([*lines, b""]))
+            if said := self.rest(stream):
+                raise AssertionError(f"a browser was answered {said!r}")
+
+    @staticmethod
+    def rest(stream):
+        said = bytearray()
+        while more := stream.recv(1 << 16):
+            said += more
+        return bytes(said)
+
+    def ended(self, silent):
+        """Waits until the daemon hangs up on a client that said nothing."""
+        with silent:
+            try:
+                said = self.rest(silent)
+            except ConnectionError:
+                # It was killed.
+                return
+        if said:
+            raise AssertionError(f"who said nothing was answered {said!r}")
+
+    def deaf(self):
+        """Sends as much as is taken, a command as large as may be first, and reads nothing."""
+        stream = connect(self.port)
+        self.held.append(stream)
+        if len(self.held) > 2:
+            self.held.pop(0).close()
+        stream.setblocking(False)
+        large = packed(b"ECHO", b"x" * (REQUEST_BYTES - 1000))
+        command = self.chance.choice([b"COMMAND\r\n", packed(b"INFO"), large, self.command()])
+        data = large[:-500], large[-500:] + command * ((2 << 20) // len(command) + 1)
+        for part in data:
+            end = time.monotonic() + 0.5
+            while part and time.monotonic() < end and not self.stop.is_set():
+                try:
+                    part = part[stream.send(part) :]
+                except BlockingIOError:
+                    self.stop.wait(0.01)
+
+    def pieces(self, stream, data):
+        """Sends it cut where the chance has it; reads what is said, or does not."""
+        pieces = self.chance.choice([1, 2, 10])
+        cuts = sorted(self.chance.randrange(len(data) + 1) for _ in range(pieces - 1))
+        for begin, end in zip([0, *cuts], [*cuts, len(data)]):
+            stream.sendall(data[begin:end])
+        if self.chance.random() < 0.5:
+            stream.settimeout(self.chance.choice([0.001, 0.05]))
+            while stream.recv(1 << 16):
+                pass

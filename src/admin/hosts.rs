@@ -1,0 +1,164 @@
+//! The hosts that requests at `admin.listen` may be addressed to.
+//!
+//! The name server of a hostile page can lead the page's own name to this machine (DNS rebinding).
+//! A browser then lets the page read the answers, but sends the page's name as the host.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::uri::Authority;
+use axum::http::{StatusCode, Version, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::printable::printable;
+
+/// Columns of a refused host that the answer repeats.
+const SHOWN: usize = 100;
+
+/// Names beside `localhost` and IP addresses, in lower case and without a trailing dot.
+#[derive(Debug, Clone)]
+pub(super) struct Hosts(Arc<[String]>);
+
+impl Hosts {
+    pub(super) fn new<'a>(names: impl Iterator<Item = &'a str>) -> Self {
+        Self(names.map(plain).collect())
+    }
+
+    /// Answers in place of the endpoint where a request is for another host.
+    pub(super) async fn guard(State(hosts): State<Self>, request: Request, next: Next) -> Response {
+        match hosts.check(&request) {
+            Ok(()) => next.run(request).await,
+            Err((status, reason)) => (status, format!("{reason}\n")).into_response(),
+        }
+    }
+
+    fn check(&self, request: &Request) -> Result<(), (StatusCode, String)> {
+        let bad = |reason: &str| (StatusCode::BAD_REQUEST, reason.to_owned());
+        let fields: Vec<_> = request.headers().get_all(header::HOST).iter().take(2).collect();
+        let field = match fields[..] {
+            [] if request.version() == Version::HTTP_10 => None,
+            [field] => Some(field.to_str().map_err(|_| bad("the Host header is not ASCII"))?),
+            [] => return Err(bad("the request has no Host header")),
+            _ => return Err(bad("the request has more than one Host header")),
+        };
+        // The authority of an absolute request target counts before the header (RFC 9112, 3.2.2).
+        let authority = request.uri().authority().map(Authority::as_str);
+        match authority.or(field) {
+            // Browsers always send a host, so no page can make such a request.
+            None => Ok(()),
+            Some(authority) => match host_of(authority) {
+                None => Err(bad("the host of the request cannot be read: it is host or host:port")),
+                Some(host) if self.has(host) => Ok(()),
+                Some(host) => Err((StatusCode::MISDIRECTED_REQUEST, refusal(host))),
+            },
+        }
+    }
+
+    /// Whether a request for this host is answered. No name server leads an address elsewhere, and
+    /// names below `localhost` stay on the machine (RFC 6761).
+    fn has(&self, host: &str) -> bool {
+        let name = plain(host);
+        host.starts_with('[')
+            || name.parse::<Ipv4Addr>().is_ok()
+            || name == "localhost"
+            || name.ends_with(".localhost")
+            || self.0.contains(&name)
+    }
+}
+
+/// A name without what makes no difference between names.
+fn plain(name: &str) -> String {
+    name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
+}
+
+/// The host of `host` or `host:port`: a name, an IPv4 address, or an IPv6 address in brackets.
+fn host_of(authority: &str) -> Option<&str> {
+    let end = if authority.starts_with('[') { authority.find(']')? + 1 } else { 0 };
+    let (host, port) = match authority[end..].find(':') {
+        Some(colon) => (&authority[..end + colon], &authority[end + colon + 1..]),
+        None => (authority, ""),
+    };
+    let is_host = match host.strip_prefix('[') {
+        Some(address) => address.strip_suffix(']')?.parse::<Ipv6Addr>().is_ok(),
+        None => !host.contains(['@', '[', ']', '/', ',', ' ']),
+    };
+    let is_port = port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit());
+    (is_host && is_port).then_some(host)
+}
+
+fn refusal(host: &str) -> String {
+    let host = printable(host.as_bytes(), Some(SHOWN));
+    format!(
+        "this endpoint does not answer to the host \"{host}\": ask by an IP address or localhost, \
+         or add the name to admin.hosts"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_authority_has_one_host() {
+        for (authority, host) in [
+            ("localhost", Some("localhost")),
+            ("localhost:9090", Some("localhost")),
+            ("localhost:", Some("localhost")),
+            ("[::1]", Some("[::1]")),
+            ("[::1]:9090", Some("[::1]")),
+            ("[::ffff:127.0.0.1]:1", Some("[::ffff:127.0.0.1]")),
+            ("", Some("")),
+            ("::1", None),
+            ("[::1", None),
+            ("[::1]9090", None),
+            ("[::1]:9090:1", None),
+            ("[localhost]", None),
+            ("localhost:http", None),
+            ("localhost:-1", None),
+            ("localhost:123456", None),
+            ("localhost:80:80", None),
+            ("a@localhost", None),
+            ("localhost, evil.example", None),
+        ] {
+            assert_eq!(host_of(authority), host, "{authority}");
+        }
+    }
+
+    #[test]
+    fn names_are_compared_whole() {
+        let hosts = Hosts::new(["Metrics.Example.", "box7"].into_iter());
+        for host in [
+            "localhost",
+            "LOCALHOST.",
+            "a.localhost",
+            "127.0.0.1",
+            "192.0.2.7",
+            "127.0.0.1.",
+            "[::1]",
+            "metrics.example",
+            "METRICS.example.",
+            "box7",
+        ] {
+            assert!(hosts.has(host), "{host}");
+        }
+        for host in [
+            "",
+            ".",
+            "evil.example",
+            "localhost.evil.example",
+            "evillocalhost",
+            "localhost..",
+            "127.0.0.1.evil.example",
+            "0x7f000001",
+            "2130706433",
+            "127.1",
+            "a.metrics.example",
+            "box7.evil.example",
+            "b\u{f6}x7",
+        ] {
+            assert!(!hosts.has(host), "{host}");
+        }
+    }
+}

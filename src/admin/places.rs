@@ -1,0 +1,57 @@
+//! The connections that are served at once at an address.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::task::AbortHandle;
+
+/// Tells that the daemon works on the request of a connection.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Busy(Arc<AtomicBool>);
+
+/// The time for which a connection is busy; ends when dropped.
+pub(super) struct Working<'a>(&'a Busy);
+
+impl Busy {
+    pub(super) fn begin(&self) -> Working<'_> {
+        self.0.store(true, Ordering::Relaxed);
+        Working(self)
+    }
+
+    fn is_busy(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.0.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Connections in the order in which they were accepted. All but the busy ones wait for their
+/// client, and such a connection yields its place to a new one.
+pub(super) struct Places {
+    most: usize,
+    taken: VecDeque<(AbortHandle, Busy)>,
+}
+
+impl Places {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, taken: VecDeque::new() }
+    }
+
+    /// Takes a place for a connection. Where all are taken, ends the oldest one that is idle. One
+    /// check is made at a time, so at most one connection is busy.
+    pub(super) fn take(&mut self, task: AbortHandle, busy: Busy) {
+        self.taken.retain(|(task, _)| !task.is_finished());
+        if self.taken.len() >= self.most {
+            let idle = self.taken.iter().position(|(_, busy)| !busy.is_busy());
+            if let Some((task, _)) = self.taken.remove(idle.unwrap_or(0)) {
+                task.abort();
+            }
+        }
+        self.taken.push_back((task, busy));
+    }
+}

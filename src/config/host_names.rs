@@ -1,0 +1,71 @@
+//! Names of hosts.
+
+use super::raw::{Raw, Refusal};
+use super::value::{Rule, texts};
+
+/// The longest name of a host, in bytes (RFC 1035).
+const LONGEST: usize = 253;
+
+/// Some names of hosts: an array of strings, or the names with commas between them; `""` for none.
+pub(super) struct HostNames;
+
+impl HostNames {
+    /// How many they may be.
+    const MOST: usize = 100;
+}
+
+impl Rule<Vec<String>> for HostNames {
+    fn read(&self, raw: &Raw) -> Result<Vec<String>, Refusal> {
+        let names = match raw {
+            Raw::Text(text) if text.trim().is_empty() => Vec::new(),
+            raw => texts(raw)?,
+        };
+        let is_good = names.len() <= Self::MOST && names.iter().all(|name| is_name(name));
+        if is_good { Ok(names) } else { Err(Refusal::Value) }
+    }
+
+    fn allowed(&self) -> String {
+        format!(
+            "an array of at most {} host names in ASCII, as \"metrics.example\", without scheme \
+             and port",
+            Self::MOST
+        )
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let labels = name.strip_suffix('.').unwrap_or(name);
+    labels.len() <= LONGEST
+        && labels.bytes().all(is_plain)
+        && labels.split('.').all(|label| !label.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_an_array_or_stand_between_commas() {
+        let read = |text: &str| HostNames.read(&Raw::Text(text.to_owned()));
+        let both = || Ok(vec!["metrics.example".to_owned(), "Box_7.".to_owned()]);
+        assert_eq!(read("metrics.example, Box_7."), both());
+        assert_eq!(read("['metrics.example', 'Box_7.']"), both());
+        assert_eq!(read(""), Ok(Vec::new()));
+        assert_eq!(read("[]"), Ok(Vec::new()));
+        for bad in [
+            "a,,b",
+            "a:9090",
+            "http://a",
+            "*.a",
+            "a..b",
+            ".",
+            "[::1]",
+            "a b",
+            "b\u{f6}x",
+            &"a".repeat(254),
+        ] {
+            assert_eq!(read(bad), Err(Refusal::Value), "{bad}");
+        }
+    }
+}

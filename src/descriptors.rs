@@ -1,0 +1,90 @@
+//! Running out of file descriptors: how an error says so, and what mends it.
+
+use std::fmt::Display;
+use std::io;
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+/// The first wait between two attempts, and the longest.
+const FIRST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_mins(1);
+
+/// Something failed because there were no file descriptors left. The text ends with the remedy.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Exhausted(String);
+
+/// Returns the remedy if `error` is the system's refusal of one more file descriptor.
+pub fn remedy(error: &io::Error) -> Option<&'static str> {
+    match Errno::from_io_error(error)? {
+        Errno::MFILE => Some(
+            "the process has as many file descriptors open as its limit allows; raise the limit \
+             (LimitNOFILE= in a systemd unit, ulimit -n in a shell)",
+        ),
+        Errno::NFILE => Some(
+            "all processes of the machine together have as many files open as it allows; raise \
+             fs.file-max (sysctl)",
+        ),
+        _ => None,
+    }
+}
+
+/// Puts what was tried before the system's error, and the remedy after it if there is one.
+pub fn explained(tried: impl Display, error: &io::Error) -> io::Error {
+    match remedy(error) {
+        Some(remedy) => {
+            io::Error::new(error.kind(), Exhausted(format!("{tried}: {error}; {remedy}")))
+        }
+        None => io::Error::new(error.kind(), format!("{tried}: {error}")),
+    }
+}
+
+/// Returns true if an error, [explained] or as the system gave it, is for want of file descriptors.
+/// It passes once other files or connections are closed, or the limit is raised.
+pub fn are_exhausted(error: &io::Error) -> bool {
+    let is_explained = matches!(error.get_ref(), Some(inner) if inner.is::<Exhausted>());
+    is_explained || remedy(error).is_some()
+}
+
+/// Growing waits between attempts: a second at first, doubling up to a minute.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Waits(Option<Duration>);
+
+impl Waits {
+    /// The wait after one more failure.
+    pub fn grow(&mut self) -> Duration {
+        let wait = self.0.map_or(FIRST, |before| (before * 2).min(LONGEST));
+        self.0 = Some(wait);
+        wait
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_explained_error_keeps_its_kind_and_its_cause() {
+        let error = |errno: Errno| io::Error::from(errno);
+        for (errno, words) in [(Errno::MFILE, "LimitNOFILE="), (Errno::NFILE, "fs.file-max")] {
+            assert!(are_exhausted(&error(errno)));
+            let explained = explained("cannot open a", &error(errno));
+            assert!(are_exhausted(&explained));
+            assert!(explained.to_string().starts_with("cannot open a: Too many open files"));
+            assert!(explained.to_string().contains(words), "{explained}");
+        }
+        let full = explained("cannot write a", &error(Errno::NOSPC));
+        assert!(!are_exhausted(&full));
+        assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(full.to_string(), "cannot write a: No space left on device (os error 28)");
+        assert!(!are_exhausted(&io::Error::other("Too many open files (os error 24)")));
+    }
+
+    #[test]
+    fn waits_double_up_to_a_minute() {
+        let mut waits = Waits::default();
+        let seconds = [1, 2, 4, 8, 16, 32, 60, 60].map(Duration::from_secs);
+        assert_eq!(seconds.map(|_| waits.grow()), seconds);
+    }
+}

@@ -1,0 +1,91 @@
+//! Text in the making that may not become longer than a bound.
+
+use std::io;
+
+/// Bytes that any item may become: no limit of Redis on what it is sent can be set lower.
+pub const SMALL: usize = 1 << 20;
+
+/// Most bytes that are made of an item of `len` bytes, be it what goes on in its place or its
+/// reject. This bounds memory: escapes make six bytes of one, and a pickle says the same again.
+pub fn most_made(len: usize) -> usize {
+    len.saturating_mul(2).max(SMALL)
+}
+
+/// Bytes of at most some length.
+#[derive(Debug)]
+pub struct Bounded {
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+/// Text became longer than its bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLong;
+
+impl Bounded {
+    /// Nothing yet, and at most `most` bytes.
+    pub fn new(most: usize) -> Self {
+        Self { bytes: Vec::new(), most }
+    }
+
+    /// Makes room for so many bytes, as far as the bound allows.
+    #[must_use]
+    pub fn with_room(mut self, bytes: usize) -> Self {
+        self.bytes.reserve(bytes.min(self.most));
+        self
+    }
+
+    /// Appends bytes, all or none of them.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+        if bytes.len() > self.most - self.bytes.len() {
+            return Err(TooLong);
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Appends a value as JSON.
+    pub fn push_json<T: serde::Serialize + ?Sized>(&mut self, value: &T) -> Result<(), TooLong> {
+        // Only `push` can fail: the values are text, numbers and structs of them.
+        serde_json::to_writer(self, value).map_err(|_| TooLong)
+    }
+
+    /// All of it.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.push(bytes).map_err(|TooLong| io::ErrorKind::FileTooLarge)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_becomes_longer_than_its_bound() {
+        let mut text = Bounded::new(10).with_room(1 << 40);
+        text.push(b"1234").unwrap();
+        text.push_json("ab").unwrap();
+        assert_eq!(text.push(b"123"), Err(TooLong));
+        text.push(b"12").unwrap();
+        assert_eq!(text.push_json("\u{1}"), Err(TooLong));
+        assert_eq!(text.into_bytes(), b"1234\"ab\"12");
+    }
+
+    #[test]
+    fn a_large_item_may_double_and_a_small_one_grow_to_a_mebibyte() {
+        for (len, most) in [(0, SMALL), (SMALL / 2, SMALL), (SMALL, 2 * SMALL)] {
+            assert_eq!(most_made(len), most);
+        }
+    }
+}

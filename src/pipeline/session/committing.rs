@@ -1,0 +1,60 @@
+//! Sending commits, and what they may hold.
+
+use super::{Asked, Session};
+use crate::batch::{Batch, Taken};
+use crate::config::RejectsFull;
+use crate::item::Items;
+use crate::pipeline::Parts;
+use crate::pipeline::queue::Prepared;
+use crate::protocol::{Commit, Order};
+
+/// Commits sent and not answered.
+const IN_FLIGHT_MAX: usize = 3;
+
+impl Session<'_> {
+    /// Sends what is judged and logged to be committed, unless it has to wait.
+    pub(super) fn send_commits(&mut self) {
+        let in_flight = if self.pipeline.suspicion.is_aroused() { 1 } else { IN_FLIGHT_MAX };
+        while self.sent < in_flight && self.link.has_room() {
+            let held_up = self.held_up_by();
+            self.tell_held_up(held_up);
+            if held_up.is_some() {
+                return;
+            }
+            let Parts { protocol, settings, .. } = &self.pipeline.parts;
+            let Some(prepared) = self.queue().get(self.sent) else { return };
+            let rejects_max = match settings.rejects_full {
+                RejectsFull::Wait => 0,
+                RejectsFull::DropOldest => settings.rejects_max,
+            };
+            let Prepared { batch, rejects, .. } = prepared;
+            let (token, taken) = (&self.token, self.taken);
+            let commit = protocol.commit(Order { token, batch, rejects, taken, rejects_max });
+            let items = batch.items().len() as u64;
+            self.taken -= items;
+            self.ahead -= items;
+            self.sent += 1;
+            match commit {
+                Commit::Script(script) => {
+                    self.ask(Asked::Commit { is_transaction: false }, &script);
+                }
+                Commit::Transaction { push, script } => {
+                    self.asked.push_back(Asked::Commit { is_transaction: true });
+                    self.link.send_transaction(&push, &script);
+                }
+            }
+        }
+    }
+
+    /// Queues what was read to be judged, with the bound on what is sent of each item.
+    pub(super) fn take_items(&mut self, items: Items) {
+        let queue = self.queue();
+        let is_next =
+            queue.batches() == 0 && self.pipeline.in_progress() == 0 && self.backlog.is_empty();
+        let is_condemned = is_next && self.pipeline.suspicion.condemns(queue.head());
+        let most = if is_condemned { 0 } else { self.pipeline.limits.word };
+        let parts = self.window.split(items);
+        self.backlog
+            .extend(parts.into_iter().map(|items| Batch::<Taken>::new(items).bounded(most)));
+    }
+}

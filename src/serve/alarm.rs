@@ -1,0 +1,64 @@
+//! Warning about clients that speak HTTP: one a minute at most, however many there are.
+
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tracing::warn;
+
+/// The least time between two warnings.
+const PAUSE: Duration = Duration::from_mins(1);
+
+/// The warning, shared by all clients.
+#[derive(Debug, Default)]
+pub(super) struct Alarm(Mutex<Count>);
+
+#[derive(Debug, Default)]
+struct Count {
+    last: Option<Instant>,
+    /// Clients since the last warning that got none of their own.
+    silent: u64,
+}
+
+impl Alarm {
+    /// Warns of a client, unless there was a warning of late.
+    pub(super) fn raise(&self, peer: SocketAddr) {
+        let mut count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(silent) = count.turn(Instant::now()) {
+            warn!(
+                "possible attack: {peer} sent HTTP to serve.listen, as a web page can make a \
+                 browser do; its connection is closed, and nothing of the request was carried \
+                 out. Look for the program at that address, and set URLSEEN_SERVE_PASSWORD. \
+                 Other such connections since the last warning: {silent}"
+            );
+        }
+    }
+}
+
+impl Count {
+    /// Counts one client. `Some` if it is time for a warning: the clients without one before it.
+    fn turn(&mut self, now: Instant) -> Option<u64> {
+        if self.last.is_some_and(|last| now.duration_since(last) < PAUSE) {
+            self.silent += 1;
+            return None;
+        }
+        self.last = Some(now);
+        Some(std::mem::take(&mut self.silent))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_makes_one_warning_a_minute_with_its_count() {
+        let (mut count, begin) = (Count::default(), Instant::now());
+        assert_eq!(count.turn(begin), Some(0));
+        for second in 0..60 {
+            assert_eq!(count.turn(begin + Duration::from_secs(second)), None);
+        }
+        assert_eq!(count.turn(begin + PAUSE), Some(60));
+        assert_eq!(count.turn(begin + PAUSE * 2), Some(0));
+    }
+}

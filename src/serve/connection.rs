@@ -1,0 +1,100 @@
+//! Connection of one client: bytes in both directions, and the time that each may take.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::{BufMut, BytesMut};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+
+/// Time that a client has to read its replies, before it is dropped.
+const WRITE: Duration = Duration::from_secs(30);
+
+/// Time for the next bytes of a command that has begun.
+const REST: Duration = Duration::from_secs(30);
+
+/// Bytes that are read at once, and replies that are kept before they are sent.
+pub(super) const BUFFER: usize = 64 << 10;
+
+/// A connection, with what was received and not yet understood, and what is not yet sent.
+pub(super) struct Connection {
+    stream: TcpStream,
+    /// The client's address, as the system gives it: it holds no text of the client's.
+    pub(super) peer: SocketAddr,
+    pub(super) received: BytesMut,
+    pub(super) replies: BytesMut,
+    /// Until when the client must have greeted; `None` once it has.
+    greeting_end: Option<Instant>,
+}
+
+impl Connection {
+    pub(super) fn new(stream: TcpStream, peer: SocketAddr, greeting_timeout: Duration) -> Self {
+        Self {
+            stream,
+            peer,
+            received: BytesMut::new(),
+            replies: BytesMut::new(),
+            greeting_end: Some(Instant::now() + greeting_timeout),
+        }
+    }
+
+    /// Ends the time for a greeting: the client has sent a command, and the password if there is
+    /// one. From now on it may be silent between commands.
+    pub(super) fn greeted(&mut self) {
+        self.greeting_end = None;
+    }
+
+    /// Sends the replies.
+    pub(super) async fn send(&mut self) -> io::Result<()> {
+        let end = self.end_of(WRITE);
+        timeout_at(end, self.stream.write_all(&self.replies)).await??;
+        self.replies.clear();
+        Ok(())
+    }
+
+    /// Receives more bytes; 0 after the last of them.
+    pub(super) async fn receive(&mut self) -> io::Result<usize> {
+        // A client that always has more to read would never come to wait, and so to its end.
+        if self.greeting_end.is_some_and(|end| end <= Instant::now()) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        // Between commands there is no hurry, once the client has greeted.
+        let end =
+            if self.received.is_empty() { self.greeting_end } else { Some(self.end_of(REST)) };
+        match end {
+            Some(end) => timeout_at(end, self.read()).await?,
+            None => self.read().await,
+        }
+    }
+
+    async fn read(&mut self) -> io::Result<usize> {
+        // What is always readable would keep the thread from all others.
+        tokio::task::coop::consume_budget().await;
+        loop {
+            if self.received.is_empty() {
+                // A silent client keeps no buffers.
+                self.received = BytesMut::new();
+                self.replies = BytesMut::new();
+            }
+            self.stream.readable().await?;
+            self.received.reserve(4096);
+            match self.stream.try_read_buf(&mut (&mut self.received).limit(BUFFER)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Closes the connection after what was sent.
+    pub(super) async fn close(mut self) -> io::Result<()> {
+        self.stream.shutdown().await
+    }
+
+    /// The end of `time` from now, or of the greeting if that is earlier.
+    fn end_of(&self, time: Duration) -> Instant {
+        let end = Instant::now() + time;
+        self.greeting_end.map_or(end, |greeting| greeting.min(end))
+    }
+}

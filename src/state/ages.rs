@@ -1,0 +1,72 @@
+//! Moments by which snapshots existed: the file `ages`.
+//!
+//! ```text
+//! {"boot":"5f6…b1 time:[4026531834]","known":[[17,"2b1d9f0c66a1e4d7",93000]]}
+//! 89abcdef
+//! ```
+//!
+//! `boot` names the start of the machine (and the time namespace) whose clock counts. `known` has
+//! the last position of each snapshot, by the number and the tip of its record, and the
+//! milliseconds since that start by which the filter had come there. The last line is the CRC-32C
+//! of all before it.
+//!
+//! The time of day is not in it: that clock can be set. A snapshot that the file does not have, or
+//! that it has by the clock of another boot, is as old as this program can prove: it exists now. So
+//! what is missing or cannot be read makes snapshots seem younger, and they are kept for longer.
+
+use std::io;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::disk::{Dir, aside};
+use super::imports::crc_line;
+use super::moment::Moment;
+use super::snapshot::Summary;
+use crate::head::{Position, Tip};
+
+/// The file's name.
+pub(super) const NAME: &str = "ages";
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    boot: String,
+    known: Vec<(u64, String, u64)>,
+}
+
+/// The moments by which the snapshots `all` existed, in their order. Those that were not known
+/// before are recorded as of `now`.
+pub(super) fn note(dir: &Dir, all: &[Summary], now: Moment) -> Vec<Moment> {
+    let known = read(dir).filter(|file| file.boot == now.boot()).map(|file| file.known);
+    let known = known.unwrap_or_default();
+    let milliseconds = u64::try_from(now.since_boot().as_millis()).unwrap_or(u64::MAX);
+    let since = |last: Position| {
+        let is_it =
+            |number, tip: &str| number == last.number && Tip::parse(tip) == Some(last.head.tip);
+        let found = known.iter().find(|(number, tip, _)| is_it(*number, tip));
+        // A clock that stands before that was not this one.
+        found.map_or(milliseconds, |(_, _, at)| milliseconds.min(*at))
+    };
+    let ages: Vec<_> = all.iter().map(|each| (each.last, since(each.last))).collect();
+    let known = ages.iter().map(|(last, at)| (last.number, last.head.tip.to_string(), *at));
+    // Snapshots that are not recorded seem younger to the next one who asks.
+    let _ = write(dir, &File { boot: now.boot().to_owned(), known: known.collect() });
+    ages.into_iter().map(|(_, at)| Moment::new(now.boot(), Duration::from_millis(at))).collect()
+}
+
+fn read(dir: &Dir) -> Option<File> {
+    let bytes = dir.read(NAME).ok()??;
+    let end = memchr::memchr(b'\n', &bytes)? + 1;
+    let (content, crc) = bytes.split_at(end);
+    (crc == crc_line(content).as_bytes()).then(|| serde_json::from_slice(content).ok())?
+}
+
+fn write(dir: &Dir, file: &File) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec(file)?;
+    bytes.push(b'\n');
+    bytes.extend(crc_line(&bytes).into_bytes());
+    dir.write_aside(NAME, &bytes).and_then(|()| dir.replace(NAME)).inspect_err(|_| {
+        // A full disk needs the room.
+        let _ = dir.remove(&aside(NAME));
+    })
+}

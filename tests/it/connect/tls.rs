@@ -1,0 +1,253 @@
+//! TLS: the certificates on both sides, and ports of the other kind.
+
+use std::fs;
+use std::io::Read;
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use urlseen::config::RedisAddress;
+use urlseen::redis::connect::{Timeouts, connect};
+use urlseen::redis::trouble::Trouble;
+
+use super::{free_port, trouble};
+use crate::preflight::{Server, wait_until};
+use crate::util::binary::urlseen;
+
+/// What `openssl ca` needs to know for a certificate of any days.
+const AUTHORITY: &str = "\
+[ca]
+default_ca = ours
+[ours]
+database = index
+new_certs_dir = .
+policy = names
+default_md = sha256
+rand_serial = yes
+[names]
+commonName = supplied
+[server]
+subjectAltName = DNS:localhost
+basicConstraints = critical,CA:FALSE
+";
+
+fn openssl(folder: &Path, words: &[&str]) {
+    let made = Command::new("openssl").args(words).current_dir(folder).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+/// Makes `name.key` and `name.pem` of an authority.
+fn authority(folder: &Path, name: &str) {
+    let (key, pem, subject) = (format!("{name}.key"), format!("{name}.pem"), format!("/CN={name}"));
+    let kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+    let files = ["-days", "2", "-keyout", &key, "-out", &pem, "-subj", &subject];
+    openssl(folder, &[&kind[..], &files].concat());
+}
+
+/// Makes `redis.key` and `redis.pem` for localhost, signed by `ours`, good until this time.
+fn certificate(folder: &Path, end: &str) {
+    fs::write(folder.join("ca.cnf"), AUTHORITY).unwrap();
+    fs::write(folder.join("index"), "").unwrap();
+    let kind = ["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
+    let files = ["-keyout", "redis.key", "-out", "redis.csr", "-subj", "/CN=redis"];
+    openssl(folder, &[&kind[..], &files].concat());
+    let signed = ["ca", "-batch", "-notext", "-config", "ca.cnf", "-extensions", "server"];
+    let by = ["-cert", "ours.pem", "-keyfile", "ours.key"];
+    let days = ["-startdate", "20200101000000Z", "-enddate", end];
+    let files = ["-in", "redis.csr", "-out", "redis.pem"];
+    openssl(folder, &[&signed[..], &by, &days, &files].concat());
+}
+
+/// A real server with a TLS port.
+struct TlsServer {
+    server: Server,
+    port: u16,
+}
+
+impl TlsServer {
+    /// One with a good certificate that asks none of its clients.
+    fn start() -> Self {
+        Self::with("20991231235959Z", "tls-auth-clients no")
+    }
+
+    /// One with a certificate that is good until this time, and these settings.
+    fn with(end: &str, settings: &str) -> Self {
+        let server = Server::start(&[]);
+        let folder = server.folder.path();
+        authority(folder, "ours");
+        authority(folder, "theirs");
+        certificate(folder, end);
+        let port = free_port();
+        let file = |name: &str| folder.join(name).display().to_string();
+        server.run::<()>(&format!(
+            "CONFIG SET tls-cert-file {} tls-key-file {} tls-ca-cert-file {} {settings} tls-port \
+             {port}",
+            file("redis.pem"),
+            file("redis.key"),
+            file("ours.pem"),
+        ));
+        wait_until("the TLS port is open", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Self { server, port }
+    }
+
+    fn folder(&self) -> &Path {
+        self.server.folder.path()
+    }
+
+    fn url(&self, host: &str) -> String {
+        format!("rediss://{host}:{}", self.port)
+    }
+
+    /// What a client gets that trusts `ours` alone.
+    fn answer(&self) -> String {
+        answer(&self.url("localhost"), &self.folder().join("ours.pem"))
+    }
+}
+
+/// The variable that tells a test to play the client of this URL. Which authorities are trusted is
+/// read from the environment, so each client is a process of its own.
+const CLIENT_OF: &str = "URLSEEN_TEST_TLS_CLIENT_OF";
+
+/// How many milliseconds it has for connecting.
+const WITHIN: &str = "URLSEEN_TEST_TLS_WITHIN";
+
+/// `PONG`, or why there is none: `Later: …` or `Never: …`.
+fn answer(url: &str, authority: &Path) -> String {
+    answer_within("20000", url, authority)
+}
+
+fn answer_within(milliseconds: &str, url: &str, authority: &Path) -> String {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "connect::tls::a_client_in_a_process_of_its_own", "--nocapture"])
+        .env(CLIENT_OF, url)
+        .env(WITHIN, milliseconds)
+        .env("SSL_CERT_FILE", authority)
+        .env_remove("SSL_CERT_DIR")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let end = said.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
+    end.unwrap_or_else(|| panic!("{said}")).0.to_owned()
+}
+
+/// Plays the client where it is told to, and else does nothing.
+#[tokio::test]
+async fn a_client_in_a_process_of_its_own() {
+    let Ok(url) = std::env::var(CLIENT_OF) else { return };
+    let address = RedisAddress::new(&url, None).unwrap();
+    let within = std::env::var(WITHIN).unwrap().parse().unwrap();
+    let timeouts = Timeouts { connect: Duration::from_millis(within), ..Timeouts::default() };
+    match connect(&address, timeouts).await {
+        Ok(mut link) => {
+            println!("<{}>", redis::cmd("PING").query_async::<String>(&mut link).await.unwrap());
+        }
+        Err(trouble) => println!("<{:?}: {trouble}>", trouble.retry()),
+    }
+}
+
+fn refused(url: &str, cause: &str) -> String {
+    format!(
+        "Never: no TLS connection to Redis at {url}/0: {cause}; the port must be the server's \
+         tls-port, and its certificate must be valid today, made for that host name and signed by \
+         an authority that this machine trusts (the file of an authority of your own is named in \
+         SSL_CERT_FILE)"
+    )
+}
+
+#[test]
+fn certificates_are_checked_with_the_authorities_of_the_system() {
+    let server = TlsServer::start();
+    assert_eq!(server.answer(), "PONG");
+    let [localhost, number] = ["localhost", "127.0.0.1"].map(|host| server.url(host));
+    let trusting = |url: &str, authority: &str| answer(url, &server.folder().join(authority));
+    let unknown = refused(&localhost, "invalid peer certificate: UnknownIssuer");
+    assert_eq!(trusting(&localhost, "theirs.pem"), unknown);
+    let named = trusting(&number, "ours.pem");
+    assert!(named.contains("127.0.0.1") && named.contains("not valid for"), "{named}");
+    let missing = trusting(&localhost, "missing.pem");
+    assert!(missing.starts_with("Never: no TLS connection to Redis at"), "{missing}");
+}
+
+#[test]
+fn a_certificate_whose_time_is_over_is_refused() {
+    let server = TlsServer::with("20200102000000Z", "tls-auth-clients no");
+    let said = server.answer();
+    let start = format!("Never: no TLS connection to Redis at {}/0: ", server.url("localhost"));
+    assert!(said.starts_with(&start) && said.contains("certificate expired"), "{said}");
+}
+
+const WANTED: &str = "Redis requires a certificate of its clients, and this version of urlseen \
+    cannot present one; set tls-auth-clients no (or optional) on the server, and let a password or \
+    an ACL user decide who may connect";
+
+#[test]
+fn a_server_that_requires_a_certificate_of_its_clients_is_not_asked_again() {
+    for settings in
+        ["tls-auth-clients yes tls-protocols TLSv1.3", "tls-auth-clients yes tls-protocols TLSv1.2"]
+    {
+        let server = TlsServer::with("20991231235959Z", settings);
+        assert_eq!(server.answer(), format!("Never: {WANTED}"), "{settings}");
+        let daemon = urlseen(["run", "--set"])
+            .arg(format!("redis.url={}", server.url("localhost")))
+            .env("SSL_CERT_FILE", server.folder().join("ours.pem"))
+            .output();
+        assert_eq!(daemon.code(), Some(3), "{settings}: {}", daemon.stderr);
+        assert!(daemon.stderr.contains(WANTED), "{settings}: {}", daemon.stderr);
+        server.server.run::<()>("CONFIG SET tls-auth-clients optional");
+        assert_eq!(server.answer(), "PONG", "{settings}");
+    }
+}
+
+#[test]
+fn a_port_of_the_other_kind_is_named() {
+    let server = TlsServer::start();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let plain = format!("redis://127.0.0.1:{}", server.port);
+    let found = runtime.block_on(trouble(&plain, Timeouts::default()));
+    assert!(matches!(found, Trouble::HungUp { .. }), "{found:?}");
+
+    let port = free_port().to_string();
+    let plain = Server::start(&["--bind", "127.0.0.1", "--port", &port]);
+    let url = format!("rediss://localhost:{port}");
+    // Redis waits for more of what it takes for a command.
+    let cause = "no answer within 500ms (a port without TLS never gives one)";
+    let said = answer_within("500", &url, &server.folder().join("ours.pem"));
+    assert_eq!(
+        said,
+        format!(
+            "Later: cannot reach Redis at {url}/0: {cause}; check that the server runs and that \
+             redis.url is right"
+        )
+    );
+    drop(plain);
+}
+
+#[test]
+fn a_server_that_hangs_up_in_the_handshake_is_tried_again() {
+    let server = TlsServer::start();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // Once with a FIN after the client's greeting, once with a reset.
+    let impostor = thread::spawn(move || {
+        let mut client = listener.accept().unwrap().0;
+        assert!(client.read(&mut [0; 1 << 14]).unwrap() > 0);
+        drop(client);
+        let mut client = listener.accept().unwrap().0;
+        client.read_exact(&mut [0]).unwrap();
+    });
+    for _ in 0..2 {
+        let said = answer(&format!("rediss://localhost:{port}"), &server.folder().join("ours.pem"));
+        assert_eq!(
+            said,
+            format!(
+                "Later: Redis at rediss://localhost:{port}/0 closed the new connection before it \
+                 answered anything over TLS; either it has too many clients (maxclients), or the \
+                 port is not its tls-port (without TLS, write redis:// in redis.url), or it is \
+                 shutting down: its log says which"
+            )
+        );
+    }
+    impostor.join().unwrap();
+}

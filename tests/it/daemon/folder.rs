@@ -1,0 +1,139 @@
+//! The state folder in the hands of others: removed, replaced, asked for twice, its clocks set.
+
+use std::fs;
+use std::path::Path;
+
+use super::{Crawl, READY, SINK, urls};
+use crate::util::wait::SOON;
+
+/// The names of the files in a folder.
+fn names(dir: &Path) -> Vec<String> {
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
+    let mut names: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| name(entry.unwrap())).collect();
+    names.sort();
+    names
+}
+
+fn remove(dir: &Path) {
+    fs::remove_dir_all(dir).unwrap();
+}
+
+fn rename(dir: &Path) {
+    fs::rename(dir, dir.with_extension("away")).unwrap();
+}
+
+/// Puts a copy in the place of the folder.
+fn replace(dir: &Path) {
+    let away = dir.with_extension("away");
+    fs::rename(dir, &away).unwrap();
+    fs::create_dir(dir).unwrap();
+    for name in names(&away).into_iter().filter(|name| name != "admin.sock") {
+        fs::copy(away.join(&name), dir.join(name)).unwrap();
+    }
+}
+
+fn remove_log(dir: &Path) {
+    for name in names(dir).into_iter().filter(|name| name.starts_with("log-")) {
+        fs::remove_file(dir.join(name)).unwrap();
+    }
+}
+
+/// Nothing is pushed: it does not take a batch to find out.
+#[test]
+fn a_folder_that_is_removed_or_replaced_stops_an_idle_daemon() {
+    for fsync in ["always", "interval", "never"] {
+        for break_it in [remove, rename, replace, remove_log] {
+            let crawl = Crawl::new().set(&format!("state.fsync={fsync}"));
+            let mut daemon = crawl.start();
+            crawl.push(&urls(0, 10));
+            crawl.wait_for_sink(10);
+            crawl.wait_until_idle();
+            break_it(&crawl.state_dir());
+            let code = daemon.wait(SOON).code();
+            let said = daemon.output(SOON).stderr;
+            assert_eq!(code, Some(3), "{said}");
+            let dir = crawl.state_dir();
+            let gone = format!("the state folder {} was removed or replaced", dir.display());
+            for words in [gone.as_str(), "Nothing more is committed", "urlseen state reset"] {
+                assert!(said.contains(words), "{words:?} in {said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_is_removed_stops_a_daemon_without_a_source() {
+    let crawl = Crawl::new().set("source.kind=none").set("serve.listen=127.0.0.1:0");
+    let mut daemon = crawl.run(&[]).start();
+    daemon.wait_for_line("the filter is empty", SOON);
+    remove(&crawl.state_dir());
+    let code = daemon.wait(SOON).code();
+    let said = daemon.output(SOON).stderr;
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("was removed or replaced"), "{said}");
+}
+
+#[test]
+fn a_command_that_is_refused_makes_no_folder() {
+    let crawl = Crawl::new();
+    let daemon = crawl.start();
+    let new = crawl.server.folder().join("new");
+    let setting = format!("state.dir={}", new.join("state").display());
+    for command in ["run", "state adopt", "state reset --yes", "state drop --yes"] {
+        let output = crawl.command(command, &["--set", &setting]).output();
+        assert_eq!(output.code(), Some(3), "{command}: {output:?}");
+        assert!(!new.exists(), "{command}: {:?}", names(&new));
+    }
+    // One that was there is left there, as whoever made it may have had a reason to.
+    fs::create_dir_all(new.join("state")).unwrap();
+    let output = crawl.run(&["--set", &setting]).output();
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(new.join("state").exists());
+
+    let before = names(&crawl.state_dir());
+    let output = crawl.run(&[]).output();
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(output.stderr.contains("is in use by process"), "{output:?}");
+    assert_eq!(names(&crawl.state_dir()), before);
+    drop(daemon);
+}
+
+/// Has every snapshot say that it was finished a day earlier, as if the clock had been set since.
+fn set_back(dir: &Path) {
+    const TRAILER: usize = 61;
+    for name in names(dir).into_iter().filter(|name| name.starts_with("snapshot-")) {
+        let path = dir.join(name);
+        let mut bytes = fs::read(&path).unwrap();
+        let trailer_at = bytes.len() - TRAILER;
+        let trailer = &mut bytes[trailer_at..];
+        let finished = u64::from_le_bytes(trailer[48..56].try_into().unwrap()) - 86_400_000;
+        trailer[48..56].copy_from_slice(&finished.to_le_bytes());
+        let crc = crc32c::crc32c(&trailer[..57]);
+        trailer[57..].copy_from_slice(&crc.to_le_bytes());
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+/// (7) How old a snapshot is does not depend on the time of day.
+#[test]
+fn a_clock_that_steps_forward_prunes_nothing_that_redis_may_come_back_to() {
+    let mut crawl = Crawl::new()
+        .set("filter.capacity=1000")
+        .set("state.snapshot_bytes=4096")
+        .set("source.batch=20");
+    crawl.push(&urls(0, 500));
+    crawl.drain();
+    crawl.server.cli(&["save"]);
+    for part in 1..5 {
+        set_back(&crawl.state_dir());
+        crawl.push(&urls(500 * part, 500));
+        crawl.drain();
+    }
+    crawl.server.restart();
+    assert_eq!(crawl.len(SINK), 500);
+    crawl.push(&urls(0, 2500));
+    let summary = crawl.drain();
+    assert!(summary.stderr.contains(READY), "{summary:?}");
+    let expected: Vec<_> = urls(0, 2500).into_iter().map(String::into_bytes).collect();
+    assert!(crawl.list(SINK) == expected, "{}", crawl.len(SINK));
+}

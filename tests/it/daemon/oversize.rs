@@ -1,0 +1,291 @@
+//! Items that are too large for Redis to take what is made of them: set aside, and not in the way.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use redis::Commands;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::{Bytes, Crawl, LEASE, OVERSIZE, REJECTED, SINK, stop, stop_process, urls};
+use crate::util::redis::RedisServer;
+use crate::util::wait::{SOON, wait_until};
+
+/// The least that Redis lets anybody set, as a number of bytes.
+const LEAST: &str = "1048576";
+
+/// No URL, and six times as long as JSON: more than a server with [`LEAST`] takes.
+fn control() -> Bytes {
+    vec![1; 200 << 10]
+}
+
+/// No URL, and hardly longer as JSON.
+fn text() -> Bytes {
+    vec![b'x'; 3 << 19]
+}
+
+/// A server that takes as little at once as it can be set to.
+fn small_server() -> RedisServer {
+    RedisServer::start_with(&["--proto-max-bulk-len", LEAST])
+}
+
+/// With each kind of sink and of store, and both ends of the source.
+fn each(server: impl Fn() -> RedisServer, test: impl Fn(Crawl, bool)) {
+    for sink in ["list", "zset"] {
+        for store in ["local", "redis"] {
+            for from in ["left", "right"] {
+                let crawl = Crawl::on(server())
+                    .set(&format!("sink.kind={sink}"))
+                    .set(&format!("filter.store={store}"))
+                    .set(&format!("source.take_from={from}"));
+                test(crawl, from == "left");
+            }
+        }
+    }
+}
+
+/// The oversize items, each of which must stand after its reject; and the reasons.
+#[track_caller]
+fn oversize(crawl: &Crawl) -> (Vec<Bytes>, Vec<String>) {
+    let list = crawl.list(OVERSIZE);
+    let pairs = list.chunks(2).map(|pair| {
+        let json: Value = serde_json::from_slice(&pair[0]).unwrap();
+        assert_eq!(json["bytes"], pair[1].len(), "{json}");
+        let begins = json["begins"].as_str().unwrap();
+        assert!(pair[1].starts_with(begins.as_bytes()), "{json}");
+        assert_eq!(json["sha1"].as_str().unwrap().len(), 40, "{json}");
+        (pair[1].clone(), json["reason"].as_str().unwrap().to_owned())
+    });
+    pairs.unzip()
+}
+
+/// Pushes so that items are taken in this order.
+fn push(crawl: &Crawl, from_left: bool, items: &[Bytes]) {
+    let mut items = items.to_vec();
+    if !from_left {
+        items.reverse();
+    }
+    crawl.push(&items);
+}
+
+fn bytes(items: Vec<String>) -> Vec<Bytes> {
+    items.into_iter().map(String::into_bytes).collect()
+}
+
+#[test]
+fn an_invalid_item_whose_reject_redis_would_not_take_is_kept_beside_it() {
+    each(small_server, |crawl, from_left| {
+        let links = bytes(urls(0, 4));
+        let items = [&links[..2], &[control(), b"bad".to_vec(), control()], &links[2..]].concat();
+        push(&crawl, from_left, &items);
+        let summary = crawl.drain();
+        assert_eq!(summary.counts(), (7, [4, 0, 0, 3]), "{summary:?}");
+        let (items, reasons) = oversize(&crawl);
+        assert!(items == [control(), control()]);
+        assert!(reasons.iter().all(|reason| reason.contains("URL")), "{reasons:?}");
+        assert_eq!((crawl.len(SINK), crawl.rejects().len()), (4, 1));
+        // What follows it passes.
+        push(&crawl, from_left, &bytes(urls(2, 4)));
+        assert_eq!(crawl.drain().counts(), (4, [2, 2, 0, 0]));
+    });
+}
+
+#[test]
+fn a_url_that_is_too_long_to_go_on_as_a_start_url_is_rejected() {
+    each(small_server, |crawl, from_left| {
+        let crawl = crawl.set("sink.emit=start-url");
+        let grows = [b"http://a/", &control()[..]].concat();
+        let mut long = b"http://b/".to_vec();
+        long.resize((1 << 20) - 46, b'x');
+        let items = [bytes(urls(0, 1)), vec![grows.clone(), long.clone()], bytes(urls(1, 1))];
+        push(&crawl, from_left, &items.concat());
+        let summary = crawl.drain();
+        assert_eq!(summary.counts(), (4, [2, 0, 0, 2]), "{summary:?}");
+        let (items, reasons) = oversize(&crawl);
+        assert!(items == [grows, long]);
+        assert!(reasons[0].contains("more than twice as much as the item"), "{reasons:?}");
+        assert!(reasons[1].contains("proto-max-bulk-len"), "{reasons:?}");
+    });
+}
+
+#[test]
+fn a_restart_in_the_middle_loses_and_doubles_nothing() {
+    each(small_server, |crawl, from_left| {
+        let crawl = crawl.set("source.batch=3");
+        let links = bytes(urls(0, 100));
+        let items: Vec<Bytes> =
+            links.chunks(10).flat_map(|ten| [ten, &[control()]].concat()).collect();
+        push(&crawl, from_left, &items);
+        for round in 1..=3 {
+            let daemon = crawl.start();
+            crawl.wait_for_sink(20 * round);
+            daemon.signal(Signal::KILL);
+            drop(daemon);
+            // Without a state folder, nothing proves that the one before is dead.
+            let () = crawl.connection().del(LEASE).unwrap();
+        }
+        crawl.drain();
+        let mut out = crawl.list(SINK);
+        out.sort_unstable();
+        let mut links = links;
+        links.sort_unstable();
+        assert!(out == links, "{}", out.len());
+        assert!(oversize(&crawl).0 == vec![control(); 10]);
+    });
+}
+
+/// The next connection finds that the limit is lower than it was.
+#[test]
+fn a_limit_that_is_lowered_while_it_runs_is_noticed() {
+    each(RedisServer::start, |crawl, from_left| {
+        let daemon = crawl.start();
+        crawl.wait_until_idle();
+        stop_process(&daemon);
+        push(&crawl, from_left, &[bytes(urls(0, 2)), vec![text()], bytes(urls(2, 2))].concat());
+        crawl.server.cli(&["config", "set", "proto-max-bulk-len", LEAST]);
+        daemon.signal(Signal::CONT);
+        crawl.wait_for_sink(4);
+        crawl.wait_until_idle();
+        let summary = stop(daemon);
+        assert_eq!(summary.counts(), (5, [4, 0, 0, 1]), "{summary:?}");
+        assert_eq!(summary.stderr.matches("lost the connection").count(), 1, "{summary:?}");
+        assert!(oversize(&crawl).0 == [text()]);
+    });
+}
+
+/// Its user may not ask for the limit, so only the connections that break tell of it.
+#[test]
+fn an_item_that_breaks_connections_is_found_and_set_aside() {
+    each(RedisServer::start, |crawl, from_left| {
+        let crawl = crawl.with_user("blind");
+        crawl.server.cli(&["acl", "setuser", "blind", "-config"]);
+        push(&crawl, from_left, &[bytes(urls(0, 2)), vec![text()], bytes(urls(2, 2))].concat());
+        crawl.server.cli(&["config", "set", "proto-max-bulk-len", LEAST]);
+        let mut daemon = crawl.start();
+        daemon.wait_for_line("may not ask for proto-max-bulk-len", SOON);
+        crawl.wait_for_sink(4);
+        crawl.wait_until_idle();
+        let summary = stop(daemon);
+        assert_eq!(summary.counts(), (5, [4, 0, 0, 1]), "{summary:?}");
+        for words in ["judged again, one by one", "the item is set aside"] {
+            assert_eq!(summary.stderr.matches(words).count(), 1, "{words}: {summary:?}");
+        }
+        assert!(oversize(&crawl).0 == [text()]);
+    });
+}
+
+/// The third connection breaks after the commit: it is found there, and not judged again.
+#[test]
+fn a_commit_that_happened_before_its_connection_broke_is_not_made_again() {
+    each(RedisServer::start, |crawl, from_left| {
+        let crawl = crawl.set("source.batch=1");
+        let large = |number: usize| {
+            let mut large = format!("{number:040x}\t").into_bytes();
+            large.resize(1 << 20, b'x');
+            large
+        };
+        let items = [vec![large(1), large(2)], bytes(urls(0, 2))].concat();
+        push(&crawl, from_left, &items);
+        let (socket, cut) = cutting_proxy(&crawl.server.folder().join("socket"), 3);
+        let url = format!("unix://{}", socket.display());
+        let output = crawl.run_at(&url, &["--drain", "--json"]).output();
+        assert_eq!(output.code(), Some(0), "{output:?}");
+        assert_eq!(cut.load(Ordering::SeqCst), 3);
+        assert!(!output.stderr.contains("has broken"), "{}", output.stderr);
+        let mut out = crawl.list(SINK);
+        out.sort_unstable();
+        let mut items = items;
+        items.sort_unstable();
+        assert!(out == items, "{}", out.len());
+        assert_eq!((crawl.len(OVERSIZE), crawl.len(REJECTED)), (0, 0));
+    });
+}
+
+#[test]
+fn what_cannot_be_forgotten_and_is_too_large_is_kept_too() {
+    let crawl = Crawl::on(small_server());
+    let daemon = crawl.start();
+    let mut connection = crawl.connection();
+    let () = connection.rpush("demo:forget", &[&b"bad"[..], &control(), b"http://a/"]).unwrap();
+    wait_until(SOON, "oversize item", || crawl.len(OVERSIZE) == 2);
+    stop(daemon);
+    assert!(oversize(&crawl).0 == [control()]);
+    assert_eq!(crawl.rejects().len(), 1);
+    assert_eq!(crawl.len("demo:forget") + crawl.len("urlseen:{demo:discovered}:forgetting"), 0);
+}
+
+#[test]
+fn the_bound_on_rejects_counts_oversize_ones_and_drops_them_last() {
+    each(small_server, |crawl, from_left| {
+        let crawl = crawl
+            .set("source.batch=1")
+            .set("rejects.max_len=2")
+            .set("rejects.when_full=drop-oldest");
+        let bad = |name: &str| name.as_bytes().to_vec();
+        push(&crawl, from_left, &[control(), bad("1"), bad("2"), bad("3")]);
+        let summary = crawl.drain();
+        assert_eq!((summary.count("rejected"), summary.count("rejects_dropped")), (4, 2));
+        assert_eq!((crawl.len(OVERSIZE), crawl.rejects().len()), (2, 1));
+        assert_eq!(crawl.rejects()[0]["item"], "3");
+        push(&crawl, from_left, &[control(), control()]);
+        assert_eq!(crawl.drain().count("rejects_dropped"), 2);
+        assert_eq!((crawl.len(OVERSIZE), crawl.len(REJECTED)), (4, 0));
+    });
+}
+
+/// A proxy before the server at `upstream`. It closes the first `cuts` connections that send more
+/// than half a mebibyte: the last once the server has answered that, the others before.
+fn cutting_proxy(upstream: &Path, cuts: usize) -> (PathBuf, Arc<AtomicUsize>) {
+    let socket = upstream.with_file_name("proxy");
+    let _ = fs::remove_file(&socket);
+    let listener = UnixListener::bind(&socket).unwrap();
+    let (upstream, cut) = (upstream.to_owned(), Arc::<AtomicUsize>::default());
+    let told = Arc::clone(&cut);
+    thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let server = UnixStream::connect(&upstream).unwrap();
+            let (cut, sent) = (Arc::clone(&cut), Arc::<AtomicUsize>::default());
+            let ends = [client, server];
+            for direction in [0, 1] {
+                let [from, to] = [direction, 1 - direction].map(|it| ends[it].try_clone().unwrap());
+                let (cut, sent) = (Arc::clone(&cut), Arc::clone(&sent));
+                thread::spawn(move || {
+                    pump(from, to, |bytes| {
+                        if direction == 0 {
+                            let before = sent.fetch_add(bytes.len(), Ordering::SeqCst);
+                            before + bytes.len() > 1 << 19
+                                && cut.load(Ordering::SeqCst) + 1 < cuts
+                                && cut.fetch_add(1, Ordering::SeqCst) < cuts
+                        } else {
+                            // Not only an answer that some command is queued.
+                            bytes.contains(&b'*')
+                                && sent.load(Ordering::SeqCst) > 1 << 20
+                                && cut.load(Ordering::SeqCst) + 1 == cuts
+                                && cut.fetch_add(1, Ordering::SeqCst) < cuts
+                        }
+                    });
+                });
+            }
+        }
+    });
+    (socket, told)
+}
+
+/// Passes bytes on until `is_cut` says to close both ends instead.
+fn pump(mut from: UnixStream, mut to: UnixStream, is_cut: impl Fn(&[u8]) -> bool) {
+    let mut buffer = vec![0; 64 << 10];
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        if is_cut(&buffer[..count]) || to.write_all(&buffer[..count]).is_err() {
+            break;
+        }
+    }
+    for end in [from, to] {
+        let _ = end.shutdown(Shutdown::Both);
+    }
+}

@@ -1,0 +1,158 @@
+//! What reaches people: names and items of others neither move the cursor nor hide.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use redis::Commands;
+use rustix::process::Signal;
+use tempfile::TempDir;
+use urlseen::admin::{Checked, Limits};
+
+use crate::admin::Endpoint;
+use crate::util::binary::{Output, Run, urlseen};
+use crate::util::redis::RedisServer;
+use crate::util::wait::SOON;
+
+/// Sets the title, rings, returns to the line's begin, colours, ends the line, and turns around.
+const HOSTILE: &str = "h\u{1b}]0;t\u{7}\rx\u{9b}31m\u{85}\u{202e}y\u{2066}z";
+
+/// The beginnings of what a terminal would obey.
+const OBEYED: [&str; 7] = ["\u{1b}]", "\u{7}", "\rx", "\u{9b}", "\u{85}", "\u{202e}", "\u{2066}"];
+
+#[track_caller]
+fn is_tame(what: &str, text: &str) {
+    for obeyed in OBEYED {
+        assert!(!text.contains(obeyed), "{what}: {obeyed:?} in {text:?}");
+    }
+    assert!(text.contains("\\u{202e}") || text.contains("\\u202e"), "{what} shows it: {text:?}");
+}
+
+/// A run whose output is a terminal, with the hostile text in the variable `H`.
+fn on_terminal(command: &str) -> Run {
+    let program = env!("CARGO_BIN_EXE_urlseen");
+    let command = format!("exec {program} {command}");
+    let script = ["--quiet", "--return", "--echo", "never", "--command", &command, "/dev/null"];
+    Run::of("script", script).env("H", HOSTILE)
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_check_shows_items_and_reasons() {
+    let endpoint = Endpoint::with(Limits::default(), |items| {
+        let reason = || HOSTILE.to_owned();
+        let judge = |item: &Vec<u8>| match item.first() {
+            Some(b's') => Checked::Seen { fingerprint: reason() },
+            _ => Checked::Unreadable { reason: reason() },
+        };
+        Ok(items.iter().map(judge).collect())
+    });
+    let shown = on_terminal("check --state \"$DIR\" \"s$H\" \"u$H\" \"$BYTES\"")
+        .env("DIR", endpoint.folder.path())
+        .env("BYTES", OsStr::from_bytes(b"\xff\x9b31m"))
+        .output();
+    is_tame("on a terminal", &text(&shown));
+    assert!(text(&shown).contains("\\xff\\x9b31m"), "{shown:?}");
+    let piped = urlseen(["check", "--state"]).arg(endpoint.folder.path());
+    let piped = piped.arg(format!("u{HOSTILE}")).output();
+    is_tame("standard error", &piped.stderr);
+    assert_eq!(piped.text(), format!("unreadable\t-\tu{HOSTILE}\n"), "rows for programs are data");
+}
+
+#[test]
+fn forget_shows_items_and_its_list() {
+    let set = format!("forget.key={HOSTILE}");
+    let output = urlseen(["forget", HOSTILE, "--set", &set]).output();
+    assert_eq!(output.code(), Some(1), "{output:?}");
+    is_tame("standard error", &output.stderr);
+    is_tame("standard output", output.text());
+    let odd = OsString::from_vec(b"\xff\x9b31m".to_vec());
+    let output = urlseen(["forget"]).arg(odd).output();
+    assert!(output.stderr.contains("\\xff\\x9b31m"), "{output:?}");
+}
+
+#[test]
+fn files_are_named_so_that_a_terminal_can_show_it() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join(HOSTILE), "no digest\n{\n").unwrap();
+    for command in [
+        &["import", "--state", "state", HOSTILE][..],
+        &["import", "--state", "state", &format!("missing{HOSTILE}")],
+        &["filter", "--item", "json", HOSTILE],
+        &["filter", &format!("missing{HOSTILE}")],
+        &["filter", "--state", HOSTILE],
+        &["fingerprint", HOSTILE],
+        &["fingerprint", &format!("missing{HOSTILE}")],
+        &["run", "--config", &format!("missing{HOSTILE}")],
+        &["status", "--state", &format!("missing{HOSTILE}")],
+    ] {
+        let output = urlseen(command).dir(folder.path()).output();
+        is_tame(command[0], &output.stderr);
+    }
+    let output = urlseen(["replay", HOSTILE]).dir(folder.path()).output();
+    is_tame("replay", output.text());
+    let bad = on_terminal("import --state state \"$H\"").dir(folder.path()).output();
+    is_tame("import on a terminal", &text(&bad));
+}
+
+#[test]
+fn wrong_arguments_and_settings_are_shown() {
+    for command in [
+        &["check", &format!("--{HOSTILE}")][..],
+        &["check", "a", "--set", &format!("log.level={HOSTILE}")],
+        &["state", "reset", "--set", &format!("state.dir={HOSTILE}")],
+    ] {
+        let output = urlseen(command).output();
+        assert_eq!(output.code(), Some(2), "{output:?}");
+        is_tame(command[0], &output.stderr);
+    }
+}
+
+#[test]
+fn a_state_folder_and_an_explanation_are_shown() {
+    let folder = TempDir::new().unwrap();
+    let dir = folder.path().join(HOSTILE);
+    let made = urlseen(["filter", "--state"]).arg(&dir).stdin("http://a/\n").output();
+    assert_eq!(made.code(), Some(0), "{made:?}");
+    for command in ["state show", "status"] {
+        let output = urlseen(command.split(' ')).arg("--state").arg(&dir).output();
+        is_tame(command, output.text());
+    }
+    is_tame("explain", urlseen(["explain", &format!("http://a/{HOSTILE}")]).output().text());
+    let json = serde_json::json!({"url": HOSTILE, "fingerprint": HOSTILE});
+    fs::write(folder.path().join("lines"), format!("{json}\n")).unwrap();
+    let shown = on_terminal("fingerprint lines").dir(folder.path()).output();
+    is_tame("fingerprint", &text(&shown));
+}
+
+#[test]
+fn rejects_are_shown() {
+    let server = RedisServer::start();
+    let set = format!("redis.url={}", server.url());
+    let reject = format!("not ours: {HOSTILE}");
+    server.connection().rpush::<_, _, ()>("demo:rejected", reject).unwrap();
+    let list = urlseen(["rejects", "list", "--set", &set]).output();
+    is_tame("rejects list", list.text());
+    let requeue = urlseen(["rejects", "requeue", "--set", &set]).output();
+    is_tame("rejects requeue", &requeue.stderr);
+}
+
+#[test]
+fn log_lines_hold_nothing_that_a_terminal_obeys() {
+    for format in ["text", "json"] {
+        let url = "unix:///nowhere/%1B]0;t%07%0Dx%C2%9B31m%C2%85%E2%80%AEy%E2%81%A6z";
+        let daemon = urlseen(["run", "--set"]).arg(format!("redis.url={url}"));
+        let mut daemon = daemon.arg("--set").arg(format!("log.format={format}")).start();
+        let line = daemon.wait_for_line("Trying again", SOON);
+        is_tame(format, &line);
+        if format == "json" {
+            let event: serde_json::Value = serde_json::from_str(&line).unwrap();
+            assert!(event["message"].as_str().unwrap().contains('\u{202e}'), "{line}");
+        }
+        daemon.signal(Signal::TERM);
+        daemon.wait(SOON);
+    }
+}
