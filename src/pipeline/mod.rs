@@ -14,6 +14,7 @@ mod recovery;
 mod report;
 mod session;
 mod shared;
+mod snapshots;
 mod suspicion;
 mod tally;
 mod window;
@@ -21,10 +22,9 @@ mod window;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use indicatif::BinaryBytes;
 use serde::Serialize;
 use tokio::sync::watch;
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use crate::config::{RedisAddress, RejectsFull, WhenFull};
 use crate::desk::Desk;
@@ -41,7 +41,6 @@ use crate::redis::preflight::{Needs, preflight};
 use crate::redis::trouble::{Retry, Trouble};
 use crate::redisbloom::AddError;
 use crate::shutdown::Stop;
-use crate::state::{Finished, Moment};
 use crate::store::Local;
 pub use alone::Alone;
 pub use failure::Failure;
@@ -317,39 +316,6 @@ impl Pipeline {
     /// Batches that are being judged.
     fn in_progress(&self) -> usize {
         self.store.as_ref().map_or(0, |store| store.engine.in_progress())
-    }
-
-    /// Begins a snapshot where one is due, which reaches back as far as Redis may come back,
-    /// according to what it said of itself when it was asked.
-    fn learn_persistence(&mut self, info: &str, asked: Moment) {
-        let horizon = self.persistence.horizon(info, asked);
-        if !self.store().wants_snapshot() {
-            return;
-        }
-        match self.store().begin_snapshot(horizon) {
-            Ok(()) => debug!("a snapshot is begun"),
-            Err(error) => warn!("no snapshot could be begun ({error}); the log grows on"),
-        }
-    }
-
-    /// Tells what became of the last snapshot.
-    fn tell_snapshot(&mut self) {
-        match self.store().finished_snapshot() {
-            None => {}
-            Some(Ok(finished)) => {
-                self.tally.snapshots += 1;
-                let Finished { name, bytes, cut_by_bytes, .. } = finished;
-                info!("{name} is on the disk ({})", BinaryBytes(bytes));
-                if cut_by_bytes && !std::mem::replace(&mut self.told_cut, true) {
-                    warn!(
-                        "state.horizon_bytes cuts how far the state folder goes back: should Redis \
-                         come back with data from before its last save, or older than a minute, \
-                         the filter may not be able to follow"
-                    );
-                }
-            }
-            Some(Err(error)) => warn!("no snapshot could be taken ({error}); the log grows on"),
-        }
     }
 
     /// Releases the lease at the end of a run that failed, so that the next start need not wait

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::holder::Holder;
 use crate::head::Head;
@@ -20,6 +20,15 @@ pub enum OpenError {
         dir: PathBuf,
         /// What failed.
         reason: io::Error,
+    },
+    /// The folder does not exist.
+    #[error(
+        "there is no state folder {dir}, so it holds no filter. Name the folder of a crawl that \
+         has begun", dir = dir.display()
+    )]
+    Missing {
+        /// The folder.
+        dir: PathBuf,
     },
     /// Somebody else has it open: to write, or to read it at rest.
     #[error(
@@ -163,6 +172,17 @@ pub enum Unrecoverable {
     /// The file system failed.
     #[error("the state folder cannot be read: {0}")]
     Io(#[from] io::Error),
+}
+
+impl OpenError {
+    /// The error of a folder that cannot be read, for this reason.
+    pub(super) fn unreadable(dir: &Path, reason: io::Error) -> Self {
+        let dir = dir.to_owned();
+        match reason.kind() {
+            io::ErrorKind::NotFound => Self::Missing { dir },
+            _ => Self::Io { dir, reason },
+        }
+    }
 }
 
 impl Unrecoverable {

@@ -98,7 +98,7 @@ pub fn look(dir: &Path) -> Result<Look, OpenError> {
 
 pub(super) fn look_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Look, OpenError> {
     let dir = Dir::new(disk, path);
-    let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
+    let failed = |reason| OpenError::unreadable(path, reason);
     let files = dir.list().map_err(failed)?;
     let header = read_header(&dir, &files)?;
     // Let go at once, so that nobody finds the folder locked for being looked at.

@@ -50,7 +50,7 @@ impl AtRest {
 
     pub(super) fn open_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, OpenError> {
         let dir = Dir::new(disk, path);
-        let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
+        let failed = |reason| OpenError::unreadable(path, reason);
         let files = dir.list().map_err(failed)?;
         let lock = if files.iter().any(|file| file.name == LOCK) {
             match dir.lock(LOCK, Lock::Shared).map_err(failed)? {

@@ -29,7 +29,7 @@ fn warnings_tell_how_full_the_filter_is_to_the_last_line() {
     for (lines, warning) in [
         (799, None),
         (800, Some("the filter has 800 fingerprints, 80 % of what it is made for")),
-        (999, Some("the filter has 999 fingerprints, 80 % of")),
+        (999, Some("the filter has 999 fingerprints, 99 % of")),
         (1000, Some("the filter has 1000 fingerprints, 100 % of")),
         (1500, Some("the filter has 1500 fingerprints, 150 % of")),
     ] {

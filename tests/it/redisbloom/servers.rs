@@ -53,7 +53,7 @@ fn what_is_no_filter_or_does_not_hold_still_is_refused() {
     let (place, server) = (Place::new(), Fake::start());
     refused(&run(&place, &server.url(), "import", "none"), 3, "there is no key none at unix");
     refused(&run(&place, &server.url(), "import", "list"), 3, "the key list holds a list");
-    refused(&run(&place, &server.url(), "export", "list"), 3, "is new: it holds no filter");
+    refused(&run(&place, &server.url(), "export", "list"), 3, "so it holds no filter");
     let mut chunks = Dump::named("scaled").chunks();
     chunks[2].1.pop();
     server.put("old", chunks);
