@@ -16,7 +16,7 @@ use crate::redis::limits::Limits;
 use crate::rejects::reject::{self, Written};
 
 /// The time between two looks at the list.
-pub(super) const FORGETS: Duration = Duration::from_secs(3);
+pub(super) const FORGETS: Duration = Duration::from_secs(4);
 
 /// How many are read at once.
 const AT_ONCE: usize = 1000;

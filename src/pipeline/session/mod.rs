@@ -38,7 +38,10 @@ const AHEAD_MAX: usize = 8;
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The longest time between two looks at the lengths of the lists that others use.
-const LENGTHS: Duration = Duration::from_secs(10);
+const LENGTHS: Duration = Duration::from_secs(15);
+
+/// The same while somebody watches the progress on a terminal.
+const WATCHED: Duration = Duration::from_secs(1);
 
 /// Of how many keys of a filter in Redis it is then asked how full they are.
 const FILLS: usize = 8;
@@ -183,7 +186,8 @@ impl<'a> Session<'a> {
         let mut renewal = ticks(RENEWAL);
         let mut poll = ticks(HELD_UP_POLL);
         let mut look = ticks(LOOK);
-        let mut lengths = ticks(report_every.map_or(LENGTHS, |every| every.min(LENGTHS)));
+        let is_watched = report_every.is_some_and(|every| every < WATCHED);
+        let mut lengths = ticks(if is_watched { WATCHED } else { LENGTHS });
         let mut forgets = ticks(FORGETS);
         let mut consumers = ticks(Reclaimer::interval(settings.held_timeout));
         let mut report = report_every.map(ticks);

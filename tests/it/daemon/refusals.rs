@@ -30,6 +30,13 @@ const COMMANDS: [(&str, &str); 11] = [
     ("lmove", OVERSIZE),
 ];
 
+/// Items of a batch that is too large to be committed by one script.
+const LARGE: usize = 100;
+
+/// Commands that the commit of a small batch needs as well.
+const NEEDED_BY_SMALL: [(&str, &str); 4] =
+    [("ltrim", TAKEN), ("hset", STATE), ("rpush", SINK), ("rpush", REJECTED)];
+
 #[track_caller]
 pub(super) fn assert_refused(output: &Output, words: &[&str]) {
     assert_eq!(output.code(), Some(3), "{output:?}");
@@ -72,13 +79,26 @@ pub(super) fn harm(
     harm: impl FnOnce(&Crawl),
     undo: impl FnOnce(&Crawl),
 ) -> Output {
+    harm_batch(10, crawl, next, harm, undo)
+}
+
+/// The same with so many items in the batch.
+fn harm_batch(
+    count: usize,
+    crawl: Crawl,
+    next: Next,
+    harm: impl FnOnce(&Crawl),
+    undo: impl FnOnce(&Crawl),
+) -> Output {
     let crawl = if next == Next::Commit { crawl.set("sink.max_len=10") } else { crawl };
     let mut daemon = crawl.start();
     crawl.push(&urls(0, 10));
     crawl.wait_for_sink(10);
+    // Reads begin with few items, as their sizes are unknown.
+    crawl.push(&(0..50).flat_map(|_| urls(0, 10)).collect::<Vec<_>>());
     crawl.wait_until_idle();
     let push = || {
-        let mut items = urls(5, 10);
+        let mut items = urls(5, count);
         items.extend([String::new(), "{".to_owned()]);
         crawl.push(&items);
     };
@@ -197,9 +217,12 @@ fn allow_all_keys_but(crawl: &Crawl, denied: &str) {
 
 #[test]
 fn a_command_denied_later_stops_the_daemon_with_nothing_half_done() {
-    for (next, (command, key)) in cases(COMMANDS) {
+    let large = cases(COMMANDS).map(|case| (LARGE, case));
+    let small = cases(NEEDED_BY_SMALL).map(|case| (10, case));
+    for (count, (next, (command, key))) in large.chain(small) {
         let deny = |crawl: &Crawl| deny_on_key(crawl, command, key);
-        let output = harm(Crawl::new().with_user("crawler"), next, deny, |_| ());
+        let crawl = Crawl::new().with_user("crawler");
+        let output = harm_batch(count, crawl, next, deny, |_| ());
         assert!(output.stderr.contains("may not"), "{command} {key}: {output:?}");
         assert_refused(&output, &["crawler", "ACL SETUSER"]);
     }
