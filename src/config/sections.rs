@@ -184,7 +184,7 @@ sections! {
     held: Held {
         /// The time without a heartbeat after which a consumer counts as stopped.
         timeout: Duration = Span(Duration::from_secs(1)..=Duration::from_hours(24)),
-            |_| Duration::from_secs(60);
+            |_| Duration::from_mins(1);
         /// The most deliveries of a request that no consumer finishes.
         deliveries: u64 = Whole(1..=1000, ""), |_| 3;
     }

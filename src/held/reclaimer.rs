@@ -57,7 +57,7 @@ impl Reclaimer {
 mod tests {
     use super::*;
 
-    const TIMEOUT: Duration = Duration::from_secs(60);
+    const TIMEOUT: Duration = Duration::from_mins(1);
 
     fn beats(all: &[(&str, u64)]) -> Vec<(String, String)> {
         all.iter().map(|(name, beat)| ((*name).to_owned(), beat.to_string())).collect()

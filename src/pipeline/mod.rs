@@ -233,7 +233,7 @@ impl Pipeline {
                 Err(Failure::Redis(Unwelcome::Held { holder, .. }))
                     if self.parts.settings.standby =>
                 {
-                    self.tell_standby(holder.as_ref());
+                    self.tell_standby(holder.as_deref());
                     (STANDBY, None)
                 }
                 Err(failure) => {

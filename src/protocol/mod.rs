@@ -203,6 +203,7 @@ impl Protocol {
             let milliseconds = answer.number()?;
             let (seq, tip, filter) = (answer.text()?, answer.text()?, answer.text()?);
             let (head, filter) = (Head::parse(&seq, &tip), Tip::parse(&filter));
+            let holder = holder.map(Box::new);
             return Err(Unwelcome::Held { holder, milliseconds, head, filter });
         }
         answer.ok()?;

@@ -143,13 +143,15 @@ impl<'a> Info<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use super::*;
 
     /// How many seconds before `asked`, which is so many behind the boot, the horizon is.
     fn reach(persistence: &mut Persistence, asked: u64, info: &str) -> Option<u64> {
         let asked = Moment::new("this boot", Duration::from_secs(asked));
         let horizon = persistence.horizon(info, asked)?;
-        Some((asked.since_boot() - horizon.since_boot()).as_secs())
+        Some(asked.since_boot().saturating_sub(horizon.since_boot()).as_secs())
     }
 
     /// The answer at this second of Redis's clock.
@@ -206,7 +208,8 @@ mod tests {
             let mut info = saves(10_000, 1, 9999, "0") + "# Replication\r\nrole:master\r\n";
             for (number, (state, offset)) in replicas.iter().enumerate() {
                 let port = 6380 + number;
-                info += &format!(
+                let _ = write!(
+                    info,
                     "slave{number}:ip=::1,port={port},state={state},offset={offset},lag=1\r\n"
                 );
             }

@@ -82,10 +82,10 @@ pub enum Unwelcome {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// Another process runs the crawl.
-    #[error("{}", held(holder.as_ref(), *milliseconds))]
+    #[error("{}", held(holder.as_deref(), *milliseconds))]
     Held {
         /// Who.
-        holder: Option<Holder>,
+        holder: Option<Box<Holder>>,
         /// How long its lease lasts unless it is renewed.
         milliseconds: i64,
         /// The last committed batch, if there is one.

@@ -68,7 +68,7 @@ struct Json {
 }
 
 impl Reject {
-    /// Reads what [`write`] wrote. What has other fields is not ours, and is not guessed at.
+    /// Reads what [`write()`] wrote. What has other fields is not ours, and is not guessed at.
     pub fn from_json(json: &[u8]) -> Option<Self> {
         let Json { reason, time, item, item_base64, bytes, sha1, begins, begins_base64 } =
             serde_json::from_slice(json).ok()?;

@@ -120,12 +120,13 @@ fn a_repeated_pop_gets_the_same_delivery() {
 #[test]
 fn a_count_sees_held_requests_of_all_consumers() {
     let crawl = Crawl::new();
-    let () = crawl.connection().rpush(SINK, &urls(0, 3)).unwrap();
-    let () = crawl.connection().rpush(SOURCE, &urls(3, 2)).unwrap();
-    let () = crawl.connection().rpush(TAKEN, &urls(5, 1)).unwrap();
+    let () = crawl.connection().rpush(SINK, urls(0, 3)).unwrap();
+    let () = crawl.connection().rpush(SOURCE, urls(3, 2)).unwrap();
+    let () = crawl.connection().rpush(TAKEN, urls(5, 1)).unwrap();
     let mut one = Consumer::new(&crawl, "a#1", "list");
     let mut other = Consumer::new(&crawl, "b#2", "list");
-    (one.pop_as("1", false).unwrap(), other.pop_as("1", false).unwrap());
+    one.pop_as("1", false).unwrap();
+    other.pop_as("1", false).unwrap();
     let (a, b) = (held("a#1"), held("b#2"));
     let keys = [SOURCE, TAKEN, SINK, CONSUMERS, &a, &b];
     let total: u64 = one.call(&[COUNT], &keys, &["list", "a#1", "b#2"]);
@@ -174,10 +175,11 @@ fn requests_of_a_stopped_consumer_are_requeued_and_rejected_in_the_end() {
 #[test]
 fn held_requests_are_listed_and_requeued_without_a_daemon() {
     let crawl = Crawl::new().set("held.timeout=1s");
-    let () = crawl.connection().rpush(SINK, &urls(0, 3)).unwrap();
+    let () = crawl.connection().rpush(SINK, urls(0, 3)).unwrap();
     let mut stopped = Consumer::new(&crawl, "a#1", "list");
     let mut alive = Consumer::new(&crawl, "b#2", "list");
-    (stopped.pop_as("1", false).unwrap(), alive.pop_as("1", false).unwrap());
+    stopped.pop_as("1", false).unwrap();
+    alive.pop_as("1", false).unwrap();
     let list = crawl.command("held list", &["--requests"]).output();
     let text = list.text();
     assert!(text.contains("a#1: 1 held, heartbeat 1"), "{text}");
