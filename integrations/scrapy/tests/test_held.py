@@ -276,6 +276,7 @@ def test_h6_heartbeats_that_stand_still_while_redis_is_away_prove_nothing(
     put(redis_server, "a")
     name, _ = stopped_consumer(redis_server)
     looks = make_queue(FifoQueue, redis_server, through=proxy, record=False)
+    wire = looks.deliveries._wire
 
     def look(seconds):
         clock.now += seconds
@@ -286,9 +287,11 @@ def test_h6_heartbeats_that_stand_still_while_redis_is_away_prove_nothing(
     for _ in range(3):
         assert {look(2) for _ in range(3)} == {begun}
         # Before the time-out is over.
+        connects = wire.connects
         proxy.lead_to(redis_server.port)
-        until(lambda begun=begun: look(1) != begun, "a new start")
-        begun = looks.deliveries._reclaimer._since[name][1]
+        until(lambda made=connects: len(looks) and wire.connects > made, "a new connection")
+        before, begun = begun, look(1)
+        assert begun == clock.now > before, "a new start"
     # Nor does it if this process stood still.
     assert look(60) == clock.now
     assert len(held(redis_server)) == 1
