@@ -1,19 +1,18 @@
 -- Pops the first request of the sink and holds it for a consumer, in one step. A consumer that
--- lost the reply sends the same delivery id with `again` and gets the same delivery.
+-- lost the reply sends the same delivery id again and gets the same delivery. So does a call that
+-- Redis reads late, from a connection that was given up: it must not overwrite that delivery.
 -- KEYS: sink, consumers, held requests of the consumer, requeues
 -- ARGV: kind of sink (list or zset), end of a list to pop from (LEFT or RIGHT), consumer,
---       delivery id, most requests to hold, 1 if the call may have been made before
+--       delivery id, most requests to hold
 -- Answers nil if the sink is empty, 'full' if the consumer holds its most, or
 -- 'SCORE COUNT BYTES' of the request: COUNT deliveries came before this one.
 local sink, consumers, held, requeues = unpack(KEYS)
 local kind, from, consumer, delivery = unpack(ARGV, 1, 4)
-local most, again = tonumber(ARGV[5]), ARGV[6] == '1'
+local most = tonumber(ARGV[5])
 
-if again then
-    local known = redis.call('HGET', held, delivery)
-    if known then
-        return known
-    end
+local known = redis.call('HGET', held, delivery)
+if known then
+    return known
 end
 local item, score = sink_first(kind, from, sink)
 if not item then

@@ -27,8 +27,11 @@ end
 local function sink_put_back(kind, from, sink, item, score, in_front)
     if kind == 'zset' then
         if not in_front then
+            -- Beyond the last score: members of one score are in the order of their bytes.
             local last = redis.call('ZRANGE', sink, -1, -1, 'WITHSCORES')
-            score = last[2] and tonumber(last[2]) > tonumber(score) and last[2] or score
+            if last[2] and tonumber(last[2]) >= tonumber(score) then
+                score = string.format('%.17g', tonumber(last[2]) + 1)
+            end
         end
         redis.call('ZADD', sink, 'LT', score, item)
     elseif (from == 'LEFT') == in_front then

@@ -1,17 +1,19 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Spider
+from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.settings import default_settings
+from scrapy.utils.asyncgen import as_async_generator
 from scrapy.utils.reactor import install_reactor
 from scrapy.utils.test import get_crawler
 
@@ -84,7 +86,51 @@ def make_crawler(settings: dict[str, Any], spider_name: str = "demo") -> Crawler
     """A crawler that has a spider, and runs nothing."""
     crawler = get_crawler(Spider, settings)
     crawler.spider = Spider.from_crawler(crawler, name=spider_name)
+    crawler.engine = FakeEngine()
     return crawler
+
+
+def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Runs it, and leaves the reactor's loop where it is."""
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(coroutine)
+    finally:
+        loop.close()
+
+
+class FakeEngine:
+    """The parts of Scrapy's engine that `urlseen_scrapy.engine` relies on, with nothing in them."""
+
+    class _Slot:
+        class _Everything:
+            def __contains__(self, _: object) -> bool:
+                return True
+
+        inprogress = _Everything()
+
+        def remove_request(self, request: Request) -> None:
+            pass
+
+    class _Scraper:
+        async def handle_spider_output_async(self, result, request, response) -> None:
+            self.output = [each async for each in as_async_generator(result)]
+
+    def __init__(self) -> None:
+        self._slot = self._Slot()
+        self.scraper = self._Scraper()
+        self.spider = None
+
+    def _handle_downloader_output(self, result, request) -> None:
+        pass
+
+    def page(self, request: Request, *output: Any) -> None:
+        """A page whose callback yields `output`."""
+        run(self.scraper.handle_spider_output_async(iter(output), request, None))
+
+    def finish(self, request: Request) -> None:
+        """The engine is done with `request`."""
+        self._slot.remove_request(request)
 
 
 @dataclass

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
+from typing import ClassVar
 
 from scrapy import Request, Spider, crawler, signals
 from scrapy.core.engine import ExecutionEngine
+from scrapy.exceptions import IgnoreRequest
 from scrapy_redis.spiders import RedisSpider
 
 
@@ -36,6 +39,51 @@ class AsyncLinks(Links):
         yield {"url": response.url}
         for link in response.css("a::attr(href)").getall():
             yield response.follow(link, priority=-response.meta.get("depth", 0))
+
+
+class Odd(Links):
+    """The same, and everything that can become of a page."""
+
+    custom_settings: ClassVar = {"DOWNLOADER_MIDDLEWARES": {"crawl.IgnoreSome": 100}}
+
+    def parse(self, response, **kwargs):
+        for link in response.css("a::attr(href)").getall():
+            # As many spiders do it.
+            yield response.follow(link, meta=response.meta, errback=self.fail)
+        if response.url.endswith("/"):
+            yield Request(response.urljoin("/refused"), errback=self.fail)
+            yield Request(response.urljoin("/ignored"), dont_filter=True)
+            yield Request("http://127.0.0.1:1/", errback=self.fail)
+        if "/p/1" in response.url:
+            raise RuntimeError("after its links")
+
+    def fail(self, failure):
+        self.crawler.stats.inc_value("errbacks")
+        yield Request(failure.request.url.replace("refused", "p/1?x=1&y=2"))
+
+
+class IgnoreSome:
+    """A downloader middleware."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        middleware = cls()
+        middleware.stats = crawler.stats
+        return middleware
+
+    def process_request(self, request, spider=None):
+        if request.url.endswith("/ignored"):
+            self.stats.inc_value("ignored")
+            raise IgnoreRequest("as it wants")
+
+
+class Slow(Links):
+    """Computes for long in its first callback."""
+
+    def parse(self, response, **kwargs):
+        yield {"url": response.url}
+        time.sleep(4)
+        self.crawler.stats.inc_value("slept")
 
 
 class RedisLinks(RedisSpider):

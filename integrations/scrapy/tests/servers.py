@@ -14,6 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import redis
+from scrapy import Request
+from scrapy.utils.misc import load_object
+
+from urlseen_scrapy.record import FINGERPRINTERS, PROBE
 
 ROOT = Path(__file__).resolve().parents[3]
 URLSEEN = Path(os.environ.get("URLSEEN", ROOT / "target/debug/urlseen"))
@@ -82,6 +86,47 @@ class RedisServer:
             return False
 
 
+def write_record(client: redis.Redis, **fields: str | int) -> dict[str, str]:
+    """Writes the crawl record of the crawl `demo`, as a daemon does when it starts."""
+    record = {
+        "protocol": "1",
+        "urlseen": "0.1.0",
+        "source": "demo:discovered",
+        "push": "RPUSH",
+        "sink": "demo:unseen",
+        "sink_kind": "list",
+        "pop": "LEFT",
+        "emit": "item",
+        "algorithm": "scrapy",
+        "rejects": "demo:rejected",
+        "forget": "demo:forget",
+        "deliveries": "3",
+        "held_timeout_ms": "60000",
+        **{name: str(value) for name, value in fields.items()},
+    }
+    fingerprinter = load_object(FINGERPRINTERS[record["algorithm"]])()
+    record.setdefault("probe", fingerprinter.fingerprint(Request(PROBE)).hex())
+    tagged = f"urlseen:{{{record['source']}}}"
+    record.setdefault("processing", f"{tagged}:taken")
+    with client.pipeline(transaction=True) as pipe:
+        pipe.delete(f"{tagged}:crawl")
+        pipe.hset(f"{tagged}:crawl", mapping=record)
+        pipe.execute()
+    return record
+
+
+def record_of_settings(settings: dict[str, Any]) -> dict[str, str]:
+    """The fields of the record that follow from a daemon's settings."""
+    fields = {
+        "sink_kind": settings.get("sink.kind"),
+        "emit": settings.get("sink.emit"),
+        "algorithm": settings.get("fingerprint.algorithm"),
+        "sink": settings.get("sink.key"),
+        "forget": "" if settings.get("filter.store") == "redis" else None,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 class Daemon:
     """`urlseen run` for the crawl `demo`."""
 
@@ -95,6 +140,7 @@ class Daemon:
     @classmethod
     def of_settings(cls, folder: Path, server: RedisServer, settings: dict[str, Any]) -> Daemon:
         """One without a config.toml."""
+        write_record(server.client, **record_of_settings(settings))
         sets = {"redis.url": f"{server.url}/0", **settings}
         return cls(folder, *(f"--set={key}={value}" for key, value in sets.items()))
 
@@ -130,7 +176,7 @@ class Daemon:
         assert self._process.poll() is None, self._log.read_text()
         try:
             with socket.create_connection(self._admin) as admin:
-                admin.sendall(b"GET /readyz HTTP/1.1\r\nHost: urlseen\r\n\r\n")
+                admin.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 return admin.recv(100).startswith(b"HTTP/1.1 200")
         except OSError:
             return False
@@ -152,20 +198,42 @@ class Asked:
 
 
 class Proxy:
-    """Stands before a server, and can lose its answers on their way back."""
+    """Stands before a server, and can lose questions or answers, each with its connection."""
 
     def __init__(self, port: int) -> None:
         self._to = port
         self._listener = socket.create_server(("127.0.0.1", 0))
+        self._open: set[socket.socket] = set()
         self.port = int(self._listener.getsockname()[1])
-        #: How many answers from now on are lost, each with its connection.
+        self.url = f"redis://127.0.0.1:{self.port}"
+        #: What a question holds that may be lost.
+        self.about = b"SADD"
+        #: How many such questions pass before.
+        self.to_pass = 0
+        #: How many such questions or answers from now on are lost.
         self.to_lose = 0
+        #: Whether the question is lost already.
+        self.loses_question = False
+        #: What is done instead of losing it, before the question or after the answer.
+        self.action: Callable[[], object] | None = None
         #: What is answered instead, if anything.
         self.instead = b""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
         self._listener.close()
+
+    def lose(self, about: bytes, what: str, action: Callable[[], object] | None = None) -> None:
+        """Loses the next `question` about something, or the `answer` to it."""
+        self.about, self.loses_question = about, what == "question"
+        self.action = action
+        self.to_lose = 1
+
+    def lead_to(self, port: int) -> None:
+        """Leads to another server from now on, over new connections."""
+        self._to = port
+        for connection in list(self._open):
+            connection.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
         while True:
@@ -176,12 +244,37 @@ class Proxy:
             threading.Thread(target=self._serve, args=(asker,), daemon=True).start()
 
     def _serve(self, asker: socket.socket) -> None:
+        self._open.add(asker)
         with asker, socket.create_connection(("127.0.0.1", self._to)) as server:
-            while question := asker.recv(65536):
-                server.sendall(question)
-                answer = server.recv(65536)
-                if self.to_lose and b"SADD" in question:
-                    self.to_lose -= 1
-                    asker.sendall(self.instead)
-                    return
-                asker.sendall(answer)
+            try:
+                while question := asker.recv(1 << 20):
+                    is_lost = self._is_lost(question)
+                    if is_lost and self.loses_question:
+                        self._lose(asker)
+                        return
+                    server.sendall(question)
+                    if not (answer := server.recv(1 << 20)):
+                        return
+                    if is_lost:
+                        self._lose(asker)
+                        return
+                    asker.sendall(answer)
+            except OSError:
+                pass
+            finally:
+                self._open.discard(asker)
+
+    def _is_lost(self, question: bytes) -> bool:
+        if not self.to_lose or self.about not in question:
+            return False
+        if self.to_pass:
+            self.to_pass -= 1
+            return False
+        self.to_lose -= 1
+        return True
+
+    def _lose(self, asker: socket.socket) -> None:
+        if self.action is not None:
+            self.action()
+        if self.instead:
+            asker.sendall(self.instead)

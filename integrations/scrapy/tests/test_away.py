@@ -92,7 +92,7 @@ def test_wait_goes_on_when_urlseen_is_back(redis_server, when_logged, caplog):
 
 def test_wait_ends_after_its_time(redis_server, monkeypatch):
     closed = []
-    monkeypatch.setattr("urlseen_scrapy.client._close_spider", lambda _, why: closed.append(why))
+    monkeypatch.setattr("urlseen_scrapy.client.close_spider", lambda _, why: closed.append(why))
     dupefilter, count = asked(redis_server, URLSEEN_WAIT_S=0.2)
     redis_server.stop()
     assert not dupefilter.request_seen(NEW), "it goes into the queue, which may last"
@@ -235,7 +235,7 @@ def test_nobody_at_the_start(tmp_path):
 )
 def test_what_no_waiting_mends_is_said_at_once(redis_server, value, why, monkeypatch, caplog):
     closed = []
-    monkeypatch.setattr("urlseen_scrapy.client._close_spider", lambda _, why: closed.append(why))
+    monkeypatch.setattr("urlseen_scrapy.client.close_spider", lambda _, why: closed.append(why))
     dupefilter, _ = asked(redis_server)
     if value:
         redis_server.client.set("demo:dupefilter", value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import gc
 import json
 from typing import Any
 
@@ -11,9 +11,10 @@ from scrapy import Request
 from scrapy.http import Response
 from scrapy.utils.request import fingerprint
 
-from conftest import make_crawler
+from conftest import make_crawler, run
 from pages import PAGES
-from servers import until
+from queues import held
+from servers import until, write_record
 from urlseen_scrapy import SendDiscovered
 
 EVERY_PAGE_ONCE = {f"/p/{n}": 1 for n in range(PAGES)}
@@ -46,10 +47,12 @@ def test_a_crawl_goes_through_urlseen(
 
 @pytest.fixture
 def sender(redis_server):
+    write_record(redis_server.client, emit="start-url")
     return SendDiscovered(make_crawler(moved(redis_server.url)))
 
 
-def sent(server) -> list[dict[str, Any]]:
+def sent(server, sender) -> list[dict[str, Any]]:
+    sender.deliveries.flush()
     return [json.loads(item) for item in server.client.lrange("demo:discovered", 0, -1)]
 
 
@@ -65,7 +68,7 @@ def through_async(sender, *output):
     async def collect():
         return [each async for each in sender.process_spider_output_async(RESPONSE, results())]
 
-    return asyncio.run(collect())
+    return run(collect())
 
 
 @pytest.mark.parametrize("pass_through", [through, through_async])
@@ -81,7 +84,7 @@ def test_requests_are_sent_and_all_else_passes(redis_server, sender, pass_throug
     item = {"url": "https://example.com/"}
     plain = Request("https://example.com/a")
     assert pass_through(sender, head, item, plain) == [item]
-    assert sent(redis_server) == [
+    assert sent(redis_server, sender) == [
         {
             "url": head.url,
             "method": "HEAD",
@@ -118,15 +121,8 @@ def test_what_would_be_lost_goes_to_the_scheduler(redis_server, sender, more, ca
     caplog.set_level("INFO")
     request = Request("https://example.com/", **more)
     assert through(sender, request) == [request]
-    assert sent(redis_server) == []
+    assert sent(redis_server, sender) == []
     assert f"could not pass on its {list(more)[-1]}" in caplog.text
-
-
-@pytest.mark.parametrize("pass_through", [through, through_async])
-def test_what_redis_does_not_take_goes_to_the_scheduler(redis_server, sender, pass_through):
-    redis_server.client.set("demo:discovered", "text")
-    requests = [Request(f"https://example.com/{n}") for n in range(250)]
-    assert pass_through(sender, *requests) == requests
 
 
 def test_what_a_callback_yielded_before_it_failed_is_sent(redis_server, sender):
@@ -136,7 +132,7 @@ def test_what_a_callback_yielded_before_it_failed_is_sent(redis_server, sender):
 
     with pytest.raises(RuntimeError):
         list(sender.process_spider_output(RESPONSE, callback()))
-    assert len(sent(redis_server)) == 1
+    assert len(sent(redis_server, sender)) == 1
 
     async def async_callback():
         yield Request("https://example.com/b")
@@ -146,17 +142,47 @@ def test_what_a_callback_yielded_before_it_failed_is_sent(redis_server, sender):
         return [e async for e in sender.process_spider_output_async(RESPONSE, async_callback())]
 
     with pytest.raises(RuntimeError):
-        asyncio.run(collect())
-    assert len(sent(redis_server)) == 2
+        run(collect())
+    assert len(sent(redis_server, sender)) == 2
 
 
-def test_many_links_are_sent_in_parts(redis_server, sender):
-    def callback():
-        for n in range(250):
-            yield Request(f"https://example.com/{n}")
-        until(lambda: len(sent(redis_server)) == 200, "the first 200")
+@pytest.fixture
+def page(redis_server, sender):
+    """A page that the spider holds."""
+    redis_server.client.rpush("demo:unseen", json.dumps({"url": RESPONSE.url}))
+    delivery = sender.deliveries.pop()
+    request = Request(RESPONSE.url)
+    sender.deliveries.took(delivery, request)
+    return request
 
-    assert list(sender.process_spider_output(RESPONSE, callback())) == []
-    assert [each["url"] for each in sent(redis_server)] == [
-        f"https://example.com/{n}" for n in range(250)
-    ]
+
+def test_h10_an_item_is_held_until_all_that_came_of_it_is_done(redis_server, sender, page):
+    engine = sender.deliveries._crawler.engine
+    child, grandchild = (Request(f"https://example.com/{n}", body="x") for n in range(2))
+    engine.page(page, child)
+    engine.finish(page)
+    assert len(held(redis_server)) == 1, "the scheduler in memory has its child"
+    engine.page(child, grandchild)
+    engine.finish(child)
+    response = Response(grandchild.url, request=grandchild)
+    link = Request("https://example.com/link", dont_filter=True)
+    assert list(sender.process_spider_output(response, iter([link]))) == []
+    assert sent(redis_server, sender) == [], "an unfiltered link waits for the end"
+    engine.finish(grandchild)
+    assert len(sent(redis_server, sender)) == 1
+    assert held(redis_server) == {}
+
+
+def test_h10_a_child_that_the_scheduler_drops_is_not_waited_for(redis_server, sender, page):
+    engine = sender.deliveries._crawler.engine
+    engine.page(page, Request("https://example.com/0"), Request("https://example.com/1"))
+    first, _ = engine.scraper.output
+    engine.finish(page)
+    sender.deliveries.dropped(first)
+    assert len(held(redis_server)) == 1
+    # As after an IgnoreRequest of the signal request_scheduled.
+    engine.scraper.output.clear()
+    del first, _
+    gc.collect()
+    until(lambda: sender.deliveries.pop() or not held(redis_server), "the acknowledgement")
+    assert held(redis_server) == {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-from typing import Any
 
 import pytest
 from scrapy import Request
@@ -12,35 +11,11 @@ from scrapy.utils.request import fingerprint
 
 from conftest import make_crawler
 from pages import PAGES
-from servers import until
+from queues import held, make_queue, move_through, moved
+from servers import until, write_record
 from urlseen_scrapy import FifoQueue, PriorityQueue
 
 EVERY_PAGE_ONCE = {f"/p/{n}": 1 for n in range(PAGES)}
-
-
-def moved(url: str, queue: str) -> dict[str, Any]:
-    """The settings of a project of scrapy-redis that has moved."""
-    return {
-        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-        "REDIS_URL": url,
-        "DUPEFILTER_CLASS": "urlseen_scrapy.NoDupeFilter",
-        "SCHEDULER_QUEUE_CLASS": f"urlseen_scrapy.{queue}",
-    }
-
-
-def make_queue(cls, server, settings=None):
-    settings = {**moved(server.url, cls.__name__), **(settings or {})}
-    crawler = make_crawler(settings)
-    return cls(server.client, crawler.spider, "demo:requests")
-
-
-def move_through(server, queue):
-    """Does by hand what urlseen does: puts what was pushed into the sink."""
-    while item := server.client.lpop("demo:discovered"):
-        if isinstance(queue, PriorityQueue):
-            server.client.zadd("demo:unseen", {item: -pickle.loads(item)["priority"]})
-        else:
-            server.client.rpush("demo:unseen", item)
 
 
 def test_a_crawl_goes_through_urlseen(redis_server, run_urlseen, site, start_crawl, any_reactor):
@@ -92,6 +67,7 @@ def test_a_request_comes_back_as_it_was(redis_server, cls):
         dont_filter=True,
     )
     queue.push(request)
+    queue.deliveries.flush()
     item = pickle.loads(redis_server.client.lindex("demo:discovered", 0))
     assert item["fingerprint"] == fingerprint(request).hex()
     assert (item["dont_filter"], item["priority"]) == (True, 3)
@@ -119,19 +95,25 @@ def test_the_first_one_found_comes_first(redis_server):
 
 
 @pytest.mark.parametrize("cls", [PriorityQueue, FifoQueue])
-def test_what_urlseen_holds_counts(redis_server, cls):
+def test_h4_what_waits_is_on_its_way_or_held_counts(redis_server, cls):
     queue = make_queue(cls, redis_server)
+    other = make_queue(cls, redis_server)
     assert len(queue) == 0
     for n in range(3):
         queue.push(Request(f"https://example.com/{n}"))
     assert len(queue) == 3
     redis_server.client.rename("demo:discovered", "urlseen:{demo:discovered}:taken")
+    assert len(queue) == 3
+    redis_server.client.rename("urlseen:{demo:discovered}:taken", "demo:discovered")
     queue.push(Request("https://example.com/3"))
-    assert len(queue) == 4
     move_through(redis_server, queue)
     assert len(queue) == 4
-    queue.pop()
-    assert len(queue) == 3
+    popped = [queue.pop(), other.pop()]
+    assert all(popped) and len(queue) == len(other) == 4
+    queue.deliveries.left(popped[0])
+    assert len(queue) == len(other) == 3
+    other.deliveries.left(popped[1])
+    assert len(queue) == len(other) == 2
 
 
 def test_others_may_push_urls_and_json(redis_server):
@@ -153,6 +135,14 @@ def test_others_may_push_urls_and_json(redis_server):
     assert (marked.url, marked.dont_filter) == ("https://example.com/marked", True)
     assert last.url == "https://example.com/last"
     assert queue.spider.crawler.stats.get_value("urlseen/unreadable") == 2
+    rejects = [json.loads(each) for each in redis_server.client.lrange("demo:rejected", 0, -1)]
+    assert [set(each) for each in rejects] == [
+        {"reason", "time", "item"},
+        {"reason", "time", "item_base64"},
+    ]
+    assert rejects[0]["item"] == "no request"
+    assert "the spider demo cannot make a request of it: ValueError" in rejects[0]["reason"]
+    assert len(held(redis_server)) == 5
 
 
 def test_clearing_is_refused_and_said(redis_server, caplog):
@@ -198,6 +188,7 @@ def test_what_urlseen_could_not_read_is_refused(redis_server):
         def loads(self, data):
             return {"url": data.decode()}
 
+    write_record(redis_server.client)
     queue = FifoQueue(redis_server.client, crawler.spider, "demo:requests", Text())
     with pytest.raises(ValueError, match="SCHEDULER_SERIALIZER"):
         queue.push(Request("https://example.com/"))
@@ -220,5 +211,5 @@ def test_it_is_said_that_urlseen_does_not_run(redis_server, monkeypatch, caplog)
     assert queue.pop() is None and queue.pop() is None
     assert not caplog.text, "nothing waits"
     queue.push(Request("https://example.com/"))
-    assert queue.pop() is None and queue.pop() is None
-    assert "Is urlseen running?" in caplog.text
+    until(lambda: queue.pop() or "Is urlseen running?" in caplog.text, "the warning")
+    assert queue.pop() is None

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomllib
 
 from pages import PAGES
-from servers import ROOT, URLSEEN, Daemon, free_port
+from servers import ROOT, URLSEEN, Daemon, free_port, record_of_settings, write_record
 
 EVERY_PAGE_ONCE = {f"/p/{n}": 1 for n in range(PAGES)}
 SCRAPY_REDIS = {
@@ -61,6 +62,12 @@ class Section:
         return section
 
 
+def flat(config: str) -> dict[str, Any]:
+    """The settings in a config.toml, by their names with dots."""
+    sections = tomllib.loads(config).items()
+    return {f"{name}.{key}": value for name, each in sections for key, value in each.items()}
+
+
 @pytest.mark.parametrize(
     ("title", "project"),
     [
@@ -90,6 +97,7 @@ def test_a_crawl_moves_in_the_middle(
         program, *arguments = command.split()
         if command == "urlseen run":
             daemon = Daemon.of_config(tmp_path)
+            write_record(redis_server.client, **record_of_settings(flat(config)))
             continue
         words = {"urlseen": [URLSEEN], "redis-cli": ["redis-cli", "-p", str(redis_server.port)]}
         subprocess.run([*words[program], *arguments], check=True)
@@ -116,5 +124,5 @@ def test_the_settings_of_the_package_are_in_its_readme():
     page = (package / "README.md").read_text()
     named = set(re.findall(r'"(URLSEEN_[A-Z_]+)"', sources))
     assert named and not {name for name in named if f"`{name}`" not in page}
-    counted = set(re.findall(r'count\("([a-z_]+)"', sources))
+    counted = set(re.findall(r'count(?:_stat)?\("([a-z_]+)"', sources))
     assert counted and not {name for name in counted if f"`urlseen/{name}`" not in page}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conftest import make_crawler
-from urlseen_scrapy.keys import taken_key
+from urlseen_scrapy.keys import CrawlKeys
 from urlseen_scrapy.settings import AskSettings
 
 
@@ -33,13 +33,15 @@ def test_wrong_values_are_refused(name, value):
 
 
 @pytest.mark.parametrize(
-    ("source", "taken"),
+    ("source", "tagged"),
     [
-        ("demo:discovered", "urlseen:{demo:discovered}:taken"),
-        ("{demo}:discovered", "urlseen:{demo}:discovered:taken"),
-        ("a{}b", "urlseen:{a{}b}:taken"),
-        ("a{b", "urlseen:{a{b}:taken"),
+        ("demo:discovered", "urlseen:{demo:discovered}"),
+        ("{demo}:discovered", "urlseen:{demo}:discovered"),
+        ("a{}b", "urlseen:{a{}b}"),
+        ("a{b", "urlseen:{a{b}"),
     ],
 )
-def test_taken_is_named_as_urlseen_names_it(source, taken):
-    assert taken_key(source) == taken
+def test_keys_are_named_as_urlseen_names_them(source, tagged):
+    keys = CrawlKeys.of_source(source)
+    assert keys.crawl == f"{tagged}:crawl"
+    assert keys.held("me#1") == f"{tagged}:held:me#1"

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, ref
 
 from scrapy import signals
-from scrapy.utils.defer import deferred_from_coro
 
+from urlseen_scrapy.ending import close_spider
 from urlseen_scrapy.patience import LONGEST_PAUSE_S, Patience
-from urlseen_scrapy.server import Away, Refused, Server
+from urlseen_scrapy.server import Server
 from urlseen_scrapy.settings import AskSettings
+from urlseen_scrapy.wire import Away, Refused
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -144,7 +145,7 @@ class Client:
             logger.error("%s. The crawl ends.", message)
             crawler = self._crawler()
             if crawler is not None:
-                _close_spider(crawler, reason)
+                close_spider(crawler, reason)
         return self._pass()
 
     def _pass(self) -> bool:
@@ -162,14 +163,3 @@ class Client:
         crawler = self._crawler()
         if crawler is not None and crawler.stats is not None:
             crawler.stats.inc_value(f"urlseen/{what}")
-
-
-def _close_spider(crawler: Crawler, reason: str) -> None:
-    engine = crawler.engine
-    if engine is None or crawler.spider is None:
-        raise RuntimeError(f"the crawl ends before it began: {reason}")
-    if hasattr(engine, "close_spider_async"):
-        deferred_from_coro(engine.close_spider_async(reason=reason))
-    else:
-        # Scrapy 2.13.
-        engine.close_spider(crawler.spider, reason)

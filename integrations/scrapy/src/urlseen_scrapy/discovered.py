@@ -7,22 +7,25 @@ import logging
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from redis.exceptions import RedisError
 from scrapy import Request
+from scrapy.core.scheduler import Scheduler
+from scrapy.utils.misc import load_object
 
-from urlseen_scrapy.keys import source_key
+from urlseen_scrapy.deliveries import Deliveries
+from urlseen_scrapy.keys import sink_key
+from urlseen_scrapy.record import Fit
 from urlseen_scrapy.settings import spider_name
 
 if TYPE_CHECKING:
-    from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
+    from scrapy.spiders import Spider
     from typing_extensions import Self
 
-logger = logging.getLogger(__name__)
+    from urlseen_scrapy.delivery import Delivery
 
-#: The most items in one push.
-CHUNK = 100
+logger = logging.getLogger(__name__)
 
 
 class SendDiscovered:
@@ -32,10 +35,12 @@ class SendDiscovered:
     with `sink.emit = "start-url"`: URL, method and meta. A request that is more than that (a body,
     headers, cookies, a callback other than `parse`, a meta that JSON cannot say) goes to the
     scheduler as before. Of the headers, `Referer` alone is not counted as more, and is lost.
+
+    The spider holds what it reads until everything that came of it is sent or fetched.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        # Who has no RedisSpiders need not have scrapy-redis.
+        # A project without RedisSpiders need not have scrapy-redis.
         from scrapy_redis.connection import from_settings
 
         fingerprinter = crawler.request_fingerprinter
@@ -43,9 +48,23 @@ class SendDiscovered:
             raise ValueError("the crawler has no request fingerprinter yet")
         self._crawler = crawler
         self._fingerprinter = fingerprinter
-        self._server = from_settings(crawler.settings)
-        self._source = source_key(crawler.settings, spider_name(crawler))
         self._has_said_why = False
+        _check_scheduler(crawler.settings)
+        spider: Any = crawler.spider
+        sink = sink_key(crawler.settings, spider_name(crawler))
+        redis_key = getattr(spider, "redis_key", None)
+        name, setting = type(self).__name__, "URLSEEN_SINK_KEY"
+        if redis_key is not None and redis_key != sink:
+            raise ValueError(
+                f"REDIS_START_URLS_KEY: the spider reads {redis_key}, and URLSEEN_SINK_KEY is"
+                f" {sink}. Both name urlseen's sink.key"
+            )
+        fit = Fit(name, "start-url", "list", sink, setting)
+        self.deliveries = Deliveries(
+            crawler, from_settings(crawler.settings), fit, keeps_children=True
+        )
+        if redis_key is not None:
+            _Reading(spider, self.deliveries).begin()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -56,35 +75,17 @@ class SendDiscovered:
         self, response: Response, result: Iterable[Any], spider: Spider | None = None
     ) -> Iterator[Any]:
         """Sends requests, and lets all else through."""
-        chunk = _Chunk(self)
-        try:
-            for each in result:
-                if chunk.takes(each):
-                    yield from chunk.send_if_full()
-                else:
-                    yield each
-        except BaseException:
-            chunk.rescue()
-            raise
-        yield from chunk.send()
+        for each in result:
+            if not self._takes(each, response):
+                yield each
 
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
         """The same, of an asynchronous callback."""
-        chunk = _Chunk(self)
-        try:
-            async for each in result:
-                if chunk.takes(each):
-                    for unsent in chunk.send_if_full():
-                        yield unsent
-                else:
-                    yield each
-        except BaseException:
-            chunk.rescue()
-            raise
-        for unsent in chunk.send():
-            yield unsent
+        async for each in result:
+            if not self._takes(each, response):
+                yield each
 
     def item(self, request: Request) -> bytes | None:
         """What urlseen is sent, unless it could not be made a request of again."""
@@ -112,15 +113,11 @@ class SendDiscovered:
         fields["fingerprint"] = self._fingerprinter.fingerprint(request).hex()
         return json.dumps(fields).encode()
 
-    def push(self, items: list[bytes]) -> bool:
-        """Whether Redis took them."""
-        try:
-            self._server.rpush(self._source, *items)
-        except RedisError as error:
-            logger.error("%d requests could not be sent to %s: %s", len(items), self._source, error)
-            self._count("unsent", len(items))
+    def _takes(self, each: Any, response: Response) -> bool:
+        item = self.item(each) if isinstance(each, Request) else None
+        if item is None:
             return False
-        self._count("sent", len(items))
+        self.deliveries.collect(each, item, page=response.request)
         return True
 
     def _why_not(self, request: Request) -> str | None:
@@ -135,40 +132,66 @@ class SendDiscovered:
             return "headers"
         return None if _is_json(request.meta) else "meta"
 
-    def _count(self, what: str, count: int = 1) -> None:
+    def _count(self, what: str) -> None:
         if self._crawler.stats is not None:
-            self._crawler.stats.inc_value(f"urlseen/{what}", count)
+            self._crawler.stats.inc_value(f"urlseen/{what}")
 
 
-class _Chunk:
-    """Requests of one response that are to be sent together."""
+class _Reading:
+    """Gives a RedisSpider what is held instead of what it pops by itself."""
 
-    def __init__(self, sender: SendDiscovered) -> None:
-        self._sender = sender
-        self._requests: list[Request] = []
-        self._items: list[bytes] = []
+    def __init__(self, spider: Any, deliveries: Deliveries) -> None:
+        self._spider = spider
+        self._deliveries = deliveries
+        self._make: Any = spider.make_request_from_data
 
-    def takes(self, each: Any) -> bool:
-        item = self._sender.item(each) if isinstance(each, Request) else None
-        if item is None:
-            return False
-        self._requests.append(each)
-        self._items.append(item)
-        return True
+    def begin(self) -> None:
+        """Takes the place of the spider's own methods."""
+        self._spider.fetch_data = self._fetch
+        self._spider.make_request_from_data = self._request
+        self._spider.count_size = lambda _: self._deliveries.count()
 
-    def send_if_full(self) -> list[Request]:
-        return self.send() if len(self._items) >= CHUNK else []
+    def _fetch(self, redis_key: str, batch_size: int) -> Iterator[Delivery]:
+        for _ in range(batch_size):
+            delivery = self._deliveries.pop()
+            if delivery is None:
+                return
+            yield delivery
 
-    def send(self) -> list[Request]:
-        """Sends them. Those that could not be sent are the scheduler's: rather twice than never."""
-        requests, items = self._requests, self._items
-        self._requests, self._items = [], []
-        return requests if items and not self._sender.push(items) else []
+    def _request(self, delivery: Delivery) -> list[Request]:
+        try:
+            made = self._make(delivery.item)
+            requests = [made] if isinstance(made, Request) else list(made or ())
+        except Exception as error:
+            logger.exception("An item of urlseen is no request: %r", delivery.item[:1000])
+            reason = f"the spider {self._spider.name} cannot make a request of it: {error!r}"
+            self._deliveries.reject(delivery, reason)
+            return []
+        if not requests:
+            reason = f"the spider {self._spider.name} makes no request of it"
+            self._deliveries.reject(delivery, reason)
+        for request in requests:
+            self._deliveries.took(delivery, request)
+        return requests
 
-    def rescue(self) -> None:
-        """Sends what there was before the callback failed or was given up."""
-        if self._items:
-            self._sender.push(self._items)
+
+def _check_scheduler(settings: BaseSettings) -> None:
+    """Refuses a scheduler that passes a held request on to other processes."""
+    name = settings["SCHEDULER"]
+    # Scrapy counts everything with its methods as a subclass.
+    if Scheduler not in load_object(name).__mro__:
+        raise ValueError(
+            f"SCHEDULER is {name}, and with SendDiscovered a spider holds what it reads, so that"
+            " nothing is lost if it dies: another queue would pass that on to spiders that do not"
+            ' hold it. Set SCHEDULER = "scrapy.core.scheduler.Scheduler", or use'
+            " urlseen_scrapy.FifoQueue instead of SendDiscovered"
+        )
+    if settings.get("JOBDIR"):
+        raise ValueError(
+            f"JOBDIR is {settings['JOBDIR']}, and with SendDiscovered a spider holds what it reads:"
+            " what it did not finish is requeued when it closes, and would also be in JOBDIR."
+            " Remove JOBDIR"
+        )
 
 
 def _is_json(value: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from urlseen_scrapy.client import client_of
+from urlseen_scrapy.deliveries import deliveries_of
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -18,16 +19,20 @@ if TYPE_CHECKING:
 def forget(request: Request, crawler: Crawler) -> bool:
     """Lets `request` count as unseen: the next link to it passes again.
 
-    So does each request that was redirected to it. For errbacks and the like. `False` where
-    urlseen could not be told, which is logged.
+    So does each request that was redirected to it. For errbacks and the like. Returns `False` if
+    urlseen cannot be told, which is logged.
+
+    With a queue of this package or `SendDiscovered` it goes by the list that urlseen reads
+    (`forget.key`), otherwise to urlseen's `[serve]` address.
     """
     fingerprinter = crawler.request_fingerprinter
     if fingerprinter is None:
         raise ValueError("the crawler has no request fingerprinter yet")
-    client = client_of(crawler)
     requests = [request]
     requests += [request.replace(url=url) for url in request.meta.get("redirect_urls", [])]
-    told = [client.forget(fingerprinter.fingerprint(each).hex()) for each in requests]
+    fingerprints = [fingerprinter.fingerprint(each).hex() for each in requests]
+    teller = deliveries_of(crawler) or client_of(crawler)
+    told = [teller.forget(each) for each in fingerprints]
     return all(told)
 
 

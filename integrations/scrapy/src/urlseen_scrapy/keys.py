@@ -1,7 +1,8 @@
-"""The keys in Redis that urlseen takes from and pushes to."""
+"""The keys in Redis that a crawl of urlseen uses."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from urlseen_scrapy.settings import key
@@ -20,8 +21,30 @@ def sink_key(settings: BaseSettings, spider: str) -> str:
     return key(settings, "URLSEEN_SINK_KEY", "%(spider)s:unseen", spider)
 
 
-def taken_key(source: str) -> str:
-    """The list of what urlseen has claimed of `source` and not committed yet."""
-    _, _, rest = source.partition("{")
-    tag, brace, _ = rest.partition("}")
-    return f"urlseen:{source}:taken" if tag and brace else f"urlseen:{{{source}}}:taken"
+@dataclass(frozen=True)
+class CrawlKeys:
+    """The keys that urlseen and the consumers of a crawl share, beside source and sink."""
+
+    #: Hash: the crawl record, which the daemon writes.
+    crawl: str
+    #: Hash: each consumer and its heartbeat.
+    consumers: str
+    #: Hash: requests that were requeued and not finished since.
+    requeues: str
+    #: List: rejects whose items are too large, each with its item after it.
+    oversize: str
+    _held: str
+
+    @classmethod
+    def of_source(cls, source: str) -> CrawlKeys:
+        """The keys of the crawl that reads `source`. They share its hash slot."""
+        _, _, rest = source.partition("{")
+        tag, brace, _ = rest.partition("}")
+        tagged = source if tag and brace else f"{{{source}}}"
+        prefix = f"urlseen:{tagged}"
+        names = ("crawl", "consumers", "requeues", "oversize", "held")
+        return cls(*(f"{prefix}:{name}" for name in names))
+
+    def held(self, consumer: str) -> str:
+        """Hash: the requests that a consumer holds."""
+        return f"{self._held}:{consumer}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from typing import TYPE_CHECKING
 
@@ -10,8 +9,6 @@ from scrapy.utils.reactor import CallLaterOnce
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-
-logger = logging.getLogger("urlseen_scrapy")
 
 FIRST_DELAY_S = 0.01
 LONGEST_DELAY_S = 0.5
@@ -22,31 +19,44 @@ REMINDER_S = 60.0
 class Poke:
     """Makes the engine look for a request soon, while some are on their way through urlseen.
 
-    An idle engine looks every five seconds, and a request is through after a millisecond.
+    An idle engine looks every five seconds, and a request is through after a millisecond. A busy
+    one looks after each link that it schedules, which is too often.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._call: CallLaterOnce[None] = CallLaterOnce(self._look)
         self._delay = FIRST_DELAY_S
+        self._until = 0.0
         self._since: float | None = None
         self._next_warning = FIRST_WARNING_S
 
-    def later(self, waiting: int, where: str) -> None:
-        """`waiting` requests are on their way, and none has come."""
-        self._call.schedule(self._delay)
-        self._delay = min(2 * self._delay, LONGEST_DELAY_S)
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is too soon to look again."""
+        return time.monotonic() < self._until
+
+    def later(self) -> float:
+        """None has come, and some are on their way. For how many seconds, if that is to be said."""
         now = time.monotonic()
+        self._schedule(now)
+        self._delay = min(2 * self._delay, LONGEST_DELAY_S)
         if self._since is None:
             self._since = now
         elif now - self._since >= self._next_warning:
             self._next_warning = now - self._since + REMINDER_S
-            logger.warning(
-                "No request has come for %.0f s, although %d wait in %s. Is urlseen running?",
-                now - self._since,
-                waiting,
-                where,
-            )
+            return now - self._since
+        return 0.0
+
+    def hurry(self) -> None:
+        """Something was sent to urlseen, so that a request may come soon."""
+        self._delay = FIRST_DELAY_S
+        now = time.monotonic()
+        if self._until > now + FIRST_DELAY_S:
+            self._call.cancel()
+            # One that was cancelled cannot be scheduled again.
+            self._call = CallLaterOnce(self._look)
+            self._schedule(now)
 
     def came(self) -> None:
         """A request has come."""
@@ -54,7 +64,12 @@ class Poke:
         self._since = None
         self._next_warning = FIRST_WARNING_S
 
+    def _schedule(self, now: float) -> None:
+        self._until = now + self._delay
+        self._call.schedule(self._delay)
+
     def _look(self) -> None:
+        self._until = 0.0
         # Scrapy has no public name for it.
         slot = getattr(self._crawler.engine, "_slot", None)
         if slot is not None:

@@ -14,8 +14,9 @@ from scrapy.dupefilters import BaseDupeFilter
 from scrapy.utils.misc import load_object
 from scrapy.utils.request import request_from_dict
 
-from urlseen_scrapy.keys import sink_key, source_key, taken_key
-from urlseen_scrapy.poke import Poke
+from urlseen_scrapy.deliveries import Deliveries
+from urlseen_scrapy.keys import sink_key
+from urlseen_scrapy.record import Fit
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -56,8 +57,6 @@ class _Queue:
 
     #: The type of `sink.key` in Redis.
     kind: str
-    #: The command that counts it.
-    count: str
 
     def __init__(
         self,
@@ -73,15 +72,20 @@ class _Queue:
         self.server = server
         self.spider = spider
         self.serializer: Serializer = Pickle() if serializer is None else serializer
-        self.source = source_key(spider.settings, spider.name)
-        self.taken = taken_key(self.source)
         self.key = sink_key(spider.settings, spider.name)
         self._fingerprinter = fingerprinter
-        self._poke = Poke(crawler)
-        self._check()
+        self._check_filter()
+        name = type(self).__name__
+        fit = Fit(name, "item", self.kind, self.key, "URLSEEN_SINK_KEY")
+        self.deliveries = Deliveries(crawler, server, fit)
+        self.source = self.deliveries.source
+        self._check_types()
 
     def push(self, request: Request) -> None:
-        """Sends a request to urlseen, with the fingerprint that this spider knows it by."""
+        """Sends a request to urlseen, with the fingerprint that this spider knows it by.
+
+        It is sent together with the others of its page, when the page is finished at the latest.
+        """
         fields = request.to_dict(spider=self.spider)
         fields["fingerprint"] = self._fingerprinter.fingerprint(request).hex()
         data = self.serializer.dumps(fields)
@@ -91,33 +95,29 @@ class _Queue:
                 f"what the SCHEDULER_SERIALIZER makes of {request} begins with {item[:8]!r};"
                 " urlseen reads pickles of protocol 2 and later, and JSON objects"
             )
-        self.server.rpush(self.source, item)
+        self.deliveries.collect(request, item)
 
     def pop(self, timeout: int = 0) -> Request | None:
         """The next request that was not seen, if there is one by now.
 
+        It is held until the engine is done with it, and requeued if this spider stops before.
         It does not wait: the reactor would. The engine is made to ask again soon instead.
         """
-        while (item := self._pop()) is not None:
-            self._poke.came()
+        while (delivery := self.deliveries.pop()) is not None:
             try:
-                return self._request(item)
-            except Exception:
-                # Who pushed it to the source should hear of it, and those behind it be fetched.
-                logger.exception("What urlseen passed on is no request, and is dropped: %r", item)
-                self._count_unreadable()
-        waiting = len(self)
-        if waiting:
-            self._poke.later(waiting, self.source)
+                request = self._request(delivery.item)
+            except Exception as error:
+                logger.exception("An item of urlseen is no request: %r", delivery.item[:1000])
+                reason = f"the spider {self.spider.name} cannot make a request of it: {error!r}"
+                self.deliveries.reject(delivery, reason)
+                continue
+            self.deliveries.took(delivery, request)
+            return request
         return None
 
     def __len__(self) -> int:
-        """What is in source, urlseen and sink, all at one moment: it is in one of them."""
-        pipe = self.server.pipeline(transaction=True)
-        pipe.execute_command(self.count, self.key)
-        pipe.llen(self.source)
-        pipe.llen(self.taken)
-        return sum(pipe.execute())
+        """What is in source, urlseen and sink, or held by any spider, all at one moment."""
+        return self.deliveries.count()
 
     def clear(self) -> None:
         """Refuses: urlseen has seen what waits here, and it would never be fetched."""
@@ -130,9 +130,6 @@ class _Queue:
             self.source,
             self.key,
         )
-
-    def _pop(self) -> bytes | None:
-        raise NotImplementedError
 
     def _request(self, item: bytes) -> Request:
         """Others may have pushed it to the source: a URL or a JSON object, as urlseen reads them."""
@@ -148,12 +145,8 @@ class _Queue:
             fields["body"] = base64.b64decode(fields["body_base64"])
         return request_from_dict(fields, spider=self.spider)
 
-    def _count_unreadable(self) -> None:
-        if self.spider.crawler.stats is not None:
-            self.spider.crawler.stats.inc_value("urlseen/unreadable")
-
-    def _check(self) -> None:
-        """Refuses settings with which requests would be lost."""
+    def _check_filter(self) -> None:
+        """Refuses a dupefilter with which requests would be lost."""
         name = self.spider.settings["DUPEFILTER_CLASS"]
         if load_object(name).request_seen is not BaseDupeFilter.request_seen:
             raise ValueError(
@@ -161,6 +154,9 @@ class _Queue:
                 " judge is seen when it gets there, and never fetched. Set"
                 ' DUPEFILTER_CLASS = "urlseen_scrapy.NoDupeFilter"'
             )
+
+    def _check_types(self) -> None:
+        """Refuses keys of Redis that hold something else."""
         for key, kind, setting in (
             (self.source, "list", "URLSEEN_SOURCE_KEY"),
             (self.key, self.kind, "URLSEEN_SINK_KEY"),
@@ -179,18 +175,9 @@ class PriorityQueue(_Queue):
     """The request of the highest priority first: for `sink.kind = "zset"`."""
 
     kind = "zset"
-    count = "ZCARD"
-
-    def _pop(self) -> bytes | None:
-        found = cast("list[tuple[bytes, float]]", self.server.zpopmin(self.key))
-        return found[0][0] if found else None
 
 
 class FifoQueue(_Queue):
     """The request that was found first: for `sink.kind = "list"`."""
 
     kind = "list"
-    count = "LLEN"
-
-    def _pop(self) -> bytes | None:
-        return cast("bytes | None", self.server.lpop(self.key))

@@ -1,7 +1,8 @@
-"""The settings of those who ask urlseen while the spider runs."""
+"""The settings of a project that urlseen reads."""
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,22 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+PREFIX = "URLSEEN_"
+#: Every setting of this package.
+NAMES = (
+    "URLSEEN_CONSUMER",
+    "URLSEEN_FORGET_FAILED",
+    "URLSEEN_HELD_MAX",
+    "URLSEEN_KEY",
+    "URLSEEN_OWN_FINGERPRINTER",
+    "URLSEEN_SINK_KEY",
+    "URLSEEN_SOURCE_KEY",
+    "URLSEEN_SOURCE_MAX",
+    "URLSEEN_TIMEOUT_S",
+    "URLSEEN_URL",
+    "URLSEEN_WAIT_S",
+    "URLSEEN_WHEN_AWAY",
+)
 #: What `URLSEEN_WHEN_AWAY` may be.
 WHEN_AWAY = ("wait", "fail", "pass")
 
@@ -27,6 +44,7 @@ class AskSettings:
     def from_crawler(cls, crawler: Crawler) -> AskSettings:
         """Reads and checks them; a `ValueError` names the setting that is wrong."""
         settings = crawler.settings
+        check_names(settings)
         when_away = settings.get("URLSEEN_WHEN_AWAY", "wait")
         if when_away not in WHEN_AWAY:
             allowed = ", ".join(WHEN_AWAY)
@@ -38,6 +56,19 @@ class AskSettings:
             wait_s=seconds(settings, "URLSEEN_WAIT_S", 0, 0),
             timeout_s=seconds(settings, "URLSEEN_TIMEOUT_S", 10, 0.001),
         )
+
+
+def check_names(settings: BaseSettings) -> None:
+    """Raises `ValueError` for a setting that begins with `URLSEEN_` and is none of this package.
+
+    Scrapy ignores a setting that nothing reads, so a misspelt one would have no effect.
+    """
+    known = [name.removeprefix(PREFIX) for name in NAMES]
+    for name in settings:
+        if isinstance(name, str) and name.startswith(PREFIX) and name not in NAMES:
+            near = difflib.get_close_matches(name.removeprefix(PREFIX), known, 1)
+            hint = f"did you mean {PREFIX}{near[0]}?" if near else f"there are {', '.join(NAMES)}"
+            raise ValueError(f"{name} is no setting of urlseen_scrapy; {hint}")
 
 
 def spider_name(crawler: Crawler) -> str:
@@ -70,4 +101,16 @@ def seconds(settings: BaseSettings, name: str, default: float, least: float) -> 
     # A comparison with NaN is false.
     if not number >= least:
         raise ValueError(f"{name} is {value!r}; it is a number of seconds, {least:g} or more")
+    return number
+
+
+def whole(settings: BaseSettings, name: str, default: int, least: int, most: int) -> int:
+    """A whole number from `least` to `most`."""
+    value = settings.get(name, default)
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        number = least - 1
+    if not least <= number <= most:
+        raise ValueError(f"{name} is {value!r}; it is a whole number from {least} to {most}")
     return number

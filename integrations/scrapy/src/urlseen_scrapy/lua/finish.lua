@@ -1,0 +1,27 @@
+-- Acknowledges a delivery and pushes the requests that its page led to, in one step. Does nothing
+-- if the consumer no longer holds the delivery: another consumer has it then.
+-- KEYS: source, held requests of the consumer, requeues
+-- ARGV: command that pushes to the source (RPUSH or LPUSH), delivery id, the requests
+-- Answers 1 if it was done, 0 if the delivery is not held.
+local source, held, requeues = unpack(KEYS)
+local push, delivery = ARGV[1], ARGV[2]
+
+local value = redis.call('HGET', held, delivery)
+if not value then
+    return 0
+end
+local refusal = permission_refusal(push, source, '')
+    or permission_refusal('HDEL', held, delivery)
+    or permission_refusal('HDEL', requeues, '')
+if refusal then
+    return refusal
+end
+for first = 3, #ARGV, CHUNK do
+    redis.call(push, source, unpack(ARGV, first, math.min(first + CHUNK - 1, #ARGV)))
+end
+redis.call('HDEL', held, delivery)
+local count, item = string.match(value, '^%S+ (%d+) (.*)$')
+if count ~= '0' then
+    redis.call('HDEL', requeues, redis.sha1hex(item))
+end
+return 1

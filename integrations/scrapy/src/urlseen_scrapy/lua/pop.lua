@@ -1,0 +1,42 @@
+-- Pops the first request of the sink and holds it for a consumer, in one step. A consumer that
+-- lost the reply sends the same delivery id again and gets the same delivery. So does a call that
+-- Redis reads late, from a connection that was given up: it must not overwrite that delivery.
+-- KEYS: sink, consumers, held requests of the consumer, requeues
+-- ARGV: kind of sink (list or zset), end of a list to pop from (LEFT or RIGHT), consumer,
+--       delivery id, most requests to hold
+-- Answers nil if the sink is empty, 'full' if the consumer holds its most, or
+-- 'SCORE COUNT BYTES' of the request: COUNT deliveries came before this one.
+local sink, consumers, held, requeues = unpack(KEYS)
+local kind, from, consumer, delivery = unpack(ARGV, 1, 4)
+local most = tonumber(ARGV[5])
+
+local known = redis.call('HGET', held, delivery)
+if known then
+    return known
+end
+local item, score = sink_first(kind, from, sink)
+if not item then
+    return false
+end
+if redis.call('HLEN', held) >= most then
+    return 'full'
+end
+local refusal = pop_refusal(kind, from, sink)
+    or permission_refusal('HSET', held, delivery, '')
+    or permission_refusal('HGET', requeues, '')
+if refusal then
+    return refusal
+end
+local count = 0
+if redis.call('EXISTS', requeues) == 1 then
+    local requeued = redis.call('HGET', requeues, redis.sha1hex(item))
+    count = requeued and tonumber(string.match(requeued, '^%d+')) or 0
+end
+local value = score .. ' ' .. count .. ' ' .. item
+
+-- Redis refuses the first write if memory is short; after it nothing fails. So the request is in
+-- its new place before it leaves the old one.
+redis.call('HINCRBY', consumers, consumer, 1)
+redis.call('HSET', held, delivery, value)
+sink_remove_first(kind, from, sink)
+return value

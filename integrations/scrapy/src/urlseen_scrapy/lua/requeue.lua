@@ -1,0 +1,58 @@
+-- Puts held requests of one consumer back into the sink: the first time in front, the second time
+-- at the end. A request that was delivered too often stays held and is answered, so that the caller
+-- moves it to the rejects. A request that a consumer or a person gives back goes in front, and that
+-- does not count as a delivery: it says nothing of what the request does to a consumer.
+-- Removes the consumer's entry once everything was put back.
+-- KEYS: sink, consumers, held requests of the consumer, requeues
+-- ARGV: kind of sink, end of a list to pop from, consumer, its heartbeat as last seen ('' if a
+--       consumer or a person gives back), most deliveries, the delivery ids (none: all)
+-- Answers 'alive' if the heartbeat is another one by now; otherwise how many were put back, and
+-- the id and value of each request that was delivered too often, and the consumers before.
+local sink, consumers, held, requeues = unpack(KEYS)
+local kind, from, consumer, heartbeat = unpack(ARGV, 1, 4)
+local most = tonumber(ARGV[5])
+
+if heartbeat ~= '' and redis.call('HGET', consumers, consumer) ~= heartbeat then
+    return 'alive'
+end
+local refusal = put_back_refusal(kind, sink)
+    or permission_refusal('HSET', requeues, '', '')
+    or permission_refusal('HDEL', held, '')
+    or permission_refusal('HDEL', consumers, '')
+if refusal then
+    return refusal
+end
+local is_given_back = heartbeat == ''
+local deliveries = {unpack(ARGV, 6)}
+local is_all = #deliveries == 0
+if is_all then
+    deliveries = redis.call('HKEYS', held)
+end
+local done, too_often = 0, {}
+for _, delivery in ipairs(deliveries) do
+    local value = redis.call('HGET', held, delivery)
+    if value then
+        local score, count, item = string.match(value, '^(%S+) (%d+) (.*)$')
+        if is_given_back then
+            sink_put_back(kind, from, sink, item, score, true)
+            redis.call('HDEL', held, delivery)
+            done = done + 1
+        elseif tonumber(count) + 1 >= most then
+            local before = redis.call('HGET', requeues, redis.sha1hex(item)) or '0'
+            too_often[#too_often + 1] = delivery
+            too_often[#too_often + 1] = value
+            too_often[#too_often + 1] = string.match(before, '^%d+ ?(.*)$')
+        else
+            local hash = redis.sha1hex(item)
+            local before = redis.call('HGET', requeues, hash) or '0'
+            sink_put_back(kind, from, sink, item, score, count == '0')
+            redis.call('HSET', requeues, hash, string.gsub(before, '^%d+', count + 1) .. ' ' .. consumer)
+            redis.call('HDEL', held, delivery)
+            done = done + 1
+        end
+    end
+end
+if is_all and #too_often == 0 then
+    redis.call('HDEL', consumers, consumer)
+end
+return {done, unpack(too_often)}

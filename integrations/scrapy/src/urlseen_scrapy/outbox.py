@@ -1,0 +1,124 @@
+"""What a consumer has to tell Redis, kept until Redis has taken it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from urlseen_scrapy.consumer import Consumer, Producer
+    from urlseen_scrapy.delivery import Delivery
+
+#: The most items and bytes in one push.
+PUSH_ITEMS, PUSH_BYTES = 1000, 1 << 20
+
+
+class Outbox:
+    """Pushes and acknowledgements in the order in which they have to be carried out.
+
+    An acknowledgement and a rejection may be repeated: the second time they do nothing. A push may
+    be repeated because the filter drops the second one; an unfiltered item goes twice rather than
+    never.
+    """
+
+    def __init__(self, count: Callable[..., None]) -> None:
+        self._count = count
+        # Items that belong to no page: start requests, and those of extensions.
+        self._loose: list[bytes] = []
+        self._loose_size = 0
+        self._forgotten: list[bytes] = []
+        self._calls: deque[tuple[int, Callable[[Consumer], None]]] = deque()
+        self._calls_size = 0
+
+    @property
+    def size(self) -> int:
+        """The size of all that is kept, in bytes."""
+        return self._loose_size + self._calls_size
+
+    @property
+    def loose(self) -> int:
+        """How many items belong to no page."""
+        return len(self._loose)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether Redis has taken everything."""
+        return not (self._loose or self._forgotten or self._calls)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is enough for one push."""
+        return len(self._loose) >= PUSH_ITEMS or self._loose_size >= PUSH_BYTES
+
+    def push(self, item: bytes) -> None:
+        """An item that belongs to no page."""
+        self._loose.append(item)
+        self._loose_size += len(item)
+
+    def forget(self, fingerprint: bytes) -> None:
+        """A fingerprint that is to pass once more."""
+        self._forgotten.append(fingerprint)
+
+    def push_early(self, delivery: Delivery) -> None:
+        """What a page led to by now and the filter judges."""
+        size = delivery.size
+        items = delivery.take_filtered()
+
+        def call(consumer: Consumer) -> None:
+            consumer.push(items)
+            self._count("sent", len(items))
+
+        self._call(size - delivery.size, call)
+
+    def finish(self, delivery: Delivery) -> None:
+        """A page that is finished, with all that it led to."""
+        items = delivery.items
+
+        def call(consumer: Consumer) -> None:
+            if consumer.finish(delivery.number, items):
+                self._count("sent", len(items))
+            else:
+                self._count("given_to_others")
+
+        self._call(delivery.size, call)
+
+    def reject(self, delivery: Delivery, reason: str) -> None:
+        """A delivery that is no request."""
+
+        def call(consumer: Consumer) -> None:
+            consumer.reject(delivery.number, delivery.item, reason)
+
+        self._call(len(delivery.item), call)
+
+    def give_up_pages(self) -> None:
+        """Drops what belongs to pages. They stay held, and are fetched again."""
+        self._calls.clear()
+        self._calls_size = 0
+
+    def send_loose(self, producer: Producer) -> None:
+        """Sends what belongs to no page. Raises `Away` or `Refused`, and keeps what was not sent."""
+        while self._loose:
+            items = self._loose[:PUSH_ITEMS]
+            producer.push(items)
+            self._count("sent", len(items))
+            del self._loose[: len(items)]
+            self._loose_size -= sum(map(len, items))
+
+    def send(self, consumer: Consumer) -> None:
+        """Sends everything. Raises `Away` or `Refused`, and keeps what was not sent."""
+        # Before any acknowledgement: a callback may have handed them to the engine by itself.
+        self.send_loose(consumer)
+        if self._forgotten:
+            consumer.forget(self._forgotten)
+            self._count("forgotten", len(self._forgotten))
+            self._forgotten.clear()
+        while self._calls:
+            size, call = self._calls[0]
+            call(consumer)
+            self._calls.popleft()
+            self._calls_size -= size
+
+    def _call(self, size: int, call: Callable[[Consumer], None]) -> None:
+        self._calls.append((size, call))
+        self._calls_size += size

@@ -1,0 +1,44 @@
+"""Rejects, as urlseen writes and reads them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import datetime, timezone
+from hashlib import sha1
+
+#: The most bytes of an item that is in its reject; a larger one is kept beside it.
+MOST = 1 << 20
+#: The most bytes that a reject shows of a larger item, and the most of a reason.
+BEGINNING, REASON = 512, 2048
+
+
+def write_reject(item: bytes, reason: str) -> tuple[str, bool]:
+    """The JSON object for an item, and whether the item is too large to be in it."""
+    now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    reject: dict[str, str | int] = {
+        "reason": _beginning(reason.encode(), REASON).decode(),
+        "time": now.replace("+00:00", "Z"),
+    }
+    is_oversize = len(item) > MOST
+    if is_oversize:
+        reject["bytes"] = len(item)
+        reject["sha1"] = sha1(item, usedforsecurity=False).hexdigest()
+    name, shown = ("begins", _beginning(item, BEGINNING)) if is_oversize else ("item", item)
+    try:
+        reject[name] = shown.decode()
+    except UnicodeDecodeError:
+        reject[f"{name}_base64"] = base64.b64encode(shown).decode()
+    return json.dumps(reject, ensure_ascii=False), is_oversize
+
+
+def _beginning(text: bytes, most: int) -> bytes:
+    """The first bytes; no character of text is cut."""
+    end = min(most, len(text))
+    for cut in range(end, max(end - 4, 0), -1):
+        try:
+            text[:cut].decode()
+        except UnicodeDecodeError:
+            continue
+        return text[:cut]
+    return text[:end]

@@ -1,0 +1,38 @@
+"""The Lua scripts that consumers run in Redis, the same files as the daemon's."""
+
+from __future__ import annotations
+
+from hashlib import sha1
+from importlib.resources import files
+from typing import Any
+
+from redis.exceptions import NoScriptError
+
+from urlseen_scrapy.wire import Refused, Wire
+
+
+class Script:
+    """A script that is sent by its hash, and once by its text to a server that lacks it."""
+
+    def __init__(self, name: str, *, uses_sink: bool = False) -> None:
+        parts = ["common", "sink", name] if uses_sink else ["common", name]
+        folder = files("urlseen_scrapy") / "lua"
+        self._text = b"\n".join((folder / f"{part}.lua").read_bytes() for part in parts)
+        self._hash = sha1(self._text, usedforsecurity=False).hexdigest()
+
+    def run(self, wire: Wire, keys: list[str], *arguments: bytes | str | int) -> Any:
+        """Runs it and returns its answer."""
+        try:
+            return wire.ask("EVALSHA", self._hash, len(keys), *keys, *arguments)
+        except Refused as refused:
+            if not isinstance(refused.__cause__, NoScriptError):
+                raise
+        return wire.ask("EVAL", self._text, len(keys), *keys, *arguments)
+
+
+POP = Script("pop", uses_sink=True)
+FINISH = Script("finish")
+BEAT = Script("beat")
+REQUEUE = Script("requeue", uses_sink=True)
+REJECT = Script("reject")
+COUNT = Script("count")

@@ -1,0 +1,121 @@
+"""One connection to a server that speaks Redis's protocol, without retries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from redis import exceptions
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+#: Errors that pass by themselves: nothing was done, and the same command may be sent again.
+PASSING = (
+    exceptions.ClusterDownError,
+    exceptions.MasterDownError,
+    exceptions.OutOfMemoryError,
+    exceptions.ReadOnlyError,
+    exceptions.TryAgainError,
+)
+#: The same, where redis-py has no class for them.
+PASSING_WORDS = ("BUSY ", "MISCONF ", "NOREPLICAS ", "TRYAGAIN ")
+#: Errors that no waiting mends, although redis-py counts them among those of a connection.
+REFUSING = (exceptions.AuthenticationError, exceptions.AuthorizationError)
+
+
+class Away(Exception):
+    """No answer. `sent` says that the command may have been carried out all the same."""
+
+    def __init__(self, reason: BaseException, *, sent: bool) -> None:
+        super().__init__(str(reason))
+        self.sent = sent
+
+
+class Refused(Exception):
+    """An answer that says no, and would say so again."""
+
+
+class Wire:
+    """Sends one command at a time, each in one round trip, and connects again when it is asked to.
+
+    redis-py's client repeats a command whose reply was lost. Here the caller does that, because
+    only the caller knows how to repeat it safely. A client with a pool also takes three times as
+    long for each command as this does.
+    """
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._is_connected = False
+        #: Number of connections made so far.
+        self.connects = 0
+
+    @classmethod
+    def of_client(cls, server: Redis) -> Wire:
+        """A connection of its own, to the server that `server` is a client of."""
+        pool = server.connection_pool
+        options = {**pool.connection_kwargs, **without_retries()}
+        return cls(pool.connection_class(**options))
+
+    def ask(self, *words: bytes | str | int) -> Any:
+        """Sends a command and returns the answer, with strings as bytes."""
+        return self._ask(self._connection.pack_command(*words))
+
+    def ask_packed(self, packed: bytes) -> Any:
+        """Sends a command that is packed already."""
+        return self._ask([packed])
+
+    def close(self) -> None:
+        """Ends the connection; the next command makes another."""
+        self._is_connected = False
+        self._connection.disconnect()
+
+    def _ask(self, packed: list[bytes]) -> Any:
+        if not self._is_connected:
+            self._connect()
+        connection = self._connection
+        try:
+            connection.send_packed_command(packed, check_health=False)
+            return connection.read_response(disable_decoding=True)
+        except REFUSING as error:
+            self.close()
+            raise Refused(str(error)) from error
+        except exceptions.ReadOnlyError as error:
+            # The name of the server may lead to the new primary by now.
+            self.close()
+            raise Away(error, sent=False) from error
+        except PASSING as error:
+            raise Away(error, sent=False) from error
+        except exceptions.ResponseError as error:
+            if str(error).startswith(PASSING_WORDS):
+                raise Away(error, sent=False) from error
+            raise Refused(str(error)) from error
+        except (exceptions.RedisError, OSError) as error:
+            # LOADING is among these: an urlseen that is ending answers so, and does not say whether
+            # it has added anything.
+            self.close()
+            raise Away(error, sent=True) from error
+
+    def _connect(self) -> None:
+        try:
+            self._connection.connect()
+        except REFUSING as error:
+            self.close()
+            raise Refused(str(error)) from error
+        except exceptions.ConnectionError as error:
+            self.close()
+            raise Away(error, sent=False) from error
+        except exceptions.ResponseError as error:
+            self.close()
+            raise Refused(str(error)) from error
+        except (exceptions.RedisError, OSError) as error:
+            self.close()
+            raise Away(error, sent=False) from error
+        self._is_connected = True
+        self.connects += 1
+
+
+def without_retries() -> dict[str, Any]:
+    """Options of a connection that fails at the first error."""
+    return {"retry": Retry(NoBackoff(), 0), "protocol": 2}

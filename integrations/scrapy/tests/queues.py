@@ -1,0 +1,76 @@
+"""Queues of this package, and what urlseen does between their two ends."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import redis
+from scrapy import Request
+
+from conftest import make_crawler
+from servers import RedisServer, write_record
+from urlseen_scrapy import PriorityQueue
+
+
+def moved(url: str, queue: str) -> dict[str, Any]:
+    """The settings of a project of scrapy-redis that has moved."""
+    return {
+        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+        "REDIS_URL": url,
+        "DUPEFILTER_CLASS": "urlseen_scrapy.NoDupeFilter",
+        "SCHEDULER_QUEUE_CLASS": f"urlseen_scrapy.{queue}",
+    }
+
+
+def make_queue(cls, server, settings=None, *, through=None, record=True):
+    """A queue in a crawler that runs nothing; `through` a proxy, and with a crawl record."""
+    if record:
+        write_record(server.client, sink_kind=cls.kind)
+    settings = {**moved(server.url, cls.__name__), **(settings or {})}
+    client = server.client if through is None else redis.Redis(port=through.port)
+    return cls(client, make_crawler(settings).spider, "demo:requests")
+
+
+def held(server) -> dict[bytes, bytes]:
+    """What all consumers hold."""
+    found = {}
+    for key in server.client.scan_iter("urlseen:*:held:*"):
+        found |= server.client.hgetall(key)
+    return found
+
+
+def move_through(server, queue):
+    """Does by hand what urlseen does: puts what was pushed into the sink."""
+    queue.deliveries.flush()
+    while item := server.client.lpop("demo:discovered"):
+        if isinstance(queue, PriorityQueue):
+            server.client.zadd("demo:unseen", {item: -pickle.loads(item)["priority"]})
+        else:
+            server.client.rpush("demo:unseen", item)
+
+
+def put(server: RedisServer, *names: str) -> None:
+    """Puts requests into the sink, each with its name as its path."""
+    for name in names:
+        server.client.rpush("demo:unseen", json.dumps({"url": f"https://example.com/{name}"}))
+
+
+def pushed(server: RedisServer) -> list[str]:
+    """The names of what was pushed to the source, in its order."""
+    found = []
+    for item in server.client.lrange("demo:discovered", 0, -1):
+        fields: dict[str, Any] = pickle.loads(item)
+        found.append(fields["url"].rpartition("/")[2])
+    return found
+
+
+def waiting(server: RedisServer) -> list[str]:
+    """The names of what is in the sink, in its order."""
+    items = server.client.lrange("demo:unseen", 0, -1)
+    return [json.loads(item)["url"].rpartition("/")[2] for item in items]
+
+
+def to(name: str, **more: Any) -> Request:
+    return Request(f"https://example.com/{name}", **more)

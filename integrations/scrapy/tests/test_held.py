@@ -1,0 +1,389 @@
+"""Requests that a spider pops are held until they are finished. H1 to H8 are rules of the protocol."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from queues import held, make_queue, pushed, put, to, waiting
+from servers import until, write_record
+from urlseen_scrapy import FifoQueue, PriorityQueue, scripts
+from urlseen_scrapy.engine import RELIED_ON, check_engine
+from urlseen_scrapy.reject import write_reject
+
+CONSUMERS = "urlseen:{demo:discovered}:consumers"
+REQUEUES = "urlseen:{demo:discovered}:requeues"
+#: What a question to Redis holds by which it is known.
+COMMANDS = {
+    "pop": scripts.POP._hash.encode(),
+    "finish": scripts.FINISH._hash.encode(),
+    "push": b"RPUSH",
+}
+
+
+def next_of(queue):
+    """The next request, as soon as the queue may be asked again."""
+    return until(queue.pop, "a request")
+
+
+def names(server):
+    return [name.decode() for name in server.client.hkeys(CONSUMERS)]
+
+
+@pytest.fixture
+def queue(redis_server):
+    queue = make_queue(FifoQueue, redis_server)
+    yield queue
+    queue.deliveries.close()
+
+
+@pytest.fixture
+def lossy(redis_server, proxy):
+    """A queue behind a proxy, whose scripts the server knows."""
+    for script in (scripts.POP, scripts.FINISH, scripts.BEAT, scripts.COUNT):
+        redis_server.client.script_load(script._text)
+    queue = make_queue(FifoQueue, redis_server, {"REDIS_URL": proxy.url}, through=proxy)
+    yield queue
+    queue.deliveries.close()
+
+
+@pytest.mark.parametrize("what", ["question", "answer"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_h1_h2_a_lost_command_loses_and_repeats_nothing(redis_server, proxy, lossy, command, what):
+    put(redis_server, "a", "b")
+    engine = lossy.spider.crawler.engine
+    proxy.lose(COMMANDS[command], what)
+    first = next_of(lossy)
+    assert first.url.endswith("/a")
+    engine.page(first, to("filtered"), to("unfiltered", dont_filter=True))
+    lossy.push(engine.scraper.output[0])
+    lossy.push(engine.scraper.output[1])
+    # One that belongs to no page goes by a plain push.
+    lossy.push(to("loose"))
+    engine.finish(first)
+    until(lambda: lossy.deliveries.flush() and not held(redis_server), "the acknowledgement")
+    assert proxy.to_lose == 0, "it was lost"
+    found = pushed(redis_server)
+    assert (found.count("filtered"), found.count("unfiltered")) == (1, 1)
+    assert found.count("loose") == (2 if (command, what) == ("push", "answer") else 1)
+    second = next_of(lossy)
+    assert second.url.endswith("/b")
+    assert list(held(redis_server)) == [b"2"]
+
+
+def test_h1_a_pop_that_redis_reads_late_overwrites_nothing(redis_server, queue):
+    put(redis_server, "a", "b")
+    next_of(queue)
+    late = queue.deliveries._consumer.pop
+    assert late(1).endswith(b'/a"}')
+    assert (waiting(redis_server), list(held(redis_server))) == (["b"], [b"1"])
+
+
+def test_h1_an_unknown_delivery_is_given_back_at_a_heartbeat(redis_server):
+    write_record(redis_server.client, held_timeout_ms=200)
+    queue = make_queue(FifoQueue, redis_server, record=False)
+    put(redis_server, "a", "b")
+    first = next_of(queue)
+    queue.spider.crawler.engine.finish(first)
+    # A call of the first pop that Redis reads only now.
+    assert queue.deliveries._consumer.pop(1).endswith(b'/b"}')
+    until(lambda: len(queue) and waiting(redis_server) == ["b"], "the request to be given back")
+    assert not held(redis_server) and not redis_server.client.exists(REQUEUES)
+    queue.deliveries.close()
+
+
+def test_h1_an_unknown_delivery_is_given_back_at_a_reconnect(redis_server, proxy, lossy):
+    put(redis_server, "a", "b")
+    next_of(lossy)
+    assert lossy.deliveries._consumer.pop(7).endswith(b'/b"}')
+    proxy.lead_to(redis_server.port)
+    until(lambda: len(lossy) and waiting(redis_server) == ["b"], "the request to be given back")
+    assert list(held(redis_server)) == [b"1"]
+
+
+def test_h2_a_page_that_others_have_by_now_pushes_nothing(redis_server, queue):
+    put(redis_server, "a")
+    other = make_queue(FifoQueue, redis_server)
+    slow = next_of(queue)
+    slow_engine, engine = queue.spider.crawler.engine, other.spider.crawler.engine
+    (name,) = names(redis_server)
+    beat = redis_server.client.hget(CONSUMERS, name).decode()
+    assert other.deliveries._consumer.reclaim(name, beat) == (1, 0)
+    fast = next_of(other)
+    assert fast.url == slow.url
+    for page, its_queue, its_engine in ((fast, other, engine), (slow, queue, slow_engine)):
+        its_engine.page(page, to("unfiltered", dont_filter=True))
+        its_queue.push(its_engine.scraper.output[0])
+        its_engine.finish(page)
+    assert pushed(redis_server) == ["unfiltered"]
+    assert queue.spider.crawler.stats.get_value("urlseen/given_to_others") == 1
+    assert not held(redis_server) and not redis_server.client.exists(REQUEUES)
+
+
+def test_h2_unfiltered_links_wait_for_the_acknowledgement(redis_server, queue, monkeypatch):
+    monkeypatch.setattr("urlseen_scrapy.deliveries.PUSH_ITEMS", 2)
+    put(redis_server, "a")
+    page = next_of(queue)
+    engine = queue.spider.crawler.engine
+    engine.page(page, to("1"), to("u", dont_filter=True), to("2"), to("3"))
+    for request in engine.scraper.output:
+        queue.push(request)
+    assert pushed(redis_server) == ["1", "2"], "enough of them go early"
+    assert queue.pop() is None
+    assert pushed(redis_server) == ["1", "2", "3"], "if nothing else is to be done, all go"
+    engine.finish(page)
+    assert pushed(redis_server) == ["1", "2", "3", "u"]
+
+
+def test_h3_a_delivery_is_known_by_its_request_and_not_by_meta(redis_server, queue):
+    put(redis_server, "a")
+    page = next_of(queue)
+    assert page.meta == {}
+    engine = queue.spider.crawler.engine
+    copies = [to(name, meta=page.meta) for name in ("1", "2")]
+    engine.page(page, *copies, page.replace(url="https://example.com/3"))
+    for request in engine.scraper.output:
+        queue.push(request)
+        engine.finish(request)
+    assert (len(held(redis_server)), pushed(redis_server)) == (1, [])
+    engine.finish(page)
+    assert (held(redis_server), pushed(redis_server)) == ({}, ["1", "2", "3"])
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_h3_a_retry_and_a_redirect_go_with_the_acknowledgement(redis_server, queue, is_held):
+    put(redis_server, "a")
+    page = next_of(queue)
+    retry = page.replace(dont_filter=True)
+    engine = queue.spider.crawler.engine
+    engine._handle_downloader_output(retry, page)
+    queue.push(retry)
+    if not is_held:
+        # Others have the page by now, and retry it.
+        queue.deliveries._consumer.give_back([1])
+    engine.finish(page)
+    assert (held(redis_server), pushed(redis_server)) == ({}, ["a"] if is_held else [])
+
+
+def test_h3_a_middleware_that_returns_the_request_itself_loses_nothing(redis_server, queue):
+    put(redis_server, "a")
+    page = next_of(queue)
+    engine = queue.spider.crawler.engine
+    engine._handle_downloader_output(page, page)
+    queue.push(page)
+    engine.finish(page)
+    assert (held(redis_server), pushed(redis_server)) == ({}, ["a"])
+
+
+@pytest.mark.parametrize(("where", "path", "_"), RELIED_ON)
+def test_h3_a_scrapy_without_the_hooks_is_refused(redis_server, monkeypatch, where, path, _):
+    check_engine()
+    owner, _, name = path.rpartition(".")
+    monkeypatch.delattr(getattr(where, owner) if owner else where, name)
+    with pytest.raises(RuntimeError, match=f"has no {path}"):
+        make_queue(FifoQueue, redis_server)
+
+
+def test_h3_a_scheduler_that_hands_on_copies_is_refused(redis_server, queue, monkeypatch):
+    closed = []
+    monkeypatch.setattr("urlseen_scrapy.deliveries.close_spider", lambda _, why: closed.append(why))
+    put(redis_server, "a", "b")
+    page = next_of(queue)
+    queue.spider.crawler.engine._slot.inprogress = {page.copy()}
+    assert queue.pop() is None
+    assert closed == ["urlseen_refused"]
+
+
+def test_h3_links_that_a_callback_hands_to_the_engine_go_before_the_page(
+    redis_server, lossy, proxy
+):
+    put(redis_server, "a")
+    page = next_of(lossy)
+    lossy.push(to("loose"))
+    proxy.lose(COMMANDS["push"], "question")
+    lossy.spider.crawler.engine.finish(page)
+    assert len(held(redis_server)) == 1, "the page was not acknowledged before"
+    until(lambda: lossy.deliveries.flush() and not held(redis_server), "both")
+    assert pushed(redis_server) == ["loose"]
+
+
+def test_h4_links_are_sent_before_it_is_counted(redis_server, queue):
+    queue.push(to("1"))
+    assert pushed(redis_server) == []
+    assert len(queue) == 1
+    assert pushed(redis_server) == ["1"]
+
+
+def stopped_consumer(server, cls=FifoQueue):
+    """A consumer that has popped one request and beats no more; and its name."""
+    before = set(names(server))
+    queue = make_queue(cls, server, record=False)
+    request = next_of(queue)
+    queue.deliveries._heartbeat.stop()
+    (name,) = set(names(server)) - before
+    return name, request
+
+
+@pytest.mark.parametrize("cls", [FifoQueue, PriorityQueue])
+def test_h5_a_page_that_kills_its_consumers_goes_to_the_rejects(redis_server, cls):
+    write_record(redis_server.client, held_timeout_ms=300, sink_kind=cls.kind)
+    items = [json.dumps({"url": f"https://example.com/{name}"}) for name in ("a", "b", "c")]
+    if cls is FifoQueue:
+        redis_server.client.rpush("demo:unseen", *items)
+    else:
+        redis_server.client.zadd("demo:unseen", {item: n for n, item in enumerate(items)})
+    idle = make_queue(cls, redis_server, {"URLSEEN_CONSUMER": "idle"}, record=False)
+
+    def order():
+        client = redis_server.client
+        found = (
+            client.lrange("demo:unseen", 0, -1)
+            if cls is FifoQueue
+            else client.zrange("demo:unseen", 0, -1)
+        )
+        return [json.loads(item)["url"][-1] for item in found]
+
+    victims = []
+    for expected in (["a", "b", "c"], ["b", "c", "a"], ["b", "c"]):
+        if expected == ["b", "c"]:
+            # The others are fetched meanwhile.
+            others = [next_of(idle), next_of(idle)]
+            name, request = stopped_consumer(redis_server, cls)
+            for other in others:
+                idle.spider.crawler.engine.finish(other)
+        else:
+            name, request = stopped_consumer(redis_server, cls)
+        assert request.url.endswith("/a")
+        victims.append(name)
+        until(lambda name=name: len(idle) >= 0 and name not in names(redis_server), "the requeue")
+        assert order() == (expected if expected != ["b", "c"] else [])
+    (reject,) = map(json.loads, redis_server.client.lrange("demo:rejected", 0, -1))
+    assert "delivered 3 times" in reject["reason"] and victims[2] in reject["reason"]
+    assert victims[0] in reject["reason"] and victims[1] in reject["reason"]
+    assert json.loads(reject["item"]) == {"url": "https://example.com/a"}
+    assert not held(redis_server) and not redis_server.client.exists(REQUEUES)
+    idle.deliveries.close()
+
+
+def test_h6_heartbeats_that_stand_still_while_redis_is_away_prove_nothing(
+    redis_server, proxy, monkeypatch
+):
+    clock = SimpleNamespace(now=1000.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr("urlseen_scrapy.reclaim.time", clock)
+    write_record(redis_server.client, held_timeout_ms=8000)
+    put(redis_server, "a")
+    name, _ = stopped_consumer(redis_server)
+    looks = make_queue(FifoQueue, redis_server, through=proxy, record=False)
+    wire = looks.deliveries._wire
+
+    def look(seconds):
+        clock.now += seconds
+        len(looks)
+        return looks.deliveries._reclaimer._since[name][1]
+
+    begun = look(1)
+    for _ in range(3):
+        assert {look(2) for _ in range(3)} == {begun}
+        # Before the time-out is over.
+        connects = wire.connects
+        proxy.lead_to(redis_server.port)
+        until(lambda made=connects: len(looks) and wire.connects > made, "a new connection")
+        before, begun = begun, look(1)
+        assert begun == clock.now > before, "a new start"
+    # Nor does it if this process stood still.
+    assert look(60) == clock.now
+    assert len(held(redis_server)) == 1
+    for _ in range(3):
+        look(2)
+    clock.now += 2
+    len(looks)
+    assert (held(redis_server), waiting(redis_server)) == ({}, ["a"])
+
+
+def test_h6_a_heart_that_beats_again_keeps_its_requests(redis_server):
+    write_record(redis_server.client, held_timeout_ms=300)
+    put(redis_server, "a")
+    name, _ = stopped_consumer(redis_server)
+    other = make_queue(FifoQueue, redis_server, record=False)
+    beat = redis_server.client.hget(CONSUMERS, name).decode()
+    redis_server.client.hincrby(CONSUMERS, name, 1)
+    assert other.deliveries._consumer.reclaim(name, beat) == (0, 0)
+    assert len(held(redis_server)) == 1
+
+
+def test_h7_equal_requests_and_equal_names_are_told_apart(redis_server):
+    put(redis_server, "a", "a")
+    settings = {"URLSEEN_CONSUMER": "twin"}
+    twins = [make_queue(FifoQueue, redis_server, settings) for _ in range(2)]
+    pages = [next_of(twin) for twin in twins]
+    assert len({*names(redis_server)}) == 2
+    assert all(name.startswith("twin#") for name in names(redis_server))
+    twins[0].spider.crawler.engine.finish(pages[0])
+    assert len(held(redis_server)) == 1
+    put(redis_server, "a")
+    again = next_of(twins[0])
+    assert again.url == pages[0].url
+    twins[1].spider.crawler.engine.finish(pages[1])
+    assert list(held(redis_server)) == [b"2"]
+    for twin in twins:
+        twin.deliveries.close()
+
+
+def test_h8_links_and_acknowledgement_are_one_step(redis_server, queue, monkeypatch):
+    closed = []
+    monkeypatch.setattr("urlseen_scrapy.deliveries.close_spider", lambda _, why: closed.append(why))
+    put(redis_server, "a")
+    page = next_of(queue)
+    engine = queue.spider.crawler.engine
+    engine.page(page, to("1"))
+    queue.push(engine.scraper.output[0])
+    redis_server.client.set("demo:discovered", "text")
+    engine.finish(page)
+    assert len(held(redis_server)) == 1, "not acknowledged without its links"
+    assert closed == ["urlseen_refused"]
+    redis_server.client.delete("demo:discovered")
+
+
+def test_a_spider_that_closes_gives_back_what_it_did_not_finish(redis_server):
+    put(redis_server, "a", "b", "c")
+    for name in ("a", "b", "c"):
+        queue = make_queue(FifoQueue, redis_server)
+        queue.push(to(f"loose-{name}"))
+        before = waiting(redis_server)
+        left = [next_of(queue) for _ in before]
+        queue.deliveries.left(left[0])
+        queue.deliveries.close()
+        assert sorted(waiting(redis_server)) == sorted(before[1:])
+        assert not held(redis_server) and not names(redis_server)
+        assert not redis_server.client.exists(REQUEUES), "it is no failure of theirs"
+    assert pushed(redis_server) == ["loose-a", "loose-b", "loose-c"]
+
+
+def test_a_spider_holds_no_more_than_it_may(redis_server, caplog):
+    put(redis_server, "a", "b", "c")
+    queue = make_queue(FifoQueue, redis_server, {"URLSEEN_HELD_MAX": 2})
+    pages = [next_of(queue), next_of(queue)]
+    assert queue.pop() is None
+    assert "holds 2 requests (URLSEEN_HELD_MAX)" in caplog.text
+    queue.deliveries.left(pages[0])
+    assert next_of(queue).url.endswith("/c")
+    queue.deliveries.close()
+
+
+def test_an_oversize_reject_is_kept_as_urlseen_keeps_it(redis_server, queue):
+    item = b"\xff" + b"x" * (1 << 20)
+    redis_server.client.rpush("demo:unseen", item)
+    assert queue.pop() is None
+    reject, kept = redis_server.client.lrange("urlseen:{demo:discovered}:oversize", 0, -1)
+    fields = json.loads(reject)
+    assert kept == item and set(fields) == {"reason", "time", "bytes", "sha1", "begins_base64"}
+    assert not held(redis_server) and not redis_server.client.exists("demo:rejected")
+
+
+def test_the_beginning_of_a_reject_cuts_no_character():
+    reject, is_oversize = write_reject(("a" + "ü" * (1 << 20)).encode(), "ü" * 2000)
+    fields = json.loads(reject)
+    assert is_oversize and fields["begins"] == "a" + "ü" * 255
+    assert fields["reason"] == "ü" * 1024

@@ -1,0 +1,189 @@
+"""Spiders that are killed, and servers that go away, in whole crawls."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from pages import PAGES
+from queues import held, make_queue, moved, pushed, put, to, waiting
+from servers import RedisServer, until, write_record
+from test_held import COMMANDS, CONSUMERS, names, next_of
+from urlseen_scrapy import FifoQueue
+
+EVERY_PAGE = {f"/p/{n}" for n in range(PAGES)}
+SETTINGS = {"CONCURRENT_REQUESTS": 4, "TEST_HEARTBEAT_S": 0.5}
+
+
+@pytest.fixture
+def short_timeout(redis_server, run_urlseen):
+    """A daemon, with a crawl record of a short time-out."""
+    daemon = run_urlseen({})
+    write_record(redis_server.client, held_timeout_ms=2000)
+    return daemon
+
+
+def kill_at(proxy, crawl, server, command, what) -> set[str]:
+    """Kills a spider at its next command; the paths of what it holds then."""
+    proxy.lose(command, what, crawl.process.kill)
+    crawl.process.wait(timeout=100)
+    assert proxy.to_lose == 0
+    return set(re.findall("/p/[0-9]+", str(list(held(server).values()))))
+
+
+@pytest.mark.parametrize("what", ["question", "answer"])
+@pytest.mark.parametrize("command", ["pop", "finish"])
+def test_h1_h4_h5_a_spider_that_is_killed_loses_nothing(
+    redis_server, proxy, site, start_crawl, short_timeout, command, what
+):
+    settings = moved(redis_server.url, "FifoQueue") | SETTINGS
+    first = start_crawl("Links", settings | {"REDIS_URL": proxy.url}, url=site.url)
+    until(lambda: len(site.page_hits()) > 5, "some pages")
+    kept = kill_at(proxy, first, redis_server, COMMANDS[command], what)
+    # What the first one held may be all that is left: the second one waits for it.
+    second = start_crawl("Links", settings, url=site.url)
+    assert second.wait()["finish_reason"] == "finished", second.log
+    hits = site.page_hits()
+    assert set(hits) == EVERY_PAGE
+    twice = {path for path, count in hits.items() if count > 1}
+    assert twice <= kept, "only what it held is fetched again"
+    assert not held(redis_server) and not redis_server.client.exists(CONSUMERS)
+
+
+def test_h3_nothing_stays_held_whatever_becomes_of_a_page(
+    redis_server, site, start_crawl, run_urlseen, any_reactor
+):
+    run_urlseen({})
+    site.is_broken = True
+    settings = any_reactor | moved(redis_server.url, "FifoQueue") | SETTINGS
+    crawl = start_crawl("Odd", settings | {"RETRY_TIMES": 1}, url=site.url)
+    stats = crawl.wait()
+    assert stats["finish_reason"] == "finished", crawl.log
+    assert set(site.page_hits()) == EVERY_PAGE and max(site.page_hits().values()) == 1
+    assert stats["spider_exceptions/RuntimeError"] > 10
+    assert stats["retry/count"] and stats["downloader/response_status_count/302"]
+    assert stats["errbacks"] and stats["ignored"]
+    assert not held(redis_server) and not redis_server.client.exists(CONSUMERS)
+    assert not redis_server.client.llen("demo:rejected")
+
+
+def test_a_consumer_that_is_slow_and_alive_loses_nothing(
+    redis_server, site, start_crawl, run_urlseen
+):
+    run_urlseen({})
+    write_record(redis_server.client, held_timeout_ms=1500)
+    settings = moved(redis_server.url, "FifoQueue") | SETTINGS
+    crawl = start_crawl("Slow", settings, url=site.url)
+    idle = make_queue(FifoQueue, redis_server, record=False)
+    reclaimer = idle.deliveries._reclaimer
+    while crawl.process.poll() is None:
+        reclaimer.look()
+    assert crawl.wait()["slept"] == 1, crawl.log
+    assert site.hits["/"] == 1
+    assert not redis_server.client.exists("urlseen:{demo:discovered}:requeues")
+    idle.deliveries.close()
+
+
+def test_a_restart_of_redis_loses_nothing(redis_server, site, start_crawl, run_urlseen):
+    redis_server.client.config_set("appendfsync", "always")
+    run_urlseen({})
+    crawl = start_crawl("Links", moved(redis_server.url, "FifoQueue") | SETTINGS, url=site.url)
+    for fetched in (20, 100):
+        until(lambda fetched=fetched: len(site.page_hits()) > fetched, f"{fetched} pages")
+        redis_server.stop()
+        until(lambda: "Redis is away" in crawl.log, "it to notice")
+        redis_server.start()
+    assert crawl.wait()["finish_reason"] == "finished", crawl.log
+    assert set(site.page_hits()) == EVERY_PAGE and max(site.page_hits().values()) == 1
+    assert not held(redis_server) and "Unhandled" not in crawl.log
+
+
+@pytest.fixture
+def replica(redis_server, tmp_path):
+    folder = tmp_path / "replica"
+    folder.mkdir()
+    # Without a file that it would have to write before it can be stopped.
+    primary = ["--appendonly", "no", "--replicaof", "127.0.0.1", str(redis_server.port)]
+    server = RedisServer(folder, *primary)
+    until(lambda: server.client.info("replication")["master_link_status"] == "up", "the replica")
+    yield server
+    server.close()
+
+
+def test_h1_an_acknowledgement_that_a_failover_undoes_is_done_again(redis_server, proxy, replica):
+    put(redis_server, "a", "b")
+    queue = make_queue(FifoQueue, redis_server, through=proxy)
+    engine = queue.spider.crawler.engine
+    page = next_of(queue)
+    assert redis_server.client.wait(1, 10000) == 1
+    # From here on it lags behind.
+    replica.client.replicaof("NO", "ONE")
+    engine.page(page, to("1"), to("u", dont_filter=True))
+    for request in engine.scraper.output:
+        queue.push(request)
+    engine.finish(page)
+    other = next_of(queue)
+    assert (pushed(redis_server), list(held(redis_server))) == (["1", "u"], [b"2"])
+    proxy.lead_to(replica.port)
+    # The page is held again there, and unknown here; the other one waits there again.
+    until(lambda: len(queue) and waiting(replica) == ["a", "b"], "the page to be given back")
+    assert not held(replica)
+    engine.page(other, to("other", dont_filter=True))
+    queue.push(engine.scraper.output[0])
+    engine.finish(other)
+    assert pushed(replica) == [], "it comes again, and pushes its links then"
+    again = next_of(queue)
+    assert again.url == page.url
+    engine.page(again, to("1"), to("u", dont_filter=True))
+    for request in engine.scraper.output:
+        queue.push(request)
+    engine.finish(again)
+    assert pushed(replica) == ["1", "u"]
+    queue.deliveries.close()
+
+
+def test_a_replica_that_is_not_promoted_is_waited_for(redis_server, proxy, replica):
+    put(redis_server, "a")
+    queue = make_queue(FifoQueue, redis_server, through=proxy)
+    page = next_of(queue)
+    redis_server.client.wait(1, 10000)
+    proxy.lead_to(replica.port)
+    queue.spider.crawler.engine.finish(page)
+    assert queue.pop() is None
+    replica.client.replicaof("NO", "ONE")
+    until(lambda: queue.deliveries.flush() and not held(replica), "the acknowledgement")
+    queue.deliveries.close()
+
+
+@pytest.mark.parametrize("what", ["question", "answer"])
+def test_h10_a_redis_spider_that_is_killed_loses_nothing(
+    redis_server, proxy, site, start_crawl, run_urlseen, what
+):
+    from test_discovered import moved as redis_spider
+
+    run_urlseen({"sink.emit": "start-url"})
+    write_record(redis_server.client, emit="start-url", held_timeout_ms=2000)
+    redis_server.client.rpush("demo:discovered", site.url)
+    settings = redis_spider(redis_server.url) | {"MAX_IDLE_TIME_BEFORE_CLOSE": 1} | SETTINGS
+    first = start_crawl("RedisLinks", settings | {"REDIS_URL": proxy.url})
+    until(lambda: len(site.page_hits()) > 20, "some pages")
+    kill_at(proxy, first, redis_server, COMMANDS["finish"], what)
+    second = start_crawl("RedisLinks", settings)
+    second.wait()
+    assert set(site.page_hits()) == EVERY_PAGE, second.log
+    assert not held(redis_server) and not redis_server.client.exists(CONSUMERS)
+
+
+def test_h10_an_item_that_is_no_request_goes_to_the_rejects(redis_server, start_crawl):
+    from test_discovered import moved as redis_spider
+
+    write_record(redis_server.client, emit="start-url")
+    redis_server.client.rpush("demo:unseen", "no url", '{"meta": {}}')
+    settings = redis_spider(redis_server.url) | {"MAX_IDLE_TIME_BEFORE_CLOSE": 1} | SETTINGS
+    stats = start_crawl("RedisLinks", settings).wait()
+    assert stats["urlseen/unreadable"] == 2
+    rejects = [json.loads(each) for each in redis_server.client.lrange("demo:rejected", 0, -1)]
+    assert [each["item"] for each in rejects] == ["no url", '{"meta": {}}']
+    assert not held(redis_server) and not names(redis_server)
