@@ -1,5 +1,6 @@
 """One crawl of the site, with what is killed in it, and what came of it."""
 
+import pickle
 import resource
 import sys
 import tempfile
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from w3lib.url import canonicalize_url
 
 from .processes import Daemon, Redis, Spider, Trouble, until
-from .ways import FORGET, REJECTED, SOURCE, TAKEN
+from .ways import CONSUMERS, REJECTED, TAKEN
 
 #: How much of the site is crawled when a spider is killed, and when the daemon is.
 SPIDER_DIES, DAEMON_DIES = 1 / 3, 1 / 2
@@ -40,9 +41,8 @@ class Found:
     filter_keys: int = 0
     #: Pages that the killed spider had popped and not done.
     held: set = field(default_factory=set)
-    #: Pages that some spider found and none had done, before anything was given back.
+    #: Pages that some spider found and none has done.
     lost: set = field(default_factory=set)
-    given_back: set = field(default_factory=set)
     #: Items that the killed daemon had taken and not committed.
     taken: int = 0
     waiting: int = 0
@@ -99,9 +99,6 @@ class Crawl:
             self.kill_daemon()
         self.wait_until_idle()
         self.found.lost = self.lost()
-        if self.daemon is not None:
-            self.give_back(self.found.held)
-            self.wait_until_idle()
         for spider in self.running:
             spider.end()
 
@@ -115,6 +112,8 @@ class Crawl:
             return victim.journal.is_handing_on() and victim.journal.update().held()
 
         self.found.held = victim.kill_when(is_the_moment, "it to hand on links", self.check)
+        if self.way.has_urlseen:
+            self.found.held = self.held_by(victim)
         self.start_spider()
         say(f"  a spider is killed: it had popped {len(self.found.held)} pages and not done them")
 
@@ -130,16 +129,15 @@ class Crawl:
         self.start_daemon()
         say(f"  urlseen is killed: it had taken {self.found.taken} items and not committed them")
 
-    def give_back(self, pages):
-        """What urlseen is to let pass again is forgotten, and pushed once more."""
-        if not pages:
-            return
+    def held_by(self, spider):
+        """The pages that Redis holds for a spider."""
         client = self.redis.client
-        self.daemon.command("forget", *pages)
-        # An item leaves the list when it is forgotten.
-        until(lambda: not client.llen(FORGET), "urlseen to forget", watch=self.check)
-        client.rpush(SOURCE, *pages)
-        self.found.given_back = pages
+        ours = f"-{spider.process.pid}#".encode()
+        (consumer,) = [name for name in client.hkeys(CONSUMERS) if ours in name]
+        values = client.hvals(CONSUMERS.encode().replace(b":consumers", b":held:") + consumer)
+        # SCORE, COUNT and a pickle that one of these spiders wrote.
+        items = [pickle.loads(value.split(b" ", 2)[2]) for value in values]
+        return {canonicalize_url(item["url"]) for item in items}
 
     def start_daemon(self):
         daemon = Daemon(self.program, self.folder, self.redis.url)
@@ -186,6 +184,10 @@ class Crawl:
                 local kind = redis.call('TYPE', key).ok
                 counts[at] = kind == 'zset' and redis.call('ZCARD', key)
                     or kind == 'list' and redis.call('LLEN', key) or 0
+                for _, name in ipairs(kind == 'hash' and redis.call('HKEYS', key) or {}) do
+                    local held = string.gsub(key, ':consumers$', ':held:') .. name
+                    counts[at] = counts[at] + redis.call('HLEN', held)
+                end
             end
             return counts
         """

@@ -14,7 +14,6 @@ HEADINGS = {
     "dedup_bytes": "Redis, for dedup",
     "redis_bytes": "Redis, in all",
     "held": "held by the killed spider",
-    "given_back": "given back",
     "missed": "pages missed",
     "twice": "fetched twice",
 }
@@ -23,7 +22,7 @@ HEADINGS = {
 def row(found, plain):
     """The figures of a crawl."""
     statuses = [status for _, status in found.done]
-    unseen = sum(found.popped.values()) - len(found.given_back)
+    unseen = len(found.popped)
     fetches = sum(found.fetched.values())
     return {
         "way": found.way,
@@ -42,7 +41,6 @@ def row(found, plain):
         "filter_bytes": found.filter_bytes,
         "held": len(found.held),
         "held_pages": sorted(found.held),
-        "given_back": len(found.given_back),
         "missed": len(set(plain.done) - set(found.done)),
         "missed_pages": sorted(page for page, _ in set(plain.done) - set(found.done)),
         "twice": sum(times > 1 for times in found.fetched.values()),
@@ -67,15 +65,15 @@ def problems(found, plain):
     wrong = [f"an error: {error}" for error in found.errors]
     wrong += told("pages missed", set(plain.done) - set(found.done))
     wrong += told("pages that Scrapy does not know", set(found.done) - set(plain.done))
-    wrong += told("pages done more than once", many(found.done))
-    wrong += told("lost and not held by the killed spider", found.lost - held)
-    wrong += told("held by the killed spider, and not lost", held - found.lost)
+    done_twice = {page for page, _ in many(found.done)}
+    wrong += told("done more than once, and not held by the killed spider", done_twice - held)
+    wrong += told("found and never done", found.lost)
     popped_twice = {page for page, times in found.popped.items() if times > 1}
-    wrong += told("popped more than once, and not given back", popped_twice - found.given_back)
-    wrong += told("given back, and not popped again", found.given_back - popped_twice)
+    wrong += told("popped twice, and not held by the killed spider", popped_twice - held)
+    wrong += told("held by the killed spider, and not popped again", held - popped_twice)
     wrong += told("popped three times", {page for page, n in found.popped.items() if n > 2})
     fetched_twice = {page for page, _ in many(found.fetched)}
-    wrong += told("fetched more than once, and not given back", fetched_twice - found.given_back)
+    wrong += told("fetched twice, and not held by the killed spider", fetched_twice - held)
     wrong += told("known to the server and not done", set(found.fetched) - set(found.done))
     wrong += told("done and not known to the server", set(found.done) - set(found.fetched))
     pages = len({page for page, _ in found.done})
@@ -130,7 +128,7 @@ def cell(row, name):
     if name.endswith("_bytes"):
         return size(value) if value else "–"
     # One that has no Redis has nothing that could be killed.
-    if name in ("held", "given_back") and not row["redis_bytes"]:
+    if name == "held" and not row["redis_bytes"]:
         return "–"
     return f"{value:,}" if isinstance(value, int) else str(value)
 

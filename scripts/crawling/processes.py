@@ -152,6 +152,8 @@ name = "docs"
 url = "{redis}"
 [sink]
 kind = "zset"
+[held]
+timeout = "2s"
 """
 
 
@@ -163,14 +165,6 @@ class Daemon(Process):
         (self.folder / "config.toml").write_text(CONFIG.format(redis=redis_url))
         super().__init__("urlseen", folder, [program, "run"])
         until(self._is_ready, "urlseen to be ready", watch=self.check)
-
-    def command(self, *words):
-        """Runs another command of urlseen on the same configuration."""
-        done = subprocess.run(
-            [self.program, *words], cwd=self.folder, capture_output=True, text=True, timeout=60
-        )
-        if done.returncode != 0:
-            raise Trouble(f"urlseen {words[0]} ended with {done.returncode}:\n{done.stderr}")
 
     def status(self):
         return json.loads(self._ask("/status")[1])

@@ -24,8 +24,10 @@ class Way:
         return self.name == "urlseen"
 
 
-SOURCE, FORGET, REJECTED = "docs:discovered", "docs:forget", "docs:rejected"
+SOURCE, REJECTED = "docs:discovered", "docs:rejected"
 TAKEN = f"urlseen:{{{SOURCE}}}:taken"
+#: The consumers; what each of them holds is beside it.
+CONSUMERS = f"urlseen:{{{SOURCE}}}:consumers"
 URLSEEN = Way(
     "urlseen",
     {
@@ -33,7 +35,7 @@ URLSEEN = Way(
         "SCHEDULER_QUEUE_CLASS": "urlseen_scrapy.PriorityQueue",
         "DUPEFILTER_CLASS": "urlseen_scrapy.NoDupeFilter",
     },
-    queue=[SOURCE, TAKEN, "docs:unseen", FORGET],
+    queue=[SOURCE, TAKEN, "docs:unseen", CONSUMERS],
     dedup=[SOURCE, TAKEN, f"urlseen:{{{SOURCE}}}:state", f"urlseen:{{{SOURCE}}}:lease"],
 )
 WAYS = {

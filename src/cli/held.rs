@@ -130,8 +130,6 @@ async fn requeue(mut session: Session, args: &Requeue, config: &Config) -> anyho
         for stopped in session.stopped(config.held.timeout).await? {
             let requeue = session.calls.requeue(&stopped);
             back += session.requeue(&stopped.consumer, &requeue).await?;
-            // Nothing is left: this removes the consumer itself.
-            session.call(&session.calls.requeue(&stopped)).await?;
         }
     }
     for consumer in &args.consumers {

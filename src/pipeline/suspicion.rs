@@ -13,8 +13,12 @@ use super::queue::{Prepared, Queue};
 use crate::head::Head;
 use crate::redis::limits::Limits;
 
-/// Connections that the same commit may break.
+/// Connections that the commit of several items may break before they are judged one by one.
 const BREAKS_MAX: u32 = 3;
+
+/// Connections that the commit of one item may break before the item is set aside. They are more:
+/// if connections break for another reason, a good item must not be blamed for it.
+const BREAKS_MAX_ALONE: u32 = 6;
 
 /// What is held against the oldest commit.
 #[derive(Debug, Default)]
@@ -70,7 +74,9 @@ impl Suspicion {
     fn doubts(&mut self, queue: &Queue) -> bool {
         let Some(oldest) = queue.get(0) else { return false };
         let head = oldest.batch.proof().head();
-        if !self.broke.is_some_and(|(broke, times)| broke == head && times >= BREAKS_MAX) {
+        let items = oldest.batch.items().len();
+        let most = if items == 1 { BREAKS_MAX_ALONE } else { BREAKS_MAX };
+        if !self.broke.is_some_and(|(broke, times)| broke == head && times >= most) {
             return false;
         }
         let bytes: usize = oldest.lengths().sum();
@@ -78,19 +84,18 @@ impl Suspicion {
         if bytes <= Limits::LEAST {
             return false;
         }
-        let items = oldest.batch.items().len();
         *self = Self { alone: items as u64, ..Self::default() };
         if items == 1 {
             warn!(
-                "the commit of one item ({bytes} bytes) has broken {BREAKS_MAX} connections: the \
-                 item is set aside, see urlseen rejects. If Redis takes less at once than by \
+                "the commit of one item ({bytes} bytes) has broken {most} connections: the item \
+                 is set aside, see urlseen rejects. If Redis takes less at once than by \
                  default, let this user run CONFIG GET"
             );
             self.condemned = Some(queue.head());
         } else {
             warn!(
-                "the commit of {items} items ({bytes} bytes) has broken {BREAKS_MAX} connections: \
-                 they are judged again, one by one"
+                "the commit of {items} items ({bytes} bytes) has broken {most} connections: they \
+                 are judged again, one by one"
             );
         }
         true

@@ -308,7 +308,8 @@ impl Protocol {
 
     /// Forgets where the crawl stands.
     pub fn forget(&self, token: &Token) -> Cmd {
-        let mut command = call(&self.forget, &[&self.keys.lease, &self.keys.state]);
+        let Keys { lease, state, record, .. } = &self.keys;
+        let mut command = call(&self.forget, &[lease, state, record]);
         command.arg(token.as_str());
         command
     }

@@ -87,7 +87,7 @@ class RedisServer:
 
 
 def write_record(client: redis.Redis, **fields: str | int) -> dict[str, str]:
-    """Writes the crawl record of the crawl `demo`, as a daemon does when it starts."""
+    """Writes the crawl record of the crawl `demo`, where a test needs no daemon."""
     record = {
         "protocol": "1",
         "urlseen": "0.1.0",
@@ -115,18 +115,6 @@ def write_record(client: redis.Redis, **fields: str | int) -> dict[str, str]:
     return record
 
 
-def record_of_settings(settings: dict[str, Any]) -> dict[str, str]:
-    """The fields of the record that follow from a daemon's settings."""
-    fields = {
-        "sink_kind": settings.get("sink.kind"),
-        "emit": settings.get("sink.emit"),
-        "algorithm": settings.get("fingerprint.algorithm"),
-        "sink": settings.get("sink.key"),
-        "forget": "" if settings.get("filter.store") == "redis" else None,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
-
-
 class Daemon:
     """`urlseen run` for the crawl `demo`."""
 
@@ -140,7 +128,6 @@ class Daemon:
     @classmethod
     def of_settings(cls, folder: Path, server: RedisServer, settings: dict[str, Any]) -> Daemon:
         """One without a config.toml."""
-        write_record(server.client, **record_of_settings(settings))
         sets = {"redis.url": f"{server.url}/0", **settings}
         return cls(folder, *(f"--set={key}={value}" for key, value in sets.items()))
 

@@ -18,11 +18,9 @@ SETTINGS = {"CONCURRENT_REQUESTS": 4, "TEST_HEARTBEAT_S": 0.5}
 
 
 @pytest.fixture
-def short_timeout(redis_server, run_urlseen):
-    """A daemon, with a crawl record of a short time-out."""
-    daemon = run_urlseen({})
-    write_record(redis_server.client, held_timeout_ms=2000)
-    return daemon
+def short_timeout(run_urlseen):
+    """A daemon with a short time-out."""
+    return run_urlseen({"held.timeout": "2s"})
 
 
 def kill_at(proxy, crawl, server, command, what) -> set[str]:
@@ -72,8 +70,7 @@ def test_h3_nothing_stays_held_whatever_becomes_of_a_page(
 def test_a_consumer_that_is_slow_and_alive_loses_nothing(
     redis_server, site, start_crawl, run_urlseen
 ):
-    run_urlseen({})
-    write_record(redis_server.client, held_timeout_ms=1500)
+    run_urlseen({"held.timeout": "1500ms"})
     settings = moved(redis_server.url, "FifoQueue") | SETTINGS
     crawl = start_crawl("Slow", settings, url=site.url)
     idle = make_queue(FifoQueue, redis_server, record=False)
@@ -163,8 +160,7 @@ def test_h10_a_redis_spider_that_is_killed_loses_nothing(
 ):
     from test_discovered import moved as redis_spider
 
-    run_urlseen({"sink.emit": "start-url"})
-    write_record(redis_server.client, emit="start-url", held_timeout_ms=2000)
+    run_urlseen({"sink.emit": "start-url", "held.timeout": "2s"})
     redis_server.client.rpush("demo:discovered", site.url)
     settings = redis_spider(redis_server.url) | {"MAX_IDLE_TIME_BEFORE_CLOSE": 1} | SETTINGS
     first = start_crawl("RedisLinks", settings | {"REDIS_URL": proxy.url})

@@ -16,7 +16,7 @@ import pytest
 import tomllib
 
 from pages import PAGES
-from servers import ROOT, URLSEEN, Daemon, free_port, record_of_settings, write_record
+from servers import ROOT, URLSEEN, Daemon, free_port
 
 EVERY_PAGE_ONCE = {f"/p/{n}": 1 for n in range(PAGES)}
 SCRAPY_REDIS = {
@@ -62,12 +62,6 @@ class Section:
         return section
 
 
-def flat(config: str) -> dict[str, Any]:
-    """The settings in a config.toml, by their names with dots."""
-    sections = tomllib.loads(config).items()
-    return {f"{name}.{key}": value for name, each in sections for key, value in each.items()}
-
-
 @pytest.mark.parametrize(
     ("title", "project"),
     [
@@ -97,7 +91,6 @@ def test_a_crawl_moves_in_the_middle(
         program, *arguments = command.split()
         if command == "urlseen run":
             daemon = Daemon.of_config(tmp_path)
-            write_record(redis_server.client, **record_of_settings(flat(config)))
             continue
         words = {"urlseen": [URLSEEN], "redis-cli": ["redis-cli", "-p", str(redis_server.port)]}
         subprocess.run([*words[program], *arguments], check=True)

@@ -1,11 +1,11 @@
 -- Forgets where a crawl stands, as if it had never been run.
--- KEYS: lease, state
+-- KEYS: lease, state, crawl record
 -- ARGV: token
-local lease, state = unpack(KEYS)
+local lease, state, record = unpack(KEYS)
 
 local refusal = lease_refusal(lease, ARGV[1])
 if refusal then
     return refusal
 end
-redis.call('DEL', state)
+redis.call('DEL', state, record)
 return {'ok'}

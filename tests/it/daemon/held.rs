@@ -40,10 +40,9 @@ impl Consumer {
         command.query(&mut self.connection).unwrap()
     }
 
-    /// Pops as delivery `id`, `again` if the reply to that call was lost.
-    fn pop_as(&mut self, id: &str, again: bool) -> Option<String> {
-        let (held, again) = (held(self.name), if again { "1" } else { "0" });
-        let words = [self.kind, "LEFT", self.name, id, "100", again];
+    /// Pops as delivery `id`.
+    fn pop_as(&mut self, id: &str) -> Option<String> {
+        let (held, words) = (held(self.name), [self.kind, "LEFT", self.name, id, "100"]);
         self.call(&[SINK_LUA, POP], &[SINK, CONSUMERS, &held, REQUEUES], &words)
     }
 
@@ -104,10 +103,10 @@ fn a_repeated_pop_gets_the_same_delivery() {
         crawl.push(&urls(0, 2));
         crawl.wait_for_sink(2);
         let mut consumer = Consumer::new(&crawl, "a#1", kind);
-        let first = consumer.pop_as("1", false).unwrap();
-        assert_eq!(consumer.pop_as("1", true).unwrap(), first);
-        assert_eq!(consumer.pop_as("2", true).unwrap(), "0 0 http://example.com/1");
-        assert_eq!(consumer.pop_as("3", true), None);
+        let first = consumer.pop_as("1").unwrap();
+        assert_eq!(consumer.pop_as("1").unwrap(), first);
+        assert_eq!(consumer.pop_as("2").unwrap(), "0 0 http://example.com/1");
+        assert_eq!(consumer.pop_as("3"), None);
         assert_eq!(consumer.finish("1", &["http://example.com/2"]), 1);
         assert_eq!(consumer.finish("1", &["http://example.com/3"]), 0);
         crawl.wait_for_sink(1);
@@ -125,8 +124,8 @@ fn a_count_sees_held_requests_of_all_consumers() {
     let () = crawl.connection().rpush(TAKEN, urls(5, 1)).unwrap();
     let mut one = Consumer::new(&crawl, "a#1", "list");
     let mut other = Consumer::new(&crawl, "b#2", "list");
-    one.pop_as("1", false).unwrap();
-    other.pop_as("1", false).unwrap();
+    one.pop_as("1").unwrap();
+    other.pop_as("1").unwrap();
     let (a, b) = (held("a#1"), held("b#2"));
     let keys = [SOURCE, TAKEN, SINK, CONSUMERS, &a, &b];
     let total: u64 = one.call(&[COUNT], &keys, &["list", "a#1", "b#2"]);
@@ -145,11 +144,11 @@ fn requests_of_a_stopped_consumer_are_requeued_and_rejected_in_the_end() {
         crawl.push(&urls(0, 2));
         crawl.wait_for_sink(2);
         let mut slow = Consumer::new(&crawl, "slow#1", kind);
-        assert!(slow.pop_as("1", false).unwrap().ends_with("/0"));
+        assert!(slow.pop_as("1").unwrap().ends_with("/0"));
         for count in 0..3 {
             let name = ["a#1", "b#2", "c#3"][count];
             let mut stopped = Consumer::new(&crawl, name, kind);
-            let popped = stopped.pop_as("1", false).unwrap();
+            let popped = stopped.pop_as("1").unwrap();
             assert_eq!(popped, format!("0 {count} http://example.com/1"));
             wait_until(SOON, "the stopped consumer to be gone", || {
                 slow.beat();
@@ -178,8 +177,8 @@ fn held_requests_are_listed_and_requeued_without_a_daemon() {
     let () = crawl.connection().rpush(SINK, urls(0, 3)).unwrap();
     let mut stopped = Consumer::new(&crawl, "a#1", "list");
     let mut alive = Consumer::new(&crawl, "b#2", "list");
-    stopped.pop_as("1", false).unwrap();
-    alive.pop_as("1", false).unwrap();
+    stopped.pop_as("1").unwrap();
+    alive.pop_as("1").unwrap();
     let list = crawl.command("held list", &["--requests"]).output();
     let text = list.text();
     assert!(text.contains("a#1: 1 held, heartbeat 1"), "{text}");

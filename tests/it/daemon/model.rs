@@ -306,7 +306,15 @@ fn order_is_kept_whatever_happens_to_redis() {
         };
         let expected: Vec<&Bytes> = items.iter().filter(goes_on).map(|it| &it.bytes).collect();
         let sink = trial.crawl.list(SINK);
-        assert!(sink.iter().eq(expected.iter().copied()), "{} {}", sink.len(), expected.len());
+        let missing = expected.iter().find(|item| !sink.contains(item)).map(|item| shown(item));
+        let (missing, rejects) = (missing, trial.crawl.rejects().len());
+        assert!(
+            sink.iter().eq(expected.iter().copied()),
+            "{} {} {missing:?} {rejects} {}",
+            sink.len(),
+            expected.len(),
+            summary.stderr
+        );
         assert_eq!(summary.count("items"), items.len());
         assert!(summary.stderr.contains("connected again"), "{}", summary.stderr);
     }

@@ -252,6 +252,7 @@ fn nothing_is_left_behind_but_the_results_and_where_the_crawl_stands() {
     crawl.push(&["http://a/", ""]);
     crawl.drain();
     let keys: Vec<String> = crawl.dump().into_keys().collect();
-    assert_eq!(keys, [REJECTED, SINK, super::STATE]);
+    let record = "urlseen:{demo:discovered}:crawl";
+    assert_eq!(keys, [REJECTED, SINK, record, super::STATE]);
     assert_eq!(crawl.server.cli(&["exists", super::LEASE]), "0");
 }
