@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tomllib
 
 from pages import PAGES
 from servers import ROOT, URLSEEN, Daemon, free_port
