@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from w3lib.url import canonicalize_url
 
 from .processes import Daemon, Redis, Spider, Trouble, until
-from .ways import CONSUMERS, REJECTED, TAKEN
+from .ways import CONSUMERS, REJECTED, SOURCE, TAKEN
 
 #: How much of the site is crawled when a spider is killed, and when the daemon is.
 SPIDER_DIES, DAEMON_DIES = 1 / 3, 1 / 2
 #: How long nothing may be fetched before it is given up.
 PATIENCE_S = 60
+#: How long items may take to pile up before a daemon that stands still.
+PILE_S = 0.2
 
 
 @dataclass
@@ -121,6 +123,10 @@ class Crawl:
         client = self.redis.client
 
         def is_the_moment():
+            # While it stands still items pile up, so it claims some as soon as it goes on.
+            end = time.monotonic() + PILE_S
+            while not client.llen(SOURCE) and time.monotonic() < end:
+                time.sleep(0.001)
             # Where little is left to crawl there may be none.
             return client.llen(TAKEN) or (self.is_idle() and "no")
 

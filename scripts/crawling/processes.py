@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -18,6 +19,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PYTHON_PATH = f"{HERE.parent}:{ROOT / 'integrations/scrapy/src'}"
 POLL_S = 0.02
+#: How long a process runs at most between two looks at whether to kill it.
+MOMENT_S = 0.004
 
 
 class Trouble(Exception):
@@ -90,7 +93,7 @@ class Process:
                 self.kill()
                 return found
             self.process.send_signal(signal.SIGCONT)
-            time.sleep(POLL_S)
+            time.sleep(random.uniform(0, MOMENT_S))
         raise Trouble(f"waited {seconds} s for {what}, to kill {self.name} then")
 
     def _is_stopped(self):
