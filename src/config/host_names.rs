@@ -10,7 +10,7 @@ const LONGEST: usize = 253;
 pub(super) struct HostNames;
 
 impl HostNames {
-    /// How many they may be.
+    /// Most names of a list.
     const MOST: usize = 100;
 }
 

@@ -30,9 +30,9 @@ pub struct Calls {
 pub enum Requeued {
     /// Nothing was done: the consumer's heartbeat is another one by now.
     Alive,
-    /// So many requests are in the sink again.
+    /// The requests are back, but for those that were delivered too often.
     Done {
-        /// How many.
+        /// Requests that are in the sink again.
         put_back: u64,
         /// Requests that were delivered too often: still held, to be rejected.
         too_often: Vec<TooOften>,

@@ -20,7 +20,7 @@ const BREAKS_MAX: u32 = 3;
 /// if connections break for another reason, a good item must not be blamed for it.
 const BREAKS_MAX_ALONE: u32 = 6;
 
-/// What is held against the oldest commit.
+/// Evidence against the oldest commit.
 #[derive(Debug, Default)]
 pub(super) struct Suspicion {
     /// The commit that was on its way when connections were lost, and how many were.
@@ -41,7 +41,7 @@ impl Suspicion {
         self.broke = Some((head, before + 1));
     }
 
-    /// Whether commits are sent one by one: whatever breaks the connection is the oldest then.
+    /// Returns true if commits are sent one by one: the oldest one breaks the connection then.
     pub(super) fn is_aroused(&self) -> bool {
         self.broke.is_some()
     }
@@ -52,17 +52,17 @@ impl Suspicion {
         *self = Self { alone, ..Self::default() };
     }
 
-    /// How many items, of those that follow the queue, are to be judged one by one.
+    /// Counts the items, of those that follow the queue, that are to be judged one by one.
     pub(super) fn alone(&self, queued: u64) -> u64 {
         self.alone.saturating_sub(queued)
     }
 
-    /// Whether the item that follows the commit `head` is set aside.
+    /// Returns true if the item that follows the commit `head` is set aside.
     pub(super) fn condemns(&self, head: Head) -> bool {
         self.condemned == Some(head)
     }
 
-    /// Whether the batches that wait are to be judged once more, now that it is known which were
+    /// Decides if the batches that wait are judged once more, now that it is known which were
     /// committed: one has more than the server takes, or breaks connections.
     pub(super) fn judges_again(&mut self, queue: &Queue, limits: Limits) -> bool {
         let exceeds = |prepared: &Prepared| prepared.lengths().any(|length| length > limits.word);

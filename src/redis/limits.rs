@@ -1,4 +1,4 @@
-//! How much a server takes at once.
+//! Limits on the bytes that a server takes at once.
 //!
 //! A word of a command may have `proto-max-bulk-len` bytes, and what waits of a connection's
 //! commands `client-query-buffer-limit`; since Redis 7.0 that counts a whole transaction. A server
@@ -22,12 +22,12 @@ pub struct Limits {
     pub word: usize,
     /// Bytes that the items of a batch may have together.
     pub batch: usize,
-    /// Whether the server told its settings.
+    /// True if the server told its settings.
     pub is_told: bool,
 }
 
 impl Limits {
-    /// What is assumed of a server that does not tell: half of the default of
+    /// The assumption for a server that does not tell: half of the default of
     /// `proto-max-bulk-len`.
     pub const ASSUMED: Self = Self { word: 256 << 20, batch: 128 << 20, is_told: false };
 

@@ -10,7 +10,7 @@ use super::{header, lease};
 /// The name of the file that is locked.
 pub(super) const LOCK: &str = "lock";
 
-/// How often a folder is made again that others remove.
+/// Most tries to make a folder that others remove.
 const TRIES: usize = 10;
 
 /// A state folder's lock. Dropped, it removes a folder that was made for it and never begun.
@@ -54,12 +54,12 @@ impl Hold {
         Err(io::Error::other("other processes go on removing it; start again once they ended"))
     }
 
-    /// What tells the lock from its copies.
+    /// Returns the inode, which tells the lock from its copies.
     pub(super) fn inode(&self) -> u64 {
         self.inode
     }
 
-    /// Whether the folder still has the file that is locked.
+    /// Returns true if the folder still has the file that is locked.
     fn is_in_place(&self) -> io::Result<bool> {
         Ok(self.dir.inode(LOCK)? == Some(self.inode))
     }

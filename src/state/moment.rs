@@ -39,7 +39,7 @@ impl Moment {
         self.boot
     }
 
-    /// How long the machine had been running.
+    /// Returns the time since the machine was started.
     pub fn since_boot(self) -> Duration {
         self.since_boot
     }
@@ -49,7 +49,7 @@ impl Moment {
         Some(Self { since_boot: self.since_boot.checked_sub(time)?, ..self })
     }
 
-    /// Whether it is known to be earlier than `other`.
+    /// Returns true if it is known to be earlier than `other`.
     pub(super) fn is_before(self, other: Self) -> bool {
         self.boot == other.boot && self.since_boot < other.since_boot
     }

@@ -17,7 +17,7 @@ const FILES: u64 = 16;
 /// For what is open for a moment (name servers, certificates, `/proc`), and the runtimes' own.
 const RESERVE: u64 = 32;
 
-/// How many file descriptors the daemon may have open at once, by their use.
+/// File descriptors that the daemon may have open at once, by their use.
 #[derive(Debug, Clone, Copy)]
 struct Need {
     /// Clients of `[serve]`, the listener, and one that is being refused.

@@ -11,7 +11,7 @@ const ENOUGH: u64 = 64;
 #[derive(Debug)]
 pub(super) struct Linger {
     span: Duration,
-    /// Whether the last claim brought few items.
+    /// True if the last claim brought few items.
     is_trickle: bool,
     until: Option<Instant>,
 }
@@ -34,7 +34,7 @@ impl Linger {
         self.is_trickle = items < ENOUGH;
     }
 
-    /// Whether nothing more is waited for.
+    /// Returns true if nothing more is waited for.
     pub(super) fn is_over(&self) -> bool {
         self.until.is_none()
     }

@@ -289,7 +289,7 @@ fn cutting_proxy(upstream: &Path, cuts: usize) -> (PathBuf, Arc<AtomicUsize>) {
     (socket, told)
 }
 
-/// Whether the server holds a commit of the crawl.
+/// Returns true if the server holds a commit of the crawl.
 fn has_committed(server: &Path) -> bool {
     let client = redis::Client::open(format!("unix://{}", server.display())).unwrap();
     let seq: Option<u64> = client.get_connection().unwrap().hget(STATE, "seq").unwrap();
