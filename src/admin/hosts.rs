@@ -57,8 +57,7 @@ impl Hosts {
     }
 
     /// Returns true if a request for this host is answered. No name server leads an address
-    /// elsewhere, and
-    /// names below `localhost` stay on the machine (RFC 6761).
+    /// elsewhere, and names below `localhost` stay on the machine (RFC 6761).
     fn has(&self, host: &str) -> bool {
         let name = plain(host);
         host.starts_with('[')
