@@ -1,6 +1,7 @@
 """What a process has used: processor time by thread, memory."""
 
 import os
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -26,6 +27,12 @@ def thread_time(task):
         # A kernel without it counts in ticks.
         user, system = (task / "stat").read_text().rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) * TICK
+
+
+def cpu_seconds(pid):
+    """Processor seconds of a process so far, with those of threads that have ended."""
+    # The number that clock_getcpuclockid(3) makes of a process.
+    return time.clock_gettime(~pid << 3 | 2)
 
 
 def memory(pid):

@@ -1,5 +1,7 @@
 """How figures are written."""
 
+import statistics
+
 from ..line import median
 
 
@@ -18,6 +20,16 @@ def figure(values):
     if len(values) == 1:
         return number(values[0])
     return f"{number(median(values))} ({number(min(values))}–{number(max(values))})"
+
+
+def tenths(values):
+    """The median; behind it, where they differ, the 10th and 90th percentile."""
+    middle = number(median(values))
+    if len(values) == 1:
+        return middle
+    quantiles = statistics.quantiles(values, n=10, method="inclusive")
+    low, high = number(quantiles[0]), number(quantiles[-1])
+    return middle if low == high else f"{middle} ({low}–{high})"
 
 
 def in_words(unit, values):

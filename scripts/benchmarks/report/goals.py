@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from ..line import median, ratios
+from ..line import median, ratios, values
+from . import crawl
 from .figures import figure
 from .limit import limit, shares
 from .table import row
@@ -21,13 +22,15 @@ class Goal:
     is_at_most: bool
     # What was measured; empty if nothing was.
     values: list
+    # What stands beside it, in words.
+    beside: str = ""
 
     def row(self):
         if not self.values:
             return row(self.what, self.words, "not measured", "")
         found = median(self.values)
         holds = found <= self.bound if self.is_at_most else found >= self.bound
-        return row(self.what, self.words, figure(self.values), "yes" if holds else "**no**")
+        return row(self.what, self.words, figure(self.values) + self.beside, "yes" if holds else "**no**")
 
 
 def table(data):
@@ -40,6 +43,7 @@ def goals(data):
         *throughput(data, TAB, "`tab` items, 30 % unseen", 0.6, 3.5),
         *throughput(data, URL, "`url` items, 30 % unseen", 0.35, 2),
         over_peer(data, URL, "`url` items, 30 % unseen", "scrapy-redis, its loop", 500),
+        *crawls(data),
         *fingerprints(data),
         *test_and_set(data),
         *resident(data),
@@ -61,6 +65,28 @@ def over_peer(data, group, what, peer, times, case="urlseen"):
     # Not of the same round: only their medians can be held against each other.
     found = [median(ours) / median(theirs)] if ours and theirs else []
     return Goal(what, f"{times} times {peer}", times, False, found)
+
+
+def crawls(data):
+    """Crawls that are passed through, with those that ask beside them."""
+    lines = data.lines("crawl")
+    for group in map(crawl.group, crawl.SPIDERS):
+        what = f"a crawl passed through, {group}"
+        ours, asking = (
+            values(lines, group, way, crawl.COMMANDS) for way in (crawl.PASS_THROUGH, crawl.ASK)
+        )
+        words = f"at most 1.5 {crawl.COMMANDS}"
+        yield Goal(what, words, 1.5, True, ours, beside(asking))
+        for unit, bound in ((crawl.REDIS, 1), (crawl.SPIDER, 1.02), (crawl.WALL, 1.02)):
+            ours, asking = (
+                crawl.compared(lines, group, way, unit) for way in (crawl.PASS_THROUGH, crawl.ASK)
+            )
+            words = f"at most {bound} of scrapy-redis's {crawl.name_of(unit)}"
+            yield Goal(what, words, bound, True, ours, beside(asking))
+
+
+def beside(asking):
+    return f"; asking {figure(asking)}" if asking else ""
 
 
 def fingerprints(data):

@@ -1,7 +1,7 @@
 """The page."""
 
 from ..line import find, median
-from . import budget, goals, plots
+from . import budget, crawl, goals, plots
 from .limit import SERVED, limit, shares, unseen
 from .table import groups, row, table
 from .words import BUDGET, INTRODUCTION, SECTIONS
@@ -63,9 +63,20 @@ def body(name, lines, facts):
         rows += ["", f"### {group[0].upper()}{group[1:]}"]
         if name == "pipe":
             rows += pipe(lines, group, found, facts)
+        elif name == "crawl" and facts:
+            rows += crawls(lines, group, facts)
         else:
             rows += table([line for line in found if line["case"] != "quantiles"])
     return rows
+
+
+def crawls(lines, group, facts):
+    """A group of crawls: how much was crawled, and what it cost."""
+    words = (
+        f"{facts['rounds']} rounds, {facts['pages']} pages of {facts['links']} links. The spiders"
+        f" have {facts['packages']}."
+    )
+    return [words, "", *crawl.tables(lines, group)]
 
 
 def pipe(lines, group, found, facts):

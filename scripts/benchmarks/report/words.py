@@ -114,6 +114,25 @@ object of every one. That is where a filter of other projects spends the server'
 and native's lines, which are read and written whole, are what helps. *Longest script* is how long Redis served nobody
 else.""",
     ),
+    "crawl": (
+        "Whole crawls",
+        """\
+Scrapy crawls a generated site without any delay (`scripts/bench-crawl`). In each round it crawls
+once with each way, and the order changes. Every crawl begins with an empty Redis and an empty
+filter. It fails unless it fetches as many pages as there are. The site, Redis, the spiders and
+urlseen share the machine.
+
+*scrapy-redis* is its own scheduler, queue and dupefilter. *Pass through* puts `urlseen run` between
+the spiders and the queue: they push all links to it, pop unseen requests, and acknowledge them
+(`urlseen_scrapy.NoDupeFilter` and `PriorityQueue`). *Ask* keeps the queue of scrapy-redis, and the
+dupefilter asks urlseen (`urlseen_scrapy.DupeFilter`). Spiders and daemon have their defaults, but
+a spider fetches up to 16 pages at a time.
+
+Commands are counted by Redis. The daemon's commands and those inside scripts count, too. CPU is
+processor seconds: of Redis, of all spiders, and of urlseen. Spider CPU and wall time include the
+start of Python and Scrapy. In this section the brackets hold the 10th and the 90th percentile. The
+ratios are to scrapy-redis in the same round.""",
+    ),
     "kernels": (
         "Kernels",
         "Fingerprints (`scripts/bench-fingerprints`) and test-and-set (`benches/filter`) by"

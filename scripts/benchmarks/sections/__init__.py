@@ -3,12 +3,13 @@
 It returns a dictionary with `lines` and, where there is something to say about them, `facts`.
 """
 
-from . import between, kernels, latency, layouts, lines, log, peers, pipe, profile, scaling
+from . import between, crawl, kernels, latency, layouts, lines, log, peers, pipe, profile, scaling
 
 SECTIONS = {
     "pipe": pipe.run,
     "peers": peers.run,
     "layouts": layouts.run,
+    "crawl": crawl.run,
     "kernels": kernels.run,
     "between": between.run,
     "scaling": scaling.run,
