@@ -55,7 +55,13 @@ class Wire:
     def of_client(cls, server: Redis) -> Wire:
         """A connection of its own, to the server that `server` is a client of."""
         pool = server.connection_pool
-        options = {**pool.connection_kwargs, **without_retries()}
+        options = {
+            name: value
+            for name, value in pool.connection_kwargs.items()
+            # A server announces its maintenance in RESP3 only, and only to a pool.
+            if not name.startswith("maint_notifications_")
+        }
+        options |= without_retries()
         return cls(pool.connection_class(**options))
 
     def ask(self, *words: bytes | str | int) -> Any:

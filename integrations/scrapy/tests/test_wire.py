@@ -1,0 +1,16 @@
+"""The connection that the package makes beside a client's pool."""
+
+from __future__ import annotations
+
+from redis import Redis
+from redis._parsers import _RESP2Parser
+
+from servers import RedisServer
+from urlseen_scrapy.wire import Wire
+
+
+def test_it_connects_where_hiredis_is_not_installed(redis_server: RedisServer) -> None:
+    """redis-py refuses maintenance notifications of a RESP2 connection without hiredis."""
+    client = Redis(port=redis_server.port)
+    client.connection_pool.connection_kwargs["parser_class"] = _RESP2Parser
+    assert Wire.of_client(client).ask("PING") == b"PONG"
