@@ -14,8 +14,8 @@ START_SECONDS = 30
 
 def build():
     """The program that `cargo test` builds too."""
-    subprocess.run(["cargo", "build", "--locked", "--quiet"], cwd=ROOT, check=True)
-    return ROOT / "target/debug/urlseen"
+    built = subprocess.run([ROOT / "scripts/program"], check=True, stdout=subprocess.PIPE, text=True)
+    return Path(built.stdout.strip())
 
 
 class Daemon:
