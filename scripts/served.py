@@ -14,8 +14,7 @@ START_SECONDS = 30
 
 def build():
     """The program that `cargo test` builds too."""
-    built = subprocess.run([ROOT / "scripts/program"], check=True, stdout=subprocess.PIPE, text=True)
-    return Path(built.stdout.strip())
+    return Path(subprocess.check_output([ROOT / "scripts/program"], text=True).strip())
 
 
 class Daemon:
