@@ -48,6 +48,8 @@ pub mod admin;
 #[cfg(feature = "cli")]
 pub mod batch;
 #[cfg(feature = "cli")]
+pub mod bounded;
+#[cfg(feature = "cli")]
 pub mod canonical;
 #[cfg(not(feature = "cli"))]
 mod canonical;
@@ -129,6 +131,8 @@ pub mod redisbloom;
 #[cfg(not(feature = "cli"))]
 mod redisbloom;
 #[cfg(feature = "cli")]
+pub mod reject;
+#[cfg(feature = "cli")]
 pub mod rejects;
 #[cfg(feature = "cli")]
 pub mod replay;
@@ -171,6 +175,6 @@ pub use crate::{
 };
 #[cfg(feature = "tokio")]
 pub use library::{AsyncFilter, AsyncRedisFilter};
-pub use library::{Error, ErrorKind, ExactFilter, Filter, Fingerprints, LocalFilter, canonicalize};
 #[cfg(feature = "redis")]
 pub use library::{Layout, RedisFilter, RedisOptions};
+pub use library::{Error, ErrorKind, ExactFilter, Filter, Fingerprints, LocalFilter, canonicalize};
