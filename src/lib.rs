@@ -18,6 +18,7 @@
 //! | the verbs of a filter | [`Filter`], and [`AsyncFilter`] for tasks |
 //! | in this process's memory | [`LocalFilter`]; kept in a folder with [`LocalFilter::open`] |
 //! | in Redis, shared | [`RedisFilter`], [`AsyncRedisFilter`], in the [`Layout`]s of six projects |
+//! | requests that the daemon found unseen, held until they are finished | [`Consumer`] |
 //! | for tests | [`ExactFilter`] |
 //! | what goes in | [`Fingerprinter`], [`Request`], [`Fingerprint`], or any text |
 //! | the canonical form of a URL | [`canonicalize`] |
@@ -28,7 +29,7 @@
 //! |---|---|
 //! | none | filters in memory, fingerprints, canonical URLs |
 //! | `state` | [`LocalFilter::open`] |
-//! | `redis` | [`RedisFilter`] |
+//! | `redis` | [`RedisFilter`], [`Consumer`] |
 //! | `tokio` | [`AsyncFilter`], [`AsyncRedisFilter`] |
 //! | `tls` | `rediss://` for either |
 //! | `cli` (by default) | the command `urlseen` |
@@ -49,6 +50,8 @@ pub mod admin;
 pub mod batch;
 #[cfg(feature = "cli")]
 pub mod bounded;
+#[cfg(all(feature = "redis", not(feature = "cli")))]
+mod bounded;
 #[cfg(feature = "cli")]
 pub mod canonical;
 #[cfg(not(feature = "cli"))]
@@ -97,6 +100,8 @@ pub mod head;
 mod head;
 #[cfg(feature = "cli")]
 pub mod held;
+#[cfg(all(feature = "redis", not(feature = "cli")))]
+mod held;
 #[cfg(feature = "cli")]
 pub mod import;
 #[cfg(feature = "cli")]
@@ -132,6 +137,8 @@ pub mod redisbloom;
 mod redisbloom;
 #[cfg(feature = "cli")]
 pub mod reject;
+#[cfg(all(feature = "redis", not(feature = "cli")))]
+mod reject;
 #[cfg(feature = "cli")]
 pub mod rejects;
 #[cfg(feature = "cli")]
@@ -176,5 +183,5 @@ pub use crate::{
 #[cfg(feature = "tokio")]
 pub use library::{AsyncFilter, AsyncRedisFilter};
 #[cfg(feature = "redis")]
-pub use library::{Layout, RedisFilter, RedisOptions};
+pub use library::{Consumer, ConsumerOptions, Delivery, Layout, RedisFilter, RedisOptions};
 pub use library::{Error, ErrorKind, ExactFilter, Filter, Fingerprints, LocalFilter, canonicalize};
