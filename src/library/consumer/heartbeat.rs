@@ -142,7 +142,9 @@ impl Beating {
         let Self { crawl, link, looks, .. } = self;
         let mut heartbeats = crawl.heartbeats(link)?;
         heartbeats.retain(|(consumer, _)| *consumer != crawl.consumer);
-        for Stopped { consumer, heartbeat } in looks.look(heartbeats, link.connects()) {
+        for Stopped { consumer, heartbeat } in
+            looks.look(heartbeats, link.connects(), Instant::now())
+        {
             crawl.requeue(link, &consumer, &heartbeat, &[])?;
         }
         Ok(())
@@ -164,8 +166,12 @@ impl Looks {
 
     /// Returns the consumers that stopped. Time counts anew with each connection and after a pause:
     /// no heartbeat moves while Redis is away or stands still.
-    fn look(&mut self, heartbeats: Vec<(String, String)>, connects: u64) -> Vec<Stopped> {
-        let now = Instant::now();
+    fn look(
+        &mut self,
+        heartbeats: Vec<(String, String)>,
+        connects: u64,
+        now: Instant,
+    ) -> Vec<Stopped> {
         if self.connects != connects || now.duration_since(self.last) > self.timeout / 2 {
             *self = Self::new(self.timeout, connects);
         }
@@ -180,4 +186,33 @@ fn no_thread(error: &io::Error) -> Error {
          threads (ulimit -u)"
     );
     Error::new(ErrorKind::Memory, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_mins(1);
+
+    /// Rule H6: the time-out counts on one unbroken connection, without a pause between two looks.
+    #[test]
+    fn time_counts_anew_after_a_pause_and_with_a_connection() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let beats = || vec![("a#1".to_owned(), "7".to_owned())];
+        // (the looks, as seconds and connections, and which of them finds the consumer stopped)
+        for (looks, found) in [
+            ([(0, 1), (20, 1), (40, 1), (60, 1), (80, 1)], Some(60)),
+            ([(0, 1), (20, 2), (40, 2), (60, 2), (80, 2)], Some(80)),
+            ([(0, 1), (20, 1), (40, 1), (60, 2), (80, 2)], None),
+            ([(0, 1), (31, 1), (50, 1), (70, 1), (90, 1)], None),
+        ] {
+            let mut watch = Looks::new(TIMEOUT, 1);
+            watch.last = start;
+            let mut stopped = looks.into_iter().filter(|&(seconds, connects)| {
+                !watch.look(beats(), connects, at(seconds)).is_empty()
+            });
+            assert_eq!(stopped.next().map(|(seconds, _)| seconds), found, "{looks:?}");
+        }
+    }
 }
