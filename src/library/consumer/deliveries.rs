@@ -60,6 +60,11 @@ impl Deliveries {
         self.known().open.remove(&id);
     }
 
+    /// Notes the end of all: the consumer stops.
+    pub(super) fn all_ended(&self) {
+        self.known().open.clear();
+    }
+
     /// Notes that the program dropped a delivery, unless that has ended.
     pub(super) fn dropped(&self, id: u64) {
         if let Some(state) = self.known().open.get_mut(&id) {

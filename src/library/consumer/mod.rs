@@ -335,6 +335,7 @@ impl Drop for Consumer {
             self.crawl.is_abandoned.store(true, Relaxed);
         }
         self.heartbeat.stop(self.options.stop_timeout);
+        self.crawl.deliveries.all_ended();
     }
 }
 

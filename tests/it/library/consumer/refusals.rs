@@ -3,7 +3,8 @@
 use redis::Commands;
 use urlseen::{Consumer, ConsumerOptions, ErrorKind};
 
-use super::{RECORD, SOURCE, open, page, pop, prepared};
+use super::{RECORD, SOURCE, hasty, open, page, pop, prepared};
+use crate::daemon::Crawl;
 use crate::util::redis::RedisServer;
 use crate::util::wait::{SOON, wait_until};
 
@@ -20,7 +21,7 @@ fn a_source_without_a_crawl_is_refused() {
 /// Rule C6: producers and consumers check the crawl record.
 #[test]
 fn a_record_of_another_protocol_is_refused() {
-    let crawl = prepared(1);
+    let crawl = prepared(hasty(), 1);
     let mut connection = crawl.connection();
     let consumer = open(&crawl);
     let () = connection.hset(RECORD, "protocol", "2").unwrap();
@@ -41,7 +42,7 @@ fn a_record_of_another_protocol_is_refused() {
 
 #[test]
 fn a_damaged_record_is_refused_by_the_name_of_its_field() {
-    let crawl = prepared(0);
+    let crawl = prepared(Crawl::new(), 0);
     let mut connection = crawl.connection();
     let () = connection.hset(RECORD, "sink_kind", "stream").unwrap();
     let error = Consumer::open(&crawl.server.url(), SOURCE).unwrap_err();
@@ -54,7 +55,7 @@ fn a_damaged_record_is_refused_by_the_name_of_its_field() {
 
 #[test]
 fn a_consumer_holds_no_more_than_it_may() {
-    let crawl = prepared(2);
+    let crawl = prepared(Crawl::new(), 2);
     let options = ConsumerOptions { max_held: 1, ..ConsumerOptions::default() };
     let consumer = Consumer::open_with(&crawl.server.url(), SOURCE, options).unwrap();
     let first = pop(&consumer);
@@ -67,7 +68,7 @@ fn a_consumer_holds_no_more_than_it_may() {
 
 #[test]
 fn a_push_has_no_more_bytes_than_it_may() {
-    let crawl = prepared(1);
+    let crawl = prepared(Crawl::new(), 1);
     let options = ConsumerOptions { max_push_bytes: 40, ..ConsumerOptions::default() };
     let consumer = Consumer::open_with(&crawl.server.url(), SOURCE, options).unwrap();
     let delivery = pop(&consumer);
@@ -85,7 +86,7 @@ fn a_push_has_no_more_bytes_than_it_may() {
 
 #[test]
 fn a_delivery_ends_with_the_consumer_that_popped_it() {
-    let crawl = prepared(1);
+    let crawl = prepared(Crawl::new(), 1);
     let (one, other) = (open(&crawl), open(&crawl));
     let delivery = pop(&one);
     for error in [
@@ -101,7 +102,7 @@ fn a_delivery_ends_with_the_consumer_that_popped_it() {
 
 #[test]
 fn the_password_is_shown_nowhere() {
-    let crawl = prepared(0);
+    let crawl = prepared(Crawl::new(), 0);
     let consumer = Consumer::open(&crawl.server.url_as("default", "geheim"), SOURCE);
     assert!(!format!("{consumer:?}").contains("geheim"));
 }
