@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use redis::Commands;
 use urlseen::{Consumer, ConsumerOptions, ErrorKind};
 
-use super::{CONSUMERS, SINK, SOURCE, crawl, held, open, open_at, page, pop, prepared, sink, text};
+use super::{CONSUMERS, SINK, SOURCE, hasty, held, open, open_at, page, pop, prepared, sink, text};
 use crate::daemon::{Crawl, stop};
 use crate::library::cutting::Cutting;
 use crate::util::wait::{SOON, wait_until};
