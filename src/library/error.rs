@@ -4,8 +4,8 @@ use std::fmt;
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a filter or a consumer could not do what it was asked to. Its text says what failed and what to do now;
-/// [`Error::kind`] says whose turn it is.
+/// Reason why a filter or a consumer could not do what it was asked to. Its text says what failed
+/// and what to do now; [`Error::kind`] says whose turn it is.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
