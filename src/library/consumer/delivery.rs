@@ -46,6 +46,7 @@ impl fmt::Debug for Delivery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let item = String::from_utf8_lossy(&self.item);
         let mut debug = f.debug_struct("Delivery");
-        debug.field("id", &self.id).field("count", &self.count).field("item", &item).finish()
+        debug.field("id", &self.id).field("count", &self.count).field("item", &item);
+        debug.finish_non_exhaustive()
     }
 }
