@@ -18,6 +18,7 @@
 //! | the verbs of a filter | [`Filter`], and [`AsyncFilter`] for tasks |
 //! | in this process's memory | [`LocalFilter`]; kept in a folder with [`LocalFilter::open`] |
 //! | in Redis, shared | [`RedisFilter`], [`AsyncRedisFilter`], in the [`Layout`]s of six projects |
+//! | requests that the daemon found unseen, held until they are finished | [`Consumer`] |
 //! | for tests | [`ExactFilter`] |
 //! | what goes in | [`Fingerprinter`], [`Request`], [`Fingerprint`], or any text |
 //! | the canonical form of a URL | [`canonicalize`] |
@@ -28,7 +29,7 @@
 //! |---|---|
 //! | none | filters in memory, fingerprints, canonical URLs |
 //! | `state` | [`LocalFilter::open`] |
-//! | `redis` | [`RedisFilter`] |
+//! | `redis` | [`RedisFilter`], [`Consumer`] |
 //! | `tokio` | [`AsyncFilter`], [`AsyncRedisFilter`] |
 //! | `tls` | `rediss://` for either |
 //! | `cli` (by default) | the command `urlseen` |
@@ -47,6 +48,10 @@
 pub mod admin;
 #[cfg(feature = "cli")]
 pub mod batch;
+#[cfg(feature = "cli")]
+pub mod bounded;
+#[cfg(all(feature = "redis", not(feature = "cli")))]
+mod bounded;
 #[cfg(feature = "cli")]
 pub mod canonical;
 #[cfg(not(feature = "cli"))]
@@ -95,6 +100,8 @@ pub mod head;
 mod head;
 #[cfg(feature = "cli")]
 pub mod held;
+#[cfg(all(feature = "redis", not(feature = "cli")))]
+mod held;
 #[cfg(feature = "cli")]
 pub mod import;
 #[cfg(feature = "cli")]
@@ -128,6 +135,10 @@ pub mod redis;
 pub mod redisbloom;
 #[cfg(not(feature = "cli"))]
 mod redisbloom;
+#[cfg(feature = "cli")]
+pub mod reject;
+#[cfg(all(feature = "redis", not(feature = "cli")))]
+mod reject;
 #[cfg(feature = "cli")]
 pub mod rejects;
 #[cfg(feature = "cli")]
@@ -171,6 +182,6 @@ pub use crate::{
 };
 #[cfg(feature = "tokio")]
 pub use library::{AsyncFilter, AsyncRedisFilter};
-pub use library::{Error, ErrorKind, ExactFilter, Filter, Fingerprints, LocalFilter, canonicalize};
 #[cfg(feature = "redis")]
-pub use library::{Layout, RedisFilter, RedisOptions};
+pub use library::{Consumer, ConsumerOptions, Delivery, Layout, RedisFilter, RedisOptions};
+pub use library::{Error, ErrorKind, ExactFilter, Filter, Fingerprints, LocalFilter, canonicalize};

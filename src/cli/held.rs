@@ -1,7 +1,7 @@
 //! `urlseen held`: requests that consumers popped and have not acknowledged.
 
 use std::io::Write;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use indicatif::HumanCount;
@@ -10,6 +10,7 @@ use serde::Serialize;
 use urlseen::config::Config;
 use urlseen::held::{Calls, HeldRequest, Reclaimer, Requeued, Stopped};
 use urlseen::printable::{printable, say, stdout};
+use urlseen::protocol::record;
 use urlseen::redis::connect::{Timeouts, connect};
 use urlseen::redis::keys::Keys;
 use urlseen::redis::link::Link;
@@ -89,7 +90,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let config = settings.load()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let calls = Calls::new(&config, Keys::of(&config));
+        let calls = Calls::new(record(&config, &Keys::of(&config)));
         let link = connect(&config.redis.url, Timeouts::default()).await?;
         let session = Session { calls, link };
         match &args.command {
@@ -128,13 +129,12 @@ async fn requeue(mut session: Session, args: &Requeue, config: &Config) -> anyho
     let mut back = 0;
     if args.consumers.is_empty() {
         for stopped in session.stopped(config.held.timeout).await? {
-            let requeue = session.calls.requeue(&stopped);
-            back += session.requeue(&stopped.consumer, &requeue).await?;
+            back += session.requeue(&stopped.consumer, &stopped.heartbeat).await?;
         }
     }
     for consumer in &args.consumers {
-        let requeue = session.calls.requeue_by_hand(consumer);
-        back += session.requeue(consumer, &requeue).await?;
+        // A person says that it has stopped, whatever its heartbeat is.
+        back += session.requeue(consumer, "").await?;
     }
     writeln!(stdout(), "{} requests are back in {}", HumanCount(back), config.sink.key)?;
     Ok(Outcome::Done)
@@ -169,14 +169,15 @@ impl Session {
         }
     }
 
-    /// Carries out a requeue, rejects what was delivered too often, and returns how many requests
-    /// are back in the sink.
-    async fn requeue(&mut self, consumer: &str, requeue: &redis::Cmd) -> anyhow::Result<u64> {
-        let reply = self.call(requeue).await?;
+    /// Requeues what a consumer holds, rejects what was delivered too often, and returns how many
+    /// requests are back in the sink.
+    async fn requeue(&mut self, consumer: &str, heartbeat: &str) -> anyhow::Result<u64> {
+        let requeue = self.calls.requeue(consumer, heartbeat, &[]).by_text();
+        let reply = self.call(&requeue).await?;
         let reply = Calls::requeued(reply).context("the requeue cannot be read")?;
         let Requeued::Done { put_back, too_often } = reply else { return Ok(0) };
         for too_often in too_often {
-            let reject = self.calls.reject(consumer, &too_often, SystemTime::now());
+            let reject = self.calls.reject_too_often(consumer, &too_often).by_text();
             self.call(&reject).await?;
             let count = too_often.request.count + 1;
             say(format_args!("urlseen: a request is rejected: it was delivered {count} times"));

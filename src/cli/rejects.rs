@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use anyhow::Context;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use urlseen::printable::{printable, say};
-use urlseen::rejects::{Fate, List, Reject, Sorted};
+use urlseen::reject::Reject;
+use urlseen::rejects::{Fate, List, Sorted};
 
 use super::Outcome;
 use super::confirm::confirm;

@@ -1,28 +1,48 @@
-//! The calls that reclaim held requests, and their replies.
+//! The calls about held requests, and their replies.
 
+use std::fmt::Display;
 use std::time::SystemTime;
 
 use redis::{Cmd, FromRedisValue, RedisResult, Value, cmd};
 
-use super::{HeldRequest, Stopped};
-use crate::config::{Config, End, SinkKind};
-use crate::redis::keys::Keys;
-use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
-use crate::rejects::reject;
-use crate::script::{COMMON, Script};
+use super::{HeldRequest, Keys, Record};
+use crate::reject;
+use crate::script::{COMMON, Call, Script};
 
 /// Most bytes of a reject with its item in it; a larger item is kept beside its reject.
 const MOST: usize = 1 << 20;
 
-/// The calls, for one crawl's keys and sink.
+/// The calls of one crawl.
 #[derive(Debug)]
 pub struct Calls {
     keys: Keys,
-    kind: SinkKind,
-    pop_from: &'static str,
-    deliveries: u64,
+    record: Record,
+    pop: Script,
+    finish: Script,
+    beat: Script,
+    count: Script,
     requeue: Script,
     reject: Script,
+}
+
+/// The reply to [`Calls::pop`].
+#[derive(Debug, PartialEq, Eq)]
+pub enum Popped {
+    /// The sink is empty.
+    Empty,
+    /// The consumer holds as many requests as it may.
+    Full,
+    /// A request, held from now on.
+    Request(HeldRequest),
+}
+
+/// The reply to [`Calls::count`].
+#[derive(Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Requests in source, processing list and sink, and held by any consumer.
+    Requests(u64),
+    /// The consumers that there are, which are others than the caller named.
+    Consumers(Vec<String>),
 }
 
 /// The reply to [`Calls::requeue`].
@@ -60,26 +80,83 @@ struct NeverFinished<'a> {
     consumer: &'a str,
 }
 
-/// The end of a list that consumers pop from, so that the item found first comes first.
-pub(super) fn pop_from(push_to: End) -> &'static str {
-    match push_to {
-        End::Right => "LEFT",
-        End::Left => "RIGHT",
-    }
-}
-
 impl Calls {
-    /// The calls of the crawl that is configured.
-    pub fn new(config: &Config, keys: Keys) -> Self {
+    /// The calls of the crawl with this record.
+    pub fn new(record: Record) -> Self {
         let script = |parts: &[&str]| Script::new(&[&[COMMON], parts].concat().join("\n"));
+        let sink = include_str!("sink.lua");
         Self {
-            keys,
-            kind: config.sink.kind,
-            pop_from: pop_from(config.sink.push_to),
-            deliveries: config.held.deliveries,
-            requeue: script(&[include_str!("sink.lua"), include_str!("requeue.lua")]),
+            keys: Keys::of_source(&record.source),
+            record,
+            pop: script(&[sink, include_str!("pop.lua")]),
+            finish: script(&[include_str!("finish.lua")]),
+            beat: script(&[include_str!("beat.lua")]),
+            count: script(&[include_str!("count.lua")]),
+            requeue: script(&[sink, include_str!("requeue.lua")]),
             reject: script(&[include_str!("reject.lua")]),
         }
+    }
+
+    /// The crawl record.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// The keys.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// Pops a request as this delivery. A repeat gets the same request.
+    pub fn pop(&self, consumer: &str, delivery: u64, most: usize) -> Call<'_> {
+        let Record { sink, sink_kind, pop, .. } = &self.record;
+        let Keys { consumers, requeues, .. } = &self.keys;
+        let keys = [sink, consumers, &*self.keys.held(consumer), requeues];
+        let numbers = [delivery.to_string(), most.to_string()];
+        let words = [&**sink_kind, pop, consumer, &numbers[0], &numbers[1]];
+        self.pop.call(&keys, words.map(Vec::from).into())
+    }
+
+    /// The reply to [`Calls::pop`]; `None` for a value that no pop writes.
+    pub fn popped(delivery: u64, reply: Value) -> RedisResult<Option<Popped>> {
+        Ok(match Option::<Vec<u8>>::from_redis_value(reply)? {
+            None => Some(Popped::Empty),
+            Some(word) if word == b"full" => Some(Popped::Full),
+            Some(value) => HeldRequest::parse(delivery.to_string(), &value).map(Popped::Request),
+        })
+    }
+
+    /// Acknowledges a delivery and pushes what its page led to. The reply is 1, or 0 if the
+    /// consumer does not hold it.
+    pub fn finish(&self, consumer: &str, delivery: u64, links: Vec<Vec<u8>>) -> Call<'_> {
+        let keys = [&*self.record.source, &*self.keys.held(consumer), &*self.keys.requeues];
+        let words = [self.record.push.clone(), delivery.to_string()].map(String::into_bytes);
+        self.finish.call(&keys, words.into_iter().chain(links).collect())
+    }
+
+    /// Counts the heartbeat up. The reply is the deliveries that the consumer holds.
+    pub fn beat(&self, consumer: &str) -> Call<'_> {
+        let keys = [&*self.keys.consumers, &*self.keys.held(consumer)];
+        self.beat.call(&keys, vec![consumer.into()])
+    }
+
+    /// Counts at one moment what waits, is on its way or is held by any of these consumers.
+    pub fn count(&self, known: &[String]) -> Call<'_> {
+        let Record { source, processing, sink, sink_kind, .. } = &self.record;
+        let held: Vec<String> = known.iter().map(|consumer| self.keys.held(consumer)).collect();
+        let mut keys = vec![&**source, processing, sink, &*self.keys.consumers];
+        keys.extend(held.iter().map(String::as_str));
+        let mut words = vec![sink_kind.as_bytes().to_vec()];
+        words.extend(known.iter().map(|consumer| consumer.as_bytes().to_vec()));
+        self.count.call(&keys, words)
+    }
+
+    /// The reply to [`Calls::count`].
+    pub fn counted(reply: Value) -> RedisResult<Counted> {
+        Ok(match reply {
+            Value::Array(_) => Counted::Consumers(Vec::from_redis_value(reply)?),
+            number => Counted::Requests(u64::from_redis_value(number)?),
+        })
     }
 
     /// Asks for all consumers and their heartbeats.
@@ -107,23 +184,17 @@ impl Calls {
         Ok(pairs.into_iter().filter_map(|(id, value)| HeldRequest::parse(id, &value)).collect())
     }
 
-    /// Puts the held requests of a stopped consumer back into the sink.
-    pub fn requeue(&self, stopped: &Stopped) -> Cmd {
-        self.requeue_all(&stopped.consumer, &stopped.heartbeat)
-    }
-
-    /// Puts the held requests of a consumer back that a person says has stopped.
-    pub fn requeue_by_hand(&self, consumer: &str) -> Cmd {
-        self.requeue_all(consumer, "")
-    }
-
-    fn requeue_all(&self, consumer: &str, heartbeat: &str) -> Cmd {
-        let Keys { sink, consumers, requeues, .. } = &self.keys;
-        let mut command =
-            eval(&self.requeue, &[sink, consumers, &self.keys.held(consumer), requeues]);
-        command.arg(self.kind.name()).arg(self.pop_from).arg(consumer).arg(heartbeat);
-        command.arg(self.deliveries);
-        command
+    /// Puts held requests of a consumer back into the sink: these deliveries, or all if there are
+    /// none. `heartbeat` is the one last seen, which has to be the consumer's still. It is empty if
+    /// the consumer or a person gives the requests back, which does not count as a delivery.
+    pub fn requeue(&self, consumer: &str, heartbeat: &str, deliveries: &[u64]) -> Call<'_> {
+        let Record { sink, sink_kind, pop, deliveries: most, .. } = &self.record;
+        let Keys { consumers, requeues, .. } = &self.keys;
+        let keys = [sink, consumers, &*self.keys.held(consumer), requeues];
+        let most = most.to_string();
+        let words = [&**sink_kind, pop, consumer, heartbeat, &most].map(Vec::from);
+        let deliveries = deliveries.iter().map(|delivery| delivery.to_string().into_bytes());
+        self.requeue.call(&keys, words.into_iter().chain(deliveries).collect())
     }
 
     /// The reply to [`Calls::requeue`].
@@ -146,52 +217,24 @@ impl Calls {
     }
 
     /// Moves a request that was delivered too often to the rejects.
-    pub fn reject(&self, consumer: &str, too_often: &TooOften, time: SystemTime) -> Cmd {
-        let Keys { requeues, rejected, oversize, .. } = &self.keys;
-        let held = self.keys.held(consumer);
-        let mut command = eval(&self.reject, &[&held, requeues, rejected, oversize]);
+    pub fn reject_too_often(&self, consumer: &str, too_often: &TooOften) -> Call<'_> {
         let TooOften { request, before } = too_often;
         let reason = NeverFinished { count: request.count + 1, before, consumer };
-        let reject = reject::write(&request.item, &reason, time, MOST);
-        command.arg(&request.delivery).arg(reject.json).arg(u8::from(reject.is_oversize));
-        command
+        self.reject(consumer, &request.delivery, &request.item, &reason)
     }
 
-    /// Adds what all this needs of the server.
-    pub fn needs(&self, needs: &mut Needs) {
-        let Keys { consumers, requeues, rejected, sink, .. } = &self.keys;
-        let (consumers, requeues) = (consumers.as_str(), requeues.as_str());
-        let (rejected, sink) = (rejected.as_str(), sink.as_str());
-        needs.key(KeyOwner::Own("consumers"), consumers, KeyKind::Hash);
-        needs.key(KeyOwner::Own("requeues"), requeues, KeyKind::Hash);
-        let held = self.keys.held("");
-        let held = held.as_str();
-        let command = CommandNeed::new;
-        needs.command(command("HGETALL").key(consumers));
-        needs.command(command("HGET").key(consumers).arg(""));
-        needs.command(command("HDEL").key(consumers).arg(""));
-        needs.command(command("HKEYS").key(held));
-        needs.command(command("HGET").key(held).arg(""));
-        needs.command(command("HDEL").key(held).arg(""));
-        needs.command(command("HGET").key(requeues).arg(""));
-        needs.command(command("HSET").key(requeues).arg("").arg(""));
-        needs.command(command("HDEL").key(requeues).arg(""));
-        needs.command(command("RPUSH").key(rejected).arg(""));
-        match self.kind {
-            SinkKind::Zset => {
-                needs.command(command("ZADD").key(sink).arg("0").arg(""));
-                needs.command(command("ZRANGE").key(sink).arg("0").arg("0"));
-            }
-            SinkKind::List => {
-                needs.command(command("LPUSH").key(sink).arg(""));
-                needs.command(command("RPUSH").key(sink).arg(""));
-            }
-        }
+    /// Moves a held request to the rejects. The reply is 1, or 0 if the consumer does not hold it.
+    pub fn reject(
+        &self,
+        consumer: &str,
+        delivery: &str,
+        item: &[u8],
+        reason: &impl Display,
+    ) -> Call<'_> {
+        let Keys { requeues, oversize, .. } = &self.keys;
+        let keys = [&*self.keys.held(consumer), requeues, &self.record.rejects, oversize];
+        let reject = reject::write(item, reason, SystemTime::now(), MOST);
+        let is_oversize = u8::from(reject.is_oversize).to_string();
+        self.reject.call(&keys, vec![delivery.into(), reject.json, is_oversize.into()])
     }
-}
-
-fn eval(script: &Script, keys: &[&str]) -> Cmd {
-    let mut command = cmd("EVAL");
-    command.arg(script.text()).arg(keys.len()).arg(keys);
-    command
 }

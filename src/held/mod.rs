@@ -6,11 +6,13 @@
 //! `urlseen held requeue`. docs/held.md describes the keys, the scripts and the time-outs.
 
 mod calls;
+mod keys;
 mod reclaimer;
 mod record;
 mod request;
 
-pub use calls::{Calls, Requeued, TooOften};
+pub use calls::{Calls, Counted, Popped, Requeued, TooOften};
+pub use keys::Keys;
 pub use reclaimer::{Reclaimer, Stopped};
-pub use record::record;
+pub use record::{PROBE, Record, RecordError};
 pub use request::HeldRequest;

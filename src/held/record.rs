@@ -1,44 +1,208 @@
 //! The crawl record: facts about a crawl that its producers and consumers check at their start.
 
-use crate::config::{Config, End, Store};
-use crate::fingerprint::Fingerprinter;
-use crate::redis::keys::Keys;
-use crate::request::Request;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Version of the protocol between the daemon and its producers and consumers.
 const PROTOCOL: &str = "1";
 
 /// The request whose fingerprint shows which algorithm a program uses: its URL is not canonical.
-const PROBE: &str = "https://example.com/?b=2&a=1";
+pub const PROBE: &str = "https://example.com/?b=2&a=1";
 
-/// The fields of the crawl record, as docs/held.md describes them.
-pub fn record(config: &Config, keys: &Keys) -> Vec<(&'static str, String)> {
-    let Config { source, sink, fingerprint, held, filter, .. } = config;
-    let (algorithm, fragments) = (fingerprint.algorithm, fingerprint.keep_fragments);
-    let probe = Fingerprinter::new(algorithm, fragments).fingerprint(&Request::get(PROBE));
-    let push = match source.take_from {
-        End::Left => "RPUSH",
-        End::Right => "LPUSH",
-    };
-    let forget = match filter.store {
-        Store::Local => keys.forget.clone(),
-        Store::Redis => String::new(),
-    };
-    vec![
-        ("protocol", PROTOCOL.to_owned()),
-        ("urlseen", env!("CARGO_PKG_VERSION").to_owned()),
-        ("source", keys.source.clone()),
-        ("push", push.to_owned()),
-        ("processing", keys.taken.clone()),
-        ("sink", keys.sink.clone()),
-        ("sink_kind", sink.kind.name().to_owned()),
-        ("pop", super::calls::pop_from(sink.push_to).to_owned()),
-        ("emit", sink.emit.name().to_owned()),
-        ("algorithm", algorithm.to_string()),
-        ("probe", probe.expect("the URL is absolute").to_string()),
-        ("rejects", keys.rejected.clone()),
-        ("forget", forget),
-        ("deliveries", held.deliveries.to_string()),
-        ("held_timeout_ms", held.timeout.as_millis().to_string()),
-    ]
+/// The crawl record, as docs/held.md describes its fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Version of the daemon.
+    pub urlseen: String,
+    /// Key of the source.
+    pub source: String,
+    /// Command that pushes to the source: `RPUSH` or `LPUSH`.
+    pub push: String,
+    /// Key of the processing list.
+    pub processing: String,
+    /// Key of the sink.
+    pub sink: String,
+    /// `list` or `zset`.
+    pub sink_kind: String,
+    /// The end of a list to pop from: `LEFT` or `RIGHT`.
+    pub pop: String,
+    /// The form of what the daemon pushes to the sink.
+    pub emit: String,
+    /// Algorithm of the fingerprints.
+    pub algorithm: String,
+    /// Fingerprint of [`PROBE`].
+    pub probe: String,
+    /// Key of the rejects.
+    pub rejects: String,
+    /// Key of the list of fingerprints to forget; empty if the daemon cannot forget.
+    pub forget: String,
+    /// Most deliveries of a request that no consumer finishes.
+    pub deliveries: u64,
+    /// The time without a heartbeat after which a consumer counts as stopped.
+    pub timeout: Duration,
+}
+
+/// A crawl record that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// The record is of another version of the protocol.
+    #[error(
+        "it is of protocol {found:?}, written by urlseen {urlseen}, and this program works with \
+         protocol {PROTOCOL}; build the program with the crate of that version"
+    )]
+    Protocol {
+        /// The version found.
+        found: String,
+        /// Version of the daemon that wrote it.
+        urlseen: String,
+    },
+    /// A field is missing.
+    #[error(
+        "it lacks the field {field}: it was damaged, or another program writes it; start the \
+         daemon again, which writes it anew"
+    )]
+    Missing {
+        /// Name of the field.
+        field: &'static str,
+    },
+    /// A field has a value that has no meaning.
+    #[error(
+        "its field {field} is {value:?}, which means nothing here: it was damaged, or another \
+         program writes it; start the daemon again, which writes it anew"
+    )]
+    Odd {
+        /// Name of the field.
+        field: &'static str,
+        /// The value found.
+        value: String,
+    },
+}
+
+impl Record {
+    /// Names and values of the fields.
+    pub fn fields(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("protocol", PROTOCOL.to_owned()),
+            ("urlseen", self.urlseen.clone()),
+            ("source", self.source.clone()),
+            ("push", self.push.clone()),
+            ("processing", self.processing.clone()),
+            ("sink", self.sink.clone()),
+            ("sink_kind", self.sink_kind.clone()),
+            ("pop", self.pop.clone()),
+            ("emit", self.emit.clone()),
+            ("algorithm", self.algorithm.clone()),
+            ("probe", self.probe.clone()),
+            ("rejects", self.rejects.clone()),
+            ("forget", self.forget.clone()),
+            ("deliveries", self.deliveries.to_string()),
+            ("held_timeout_ms", self.timeout.as_millis().to_string()),
+        ]
+    }
+
+    /// Reads the fields of a record.
+    pub fn parse(fields: &BTreeMap<String, String>) -> Result<Self, RecordError> {
+        let field = |name| fields.get(name).ok_or(RecordError::Missing { field: name });
+        let found = fields.get("protocol").map_or("", String::as_str);
+        if found != PROTOCOL {
+            let urlseen = fields.get("urlseen").cloned().unwrap_or_default();
+            return Err(RecordError::Protocol { found: found.to_owned(), urlseen });
+        }
+        let text = |name| field(name).cloned();
+        let one_of = |name, words: [&str; 2]| {
+            let value = text(name)?;
+            if words.contains(&&*value) { Ok(value) } else { Err(odd(name, &value)) }
+        };
+        let number = |name| {
+            let value: &String = field(name)?;
+            let number = value.parse::<u64>().ok().filter(|&number| number > 0);
+            number.ok_or_else(|| odd(name, value))
+        };
+        Ok(Self {
+            urlseen: text("urlseen")?,
+            source: text("source")?,
+            push: one_of("push", ["RPUSH", "LPUSH"])?,
+            processing: text("processing")?,
+            sink: text("sink")?,
+            sink_kind: one_of("sink_kind", ["list", "zset"])?,
+            pop: one_of("pop", ["LEFT", "RIGHT"])?,
+            emit: text("emit")?,
+            algorithm: text("algorithm")?,
+            probe: text("probe")?,
+            rejects: text("rejects")?,
+            forget: text("forget")?,
+            deliveries: number("deliveries")?,
+            timeout: Duration::from_millis(number("held_timeout_ms")?),
+        })
+    }
+}
+
+fn odd(field: &'static str, value: &str) -> RecordError {
+    RecordError::Odd { field, value: value.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        Record {
+            urlseen: "0.1.0".to_owned(),
+            source: "demo:discovered".to_owned(),
+            push: "RPUSH".to_owned(),
+            processing: "p".to_owned(),
+            sink: "s".to_owned(),
+            sink_kind: "zset".to_owned(),
+            pop: "LEFT".to_owned(),
+            emit: "item".to_owned(),
+            algorithm: "scrapy".to_owned(),
+            probe: "00".to_owned(),
+            rejects: "r".to_owned(),
+            forget: String::new(),
+            deliveries: 3,
+            timeout: Duration::from_mins(1),
+        }
+    }
+
+    fn fields() -> BTreeMap<String, String> {
+        record().fields().into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    #[test]
+    fn a_record_reads_back() {
+        assert_eq!(Record::parse(&fields()), Ok(record()));
+    }
+
+    #[test]
+    fn a_record_without_a_field_is_refused_by_name() {
+        for (name, _) in record().fields().into_iter().skip(1) {
+            let mut fields = fields();
+            fields.remove(name);
+            assert_eq!(Record::parse(&fields), Err(RecordError::Missing { field: name }));
+        }
+    }
+
+    #[test]
+    fn a_value_without_meaning_is_refused_by_name() {
+        for (name, value) in [
+            ("push", "SADD"),
+            ("sink_kind", "stream"),
+            ("pop", ""),
+            ("deliveries", "0"),
+            ("held_timeout_ms", "-1"),
+        ] {
+            let mut fields = fields();
+            fields.insert(name.to_owned(), value.to_owned());
+            assert_eq!(Record::parse(&fields), Err(odd(name, value)));
+        }
+    }
+
+    #[test]
+    fn another_protocol_is_refused_before_its_fields_are_read() {
+        for found in ["", "2", "10"] {
+            let fields = BTreeMap::from([("protocol".to_owned(), found.to_owned())]);
+            let error = Record::parse(&fields).unwrap_err();
+            assert!(matches!(error, RecordError::Protocol { .. }), "{error}");
+        }
+    }
 }

@@ -3,7 +3,6 @@
 //! A new form is one new file with a `read` function, a variant of [`ItemForm`], and one line in
 //! [`Reader::read`].
 
-pub mod bounded;
 mod digest;
 mod fingerprint;
 mod items;
@@ -17,7 +16,6 @@ pub mod url;
 
 use std::borrow::Cow;
 
-use bounded::{TooLong, most_made};
 pub use items::Items;
 use json::JsonError;
 pub use outline::{Outline, OwnedRequest};
@@ -25,6 +23,7 @@ pub use pickle::PickleError;
 use pickle::Pickles;
 use said::Said;
 
+use crate::bounded::{TooLong, most_made};
 use crate::canonical::Refusal;
 use crate::config::{Emit, ItemForm, PassRule, host_and_path};
 use crate::filter::Unplaced;

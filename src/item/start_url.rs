@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::bounded::{Bounded, TooLong};
 use super::json::{JsonError, unmarked};
 use super::said::Said;
+use crate::bounded::{Bounded, TooLong};
 
 /// JSON for the request to `url` with this `meta`, which is JSON, or nothing; at most `most` bytes.
 pub(super) fn write(

@@ -9,8 +9,9 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, RedisResult, Value};
 
 use super::calls::{Calls, Said, Wanted, firsts};
+use super::link::{client, is_unknown_script};
 use super::patience::Patience;
-use super::redis_filter::{DEFINED, client, is_unknown_script};
+use super::redis_filter::DEFINED;
 use super::{AsyncFilter, Error, Layout, RedisOptions};
 use crate::fingerprint::Fingerprint;
 

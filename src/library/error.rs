@@ -1,11 +1,11 @@
-//! Why a filter failed.
+//! Errors of filters and consumers.
 
 use std::fmt;
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a filter could not do what it was asked to. Its text says what failed and what to do now;
-/// [`Error::kind`] says whose turn it is.
+/// Reason why a filter or a consumer could not do what it was asked to. Its text says what failed
+/// and what to do now; [`Error::kind`] says whose turn it is.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -16,14 +16,20 @@ pub struct Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// No filter can be what was asked for: a capacity, an error rate or a setting of a layout.
+    /// No filter or consumer can be what was asked for: a capacity, an error rate, a setting of a
+    /// layout, an option, an address.
     Unbuildable,
-    /// The filter does not fit into memory.
+    /// The filter does not fit into memory, or the system has no thread for a heartbeat.
     Memory,
-    /// There is a filter, and it was made for something else.
+    /// There is a filter, and it was made for something else; or a crawl, and its record is of
+    /// another version.
     Mismatch,
     /// The layout has no place for a key; see [`Layout`](crate::Layout).
     Unplaced,
+    /// No daemon has run for the source of a consumer yet.
+    NoCrawl,
+    /// A consumer holds as many requests as it may, or a push is larger than it may be.
+    Limit,
     /// The state folder failed, or the disk that it is on.
     State,
     /// Redis failed, or the way to it, and it did not help to try again.

@@ -8,6 +8,8 @@ mod async_redis_filter;
 #[cfg(feature = "redis")]
 mod calls;
 mod canonicalize;
+#[cfg(feature = "redis")]
+mod consumer;
 mod error;
 mod exact_filter;
 mod filter;
@@ -16,6 +18,8 @@ mod fingerprints;
 mod kept;
 #[cfg(feature = "redis")]
 mod layout;
+#[cfg(feature = "redis")]
+mod link;
 mod local_filter;
 #[cfg(feature = "redis")]
 mod patience;
@@ -29,6 +33,8 @@ pub use async_filter::AsyncFilter;
 #[cfg(feature = "tokio")]
 pub use async_redis_filter::AsyncRedisFilter;
 pub use canonicalize::canonicalize;
+#[cfg(feature = "redis")]
+pub use consumer::{Consumer, ConsumerOptions, Delivery};
 pub use error::{Error, ErrorKind};
 pub use exact_filter::ExactFilter;
 pub use filter::Filter;

@@ -3,12 +3,11 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use redis::{Client, Cmd, Connection, ConnectionLike as _, ErrorKind as Kind, RedisResult, Value};
-use redis::{Pipeline, ServerErrorKind};
+use redis::{Cmd, Connection, Pipeline, RedisResult, Value};
 
 use super::calls::{Calls, Said, Wanted, firsts};
-use super::patience::Patience;
-use super::{Error, ErrorKind, Filter, Layout, RedisOptions};
+use super::link::{Link, client, is_unknown_script};
+use super::{Error, Filter, Layout, RedisOptions};
 use crate::fingerprint::Fingerprint;
 
 /// A filter in Redis, which many processes share: those of this crate, the `urlseen` daemon with
@@ -30,19 +29,15 @@ use crate::fingerprint::Fingerprint;
 /// ```
 pub struct RedisFilter {
     calls: Calls,
-    client: Client,
-    options: RedisOptions,
-    link: Mutex<Link>,
+    asking: Mutex<Asking>,
 }
 
 /// How often a filter is defined again that somebody deletes at once.
 pub(super) const DEFINED: usize = 5;
 
-/// The connection, while there is one.
-#[derive(Default)]
-struct Link {
-    connection: Option<Connection>,
-    /// How many calls were made.
+/// The connection, and how many calls were made.
+struct Asking {
+    link: Link,
     calls: u64,
 }
 
@@ -67,32 +62,30 @@ impl RedisFilter {
         options: RedisOptions,
     ) -> Result<Self, Error> {
         let wanted = Wanted::new(key, layout, &options)?;
-        let client = client(url)?;
-        let mut link = Link::default();
+        let link = Link::new(client(url)?, options);
+        let mut asking = Asking { link, calls: 0 };
         let define = wanted.define();
-        let reply = link.ask(&client, &options, |connection| define.query(connection))?;
+        let reply = asking.link.ask(|connection| define.query(connection))?;
         let calls = wanted.defined(reply)?;
-        Ok(Self { calls, client, options, link: Mutex::new(link) })
+        Ok(Self { calls, asking: Mutex::new(asking) })
     }
 
-    fn link(&self) -> MutexGuard<'_, Link> {
+    fn asking(&self) -> MutexGuard<'_, Asking> {
         // A connection in the middle of something is not used again: see `Link::ask`.
-        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add_part(&self, link: &mut Link, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
-        link.calls += 1;
-        let add = self.calls.add(0, link.calls, keys);
+    fn add_part(&self, asking: &mut Asking, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
+        let Asking { link, calls } = asking;
+        *calls += 1;
+        let add = self.calls.add(0, *calls, keys);
         for _ in 0..DEFINED {
-            let reply = link.ask(&self.client, &self.options, |connection| {
-                self.with_script(&add, connection)
-            })?;
+            let reply = link.ask(|connection| self.with_script(&add, connection))?;
             match self.calls.added(keys.len(), reply)? {
                 Said::Answer(is_new) => return Ok(is_new),
                 Said::Undefined => {
                     let define = self.calls.define();
-                    let reply =
-                        link.ask(&self.client, &self.options, |to| define.query::<Value>(to))?;
+                    let reply = link.ask(|to| define.query::<Value>(to))?;
                     self.calls.defined(reply)?;
                 }
             }
@@ -112,56 +105,6 @@ impl RedisFilter {
     }
 }
 
-impl Link {
-    /// Asks, on a new connection where there is none or it fails.
-    fn ask<T>(
-        &mut self,
-        client: &Client,
-        options: &RedisOptions,
-        ask: impl Fn(&mut Connection) -> RedisResult<T>,
-    ) -> Result<T, Error> {
-        let mut patience = Patience::new(options.retries);
-        loop {
-            // Taken out while it is used: one that panics or fails is not used again.
-            let asked = match self.connection.take() {
-                Some(connection) => Ok(connection),
-                None => connect(client, options),
-            };
-            let asked = asked.and_then(|mut connection| {
-                let answer = ask(&mut connection)?;
-                Ok((connection, answer))
-            });
-            match asked {
-                Ok((connection, answer)) => {
-                    self.connection = Some(connection).filter(Connection::is_open);
-                    return Ok(answer);
-                }
-                Err(error) => std::thread::sleep(patience.after(&error)?),
-            }
-        }
-    }
-}
-
-fn connect(client: &Client, options: &RedisOptions) -> RedisResult<Connection> {
-    let connection = client.get_connection_with_timeout(options.connect_timeout)?;
-    connection.set_read_timeout(Some(options.response_timeout))?;
-    connection.set_write_timeout(Some(options.response_timeout))?;
-    Ok(connection)
-}
-
-/// A client for an address, which is not named in the error: it may hold a password.
-pub(super) fn client(url: &str) -> Result<Client, Error> {
-    Client::open(url).map_err(|error| {
-        let text = format!("the address of Redis is none: {error}");
-        Error::new(ErrorKind::Unbuildable, text)
-    })
-}
-
-/// Whether a server does not know the script that was called.
-pub(super) fn is_unknown_script(error: &redis::RedisError) -> bool {
-    error.kind() == Kind::Server(ServerErrorKind::NoScript)
-}
-
 impl Filter for RedisFilter {
     fn extend<K: Into<Fingerprint>>(
         &self,
@@ -170,9 +113,9 @@ impl Filter for RedisFilter {
         let (firsts, is_first) = firsts(keys.into_iter().map(Into::into).collect());
         self.calls.check(&firsts)?;
         let mut is_new = Vec::with_capacity(firsts.len());
-        let mut link = self.link();
+        let mut asking = self.asking();
         for part in self.calls.parts(&firsts) {
-            is_new.extend(self.add_part(&mut link, part)?);
+            is_new.extend(self.add_part(&mut asking, part)?);
         }
         let mut is_new = is_new.into_iter();
         Ok(is_first.into_iter().map(|is_first| is_first && is_new.next() == Some(true)).collect())
@@ -184,13 +127,13 @@ impl Filter for RedisFilter {
     ) -> Result<Vec<bool>, Error> {
         let keys: Vec<Fingerprint> = keys.into_iter().map(Into::into).collect();
         let mut seen = Vec::with_capacity(keys.len());
-        let mut link = self.link();
+        let link = &mut self.asking().link;
         for (pipeline, counts) in self.calls.ask(&keys)? {
             let ask = |pipeline: &Pipeline, connection: &mut Connection| {
                 let replies: Vec<RedisResult<Value>> = pipeline.query(connection)?;
                 self.calls.asked(&counts, &replies)
             };
-            let asked = link.ask(&self.client, &self.options, |to| ask(&pipeline, to))?;
+            let asked = link.ask(|to| ask(&pipeline, to))?;
             seen.extend(asked?);
         }
         Ok(seen)
@@ -210,7 +153,7 @@ impl Filter for RedisFilter {
 
     fn delete(&self) -> Result<(), Error> {
         let delete = self.calls.delete();
-        self.link().ask(&self.client, &self.options, |connection| delete.query(connection))
+        self.asking().link.ask(|connection| delete.query(connection))
     }
 }
 

@@ -5,9 +5,9 @@ use std::time::SystemTime;
 use super::queue::Prepared;
 use super::{Failure, Pipeline};
 use crate::batch::{Batch, Judged};
-use crate::item::bounded::most_made;
+use crate::bounded::most_made;
 use crate::protocol::Rejects;
-use crate::rejects::reject::{self, Written};
+use crate::reject::{self, Written};
 use crate::state::Logged;
 
 impl Pipeline {

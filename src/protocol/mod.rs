@@ -4,6 +4,8 @@ mod commit;
 mod forgets;
 mod judging;
 mod persistence;
+mod reclaiming;
+mod record;
 mod reply;
 
 use std::sync::Arc;
@@ -25,6 +27,7 @@ use crate::source::{self, Source};
 pub use commit::{Commit, Order, Rejects};
 use forgets::Forgets;
 pub use persistence::Persistence;
+pub use record::record;
 use reply::{Answer, VERSION};
 pub use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
 
@@ -61,8 +64,6 @@ pub struct Protocol {
     forget: Script,
     forgets: Forgets,
     release: Script,
-    /// The fields of the crawl record.
-    record: Vec<(&'static str, String)>,
     held: held::Calls,
 }
 
@@ -72,7 +73,7 @@ impl Protocol {
     pub fn new(config: &Config) -> Self {
         let keys = Keys::of(config);
         let (source, sink) = (source::open(&config.source), sink::open(&config.sink));
-        let (record, held) = (held::record(config, &keys), held::Calls::new(config, keys.clone()));
+        let held = held::Calls::new(record(config, &keys));
         let from = source.lua_commit();
         let pushing =
             script(&[&from, COMMITTING, &sink.lua_push()], include_str!("lua/commit_pushing.lua"));
@@ -98,7 +99,6 @@ impl Protocol {
             forget: script(&[], include_str!("lua/forget.lua")),
             forgets: Forgets::new(),
             release: script(&[], include_str!("lua/release.lua")),
-            record,
             held,
             keys,
             source,
@@ -140,7 +140,7 @@ impl Protocol {
         needs.key(KeyOwner::Own("crawl record"), record, KeyKind::Hash);
         needs.command(CommandNeed::new("HSET").key(record).arg("protocol").arg("1"));
         needs.command(CommandNeed::new("DEL").key(record));
-        self.held.needs(&mut needs);
+        reclaiming::add(&self.held, &mut needs);
         let command = CommandNeed::new;
         needs.command(command("SCRIPT LOAD").arg("return 1"));
         needs.command(command("EVALSHA").arg("0".repeat(40)).arg("1").key(lease.as_str()));
@@ -230,11 +230,11 @@ impl Protocol {
         let Keys { lease, state, record, .. } = &self.keys;
         let mut command = call(&self.begin, &[lease, state, record]);
         command.arg(token.as_str()).arg(filter.to_string()).arg(VERSION);
-        command.arg(seq).arg(tip.to_string()).arg(&self.record);
+        command.arg(seq).arg(tip.to_string()).arg(self.held.record().fields());
         command
     }
 
-    /// The calls that reclaim held requests.
+    /// The calls about held requests.
     pub fn held(&self) -> &held::Calls {
         &self.held
     }

@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::hash_tag::tagged;
+use crate::held;
 
 /// A crawl's keys. Those up to `source` are urlseen's own; the others are named by the config.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,12 +21,6 @@ pub struct Keys {
     pub forgetting: String,
     /// Hash: the crawl record, for producers and consumers.
     pub record: String,
-    /// Hash: consumers and their heartbeats.
-    pub consumers: String,
-    /// Hash: deliveries of requests that were requeued.
-    pub requeues: String,
-    /// Begin of the keys of held requests; the consumer follows.
-    held: String,
     /// Where items come from.
     pub source: String,
     /// Where unseen ones go.
@@ -46,27 +41,20 @@ impl Keys {
     /// The keys of the crawl that reads `source`.
     fn new(source: &str, sink: &str, rejected: &str, forget: &str) -> Self {
         let tagged = tagged(source);
+        let held::Keys { record, oversize, .. } = held::Keys::of_source(source);
         Self {
             lease: format!("urlseen:{tagged}:lease"),
             state: format!("urlseen:{tagged}:state"),
             taken: format!("urlseen:{tagged}:taken"),
             rejects_aside: format!("urlseen:{tagged}:rejects"),
-            oversize: format!("urlseen:{tagged}:oversize"),
+            oversize,
             forgetting: format!("urlseen:{tagged}:forgetting"),
-            record: format!("urlseen:{tagged}:crawl"),
-            consumers: format!("urlseen:{tagged}:consumers"),
-            requeues: format!("urlseen:{tagged}:requeues"),
-            held: format!("urlseen:{tagged}:held"),
+            record,
             source: source.to_owned(),
             sink: sink.to_owned(),
             rejected: rejected.to_owned(),
             forget: forget.to_owned(),
         }
-    }
-
-    /// Hash: the requests that a consumer holds.
-    pub fn held(&self, consumer: &str) -> String {
-        format!("{}:{consumer}", self.held)
     }
 }
 

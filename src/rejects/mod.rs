@@ -10,9 +10,7 @@
 //! two are moved and dropped together, without the item leaving Redis. These rejects come last.
 
 mod list;
-pub mod reject;
 mod sort;
 
 pub use list::{List, Scan};
-pub use reject::{Reject, RejectedItem};
 pub use sort::{Fate, Sorted};

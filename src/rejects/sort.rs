@@ -5,10 +5,11 @@ use std::fmt::Write;
 use redis::Script;
 use sha1::{Digest, Sha1};
 
+use super::List;
 use super::list::Scripts;
-use super::{List, Reject, RejectedItem};
 use crate::config::End;
 use crate::redis::trouble::Trouble;
+use crate::reject::{Reject, RejectedItem};
 
 /// How many rejects are given back at once. This bounds how long Redis is held up elsewhere, at
 /// about a microsecond each.

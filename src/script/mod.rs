@@ -32,10 +32,42 @@ impl Script {
         &self.hash
     }
 
+    /// A call with these keys and arguments.
+    pub fn call(&self, keys: &[&str], arguments: Vec<Vec<u8>>) -> Call<'_> {
+        let keys = keys.iter().map(ToString::to_string).collect();
+        Call { script: self, keys, arguments }
+    }
+
     /// Teaches a server the script.
     pub fn load(&self) -> Cmd {
         let mut command = cmd("SCRIPT");
         command.arg("LOAD").arg(&self.text);
+        command
+    }
+}
+
+/// A script with the keys and arguments of one call.
+#[derive(Debug)]
+pub struct Call<'a> {
+    script: &'a Script,
+    keys: Vec<String>,
+    arguments: Vec<Vec<u8>>,
+}
+
+impl Call<'_> {
+    /// The call with the script's text, which any server understands.
+    pub fn by_text(&self) -> Cmd {
+        self.by("EVAL", self.script.text())
+    }
+
+    /// The call by the script's hash. A server that does not know the script answers `NOSCRIPT`.
+    pub fn by_hash(&self) -> Cmd {
+        self.by("EVALSHA", self.script.hash())
+    }
+
+    fn by(&self, name: &str, script: &str) -> Cmd {
+        let mut command = cmd(name);
+        command.arg(script).arg(self.keys.len()).arg(&self.keys).arg(&self.arguments);
         command
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use redis::{Commands, Connection};
 use urlseen::item::Unreadable;
-use urlseen::rejects::reject::write;
+use urlseen::reject::write;
 
 use crate::util::binary::{Run, urlseen};
 use crate::util::redis::RedisServer;

@@ -8,7 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use indicatif::{HumanCount, ProgressBar};
 use urlseen::printable::{columns, json_line, printable, say, width};
-use urlseen::rejects::{List, Reject, RejectedItem};
+use urlseen::reject::{Reject, RejectedItem};
+use urlseen::rejects::List;
 
 use super::super::Outcome;
 use super::super::settings::Settings;

@@ -1,8 +1,8 @@
 //! The `meta` of a pickled request as JSON, where JSON says just the same.
 
-use super::super::bounded::{Bounded, TooLong, most_made};
 use super::PickleError;
 use super::value::{Heap, Value};
+use crate::bounded::{Bounded, TooLong, most_made};
 
 /// How deep containers may be nested.
 const DEEPEST: usize = 100;

@@ -13,7 +13,7 @@ use crate::engine::{Answer, Question, Wish};
 use crate::item::{Identity, Reader};
 use crate::protocol::Rejects;
 use crate::redis::limits::Limits;
-use crate::rejects::reject::{self, Written};
+use crate::reject::{self, Written};
 
 /// The time between two looks at the list.
 pub(super) const FORGETS: Duration = Duration::from_secs(4);

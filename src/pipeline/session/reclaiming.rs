@@ -1,6 +1,6 @@
 //! Requeuing what consumers held that stopped.
 
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use redis::Value;
 use tracing::{info, warn};
@@ -26,7 +26,9 @@ impl Session<'_> {
             if !self.link.has_room() {
                 break;
             }
-            let requeue = self.pipeline.parts.protocol.held().requeue(&stopped);
+            let Stopped { consumer, heartbeat } = &stopped;
+            let held = self.pipeline.parts.protocol.held();
+            let requeue = held.requeue(consumer, heartbeat, &[]).by_text();
             self.ask(Asked::Requeued(stopped), &requeue);
         }
         Ok(())
@@ -53,7 +55,7 @@ impl Session<'_> {
                 too_often.request.count + 1
             );
             let held = self.pipeline.parts.protocol.held();
-            let reject = held.reject(consumer, &too_often, SystemTime::now());
+            let reject = held.reject_too_often(consumer, &too_often).by_text();
             self.ask(Asked::HeldRejected, &reject);
         }
         Ok(())

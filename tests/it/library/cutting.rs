@@ -1,10 +1,10 @@
-//! A proxy that loses answers on their way.
+//! A proxy that loses answers on their way, or cuts its clients off.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::util::redis::RedisServer;
 
@@ -12,7 +12,11 @@ use crate::util::redis::RedisServer;
 pub(super) struct Cutting {
     port: u16,
     lose: Arc<AtomicUsize>,
+    clients: Arc<Mutex<Clients>>,
 }
+
+/// The clients that were let in, unless the way is cut.
+struct Clients(Option<Vec<TcpStream>>);
 
 impl Cutting {
     /// In front of a server, until the test ends.
@@ -21,14 +25,18 @@ impl Cutting {
         let port = listener.local_addr().unwrap().port();
         let lose = Arc::new(AtomicUsize::new(0));
         let (socket, losing) = (server.socket(), Arc::clone(&lose));
+        let clients = Arc::new(Mutex::new(Clients(Some(Vec::new()))));
+        let letting_in = Arc::clone(&clients);
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let (server, losing) = (UnixStream::connect(&socket), Arc::clone(&losing));
                 let Ok(server) = server else { continue };
+                let Some(clients) = &mut letting_in.lock().unwrap().0 else { continue };
+                clients.push(client.try_clone().unwrap());
                 std::thread::spawn(move || pass(client, server, &losing));
             }
         });
-        Self { port, lose }
+        Self { port, lose, clients }
     }
 
     pub(super) fn url(&self) -> String {
@@ -38,6 +46,18 @@ impl Cutting {
     /// The next so many answers are lost, each with its connection.
     pub(super) fn lose_next(&self, answers: usize) {
         self.lose.store(answers, Ordering::SeqCst);
+    }
+
+    /// Cuts all clients off until [`Cutting::mend`].
+    pub(super) fn cut(&self) {
+        for client in self.clients.lock().unwrap().0.take().into_iter().flatten() {
+            let _ = client.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Lets clients in again.
+    pub(super) fn mend(&self) {
+        self.clients.lock().unwrap().0 = Some(Vec::new());
     }
 
     /// Answers that are still to be lost.

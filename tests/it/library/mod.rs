@@ -3,6 +3,7 @@
 
 mod api;
 mod beside;
+mod consumer;
 mod cutting;
 mod features;
 mod redis;

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 use urlseen::item::Unreadable;
-use urlseen::rejects::reject::write;
+use urlseen::reject::write;
 
 use super::{EMPTY, Lists, NO_TAB, REJECTED, SOURCE};
 

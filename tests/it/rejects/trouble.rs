@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use redis::{Commands, Connection};
 use rustix::process::Signal;
 use urlseen::config::{Config, Sources};
-use urlseen::rejects::{Fate, List, Reject};
+use urlseen::reject::Reject;
+use urlseen::rejects::{Fate, List};
 
 use super::{ASIDE, Lists, NO_TAB, REJECTED, SOURCE, numbers};
 use crate::util::redis::RedisServer;

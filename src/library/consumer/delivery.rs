@@ -1,0 +1,52 @@
+//! One request that a consumer holds.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::crawl::Crawl;
+
+/// A request that a [`Consumer`](crate::Consumer) popped and holds until it is finished, rejected
+/// or requeued.
+///
+/// One that is dropped before that is requeued at the next heartbeat, and counts as delivered and
+/// not finished. The page may be what makes the program fail, and goes to the rejects in the end.
+#[must_use = "a delivery that is dropped is delivered again"]
+pub struct Delivery {
+    pub(super) crawl: Arc<Crawl>,
+    pub(super) id: u64,
+    pub(super) item: Vec<u8>,
+    pub(super) count: u64,
+}
+
+impl Delivery {
+    /// The item, in the form that `sink.emit` in urlseen's config says.
+    pub fn item(&self) -> &[u8] {
+        &self.item
+    }
+
+    /// The number of deliveries before this one that no consumer finished.
+    pub fn deliveries_before(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns false once the delivery has ended, or a heartbeat found that it was given to another
+    /// consumer. Then there is no use in going on: that consumer pushes the links.
+    pub fn is_held(&self) -> bool {
+        self.crawl.deliveries.is_held(self.id)
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        self.crawl.deliveries.dropped(self.id);
+    }
+}
+
+impl fmt::Debug for Delivery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let item = String::from_utf8_lossy(&self.item);
+        let mut debug = f.debug_struct("Delivery");
+        debug.field("id", &self.id).field("count", &self.count).field("item", &item);
+        debug.finish_non_exhaustive()
+    }
+}

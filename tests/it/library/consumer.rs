@@ -1,0 +1,235 @@
+//! A consumer of held requests, with a real server and a real daemon.
+
+mod outages;
+mod refusals;
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use redis::{Commands, Connection};
+use serde_json::Value;
+use urlseen::{Consumer, ConsumerOptions, Delivery};
+
+use crate::daemon::{Crawl, stop};
+use crate::util::wait::{SOON, wait_until};
+
+const SOURCE: &str = "demo:discovered";
+const SINK: &str = "demo:unseen";
+const REJECTED: &str = "demo:rejected";
+const RECORD: &str = "urlseen:{demo:discovered}:crawl";
+const CONSUMERS: &str = "urlseen:{demo:discovered}:consumers";
+const REQUEUES: &str = "urlseen:{demo:discovered}:requeues";
+
+/// How many pages the crawl has that these tests make.
+const PAGES: usize = 100;
+
+fn held(name: &str) -> String {
+    format!("urlseen:{{demo:discovered}}:held:{name}")
+}
+
+fn page(number: usize) -> String {
+    format!("http://example.com/{number}")
+}
+
+/// A crawl whose consumers count as stopped after a second, and beat four times a second.
+fn hasty() -> Crawl {
+    Crawl::new().set("held.timeout=1s")
+}
+
+/// The crawl once its daemon has run, with so many items in the sink.
+fn prepared(crawl: Crawl, items: usize) -> Crawl {
+    let daemon = crawl.start();
+    crawl.push(&(0..items).map(page).collect::<Vec<_>>());
+    crawl.wait_for_sink(items);
+    stop(daemon);
+    crawl
+}
+
+fn open(crawl: &Crawl) -> Consumer {
+    open_at(&crawl.server.url())
+}
+
+fn open_at(url: &str) -> Consumer {
+    let options = ConsumerOptions { name: "test".to_owned(), ..ConsumerOptions::default() };
+    Consumer::open_with(url, SOURCE, options).unwrap()
+}
+
+#[track_caller]
+fn pop(consumer: &Consumer) -> Delivery {
+    consumer.pop_wait(SOON).unwrap().expect("a request")
+}
+
+fn text(delivery: &Delivery) -> &str {
+    std::str::from_utf8(delivery.item()).unwrap()
+}
+
+fn sink(connection: &mut Connection) -> Vec<String> {
+    connection.lrange(SINK, 0, -1).unwrap()
+}
+
+fn rejects(connection: &mut Connection) -> Vec<Value> {
+    let rejects: Vec<String> = connection.lrange(REJECTED, 0, -1).unwrap();
+    rejects.iter().map(|json| serde_json::from_str(json).unwrap()).collect()
+}
+
+/// Links of a page, some of them twice.
+fn links(item: &str) -> Vec<String> {
+    let number: usize = item.rsplit('/').next().unwrap().parse().unwrap();
+    [number, 2 * number + 1, 2 * number + 2, number + 7].map(|to| page(to % PAGES)).to_vec()
+}
+
+#[test]
+fn threads_fetch_each_page_once_until_nothing_is_pending() {
+    for kind in ["list", "zset"] {
+        let crawl = Crawl::new().set(&format!("sink.kind={kind}"));
+        let daemon = crawl.start();
+        let consumer = open(&crawl);
+        consumer.push([page(0), page(0)]).unwrap();
+        let fetched = Mutex::new(HashMap::<String, usize>::new());
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while consumer.pending().unwrap() > 0 {
+                        let Some(delivery) = consumer.pop().unwrap() else { continue };
+                        let item = text(&delivery).to_owned();
+                        assert_eq!(delivery.deliveries_before(), 0);
+                        assert!(consumer.finish(&delivery, links(&item)).unwrap());
+                        *fetched.lock().unwrap().entry(item).or_default() += 1;
+                    }
+                });
+            }
+        });
+        let fetched = fetched.into_inner().unwrap();
+        assert_eq!(fetched.len(), PAGES, "{kind}");
+        assert!(fetched.values().all(|&times| times == 1), "{kind}: {fetched:?}");
+        drop(consumer);
+        assert!(!crawl.connection().exists::<_, bool>(CONSUMERS).unwrap());
+        stop(daemon);
+    }
+}
+
+/// Rule 7: a consumer that stops gives back what it holds, which does not count as a delivery.
+#[test]
+fn a_dropped_consumer_gives_back_what_it_holds() {
+    let crawl = prepared(Crawl::new(), 3);
+    let consumer = open(&crawl);
+    let first = pop(&consumer);
+    drop(pop(&consumer));
+    drop(consumer);
+    assert!(!first.is_held());
+    let mut connection = crawl.connection();
+    let mut items = sink(&mut connection);
+    items.sort();
+    assert_eq!(items, [page(0), page(1), page(2)]);
+    let left: u64 = connection.exists(&[CONSUMERS, REQUEUES]).unwrap();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn a_delivery_that_is_requeued_goes_in_front() {
+    let crawl = prepared(Crawl::new(), 2);
+    let consumer = open(&crawl);
+    let first = pop(&consumer);
+    assert!(consumer.requeue(&first).unwrap());
+    assert!(!consumer.requeue(&first).unwrap());
+    let again = pop(&consumer);
+    assert_eq!((text(&again), again.deliveries_before()), (text(&first), 0));
+    assert!(consumer.finish(&again, [""; 0]).unwrap());
+    assert!(!consumer.finish(&first, [page(7)]).unwrap());
+    assert_eq!(crawl.connection().llen::<_, usize>(SOURCE).unwrap(), 0);
+}
+
+#[test]
+fn an_item_that_cannot_be_read_is_rejected_whole() {
+    let crawl = prepared(Crawl::new(), 0);
+    let mut connection = crawl.connection();
+    let large = "x".repeat((1 << 20) + 1);
+    let () = connection.rpush(SINK, &[b"\xff".to_vec(), large.clone().into()]).unwrap();
+    let consumer = open(&crawl);
+    for _ in 0..2 {
+        let delivery = pop(&consumer);
+        assert!(consumer.reject(&delivery, "no request").unwrap());
+        assert!(!consumer.reject(&delivery, "no request").unwrap());
+    }
+    let found = rejects(&mut connection);
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (found[0]["item_base64"].as_str(), &found[0]["reason"]),
+        (Some("/w=="), &"no request".into())
+    );
+    let oversize: Vec<String> =
+        connection.lrange("urlseen:{demo:discovered}:oversize", 0, -1).unwrap();
+    assert_eq!((oversize.len(), &oversize[1]), (2, &large));
+    assert_eq!(consumer.pending().unwrap(), 0);
+}
+
+/// Rule H5: a page that makes its consumer panic goes in front, to the end, to the rejects.
+#[test]
+fn a_page_that_kills_its_consumer_is_rejected_in_the_end() {
+    let crawl = hasty();
+    let daemon = crawl.start();
+    crawl.push(&[page(0)]);
+    for count in 0..3 {
+        let consumer = open(&crawl);
+        let delivery = pop(&consumer);
+        assert_eq!((text(&delivery), delivery.deliveries_before()), (&*page(0), count));
+        let killed = thread::spawn(move || {
+            let _held = (consumer, delivery);
+            panic!("the page is poison");
+        });
+        killed.join().unwrap_err();
+    }
+    let mut connection = crawl.connection();
+    wait_until(SOON, "reject", || connection.llen::<_, usize>(REJECTED).unwrap() > 0);
+    let found = rejects(&mut connection);
+    assert_eq!(found[0]["item"], page(0));
+    let reason = found[0]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("delivered 3 times and never finished"), "{reason}");
+    assert_eq!(open(&crawl).pending().unwrap(), 0);
+    stop(daemon);
+}
+
+/// The same with a consumer that survives: no page is delivered again and again without an end.
+#[test]
+fn a_delivery_that_is_dropped_counts_as_not_finished() {
+    let crawl = prepared(hasty(), 1);
+    let consumer = open(&crawl);
+    for count in 0..3 {
+        assert_eq!(pop(&consumer).deliveries_before(), count);
+    }
+    let mut connection = crawl.connection();
+    wait_until(SOON, "reject", || connection.llen::<_, usize>(REJECTED).unwrap() > 0);
+    assert!(rejects(&mut connection)[0]["reason"].as_str().unwrap().contains(consumer.name()));
+    assert_eq!(consumer.pending().unwrap(), 0);
+}
+
+/// Rule H7: two consumers of one name hold equal items apart.
+#[test]
+fn two_consumers_of_one_name_do_not_meet() {
+    let crawl = prepared(Crawl::new(), 0);
+    let mut connection = crawl.connection();
+    let () = connection.rpush(SINK, &["same", "same"]).unwrap();
+    let (one, other) = (open(&crawl), open(&crawl));
+    assert_ne!(one.name(), other.name());
+    assert!(one.name().starts_with("test#") && other.name().starts_with("test#"));
+    let (first, second) = (pop(&one), pop(&other));
+    assert_eq!((text(&first), text(&second)), ("same", "same"));
+    assert!(one.finish(&first, [""; 0]).unwrap());
+    assert_eq!(one.pending().unwrap(), 1);
+    assert!(second.is_held());
+    assert!(other.finish(&second, [""; 0]).unwrap());
+}
+
+/// Rule H4: while one consumer holds the last page, another sees that the crawl is not over.
+#[test]
+fn a_crawl_is_over_when_no_consumer_holds_a_page() {
+    let crawl = prepared(Crawl::new(), 1);
+    let (one, other) = (open(&crawl), open(&crawl));
+    let delivery = pop(&one);
+    assert!(other.pop_wait(Duration::from_millis(50)).unwrap().is_none());
+    assert_eq!(other.pending().unwrap(), 1);
+    assert!(one.finish(&delivery, [""; 0]).unwrap());
+    assert_eq!(other.pending().unwrap(), 0);
+}

@@ -1,0 +1,130 @@
+//! Lost replies, broken connections, consumers that are cut off.
+
+use std::time::{Duration, Instant};
+
+use redis::Commands;
+use urlseen::{Consumer, ConsumerOptions, ErrorKind};
+
+use super::{CONSUMERS, SINK, SOURCE, hasty, held, open, open_at, page, pop, prepared, sink, text};
+use crate::daemon::{Crawl, stop};
+use crate::library::cutting::Cutting;
+use crate::util::wait::{SOON, wait_until};
+
+/// Rule H1: a pop whose reply is lost is repeated under its id and gets the same delivery.
+#[test]
+fn a_lost_reply_to_a_pop_loses_no_request() {
+    let crawl = prepared(Crawl::new(), 3);
+    let proxy = Cutting::before(&crawl.server);
+    let options = ConsumerOptions { retries: 0, ..ConsumerOptions::default() };
+    let consumer = Consumer::open_with(&proxy.url(), SOURCE, options).unwrap();
+    // The server knows the scripts from now on, so that the reply to a pop is lost.
+    let first = pop(&consumer);
+    proxy.lose_next(1);
+    wait_until(SOON, "lost reply to a pop", || match consumer.pop() {
+        Ok(popped) => panic!("{popped:?} came although the reply was to be lost"),
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::Redis);
+            proxy.to_lose() == 0
+        }
+    });
+    let mut connection = crawl.connection();
+    assert_eq!(connection.hlen::<_, usize>(held(consumer.name())).unwrap(), 2);
+    let second = pop(&consumer);
+    assert_eq!((text(&first), text(&second)), (&*page(0), &*page(1)));
+    assert_eq!(connection.hlen::<_, usize>(held(consumer.name())).unwrap(), 2);
+    assert!(second.is_held());
+}
+
+/// Rule H2: an acknowledgement that is repeated pushes once.
+#[test]
+fn a_lost_reply_to_a_finish_pushes_the_links_once() {
+    let crawl = prepared(Crawl::new(), 2);
+    let proxy = Cutting::before(&crawl.server);
+    let consumer = open_at(&proxy.url());
+    let (first, second) = (pop(&consumer), pop(&consumer));
+    assert!(consumer.finish(&first, [page(10)]).unwrap());
+    proxy.lose_next(1);
+    // The repeat finds that it was done.
+    assert!(!consumer.finish(&second, [page(11)]).unwrap());
+    assert_eq!(proxy.to_lose(), 0);
+    let pushed: Vec<String> = crawl.connection().lrange(SOURCE, 0, -1).unwrap();
+    assert_eq!(pushed, [page(10), page(11)]);
+}
+
+/// Rules H1 and H2: what a consumer holds that is cut off goes to another one, and its own finish
+/// pushes nothing.
+#[test]
+fn a_consumer_that_was_cut_off_finds_that_another_has_its_page() {
+    for kind in ["list", "zset"] {
+        let crawl = hasty().set(&format!("sink.kind={kind}"));
+        let daemon = crawl.start();
+        let proxy = Cutting::before(&crawl.server);
+        crawl.push(&[page(0)]);
+        let (slow, other) = (open_at(&proxy.url()), open(&crawl));
+        let delivery = pop(&slow);
+        assert!(delivery.is_held());
+        proxy.cut();
+        let again = pop(&other);
+        assert_eq!((text(&again), again.deliveries_before()), (&*page(0), 1));
+        proxy.mend();
+        wait_until(SOON, "delivery that is known to be lost", || !delivery.is_held());
+        assert!(!slow.finish(&delivery, [page(1)]).unwrap());
+        assert_eq!(slow.pending().unwrap(), 1);
+        assert!(other.finish(&again, [page(1)]).unwrap());
+        assert_eq!(text(&pop(&other)), page(1));
+        stop(daemon);
+    }
+}
+
+/// Rule H4: no daemon runs; the idle consumer requeues what the other one held.
+#[test]
+fn an_idle_consumer_requeues_what_a_stopped_one_held() {
+    let crawl = prepared(hasty(), 1);
+    let proxy = Cutting::before(&crawl.server);
+    let (stopped, idle) = (open_at(&proxy.url()), open(&crawl));
+    let delivery = pop(&stopped);
+    proxy.cut();
+    let again = pop(&idle);
+    assert_eq!((text(&again), again.deliveries_before()), (text(&delivery), 1));
+    let names: Vec<String> = crawl.connection().hkeys(CONSUMERS).unwrap();
+    assert_eq!(names, [idle.name()]);
+}
+
+/// Rule H1: a pop that Redis carries out late, or an acknowledgement that a failover undoes, leaves
+/// a delivery that the consumer does not know.
+#[test]
+fn a_heartbeat_requeues_deliveries_that_are_unknown() {
+    let crawl = prepared(hasty(), 0);
+    let consumer = open(&crawl);
+    let mut connection = crawl.connection();
+    let () = connection.hset(held(consumer.name()), "99", "0 0 late").unwrap();
+    wait_until(SOON, "requeued request", || sink(&mut connection) == ["late"]);
+    assert_eq!(pop(&consumer).deliveries_before(), 0);
+}
+
+#[test]
+fn a_consumer_goes_on_when_redis_is_back() {
+    let mut crawl = Crawl::new();
+    crawl.server.restart_with(&["--appendonly", "yes", "--appendfsync", "always"]);
+    stop(crawl.start());
+    let consumer = open(&crawl);
+    let () = crawl.connection().rpush(SINK, &[page(0), page(1)]).unwrap();
+    let first = pop(&consumer);
+    crawl.server.restart();
+    assert!(consumer.finish(&first, [page(2)]).unwrap());
+    assert_eq!(text(&pop(&consumer)), page(1));
+}
+
+/// A consumer whose Redis is gone does not keep its program from ending.
+#[test]
+fn a_drop_without_redis_ends_in_its_time() {
+    let mut crawl = prepared(Crawl::new(), 1);
+    let stop_timeout = Duration::from_millis(100);
+    let options = ConsumerOptions { stop_timeout, ..ConsumerOptions::default() };
+    let consumer = Consumer::open_with(&crawl.server.url(), SOURCE, options).unwrap();
+    let _held = pop(&consumer);
+    crawl.server.kill();
+    let start = Instant::now();
+    drop(consumer);
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+}

@@ -1,0 +1,108 @@
+//! What a consumer refuses, and what it says then.
+
+use redis::Commands;
+use urlseen::{Consumer, ConsumerOptions, ErrorKind};
+
+use super::{RECORD, SOURCE, hasty, open, page, pop, prepared};
+use crate::daemon::Crawl;
+use crate::util::redis::RedisServer;
+use crate::util::wait::{SOON, wait_until};
+
+#[test]
+fn a_source_without_a_crawl_is_refused() {
+    let server = RedisServer::start();
+    let error = Consumer::open(&server.url(), "other:discovered").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoCrawl);
+    let text = error.to_string();
+    assert!(text.contains("urlseen:{other:discovered}:crawl"), "{text}");
+    assert!(text.contains("Start urlseen run"), "{text}");
+}
+
+/// Rule C6: producers and consumers check the crawl record.
+#[test]
+fn a_record_of_another_protocol_is_refused() {
+    let crawl = prepared(hasty(), 1);
+    let mut connection = crawl.connection();
+    let consumer = open(&crawl);
+    let () = connection.hset(RECORD, "protocol", "2").unwrap();
+    let error = Consumer::open(&crawl.server.url(), SOURCE).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Mismatch);
+    assert!(error.to_string().contains("protocol \"2\""), "{error}");
+    // A running consumer reads the record with each heartbeat.
+    wait_until(SOON, "refusal", || match consumer.pop() {
+        Ok(delivery) => {
+            drop(delivery.map(|delivery| consumer.requeue(&delivery)));
+            false
+        }
+        Err(error) => error.kind() == ErrorKind::Mismatch,
+    });
+    let () = connection.hset(RECORD, "protocol", "1").unwrap();
+    wait_until(SOON, "delivery", || consumer.pop().is_ok());
+}
+
+#[test]
+fn a_damaged_record_is_refused_by_the_name_of_its_field() {
+    let crawl = prepared(Crawl::new(), 0);
+    let mut connection = crawl.connection();
+    let () = connection.hset(RECORD, "sink_kind", "stream").unwrap();
+    let error = Consumer::open(&crawl.server.url(), SOURCE).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Mismatch);
+    assert!(error.to_string().contains("sink_kind is \"stream\""), "{error}");
+    let () = connection.hdel(RECORD, "sink_kind").unwrap();
+    let error = Consumer::open(&crawl.server.url(), SOURCE).unwrap_err();
+    assert!(error.to_string().contains("lacks the field sink_kind"), "{error}");
+}
+
+#[test]
+fn a_consumer_holds_no_more_than_it_may() {
+    let crawl = prepared(Crawl::new(), 2);
+    let options = ConsumerOptions { max_held: 1, ..ConsumerOptions::default() };
+    let consumer = Consumer::open_with(&crawl.server.url(), SOURCE, options).unwrap();
+    let first = pop(&consumer);
+    let error = consumer.pop().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    assert!(error.to_string().contains("max_held"), "{error}");
+    assert!(consumer.finish(&first, [""; 0]).unwrap());
+    assert_eq!(pop(&consumer).item(), page(1).as_bytes());
+}
+
+#[test]
+fn a_push_has_no_more_bytes_than_it_may() {
+    let crawl = prepared(Crawl::new(), 1);
+    let options = ConsumerOptions { max_push_bytes: 40, ..ConsumerOptions::default() };
+    let consumer = Consumer::open_with(&crawl.server.url(), SOURCE, options).unwrap();
+    let delivery = pop(&consumer);
+    let large = "x".repeat(21);
+    let error = consumer.finish(&delivery, [&large, &large]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    assert_eq!(consumer.push(["x".repeat(41)]).unwrap_err().kind(), ErrorKind::Limit);
+    let mut connection = crawl.connection();
+    assert_eq!(connection.llen::<_, usize>(SOURCE).unwrap(), 0);
+    // A push of items without a page is cut into parts.
+    consumer.push([&large, &large]).unwrap();
+    assert!(consumer.finish(&delivery, [&large]).unwrap());
+    assert_eq!(connection.llen::<_, usize>(SOURCE).unwrap(), 3);
+}
+
+#[test]
+fn a_delivery_ends_with_the_consumer_that_popped_it() {
+    let crawl = prepared(Crawl::new(), 1);
+    let (one, other) = (open(&crawl), open(&crawl));
+    let delivery = pop(&one);
+    for error in [
+        other.finish(&delivery, [""; 0]).unwrap_err(),
+        other.reject(&delivery, "").unwrap_err(),
+        other.requeue(&delivery).unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Mismatch);
+        assert!(error.to_string().contains(one.name()), "{error}");
+    }
+    assert!(delivery.is_held());
+}
+
+#[test]
+fn the_password_is_shown_nowhere() {
+    let crawl = prepared(Crawl::new(), 0);
+    let consumer = Consumer::open(&crawl.server.url_as("default", "geheim"), SOURCE);
+    assert!(!format!("{consumer:?}").contains("geheim"));
+}
