@@ -158,7 +158,7 @@ impl Pipeline {
                     self.store = Some(store);
                     break brought;
                 }
-                _ = renewal.tick(), if lost.is_none() => {
+                _ = renewal.tick(), if lost.is_none() && self.hang().is_none() => {
                     lost = self.renew(link, held).await.err();
                 }
             }
