@@ -80,7 +80,8 @@ fn a_small_batch_is_a_claim_a_read_and_a_commit_by_one_script() {
     stop(daemon);
 }
 
-/// Rule C1: a script that Redis has forgotten is found missing before anything is pushed.
+/// Rule C1. The trap: a script that Redis has forgotten is found missing after the push. So a small
+/// batch is one script that pushes inside.
 #[test]
 fn scripts_that_redis_forgets_lose_and_repeat_nothing() {
     let crawl = Crawl::new();
@@ -94,6 +95,60 @@ fn scripts_that_redis_forgets_lose_and_repeat_nothing() {
         crawl.list(SINK),
         urls(0, 50).into_iter().map(String::into_bytes).collect::<Vec<_>>()
     );
+    stop(daemon);
+}
+
+/// Rule C1. The trap: a permission is taken away between the start and a commit, and the script
+/// fails after its push.
+#[test]
+fn a_permission_that_is_taken_away_loses_and_repeats_nothing() {
+    for command in ["rpush", "hset", "ltrim"] {
+        let crawl = Crawl::new().with_user("crawler");
+        let daemon = crawl.start();
+        crawl.push(&urls(0, 10));
+        crawl.wait_for_sink(10);
+        crawl.wait_until_idle();
+        crawl.server.cli(&["acl", "setuser", "crawler", &format!("-{command}")]);
+        crawl.push(&urls(10, 10));
+        let output = daemon.output(SOON);
+        assert_eq!(output.code(), Some(3), "{output:?}");
+        assert!(output.stderr.contains(&command.to_uppercase()), "{}", output.stderr);
+        assert_eq!(crawl.len(SINK), 10, "{command}");
+        crawl.server.cli(&["acl", "setuser", "crawler", &format!("+{command}")]);
+        assert_eq!(crawl.drain().ending(), "drained");
+        let expected: Vec<_> = urls(0, 20).into_iter().map(String::into_bytes).collect();
+        assert_eq!(crawl.list(SINK), expected, "{command}");
+    }
+}
+
+/// Rule C4. The trap: a drain waits for items that nobody pushes.
+#[test]
+fn a_drain_does_not_linger() {
+    let crawl = Crawl::new().set("source.linger=1s");
+    for batch in 0..3 {
+        crawl.push(&urls(10 * batch, 10));
+        assert_eq!(crawl.drain().count("unseen"), 10);
+    }
+    assert_eq!(commands(&crawl).get("blmove"), None);
+}
+
+/// Rule C4. The trap: commits wait for the sink, and the claim lingers on top of that.
+#[test]
+fn a_daemon_whose_commits_wait_does_not_linger() {
+    let crawl = Crawl::new().set("source.linger=1s").set("sink.max_len=5").set("source.batch=5");
+    crawl.push(&urls(0, 10));
+    let mut daemon = crawl.start();
+    daemon.wait_for_line("waiting: demo:unseen holds 5 items", SOON);
+    crawl.push(&urls(10, 5));
+    assert_eq!(commands(&crawl).get("blmove"), None);
+    let mut out: Vec<String> = Vec::new();
+    let mut connection = crawl.connection();
+    wait_until(SOON, "all items", || {
+        let some: Vec<String> = connection.lpop(SINK, std::num::NonZero::new(5)).unwrap();
+        out.extend(some);
+        out.len() == 15
+    });
+    assert_eq!(out, urls(0, 15));
     stop(daemon);
 }
 

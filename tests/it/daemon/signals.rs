@@ -32,6 +32,22 @@ fn expected(take_from: &str) -> (Vec<Bytes>, Vec<Bytes>) {
     }
 }
 
+/// Rule C4. The trap: a daemon that collects items is told to stop and goes on collecting.
+#[test]
+fn a_daemon_that_lingers_ends_when_asked() {
+    let crawl = Crawl::new().set("source.linger=1s");
+    let daemon = crawl.start();
+    crawl.wait_until_idle();
+    crawl.push(&urls(0, 1));
+    let mut connection = crawl.connection();
+    wait_until(SOON, "woken daemon", || {
+        let clients: String = redis::cmd("INFO").arg("clients").query(&mut connection).unwrap();
+        clients.contains("blocked_clients:0")
+    });
+    assert_eq!(stop(daemon).count("items"), 0);
+    assert_eq!((crawl.len(SOURCE), crawl.len(SINK)), (1, 0));
+}
+
 #[test]
 fn unread_items_go_back_to_an_empty_source_in_order() {
     for (take_from, signal) in [("left", Signal::TERM), ("right", Signal::INT)] {
