@@ -158,8 +158,10 @@ impl Pipeline {
                     self.store = Some(store);
                     break brought;
                 }
-                _ = renewal.tick(), if lost.is_none() && self.hang().is_none() => {
-                    lost = self.renew(link, held).await.err();
+                _ = renewal.tick(), if lost.is_none() => {
+                    if self.hang().is_none() {
+                        lost = self.renew(link, held).await.err();
+                    }
                 }
             }
         };

@@ -153,7 +153,7 @@ fn a_daemon_whose_commits_wait_does_not_linger() {
 }
 
 /// How often each command was called, the test's own `INFO` and connections aside.
-fn commands(crawl: &Crawl) -> HashMap<String, u64> {
+pub(super) fn commands(crawl: &Crawl) -> HashMap<String, u64> {
     let info = crawl.server.cli(&["info", "commandstats"]);
     info.lines()
         .filter_map(|line| {

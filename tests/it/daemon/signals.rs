@@ -3,6 +3,7 @@
 use redis::Commands;
 use rustix::process::Signal;
 
+use super::idle::commands;
 use super::{Bytes, Crawl, LEASE, SINK, SOURCE, Summary, TAKEN, stop, urls};
 use crate::util::binary::Daemon;
 use crate::util::wait::{SOON, wait_until};
@@ -46,6 +47,8 @@ fn a_daemon_that_lingers_ends_when_asked() {
     });
     assert_eq!(stop(daemon).count("items"), 0);
     assert_eq!((crawl.len(SOURCE), crawl.len(SINK)), (1, 0));
+    // It was not even claimed.
+    assert_eq!(commands(&crawl).get("rename"), None);
 }
 
 #[test]
