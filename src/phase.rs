@@ -34,6 +34,11 @@ pub enum Phase {
         /// The last trouble.
         trouble: String,
     },
+    /// The disk of the state folder does not answer; work goes on once it does.
+    DiskAway {
+        /// The last trouble.
+        trouble: String,
+    },
     /// It was asked to stop, and finishes what is in flight.
     Stopping,
     /// It ends, or has ended, because of something that no retry mends.
@@ -55,7 +60,7 @@ pub enum HeldUpBy {
 
 impl Phase {
     /// The names of all phases, as in JSON and in the metric `urlseen_phase`.
-    pub const NAMES: [&str; 9] = [
+    pub const NAMES: [&str; 10] = [
         "starting",
         "waiting-for-folder",
         "waiting-for-lease",
@@ -63,6 +68,7 @@ impl Phase {
         "working",
         "held-up",
         "redis-away",
+        "disk-away",
         "stopping",
         "failed",
     ];
@@ -77,8 +83,9 @@ impl Phase {
             Self::Working => 4,
             Self::HeldUp { .. } => 5,
             Self::RedisAway { .. } => 6,
-            Self::Stopping => 7,
-            Self::Failed { .. } => 8,
+            Self::DiskAway { .. } => 7,
+            Self::Stopping => 8,
+            Self::Failed { .. } => 9,
         }]
     }
 
@@ -115,6 +122,7 @@ impl fmt::Display for Phase {
                  urlseen rejects",
             ),
             Self::RedisAway { trouble } => write!(f, "waiting for Redis: {trouble}"),
+            Self::DiskAway { trouble } => write!(f, "waiting for the disk: {trouble}"),
             Self::Stopping => f.write_str("stopping: finishing what is in flight"),
             Self::Failed { reason } => write!(f, "failed: {reason}"),
         }
@@ -136,6 +144,7 @@ mod tests {
             Phase::Working,
             Phase::HeldUp { by: HeldUpBy::Sink },
             Phase::RedisAway { trouble: text() },
+            Phase::DiskAway { trouble: text() },
             Phase::Stopping,
             Phase::Failed { reason: text() },
         ];

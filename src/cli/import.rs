@@ -10,9 +10,10 @@ use std::time::Instant;
 use anyhow::Context;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use urlseen::config::Store;
+use urlseen::config::{Config, Store};
 use urlseen::engine::{Engine, Fill};
 use urlseen::filter::{Design, Fullness};
+use urlseen::fingerprint::Algorithm;
 use urlseen::import::{self, Audience, Bad, Count, Format, Meter, Origin};
 use urlseen::item::{Form, Options};
 use urlseen::printable::{json_text, say, stdout};
@@ -39,6 +40,9 @@ const NAMED: usize = 10;
 ///
 /// With --from-redis it is the native filter at filter.key in Redis, for filter.store = "local" to
 /// go on with.
+///
+/// With --algorithm you say how the fingerprints were computed. Another algorithm than the crawl's
+/// is refused, as no URL would be recognised.
 ///
 /// What is broken off goes on where it was when the same command is given again. Importing twice
 /// does no harm. What is no fingerprint is named and counted, and makes the exit status 1.
@@ -93,7 +97,7 @@ pub(super) struct Args {
 
 /// What the configuration says goes by it alone.
 pub(super) fn grammar(mut command: clap::Command) -> clap::Command {
-    for id in shape::IDS {
+    for id in shape::IDS.into_iter().filter(|&id| id != "algorithm") {
         command = command.mut_arg(id, |argument| argument.requires("state"));
     }
     command
@@ -108,7 +112,9 @@ fn parse_format() -> impl clap::builder::TypedValueParser<Value = Format> {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     if args.from_redis {
-        return moving::from_redis(&args.settings.load()?, args.json);
+        let config = args.settings.load()?;
+        check_algorithm(args, &config)?;
+        return moving::from_redis(&config, args.json);
     }
     if args.redisbloom_file.is_some() || args.redisbloom.is_some() {
         return redisbloom::run(args);
@@ -166,6 +172,7 @@ fn prepare(args: &Args) -> anyhow::Result<(Local, Design, Origin)> {
             )
             .into());
         }
+        check_algorithm(args, &config)?;
         let folder = Folder::open(&config.state.dir)?;
         let keeping = start::keeping(&config, &start::design(&config)?);
         let threads = config.filter.owners(cores).get();
@@ -180,6 +187,26 @@ fn prepare(args: &Args) -> anyhow::Result<(Local, Design, Origin)> {
     let design = shape::design(&keeping.pins)?;
     let store = start::kept(folder, keeping, &design, items, threads)?;
     Ok((store, design, origin))
+}
+
+/// Refuses fingerprints that were computed otherwise than those of the crawl's URLs will be. A set
+/// of scrapy-redis tells that by itself; files do not.
+fn check_algorithm(args: &Args, config: &Config) -> Result<(), Misused> {
+    let (stated, _) = args.shape.fingerprints();
+    let ours = config.fingerprint.algorithm;
+    match (stated, &args.redis_set) {
+        (Some(stated), _) if stated != ours => Err(Misused(format!(
+            "--algorithm says that the fingerprints are those of {stated}, and \
+             fingerprint.algorithm is \"{ours}\": no URL would be recognised. Set \
+             fingerprint.algorithm = \"{stated}\" first"
+        ))),
+        (None, Some(key)) if ours == Algorithm::Scrapy => Err(Misused(format!(
+            "the members of {key} are those of scrapy-redis, and fingerprint.algorithm is \
+             \"{ours}\": no URL would be recognised. Set fingerprint.algorithm = \"scrapy-redis\" \
+             first. If another dupefilter has filled the set, say so: --algorithm {ours}"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Tells what goes on on standard error.

@@ -2,8 +2,10 @@
 
 use std::io;
 
+use super::disk::Hang;
 use crate::descriptors;
 use crate::engine::Died;
+use crate::phase::Phase;
 use crate::protocol::Unwelcome;
 use crate::redis::lease::{LEASE, MARGIN};
 use crate::redis::preflight::PreflightProblem;
@@ -26,6 +28,9 @@ pub enum Failure {
         LEASE.saturating_sub(MARGIN).as_secs()
     )]
     Lapsed,
+    /// The lease was not renewed in time, as the disk did not answer.
+    #[error("the lease is lost: {0}. Nothing is committed before it answers")]
+    Hanging(Hang),
     /// A filter thread panicked.
     #[error(transparent)]
     Died(#[from] Died),
@@ -83,7 +88,7 @@ impl Failure {
             Self::Redis(Unwelcome::Trouble(trouble)) => trouble.retry() == Retry::Later,
             Self::Redis(unwelcome) => matches!(unwelcome, Unwelcome::Refused(_)),
             Self::Preflight(problems) => problems.iter().all(|it| it.retry() == Retry::Later),
-            Self::Lapsed => true,
+            Self::Lapsed | Self::Hanging(_) => true,
             Self::Unfit(_) | Self::Folder(_) | Self::Log(_) => self.is_for_want_of_descriptors(),
             Self::Died(_)
             | Self::Thread(_)
@@ -95,7 +100,17 @@ impl Failure {
 
     /// The failure of a run that was asked to stop while it waited to try again.
     pub(super) fn after_stop(self) -> Self {
-        if self.is_for_want_of_descriptors() { self } else { Self::Away(Box::new(self)) }
+        let is_of_redis = !self.is_for_want_of_descriptors() && !matches!(self, Self::Hanging(_));
+        if is_of_redis { Self::Away(Box::new(self)) } else { self }
+    }
+
+    /// The phase of a run that waits for this to pass.
+    pub(super) fn phase(&self) -> Phase {
+        let trouble = self.to_string();
+        match self {
+            Self::Hanging(_) => Phase::DiskAway { trouble },
+            _ => Phase::RedisAway { trouble },
+        }
     }
 
     /// Returns true if the state folder could not be read or written for want of file descriptors.

@@ -7,6 +7,7 @@
 mod alone;
 mod asking;
 mod batches;
+mod disk;
 mod failure;
 mod fullness;
 mod queue;
@@ -43,6 +44,7 @@ use crate::redisbloom::AddError;
 use crate::shutdown::Stop;
 use crate::store::Local;
 pub use alone::Alone;
+use disk::{Disk, Hang, Watch};
 pub use failure::Failure;
 pub use queue::{Diverged, Queue};
 pub use report::{Live, Report};
@@ -119,6 +121,8 @@ pub struct Pipeline {
     run: Run,
     /// The filter; not here while a thread of its own brings it to where Redis stands.
     store: Option<Local>,
+    /// Where it is kept, if it is kept on a disk.
+    disk: Option<Disk>,
     /// Who asks about single fingerprints.
     desk: Desk,
     gauges: Arc<Gauges>,
@@ -180,6 +184,7 @@ impl Pipeline {
             layers: gauges.whole().map_or(0, |whole| whole.layers),
             parts,
             run: Run::random(),
+            disk: Disk::of(&store),
             store: Some(store),
             desk,
             gauges,
@@ -215,6 +220,7 @@ impl Pipeline {
         interval: Option<Duration>,
         show: &mut dyn FnMut(&Report),
     ) -> Result<Ending, Failure> {
+        let _watch = self.disk.clone().map(Watch::start).transpose()?;
         loop {
             let session = self.session(interval, show).await;
             let (wait, failure) = match session.map_err(|failure| self.checked(failure)) {
@@ -226,7 +232,7 @@ impl Pipeline {
                         self.forget_queue();
                         self.enter(Phase::Recovering);
                     } else {
-                        self.enter(Phase::RedisAway { trouble: failure.to_string() });
+                        self.enter(failure.phase());
                     }
                     (wait, Some(failure))
                 }
@@ -306,6 +312,11 @@ impl Pipeline {
             live.kept = kept.or(live.kept.take());
             live.passed.clone_from(&self.passed);
         });
+    }
+
+    /// The request to the disk that has waited for too long.
+    fn hang(&self) -> Option<Hang> {
+        self.disk.as_ref().and_then(Disk::hang)
     }
 
     /// The filter.

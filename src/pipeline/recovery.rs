@@ -159,7 +159,9 @@ impl Pipeline {
                     break brought;
                 }
                 _ = renewal.tick(), if lost.is_none() => {
-                    lost = self.renew(link, held).await.err();
+                    if self.hang().is_none() {
+                        lost = self.renew(link, held).await.err();
+                    }
                 }
             }
         };

@@ -138,6 +138,7 @@ impl Protocol {
         needs.key(KeyOwner::Own("lease"), lease.as_str(), KeyKind::String);
         let record = self.keys.record.as_str();
         needs.key(KeyOwner::Own("crawl record"), record, KeyKind::Hash);
+        needs.command(CommandNeed::new("HMGET").key(record).arg("protocol"));
         needs.command(CommandNeed::new("HSET").key(record).arg("protocol").arg("1"));
         needs.command(CommandNeed::new("DEL").key(record));
         reclaiming::add(&self.held, &mut needs);

@@ -102,6 +102,19 @@ pub enum Unwelcome {
         /// As found.
         found: String,
     },
+    /// A later version has published the crawl record.
+    #[error(
+        "the crawl record in Redis has protocol {protocol:?}, written by urlseen {urlseen:?}, and \
+         this urlseen knows an earlier one: its consumers would not understand each other. Run \
+         the urlseen that wrote it; to begin anew with this one, give the crawl up with that \
+         one's urlseen state drop"
+    )]
+    Record {
+        /// As found.
+        protocol: String,
+        /// The version of the urlseen that wrote it.
+        urlseen: String,
+    },
     /// Redis answered something that makes no sense here.
     #[error("Redis answered {what} with something unexpected: {reply}")]
     Nonsense {
@@ -146,6 +159,10 @@ impl Answer {
             "ok" => return Ok(()),
             "lease" => Refusal::Lease { holder: Holder::of_lease(&self.text()?) }.into(),
             "head" => Refusal::Head { seq: self.text()?, tip: self.text()? }.into(),
+            "record" => {
+                let (protocol, urlseen) = (self.text()?, self.text()?);
+                return Err(Unwelcome::Record { protocol, urlseen });
+            }
             "taken" => Refusal::Taken { found: self.count()? }.into(),
             other => nonsense(self.what, &other),
         })

@@ -73,7 +73,9 @@ pub(super) fn apply(
     for name in &plan.snapshots {
         dir.remove(name)?;
     }
+    let answer = dir.requests().begin("a sync of the folder");
     dir.sync()?;
+    drop(answer);
     // Where nothing is to be cut this sees to it that what a process without fsync has written is
     // on the disk before the log goes on behind it.
     for (file, len) in segments.iter() {
@@ -86,6 +88,7 @@ pub(super) fn apply(
         if file == place.file && !plan.keep_adds && place.offset < len {
             open.set_len(place.offset)?;
         }
+        let _answer = dir.requests().begin("a sync of the log");
         open.sync()?;
     }
     Ok((end, tail))
@@ -129,7 +132,9 @@ fn rewrite(
         }
     })?;
     result.map_err(|error: io::Error| Unrecoverable::Io(error))?;
+    let answer = dir.requests().begin("a sync of the log");
     new.sync()?;
+    drop(answer);
     dir.replace(name)?;
     dir.sync()?;
     Ok((end, offset))

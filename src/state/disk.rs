@@ -8,6 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::requests::{NotedFile, Requests};
 use crate::descriptors;
 
 /// The ending of files that are being written aside: such a file counts for nothing.
@@ -91,15 +92,21 @@ pub(super) struct Busy(pub(super) Box<dyn DiskFile>);
 pub(super) struct Dir {
     disk: Arc<dyn Disk>,
     path: PathBuf,
+    requests: Requests,
 }
 
 impl Dir {
     pub(super) fn new(disk: Arc<dyn Disk>, path: &Path) -> Self {
-        Self { disk, path: path.to_owned() }
+        Self { disk, path: path.to_owned(), requests: Requests::default() }
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns what the disk has not answered yet.
+    pub(super) fn requests(&self) -> &Requests {
+        &self.requests
     }
 
     pub(super) fn make(&self) -> io::Result<Vec<PathBuf>> {
@@ -111,6 +118,7 @@ impl Dir {
     }
 
     pub(super) fn inode(&self, name: &str) -> io::Result<Option<u64>> {
+        let _answer = self.requests.begin("a look at the folder");
         self.disk.inode(&self.path.join(name))
     }
 
@@ -119,7 +127,8 @@ impl Dir {
     }
 
     pub(super) fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        self.disk.open(&self.path.join(name))
+        let file = self.disk.open(&self.path.join(name))?;
+        Ok(Box::new(NotedFile::new(file, self.requests.clone())))
     }
 
     pub(super) fn append(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {

@@ -28,6 +28,8 @@ use super::lease;
 use super::made::Made;
 use super::rebase::Rebase;
 use super::recovery::{self, Recovered, Restore, Target};
+#[cfg(feature = "cli")]
+use super::requests::Requests;
 use super::segment;
 use super::snapshot::{self, SnapshotWriter};
 use crate::choice::Fsync;
@@ -124,6 +126,12 @@ impl Folder {
     /// Where it is.
     pub fn dir(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// Returns what the disk has not answered yet.
+    #[cfg(feature = "cli")]
+    pub fn requests(&self) -> &Requests {
+        self.dir.requests()
     }
 
     pub(super) fn place(&self) -> &Dir {

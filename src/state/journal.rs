@@ -65,7 +65,8 @@ impl Journal {
             None => make(dir, filter, position)?,
         };
         let handle = dir.handle()?;
-        let unsynced = Unsynced::new(handle, Arc::clone(&shared), position.number, &file);
+        let (hold, requests) = (Arc::clone(&shared), dir.requests().clone());
+        let unsynced = Unsynced::new(handle, hold, requests, position.number, &file);
         let unsynced = Arc::new(unsynced);
         let mut journal = Self {
             dir: dir.clone(),
@@ -152,7 +153,10 @@ impl Journal {
         self.buffer.clear();
         self.buffer.shrink_to(BUFFER);
         record::encode(kind, self.position.head, next, fingerprints, &mut self.buffer)?;
-        if let Err(error) = self.file.append(&self.buffer) {
+        let answer = self.dir.requests().begin("a write to the log");
+        let appended = self.file.append(&self.buffer);
+        drop(answer);
+        if let Err(error) = appended {
             self.unsynced.poison(&error);
             // Recovery would cut it off as well.
             let _ = self.file.set_len(self.tail.len);
@@ -193,6 +197,7 @@ impl Journal {
         if self.tail.name == segment::name(self.position.number) {
             return Ok(());
         }
+        let _answer = self.dir.requests().begin("a new file of the log");
         match make(&self.dir, self.filter, self.position) {
             Ok((file, tail)) => {
                 self.unsynced.rolled(&file);

@@ -37,6 +37,7 @@ mod rebase;
 mod rebuilt;
 mod record;
 mod recovery;
+mod requests;
 mod retention;
 mod scan;
 mod segment;
@@ -63,6 +64,8 @@ pub use moment::Moment;
 pub use named::{Named, named};
 pub use rebase::Rebase;
 pub use recovery::{Cut, Recovered, Restore, Target};
+#[cfg(feature = "cli")]
+pub use requests::{Request, Requests};
 pub use retention::Retention;
 pub use shards::ShardReader;
 pub use snapshot::{Finished, SnapshotWriter};

@@ -9,6 +9,7 @@ use crossbeam_channel::{RecvTimeoutError, Sender};
 
 use super::disk::{DiskDir, DiskFile};
 use super::folder::Shared;
+use super::requests::Requests;
 
 /// How often a log is synced that is synced at intervals.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
@@ -35,6 +36,7 @@ pub(super) struct Unsynced {
     /// Open as long as the log is: what was written must not wait for a file descriptor.
     dir: Box<dyn DiskDir>,
     shared: Arc<Shared>,
+    requests: Requests,
     state: Mutex<State>,
     /// Held while the disk works, so that it is asked once for all who wait.
     turn: Mutex<()>,
@@ -60,6 +62,7 @@ impl Unsynced {
     pub(super) fn new(
         dir: Box<dyn DiskDir>,
         shared: Arc<Shared>,
+        requests: Requests,
         number: u64,
         file: &Arc<dyn DiskFile>,
     ) -> Self {
@@ -68,7 +71,7 @@ impl Unsynced {
         let (made, made_synced) = (1, 0);
         let state = State { written: number, synced: number, files, made, made_synced };
         let (turn, failure) = (Mutex::default(), OnceLock::new());
-        Self { dir, shared, state: Mutex::new(state), turn, failure }
+        Self { dir, shared, requests, state: Mutex::new(state), turn, failure }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -129,6 +132,7 @@ impl Unsynced {
         if self.state().synced >= number {
             return Ok(());
         }
+        let _answer = self.requests.begin("a sync of the log");
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever had the turn before may have failed, or done it.
         self.check()?;

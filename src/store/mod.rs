@@ -9,6 +9,7 @@ mod snapshotting;
 mod unfit;
 
 use std::io;
+use std::path::Path;
 use std::time::{Instant, SystemTime};
 
 use crate::batch::{Batch, Judged};
@@ -18,7 +19,7 @@ use crate::engine::Engine;
 use crate::fingerprint::Fingerprint;
 use crate::head::{Head, Position, Tip};
 use crate::state::{
-    Finished, Folder, Journal, Log, Logged, Made, Mark, Moment, Pins, Retention, Volatile,
+    Finished, Folder, Journal, Log, Logged, Made, Mark, Moment, Pins, Requests, Retention, Volatile,
 };
 pub use bringing::{Brought, How};
 pub use footprint::Footprint;
@@ -338,6 +339,12 @@ impl Local {
             }
             None => Ok(()),
         }
+    }
+
+    /// The folder that it is kept in, and what its disk has not answered.
+    pub fn disk(&self) -> Option<(&Path, &Requests)> {
+        let Memory::Kept(kept) = &self.memory else { return None };
+        Some((kept.folder.dir(), kept.folder.requests()))
     }
 
     /// The id of the filter, where it is kept and not new.

@@ -73,6 +73,7 @@ fn prepare(args: &Args) -> anyhow::Result<(Folder, Pins, From<'_>)> {
         return Ok((Folder::open(state)?, pins, From::File(file)));
     }
     let config = args.settings.load()?;
+    super::check_algorithm(args, &config)?;
     if config.filter.layout != Layout::RedisBloom {
         return Err(Misused(format!(
             "filter.layout is {:?}, and a filter of RedisBloom goes into a crawl whose \

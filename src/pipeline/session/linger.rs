@@ -48,3 +48,23 @@ impl Linger {
         self.until = None;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rule C4. The trap: what has enough items for a batch waits for more.
+    #[test]
+    fn only_a_trickle_is_waited_for() {
+        let mut linger = Linger::new(Duration::from_secs(1));
+        for (items, waits) in [(1, true), (ENOUGH, false), (1000, false), (ENOUGH - 1, true)] {
+            linger.note(items);
+            linger.until = None;
+            linger.begin();
+            assert_eq!(linger.is_over(), !waits, "{items}");
+        }
+        let mut never = Linger::new(Duration::ZERO);
+        never.begin();
+        assert!(never.is_over());
+    }
+}

@@ -7,6 +7,7 @@ mod held_up;
 mod idle;
 mod linger;
 mod reclaiming;
+mod renewing;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -70,6 +71,8 @@ struct Session<'a> {
     lease_until: Instant,
     /// When the renewal was asked for that is under way.
     renewal_asked: Instant,
+    /// The disk hung when the lease was to be renewed.
+    is_renewal_due: bool,
     asked: VecDeque<Asked>,
     supply: Supply,
     /// Collects items before a claim.
@@ -127,6 +130,7 @@ impl<'a> Session<'a> {
     /// Connects, takes the lease, and then, not before, reads where the crawl stands and brings
     /// the filter there.
     async fn begin(pipeline: &'a mut Pipeline) -> Result<Self, Failure> {
+        pipeline.hang().map_or(Ok(()), |hang| Err(Failure::Hanging(hang)))?;
         let address = &pipeline.parts.address.clone();
         let mut link = pipeline.meanwhile(connect(address, Timeouts::default())).await??;
         // Not when it is first needed: nothing else would be done while a server does not answer.
@@ -153,6 +157,7 @@ impl<'a> Session<'a> {
             token: held.token,
             lease_until: held.until,
             renewal_asked: held.until,
+            is_renewal_due: false,
             asked: VecDeque::new(),
             supply: if taken > 0 { Supply::Claimed } else { Supply::Unknown },
             linger: Linger::new(settings.linger),
@@ -207,7 +212,6 @@ impl<'a> Session<'a> {
                 return Ok(ending);
             }
             self.wait_if_idle();
-            let asking_renewal = self.is_asking(&Asked::Renewal);
             self.pipeline.do_extras().await?;
             let (may_ask, is_hearing) = (self.pipeline.may_ask(), self.pipeline.is_hearing());
             let Self { pipeline, link, waiter, forgetting, linger, .. } = self;
@@ -218,17 +222,14 @@ impl<'a> Session<'a> {
                 // most.
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return Ok(Ending::Stopped),
-                () = tokio::time::sleep_until(self.lease_until) => return Err(Failure::Lapsed),
-                _ = renewal.tick(), if !asking_renewal => {
-                    let renew = self.pipeline.parts.protocol.renew(&self.token);
-                    self.renewal_asked = Instant::now();
-                    self.ask(Asked::Renewal, &renew);
-                }
+                () = tokio::time::sleep_until(self.lease_until) => return Err(self.lapsed()),
+                _ = renewal.tick() => self.renew(),
                 _ = lengths.tick() => self.ask_lengths(),
                 _ = poll.tick(), if self.held_up.is_some() => self.look_again(),
                 _ = look.tick() => {
                     self.pipeline.store().check().map_err(Failure::Log)?;
                     self.look();
+                    self.renew_if_due();
                     self.ask_fill();
                 }
                 _ = forgets.tick() => self.look_for_forgets(),

@@ -1,13 +1,19 @@
 -- Ties the crawl's state to a filter, and sets where the crawl stands if nothing is known of it.
 -- Publishes the crawl record.
 -- KEYS: lease, state, crawl record
--- ARGV: token, filter id, version, seq, tip, then the fields and values of the record
+-- ARGV: token, filter id, version, seq, tip, then the fields and values of the record, of which the
+--       protocol is the first
 local lease, state, record = unpack(KEYS)
 local token, filter, version, seq, tip = unpack(ARGV)
 
 local refusal = lease_refusal(lease, token)
 if refusal then
     return refusal
+end
+local found = redis.call('HMGET', record, 'protocol', 'urlseen')
+local theirs, ours = tonumber(found[1] or 0), tonumber(ARGV[7])
+if not theirs or theirs > ours then
+    return {'record', found[1], found[2] or ''}
 end
 redis.call('HSETNX', state, 'seq', seq)
 redis.call('HSETNX', state, 'tip', tip)

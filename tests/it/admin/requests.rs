@@ -21,6 +21,7 @@ fn health_is_lost_by_failure_alone_and_readiness_by_anything_but_work() {
         (Phase::Working, 200, 200),
         (Phase::HeldUp { by: HeldUpBy::Sink }, 200, 200),
         (Phase::RedisAway { trouble: text() }, 200, 503),
+        (Phase::DiskAway { trouble: text() }, 200, 503),
         (Phase::Stopping, 200, 503),
         (Phase::Failed { reason: text() }, 503, 503),
     ] {
@@ -111,6 +112,7 @@ fn metrics_are_the_status_in_numbers() {
         (r#"urlseen_phase{phase="working"}"#, 1.0),
         (r#"urlseen_phase{phase="held-up"}"#, 0.0),
         (r#"urlseen_phase{phase="redis-away"}"#, 0.0),
+        (r#"urlseen_phase{phase="disk-away"}"#, 0.0),
         (r#"urlseen_phase{phase="stopping"}"#, 0.0),
         (r#"urlseen_phase{phase="failed"}"#, 0.0),
         ("urlseen_seq", 17.0),

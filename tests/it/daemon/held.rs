@@ -95,6 +95,23 @@ fn the_daemon_publishes_the_crawl_record() {
     stop(daemon);
 }
 
+/// Rule C6. The trap: consumers that work by a later protocol find an earlier one in their record.
+#[test]
+fn a_record_of_a_later_protocol_is_refused() {
+    let crawl = Crawl::new();
+    let fields = [("protocol", "2"), ("urlseen", "9.0.0"), ("sink", "demo:other")];
+    let () = crawl.connection().hset_multiple(RECORD, &fields).unwrap();
+    crawl.push(&urls(0, 10));
+    let output = crawl.run(&["--drain"]).output();
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    for words in ["protocol \"2\"", "urlseen \"9.0.0\"", "Run the urlseen that wrote it"] {
+        assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
+    }
+    let found: HashMap<String, String> = crawl.connection().hgetall(RECORD).unwrap();
+    assert_eq!(found, fields.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+    assert_eq!((crawl.len(SOURCE), crawl.len(SINK)), (10, 0));
+}
+
 /// Rules H1 and H7: a lost reply is repeated and gives the same delivery; equal items are apart.
 #[test]
 fn a_repeated_pop_gets_the_same_delivery() {

@@ -155,17 +155,25 @@ fn a_lease_that_cannot_be_renewed_stops_the_work_before_it_ends() {
     stop(daemon);
 }
 
+/// Rule C4, too. The trap: lingering, which goes on here all the time, delays the lease.
 #[test]
 fn a_lease_that_is_renewed_does_not_end() {
-    let crawl = Crawl::new();
+    let crawl = Crawl::new().set("source.linger=1s");
     let daemon = crawl.start();
+    let (mut connection, mut pushed) = (crawl.connection(), 0);
     // Longer than a lease lasts.
     let ended = poll(Duration::from_secs(16), || {
+        if connection.llen::<_, usize>(SINK).unwrap() == pushed {
+            crawl.push(&urls(pushed, 1));
+            pushed += 1;
+        }
         let said = daemon.stderr();
         let is_over = said.contains("lease could not be renewed") || said.contains("it ran out");
         is_over.then_some(said)
     });
     assert_eq!(ended, None);
+    // Each came out a second after it was pushed.
+    assert!((2..=17).contains(&pushed), "{pushed}");
     stop(daemon);
 }
 

@@ -5,6 +5,7 @@ mod descriptors;
 mod ends;
 mod folder;
 mod full;
+mod hang;
 mod held;
 mod idle;
 pub(crate) mod items;
@@ -109,7 +110,12 @@ impl Crawl {
     }
 
     fn command_at(&self, command: &str, url: &str, arguments: &[&str]) -> Run {
-        let run = urlseen(command.split(' ')).arg("--set").arg(format!("redis.url={url}"));
+        self.configured(urlseen(command.split(' ')), url, arguments)
+    }
+
+    /// Adds all settings, and then these arguments.
+    fn configured(&self, run: Run, url: &str, arguments: &[&str]) -> Run {
+        let run = run.arg("--set").arg(format!("redis.url={url}"));
         let dir = self.state_dir();
         let run = run.arg("--set").arg(format!("state.dir={}", dir.display()));
         let run = self.settings.iter().fold(run, |run, setting| run.arg("--set").arg(setting));

@@ -168,7 +168,8 @@ fn a_limit_that_is_lowered_while_it_runs_is_noticed() {
     });
 }
 
-/// Its user may not ask for the limit, so only the connections that break tell of it.
+/// Its user may not ask for the limit, so only the connections that break tell of it. Rule C3: the
+/// item is set aside by another batch, with a record of its own.
 #[test]
 fn an_item_that_breaks_connections_is_found_and_set_aside() {
     each_pair(|crawl, from_left| {
@@ -192,7 +193,8 @@ fn an_item_that_breaks_connections_is_found_and_set_aside() {
 /// Connections that the commit of one item may break before the item is set aside.
 const CUTS: usize = 6;
 
-/// The last connection breaks after the commit: it is found there, and not judged again.
+/// Rule C3. The trap: an item is set aside under the head of a commit that had happened. The last
+/// connection breaks after the commit: the head tells, and nothing is judged again.
 #[test]
 fn a_commit_that_happened_before_its_connection_broke_is_not_made_again() {
     each_pair(|crawl, from_left| {

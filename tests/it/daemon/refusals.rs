@@ -46,6 +46,31 @@ pub(super) fn assert_refused(output: &Output, words: &[&str]) {
     assert!(output.stdout.is_empty(), "{output:?}");
 }
 
+/// Rule C6. The trap: changed settings make another filter, which is empty, and every URL is
+/// emitted again.
+#[test]
+fn settings_that_contradict_the_crawl_are_refused_by_name() {
+    let crawl = Crawl::new();
+    crawl.push(&urls(0, 10));
+    crawl.drain();
+    for (setting, words) in [
+        ("fingerprint.algorithm=scrapy-redis", "fingerprint.algorithm"),
+        ("fingerprint.keep_fragments=true", "fingerprint.keep_fragments"),
+        ("filter.layout=redisbloom", "filter.layout"),
+        ("filter.capacity=200_000", "filter.capacity"),
+        ("filter.store=redis", "filter.store"),
+        ("crawl.name=other", "crawl.name"),
+        ("state.dir=elsewhere", "is new"),
+    ] {
+        let run = crawl.run(&["--drain", "--set", setting, "--set", "source.key=demo:discovered"]);
+        let output = run.output();
+        assert!(matches!(output.code(), Some(2 | 3)), "{setting}: {output:?}");
+        assert!(output.stderr.contains(words), "{setting}: {}", output.stderr);
+    }
+    crawl.push(&urls(0, 10));
+    assert_eq!(crawl.drain().counts(), (10, [0, 10, 0, 0]));
+}
+
 #[test]
 fn a_key_of_another_type_is_refused_before_anything_is_touched() {
     for key in KEYS {

@@ -3,6 +3,7 @@
 use redis::Commands;
 use rustix::process::Signal;
 
+use super::idle::commands;
 use super::{Bytes, Crawl, LEASE, SINK, SOURCE, Summary, TAKEN, stop, urls};
 use crate::util::binary::Daemon;
 use crate::util::wait::{SOON, wait_until};
@@ -30,6 +31,24 @@ fn expected(take_from: &str) -> (Vec<Bytes>, Vec<Bytes>) {
         "left" => (bytes(urls(0, 5)), bytes(urls(5, 95))),
         _ => (urls(95, 5).into_iter().rev().map(String::into_bytes).collect(), bytes(urls(0, 95))),
     }
+}
+
+/// Rule C4. The trap: a daemon that collects items is told to stop and goes on collecting.
+#[test]
+fn a_daemon_that_lingers_ends_when_asked() {
+    let crawl = Crawl::new().set("source.linger=1s");
+    let daemon = crawl.start();
+    crawl.wait_until_idle();
+    crawl.push(&urls(0, 1));
+    let mut connection = crawl.connection();
+    wait_until(SOON, "woken daemon", || {
+        let clients: String = redis::cmd("INFO").arg("clients").query(&mut connection).unwrap();
+        clients.contains("blocked_clients:0")
+    });
+    assert_eq!(stop(daemon).count("items"), 0);
+    assert_eq!((crawl.len(SOURCE), crawl.len(SINK)), (1, 0));
+    // It was not even claimed.
+    assert_eq!(commands(&crawl).get("rename"), None);
 }
 
 #[test]

@@ -77,16 +77,16 @@ fn an_import_of_a_set_that_was_killed_goes_on_where_it_was() {
     let members: Vec<String> = raw(0..ALL).map(|digest| hex(&digest)).collect();
     crawl.add(&members);
     let state = crawl.state();
-    let import = crawl.command("import", &["--redis-set", SET]).start();
+    let import = crawl.command("import", &["--redis-set", SET, "--algorithm", "scrapy"]).start();
     kill_midway(import, Path::new(&state));
-    let rest = crawl.import(&["--redis-set", SET]);
+    let rest = crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]);
     let [read, ..] = rest.counts();
     assert!(0 < read && read < ALL, "{rest:?}");
     let said = format!("an earlier import had the set {SET} ({} members read)", ALL - read);
     assert!(rest.stderr.contains(&said), "{rest:?}");
     assert_eq!(rest.summary["keys"], ALL);
     // A set that was read to its end is read again: it may have grown.
-    crawl.import(&["--redis-set", SET]).check([ALL, 0, ALL, 0]);
+    crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]).check([ALL, 0, ALL, 0]);
 }
 
 #[test]
@@ -95,17 +95,17 @@ fn an_import_of_a_set_begins_anew_where_its_cursor_means_nothing_any_more() {
     let members: Vec<String> = raw(0..200_000).map(|digest| hex(&digest)).collect();
     crawl.add(&members);
     let state = crawl.state();
-    let import = crawl.command("import", &["--redis-set", SET]).start();
+    let import = crawl.command("import", &["--redis-set", SET, "--algorithm", "scrapy"]).start();
     kill_midway(import, Path::new(&state));
     // Each process of the server scatters members in its own way.
     crawl.server.restart();
     crawl.add(&members);
-    let import = crawl.command("import", &["--redis-set", SET]).start();
+    let import = crawl.command("import", &["--redis-set", SET, "--algorithm", "scrapy"]).start();
     kill_midway_again(import, Path::new(&state));
     // A set that is smaller now is another one.
     crawl.server.cli(&["del", SET]);
     crawl.add(&members[..5_000]);
-    let anew = crawl.import(&["--redis-set", SET]);
+    let anew = crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]);
     assert_eq!((anew.counts()[0], anew.stderr.as_str()), (5_000, ""));
 }
 

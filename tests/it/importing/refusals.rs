@@ -1,6 +1,8 @@
 //! What an import refuses before it begins.
 
-use super::{Crawl, SET, frames, import_to, raw};
+use std::path::Path;
+
+use super::{Crawl, SET, frames, hex, import_to, raw};
 use crate::util::binary::urlseen;
 use crate::util::wait::SOON;
 
@@ -12,7 +14,8 @@ fn a_key_that_is_no_set_is_refused_by_name() {
         (SET, "urlseen: the key demo:dupefilter holds a list, and a set was expected"),
         ("other", "urlseen: there is no key other at unix:"),
     ] {
-        let output = crawl.command("import", &["--redis-set", key]).output();
+        let output =
+            crawl.command("import", &["--redis-set", key, "--algorithm", "scrapy"]).output();
         assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");
         assert!(output.stderr.starts_with(words), "{output:?}");
         assert_eq!(output.stderr.lines().count(), 1);
@@ -46,6 +49,44 @@ fn a_filter_that_was_made_for_something_else_is_refused() {
     }
     let output = crawl.command("import", &["requests.seen"]).output();
     assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
+}
+
+/// The trap: the crawl computes other fingerprints than those that were imported, and every page is
+/// fetched again. So the algorithm is stated, recorded, and found by daemons and spiders.
+#[test]
+fn fingerprints_of_another_algorithm_are_refused_with_the_remedy() {
+    let mut crawl = Crawl::new();
+    let digests: Vec<String> = raw(0..10).map(|digest| hex(&digest)).collect();
+    crawl.add(&digests);
+    crawl.write("requests.seen", frames(raw(0..10)));
+    for (arguments, algorithm) in [
+        (&["--redis-set", SET][..], "scrapy-redis"),
+        (&["--redis-set", SET, "--algorithm", "scrapy-2.6"], "scrapy-2.6"),
+        (&["--algorithm", "scrapy-redis", "requests.seen"], "scrapy-redis"),
+    ] {
+        let output = crawl.command("import", arguments).output();
+        assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
+        for words in [
+            "no URL would be recognised",
+            &format!("Set fingerprint.algorithm = \"{algorithm}\" first"),
+        ] {
+            assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
+        }
+        assert!(!Path::new(&crawl.state()).exists());
+    }
+    let scrapy = crawl.settings.clone();
+    crawl.settings.push("fingerprint.algorithm=scrapy-redis");
+    crawl.import(&["--redis-set", SET]).check([10, 10, 0, 0]);
+    let configured = std::mem::replace(&mut crawl.settings, scrapy);
+    let output = crawl.command("run", &["--drain"]).output();
+    assert_eq!(output.code(), Some(2), "{output:?}");
+    for words in ["was made for something else", "fingerprint.algorithm", "scrapy-redis"] {
+        assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
+    }
+    crawl.settings = configured;
+    crawl.crawl(&[]);
+    let record = "urlseen:{demo:discovered}:crawl";
+    assert_eq!(crawl.server.cli(&["hget", record, "algorithm"]), "scrapy-redis");
 }
 
 #[test]

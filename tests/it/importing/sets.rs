@@ -6,11 +6,11 @@ use super::{Crawl, SET, fingerprints, hex, raw, urls};
 fn a_crawl_goes_on_without_what_was_imported_from_a_set() {
     let crawl = Crawl::new();
     crawl.add(&fingerprints(&urls(0..10_000)));
-    crawl.import(&["--redis-set", SET]).check([10_000, 10_000, 0, 0]);
+    crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]).check([10_000, 10_000, 0, 0]);
     assert_eq!(crawl.crawl(&urls(0..12_000)), urls(10_000..12_000));
     // The crawl has moved on; what is imported now counts as well, and once.
     crawl.add(&fingerprints(&urls(12_000..13_000)));
-    let again = crawl.import(&["--redis-set", SET]);
+    let again = crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]);
     again.check([11_000, 1_000, 10_000, 0]);
     assert_eq!(again.summary["keys"], 13_000);
     assert_eq!(crawl.crawl(&urls(0..13_001)), urls(13_000..13_001));
@@ -23,7 +23,7 @@ fn what_was_imported_stays_when_redis_goes_back() {
     let mut crawl = Crawl::new();
     crawl.server.cli(&["save"]);
     crawl.add(&fingerprints(&urls(0..100)));
-    crawl.import(&["--redis-set", SET]).check([100, 100, 0, 0]);
+    crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]).check([100, 100, 0, 0]);
     crawl.server.restart();
     assert_eq!(crawl.crawl(&urls(0..101)), urls(100..101));
 }
@@ -36,7 +36,7 @@ fn a_fingerprint_that_comes_twice_counts_once() {
     crawl.add(&members);
     let upper: Vec<String> = members[..100].iter().map(|member| member.to_uppercase()).collect();
     crawl.add(&upper);
-    let imported = crawl.import(&["--redis-set", SET]);
+    let imported = crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]);
     let [read, new, seen, bad] = imported.counts();
     // What differs in its case alone is the same fingerprint.
     assert_eq!((read, new, bad), (30_100, 30_000, 0));
@@ -51,7 +51,7 @@ fn other_members_are_named_and_counted_and_the_rest_is_imported() {
     crawl.add(&digests);
     let others: Vec<String> = (0..50).map(|number| format!("http://\x1b{number}")).collect();
     crawl.add(&others);
-    let imported = crawl.import(&["--redis-set", SET]);
+    let imported = crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]);
     assert_eq!((imported.counts(), imported.code), ([1000, 1000, 0, 50], Some(1)));
     let named = imported.summary["bad_first"].as_array().unwrap();
     assert_eq!(named.len(), 10);
@@ -66,6 +66,6 @@ fn small_sets_come_whole() {
     let crawl = Crawl::new();
     // These are kept as a list inside, which is handed out at once.
     crawl.add(&raw(0..3).map(|digest| hex(&digest)).collect::<Vec<_>>());
-    crawl.import(&["--redis-set", SET]).check([3, 3, 0, 0]);
-    crawl.import(&["--redis-set", SET]).check([3, 0, 3, 0]);
+    crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]).check([3, 3, 0, 0]);
+    crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]).check([3, 0, 3, 0]);
 }

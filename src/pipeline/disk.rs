@@ -1,0 +1,111 @@
+//! The disk of the state folder, as far as the lease depends on it.
+//!
+//! A daemon that cannot log cannot commit. If its network goes on renewing the lease, no other
+//! daemon takes over. So the lease is renewed only while the disk answers.
+
+use std::path::PathBuf;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{RecvTimeoutError, Sender};
+use tracing::{info, warn};
+
+use super::Failure;
+use crate::redis::lease::{LEASE, RENEWAL};
+use crate::state::{Request, Requests};
+use crate::store::Local;
+
+/// Longest time that the disk may take for one request without costing the lease a renewal. One
+/// interval between renewals: a lease lapses 13 s after the last one, so a disk may be silent for
+/// 13 to 18 s, as Redis may.
+const BOUND: Duration = RENEWAL;
+
+/// Time between two looks of the watch.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// The disk of a folder, and what it has not answered.
+#[derive(Debug, Clone)]
+pub(super) struct Disk {
+    dir: PathBuf,
+    requests: Requests,
+}
+
+/// A request that the disk did not answer within the bound.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error(
+    "the disk of the state folder {} left {what} unanswered for {} s",
+    dir.display(),
+    waited.as_secs()
+)]
+pub struct Hang {
+    dir: PathBuf,
+    what: &'static str,
+    waited: Duration,
+}
+
+impl Disk {
+    /// The disk that `store` is kept on, if it is kept on one.
+    pub(super) fn of(store: &Local) -> Option<Self> {
+        let (dir, requests) = store.disk()?;
+        Some(Self { dir: dir.to_owned(), requests: requests.clone() })
+    }
+
+    /// Returns the request that has waited for longer than the bound.
+    pub(super) fn hang(&self) -> Option<Hang> {
+        let request = self.requests.oldest()?;
+        let waited = request.since.elapsed();
+        self.hung(request, waited)
+    }
+
+    /// Returns a request that waited for longer than that, and was answered after `time`.
+    pub(super) fn hang_until(&self, time: Instant) -> Option<Hang> {
+        let (request, took) = self.requests.slow().filter(|(it, took)| it.since + *took >= time)?;
+        self.hung(request, took)
+    }
+
+    fn hung(&self, request: Request, waited: Duration) -> Option<Hang> {
+        (waited > BOUND).then(|| Hang { dir: self.dir.clone(), what: request.what, waited })
+    }
+}
+
+/// A thread that tells of a disk that hangs. The session cannot: it may be what waits.
+#[derive(Debug)]
+pub(super) struct Watch {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    pub(super) fn start(disk: Disk) -> Result<Self, Failure> {
+        let (stop, stopped) = crossbeam_channel::bounded::<()>(0);
+        let life = move || {
+            let mut told = false;
+            while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                let hang = disk.hang();
+                match &hang {
+                    Some(hang) if !told => warn!(
+                        "{hang}. Until it answers, the lease is not renewed: it ends {} s after \
+                         its last renewal, and another daemon may take over. Look at the disk, or \
+                         at the network between",
+                        LEASE.as_secs()
+                    ),
+                    None if told => info!("the disk answers again"),
+                    _ => {}
+                }
+                told = hang.is_some();
+            }
+        };
+        let thread = thread::Builder::new().name("disk-watch".to_owned()).spawn(life);
+        Ok(Self { stop: Some(stop), thread: Some(thread.map_err(Failure::Thread)?) })
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // Its panic was printed.
+            let _ = thread.join();
+        }
+    }
+}

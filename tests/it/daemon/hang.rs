@@ -1,0 +1,121 @@
+//! A disk that hangs: a sync of the log is not answered.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{Crawl, READY, SINK, stop, urls};
+use crate::util::binary::{Daemon, Output, Run};
+use crate::util::wait::{SOON, wait_until};
+
+/// Ten minutes, in microseconds: longer than any test.
+const DELAY: &str = "inject=fdatasync:delay_enter=600000000";
+
+/// What makes a daemon's disk hang. Dropped, it lets the disk answer.
+struct Tracer(Pid);
+
+impl Tracer {
+    fn of(daemon: &Daemon) -> Self {
+        let mut tracer = None;
+        wait_until(SOON, "tracer", || {
+            let status = fs::read_to_string(format!("/proc/{}/status", daemon.id())).unwrap();
+            let id = status.lines().find_map(|line| line.strip_prefix("TracerPid:")).unwrap();
+            tracer = Pid::from_raw(id.trim().parse().unwrap());
+            tracer.is_some()
+        });
+        Self(tracer.expect("it was waited for"))
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        // It may have ended with its daemon.
+        let _ = kill_process(self.0, Signal::KILL);
+    }
+}
+
+/// Runs the daemon with a disk that hangs at the first sync of the log. That is of what it logs, if
+/// the folder is new, else of what the recovery finds.
+fn start_with_hanging_log(crawl: &Crawl) -> (Daemon, Tracer) {
+    let log = crawl.state_dir().join("log-00000000000000000001");
+    let log = log.to_str().unwrap();
+    // Detached, so that the daemon is the child.
+    let tracer = ["-D", "-f", "-qq", "-o", "/dev/null", "-P", log, "-e", "trace=fdatasync"];
+    let program = ["-e", DELAY, env!("CARGO_BIN_EXE_urlseen"), "run"];
+    let run = Run::of("strace", [&tracer[..], &program].concat());
+    let daemon = crawl.configured(run, &crawl.server.url(), &["--json"]).start();
+    let tracer = Tracer::of(&daemon);
+    (daemon, tracer)
+}
+
+/// Copies the files of a folder, as a replicated disk would have them.
+fn copy(from: &Path, to: &str) -> PathBuf {
+    let to = from.with_file_name(to);
+    fs::create_dir(&to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_file() {
+            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+    to
+}
+
+/// Rule C2. The trap: the disk hangs while the network goes on renewing the lease. Then the daemon
+/// can log nothing, and no other daemon takes over.
+#[track_caller]
+fn check_takeover(crawl: &Crawl, (mut first, tracer): (Daemon, Tracer)) -> Output {
+    first.wait_for_line("left a sync of the log unanswered for 5 s", SOON);
+    let dir = format!("state.dir={}", copy(&crawl.state_dir(), "copy").display());
+    let mut second = crawl.run(&["--standby", "--json", "--set", &dir]).start();
+    second.wait_for_line("standing by: waiting for the lease, which crawl", SOON);
+    second.wait_for_line(READY, SOON);
+    crawl.push(&urls(0, 30));
+    crawl.wait_for_sink(30);
+    crawl.wait_until_idle();
+    assert!(first.is_running());
+    drop(tracer);
+    let output = first.output(SOON);
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    let process = format!("already run by crawl \"demo\" (process {} ", second.id());
+    assert!(output.stderr.contains(&process), "no {process:?} in {}", output.stderr);
+    stop(second);
+    let expected: Vec<_> = urls(0, 30).into_iter().map(String::into_bytes).collect();
+    assert_eq!(crawl.list(SINK), expected);
+    output
+}
+
+/// With a disk that hangs at the first sync of what is logged.
+#[track_caller]
+fn check_takeover_with(fsync: &str) {
+    let crawl = Crawl::new().set(&format!("state.fsync={fsync}"));
+    let (mut first, tracer) = start_with_hanging_log(&crawl);
+    first.wait_for_line(READY, SOON);
+    crawl.push(&urls(0, 20));
+    let output = check_takeover(&crawl, (first, tracer));
+    let words = "the lease is lost: the disk of the state folder";
+    assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
+}
+
+/// The sync is a thread's: the session goes on without it.
+#[test]
+fn a_daemon_whose_disk_hangs_loses_the_lease_to_one_that_stands_by() {
+    check_takeover_with("interval");
+}
+
+/// The session itself waits for the sync, before the commit.
+#[test]
+fn a_daemon_that_waits_for_a_hanging_disk_commits_nothing_after_it() {
+    check_takeover_with("always");
+}
+
+/// The sync is that of the recovery, under the lease.
+#[test]
+fn a_daemon_whose_disk_hangs_in_its_recovery_loses_the_lease() {
+    let crawl = Crawl::new();
+    crawl.push(&urls(0, 20));
+    crawl.drain();
+    let output = check_takeover(&crawl, start_with_hanging_log(&crawl));
+    assert!(output.stderr.contains("the lease is not ours any more"), "{}", output.stderr);
+}
