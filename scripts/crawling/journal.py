@@ -125,7 +125,9 @@ class Reader:
 
     def links(self):
         """How many links were handed to the scheduler."""
-        return os.path.getsize(f"{self.path}.links")
+        links = Path(f"{self.path}.links")
+        # A spider may be killed before it has made the file.
+        return links.stat().st_size if links.exists() else 0
 
     def is_handing_on(self):
         """Whether a kill now hits it between two links of a page."""
