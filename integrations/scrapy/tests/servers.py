@@ -23,9 +23,13 @@ ROOT = Path(__file__).resolve().parents[3]
 URLSEEN = Path(os.environ.get("URLSEEN", ROOT / "target/debug/urlseen"))
 
 
-def until(condition: Callable[[], Any], what: str, seconds: float = 30) -> Any:
+#: How long a test waits for a condition.
+PATIENCE_S = float(os.environ.get("TEST_PATIENCE_S", "30"))
+
+
+def until(condition: Callable[[], Any], what: str) -> Any:
     """Waits for a condition."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + PATIENCE_S
     while not (found := condition()):
         assert time.monotonic() < end, f"waited for: {what}"
         time.sleep(0.01)

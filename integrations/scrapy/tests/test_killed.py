@@ -10,7 +10,8 @@ import pytest
 from pages import PAGES
 from queues import held, make_queue, moved, pushed, put, to, waiting
 from servers import RedisServer, until, write_record
-from test_held import COMMANDS, CONSUMERS, names, next_of
+from test_held import CONSUMERS, names, next_of
+from test_lost import COMMANDS
 from urlseen_scrapy import FifoQueue
 
 EVERY_PAGE = {f"/p/{n}" for n in range(PAGES)}
