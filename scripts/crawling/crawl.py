@@ -211,7 +211,7 @@ class Crawl:
     def settled(self):
         """How many pages each spider has popped, if it has done them all."""
         journals = [spider.journal.update() for spider in self.running]
-        if not all(journal.is_open for journal in journals):
+        if not all(journal.has_been_idle for journal in journals):
             return None
         counts = [(sum(each.popped.values()), sum(each.done.values())) for each in journals]
         return counts if all(popped == done for popped, done in counts) else None
