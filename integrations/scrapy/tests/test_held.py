@@ -15,6 +15,8 @@ from urlseen_scrapy.reject import write_reject
 
 CONSUMERS = "urlseen:{demo:discovered}:consumers"
 REQUEUES = "urlseen:{demo:discovered}:requeues"
+
+
 def next_of(queue):
     """The next request, as soon as the queue may be asked again."""
     return until(queue.pop, "a request")

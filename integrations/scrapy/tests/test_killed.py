@@ -164,7 +164,7 @@ def test_a_restart_of_redis_loses_nothing(redis_server, site, start_crawl, run_u
     for noticed, fetched in ((1, 20), (2, 100)):
         until(lambda fetched=fetched: len(site.page_hits()) > fetched, f"{fetched} pages")
         redis_server.stop(number)
-        until(lambda: crawl.log.count("Redis is away") == noticed, "it to notice")
+        until(lambda noticed=noticed: crawl.log.count("Redis is away") == noticed, "a notice")
         redis_server.start()
     assert crawl.wait()["finish_reason"] == "finished", crawl.log
     assert set(site.page_hits()) == EVERY_PAGE and max(site.page_hits().values()) == 1
@@ -213,6 +213,23 @@ def test_h1_an_acknowledgement_that_a_failover_undoes_is_done_again(redis_server
     engine.finish(again)
     assert pushed(replica) == ["1", "u"]
     queue.deliveries.close()
+
+
+def test_h1_a_crawl_goes_on_at_a_replica_that_lagged_behind(
+    redis_server, proxy, replica, site, start_crawl, run_urlseen
+):
+    """Its pops, acknowledgements and commits are undone there, and done again."""
+    run_urlseen({"redis.url": f"{proxy.url}/0", "held.timeout": "2s"})
+    crawl = start_crawl("Links", moved(proxy.url, "FifoQueue") | SETTINGS, url=site.url)
+    until(lambda: len(site.page_hits()) > 20, "some pages")
+    # From here on it lags behind.
+    replica.client.replicaof("NO", "ONE")
+    lacking = len(site.page_hits()) + 40
+    until(lambda: len(site.page_hits()) > lacking, "some more")
+    proxy.lead_to(replica.port)
+    assert crawl.wait()["finish_reason"] == "finished", crawl.log
+    assert set(site.page_hits()) == EVERY_PAGE
+    assert not held(replica) and not replica.client.exists(CONSUMERS)
 
 
 def test_a_replica_that_is_not_promoted_is_waited_for(redis_server, proxy, replica):
