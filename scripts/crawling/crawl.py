@@ -1,6 +1,5 @@
 """One crawl of the site, with what is killed in it, and what came of it."""
 
-import pickle
 import resource
 import sys
 import tempfile
@@ -11,11 +10,10 @@ from dataclasses import dataclass, field
 
 from w3lib.url import canonicalize_url
 
+from .kills import DAEMON, IN_THE_MIDDLE, SPIDER, held_by
 from .processes import Daemon, Redis, Spider, Trouble, until
-from .ways import CONSUMERS, REJECTED, SOURCE, TAKEN
+from .ways import REJECTED, SOURCE, TAKEN
 
-#: How much of the site is crawled when a spider is killed, and when the daemon is.
-SPIDER_DIES, DAEMON_DIES = 1 / 3, 1 / 2
 #: How long nothing may be fetched before it is given up.
 PATIENCE_S = 60
 #: How long items may take to pile up before a daemon that stands still.
@@ -41,23 +39,38 @@ class Found:
     redis_bytes: int = 0
     filter_bytes: int = 0
     filter_keys: int = 0
-    #: Pages that the killed spider had popped and not done.
-    held: set = field(default_factory=set)
+    #: For each spider that was killed, the pages that it held then, and what all others have done.
+    killed: list = field(default_factory=list)
+    daemon_kills: int = 0
     #: Pages that some spider found and none has done.
     lost: set = field(default_factory=set)
-    #: Items that the killed daemon had taken and not committed.
+    #: Items that killed daemons had taken and not committed.
     taken: int = 0
     waiting: int = 0
     rejected: int = 0
     errors: list = field(default_factory=list)
 
+    @property
+    def held(self):
+        """Each page that killed spiders held, and how many of them did."""
+        return Counter(page for killed in self.killed for page in killed.held)
+
+
+@dataclass
+class Killed:
+    """What a spider held when it was killed, and what the others have done in the end."""
+
+    spider: Spider
+    held: set
+    done_by_others: set = field(default_factory=set)
+
 
 class Crawl:
     """Runs one: `expected` is how many pages there are, as far as anybody knows."""
 
-    def __init__(self, way, web, scope, start, program, expected):
+    def __init__(self, way, web, scope, start, program, expected, kills=IN_THE_MIDDLE):
         self.way, self.web, self.scope, self.start_pages = way, web, scope, start
-        self.program, self.expected = program, expected
+        self.program, self.expected, self.kills = program, expected, kills
         self.all_spiders = []
         self.running = []
         self.redis = self.daemon = None
@@ -94,30 +107,56 @@ class Crawl:
         self.found.lost = self.lost()
 
     def crawl_together(self):
-        self.wait_for_share(SPIDER_DIES)
-        self.kill_spider()
-        if self.daemon is not None:
-            self.wait_for_share(DAEMON_DIES)
-            self.kill_daemon()
+        for kill in self.kills:
+            if kill.victim == DAEMON and self.daemon is None:
+                continue
+            self.wait_for_share(kill.share)
+            if kill.pause_s is None:
+                self.kill_at_work(kill.victim)
+            else:
+                time.sleep(kill.pause_s)
+                self.kill_at_once(kill)
         self.wait_until_idle()
         self.found.lost = self.lost()
         for spider in self.running:
             spider.end()
 
+    def kill_at_once(self, kill):
+        if kill.victim == DAEMON:
+            self.daemon.kill()
+            self.restart_daemon(self.redis.client.llen(TAKEN))
+            return
+        victims = kill.drawn(self.running)
+        for victim in victims:
+            victim.kill()
+        self.restart_spiders({victim: held_by(victim, self.redis) for victim in victims})
+
+    def kill_at_work(self, victim):
+        if victim == SPIDER:
+            self.kill_spider()
+        else:
+            self.kill_daemon()
+
     def kill_spider(self):
         # One that is at work.
         victim = max(self.running, key=lambda spider: sum(spider.journal.popped.values()))
-        self.running.remove(victim)
 
         def is_the_moment():
             # Not while it pops: nobody could say what.
             return victim.journal.is_handing_on() and victim.journal.update().held()
 
-        self.found.held = victim.kill_when(is_the_moment, "it to hand on links", self.check)
+        held = victim.kill_when(is_the_moment, "it to hand on links", self.check)
         if self.way.has_urlseen:
-            self.found.held = self.held_by(victim)
-        self.start_spider()
-        say(f"  a spider is killed: it had popped {len(self.found.held)} pages and not done them")
+            held = held_by(victim, self.redis)
+        self.restart_spiders({victim: held})
+
+    def restart_spiders(self, held):
+        for victim, pages in held.items():
+            self.running.remove(victim)
+            self.found.killed.append(Killed(victim, pages))
+            say(f"  {victim.name} is killed: it had popped {len(pages)} pages and not done them")
+        for _ in held:
+            self.start_spider()
 
     def kill_daemon(self):
         client = self.redis.client
@@ -131,19 +170,13 @@ class Crawl:
             return client.llen(TAKEN) or (self.is_idle() and "no")
 
         taken = self.daemon.kill_when(is_the_moment, "it to hold items", self.check)
-        self.found.taken = 0 if taken == "no" else taken
-        self.start_daemon()
-        say(f"  urlseen is killed: it had taken {self.found.taken} items and not committed them")
+        self.restart_daemon(0 if taken == "no" else taken)
 
-    def held_by(self, spider):
-        """The pages that Redis holds for a spider."""
-        client = self.redis.client
-        ours = f"-{spider.process.pid}#".encode()
-        (consumer,) = [name for name in client.hkeys(CONSUMERS) if ours in name]
-        values = client.hvals(CONSUMERS.encode().replace(b":consumers", b":held:") + consumer)
-        # SCORE, COUNT and a pickle that one of these spiders wrote.
-        items = [pickle.loads(value.split(b" ", 2)[2]) for value in values]
-        return {canonicalize_url(item["url"]) for item in items}
+    def restart_daemon(self, taken):
+        self.found.taken += taken
+        self.found.daemon_kills += 1
+        say(f"  urlseen is killed: it had taken {taken} items and not committed them")
+        self.start_daemon()
 
     def start_daemon(self):
         daemon = Daemon(self.program, self.folder, self.redis.url)
@@ -151,9 +184,10 @@ class Crawl:
 
     def start_spider(self):
         settings = dict(self.way.settings)
-        if self.redis is not None:
-            settings["REDIS_URL"] = self.redis.url
         number, stays = len(self.all_spiders) + 1, self.redis is not None
+        if self.redis is not None:
+            # By the name Redis tells whose connections are left.
+            settings["REDIS_URL"] = f"{self.redis.url}?client_name=spider-{number}"
         spider = Spider(number, self.folder, settings, self.scope, self.start_pages, stays)
         self.stack.enter_context(spider)
         self.all_spiders.append(spider)
@@ -177,7 +211,7 @@ class Crawl:
     def settled(self):
         """How many pages each spider has popped, if it has done them all."""
         journals = [spider.journal.update() for spider in self.running]
-        if not all(journal.is_open for journal in journals):
+        if not all(journal.has_been_idle for journal in journals):
             return None
         counts = [(sum(each.popped.values()), sum(each.done.values())) for each in journals]
         return counts if all(popped == done for popped, done in counts) else None
@@ -233,6 +267,9 @@ class Crawl:
             found.done += journal.done
             found.popped += journal.popped
             found.links += journal.links()
+        for killed in found.killed:
+            others = (spider for spider in self.all_spiders if spider is not killed.spider)
+            killed.done_by_others = {page for it in others for page, _ in it.journal.done}
         # One that was started late may have found nothing left to do.
         busy = [journal for journal in journals if journal.done]
         found.seconds = max(each.last for each in busy) - min(each.first for each in busy)

@@ -9,12 +9,17 @@ import random
 import sys
 
 
-def pages(count, links):
+def pages(count, links, suffix=""):
+    """The pages in their order; `suffix` is what their names end with."""
     draw = random.Random(7)
     for number in range(count):
         targets = [(number + 1) % count, *(draw.randrange(count) for _ in range(links - 1))]
-        body = "".join(f'<a href="/p/{it}?id={it}&from=site">page {it}</a>\n' for it in targets)
+        body = "".join(link(it, suffix) for it in targets)
         yield f"<html><body>{body}</body></html>".encode()
+
+
+def link(number, suffix):
+    return f'<a href="/p/{number}{suffix}?id={number}&from=site">page {number}</a>\n'
 
 
 async def main():

@@ -29,7 +29,7 @@ class Writer:
         self._known = set()
         #: By identity: the request, and the page that it was found on.
         self._found = {}
-        self._note("open")
+        self._has_been_idle = False
 
     def found(self, request, page):
         """The request was found on the page, and is on its way to the scheduler."""
@@ -68,6 +68,12 @@ class Writer:
             self._note("pop", self._name(request))
         self._is_at(NEITHER)
 
+    def idle(self):
+        """It has nothing to do for now."""
+        if not self._has_been_idle:
+            self._has_been_idle = True
+            self._note("idle")
+
     def _is_at(self, what):
         os.pwrite(self._at, what, 0)
 
@@ -99,7 +105,8 @@ class Reader:
     def __init__(self, path):
         self.path = Path(path)
         self._at = 0
-        self.is_open = False
+        #: Before that a process may not have got as far as to end in order.
+        self.has_been_idle = False
         self.linked = set()
         self.popped = Counter()
         self.done = Counter()
@@ -125,15 +132,17 @@ class Reader:
 
     def links(self):
         """How many links were handed to the scheduler."""
-        return os.path.getsize(f"{self.path}.links")
+        links = Path(f"{self.path}.links")
+        # A spider may be killed before it has made the file.
+        return links.stat().st_size if links.exists() else 0
 
     def is_handing_on(self):
         """Whether a kill now hits it between two links of a page."""
         return Path(f"{self.path}.at").read_bytes() == HANDING_ON
 
     def _read(self, what, when, *words):
-        if what == "open":
-            self.is_open = True
+        if what == "idle":
+            self.has_been_idle = True
         elif what == "link":
             self.linked.update(words)
         elif what == "pop":

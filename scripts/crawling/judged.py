@@ -1,5 +1,7 @@
 """What came of crawls, beside what plain Scrapy fetched: what is wrong, and the table."""
 
+from collections import Counter
+
 HEADINGS = {
     "way": "",
     "processes": "processes",
@@ -16,6 +18,19 @@ HEADINGS = {
     "held": "held by the killed spider",
     "missed": "pages missed",
     "twice": "fetched twice",
+}
+ROUND_HEADINGS = {
+    "seed": "seed",
+    "pages": "pages",
+    "spider_kills": "spiders killed",
+    "daemon_kills": "daemons killed",
+    "held": "held by killed spiders",
+    "taken": "taken by killed daemons",
+    "again": "fetched again",
+    "missed": "pages missed",
+    "beyond": "fetched too often",
+    "rejected": "rejected",
+    "seconds": "seconds",
 }
 
 
@@ -48,6 +63,24 @@ def row(found, plain):
     }
 
 
+def round_row(seed, found, plain):
+    """The figures of a crawl with kills at random moments."""
+    fetched = by_page(found.fetched)
+    return {
+        "seed": seed,
+        "pages": len(found.done),
+        "spider_kills": len(found.killed),
+        "daemon_kills": found.daemon_kills,
+        "held": found.held.total(),
+        "taken": found.taken,
+        "again": fetched.total() - len(fetched),
+        "missed": len(set(plain.done) - set(found.done)),
+        "beyond": len(too_often(fetched, found)),
+        "rejected": found.rejected,
+        "seconds": round(found.seconds, 1),
+    }
+
+
 def plain_problems(plain):
     """What would make it no measure for the others."""
     problems = [f"an error: {error}" for error in plain.errors]
@@ -61,19 +94,19 @@ def plain_problems(plain):
 
 def problems(found, plain):
     """All that is not as it has to be when nothing is lost and nothing is done twice."""
-    held = found.held
     wrong = [f"an error: {error}" for error in found.errors]
     wrong += told("pages missed", set(plain.done) - set(found.done))
     wrong += told("pages that Scrapy does not know", set(found.done) - set(plain.done))
-    done_twice = {page for page, _ in many(found.done)}
-    wrong += told("done more than once, and not held by the killed spider", done_twice - held)
     wrong += told("found and never done", found.lost)
-    popped_twice = {page for page, times in found.popped.items() if times > 1}
-    wrong += told("popped twice, and not held by the killed spider", popped_twice - held)
-    wrong += told("held by the killed spider, and not popped again", held - popped_twice)
-    wrong += told("popped three times", {page for page, n in found.popped.items() if n > 2})
-    fetched_twice = {page for page, _ in many(found.fetched)}
-    wrong += told("fetched twice, and not held by the killed spider", fetched_twice - held)
+    for killed in found.killed:
+        left = killed.held - killed.done_by_others
+        wrong += told(f"held by {killed.spider.name}, which was killed, and left", left)
+    for what, counts in (
+        ("done", by_page(found.done)),
+        ("popped", found.popped),
+        ("fetched", by_page(found.fetched)),
+    ):
+        wrong += told(f"{what} more often than killed spiders held them", too_often(counts, found))
     wrong += told("known to the server and not done", set(found.fetched) - set(found.done))
     wrong += told("done and not known to the server", set(found.done) - set(found.fetched))
     pages = len({page for page, _ in found.done})
@@ -83,9 +116,27 @@ def problems(found, plain):
         wrong.append(f"{found.waiting} requests wait at the end")
     if found.rejected:
         wrong.append(f"urlseen has rejected {found.rejected} requests")
-    if not held or not found.taken:
-        wrong.append("nothing was killed in the middle of its work: the site is too small for that")
     return wrong
+
+
+def aimless(held, taken):
+    """A problem if the kills hit nothing at work."""
+    if held and taken:
+        return []
+    return ["nothing was killed in the middle of its work: the site is too small for that"]
+
+
+def by_page(counts):
+    """The same without the statuses."""
+    pages = Counter()
+    for (page, _), times in counts.items():
+        pages[page] += times
+    return pages
+
+
+def too_often(counts, found):
+    """Pages beyond once, and once more for each killed spider that held them."""
+    return {page for page, times in counts.items() if times > 1 + found.held[page]}
 
 
 def many(counts):
@@ -100,10 +151,10 @@ def told(what, pages):
     return [f"{len(pages)} {what}: {shown}{', …' if len(pages) > 5 else ''}"]
 
 
-def table(rows):
+def table(rows, headings=HEADINGS):
     """The rows as a table that Markdown reads, too."""
-    lines = [list(HEADINGS.values())]
-    lines += [[cell(row, name) for name in HEADINGS] for row in rows]
+    lines = [list(headings.values())]
+    lines += [[cell(row, name) for name in headings] for row in rows]
     widths = [max(map(len, column)) for column in zip(*lines)]
     lines.insert(1, ["-" * width for width in widths])
     for line in lines:
@@ -116,9 +167,9 @@ def table(rows):
 def notes(rows, url):
     """What has no room in the table: whose filter is elsewhere, and the pages that were held."""
     for row in rows:
-        if row["filter_bytes"]:
+        if row.get("filter_bytes"):
             yield f"{row['way']}: the filter has {size(row['filter_bytes'])} of the daemon's memory"
-        if row["held_pages"]:
+        if row.get("held_pages"):
             names = ", ".join(page.removeprefix(url) for page in row["held_pages"])
             yield f"{row['way']}: held by the killed spider: {names}"
 
@@ -128,7 +179,7 @@ def cell(row, name):
     if name.endswith("_bytes"):
         return size(value) if value else "–"
     # One that has no Redis has nothing that could be killed.
-    if name == "held" and not row["redis_bytes"]:
+    if name == "held" and row.get("redis_bytes") == 0:
         return "–"
     return f"{value:,}" if isinstance(value, int) else str(value)
 

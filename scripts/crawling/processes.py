@@ -156,7 +156,9 @@ url = "{redis}"
 [sink]
 kind = "zset"
 [held]
-timeout = "2s"
+timeout = "3s"
+# More than there are kills: nothing may be rejected.
+deliveries = 20
 """
 
 

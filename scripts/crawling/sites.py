@@ -1,4 +1,4 @@
-"""Documentation that Debian has packages of: real pages, with real links between them."""
+"""Documentation that Debian has packages of, and a generated site that needs none."""
 
 import os
 import subprocess
@@ -6,6 +6,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import generated
+
+GENERATED = "generated"
+#: Its pages, and the links on each.
+PAGES, LINKS = 300, 8
 
 @dataclass(frozen=True)
 class Site:
@@ -15,9 +20,22 @@ class Site:
     folder: Path
     first: str
 
+    @property
+    def name(self):
+        return self.package
+
     def version(self):
         query = ["dpkg-query", "--show", "--showformat=${Version}", self.package]
         return subprocess.run(query, check=True, capture_output=True, text=True).stdout
+
+
+class Generated(Site):
+    """Pages that lead to each other at random, and to the next one."""
+
+    name = GENERATED
+
+    def version(self):
+        return f"{PAGES} pages of {LINKS} links"
 
 
 SITES = {
@@ -28,6 +46,15 @@ SITES = {
         Site("debian-reference-en", Path("/usr/share/debian-reference"), "index.en.html"),
     )
 }
+
+
+def generate(folder):
+    """Writes the generated site."""
+    folder = Path(folder) / GENERATED
+    folder.mkdir()
+    for number, page in enumerate(generated.pages(PAGES, LINKS, ".html")):
+        (folder / f"{number}.html").write_bytes(page)
+    return Generated("p", folder, "0.html")
 
 
 def install(sites):

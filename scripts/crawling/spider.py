@@ -69,6 +69,7 @@ class Docs(Spider):
                 yield link.url
 
     def idle(self):
+        self.journal.idle()
         if self.stays:
             raise DontCloseSpider("others may find something yet")
 

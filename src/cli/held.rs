@@ -158,11 +158,10 @@ impl Session {
     /// The consumers whose heartbeat stands still for `timeout`.
     async fn stopped(&mut self, timeout: Duration) -> anyhow::Result<Vec<Stopped>> {
         let mut reclaimer = Reclaimer::new(timeout);
-        let start = Instant::now();
         loop {
             let heartbeats = self.heartbeats().await?;
             let stopped = reclaimer.observe(heartbeats, Instant::now());
-            if start.elapsed() >= timeout {
+            if reclaimer.has_watched_long_enough() {
                 return Ok(stopped);
             }
             tokio::time::sleep(Reclaimer::interval(timeout)).await;

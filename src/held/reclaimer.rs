@@ -16,17 +16,20 @@ pub struct Stopped {
 ///
 /// A heartbeat is a counter, and its age is measured by the watcher's own monotonic clock. So a
 /// Redis that was away for longer than the time-out makes no consumer look stopped: a watcher
-/// begins anew with each connection.
+/// begins anew with each connection. It also begins anew after a long pause between two looks,
+/// because what stopped the watcher or Redis may have stopped the consumers, too.
 #[derive(Debug)]
 pub struct Reclaimer {
     timeout: Duration,
     seen: HashMap<String, (String, Instant)>,
+    /// The first and the last look without a long pause in between.
+    looks: Option<(Instant, Instant)>,
 }
 
 impl Reclaimer {
     /// Counts a consumer as stopped after `timeout` without a heartbeat.
     pub fn new(timeout: Duration) -> Self {
-        Self { timeout, seen: HashMap::new() }
+        Self { timeout, seen: HashMap::new(), looks: None }
     }
 
     /// The time between two looks.
@@ -37,6 +40,12 @@ impl Reclaimer {
     /// Takes note of every consumer's heartbeat as of `now`, and returns the stopped ones.
     pub fn observe(&mut self, heartbeats: Vec<(String, String)>, now: Instant) -> Vec<Stopped> {
         let mut before = std::mem::take(&mut self.seen);
+        let is_unbroken = |last: Instant| now.duration_since(last) <= self.timeout / 2;
+        let unbroken = self.looks.filter(|&(_, last)| is_unbroken(last));
+        if unbroken.is_none() {
+            before.clear();
+        }
+        self.looks = Some((unbroken.map_or(now, |(first, _)| first), now));
         let mut stopped = Vec::new();
         for (consumer, heartbeat) in heartbeats {
             let since = match before.remove(&consumer) {
@@ -50,6 +59,11 @@ impl Reclaimer {
             self.seen.insert(consumer, (heartbeat, since));
         }
         stopped
+    }
+
+    /// Returns whether the looks up to the last one span the time-out without a long pause.
+    pub fn has_watched_long_enough(&self) -> bool {
+        self.looks.is_some_and(|(first, last)| last.duration_since(first) >= self.timeout)
     }
 }
 
@@ -69,11 +83,30 @@ mod tests {
         let (mut reclaimer, start) = (Reclaimer::new(TIMEOUT), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
         assert_eq!(reclaimer.observe(beats(&[("a", 1), ("b", 1)]), at(0)), []);
+        assert_eq!(reclaimer.observe(beats(&[("a", 1), ("b", 2)]), at(30)), []);
         assert_eq!(reclaimer.observe(beats(&[("a", 1), ("b", 2)]), at(59)), []);
+        assert!(!reclaimer.has_watched_long_enough());
         let stopped = reclaimer.observe(beats(&[("a", 1), ("b", 2)]), at(60));
         let a = Stopped { consumer: "a".to_owned(), heartbeat: "1".to_owned() };
         assert_eq!(stopped, [a]);
-        assert_eq!(reclaimer.observe(beats(&[("a", 2), ("b", 3)]), at(119)), []);
+        assert!(reclaimer.has_watched_long_enough());
+        assert_eq!(reclaimer.observe(beats(&[("a", 2), ("b", 3)]), at(89)), []);
+    }
+
+    /// Rule H6: what stopped the watcher or Redis for longer than the time-out may have stopped the
+    /// consumers, too.
+    #[test]
+    fn a_watcher_that_stood_still_begins_anew() {
+        let (mut reclaimer, start) = (Reclaimer::new(TIMEOUT), Instant::now());
+        let mut observe = |seconds| {
+            let now = start + Duration::from_secs(seconds);
+            let stopped = reclaimer.observe(beats(&[("a", 1)]), now);
+            (stopped.len(), reclaimer.has_watched_long_enough())
+        };
+        for seconds in [0, 15, 100, 130] {
+            assert_eq!(observe(seconds), (0, false), "{seconds}");
+        }
+        assert_eq!(observe(160), (1, true));
     }
 
     #[test]
@@ -82,5 +115,6 @@ mod tests {
         reclaimer.observe(beats(&[("a", 1)]), start);
         reclaimer.observe(beats(&[]), start + TIMEOUT / 2);
         assert_eq!(reclaimer.observe(beats(&[("a", 1)]), start + TIMEOUT), []);
+        assert!(reclaimer.has_watched_long_enough());
     }
 }

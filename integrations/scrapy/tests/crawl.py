@@ -77,6 +77,28 @@ class IgnoreSome:
             raise IgnoreRequest("as it wants")
 
 
+class Wide(Links):
+    """Yields more links of the first page than go in one push; most lead to the same pages."""
+
+    def parse(self, response, **kwargs):
+        links = response.css("a::attr(href)").getall()
+        for n in range(100 if response.url.endswith(":/") else 1):
+            for link in links:
+                yield response.follow(f"{link}#{n}")
+
+
+class Unfiltered(Links):
+    """Yields one more request from each page, which no filter judges."""
+
+    def parse(self, response, **kwargs):
+        yield from super().parse(response)
+        path = response.url.partition("?")[0].replace("/p/", "/more/")
+        yield Request(path, self.stay, dont_filter=True)
+
+    def stay(self, response):
+        pass
+
+
 class Slow(Links):
     """Computes for long in its first callback."""
 
@@ -111,6 +133,12 @@ class AsyncRedisLinks(RedisLinks):
             yield response.follow(link)
 
 
+def set_clock_forward(seconds: float) -> None:
+    """The time of day differs from that of other processes."""
+    clock = time.time
+    time.time = lambda: clock() + seconds
+
+
 def main() -> None:
     name, settings, stats, *arguments = sys.argv[1:]
     all_settings = {
@@ -119,6 +147,7 @@ def main() -> None:
         "LOG_FORMAT": "%(levelname)s %(name)s: %(message)s",
         **json.loads(Path(settings).read_text()),
     }
+    set_clock_forward(all_settings.pop("TEST_CLOCK_S", 0))
     heartbeat = all_settings.pop("TEST_HEARTBEAT_S", 5)
     ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = heartbeat
     has_reactor = all_settings.get("TWISTED_REACTOR_ENABLED", True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -23,9 +24,13 @@ ROOT = Path(__file__).resolve().parents[3]
 URLSEEN = Path(os.environ.get("URLSEEN", ROOT / "target/debug/urlseen"))
 
 
-def until(condition: Callable[[], Any], what: str, seconds: float = 30) -> Any:
+#: How long a test waits for a condition.
+PATIENCE_S = float(os.environ.get("TEST_PATIENCE_S", "30"))
+
+
+def until(condition: Callable[[], Any], what: str) -> Any:
     """Waits for a condition."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + PATIENCE_S
     while not (found := condition()):
         assert time.monotonic() < end, f"waited for: {what}"
         time.sleep(0.01)
@@ -58,9 +63,9 @@ class RedisServer:
         )
         until(self._answers, f"redis-server at {self.port}")
 
-    def stop(self) -> None:
+    def stop(self, number: int = signal.SIGTERM) -> None:
         if self._process is not None:
-            self._process.terminate()
+            self._process.send_signal(number)
             self._process.wait()
             self._process = None
 
@@ -234,22 +239,31 @@ class Proxy:
         self._open.add(asker)
         with asker, socket.create_connection(("127.0.0.1", self._to)) as server:
             try:
-                while question := asker.recv(1 << 20):
-                    is_lost = self._is_lost(question)
-                    if is_lost and self.loses_question:
-                        self._lose(asker)
-                        return
-                    server.sendall(question)
-                    if not (answer := server.recv(1 << 20)):
-                        return
-                    if is_lost:
-                        self._lose(asker)
-                        return
-                    asker.sendall(answer)
+                self._pass_on(asker, server)
             except OSError:
                 pass
             finally:
                 self._open.discard(asker)
+
+    def _pass_on(self, asker: socket.socket, server: socket.socket) -> None:
+        is_lost = False
+        while True:
+            # A long question comes in parts, and the answer after the last one.
+            ready, _, _ = select.select([asker, server], [], [])
+            if asker in ready:
+                if not (question := asker.recv(1 << 20)):
+                    return
+                if self._is_lost(question):
+                    if self.loses_question:
+                        return self._lose(asker)
+                    is_lost = True
+                server.sendall(question)
+            if server in ready:
+                if not (answer := server.recv(1 << 20)):
+                    return
+                if is_lost:
+                    return self._lose(asker)
+                asker.sendall(answer)
 
     def _is_lost(self, question: bytes) -> bool:
         if not self.to_lose or self.about not in question:

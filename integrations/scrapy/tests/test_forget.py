@@ -7,6 +7,8 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 
 from conftest import make_crawler
+from queues import moved
+from servers import until
 from urlseen_scrapy import DupeFilter, ForgetFailed, forget
 
 
@@ -28,6 +30,25 @@ def test_what_failed_for_good_is_fetched_by_the_next_crawl(redis_server, site, s
     assert second.get("urlseen/forgotten", 0) == 0
     assert (site.hits["/moved"], site.hits["/broken"]) == (2, 3)
     assert sum(site.page_hits().values()) == 200
+
+
+def test_with_a_queue_it_needs_no_urlseen_to_ask(redis_server, run_urlseen, site, start_crawl):
+    # It listens nowhere.
+    run_urlseen({})
+    settings = {
+        **moved(redis_server.url, "FifoQueue"),
+        "DOWNLOADER_MIDDLEWARES": {"urlseen_scrapy.ForgetFailed": 50},
+        "RETRY_ENABLED": False,
+        "TEST_HEARTBEAT_S": 0.5,
+    }
+    site.is_broken = True
+    first = start_crawl("Links", settings, url=site.url)
+    assert first.wait().get("urlseen/forgotten", 0) == 2, first.log
+    until(lambda: not redis_server.client.exists("demo:forget"), "urlseen to forget")
+    site.is_broken = False
+    start_crawl("Links", settings, url=site.url).wait()
+    assert (site.hits["/moved"], site.hits["/broken"]) == (2, 2)
+    assert max(site.page_hits().values()) == 1
 
 
 def test_it_can_be_switched_off():

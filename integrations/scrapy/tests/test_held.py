@@ -9,18 +9,12 @@ import pytest
 
 from queues import held, make_queue, pushed, put, to, waiting
 from servers import until, write_record
-from urlseen_scrapy import FifoQueue, PriorityQueue, scripts
+from urlseen_scrapy import FifoQueue, PriorityQueue
 from urlseen_scrapy.engine import RELIED_ON, check_engine
 from urlseen_scrapy.reject import write_reject
 
 CONSUMERS = "urlseen:{demo:discovered}:consumers"
 REQUEUES = "urlseen:{demo:discovered}:requeues"
-#: What a question to Redis holds by which it is known.
-COMMANDS = {
-    "pop": scripts.POP._hash.encode(),
-    "finish": scripts.FINISH._hash.encode(),
-    "push": b"RPUSH",
-}
 
 
 def next_of(queue):
@@ -37,40 +31,6 @@ def queue(redis_server):
     queue = make_queue(FifoQueue, redis_server)
     yield queue
     queue.deliveries.close()
-
-
-@pytest.fixture
-def lossy(redis_server, proxy):
-    """A queue behind a proxy, whose scripts the server knows."""
-    for script in (scripts.POP, scripts.FINISH, scripts.BEAT, scripts.COUNT):
-        redis_server.client.script_load(script._text)
-    queue = make_queue(FifoQueue, redis_server, {"REDIS_URL": proxy.url}, through=proxy)
-    yield queue
-    queue.deliveries.close()
-
-
-@pytest.mark.parametrize("what", ["question", "answer"])
-@pytest.mark.parametrize("command", COMMANDS)
-def test_h1_h2_a_lost_command_loses_and_repeats_nothing(redis_server, proxy, lossy, command, what):
-    put(redis_server, "a", "b")
-    engine = lossy.spider.crawler.engine
-    proxy.lose(COMMANDS[command], what)
-    first = next_of(lossy)
-    assert first.url.endswith("/a")
-    engine.page(first, to("filtered"), to("unfiltered", dont_filter=True))
-    lossy.push(engine.scraper.output[0])
-    lossy.push(engine.scraper.output[1])
-    # One that belongs to no page goes by a plain push.
-    lossy.push(to("loose"))
-    engine.finish(first)
-    until(lambda: lossy.deliveries.flush() and not held(redis_server), "the acknowledgement")
-    assert proxy.to_lose == 0, "it was lost"
-    found = pushed(redis_server)
-    assert (found.count("filtered"), found.count("unfiltered")) == (1, 1)
-    assert found.count("loose") == (2 if (command, what) == ("push", "answer") else 1)
-    second = next_of(lossy)
-    assert second.url.endswith("/b")
-    assert list(held(redis_server)) == [b"2"]
 
 
 def test_h1_a_pop_that_redis_reads_late_overwrites_nothing(redis_server, queue):
@@ -92,15 +52,6 @@ def test_h1_an_unknown_delivery_is_given_back_at_a_heartbeat(redis_server):
     until(lambda: len(queue) and waiting(redis_server) == ["b"], "the request to be given back")
     assert not held(redis_server) and not redis_server.client.exists(REQUEUES)
     queue.deliveries.close()
-
-
-def test_h1_an_unknown_delivery_is_given_back_at_a_reconnect(redis_server, proxy, lossy):
-    put(redis_server, "a", "b")
-    next_of(lossy)
-    assert lossy.deliveries._consumer.pop(7).endswith(b'/b"}')
-    proxy.lead_to(redis_server.port)
-    until(lambda: len(lossy) and waiting(redis_server) == ["b"], "the request to be given back")
-    assert list(held(redis_server)) == [b"1"]
 
 
 def test_h2_a_page_that_others_have_by_now_pushes_nothing(redis_server, queue):
@@ -140,16 +91,16 @@ def test_h2_unfiltered_links_wait_for_the_acknowledgement(redis_server, queue, m
 def test_h3_a_delivery_is_known_by_its_request_and_not_by_meta(redis_server, queue):
     put(redis_server, "a")
     page = next_of(queue)
-    assert page.meta == {}
     engine = queue.spider.crawler.engine
     copies = [to(name, meta=page.meta) for name in ("1", "2")]
     engine.page(page, *copies, page.replace(url="https://example.com/3"))
     for request in engine.scraper.output:
         queue.push(request)
         engine.finish(request)
-    assert (len(held(redis_server)), pushed(redis_server)) == (1, [])
+    assert (len(held(redis_server)), pushed(redis_server)) == (1, []), "a child finished it"
     engine.finish(page)
     assert (held(redis_server), pushed(redis_server)) == ({}, ["1", "2", "3"])
+    assert page.meta == {}
 
 
 @pytest.mark.parametrize("is_held", [True, False])
@@ -194,19 +145,6 @@ def test_h3_a_scheduler_that_hands_on_copies_is_refused(redis_server, queue, mon
     queue.spider.crawler.engine._slot.inprogress = {page.copy()}
     assert queue.pop() is None
     assert closed == ["urlseen_refused"]
-
-
-def test_h3_links_that_a_callback_hands_to_the_engine_go_before_the_page(
-    redis_server, lossy, proxy
-):
-    put(redis_server, "a")
-    page = next_of(lossy)
-    lossy.push(to("loose"))
-    proxy.lose(COMMANDS["push"], "question")
-    lossy.spider.crawler.engine.finish(page)
-    assert len(held(redis_server)) == 1, "the page was not acknowledged before"
-    until(lambda: lossy.deliveries.flush() and not held(redis_server), "both")
-    assert pushed(redis_server) == ["loose"]
 
 
 def test_h4_links_are_sent_before_it_is_counted(redis_server, queue):

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 
 import pytest
 
 from pages import PAGES
 from queues import held, make_queue, moved, pushed, put, to, waiting
 from servers import RedisServer, until, write_record
-from test_held import COMMANDS, CONSUMERS, names, next_of
+from test_held import CONSUMERS, names, next_of
+from test_lost import COMMANDS
 from urlseen_scrapy import FifoQueue
 
 EVERY_PAGE = {f"/p/{n}" for n in range(PAGES)}
+EVERY_MORE = {f"/more/{n}" for n in range(PAGES)}
 SETTINGS = {"CONCURRENT_REQUESTS": 4, "TEST_HEARTBEAT_S": 0.5}
 
 
@@ -28,7 +32,15 @@ def kill_at(proxy, crawl, server, command, what) -> set[str]:
     proxy.lose(command, what, crawl.process.kill)
     crawl.process.wait(timeout=100)
     assert proxy.to_lose == 0
-    return set(re.findall("/p/[0-9]+", str(list(held(server).values()))))
+    return paths(held(server))
+
+
+def paths(deliveries) -> set[str]:
+    return set(re.findall("/(?:p|more)/[0-9]+", str(list(deliveries.values()))))
+
+
+def fetched_twice(site) -> set[str]:
+    return {path for path, n in list(site.hits.items()) if n > 1 and re.match("/(p|more)/", path)}
 
 
 @pytest.mark.parametrize("what", ["question", "answer"])
@@ -43,11 +55,71 @@ def test_h1_h4_h5_a_spider_that_is_killed_loses_nothing(
     # What the first one held may be all that is left: the second one waits for it.
     second = start_crawl("Links", settings, url=site.url)
     assert second.wait()["finish_reason"] == "finished", second.log
-    hits = site.page_hits()
-    assert set(hits) == EVERY_PAGE
-    twice = {path for path, count in hits.items() if count > 1}
-    assert twice <= kept, "only what it held is fetched again"
+    assert set(site.page_hits()) == EVERY_PAGE
+    assert fetched_twice(site) <= kept, "only what it held is fetched again"
     assert not held(redis_server) and not redis_server.client.exists(CONSUMERS)
+
+
+@pytest.mark.parametrize("what", ["question", "answer"])
+@pytest.mark.parametrize(
+    ("command", "to_pass"),
+    # The first push is that of the start request, the second one that of a page in work.
+    [("push", 0), ("push", 1), ("beat", 1), ("count", 1), ("reject", 0), ("requeue", 0)],
+)
+def test_h1_h3_h5_a_spider_may_be_killed_at_any_command(
+    redis_server, proxy, site, start_crawl, short_timeout, command, to_pass, what
+):
+    redis_server.client.rpush("demo:unseen", "no request")
+    settings = moved(redis_server.url, "FifoQueue") | SETTINGS
+    proxy.to_pass = to_pass
+    first = start_crawl("Wide", settings | {"REDIS_URL": proxy.url}, url=site.url)
+    kept = kill_at(proxy, first, redis_server, COMMANDS[command], what)
+    second = start_crawl("Wide", settings, url=site.url)
+    assert second.wait()["finish_reason"] == "finished", second.log
+    assert set(site.page_hits()) == EVERY_PAGE
+    assert fetched_twice(site) <= kept, "only what it held is fetched again"
+    assert redis_server.client.llen("demo:rejected") == 1
+    # One that was killed as it left held nothing, and nobody waited for it.
+    until(lambda: not redis_server.client.exists(CONSUMERS), "its entry to be removed")
+    assert not held(redis_server)
+
+
+def test_h7_spiders_of_one_name_are_told_apart(
+    redis_server, proxy, site, start_crawl, short_timeout
+):
+    """By the name alone they would share what they hold, and the count of their pops."""
+    settings = moved(redis_server.url, "FifoQueue") | SETTINGS | {"URLSEEN_CONSUMER": "twin"}
+    first = start_crawl("Links", settings | {"REDIS_URL": proxy.url}, url=site.url)
+    second = start_crawl("Links", settings, url=site.url)
+    until(lambda: len(names(redis_server)) == 2, "both to pop")
+    kept = kill_at(proxy, first, redis_server, COMMANDS["finish"], "question")
+    assert second.wait()["finish_reason"] == "finished", second.log
+    assert set(site.page_hits()) == EVERY_PAGE
+    assert fetched_twice(site) <= kept, "only what the first one held is fetched again"
+    assert not held(redis_server) and not redis_server.client.exists(CONSUMERS)
+
+
+def test_h2_a_spider_that_stands_still_for_too_long_repeats_nothing(
+    redis_server, site, start_crawl, short_timeout
+):
+    """Others have finished its pages by the time that it goes on, and pushed their links."""
+    settings = moved(redis_server.url, "FifoQueue") | SETTINGS | {"HTTPERROR_ALLOW_ALL": True}
+    first = start_crawl("Unfiltered", settings, url=site.url)
+    until(lambda: len(site.page_hits()) > 5, "some pages")
+    first.process.send_signal(signal.SIGSTOP)
+    os.waitpid(first.process.pid, os.WUNTRACED)
+    # Redis carries out first what the spider had sent.
+    redis_server.client.ping()
+    kept = paths(held(redis_server))
+    second = start_crawl("Unfiltered", settings, url=site.url)
+    assert second.wait()["finish_reason"] == "finished", second.log
+    first.process.send_signal(signal.SIGCONT)
+    assert first.wait()["finish_reason"] == "finished", first.log
+    assert set(site.page_hits()) == EVERY_PAGE
+    assert {path for path in site.hits if "/more/" in path} == EVERY_MORE
+    assert fetched_twice(site) <= kept, "only what it held is fetched again"
+    assert not held(redis_server)
+    until(lambda: not redis_server.client.exists(CONSUMERS), "its entry to be removed")
 
 
 def test_h3_nothing_stays_held_whatever_becomes_of_a_page(
@@ -67,30 +139,32 @@ def test_h3_nothing_stays_held_whatever_becomes_of_a_page(
     assert not redis_server.client.llen("demo:rejected")
 
 
-def test_a_consumer_that_is_slow_and_alive_loses_nothing(
-    redis_server, site, start_crawl, run_urlseen
+@pytest.mark.parametrize("day_s", [86400, -86400])
+def test_h6_a_consumer_that_is_slow_and_has_another_clock_loses_nothing(
+    redis_server, site, start_crawl, run_urlseen, day_s
 ):
+    """By times instead of counts, a consumer whose clock is wrong would look stopped."""
     run_urlseen({"held.timeout": "1500ms"})
-    settings = moved(redis_server.url, "FifoQueue") | SETTINGS
+    settings = moved(redis_server.url, "FifoQueue") | SETTINGS | {"TEST_CLOCK_S": day_s}
     crawl = start_crawl("Slow", settings, url=site.url)
     idle = make_queue(FifoQueue, redis_server, record=False)
     reclaimer = idle.deliveries._reclaimer
-    while crawl.process.poll() is None:
-        reclaimer.look()
+    until(lambda: reclaimer.look() or crawl.process.poll() is not None, "the end of the crawl")
     assert crawl.wait()["slept"] == 1, crawl.log
     assert site.hits["/"] == 1
     assert not redis_server.client.exists("urlseen:{demo:discovered}:requeues")
     idle.deliveries.close()
 
 
-def test_a_restart_of_redis_loses_nothing(redis_server, site, start_crawl, run_urlseen):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_restart_of_redis_loses_nothing(redis_server, site, start_crawl, run_urlseen, number):
     redis_server.client.config_set("appendfsync", "always")
     run_urlseen({})
     crawl = start_crawl("Links", moved(redis_server.url, "FifoQueue") | SETTINGS, url=site.url)
-    for fetched in (20, 100):
+    for noticed, fetched in ((1, 20), (2, 100)):
         until(lambda fetched=fetched: len(site.page_hits()) > fetched, f"{fetched} pages")
-        redis_server.stop()
-        until(lambda: "Redis is away" in crawl.log, "it to notice")
+        redis_server.stop(number)
+        until(lambda noticed=noticed: crawl.log.count("Redis is away") == noticed, "a notice")
         redis_server.start()
     assert crawl.wait()["finish_reason"] == "finished", crawl.log
     assert set(site.page_hits()) == EVERY_PAGE and max(site.page_hits().values()) == 1
@@ -139,6 +213,23 @@ def test_h1_an_acknowledgement_that_a_failover_undoes_is_done_again(redis_server
     engine.finish(again)
     assert pushed(replica) == ["1", "u"]
     queue.deliveries.close()
+
+
+def test_h1_a_crawl_goes_on_at_a_replica_that_lagged_behind(
+    redis_server, proxy, replica, site, start_crawl, run_urlseen
+):
+    """Its pops, acknowledgements and commits are undone there, and done again."""
+    run_urlseen({"redis.url": f"{proxy.url}/0", "held.timeout": "2s"})
+    crawl = start_crawl("Links", moved(proxy.url, "FifoQueue") | SETTINGS, url=site.url)
+    until(lambda: len(site.page_hits()) > 20, "some pages")
+    # From here on it lags behind.
+    replica.client.replicaof("NO", "ONE")
+    lacking = len(site.page_hits()) + 40
+    until(lambda: len(site.page_hits()) > lacking, "some more")
+    proxy.lead_to(replica.port)
+    assert crawl.wait()["finish_reason"] == "finished", crawl.log
+    assert set(site.page_hits()) == EVERY_PAGE
+    assert not held(replica) and not replica.client.exists(CONSUMERS)
 
 
 def test_a_replica_that_is_not_promoted_is_waited_for(redis_server, proxy, replica):

@@ -1,0 +1,63 @@
+"""Builds of this package that are broken on purpose: its tests must see each of them.
+
+Each is the package with a patch of `broken/`. The head of a patch names the test that fails then,
+and what that test says. The test passes without the patch, among all others.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from servers import URLSEEN
+
+HERE = Path(__file__).parent
+PATCHES = sorted((HERE / "broken").glob("*.patch"))
+
+
+def test_the_rules_that_need_a_broken_build_have_one():
+    rules = {re.match("H[0-9]+", patch.read_text())[0] for patch in PATCHES}
+    assert rules == {"H1", "H3"}
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.stem)
+def test_a_broken_build_is_seen(tmp_path, patch):
+    for name in ("src", "tests"):
+        shutil.copytree(HERE.parent / name, tmp_path / name, ignore=no_bytecode)
+    test, says = re.search("^Fails: (.*)\nSays: (.*)$", patch.read_text(), re.MULTILINE).groups()
+    apply(patch, tmp_path)
+    # What a broken build waits for never comes: a longer wait says the same.
+    broken = run(tmp_path, test, TEST_PATIENCE_S="5")
+    assert broken.returncode == pytest.ExitCode.TESTS_FAILED, broken.stdout
+    assert "1 failed" in broken.stdout and says in broken.stdout
+
+
+def run(package: Path, test: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs a test of a copy of the package, on that copy."""
+    environment |= {"PYTHONPATH": str(package / "src"), "URLSEEN": str(URLSEEN)}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", test],
+        cwd=package,
+        env={**os.environ, **environment},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+
+
+def apply(patch: Path, package: Path) -> None:
+    """Patches a copy of the package."""
+    options = ["--strip=1", "--fuzz=0", "--no-backup-if-mismatch", "--batch", "--forward"]
+    command = ["patch", *options, "--input", patch]
+    done = subprocess.run(command, cwd=package, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, f"{patch.name} does not fit the package any more: {done.stdout}"
+
+
+def no_bytecode(_: str, names: list[str]) -> list[str]:
+    return [name for name in names if name == "__pycache__"]

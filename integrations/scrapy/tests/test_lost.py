@@ -1,0 +1,109 @@
+"""Commands whose question or answer is lost with its connection: H1, H2 and H3 of the protocol."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from queues import held, make_queue, pushed, put, to, waiting
+from servers import until
+from test_held import next_of
+from urlseen_scrapy import FifoQueue, scripts
+from urlseen_scrapy.wire import Away, Wire
+
+SCRIPTS = [each for each in vars(scripts).values() if isinstance(each, scripts.Script)]
+#: What a question to Redis holds by which it is known.
+COMMANDS = {
+    "pop": scripts.POP._hash.encode(),
+    "finish": scripts.FINISH._hash.encode(),
+    # As a command of its own: scripts have the word among their arguments.
+    "push": b"\r\nRPUSH\r\n$15\r\ndemo:discovered",
+    "reject": scripts.REJECT._hash.encode(),
+    "requeue": scripts.REQUEUE._hash.encode(),
+    "beat": scripts.BEAT._hash.encode(),
+    "count": scripts.COUNT._hash.encode(),
+}
+
+
+@pytest.fixture
+def lossy(redis_server, proxy):
+    """A queue behind a proxy, whose scripts the server knows."""
+    for script in SCRIPTS:
+        redis_server.client.script_load(script._text)
+    queue = make_queue(FifoQueue, redis_server, {"REDIS_URL": proxy.url}, through=proxy)
+    yield queue
+    queue.deliveries.close()
+
+
+@pytest.mark.parametrize("what", ["question", "answer"])
+def test_h1_a_connection_repeats_no_command(redis_server, proxy, what):
+    """A client that repeats a pop by itself pops another request, and knows one of them."""
+    # scrapy-redis makes its clients as it likes, and redis-py lets them repeat commands.
+    wire = Wire.of_client(redis.Redis(port=proxy.port))
+    proxy.lose(b"INCR", what)
+    with pytest.raises(Away) as raised:
+        wire.ask("INCR", "calls")
+    assert raised.value.sent
+    assert redis_server.client.get("calls") == (b"1" if what == "answer" else None)
+    wire.close()
+
+
+@pytest.mark.parametrize("what", ["question", "answer"])
+@pytest.mark.parametrize("command", ["pop", "finish", "push"])
+def test_h1_h2_a_lost_command_loses_and_repeats_nothing(redis_server, proxy, lossy, command, what):
+    put(redis_server, "a", "b")
+    engine = lossy.spider.crawler.engine
+    proxy.lose(COMMANDS[command], what)
+    first = next_of(lossy)
+    assert first.url.endswith("/a"), "another request than the first"
+    engine.page(first, to("filtered"), to("unfiltered", dont_filter=True))
+    lossy.push(engine.scraper.output[0])
+    lossy.push(engine.scraper.output[1])
+    # One that belongs to no page goes by a plain push.
+    lossy.push(to("loose"))
+    engine.finish(first)
+    until(lambda: lossy.deliveries.flush() and not held(redis_server), "the acknowledgement")
+    assert proxy.to_lose == 0, "it was lost"
+    found = pushed(redis_server)
+    assert (found.count("filtered"), found.count("unfiltered")) == (1, 1)
+    assert found.count("loose") == (2 if (command, what) == ("push", "answer") else 1)
+    second = next_of(lossy)
+    assert second.url.endswith("/b")
+    assert list(held(redis_server)) == [b"2"]
+
+
+def test_h1_an_unknown_delivery_is_given_back_at_a_reconnect(redis_server, proxy, lossy):
+    put(redis_server, "a", "b")
+    next_of(lossy)
+    assert lossy.deliveries._consumer.pop(7).endswith(b'/b"}')
+    proxy.lead_to(redis_server.port)
+    until(lambda: len(lossy) and waiting(redis_server) == ["b"], "the request to be given back")
+    assert list(held(redis_server)) == [b"1"]
+
+
+@pytest.mark.parametrize("what", ["question", "answer"])
+def test_h3_an_item_that_cannot_be_read_is_held_until_it_is_rejected(
+    redis_server, proxy, lossy, what
+):
+    """Acknowledged first, it would be nowhere if its process died before the rejects had it."""
+    redis_server.client.rpush("demo:unseen", "no request")
+    proxy.lose(b"demo:rejected", what)
+    assert lossy.pop() is None
+    assert proxy.to_lose == 0, "it was lost"
+    kept = (len(held(redis_server)), redis_server.client.llen("demo:rejected"))
+    assert kept == ((1, 0) if what == "question" else (0, 1)), "it is nowhere, or twice"
+    until(lossy.deliveries.flush, "the rejection to be repeated")
+    assert (held(redis_server), redis_server.client.llen("demo:rejected")) == ({}, 1)
+
+
+def test_h3_links_that_a_callback_hands_to_the_engine_go_before_the_page(
+    redis_server, lossy, proxy
+):
+    put(redis_server, "a")
+    page = next_of(lossy)
+    lossy.push(to("loose"))
+    proxy.lose(COMMANDS["push"], "question")
+    lossy.spider.crawler.engine.finish(page)
+    assert len(held(redis_server)) == 1, "the page was not acknowledged before"
+    until(lambda: lossy.deliveries.flush() and not held(redis_server), "both")
+    assert pushed(redis_server) == ["loose"]

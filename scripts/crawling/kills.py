@@ -1,0 +1,68 @@
+"""Kills in the middle of a crawl: of whom, when, and what a spider held then."""
+
+import pickle
+import random
+from dataclasses import dataclass
+
+from w3lib.url import canonicalize_url
+
+from .processes import until
+from .ways import CONSUMERS
+
+SPIDER, ALL_SPIDERS, DAEMON = "spider", "all spiders", "daemon"
+#: The kills of a round, and the longest pause between a page and a kill.
+DRAWN = [SPIDER] * 4 + [ALL_SPIDERS, DAEMON, DAEMON]
+PAUSE_S = 0.2
+
+
+@dataclass(frozen=True)
+class Kill:
+    """A SIGKILL."""
+
+    #: The part of the pages that is crawled before.
+    share: float
+    victim: str
+    #: How long after that; `None` waits for the victim to be in the middle of its work.
+    pause_s: float | None = None
+    #: Draws one of the spiders.
+    draw: float = 0.0
+
+    def drawn(self, spiders):
+        """Those of the spiders that are killed."""
+        if self.victim == ALL_SPIDERS:
+            return list(spiders)
+        return [spiders[int(self.draw * len(spiders))]]
+
+
+IN_THE_MIDDLE = (Kill(1 / 3, SPIDER), Kill(1 / 2, DAEMON))
+
+
+def at_random(seed):
+    """Kills at moments that a seed draws, in their order."""
+    draw = random.Random(seed)
+    victims = draw.sample(DRAWN, len(DRAWN))
+    shares = sorted(draw.random() for _ in victims)
+    return tuple(
+        Kill(share, victim, draw.uniform(0, PAUSE_S), draw.random())
+        for share, victim in zip(shares, victims)
+    )
+
+
+def held_by(spider, redis):
+    """The pages that Redis holds for a spider that was killed."""
+    client = redis.client
+
+    def is_gone():
+        return all(each["name"] != spider.name for each in client.client_list())
+
+    # Commands that it had sent are carried out before Redis sees the end of the connection.
+    until(is_gone, f"the connections of {spider.name} to end", watch=redis.check)
+    ours = f"-{spider.process.pid}#".encode()
+    values = []
+    # One that has not popped is no consumer.
+    for name in client.hkeys(CONSUMERS):
+        if ours in name:
+            values += client.hvals(CONSUMERS.encode().replace(b":consumers", b":held:") + name)
+    # SCORE, COUNT and a pickle that one of these spiders wrote.
+    items = [pickle.loads(value.split(b" ", 2)[2]) for value in values]
+    return {canonicalize_url(item["url"]) for item in items}
