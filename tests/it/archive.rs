@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::daemon::{Crawl, stop};
 use crate::util::binary::{Output, urlseen};
 use crate::util::redis::RedisServer;
-use crate::util::wait::wait_until;
+use crate::util::wait::{SOON, wait_until};
 
 const SINK: &str = "demo:unseen";
 const SET: &str = "demo:dupefilter";
@@ -31,6 +31,11 @@ fn on(server: RedisServer) -> Crawl {
 
 fn urls(from: usize, count: usize) -> Vec<String> {
     (from..from + count).map(|number| format!("http://example.com/{number}")).collect()
+}
+
+/// A fingerprint in hex, with a leading byte that is evenly spread.
+fn hex(number: usize) -> String {
+    format!("{:02x}{number:038x}", number % 256)
 }
 
 /// The fingerprints of URLs in hex.
@@ -65,16 +70,22 @@ fn parts(crawl: &Crawl) -> u64 {
 #[test]
 fn killed_again_and_again_the_archive_has_what_the_sink_has() {
     let crawl = crawl();
+    let mut pushed = 0;
     for round in 0..4 {
         let daemon = crawl.start();
-        crawl.push(&urls(8000 * round, 10_000));
         let before = parts(&crawl);
-        // In the middle of it, or of archiving.
-        match round {
-            0 | 2 => wait_until(Duration::from_mins(1), "a part of the archive", || {
+        // Killed in the middle of archiving, or of a batch.
+        if round % 2 == 0 {
+            wait_until(Duration::from_mins(1), "a part of the archive", || {
+                // A snapshot is begun while the log grows.
+                crawl.push(&urls(pushed, 500));
+                pushed += 500;
                 parts(&crawl) > before
-            }),
-            _ => crawl.wait_for_sink(8000 * round + 3000),
+            });
+        } else {
+            crawl.push(&urls(pushed - 100, 2100));
+            pushed += 2000;
+            crawl.wait_for_sink(pushed - 1000);
         }
         daemon.signal(Signal::KILL);
         drop(daemon);
@@ -83,13 +94,13 @@ fn killed_again_and_again_the_archive_has_what_the_sink_has() {
     }
     crawl.drain();
     let sink: Vec<String> = crawl.connection().lrange(SINK, 0, -1).unwrap();
-    assert_eq!(sink.len(), 34_000);
+    assert_eq!(sink.len(), pushed);
     assert_eq!(exported(&crawl, &[]), fingerprints(&sink));
     assert!(parts(&crawl) > 1 && shown(&crawl)["lacks_before"].is_null(), "{}", shown(&crawl));
 
     let output = crawl.command("export", &["--archive-to-set", SET, "--json"]).output();
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&told["fingerprints"], &told["new"]), (&34_000.into(), &34_000.into()));
+    assert_eq!((&told["fingerprints"], &told["new"]), (&pushed.into(), &pushed.into()));
     let set: BTreeSet<String> = crawl.connection().smembers(SET).unwrap();
     assert_eq!(set, fingerprints(&sink));
 }
@@ -120,13 +131,17 @@ fn a_batch_that_redis_does_not_know_is_not_exported() {
 #[test]
 fn what_is_forgotten_imported_or_text_is_told_apart() {
     let crawl = crawl().set("source.item=fingerprint");
-    let hex = |number: usize| format!("{number:040x}");
     crawl.push(&["a key".to_owned(), hex(1), hex(2), format!("{:064x}", 3)]);
     crawl.drain();
     let daemon = crawl.start();
     let forgotten = crawl.command("forget", &[&hex(1), &hex(2)]).output();
     assert_eq!(forgotten.code(), Some(0), "{forgotten:?}");
-    let () = crawl.connection().rpush("demo:discovered", hex(2)).unwrap();
+    let forgotten = || {
+        let status = urlseen(["status", "--json", "--state"]).arg(crawl.state_dir()).output();
+        serde_json::from_slice::<Value>(&status.stdout).unwrap()["asked"]["forgotten"].as_u64()
+    };
+    wait_until(SOON, "two forgotten", || forgotten() == Some(2));
+    crawl.push(&[hex(2)]);
     crawl.wait_for_sink(5);
     let beside = crawl.command("export", &["--archive"]).output();
     assert_eq!(beside.code(), Some(3), "{beside:?}");
@@ -149,16 +164,16 @@ fn what_is_forgotten_imported_or_text_is_told_apart() {
 fn an_archive_that_came_late_is_refused_unless_partial() {
     let crawl = Crawl::new().set("state.snapshot_bytes=4096").set("state.horizon_bytes=1_048_576");
     let numbers = |from: usize| -> String {
-        (from..from + 50_000).map(|number| format!("{number:040x}\n")).collect()
+        (from..from + 50_000).map(|number| hex(number) + "\n").collect()
     };
     // With imports nothing needs to be gone back to: what snapshots cover is pruned at once.
     let import = |crawl: &Crawl, from| crawl.command("import", &[]).stdin(numbers(from)).output();
     assert_eq!(import(&crawl, 0).code(), Some(0));
     let crawl = crawl.set("state.archive=true");
     let late = import(&crawl, 50_000);
-    assert!(late.stderr.contains("lacks what was let through before batch"), "{}", late.stderr);
+    assert!(late.stderr.contains("lacks what was let through before record"), "{}", late.stderr);
     let shown = urlseen(["state", "show", "--state"]).arg(crawl.state_dir()).output();
-    assert!(shown.text().contains("; it lacks what came before batch"), "{}", shown.text());
+    assert!(shown.text().contains("; it lacks what came before record"), "{}", shown.text());
     let refused = crawl.command("export", &["--archive"]).output();
     assert_eq!((refused.code(), refused.text()), (Some(2), ""), "{refused:?}");
     assert!(refused.stderr.contains("--partial"), "{refused:?}");
