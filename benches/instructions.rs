@@ -125,6 +125,7 @@ fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
         snapshot_bytes: u64::MAX,
         horizon_bytes: u64::MAX,
         emit_again: false,
+        archive: None,
     };
     let mut store = Local::kept(engine, Folder::open(folder).expect("a folder"), keeping);
     store.bring_to(None, None).expect("an empty folder");

@@ -194,6 +194,7 @@ fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Loca
         snapshot_bytes: u64::MAX,
         horizon_bytes: u64::MAX,
         emit_again: false,
+        archive: None,
     };
     (sizing, Local::kept(engine, Folder::open(folder).unwrap(), keeping))
 }

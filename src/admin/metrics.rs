@@ -153,7 +153,7 @@ impl Metrics<'_> {
     }
 
     fn state(&mut self, state: &State, now: SystemTime) -> fmt::Result {
-        let State { dir: _, fsync: _, snapshots, last_snapshot, log_bytes } = state;
+        let State { dir: _, fsync: _, snapshots, last_snapshot, log_bytes, archive: _ } = state;
         self.gauge("state_snapshots", "Snapshots in the state folder", Some(*snapshots))?;
         // A clock that was set back makes no age of less than nothing.
         let age = last_snapshot

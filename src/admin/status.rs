@@ -160,4 +160,16 @@ pub struct State {
     pub last_snapshot: Option<SystemTime>,
     /// Bytes of log in it.
     pub log_bytes: u64,
+    /// Its archive, if it has one.
+    #[serde(default)]
+    pub archive: Option<Archive>,
+}
+
+/// The archive of the fingerprints that were let through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Archive {
+    /// Bytes of it.
+    pub bytes: u64,
+    /// Whether it and the log have all that the filter holds.
+    pub is_whole: bool,
 }

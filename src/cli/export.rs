@@ -1,5 +1,7 @@
 //! `urlseen export`: a filter back to where it came from.
 
+mod archive;
+
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
@@ -16,8 +18,8 @@ use super::settings::{Folder, Place};
 use super::start::Misused;
 use super::{Outcome, moving};
 
-/// Export the filter of a crawl at rest: into Redis, or for RedisBloom to go on with; or print what
-/// a set of scrapy-redis holds.
+/// Export the filter of a crawl at rest: into Redis, or for RedisBloom to go on with; or the
+/// fingerprints in its archive or in a set, for scrapy-redis or Scrapy.
 ///
 /// With --to-redis a native filter goes to filter.key, as it is: with its seed, its id, and where
 /// the crawl stands. What is broken off is done by the same command again.
@@ -25,6 +27,12 @@ use super::{Outcome, moving};
 /// What the state folder holds of a crawl with filter.layout = "redisbloom" becomes a file with a
 /// dump, or a key on a server with the module: byte for byte the filter that got the same
 /// fingerprints there. The folder is only read, and no daemon may be working on it.
+///
+/// With --archive it is every fingerprint that was let through or imported and not forgotten since,
+/// as state.archive = true has kept them: those up to the last batch that Redis knows. With --state
+/// in place of a configuration no Redis is asked: the batches that a killed daemon has left in the
+/// log all count. A key that is text is no fingerprint of Scrapy: it is left out and counted, and
+/// makes the exit status 1. What was ever forgotten is in memory meanwhile.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("to").required(true))]
 pub(super) struct Args {
@@ -44,9 +52,22 @@ pub(super) struct Args {
     /// SPIDER:dupefilter
     #[arg(long, value_name = "KEY", group = "to", conflicts_with = "state")]
     redis_set: Option<String>,
-    /// How the set is printed: lines of hex digits, or as Scrapy 2.19 writes requests.seen
-    #[arg(long, value_name = "FORMAT", default_value = "hex", requires = "redis_set")]
+    /// Print the fingerprints in the archive of the state folder
+    #[arg(long, group = "to")]
+    archive: bool,
+    /// Add the fingerprints in the archive to this set of the configured redis.url, as scrapy-redis
+    /// has them
+    #[arg(long, value_name = "KEY", group = "to", conflicts_with = "state")]
+    archive_to_set: Option<String>,
+    /// Export what there is of an archive that lacks fingerprints of the filter
+    #[arg(long, conflicts_with_all = ["redisbloom_file", "redisbloom", "to_redis", "redis_set"])]
+    partial: bool,
+    /// How fingerprints are printed: lines of hex digits, or as Scrapy 2.19 writes requests.seen
+    #[arg(long, value_name = "FORMAT", default_value = "hex")]
     #[arg(value_parser = ["hex", "requests-seen"])]
+    #[arg(
+        conflicts_with_all = ["redisbloom_file", "redisbloom", "to_redis", "archive_to_set"]
+    )]
     format: String,
     /// Print the summary at the end as JSON
     #[arg(long)]
@@ -56,6 +77,9 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     if let Some(key) = &args.redis_set {
         return set(args, key);
+    }
+    if args.archive || args.archive_to_set.is_some() {
+        return archive::run(args);
     }
     if args.to_redis {
         return moving::to_redis(&args.folder.config()?, args.json);
@@ -109,10 +133,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+fn form(args: &Args) -> Form {
+    if args.format == "hex" { Form::Hex } else { Form::RequestsSeen }
+}
+
 /// Prints what a set holds.
 fn set(args: &Args, key: &str) -> anyhow::Result<Outcome> {
     let address = args.folder.config()?.redis.url;
-    let form = if args.format == "hex" { Form::Hex } else { Form::RequestsSeen };
+    let form = form(args);
     let mut output = BufWriter::new(io::stdout().lock());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let bar = Bar::counting("fingerprints written");

@@ -174,6 +174,9 @@ fn prepare(args: &Args) -> anyhow::Result<(Local, Design, Origin)> {
         }
         check_algorithm(args, &config)?;
         let folder = Folder::open(&config.state.dir)?;
+        if let Some(warning) = start::archive_warning(&config, &folder)? {
+            say(format_args!("urlseen: {warning}"));
+        }
         let keeping = start::keeping(&config, &start::design(&config)?);
         let threads = config.filter.owners(cores).get();
         let origin = match &args.redis_set {

@@ -80,6 +80,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 /// The filter, kept in the configured folder.
 fn store(config: &Config, folder: Folder, design: &Design) -> anyhow::Result<Local> {
+    if let Some(warning) = start::archive_warning(config, &folder)? {
+        warn!("{warning}");
+    }
     let keeping = start::keeping(config, design);
     let threads = start::threads(config);
     let store = start::kept(folder, keeping, design, start::items(config), threads)?;

@@ -72,6 +72,11 @@ impl Folder {
         })
     }
 
+    /// Returns true if a folder was named in place of a configuration.
+    pub(super) fn is_named(&self) -> bool {
+        self.state.is_some()
+    }
+
     /// Where the filter is.
     pub(super) fn place(&self) -> Result<Place, Problems> {
         if let Some(folder) = &self.state {

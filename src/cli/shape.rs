@@ -126,5 +126,7 @@ pub(super) fn keeping(pins: Pins) -> Keeping {
         snapshot_bytes: state.snapshot_bytes,
         horizon_bytes: state.horizon_bytes,
         emit_again: false,
+        // The folder says it.
+        archive: None,
     }
 }

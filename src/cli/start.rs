@@ -1,5 +1,6 @@
 //! How commands start a filter, and open what is kept of one.
 
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
@@ -152,6 +153,27 @@ pub(super) fn kept(
     Ok(Local::kept(engine, folder, keeping))
 }
 
+/// Warns of a folder whose archive lacks something, or goes no further.
+pub(super) fn archive_warning(config: &Config, folder: &Folder) -> io::Result<Option<String>> {
+    if folder.header().is_none() {
+        return Ok(None);
+    }
+    let (archive, dir) = (folder.archive()?, config.state.dir.display());
+    Ok(match (config.state.archive, archive.lacks_before) {
+        (true, Some(from)) => Some(format!(
+            "the archive in {dir} lacks what was let through before {from}: that left the log \
+             while state.archive was false, or was never in a log here. urlseen export --archive \
+             then needs --partial"
+        )),
+        (false, _) if archive.parts > 0 => Some(format!(
+            "state.archive is false, and {dir} has an archive: it lacks what is pruned from the \
+             log from now on. Set state.archive = true to go on with it, or delete its files \
+             archive-*"
+        )),
+        _ => None,
+    })
+}
+
 /// How a crawl's filter is kept, as configured.
 pub(super) fn keeping(config: &Config, design: &Design) -> Keeping {
     let Config { crawl, filter, fingerprint, state, .. } = config;
@@ -170,6 +192,7 @@ pub(super) fn keeping(config: &Config, design: &Design) -> Keeping {
         snapshot_bytes: state.snapshot_bytes,
         horizon_bytes: state.horizon_bytes,
         emit_again: state.on_rollback == Rollback::EmitAgain,
+        archive: Some(state.archive),
     }
 }
 

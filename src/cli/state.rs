@@ -12,8 +12,8 @@ use urlseen::config::{Config, Store};
 use urlseen::filter::Reservation;
 use urlseen::head::{Head, Position, Tip};
 use urlseen::printable::{json_text, stdout};
-use urlseen::protocol::Standing;
-use urlseen::state::{Folder, Look, Made, SegmentLook, SnapshotLook, look};
+use urlseen::protocol;
+use urlseen::state::{Folder, Look, Made, SegmentLook, SnapshotLook, Standing, look};
 use urlseen::upkeep::Upkeep;
 
 use super::confirm::confirm;
@@ -212,7 +212,7 @@ impl Redis {
         Ok(Self { runtime, upkeep })
     }
 
-    fn standing(&self) -> Standing {
+    fn standing(&self) -> protocol::Standing {
         self.upkeep.standing()
     }
 
@@ -237,7 +237,7 @@ impl Redis {
 }
 
 fn print(look: &Look, dir: &Path, out: &mut impl Write) -> io::Result<()> {
-    let Look { header, is_held, holder, snapshots, segments, last, bytes, damages } = look;
+    let Look { header, is_held, holder, snapshots, segments, archive, last, bytes, damages } = look;
     writeln!(out, "folder      {}, {}", dir.display(), BinaryBytes(*bytes))?;
     match (is_held, holder) {
         (true, Some(holder)) => writeln!(out, "in use by   {holder}")?,
@@ -269,11 +269,27 @@ fn print(look: &Look, dir: &Path, out: &mut impl Write) -> io::Result<()> {
             "log         {name}: {size}, fingerprints: {keys}, records: {records}, {last}"
         )?;
     }
+    print_archive(archive, out)?;
     match last {
         Some(last) => writeln!(out, "ends at     {last}")?,
         None => writeln!(out, "ends at     nothing that can be read")?,
     }
     damages.iter().try_for_each(|damage| writeln!(out, "damaged     {damage}"))
+}
+
+/// Prints the extent of the archive, where there is one.
+fn print_archive(archive: &Standing, out: &mut impl Write) -> io::Result<()> {
+    let Standing { is_on, parts, bytes, fingerprints, lacks_before } = archive;
+    if !is_on && *parts == 0 {
+        return Ok(());
+    }
+    let (size, keys) = (BinaryBytes(*bytes), HumanCount(*fingerprints));
+    let extent = match lacks_before {
+        None => "with the log it is complete".to_owned(),
+        Some(from) => format!("it lacks what came before {from}"),
+    };
+    let ended = if *is_on { "" } else { "; state.archive is false since" };
+    writeln!(out, "archive     {parts} files: {size}, fingerprints: {keys}; {extent}{ended}")
 }
 
 /// What a filter is, in words.
@@ -300,7 +316,7 @@ fn described(made: &Made) -> String {
 }
 
 fn to_json(look: &Look) -> Value {
-    let Look { header, is_held, holder, snapshots, segments, last, bytes, damages } = look;
+    let Look { header, is_held, holder, snapshots, segments, archive, last, bytes, damages } = look;
     let position = |position: &Position| {
         let Position { number, head: Head { seq, tip } } = position;
         json!({ "number": number, "seq": seq, "tip": tip.to_string() })
@@ -346,6 +362,11 @@ fn to_json(look: &Look) -> Value {
         "holder": holder,
         "snapshots": snapshots.iter().map(snapshot).collect::<Vec<_>>(),
         "log": segments.iter().map(segment).collect::<Vec<_>>(),
+        "archive": {
+            "is_on": archive.is_on, "parts": archive.parts, "bytes": archive.bytes,
+            "fingerprints": archive.fingerprints,
+            "lacks_before": archive.lacks_before.as_ref().map(position),
+        },
         "last": last.as_ref().map(position),
         "damages": damages.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })

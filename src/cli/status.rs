@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
-use urlseen::admin::{Asked, Client, ClientError, Counts, Filter, Lists, Passed, State, Status};
+use urlseen::admin::{
+    Archive, Asked, Client, ClientError, Counts, Filter, Lists, Passed, State, Status,
+};
 use urlseen::printable::{json_text, printable, say, stdout};
 
 use super::settings::{Folder, Place};
@@ -182,7 +184,7 @@ impl<W: Write> Rows<'_, W> {
     }
 
     fn state(&mut self, state: &State, now: SystemTime) -> io::Result<()> {
-        let State { dir, fsync, snapshots, last_snapshot, log_bytes } = state;
+        let State { dir, fsync, snapshots, last_snapshot, log_bytes, archive } = state;
         let last = last_snapshot
             .map_or_else(String::new, |last| format!(", the last one {} ago", age(last, now)));
         self.row(
@@ -192,7 +194,10 @@ impl<W: Write> Rows<'_, W> {
                 dir.display(),
                 BinaryBytes(*log_bytes)
             ),
-        )
+        )?;
+        let Some(Archive { bytes, is_whole }) = archive else { return Ok(()) };
+        let extent = if *is_whole { "with the log it is complete" } else { "it is not complete" };
+        self.row("archive", format!("{}; {extent}", BinaryBytes(*bytes)))
     }
 }
 

@@ -4,7 +4,8 @@ use std::time::{Instant, SystemTime};
 
 use tokio::sync::watch;
 use urlseen::admin::{
-    Asked, Checked, Counts, Filter as FilterStatus, Lists, State, Status, Uncheckable, View,
+    Archive, Asked, Checked, Counts, Filter as FilterStatus, Lists, State, Status, Uncheckable,
+    View,
 };
 use urlseen::config::{Config, SourceKind, Store};
 use urlseen::engine::Handle;
@@ -97,9 +98,10 @@ impl View for Daemon {
                 forgotten: report.forgotten as u64,
             }),
             state: kept.map(
-                |Footprint { dir, fsync, snapshots, last_snapshot, log_bytes, .. }| {
+                |Footprint { dir, fsync, snapshots, last_snapshot, log_bytes, archive, .. }| {
                     let fsync = fsync.to_string();
-                    State { dir, fsync, snapshots, last_snapshot, log_bytes }
+                    let archive = archive.map(|(bytes, is_whole)| Archive { bytes, is_whole });
+                    State { dir, fsync, snapshots, last_snapshot, log_bytes, archive }
                 },
             ),
         }

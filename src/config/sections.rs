@@ -220,6 +220,8 @@ sections! {
         snapshot_bytes: u64 = Whole(1 << 12..=1 << 40, " of bytes"), |_| 64 << 20;
         /// How many bytes all files together may have for the sake of going back further.
         horizon_bytes: u64 = Whole(1 << 20..=1 << 50, " of bytes"), |_| 16 << 30;
+        /// Whether fingerprints are archived that were let through.
+        archive: bool = Flag, |_| false;
         /// What happens where the filter cannot be brought to just what Redis knows.
         on_rollback: Rollback = Word, |_| Rollback::Stop;
     }

@@ -6,6 +6,8 @@
 //! header      what the folder was made for
 //! snapshot-*  the filter as it was
 //! log-*       what was added since
+//! archive     empty: what goes from the log is archived
+//! archive-*   fingerprints let through before that
 //! imports     how far imports came
 //! ages        how old snapshots are
 //! ```
@@ -16,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ages;
+use super::archive;
 use super::cut::Tail;
 use super::difference::Difference;
 use super::disk::{ASIDE, Dir, Disk, Entry, RealDisk};
@@ -199,7 +202,7 @@ impl Folder {
         self.shared.next_turn();
         self.stand = None;
         self.forget_history()?;
-        for name in [lease::NAME, imports::NAME, ages::NAME, header::NAME] {
+        for name in [archive::NAME, lease::NAME, imports::NAME, ages::NAME, header::NAME] {
             match self.dir.remove(name) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -209,8 +212,9 @@ impl Folder {
         self.dir.sync()
     }
 
-    /// Removes snapshots and the log.
+    /// Removes snapshots, the log, and what was archived of it.
     fn forget_history(&self) -> io::Result<()> {
+        archive::clear(&self.dir)?;
         for file in self.dir.list()? {
             if is_history(&file) {
                 self.dir.remove(&file.name)?;
@@ -276,6 +280,28 @@ impl Folder {
         self.shared.next_turn();
         self.stand = None;
         Rebase::begin(self, at)
+    }
+
+    /// Has what is pruned from the log archived from now on, or not. What was pruned before is in
+    /// no archive.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn keep_archive(&mut self, keep: bool) -> io::Result<()> {
+        archive::turn(&self.dir, keep)
+    }
+
+    /// Returns the extent of the archive, from the ends of its files.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn archive(&self) -> io::Result<archive::Standing> {
+        archive::standing(&self.dir, self.begun())
+    }
+
+    /// The lock and the turn, for what is written without holding either.
+    pub(super) fn shared(&self) -> (Arc<Shared>, Turn) {
+        (Arc::clone(&self.shared), *self.shared.turn())
     }
 
     /// What the folder is the memory of, which there is.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::archive::{self, Standing};
 use super::disk::{Dir, Disk, Lock, RealDisk};
 use super::error::{Damage, OpenError};
 use super::folder::read_header;
@@ -28,6 +29,8 @@ pub struct Look {
     pub snapshots: Vec<SnapshotLook>,
     /// The files of its log, oldest first; those whose headers can be read.
     pub segments: Vec<SegmentLook>,
+    /// The extent of its archive.
+    pub archive: Standing,
     /// Where the log ends, or the newest snapshot if there is no log behind it.
     pub last: Option<Position>,
     /// Bytes of all its files.
@@ -113,6 +116,7 @@ pub(super) fn look_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Look, OpenErro
         holder: busy.and_then(|busy| Holder::read(&*busy.0)),
         snapshots: Vec::new(),
         segments: Vec::new(),
+        archive: Standing::default(),
         last: None,
         bytes: files.iter().map(|file| file.len).sum(),
         damages: Vec::new(),
@@ -120,6 +124,7 @@ pub(super) fn look_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Look, OpenErro
     if let Some(header) = header {
         look.at_snapshots(&dir, &header).map_err(failed)?;
         look.at_log(&dir, &header).map_err(failed)?;
+        look.archive = archive::standing(&dir, &header).map_err(failed)?;
         look.header = Some(header);
     }
     Ok(look)

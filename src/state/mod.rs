@@ -9,10 +9,11 @@
 //!
 //! Blocking, and without any knowledge of Redis: the head that a crawl stands at is told by the
 //! caller. Only `disk` names the file system. The files and their bytes are described beside their
-//! encoders: `header`, `segment` and `record` (the log), `snapshot`, `lease`,
-//! `imports`, `ages`.
+//! encoders: `header`, `segment` and `record` (the log), `snapshot`, `archive`, `lease`, `imports`,
+//! `ages`.
 
 mod ages;
+mod archive;
 mod cut;
 mod difference;
 mod disk;
@@ -48,6 +49,7 @@ mod sync;
 mod tests;
 mod usage;
 
+pub use archive::{Archive, Standing};
 pub use difference::Difference;
 pub use error::{Damage, OpenError, Unrecoverable};
 pub use folder::Folder;

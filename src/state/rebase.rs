@@ -2,10 +2,12 @@
 //!
 //! Its number is beyond all that the folder has used, so it is the newest, and nothing of the old
 //! log can be taken for what follows it. It says that a history begins with it: once it has its
-//! name, nothing older counts. What is older goes after that.
+//! name, nothing older counts. What is older goes after that. The log goes to the archive, if there
+//! is one; an empty filter, however, takes the archive with it, before it counts itself.
 
 use std::io;
 
+use super::archive;
 use super::disk::Dir;
 use super::folder::Folder;
 use super::header::Header;
@@ -24,6 +26,8 @@ pub struct Rebase<'a> {
     folder: &'a mut Folder,
     sections: Sections,
     position: Position,
+    /// Fingerprints written so far.
+    keys: u64,
 }
 
 impl<'a> Rebase<'a> {
@@ -31,7 +35,7 @@ impl<'a> Rebase<'a> {
         let (dir, header) = (folder.place(), folder.begun());
         let number = unused(dir, header)?;
         let sections = Sections::begin(dir, Role::Origin, header)?;
-        Ok(Self { folder, sections, position: Position { number, head: at } })
+        Ok(Self { folder, sections, position: Position { number, head: at }, keys: 0 })
     }
 
     /// Where the filter stands.
@@ -44,6 +48,7 @@ impl<'a> Rebase<'a> {
     /// # Panics
     /// If another shard's turn it is, or the bytes are not as many as a shard has.
     pub fn write(&mut self, shard: ShardId, count: Count, bytes: &[u8]) -> io::Result<()> {
+        self.keys += count.keys;
         self.sections.write(shard, count, self.position, bytes)
     }
 
@@ -56,6 +61,7 @@ impl<'a> Rebase<'a> {
 
     /// Writes a filter in one piece.
     pub fn write_whole(&mut self, filter: &Filter) -> io::Result<()> {
+        self.keys += filter.size();
         self.sections.write_whole(Some(filter), self.position, &mut || Ok(()))
     }
 
@@ -65,6 +71,10 @@ impl<'a> Rebase<'a> {
     /// If a shard was not written.
     pub fn finish(mut self) -> io::Result<Position> {
         let (last, _) = self.sections.seal()?;
+        let is_archived = self.keys > 0 && archive::is_on(self.folder.place())?;
+        if self.keys == 0 {
+            archive::clear(self.folder.place())?;
+        }
         self.sections.put(last)?;
         let dir = self.folder.place();
         let own = snapshot::name(last.head.seq);
@@ -74,10 +84,15 @@ impl<'a> Rebase<'a> {
             }
         }
         dir.sync()?;
-        for (follows, _) in Segments::list(dir)?.iter() {
-            dir.remove(&segment::name(follows))?;
+        let segments = Segments::list(dir)?;
+        let logs: Vec<_> = segments.iter().map(|(follows, _)| segment::name(follows)).collect();
+        if is_archived {
+            let (filter, (shared, turn)) = (self.folder.begun().filter(), self.folder.shared());
+            archive::retire(dir, filter, &logs, None, (&shared, turn))?;
+        } else {
+            logs.iter().try_for_each(|log| dir.remove(log))?;
+            dir.sync()?;
         }
-        dir.sync()?;
         self.folder.stand(self.position, None);
         Ok(self.position)
     }

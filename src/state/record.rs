@@ -28,7 +28,7 @@ use crate::head::{Head, Position, Tip};
 pub(super) const HEAD: usize = 49;
 
 /// The tag of plain text.
-const TEXT: u8 = 255;
+pub(super) const TEXT: u8 = 255;
 
 /// When a record counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

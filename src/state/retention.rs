@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::io;
 
 use super::ages;
+use super::archive;
 use super::disk::Dir;
 use super::header::Header;
 use super::history::Segments;
 use super::moment::Moment;
 use super::segment;
 use super::snapshot::Snapshots;
+use crate::head::Position;
 
 /// How many snapshots are kept at least.
 const SNAPSHOTS: usize = 3;
@@ -31,11 +33,15 @@ pub(super) struct Pruned {
     pub(super) pruned: Vec<String>,
     /// Whether the bytes made it less than it should be.
     pub(super) cut_by_bytes: bool,
+    /// The files of the log that are to be archived before they go.
+    pub(super) retiring: Vec<String>,
+    /// Where the filter was last known to be empty.
+    pub(super) start: Option<Position>,
 }
 
 /// Drops snapshots that are not needed any more, and files of the log that lie wholly before the
 /// first position of those that are. Snapshots go first, on the disk, so that none is left without
-/// its log.
+/// its log. With an archive, the files of the log are only named.
 pub(super) fn prune(
     dir: &Dir,
     header: &Header,
@@ -46,7 +52,10 @@ pub(super) fn prune(
     let all = &listed.sound;
     let files = dir.list()?;
     let segments = Segments::list(dir)?;
-    let total: u64 = files.iter().map(|file| file.len).sum();
+    // What the archive has, no bound can take back.
+    let total: u64 = files.iter().filter(|file| !archive::is_part(file)).map(|file| file.len).sum();
+    let has_archive = archive::is_on(dir)?;
+    let start = if has_archive { archive::start(dir, header)? } else { None };
 
     let mut kept = needed(&ages::note(dir, all, now), retention.horizon);
     let mut cut_by_bytes = false;
@@ -71,13 +80,13 @@ pub(super) fn prune(
     if !snapshots.is_empty() {
         dir.sync()?;
     }
-    for name in &logs {
-        dir.remove(name)?;
-    }
-    if !logs.is_empty() {
+    let retiring = if has_archive { logs.clone() } else { Vec::new() };
+    if !has_archive && !logs.is_empty() {
+        logs.iter().try_for_each(|name| dir.remove(name))?;
         dir.sync()?;
     }
-    Ok(Pruned { pruned: snapshots.into_iter().chain(logs).collect(), cut_by_bytes })
+    let pruned = snapshots.into_iter().chain(logs).collect();
+    Ok(Pruned { pruned, cut_by_bytes, retiring, start })
 }
 
 /// The snapshots needed to go back to `horizon`, by their numbers in `ages`, newest first: the

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::folder::Folder;
-use super::{segment, snapshot};
+use super::{archive, segment, snapshot};
 
 /// What lies in a state folder.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct Usage {
     pub snapshots: u64,
     /// Bytes of log.
     pub log_bytes: u64,
+    /// Bytes of the archive.
+    pub archive_bytes: u64,
 }
 
 impl Folder {
@@ -22,6 +24,9 @@ impl Folder {
             usage.snapshots += u64::from(snapshot::seq(&file.name).is_some());
             if segment::follows(&file.name).is_some() {
                 usage.log_bytes += file.len;
+            }
+            if archive::is_part(&file) {
+                usage.archive_bytes += file.len;
             }
         }
         Ok(usage)

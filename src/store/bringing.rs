@@ -205,6 +205,10 @@ impl Kept {
     fn load(&mut self, engine: &mut Engine, target: Target) -> Result<(Head, How), Unfit> {
         let begun = Instant::now();
         self.drop_journal();
+        // Before anything is pruned.
+        if let Some(archive) = self.keeping.archive {
+            self.folder.keep_archive(archive)?;
+        }
         let dir = self.folder.dir().to_owned();
         let recovered = self.folder.recover(target, &mut Filling(engine));
         let recovered = recovered.map_err(|error| Unfit::Unrecoverable(dir, Box::new(error)))?;
@@ -262,6 +266,7 @@ impl Kept {
         engine.stand(position);
         self.journal = Some(self.folder.journal(position, self.keeping.fsync)?);
         self.at = Some(position.head);
+        self.archive = self.folder.archive()?;
         self.snapshot_at = self.keeping.every(engine);
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use super::{Local, Memory};
 use crate::config::Fsync;
-use crate::state::Journal;
+use crate::state::{Journal, Usage};
 
 /// The state folder of a filter that is worked with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,9 @@ pub struct Footprint {
     pub snapshots: u64,
     /// Bytes of log in it.
     pub log_bytes: u64,
+    /// Bytes of its archive, and whether archive and log have all that the filter holds; `None`
+    /// without one.
+    pub archive: Option<(u64, bool)>,
     /// When the last snapshot of this run was finished.
     pub last_snapshot: Option<SystemTime>,
 }
@@ -30,12 +33,15 @@ impl Local {
         let Memory::Kept(kept) = &self.memory else { return None };
         // What cannot be listed is told by whoever has to read or write it.
         let usage = kept.folder.usage().unwrap_or_default();
+        let Usage { snapshots, log_bytes, archive_bytes } = usage;
+        let has_archive = kept.archive.is_on || archive_bytes > 0;
         Some(Footprint {
             dir: kept.folder.dir().to_owned(),
             fsync: kept.keeping.fsync,
             logged: kept.logged + kept.journal.as_ref().map_or(0, Journal::bytes),
-            snapshots: usage.snapshots,
-            log_bytes: usage.log_bytes,
+            snapshots,
+            log_bytes,
+            archive: has_archive.then_some((archive_bytes, kept.archive.lacks_before.is_none())),
             last_snapshot: kept.last_snapshot,
         })
     }

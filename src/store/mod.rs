@@ -19,7 +19,8 @@ use crate::engine::Engine;
 use crate::fingerprint::Fingerprint;
 use crate::head::{Head, Position, Tip};
 use crate::state::{
-    Finished, Folder, Journal, Log, Logged, Made, Mark, Moment, Pins, Requests, Retention, Volatile,
+    Finished, Folder, Journal, Log, Logged, Made, Mark, Moment, Pins, Requests, Retention, Standing,
+    Volatile,
 };
 pub use bringing::{Brought, How};
 pub use footprint::Footprint;
@@ -48,6 +49,8 @@ pub struct Keeping {
     /// Whether to go on with less than what Redis knows, or with nothing, where the filter cannot
     /// be brought to just that.
     pub emit_again: bool,
+    /// Whether what is let through is archived; `None` leaves that to the folder.
+    pub archive: Option<bool>,
 }
 
 /// The filter, what judges by it, and what is kept of it.
@@ -101,6 +104,8 @@ struct Kept {
     not_before: Option<Instant>,
     /// Since the last snapshot that was finished.
     waits: Waits,
+    /// The extent of the archive when the log was opened.
+    archive: Standing,
 }
 
 impl Local {
@@ -133,6 +138,7 @@ impl Local {
             snapshot_at: 0,
             not_before: None,
             waits: Waits::default(),
+            archive: Standing::default(),
         };
         Self { snapshotting: None, engine, memory: Memory::Kept(Box::new(kept)) }
     }

@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 
-use redis::cmd;
+use redis::{Cmd, cmd};
 
 use super::{Progress, TransferError};
 use crate::config::RedisAddress;
 use crate::fingerprint::Fingerprint;
 use crate::redis::connect::{Timeouts, connect};
+use crate::redis::link::Link;
 use crate::redis::trouble::Trouble;
 
 /// About how many members Redis looks at before it serves somebody else.
@@ -79,7 +80,66 @@ pub async fn members(
     }
 }
 
-fn write(output: &mut dyn Write, form: Form, fingerprint: &Fingerprint) -> io::Result<()> {
+/// A set that fingerprints are added to, a page at a time.
+pub struct Filling {
+    link: Link,
+    key: String,
+    page: Cmd,
+    waiting: u64,
+    /// What was added that the set did not have.
+    added: u64,
+}
+
+impl Filling {
+    /// Connects, and checks that the key is a set or none at all.
+    ///
+    /// # Errors
+    /// Redis fails; the key is no set.
+    pub async fn begin(address: &RedisAddress, key: &str) -> Result<Self, TransferError> {
+        let mut link = connect(address, Timeouts::default()).await?;
+        let found: String =
+            cmd("TYPE").arg(key).query_async(&mut link).await.map_err(Trouble::from)?;
+        if !["set", "none"].contains(&found.as_str()) {
+            let key = key.to_owned();
+            return Err(TransferError::OtherType { key, needed: "a set", found });
+        }
+        let key = key.to_owned();
+        Ok(Self { link, page: page_of(&key), key, waiting: 0, added: 0 })
+    }
+
+    /// Takes one more; `true` if a page is full, which [`Filling::flush`] then sends.
+    pub fn push(&mut self, fingerprint: &Fingerprint) -> bool {
+        self.page.arg(fingerprint.text(&mut [0; 64]));
+        self.waiting += 1;
+        self.waiting == COUNT
+    }
+
+    /// Adds what waits, and returns the number of fingerprints that the set did not have, so far.
+    ///
+    /// # Errors
+    /// Redis fails. What was added before stays.
+    pub async fn flush(&mut self) -> Result<u64, TransferError> {
+        if self.waiting > 0 {
+            let page = std::mem::replace(&mut self.page, page_of(&self.key));
+            let new: u64 = page.query_async(&mut self.link).await.map_err(Trouble::from)?;
+            self.added += new;
+            self.waiting = 0;
+        }
+        Ok(self.added)
+    }
+}
+
+fn page_of(key: &str) -> Cmd {
+    let mut page = cmd("SADD");
+    page.arg(key);
+    page
+}
+
+/// Writes a fingerprint as it stands in a file.
+///
+/// # Errors
+/// The output fails.
+pub fn write(output: &mut dyn Write, form: Form, fingerprint: &Fingerprint) -> io::Result<()> {
     match form {
         Form::Hex => writeln!(output, "{fingerprint}"),
         Form::RequestsSeen => {

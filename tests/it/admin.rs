@@ -17,8 +17,8 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 use urlseen::admin::{
-    Asked, Checked, Counts, Filter, Head, Limits, Lists, Passed, Phase, SOCKET, Server, State,
-    Status, Uncheckable, View,
+    Archive, Asked, Checked, Counts, Filter, Head, Limits, Lists, Passed, Phase, SOCKET, Server,
+    State, Status, Uncheckable, View,
 };
 use urlseen::config::{Config, HostPort, Sources};
 
@@ -86,6 +86,7 @@ fn status(phase: Phase) -> Status {
             snapshots: 3,
             last_snapshot: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(2000)),
             log_bytes: 41,
+            archive: Some(Archive { bytes: 51, is_whole: true }),
         }),
     }
 }

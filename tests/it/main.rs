@@ -4,6 +4,7 @@
 #![allow(clippy::format_collect, reason = "the text of a test need not be made fast")]
 
 mod admin;
+mod archive;
 mod cli;
 mod connect;
 mod daemon;

@@ -64,6 +64,7 @@ fn every_key_can_be_set_from_everywhere() {
         ("state.fsync", "always"),
         ("state.snapshot_bytes", "1M"),
         ("state.horizon_bytes", "1G"),
+        ("state.archive", "true"),
         ("state.on_rollback", "emit-again"),
         ("admin.listen", "[::1]:9090"),
         ("admin.hosts", "one,two"),

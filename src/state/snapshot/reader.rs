@@ -8,7 +8,7 @@ use super::super::error::Damage;
 use super::super::fields::{Fields, checked};
 use super::super::header::Header;
 use super::super::recovery::Restore;
-use super::{FORGOTTEN, FORGOTTEN_END, FORMAT, HEADER, MAGIC, SECTION, TRAILER, name, seq};
+use super::{EMPTY, FORGOTTEN, FORGOTTEN_END, FORMAT, HEADER, MAGIC, SECTION, TRAILER, name, seq};
 use crate::filter::{Count, Layout, ShardId};
 use crate::head::Position;
 
@@ -129,6 +129,18 @@ impl Summary {
         }
         let name = file_name.to_owned();
         Ok(Ok(Self { name, bytes, end, forgotten, first, last, begun, finished, is_origin }))
+    }
+
+    /// Returns true if a history begins with it, and with an empty filter.
+    pub(in crate::state) fn is_empty(&self, dir: &Dir, header: &Header) -> io::Result<bool> {
+        if !self.is_origin || EMPTY.contains(&self.bytes) {
+            return Ok(self.is_origin);
+        }
+        match header.pins().made.layout() {
+            Layout::Native => Ok(false),
+            // It has a layer from its beginning.
+            Layout::RedisBloom => Ok(self.whole(dir)?.is_ok_and(|whole| whole.count.keys == 0)),
+        }
     }
 
     /// Gives every shard to `filter`, which is empty. `Err` inside: it was damaged, and part of it

@@ -4,12 +4,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::super::archive;
 use super::super::disk::{Dir, DiskFile};
 use super::super::fields::{push_crc, push_position};
 use super::super::folder::{Shared, Turn};
 use super::super::header::Header;
 use super::super::moment::Moment;
-use super::super::retention::{self, Retention};
+use super::super::retention::{self, Pruned, Retention};
 use super::super::sync::LogHandle;
 use super::{FORGOTTEN, FORMAT, MAGIC, name, unix_ms};
 use crate::filter::{Count, Layout, SHARDS, ShardId};
@@ -129,11 +130,15 @@ impl SnapshotWriter {
     ) -> io::Result<Finished> {
         let (last, bytes) = self.sections.seal()?;
         log.sync_to(last.number)?;
-        // From here on nobody brings the filter elsewhere.
-        let _turn = self.writing.0.still(self.turn)?;
-        self.sections.put(last)?;
-        let kept = retention::prune(&self.sections.dir, &self.header, retention, now())?;
-        let (pruned, cut_by_bytes) = (kept.pruned, kept.cut_by_bytes);
+        let (shared, dir, header) = (&self.writing.0, &self.sections.dir.clone(), &self.header);
+        let kept = {
+            // From here on nobody brings the filter elsewhere.
+            let _turn = shared.still(self.turn)?;
+            self.sections.put(last)?;
+            retention::prune(dir, header, retention, now())?
+        };
+        let Pruned { pruned, cut_by_bytes, retiring, start } = kept;
+        archive::retire(dir, header.filter(), &retiring, start, (shared, self.turn))?;
         Ok(Finished { name: name(last.head.seq), bytes, pruned, cut_by_bytes })
     }
 }

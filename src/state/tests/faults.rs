@@ -51,7 +51,7 @@ const CRAWL: &[Op] = &[
 ];
 
 /// Runs the crawl until it stops for the fault, if it does.
-fn crawl(world: &mut World) {
+pub(super) fn crawl(world: &mut World) {
     let _ = world.start().and_then(|()| CRAWL.iter().try_for_each(|&op| world.apply(op)));
 }
 
@@ -67,7 +67,7 @@ fn steps(fsync: Fsync, keeps_all: bool) -> usize {
 }
 
 /// Goes on a little after what happened.
-fn go_on(world: &mut World) {
+pub(super) fn go_on(world: &mut World) {
     world.start().expect("it can start again");
     for op in [Op::Append, Op::Adds, Op::Commit, Op::Snapshot { split: true }, Op::Append] {
         world.apply(op).expect("it goes on");

@@ -1,5 +1,6 @@
 //! The state folder as a whole, on a disk that can do its worst.
 
+mod archive;
 mod basic;
 mod damage;
 mod faults;

@@ -3,13 +3,16 @@
 //! Every record adds keys of its own, so that what a filter holds says which records it was given.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::{Folder, Journal, Log as _, Moment, Retention, Target, Unrecoverable, snapshot};
+use super::super::{
+    AtRest, Folder, Journal, Log as _, Moment, Retention, Target, Unrecoverable, snapshot,
+};
 use super::basic::DIR;
-use super::filter::{Exact, Key, batch, fingerprints, pins, shard_of};
+use super::filter::{Exact, Key, batch, fingerprints, key, pins, shard_of};
 use super::random::Random;
 use super::sim::SimDisk;
 use crate::choice::Fsync;
@@ -78,6 +81,8 @@ pub(super) struct World {
     rebase: Option<Logged>,
     /// Whether something unsynced may have been lost.
     is_lossy: bool,
+    /// Whether the folder has an archive, which must hold what the filter holds.
+    is_archived: bool,
     next_key: u16,
     random: Random,
 }
@@ -99,9 +104,16 @@ impl World {
             shaky_adds: BTreeSet::new(),
             rebase: None,
             is_lossy: false,
+            is_archived: false,
             next_key: 0,
             random: Random::new(seed),
         }
+    }
+
+    /// With an archive.
+    pub(super) fn archived(mut self) -> Self {
+        self.is_archived = true;
+        self
     }
 
     /// Opens the folder, begins it if it is new, and recovers to what Redis knows.
@@ -113,6 +125,7 @@ impl World {
             assert!(self.chain.is_empty() && self.adds.is_empty(), "the header is gone");
             folder.begin(&pins(), 99, self.base.head).map_err(|_| Stopped)?;
         }
+        folder.keep_archive(self.is_archived).map_err(|_| Stopped)?;
         self.folder = Some(folder);
         let target = self.head(self.committed);
         self.recover(target)
@@ -249,6 +262,11 @@ impl World {
         // Ahead, behind, or of the same number as what there is.
         let seq = (head.seq + self.random.below(7) as u64).saturating_sub(3);
         let at = Head { seq, ..head.next() };
+        if self.is_archived {
+            // As each command does that rebases: the log goes to the archive as it is.
+            self.chain.truncate(self.committed);
+            self.journal_mut().cut(head)?;
+        }
         self.journal = None;
         let folder = self.folder.as_mut().expect("a folder");
         let mut rebase = folder.rebase(at)?;
@@ -372,6 +390,7 @@ impl World {
             let disk = Arc::new(self.disk.after_kill());
             let mut folder = Folder::open_on(disk, Path::new(DIR)).unwrap();
             let mut filter = Exact::default();
+            self.check_archive(batches);
             match folder.recover(Target::At(head), &mut filter) {
                 Ok(_) => self.check(batches, &filter),
                 Err(Unrecoverable::Beyond { .. }) if head.seq < reach => {}
@@ -379,6 +398,25 @@ impl World {
                 Err(refused) => panic!("{head}: {refused}"),
             }
         }
+    }
+
+    /// The archive and the log have what the filter has, at any head that it is brought to.
+    fn check_archive(&self, batches: usize) {
+        if !self.is_archived {
+            return;
+        }
+        let disk = Arc::new(self.disk.after_kill());
+        let folder = AtRest::open_on(disk, Path::new(DIR)).unwrap();
+        let Ok(archive) = folder.archive(Target::At(self.head(batches))) else { return };
+        let mut filter = Exact::default();
+        filter.keys.clear();
+        archive
+            .each(|fingerprint| {
+                assert!(filter.keys.insert(key(fingerprint)), "{fingerprint} comes twice");
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        self.check(batches, &filter);
     }
 
     fn folder_is_begun(&self) -> bool {

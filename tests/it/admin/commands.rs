@@ -24,6 +24,7 @@ fn status_is_a_table() {
     let process = lines.remove(2);
     assert!(process.starts_with("process      4711, urlseen 1.2.3, for "), "{process}");
     assert!(process.contains("years "), "{process}");
+    assert_eq!(lines.pop(), Some("archive      51 B; with the log it is complete"));
     let state = lines.pop().unwrap();
     assert!(state.starts_with("state        state/demo: snapshots: 3, the last one "), "{state}");
     assert!(state.ends_with(" ago; log: 41 B, fsync = interval"), "{state}");

@@ -1,0 +1,189 @@
+//! `urlseen export --archive`: the fingerprints that a filter let through.
+
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use anyhow::Context;
+use indicatif::HumanCount;
+use serde_json::json;
+use tokio::runtime::{Builder, Runtime};
+use urlseen::config::{Config, SourceKind};
+use urlseen::fingerprint::Fingerprint;
+use urlseen::printable::{say, stdout};
+use urlseen::protocol::Protocol;
+use urlseen::redis::connect::{Timeouts, connect};
+use urlseen::state::{Archive, AtRest, Target};
+use urlseen::transfer::set::{Filling, Form, write};
+
+use super::super::Outcome;
+use super::super::bar::Bar;
+use super::super::settings::Place;
+use super::super::start::Misused;
+use super::{Args, form};
+
+/// How many fingerprints are written between two looks at the bar.
+const TELL: u64 = 100_000;
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let (config, place) = args.folder.both()?;
+    let Place::Folder(dir) = place else {
+        let words = "filter.store is \"redis\": the filter is in Redis, and no state folder has an \
+                     archive. With filter.layout = \"scrapy-redis\" scrapy-redis goes on with the \
+                     set as it is";
+        return Err(Misused(words.to_owned()).into());
+    };
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    // Before Redis is asked: once nobody writes, both stand still.
+    let folder = AtRest::open(&dir)?;
+    let Some(header) = folder.header() else {
+        anyhow::bail!("the state folder {} is new: it holds no fingerprints", dir.display());
+    };
+    let algorithm = header.pins().algorithm;
+    let target = if args.folder.is_named() || config.source.kind == SourceKind::None {
+        Target::Last
+    } else {
+        runtime.block_on(target(&config))?
+    };
+    let archive = folder.archive(target)?;
+    check(&archive, args.partial, &dir)?;
+    let count = match &args.archive_to_set {
+        Some(key) => add(archive, &config, key, &runtime)?,
+        None => print(archive, form(args))?,
+    };
+    let Count { fingerprints, new, text } = count;
+    if args.json {
+        let algorithm = algorithm.name();
+        let value = json!({
+            "fingerprints": fingerprints, "new": new, "text": text, "algorithm": algorithm,
+        });
+        tell(args, &value.to_string())?;
+        return Ok(outcome(text));
+    }
+    let (all, left_out) = (HumanCount(fingerprints), HumanCount(text));
+    let to = match (&args.archive_to_set, new) {
+        (Some(key), Some(new)) => {
+            let (new, address) = (HumanCount(new), &config.redis.url);
+            format!("{key} at {address} has them now, {new} are new there")
+        }
+        _ => format!("they are those of {}", dir.display()),
+    };
+    let line = format!(
+        "urlseen: {all} fingerprints, computed as by {algorithm}: {to}; {left_out} keys are text \
+         and left out"
+    );
+    tell(args, &line)?;
+    Ok(outcome(text))
+}
+
+fn outcome(text: u64) -> Outcome {
+    if text > 0 { Outcome::BadInput } else { Outcome::Done }
+}
+
+/// Prints where no fingerprints are printed.
+fn tell(args: &Args, line: &str) -> io::Result<()> {
+    if args.archive {
+        say(format_args!("{line}"));
+        return Ok(());
+    }
+    writeln!(stdout(), "{line}")
+}
+
+/// Asks Redis for the last batch of the crawl.
+async fn target(config: &Config) -> anyhow::Result<Target> {
+    let ask = async {
+        let mut link = connect(&config.redis.url, Timeouts::default()).await?;
+        let protocol = Protocol::new(config);
+        let (head, _) = protocol.place(link.call(&protocol.look()).await?)?;
+        anyhow::Ok(head)
+    };
+    let head = ask.await.context(
+        "Redis has to say which batch of the crawl was the last. Without it, export with --state \
+         in place of --config: then each batch in the log counts",
+    )?;
+    if head.is_none() {
+        say("urlseen: Redis knows nothing of the crawl: each batch in the log counts");
+    }
+    Ok(head.map_or(Target::Last, Target::At))
+}
+
+/// Refuses an archive that lacks something, unless that is wanted.
+fn check(archive: &Archive<'_>, is_partial: bool, dir: &Path) -> anyhow::Result<()> {
+    for damage in archive.damaged() {
+        say(format_args!("urlseen: passed over as damaged: {damage}"));
+    }
+    let Some(from) = archive.lacks_before() else { return Ok(()) };
+    let lack = format!(
+        "the archive in {} lacks fingerprints of the filter: it is complete only behind {from}",
+        dir.display()
+    );
+    if is_partial {
+        say(format_args!("urlseen: {lack}"));
+        return Ok(());
+    }
+    Err(Misused(format!(
+        "{lack}. What it lacks would be crawled again: export what there is with --partial, or \
+         stay with this filter"
+    ))
+    .into())
+}
+
+/// What was exported.
+#[derive(Debug, Default)]
+struct Count {
+    fingerprints: u64,
+    /// Those that the set did not have.
+    new: Option<u64>,
+    /// Keys that are text, left out.
+    text: u64,
+}
+
+/// Gives each fingerprint to `take`, and counts them.
+fn each(
+    archive: Archive<'_>,
+    mut take: impl FnMut(&Fingerprint) -> anyhow::Result<()>,
+) -> anyhow::Result<Count> {
+    let (mut count, mut failed) = (Count::default(), None);
+    let bar = Bar::counting("fingerprints");
+    archive.each(|fingerprint| {
+        if let Fingerprint::Text(_) = fingerprint {
+            count.text += 1;
+            return ControlFlow::Continue(());
+        }
+        if let Err(error) = take(fingerprint) {
+            failed = Some(error);
+            return ControlFlow::Break(());
+        }
+        count.fingerprints += 1;
+        if count.fingerprints.is_multiple_of(TELL) {
+            bar.tell(format!("{} fingerprints", HumanCount(count.fingerprints)));
+        }
+        ControlFlow::Continue(())
+    })?;
+    failed.map_or(Ok(count), Err)
+}
+
+fn print(archive: Archive<'_>, form: Form) -> anyhow::Result<Count> {
+    let mut output = BufWriter::new(io::stdout().lock());
+    let count = each(archive, |fingerprint| Ok(write(&mut output, form, fingerprint)?))?;
+    output.flush()?;
+    Ok(count)
+}
+
+fn add(
+    archive: Archive<'_>,
+    config: &Config,
+    key: &str,
+    runtime: &Runtime,
+) -> anyhow::Result<Count> {
+    let mut set = runtime.block_on(Filling::begin(&config.redis.url, key))?;
+    let again = || format!("{key} has some of the fingerprints; give the same command again");
+    let count = each(archive, |fingerprint| {
+        if set.push(fingerprint) {
+            runtime.block_on(set.flush()).with_context(again)?;
+        }
+        Ok(())
+    })?;
+    let new = runtime.block_on(set.flush()).with_context(again)?;
+    Ok(Count { new: Some(new), ..count })
+}

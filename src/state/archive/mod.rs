@@ -1,0 +1,75 @@
+//! The archive: every fingerprint that the filter let through, in files beside the log.
+//!
+//! A file of the log holds the fingerprints of its records. Once snapshots cover it, it goes; with
+//! an archive it is first written anew as a [part](Part), without what only a recovery needs. So an
+//! archive costs no write of its own on the way of a batch, and what a recovery cuts off was never
+//! in it. A part replaces its file of the log under the same number: killed in between, both are
+//! there, and the log's counts. The newest fingerprints are in the log alone.
+//!
+//! The empty file `archive` says that a folder has one. A folder without it loses what it prunes,
+//! which later shows as a gap: a part or file of the log that does not follow the one before.
+
+mod part;
+mod reader;
+mod retire;
+mod standing;
+
+use std::io;
+
+use super::disk::{Dir, Entry};
+
+pub use reader::Archive;
+pub(super) use retire::retire;
+pub use standing::Standing;
+pub(super) use standing::{standing, start};
+
+/// The file that says that the folder has an archive.
+pub(super) const NAME: &str = "archive";
+
+const PREFIX: &str = "archive-";
+
+/// Returns the name of the part that replaces the file of the log behind record `follows`.
+fn name(follows: u64) -> String {
+    format!("{PREFIX}{:020}", follows.wrapping_add(1))
+}
+
+/// Returns the number that the first record of a part follows, if `name` is one of a part.
+pub(super) fn follows(name: &str) -> Option<u64> {
+    let first: u64 = name.strip_prefix(PREFIX)?.parse().ok()?;
+    let follows = first.checked_sub(1)?;
+    (self::name(follows) == name).then_some(follows)
+}
+
+/// Returns true if the folder has an archive.
+pub(super) fn is_on(dir: &Dir) -> io::Result<bool> {
+    Ok(dir.inode(NAME)?.is_some())
+}
+
+/// Gives the folder an archive, or ends it: the parts that are there stay.
+pub(super) fn turn(dir: &Dir, on: bool) -> io::Result<()> {
+    if is_on(dir)? == on {
+        return Ok(());
+    }
+    if on {
+        dir.create(NAME)?.sync()?;
+    } else {
+        dir.remove(NAME)?;
+    }
+    dir.sync()
+}
+
+/// Removes all parts: the filter is empty, or about to be.
+pub(super) fn clear(dir: &Dir) -> io::Result<()> {
+    let files = dir.list()?;
+    let mut parts = files.iter().filter(|file| is_part(file)).peekable();
+    if parts.peek().is_none() {
+        return Ok(());
+    }
+    parts.try_for_each(|part| dir.remove(&part.name))?;
+    dir.sync()
+}
+
+/// Returns true if a file is a part.
+pub(super) fn is_part(file: &Entry) -> bool {
+    follows(&file.name).is_some()
+}

@@ -1,0 +1,257 @@
+//! A part of the archive: the fingerprints of one file of the log.
+//!
+//! ```text
+//! at  bytes
+//!  0      8  "urlseenA"
+//!  8      4  format, 1
+//! 12      8  id of the filter
+//! 20     24  what the first record of its file of the log followed: number, seq, tip
+//! 44      4  CRC-32C of bytes 0 to 43
+//! 48         runs
+//!
+//! a run
+//!  0      1  kind: 1 let through, 2 forgotten
+//!  1      1  width: 16, 20 or 32 bytes a fingerprint, or 255 for text
+//!  2      4  count of fingerprints
+//!  6      4  length of the body
+//! 10      4  CRC-32C of the body
+//! 14      4  CRC-32C of bytes 0 to 13
+//! 18         body: fingerprints, one after the other; text is 4 bytes of length and the text
+//!
+//! behind the runs
+//!  0     24  the last record of its file of the log: number, seq, tip
+//! 24      8  fingerprints that were let through
+//! 32      1  1 if the filter was empty before the first record, else 0
+//! 33      4  CRC-32C of bytes 0 to 32
+//! ```
+//!
+//! It is called `archive-` and the number of its first record in 20 digits, as the file of the log
+//! was. Numbers are little endian.
+
+use std::io;
+
+use super::super::disk::{Dir, DiskFile, read_exact_at};
+use super::super::error::Damage;
+use super::super::fields::{Fields, POSITION, checked, push_crc, push_position};
+use super::super::record::TEXT;
+use crate::fingerprint::Fingerprint;
+use crate::head::Position;
+
+const MAGIC: &[u8; 8] = b"urlseenA";
+const FORMAT: u32 = 1;
+
+const HEADER: usize = 20 + POSITION + 4;
+const RUN: usize = 18;
+const TRAILER: usize = POSITION + 13;
+
+/// About the most bytes of a run: so many are in memory at once.
+const RUN_BYTES: usize = 1 << 20;
+
+/// A change of the filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Archived {
+    /// A fingerprint was let through, or added.
+    Through = 1,
+    /// A fingerprint was forgotten, to pass once more.
+    Forgotten = 2,
+}
+
+/// The two ends of a part.
+#[derive(Debug)]
+pub(super) struct Part {
+    name: String,
+    file: Box<dyn DiskFile>,
+    /// Bytes before the trailer.
+    end: u64,
+    pub(super) follows: Position,
+    pub(super) last: Position,
+    pub(super) fingerprints: u64,
+    /// Whether the filter was empty before it.
+    pub(super) is_first: bool,
+}
+
+impl Part {
+    /// Opens a part. `Err` inside: it is none of this filter, or damaged.
+    pub(super) fn open(dir: &Dir, name: &str, filter: u64) -> io::Result<Result<Self, Damage>> {
+        let damage = |offset, what| Ok(Err(Damage { file: name.to_owned(), offset, what }));
+        let file = dir.open(name)?;
+        let end = file.len()?.checked_sub(TRAILER as u64);
+        let Some(end) = end.filter(|&end| end >= HEADER as u64) else {
+            return damage(0, "the file was cut");
+        };
+        let (mut front, mut back) = ([0; HEADER], [0; TRAILER]);
+        read_exact_at(&*file, &mut front, 0)?;
+        read_exact_at(&*file, &mut back, end)?;
+        let Some(front) = checked(&front) else { return damage(0, "the header is damaged") };
+        let Some(back) = checked(&back) else { return damage(end, "the end is damaged") };
+        let mut front = Fields(front);
+        if (front.array(), front.u32()) != (*MAGIC, FORMAT) {
+            return damage(0, "this is no part of an archive");
+        }
+        if front.u64() != filter {
+            return damage(0, "this belongs to another filter");
+        }
+        let follows = front.position();
+        if super::follows(name) != Some(follows.number) {
+            return damage(0, "the file was renamed");
+        }
+        let mut back = Fields(back);
+        let (last, fingerprints, is_first) = (back.position(), back.u64(), back.u8() == 1);
+        let name = name.to_owned();
+        Ok(Ok(Self { name, file, end, follows, last, fingerprints, is_first }))
+    }
+
+    /// Calls `visit` with each change, in order.
+    pub(super) fn read(
+        &self,
+        visit: &mut impl FnMut(Archived, Fingerprint),
+    ) -> io::Result<Result<(), Damage>> {
+        let mut body = Vec::new();
+        let mut offset = HEADER as u64;
+        while offset < self.end {
+            let Some((run, length)) = self.run(offset)? else {
+                return Ok(Err(self.damage(offset)));
+            };
+            body.resize(length, 0);
+            read_exact_at(&*self.file, &mut body, offset + RUN as u64)?;
+            if crc32c::crc32c(&body) != run.crc {
+                return Ok(Err(self.damage(offset)));
+            }
+            let mut rest = &body[..];
+            for _ in 0..run.count {
+                let Some(fingerprint) = take(run.width, &mut rest) else {
+                    return Ok(Err(self.damage(offset)));
+                };
+                visit(run.kind, fingerprint);
+            }
+            offset += (RUN + length) as u64;
+        }
+        Ok(Ok(()))
+    }
+
+    /// Reads the head of the run at `offset`, and the length of its body, which is in the file.
+    fn run(&self, offset: u64) -> io::Result<Option<(Run, usize)>> {
+        let Some(left) = (self.end - offset).checked_sub(RUN as u64) else { return Ok(None) };
+        let mut head = [0; RUN];
+        read_exact_at(&*self.file, &mut head, offset)?;
+        let Some(head) = checked(&head) else { return Ok(None) };
+        let mut fields = Fields(head);
+        let kind = match fields.u8() {
+            1 => Archived::Through,
+            2 => Archived::Forgotten,
+            _ => return Ok(None),
+        };
+        let (width, count, length) = (fields.u8(), fields.u32(), fields.u32());
+        if u64::from(length) > left {
+            return Ok(None);
+        }
+        let run = Run { kind, width, count, crc: fields.u32() };
+        Ok(Some((run, usize::try_from(length).map_err(io::Error::other)?)))
+    }
+
+    fn damage(&self, offset: u64) -> Damage {
+        Damage { file: self.name.clone(), offset, what: "the run is damaged" }
+    }
+}
+
+#[derive(Debug)]
+struct Run {
+    kind: Archived,
+    width: u8,
+    count: u32,
+    crc: u32,
+}
+
+/// Takes a fingerprint off the front of a body.
+fn take(width: u8, body: &mut &[u8]) -> Option<Fingerprint> {
+    let mut length = usize::from(width);
+    if width == TEXT {
+        let (bytes, rest) = body.split_first_chunk()?;
+        *body = rest;
+        length = usize::try_from(u32::from_le_bytes(*bytes)).ok()?;
+    }
+    let (bytes, rest) = body.split_at_checked(length)?;
+    *body = rest;
+    if width == TEXT {
+        return Some(Fingerprint::Text(bytes.into()));
+    }
+    Fingerprint::from_raw(bytes)
+}
+
+/// Writes a part.
+#[derive(Debug)]
+pub(super) struct PartWriter {
+    file: Box<dyn DiskFile>,
+    kind: Archived,
+    width: u8,
+    count: u32,
+    body: Vec<u8>,
+    fingerprints: u64,
+}
+
+impl PartWriter {
+    /// Begins the file `name`; `follows` is what its first record follows.
+    pub(super) fn begin(dir: &Dir, name: &str, filter: u64, follows: Position) -> io::Result<Self> {
+        let file = dir.create(name)?;
+        let mut header = Vec::with_capacity(HEADER);
+        header.extend(MAGIC);
+        header.extend(FORMAT.to_le_bytes());
+        header.extend(filter.to_le_bytes());
+        push_position(&mut header, follows);
+        push_crc(&mut header, 0);
+        file.append(&header)?;
+        let (kind, width, count) = (Archived::Through, 20, 0);
+        Ok(Self { file, kind, width, count, body: Vec::new(), fingerprints: 0 })
+    }
+
+    pub(super) fn push(&mut self, kind: Archived, fingerprint: &Fingerprint) -> io::Result<()> {
+        let bytes = fingerprint.as_bytes();
+        let width = match fingerprint {
+            Fingerprint::Text(_) => TEXT,
+            Fingerprint::Raw16(_) => 16,
+            Fingerprint::Raw20(_) => 20,
+            Fingerprint::Raw32(_) => 32,
+        };
+        if (kind, width) != (self.kind, self.width) || self.body.len() >= RUN_BYTES {
+            self.flush()?;
+            (self.kind, self.width) = (kind, width);
+        }
+        if width == TEXT {
+            // A record of the log has 4 GiB at most.
+            let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
+            self.body.extend(length.to_le_bytes());
+        }
+        self.body.extend(bytes);
+        self.count += 1;
+        self.fingerprints += u64::from(kind == Archived::Through);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.count == 0 {
+            return Ok(());
+        }
+        let length = u32::try_from(self.body.len()).map_err(io::Error::other)?;
+        let mut run = Vec::with_capacity(RUN + self.body.len());
+        run.extend([self.kind as u8, self.width]);
+        for field in [self.count, length, crc32c::crc32c(&self.body)] {
+            run.extend(field.to_le_bytes());
+        }
+        push_crc(&mut run, 0);
+        run.append(&mut self.body);
+        self.count = 0;
+        self.file.append(&run)
+    }
+
+    /// Ends the part at `last`; it is on the disk when this returns.
+    pub(super) fn finish(mut self, last: Position, is_first: bool) -> io::Result<()> {
+        self.flush()?;
+        let mut trailer = Vec::with_capacity(TRAILER);
+        push_position(&mut trailer, last);
+        trailer.extend(self.fingerprints.to_le_bytes());
+        trailer.push(u8::from(is_first));
+        push_crc(&mut trailer, 0);
+        self.file.append(&trailer)?;
+        self.file.sync()
+    }
+}

@@ -1,0 +1,183 @@
+//! Reading an archive, and the log behind it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::ops::ControlFlow;
+
+use super::super::disk::Dir;
+use super::super::error::{Damage, Unrecoverable};
+use super::super::header::Header;
+use super::super::history::Segments;
+use super::super::lookup::AtRest;
+use super::super::record::Kind;
+use super::super::recovery::{self, Target};
+use super::super::segment::{self, Segment, Stop};
+use super::part::{Archived, Part};
+use super::retire::kind;
+use super::standing::{Chain, start};
+use crate::fingerprint::Fingerprint;
+use crate::head::Position;
+
+/// All fingerprints that a filter let through, as far as archive and log have them.
+///
+/// In memory are those that were ever forgotten, and no others.
+#[derive(Debug)]
+pub struct Archive<'a> {
+    folder: &'a AtRest,
+    header: &'a Header,
+    target: Target,
+    extent: Extent,
+    /// What was ever forgotten, and whether it was let through again since.
+    forgotten: HashMap<Fingerprint, bool>,
+}
+
+/// What was found in an archive and a log.
+#[derive(Debug, Default)]
+struct Extent {
+    lacks_before: Option<Position>,
+    damaged: Vec<Damage>,
+}
+
+impl AtRest {
+    /// Reads the archive and the log up to `target`.
+    ///
+    /// # Errors
+    /// If the disk fails, or the folder does not lead to `target`.
+    pub fn archive(&self, target: Target) -> Result<Archive<'_>, Unrecoverable> {
+        let header = self.header().ok_or(Unrecoverable::Fresh)?;
+        let mut forgotten = HashMap::new();
+        let extent = read(&self.dir, header, target, &mut |kind, fingerprint| match kind {
+            Archived::Forgotten => drop(forgotten.insert(fingerprint, false)),
+            Archived::Through => {
+                forgotten.entry(fingerprint).and_modify(|is_through| *is_through = true);
+            }
+        })?;
+        Ok(Archive { folder: self, header, target, extent, forgotten })
+    }
+}
+
+impl Archive<'_> {
+    /// The position behind which everything is there; `None` if all is there that the filter holds.
+    pub fn lacks_before(&self) -> Option<Position> {
+        self.extent.lacks_before
+    }
+
+    /// What of it cannot be read.
+    pub fn damaged(&self) -> &[Damage] {
+        &self.extent.damaged
+    }
+
+    /// Calls `visit` once with each fingerprint that counts as seen, until it breaks off.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn each(
+        mut self,
+        mut visit: impl FnMut(&Fingerprint) -> ControlFlow<()>,
+    ) -> Result<(), Unrecoverable> {
+        let (dir, forgotten, mut flow) =
+            (&self.folder.dir, &mut self.forgotten, ControlFlow::Continue(()));
+        read(dir, self.header, self.target, &mut |kind, fingerprint| {
+            if kind == Archived::Forgotten || flow.is_break() {
+                return;
+            }
+            // What passed more than once is visited the first time.
+            let counts = forgotten.get_mut(&fingerprint);
+            if counts.is_none_or(std::mem::take) {
+                flow = visit(&fingerprint);
+            }
+        })?;
+        Ok(())
+    }
+}
+
+/// Calls `visit` with each change up to `target`, in order.
+fn read(
+    dir: &Dir,
+    header: &Header,
+    target: Target,
+    visit: &mut impl FnMut(Archived, Fingerprint),
+) -> Result<Extent, Unrecoverable> {
+    let way = recovery::find(dir, header, target, |_| Ok(Ok(())))?;
+    let (from, start) = (way.snapshot.first, start(dir, header)?);
+    let (mut extent, mut chain) = (Extent::default(), Chain::default());
+    let segments = Segments::list(dir)?;
+    let logs: BTreeSet<u64> = segments.iter().map(|(follows, _)| follows).collect();
+    let files = dir.list()?;
+    let parts = files.iter().filter_map(|file| super::follows(&file.name));
+    let numbers: BTreeSet<u64> = logs.iter().copied().chain(parts).collect();
+    let counts = |&&number: &&u64| start.is_none_or(|start| number >= start.number);
+    for &number in numbers.range(..from.number).filter(counts) {
+        let read = if logs.contains(&number) {
+            read_log(dir, header, (number, start), from, &mut chain, visit)
+        } else {
+            read_part(dir, header, number, &mut chain, visit)
+        };
+        extent.damaged.extend(read?.err());
+    }
+    chain.begin(from, from.number == 0 || start == Some(from));
+    let walk = segments.walk(dir, header.filter(), from, |_, entry| {
+        let head = entry.head;
+        if head.kind != Kind::Batch || head.position.head.seq <= way.head.seq {
+            entry.fingerprints().into_iter().for_each(|it| visit(kind(head.kind), it));
+        }
+    })?;
+    if walk.end != way.scan.walk.end {
+        return Err(io::Error::other("the log changed while it was read").into());
+    }
+    extent.lacks_before = chain.lacks_before();
+    Ok(extent)
+}
+
+fn read_part(
+    dir: &Dir,
+    header: &Header,
+    number: u64,
+    chain: &mut Chain,
+    visit: &mut impl FnMut(Archived, Fingerprint),
+) -> io::Result<Result<(), Damage>> {
+    let part = match Part::open(dir, &super::name(number), header.filter())? {
+        Ok(part) => part,
+        Err(damage) => return Ok(Err(damage)),
+    };
+    chain.begin(part.follows, part.is_first);
+    let read = part.read(visit)?;
+    if read.is_ok() {
+        chain.end(part.last);
+    }
+    Ok(read)
+}
+
+/// Reads a file of the log up to `until`, which it may go beyond.
+fn read_log(
+    dir: &Dir,
+    header: &Header,
+    (number, start): (u64, Option<Position>),
+    until: Position,
+    chain: &mut Chain,
+    visit: &mut impl FnMut(Archived, Fingerprint),
+) -> io::Result<Result<(), Damage>> {
+    let mut log = match Segment::open(dir, &segment::name(number), header.filter())? {
+        Ok(log) => log,
+        Err(damage) => return Ok(Err(damage)),
+    };
+    chain.begin(log.follows(), number == 0 || start == Some(log.follows()));
+    while log.position().number < until.number {
+        match log.next() {
+            Ok(entry) => {
+                let kind = kind(entry.head.kind);
+                entry.fingerprints().into_iter().for_each(|it| visit(kind, it));
+            }
+            Err(Stop::End) => break,
+            Err(Stop::Io(error)) => return Err(error),
+            Err(Stop::Damaged(damage)) => return Ok(Err(damage)),
+            Err(Stop::UnknownKind(_)) => {
+                let (file, offset) = (segment::name(number), log.offset());
+                let what = "the record is of a kind that this version does not know";
+                return Ok(Err(Damage { file, offset, what }));
+            }
+        }
+    }
+    chain.end(log.position());
+    Ok(Ok(()))
+}

@@ -1,0 +1,276 @@
+//! The archive has what the filter has, whatever happens.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::{AtRest, Folder, Journal, Retention, Standing, Target, snapshot};
+use super::basic::{DIR, open, recover};
+use super::faults::{crawl, go_on};
+use super::filter::{Key, fingerprints, head, key, pins, write_all};
+use super::random::Random;
+use super::sim::{Fault, SimDisk};
+use super::world::World;
+use crate::choice::Fsync;
+use crate::filter::{Count, ShardId};
+use crate::head::{Head, Position};
+
+/// A folder that has an archive, and the log that it is written from.
+struct Crawl {
+    disk: SimDisk,
+    folder: Folder,
+    journal: Journal,
+    keys: BTreeSet<Key>,
+}
+
+impl Crawl {
+    fn new() -> Self {
+        let disk = SimDisk::default();
+        let mut folder = open(&disk);
+        folder.begin(&pins(), 7, Head::START).unwrap();
+        folder.keep_archive(true).unwrap();
+        let start = Position { number: 0, head: Head::START };
+        let journal = folder.journal(start, Fsync::Never).unwrap();
+        Self { disk, folder, journal, keys: BTreeSet::new() }
+    }
+
+    fn add(&mut self, keys: impl IntoIterator<Item = Key> + Clone) {
+        self.journal.append_adds(&fingerprints(keys.clone())).unwrap();
+        self.keys.extend(keys);
+    }
+
+    fn forget(&mut self, keys: impl IntoIterator<Item = Key>) {
+        self.journal.append_forgets(&fingerprints(keys)).unwrap();
+    }
+
+    /// Takes snapshots until nothing but their own files of the log is left.
+    fn prune(&mut self) {
+        for _ in 0..3 {
+            self.snapshot();
+        }
+    }
+
+    fn snapshot(&mut self) {
+        // Each snapshot is called by the seq of a batch.
+        let Position { number, head: Head { seq, .. } } = self.journal.position();
+        let next = Position { number: number + 1, head: head(seq + 1, number) };
+        self.journal.write(super::super::record::Kind::Batch, next, &[]).unwrap();
+        self.journal.roll().unwrap();
+        let mut writer = self.folder.snapshot_writer().unwrap();
+        write_all(&mut writer, &self.keys, self.journal.position()).unwrap();
+        let retention = Retention { horizon: None, horizon_bytes: 1 };
+        writer.finish(&self.journal.handle(), &retention).unwrap();
+    }
+
+    /// What an export gives, each once, and where it is complete.
+    fn exported(&self) -> (Vec<Key>, Option<u64>) {
+        let disk = Arc::new(self.disk.after_kill());
+        let folder = AtRest::open_on(disk, Path::new(DIR)).unwrap();
+        let archive = folder.archive(Target::Last).unwrap();
+        assert_eq!(archive.damaged(), []);
+        let lacks = archive.lacks_before().map(|from| from.number);
+        let mut keys = Vec::new();
+        let visited = archive.each(|fingerprint| {
+            keys.push(key(fingerprint));
+            ControlFlow::Continue(())
+        });
+        visited.unwrap();
+        keys.sort_unstable();
+        (keys, lacks)
+    }
+
+    fn parts(&self) -> usize {
+        let files = self.disk.files();
+        files.keys().filter(|name| name.starts_with("archive-")).count()
+    }
+
+    fn standing(&self) -> Standing {
+        self.folder.archive().unwrap()
+    }
+}
+
+#[test]
+fn what_left_the_log_is_in_the_archive_in_any_width() {
+    let mut crawl = Crawl::new();
+    crawl.add((0..16).map(|bit| (1, bit)));
+    crawl.prune();
+    assert!(crawl.parts() > 0 && crawl.standing().fingerprints == 16);
+    crawl.add((0..16).map(|bit| (2, bit)));
+    let all: Vec<Key> = (1..=2).flat_map(|shard| (0..16).map(move |bit| (shard, bit))).collect();
+    assert_eq!(crawl.exported(), (all, None));
+}
+
+#[test]
+fn what_was_forgotten_is_exported_once_if_it_passed_again() {
+    let mut crawl = Crawl::new();
+    crawl.add([(1, 0), (1, 1), (1, 2), (1, 3)]);
+    crawl.prune();
+    crawl.forget([(1, 1), (1, 2), (1, 3)]);
+    crawl.add([(1, 2)]);
+    crawl.prune();
+    crawl.add([(1, 3)]);
+    assert_eq!(crawl.exported(), (vec![(1, 0), (1, 2), (1, 3)], None));
+}
+
+#[test]
+fn a_folder_that_pruned_before_says_where_its_archive_begins() {
+    let mut crawl = Crawl::new();
+    crawl.folder.keep_archive(false).unwrap();
+    crawl.add([(1, 3)]);
+    crawl.prune();
+    let begin = crawl.disk.files().into_keys().find(|name| name.starts_with("log-")).unwrap();
+    let follows = super::super::segment::follows(&begin).unwrap();
+    crawl.folder.keep_archive(true).unwrap();
+    crawl.add([(1, 4)]);
+    crawl.prune();
+    assert_eq!(crawl.exported(), (vec![(1, 4)], Some(follows)));
+    let lacks = crawl.standing().lacks_before.map(|from| from.number);
+    assert_eq!(lacks, Some(follows));
+}
+
+#[test]
+fn a_gap_is_told() {
+    let mut crawl = Crawl::new();
+    crawl.add([(1, 3)]);
+    crawl.prune();
+    crawl.folder.keep_archive(false).unwrap();
+    crawl.add([(1, 4)]);
+    crawl.prune();
+    crawl.folder.keep_archive(true).unwrap();
+    crawl.add([(1, 5)]);
+    crawl.prune();
+    let (keys, lacks) = crawl.exported();
+    assert_eq!(keys, [(1, 3), (1, 5)]);
+    assert!(lacks.is_some());
+    assert_eq!(lacks, crawl.standing().lacks_before.map(|from| from.number));
+}
+
+/// An empty filter has let nothing through, so its archive is whole again.
+#[test]
+fn emptying_the_filter_empties_the_archive() {
+    let mut crawl = Crawl::new();
+    crawl.add([(1, 3)]);
+    crawl.prune();
+    crawl.add([(1, 4)]);
+    let mut rebase = crawl.folder.rebase(crawl.journal.position().head).unwrap();
+    for shard in ShardId::all() {
+        rebase.write(shard, Count::default(), &[]).unwrap();
+    }
+    let position = rebase.finish().unwrap();
+    crawl.journal = crawl.folder.journal(position, Fsync::Never).unwrap();
+    crawl.keys.clear();
+    assert_eq!((crawl.parts(), crawl.exported()), (0, (vec![], None)));
+    crawl.add([(1, 5)]);
+    crawl.prune();
+    crawl.prune();
+    assert!(crawl.parts() > 0);
+    assert_eq!(crawl.exported(), (vec![(1, 5)], None));
+    assert_eq!(crawl.standing().lacks_before, None);
+}
+
+/// Killed at each step of emptying, no fingerprint of before counts once the filter is empty.
+#[test]
+fn killed_while_it_empties_nothing_old_counts() {
+    for step in 0.. {
+        let mut crawl = Crawl::new();
+        crawl.add([(1, 3)]);
+        crawl.prune();
+        crawl.add([(1, 4)]);
+        crawl.disk.fault_at(step, Fault::Killed);
+        let mut empty = || -> std::io::Result<()> {
+            let mut rebase = crawl.folder.rebase(crawl.journal.position().head)?;
+            for shard in ShardId::all() {
+                rebase.write(shard, Count::default(), &[])?;
+            }
+            rebase.finish().map(drop)
+        };
+        let emptied = empty();
+        let disk = crawl.disk.after_kill();
+        let mut folder = open(&disk);
+        let (position, keys) = recover(&mut folder, Target::Last);
+        let journal = folder.journal(position, Fsync::Never).unwrap();
+        let mut again = Crawl { disk, folder, journal, keys: keys.clone() };
+        let (exported, lacks) = again.exported();
+        assert!(lacks.is_some() || exported.iter().eq(&keys), "step {step}: {exported:?}");
+        again.add([(1, 5)]);
+        again.prune();
+        let (exported, _) = again.exported();
+        let of_before = exported.iter().any(|key| !again.keys.contains(key));
+        assert!(!of_before, "step {step}: {exported:?}");
+        if emptied.is_ok() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_of_a_part_is_found() {
+    let mut crawl = Crawl::new();
+    crawl.add([(1, 0), (1, 1), (1, 2), (1, 3)]);
+    crawl.forget([(1, 2)]);
+    crawl.prune();
+    let files = crawl.disk.files();
+    let (name, good) = files.iter().find(|(name, _)| name.starts_with("archive-")).unwrap();
+    for bit in 0..8 * good.len() {
+        let mut bytes = good.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let disk = crawl.disk.after_kill();
+        disk.put(&Path::new(DIR).join(name), &bytes);
+        let folder = AtRest::open_on(Arc::new(disk), Path::new(DIR)).unwrap();
+        let archive = folder.archive(Target::Last).unwrap();
+        assert!(archive.damaged().len() == 1 && archive.lacks_before().is_some(), "bit {bit}");
+    }
+}
+
+/// How many steps the crawl takes.
+fn steps(fsync: Fsync) -> usize {
+    let mut world = World::new(fsync, false, 1).archived();
+    crawl(&mut world);
+    world.check_all();
+    let files = world.disk.files();
+    assert!(files.keys().any(|name| name.starts_with("archive-")), "{:?}", files.keys());
+    assert!(files.keys().any(|name| snapshot::seq(name).is_some()));
+    world.disk.steps()
+}
+
+#[test]
+fn killed_at_every_step_the_archive_has_what_the_filter_has() {
+    for step in 0..steps(Fsync::Never) {
+        let mut world = World::new(Fsync::Never, false, 1).archived();
+        world.disk.fault_at(step, Fault::Killed);
+        crawl(&mut world);
+        assert!(world.disk.has_struck(), "step {step}");
+        world.put_disk(world.disk.after_kill(), false);
+        world.check_all();
+        go_on(&mut world);
+    }
+}
+
+#[test]
+fn without_power_at_every_step_the_archive_has_what_the_filter_has() {
+    for step in 0..steps(Fsync::Always) {
+        let mut world = World::new(Fsync::Always, false, 1).archived();
+        world.disk.fault_at(step, Fault::Killed);
+        crawl(&mut world);
+        let disk = world.disk.after_power_loss(&mut Random::new(step as u64));
+        world.put_disk(disk, false);
+        world.check_all();
+        go_on(&mut world);
+    }
+}
+
+#[test]
+fn a_step_that_fails_loses_nothing_of_the_archive() {
+    for fault in [Fault::Failing, Fault::Full] {
+        for step in 0..steps(Fsync::Never) {
+            let mut world = World::new(Fsync::Never, false, 1).archived();
+            world.disk.fault_at(step, fault);
+            crawl(&mut world);
+            world.disk.mend();
+            world.stop();
+            world.check_all();
+            go_on(&mut world);
+        }
+    }
+}

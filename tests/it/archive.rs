@@ -1,0 +1,206 @@
+//! `state.archive`: what was let through comes out again, for scrapy-redis and Scrapy.
+
+mod guide;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use redis::Commands;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::daemon::{Crawl, stop};
+use crate::util::binary::{Output, urlseen};
+use crate::util::redis::RedisServer;
+use crate::util::wait::{SOON, wait_until};
+
+const SINK: &str = "demo:unseen";
+const SET: &str = "demo:dupefilter";
+
+/// With a snapshot each 100 KB of log, and as few of them as the folder may keep.
+fn crawl() -> Crawl {
+    on(RedisServer::start())
+}
+
+fn on(server: RedisServer) -> Crawl {
+    Crawl::on(server)
+        .set("state.archive=true")
+        .set("state.snapshot_bytes=4096")
+        .set("state.horizon_bytes=1_048_576")
+}
+
+fn urls(from: usize, count: usize) -> Vec<String> {
+    (from..from + count).map(|number| format!("http://example.com/{number}")).collect()
+}
+
+/// A fingerprint in hex, with a leading byte that is evenly spread.
+fn hex(number: usize) -> String {
+    format!("{:02x}{number:038x}", number % 256)
+}
+
+/// The fingerprints of URLs in hex.
+fn fingerprints(urls: &[String]) -> BTreeSet<String> {
+    let output = urlseen(["fingerprint"]).stdin(urls.join("\n")).output();
+    output.text().lines().map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn exported(crawl: &Crawl, arguments: &[&str]) -> BTreeSet<String> {
+    lines(&crawl.command("export", &[&["--archive"], arguments].concat()).output())
+}
+
+#[track_caller]
+fn lines(output: &Output) -> BTreeSet<String> {
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    let lines: Vec<_> = output.text().lines().map(str::to_owned).collect();
+    let all: BTreeSet<_> = lines.iter().cloned().collect();
+    assert_eq!(lines.len(), all.len(), "some came twice");
+    all
+}
+
+fn shown(crawl: &Crawl) -> Value {
+    let output = urlseen(["state", "show", "--json", "--state"]).arg(crawl.state_dir()).output();
+    serde_json::from_slice::<Value>(&output.stdout).unwrap()["archive"].clone()
+}
+
+fn parts(crawl: &Crawl) -> u64 {
+    shown(crawl)["parts"].as_u64().unwrap()
+}
+
+#[test]
+fn killed_again_and_again_the_archive_has_what_the_sink_has() {
+    let crawl = crawl();
+    let mut pushed = 0;
+    for round in 0..4 {
+        let daemon = crawl.start();
+        let before = parts(&crawl);
+        // Killed in the middle of archiving, or of a batch.
+        if round % 2 == 0 {
+            wait_until(Duration::from_mins(1), "a part of the archive", || {
+                // A snapshot is begun while the log grows.
+                crawl.push(&urls(pushed, 500));
+                pushed += 500;
+                parts(&crawl) > before
+            });
+        } else {
+            crawl.push(&urls(pushed - 100, 2100));
+            pushed += 2000;
+            crawl.wait_for_sink(pushed - 1000);
+        }
+        daemon.signal(Signal::KILL);
+        drop(daemon);
+        let sink: Vec<String> = crawl.connection().lrange(SINK, 0, -1).unwrap();
+        assert_eq!(exported(&crawl, &[]), fingerprints(&sink), "after round {round}");
+    }
+    crawl.drain();
+    let sink: Vec<String> = crawl.connection().lrange(SINK, 0, -1).unwrap();
+    assert_eq!(sink.len(), pushed);
+    assert_eq!(exported(&crawl, &[]), fingerprints(&sink));
+    assert!(parts(&crawl) > 1 && shown(&crawl)["lacks_before"].is_null(), "{}", shown(&crawl));
+
+    let output = crawl.command("export", &["--archive-to-set", SET, "--json"]).output();
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&told["fingerprints"], &told["new"]), (&pushed.into(), &pushed.into()));
+    let set: BTreeSet<String> = crawl.connection().smembers(SET).unwrap();
+    assert_eq!(set, fingerprints(&sink));
+}
+
+/// A batch that Redis forgot is in the log, and not in what is exported.
+#[test]
+fn a_batch_that_redis_does_not_know_is_not_exported() {
+    let mut crawl = on(RedisServer::start_with(&["--save", "3600 1000000"]));
+    crawl.push(&urls(0, 100));
+    crawl.drain();
+    let () = redis::cmd("SAVE").query(&mut crawl.connection()).unwrap();
+    let daemon = crawl.start();
+    crawl.push(&urls(100, 50));
+    crawl.wait_for_sink(150);
+    daemon.signal(Signal::KILL);
+    drop(daemon);
+    crawl.server.restart();
+    assert_eq!(exported(&crawl, &[]), fingerprints(&urls(0, 100)));
+    let all = ["export", "--archive", "--state"];
+    let logged = lines(&urlseen(all).arg(crawl.state_dir()).output());
+    assert_eq!(logged, fingerprints(&urls(0, 150)), "no Redis was asked");
+    crawl.push(&urls(120, 50));
+    crawl.drain();
+    let expected = [urls(0, 100), urls(120, 50)].concat();
+    assert_eq!(exported(&crawl, &[]), fingerprints(&expected));
+}
+
+#[test]
+fn what_is_forgotten_imported_or_text_is_told_apart() {
+    let crawl = crawl().set("source.item=fingerprint");
+    crawl.push(&["a key".to_owned(), hex(1), hex(2), format!("{:064x}", 3)]);
+    crawl.drain();
+    let daemon = crawl.start();
+    let forgotten = crawl.command("forget", &[&hex(1), &hex(2)]).output();
+    assert_eq!(forgotten.code(), Some(0), "{forgotten:?}");
+    let forgotten = || {
+        let status = urlseen(["status", "--json", "--state"]).arg(crawl.state_dir()).output();
+        serde_json::from_slice::<Value>(&status.stdout).unwrap()["asked"]["forgotten"].as_u64()
+    };
+    wait_until(SOON, "two forgotten", || forgotten() == Some(2));
+    crawl.push(&[hex(2)]);
+    crawl.wait_for_sink(5);
+    let beside = crawl.command("export", &["--archive"]).output();
+    assert_eq!(beside.code(), Some(3), "{beside:?}");
+    assert!(beside.stderr.contains("is in use by"), "{beside:?}");
+    stop(daemon);
+
+    let numbers: String = (10..50_000).map(|number| hex(number) + "\n").collect();
+    let imported = crawl.command("import", &["--json"]).stdin(numbers).output();
+    assert_eq!(imported.code(), Some(0), "{imported:?}");
+    assert!(parts(&crawl) > 0);
+    let output = crawl.command("export", &["--archive"]).output();
+    assert_eq!(output.code(), Some(1), "text is no fingerprint of Scrapy: {}", output.stderr);
+    assert!(output.stderr.contains("; 1 keys are text and left out"), "{}", output.stderr);
+    let all: BTreeSet<_> = output.text().lines().map(str::to_owned).collect();
+    let expected = (10..50_000).map(hex).chain([hex(2), format!("{:064x}", 3)]);
+    assert_eq!(all, expected.collect());
+}
+
+#[test]
+fn an_archive_that_came_late_is_refused_unless_partial() {
+    let crawl = Crawl::new().set("state.snapshot_bytes=4096").set("state.horizon_bytes=1_048_576");
+    let numbers = |from: usize| -> String {
+        (from..from + 50_000).map(|number| hex(number) + "\n").collect()
+    };
+    // With imports nothing needs to be gone back to: what snapshots cover is pruned at once.
+    let import = |crawl: &Crawl, from| crawl.command("import", &[]).stdin(numbers(from)).output();
+    assert_eq!(import(&crawl, 0).code(), Some(0));
+    let crawl = crawl.set("state.archive=true");
+    let late = import(&crawl, 50_000);
+    assert!(late.stderr.contains("lacks what was let through before record"), "{}", late.stderr);
+    let shown = urlseen(["state", "show", "--state"]).arg(crawl.state_dir()).output();
+    assert!(shown.text().contains("; it lacks what came before record"), "{}", shown.text());
+    let refused = crawl.command("export", &["--archive"]).output();
+    assert_eq!((refused.code(), refused.text()), (Some(2), ""), "{refused:?}");
+    assert!(refused.stderr.contains("--partial"), "{refused:?}");
+    let partial = exported(&crawl, &["--partial"]);
+    assert!(numbers(50_000).lines().all(|line| partial.contains(line)), "{}", partial.len());
+    assert!(partial.len() < 100_000);
+
+    let reset = crawl.command("state reset", &["--yes"]).output();
+    assert_eq!(reset.code(), Some(0), "{reset:?}");
+    assert_eq!(exported(&crawl, &[]), BTreeSet::new());
+}
+
+#[test]
+fn a_filter_in_redis_has_no_archive() {
+    let crawl = Crawl::new().set("filter.store=redis");
+    let output = crawl.command("export", &["--archive"]).output();
+    assert_eq!(output.code(), Some(2), "{output:?}");
+    assert!(output.stderr.contains("no state folder has an archive"), "{output:?}");
+}
+
+#[test]
+fn status_names_the_archive() {
+    let crawl = crawl();
+    crawl.push(&urls(0, 100));
+    crawl.drain();
+    let daemon = crawl.start();
+    let status = urlseen(["status", "--state"]).arg(crawl.state_dir()).output();
+    assert!(status.text().contains("archive      0 B; with the log it is complete"), "{status:?}");
+    stop(daemon);
+}
