@@ -35,6 +35,7 @@ use super::{Outcome, moving};
 /// makes the exit status 1. What was ever forgotten is in memory meanwhile.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("to").required(true))]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(super) struct Args {
     #[command(flatten)]
     folder: Folder,

@@ -30,7 +30,7 @@ pub struct Retention {
 #[derive(Debug)]
 pub(super) struct Pruned {
     /// The names of the files, snapshots first.
-    pub(super) pruned: Vec<String>,
+    pub(super) files: Vec<String>,
     /// Whether the bytes made it less than it should be.
     pub(super) cut_by_bytes: bool,
     /// The files of the log that are to be archived before they go.
@@ -86,7 +86,7 @@ pub(super) fn prune(
         dir.sync()?;
     }
     let pruned = snapshots.into_iter().chain(logs).collect();
-    Ok(Pruned { pruned, cut_by_bytes, retiring, start })
+    Ok(Pruned { files: pruned, cut_by_bytes, retiring, start })
 }
 
 /// The snapshots needed to go back to `horizon`, by their numbers in `ages`, newest first: the

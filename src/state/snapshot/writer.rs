@@ -137,7 +137,7 @@ impl SnapshotWriter {
             self.sections.put(last)?;
             retention::prune(dir, header, retention, now())?
         };
-        let Pruned { pruned, cut_by_bytes, retiring, start } = kept;
+        let Pruned { files: pruned, cut_by_bytes, retiring, start } = kept;
         archive::retire(dir, header.filter(), &retiring, start, (shared, self.turn))?;
         Ok(Finished { name: name(last.head.seq), bytes, pruned, cut_by_bytes })
     }
