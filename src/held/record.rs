@@ -11,7 +11,7 @@ const PROTOCOL: &str = "1";
 /// The request whose fingerprint shows which algorithm a program uses: its URL is not canonical.
 const PROBE: &str = "https://example.com/?b=2&a=1";
 
-/// The fields of the crawl record, as docs/held.md describes them.
+/// The fields of the crawl record, as docs/reference/held.md describes them.
 pub fn record(config: &Config, keys: &Keys) -> Vec<(&'static str, String)> {
     let Config { source, sink, fingerprint, held, filter, .. } = config;
     let (algorithm, fragments) = (fingerprint.algorithm, fingerprint.keep_fragments);

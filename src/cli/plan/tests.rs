@@ -68,7 +68,7 @@ const FILTER: [&str; 4] = ["--capacity", "10G", "--error-rate", "1e-8"];
 /// Each command on the page stands above what it prints. `scripts/scale` writes it there.
 #[test]
 fn the_page_on_scale_shows_what_is_printed() {
-    let page = include_str!("../../../docs/scale.md");
+    let page = include_str!("../../../docs/design/scale.md");
     let blocks: Vec<_> = page.split("\n    $ urlseen plan ").skip(1).collect();
     assert!(blocks.len() >= 3, "one, ten and a hundred thousand million URLs");
     for block in blocks {
