@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use regex::Regex;
 
 use crate::tidy::report;
-use crate::util::sources::{Source, texts, pages, root};
+use crate::util::sources::{Source, pages, root, texts};
 
 /// README is for a reader with one minute.
 const README_LINES: usize = 200;
@@ -28,7 +28,8 @@ fn the_index_names_every_page_of_docs() {
     let index = pages.iter().find(|page| page.path == "docs/README.md").expect("an index");
     let named: BTreeSet<_> =
         links(&index.text).iter().map(|link| target(&index.path, link).0).collect();
-    let docs = pages.iter().filter(|page| page.path.starts_with("docs/") && page.path != index.path);
+    let docs =
+        pages.iter().filter(|page| page.path.starts_with("docs/") && page.path != index.path);
     let lacking = docs.filter(|page| !named.contains(&page.path));
     report(lacking.map(|page| format!("docs/README.md: lacks a link to {}", page.path)));
 }

@@ -159,6 +159,7 @@ fn the_page_of_metrics_has_a_row_for_each_and_for_none_besides() {
     let lacking = names.iter().filter(|name| !rows.contains(&&name["urlseen_".len()..]));
     let lacking = lacking.map(|name| format!("docs/reference/metrics.md: lacks {name}"));
     let too_many = rows.iter().filter(|row| !names.contains(&&*format!("urlseen_{row}")));
-    let too_many = too_many.map(|row| format!("docs/reference/metrics.md: there is no metric urlseen_{row}"));
+    let too_many =
+        too_many.map(|row| format!("docs/reference/metrics.md: there is no metric urlseen_{row}"));
     report(lacking.chain(too_many));
 }

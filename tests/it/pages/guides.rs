@@ -1,5 +1,5 @@
-//! The commands of guides run as they stand there: each page in a fresh folder, with a Redis
-//! server of its own.
+//! The commands of guides, and the examples of commands, run as they stand on their pages: each
+//! page in a fresh folder, with a Redis server of its own.
 //!
 //! | block | what the test does with it |
 //! |---|---|
@@ -21,6 +21,9 @@ use crate::util::sources::{Source, pages, root};
 /// Pages whose commands need a Scrapy project: integrations/scrapy/tests/test_recipes.py runs them.
 const OF_SCRAPY: &[&str] = &["docs/guides/scrapy.md", "docs/guides/scrapy-redis.md"];
 
+/// The page with an example of each command.
+const COMMANDS: &str = "docs/reference/commands.md";
+
 /// Leads the commands of a page to the servers of the test.
 const PRELUDE: &str = r#"
 set -euo pipefail
@@ -31,10 +34,10 @@ redis-cli() {
 }
 urlseen() {
     if [ "$*" != run ]; then
-        command "$URLSEEN_PROGRAM" "$@"
+        command "$PROGRAM" "$@"
         return
     fi
-    setpriv --pdeathsig KILL -- "$URLSEEN_PROGRAM" run 2>>"$OUT/log" &
+    setpriv --pdeathsig KILL -- "$PROGRAM" run 2>>"$OUT/log" &
     daemon=$!
     until is_ready 2>"$OUT/readyz"; do
         kill -0 "$daemon" || { cat "$OUT/log" >&2; exit 9; }
@@ -64,20 +67,23 @@ struct Block<'a> {
 #[test]
 fn the_commands_of_every_guide_run_as_they_stand_there() {
     let pages = pages();
-    let guides = pages.iter().filter(|page| page.path.starts_with("docs/guides/"));
-    let guides = guides.filter(|page| !OF_SCRAPY.contains(&&*page.path)).collect::<Vec<_>>();
+    let run = |page: &&Source| {
+        let path = &*page.path;
+        (path.starts_with("docs/guides/") || path == COMMANDS) && !OF_SCRAPY.contains(&path)
+    };
+    let guides = pages.iter().filter(run).collect::<Vec<_>>();
     assert!(guides.len() > 3, "no guides found");
-    report(guides.iter().filter_map(|page| problem(page)));
+    report(guides.into_iter().filter_map(problem));
 }
 
 #[test]
 fn a_command_that_fails_and_output_that_differs_are_found() {
     let page = |text: &str| Source {
-        path: "docs/guides/test.md".to_owned(),
+        path: "page.md".to_owned(),
         text: text.to_owned(),
         executable: false,
     };
-    let told = "```sh\nredis-cli rpush demo:discovered https://example.com/\nurlseen run --drain\n\
+    let told = "```sh\nredis-cli rpush demo:discovered https://example.com/\nurlseen run --drain >summary\n\
                 redis-cli llen demo:unseen\n```\n";
     let right = format!("{told}\n```text\n1\n1\n```\n```sh by-hand\nfalse\n```\n");
     assert_eq!(problem(&page(&right)), None);
@@ -95,7 +101,7 @@ fn problem(page: &Source) -> Option<String> {
     let text = page.text.replace("6379", &redis).replace("6390", &serve).replace("9090", &admin);
     let out = tempfile::tempdir().expect("a temporary folder");
     let run = Run::of("bash", ["-c", &script(&blocks(&text))])
-        .env("URLSEEN_PROGRAM", env!("CARGO_BIN_EXE_urlseen"))
+        .env("PROGRAM", env!("CARGO_BIN_EXE_urlseen"))
         .env("URLSEEN_REDIS__URL", format!("redis://127.0.0.1:{redis}/0"))
         .env("URLSEEN_ADMIN__LISTEN", format!("127.0.0.1:{admin}"))
         .env("REDIS", &redis)
