@@ -83,8 +83,8 @@ fn a_command_that_fails_and_output_that_differs_are_found() {
         text: text.to_owned(),
         executable: false,
     };
-    let told = "```sh\nredis-cli rpush demo:discovered https://example.com/\nurlseen run --drain >summary\n\
-                redis-cli llen demo:unseen\n```\n";
+    let told = "```sh\nredis-cli rpush demo:discovered https://example.com/\n\
+                urlseen run --drain >summary\nredis-cli llen demo:unseen\n```\n";
     let right = format!("{told}\n```text\n1\n1\n```\n```sh by-hand\nfalse\n```\n");
     assert_eq!(problem(&page(&right)), None);
     let wrong = problem(&page(&right.replace("1\n1", "1\n2"))).expect("a difference");
@@ -93,7 +93,7 @@ fn a_command_that_fails_and_output_that_differs_are_found() {
     assert!(failed.expect("a failure").contains("failed: "));
 }
 
-/// What goes wrong when the blocks of a page are run in order.
+/// Runs the blocks of a page in order, and returns the complaint of the first that fails.
 fn problem(page: &Source) -> Option<String> {
     let redis = free_port();
     let _server = RedisServer::start_with(&["--bind", "127.0.0.1", "--port", &redis]);

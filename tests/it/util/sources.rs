@@ -72,8 +72,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether the folder holds what is built or installed: `.git`, `.venv`, `target`, and what Python
-/// leaves beside imported scripts.
+/// Tells a folder of built or installed files: `.git`, `.venv`, `target`, and what Python leaves
+/// beside imported scripts.
 fn is_generated(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     matches!(&*name, "__pycache__" | "target" | "node_modules") || name.starts_with('.')
