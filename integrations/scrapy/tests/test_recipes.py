@@ -89,6 +89,7 @@ def follow(redis_server, tmp_path, monkeypatch):
     [
         ("README.md", "Move in five minutes", SCRAPY_REDIS),
         ("docs/guides/scrapy-redis.md", "Move from scrapy-redis-bloomfilter", BLOOMFILTER),
+        ("docs/guides/scrapy-redis.md", "Ask instead", SCRAPY_REDIS),
         ("docs/guides/scrapy.md", "Move from a JOBDIR", {"JOBDIR": "jobs/demo"}),
     ],
 )

@@ -18,7 +18,8 @@ use crate::util::binary::Run;
 use crate::util::redis::{RedisServer, free_port};
 use crate::util::sources::{Source, pages, root};
 
-/// Pages whose commands need a Scrapy project: integrations/scrapy/tests/test_recipes.py runs them.
+/// Pages whose commands need a Scrapy project: `integrations/scrapy/tests/test_recipes.py` has
+/// them.
 const OF_SCRAPY: &[&str] = &["docs/guides/scrapy.md", "docs/guides/scrapy-redis.md"];
 
 /// The page with an example of each command.
