@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 import subprocess
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -73,7 +74,7 @@ def follow(redis_server, tmp_path, monkeypatch):
             *commands, last = recipe.commands
             words = {"urlseen": [URLSEEN], "redis-cli": ["redis-cli", "-p", str(redis_server.port)]}
             for command in commands:
-                program, *arguments = command.split()
+                program, *arguments = shlex.split(command, comments=True)
                 subprocess.run([*words[program], *arguments], check=True)
             assert last == "urlseen run"
             daemon = Daemon.of_config(tmp_path)
@@ -114,7 +115,8 @@ def test_a_crawl_moves_in_the_middle(redis_server, site, start_crawl, follow, pa
         assert site.page_hits() == EVERY_PAGE_ONCE
 
 
-def test_a_trial_is_undone_in_the_middle(redis_server, site, start_crawl, follow):
+@pytest.mark.parametrize("then", ["undo", "move"])
+def test_a_trial_is_undone_or_becomes_a_move(redis_server, site, start_crawl, follow, then):
     project = {**SCRAPY_REDIS, "REDIS_URL": redis_server.url}
     part = {"CLOSESPIDER_PAGECOUNT": 40}
     start_crawl("Links", {**project, **part}, url=site.url).wait()
@@ -126,7 +128,10 @@ def test_a_trial_is_undone_in_the_middle(redis_server, site, start_crawl, follow
     until(lambda: redis_server.client.exists(*waiting) == 0, "nothing in source and taken")
     daemon.stop()
 
-    crawl = start_crawl("Links", project, url=site.url)
+    settings = {}
+    if then == "move":
+        _, settings = follow("README.md", "Move in five minutes")
+    crawl = start_crawl("Links", {**project, **settings}, url=site.url)
     assert crawl.wait()["finish_reason"] == "finished", crawl.log
     assert site.page_hits() == EVERY_PAGE_ONCE
 
