@@ -1,7 +1,7 @@
 //! How often the filters of other projects are wrong, and why: they are filled in memory with half
 //! of what they are made for, all of it, and up to twice as much, and asked for other keys each
 //! time; so is `native` with as many bits. `scripts/layouts` keeps what comes out and makes
-//! docs/layouts.md of it:
+//! docs/design/layouts.md of it:
 //!
 //! ```text
 //! cargo bench --bench layouts [-- FILTER]     that filter alone

@@ -1,4 +1,4 @@
-//! The plots of docs/compare.md.
+//! The plots of docs/design/compare.md.
 
 use std::path::Path;
 

@@ -1,10 +1,10 @@
 //! What is estimated of two filters, beside the truth: filters are filled in memory with sets of
-//! known overlap, again and again. `scripts/overlap` keeps what comes out in docs/compare.jsonl and
-//! makes the table and the plots of docs/compare.md of it:
+//! known overlap, again and again. `scripts/overlap` keeps the counts in docs/design/compare.jsonl
+//! and makes the table and the plots of docs/design/compare.md of them:
 //!
 //! ```text
 //! cargo run --example overlap                a line of JSON for each case
-//! cargo run --example overlap -- --plot      plots from docs/compare.jsonl into docs
+//! cargo run --example overlap -- --plot      plots from docs/design/compare.jsonl
 //! ```
 //!
 //! Seeds are fixed: the lines are the same every time.
@@ -57,7 +57,7 @@ struct Sample {
 }
 
 fn main() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/design");
     if std::env::args().any(|word| word == "--plot") {
         let lines = std::fs::read_to_string(docs.join("compare.jsonl")).expect("the data is there");
         let cases = lines.lines().map(|line| serde_json::from_str(line).expect("a case a line"));

@@ -1,4 +1,4 @@
-//! A status as metrics. README.md has all of them in a table, which a test holds to what is here.
+//! A status as metrics. docs/reference/metrics.md lists them all, and a test compares.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -9,7 +9,7 @@ const PROTOCOL: &str = "1";
 /// The request whose fingerprint shows which algorithm a program uses: its URL is not canonical.
 pub const PROBE: &str = "https://example.com/?b=2&a=1";
 
-/// The crawl record, as docs/held.md describes its fields.
+/// The crawl record, as docs/reference/held.md describes its fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// Version of the daemon.

@@ -171,7 +171,8 @@ mod tests {
         Shape { bytes, error_rate: 1e-10, bits_per_item: 1.0, hashes, capacity, power: 0 }
     }
 
-    /// Prints the table of docs/redisbloom.md: `cargo test --lib redisbloom::rate -- --nocapture`.
+    /// Prints the table of docs/guides/redisbloom.md:
+    /// `cargo test --lib redisbloom::rate -- --nocapture`.
     #[test]
     fn layers_are_wrong_as_often_as_computed_whatever_their_bits_are_divisible_by() {
         println!("| bits | hashes | items | unseen asked for | by its bits | computed | counted |");

@@ -1,7 +1,7 @@
 //! The commands that are served: their names, how many words they have, and what they say.
 //!
 //! Replies and errors are those of Redis 7.0 and RedisBloom 2.8, byte for byte wherever the same
-//! can happen here. `docs/serve.md` has what differs, and why.
+//! can happen here. `docs/reference/serve.md` has what differs, and why.
 
 use std::fmt::Write;
 

@@ -23,7 +23,7 @@ const DEVIATIONS: f64 = 5.0;
 
 /// The lines of a group.
 fn counted<T: DeserializeOwned>(group: &str) -> Vec<T> {
-    let data = fs::read_to_string(root().join("docs/layouts.jsonl")).unwrap();
+    let data = fs::read_to_string(root().join("docs/design/layouts.jsonl")).unwrap();
     let lines = data.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let lines = lines.filter(|line| line["group"] == group);
     lines.map(|line| serde_json::from_value(line).unwrap()).collect()

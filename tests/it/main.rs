@@ -17,6 +17,7 @@ mod imports;
 mod layouts;
 mod library;
 mod links;
+mod pages;
 mod pickles;
 mod pipe;
 mod preflight;

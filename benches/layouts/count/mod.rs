@@ -1,7 +1,7 @@
 //! Counts how often a filter is wrong: it is filled, in memory, and asked for keys that it was
 //! never given. `native` gets no more bits and the same keys.
 //!
-//! Included by path from what needs it: the program that counts for docs/layouts.md, and a test
+//! Included by path from the program that counts for docs/design/layouts.md, and from a test
 //! that counts in small what that counts in large.
 
 pub mod bits;

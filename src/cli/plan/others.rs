@@ -266,7 +266,10 @@ impl Others {
                 writeln!(out, "\n{filter}: {warning}")?;
             }
         }
-        writeln!(out, "\nWhy they are as wrong as that, and what was counted: docs/layouts.md")
+        writeln!(
+            out,
+            "\nWhy they are as wrong as that, and what was counted: docs/design/layouts.md"
+        )
     }
 }
 

@@ -68,9 +68,9 @@ const FILTER: [&str; 4] = ["--capacity", "10G", "--error-rate", "1e-8"];
 /// Each command on the page stands above what it prints. `scripts/scale` writes it there.
 #[test]
 fn the_page_on_scale_shows_what_is_printed() {
-    let page = include_str!("../../../docs/scale.md");
+    let page = include_str!("../../../docs/design/scale.md");
     let blocks: Vec<_> = page.split("\n    $ urlseen plan ").skip(1).collect();
-    assert!(blocks.len() >= 3, "one, ten and a hundred thousand million URLs");
+    assert!(blocks.len() >= 3, "1, 10 and 100 billion URLs");
     for block in blocks {
         let mut lines = block.lines();
         let command = lines.next().unwrap();
@@ -104,7 +104,7 @@ fn machines_are_added_until_every_resource_suffices() {
         let command = Command::try_parse_from([&["plan"], &FILTER[..], more].concat()).unwrap();
         command.plan.needs().unwrap()
     };
-    // 10 thousand million at 1e-8 take 51 GiB.
+    // 10 billion at 1e-8 take 51 GiB.
     let small = needs(&["--memory", "16", "--rate", "1k"]);
     assert_eq!((small.daemons, small.redis_servers), (4, 1));
     assert!(small.resources[0].first);

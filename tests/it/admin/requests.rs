@@ -150,17 +150,18 @@ fn metrics_are_the_status_in_numbers() {
 }
 
 #[test]
-fn readme_has_a_row_for_every_metric_and_for_none_besides() {
+fn the_page_of_metrics_has_a_row_for_each_and_for_none_besides() {
     let metrics = Endpoint::new().get("/metrics").body;
     let names = samples(&metrics);
     let mut names = names.keys().map(|name| name.split('{').next().unwrap()).collect::<Vec<_>>();
     names.dedup();
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    let rows = readme.lines().filter_map(|line| line.strip_prefix("| `urlseen_"));
+    let page = fs::read_to_string(root().join("docs/reference/metrics.md")).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `urlseen_"));
     let rows = rows.map(|row| row.split(['`', '{']).next().unwrap()).collect::<Vec<_>>();
     let lacking = names.iter().filter(|name| !rows.contains(&&name["urlseen_".len()..]));
-    let lacking = lacking.map(|name| format!("README.md: the table of metrics lacks {name}"));
+    let lacking = lacking.map(|name| format!("docs/reference/metrics.md: lacks {name}"));
     let too_many = rows.iter().filter(|row| !names.contains(&&*format!("urlseen_{row}")));
-    let too_many = too_many.map(|row| format!("README.md: there is no metric urlseen_{row}"));
+    let too_many =
+        too_many.map(|row| format!("docs/reference/metrics.md: there is no metric urlseen_{row}"));
     report(lacking.chain(too_many));
 }

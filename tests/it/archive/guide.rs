@@ -1,4 +1,4 @@
-//! `docs/way-back.md`, as it stands there: its configurations, its commands, its settings.
+//! `docs/guides/way-back.md`, as it stands there: its configurations, its commands, its settings.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ struct Section {
 impl Section {
     #[track_caller]
     fn of_guide(title: &str) -> Self {
-        let page = std::fs::read_to_string(root().join("docs/way-back.md")).unwrap();
+        let page = std::fs::read_to_string(root().join("docs/guides/way-back.md")).unwrap();
         let (_, text) = page.split_once(&format!("\n## {title}\n")).expect("such a section");
         let text = text.split("\n## ").next().unwrap();
         let mut section = Self::default();

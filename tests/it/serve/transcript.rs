@@ -17,7 +17,7 @@ struct Line {
 const REFUSED: &str = "-NOPERM urlseen answers for the keys in serve.keys alone, and 'KEY' is none \
                        of them: a filter must not take one crawl's URLs for another's\r\n";
 
-/// What is said otherwise, by the command: what is said here. `docs/serve.md` says why.
+/// What is said otherwise, by the command: what is said here. `docs/reference/serve.md` says why.
 fn different(command: &str) -> Option<String> {
     let refused = |key: &str| REFUSED.replace("KEY", key);
     Some(match command {

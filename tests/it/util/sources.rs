@@ -31,6 +31,24 @@ pub(crate) fn scripts() -> Vec<Source> {
     scripts.map(|path| read(path)).collect()
 }
 
+/// Every Markdown page.
+pub(crate) fn pages() -> Vec<Source> {
+    let files = files_below(&[""]);
+    let pages = files.iter().filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    pages.map(|path| read(path)).collect()
+}
+
+/// Sources, scripts and the documented configuration: they name pages to people.
+pub(crate) fn texts() -> Vec<Source> {
+    let mut files = files_below(&["src", "tests/it", "benches", "scripts", "integrations"]);
+    files.push(root().join("config.toml"));
+    let endings = ["", "rs", "py", "lua", "toml"];
+    files.retain(|path| {
+        endings.contains(&path.extension().unwrap_or_default().to_str().unwrap_or_default())
+    });
+    files.iter().map(|path| read(path)).collect()
+}
+
 fn files_below(folders: &[&str]) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for folder in folders {
@@ -45,14 +63,20 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     paths.sort();
     for path in paths {
         if path.is_dir() {
-            // What Python leaves beside imported scripts.
-            if !path.ends_with("__pycache__") {
+            if !is_generated(&path) {
                 collect(&path, files);
             }
         } else {
             files.push(path);
         }
     }
+}
+
+/// Tells a folder of built or installed files: `.git`, `.venv`, `target`, and what Python leaves
+/// beside imported scripts.
+fn is_generated(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    matches!(&*name, "__pycache__" | "target" | "node_modules") || name.starts_with('.')
 }
 
 fn read(path: &Path) -> Source {

@@ -1,0 +1,150 @@
+//! The commands of guides, and the examples of commands, run as they stand on their pages: each
+//! page in a fresh folder, with a Redis server of its own.
+//!
+//! | block | what the test does with it |
+//! |---|---|
+//! | `sh` | runs it by bash; a command that fails ends the test |
+//! | `text`, right after `sh` | compares it with what those commands print |
+//! | `toml` | stops the daemon, writes `config.toml` |
+//! | any other, as `sh by-hand` or `python` | nothing |
+//!
+//! `urlseen run` goes to the background.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::tidy::report;
+use crate::util::binary::Run;
+use crate::util::redis::{RedisServer, free_port};
+use crate::util::sources::{Source, pages, root};
+
+/// Pages whose commands need a Scrapy project: `integrations/scrapy/tests/test_recipes.py` has
+/// them.
+const OF_SCRAPY: &[&str] = &["docs/guides/scrapy.md", "docs/guides/scrapy-redis.md"];
+
+/// The page with an example of each command.
+const COMMANDS: &str = "docs/reference/commands.md";
+
+/// Leads the commands of a page to the servers of the test.
+const PRELUDE: &str = r#"
+set -euo pipefail
+shopt -s inherit_errexit
+trap 'echo "failed: $BASH_COMMAND" >&2' ERR
+redis-cli() {
+    case $1 in -p) command redis-cli "$@" ;; *) command redis-cli -p "$REDIS" "$@" ;; esac
+}
+urlseen() {
+    if [ "$*" != run ]; then
+        command "$PROGRAM" "$@"
+        return
+    fi
+    setpriv --pdeathsig KILL -- "$PROGRAM" run 2>>"$OUT/log" &
+    daemon=$!
+    until is_ready 2>"$OUT/readyz"; do
+        kill -0 "$daemon" || { cat "$OUT/log" >&2; exit 9; }
+        sleep 0.02
+    done
+}
+is_ready() (
+    exec 3<>"/dev/tcp/127.0.0.1/$ADMIN"
+    printf 'GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n' >&3
+    grep --quiet '^HTTP/1.1 200' <&3
+)
+stop() {
+    if [ -n "${daemon:-}" ]; then
+        kill "$daemon"
+        wait "$daemon" || { cat "$OUT/log" >&2; exit 9; }
+        daemon=
+    fi
+}
+"#;
+
+/// A block of code: its language and what else stands in its first line, and its text.
+struct Block<'a> {
+    kind: &'a str,
+    text: String,
+}
+
+#[test]
+fn the_commands_of_every_guide_run_as_they_stand_there() {
+    let pages = pages();
+    let run = |page: &&Source| {
+        let path = &*page.path;
+        (path.starts_with("docs/guides/") || path == COMMANDS) && !OF_SCRAPY.contains(&path)
+    };
+    let guides = pages.iter().filter(run).collect::<Vec<_>>();
+    assert!(guides.len() > 3, "no guides found");
+    report(guides.into_iter().filter_map(problem));
+}
+
+#[test]
+fn a_command_that_fails_and_output_that_differs_are_found() {
+    let page = |text: &str| Source {
+        path: "page.md".to_owned(),
+        text: text.to_owned(),
+        executable: false,
+    };
+    let told = "```sh\nredis-cli rpush demo:discovered https://example.com/\n\
+                urlseen run --drain >summary\nredis-cli llen demo:unseen\n```\n";
+    let right = format!("{told}\n```text\n1\n1\n```\n```sh by-hand\nfalse\n```\n");
+    assert_eq!(problem(&page(&right)), None);
+    let wrong = problem(&page(&right.replace("1\n1", "1\n2"))).expect("a difference");
+    assert!(wrong.contains("-2\n+1"), "{wrong}");
+    let failed = problem(&page("```toml\n[crawl]\n```\n```sh\nfalse | true\n```\n"));
+    assert!(failed.expect("a failure").contains("failed: "));
+}
+
+/// Runs the blocks of a page in order, and returns the complaint of the first that fails.
+fn problem(page: &Source) -> Option<String> {
+    let redis = free_port();
+    let _server = RedisServer::start_with(&["--bind", "127.0.0.1", "--port", &redis]);
+    let (serve, admin) = (free_port(), free_port());
+    let text = page.text.replace("6379", &redis).replace("6390", &serve).replace("9090", &admin);
+    let out = tempfile::tempdir().expect("a temporary folder");
+    let run = Run::of("bash", ["-c", &script(&blocks(&text))])
+        .env("PROGRAM", env!("CARGO_BIN_EXE_urlseen"))
+        .env("URLSEEN_REDIS__URL", format!("redis://127.0.0.1:{redis}/0"))
+        .env("URLSEEN_ADMIN__LISTEN", format!("127.0.0.1:{admin}"))
+        .env("REDIS", &redis)
+        .env("ADMIN", &admin)
+        .env("OUT", out.path())
+        .env("REPOSITORY", root());
+    let output = run.start().output(Duration::from_mins(1));
+    (output.code() != Some(0)).then(|| format!("{}: {}", page.path, output.stderr))
+}
+
+/// The blocks of a page as one script.
+fn script(blocks: &[Block<'_>]) -> String {
+    let mut script = PRELUDE.to_owned();
+    let mut last = "";
+    for Block { kind, text } in blocks {
+        match *kind {
+            "sh" => write!(script, "{{\n{text}\n}} >\"$OUT/printed\"\n"),
+            "text" if last == "sh" => write!(
+                script,
+                "cat >\"$OUT/shown\" <<'END'\n{text}END\n\
+                 diff --unified \"$OUT/shown\" \"$OUT/printed\" >&2\n"
+            ),
+            "toml" => write!(script, "stop\ncat >config.toml <<'END'\n{text}END\n"),
+            _ => Ok(()),
+        }
+        .expect("a string takes all text");
+        last = kind;
+    }
+    script + "stop\n"
+}
+
+/// The fenced blocks of a page, in order.
+fn blocks(page: &str) -> Vec<Block<'_>> {
+    let mut blocks = Vec::new();
+    let mut open: Option<Block<'_>> = None;
+    for line in page.lines() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(kind), None) => open = Some(Block { kind, text: String::new() }),
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (None, Some(block)) => writeln!(block.text, "{line}").expect("a string takes all text"),
+            (None, None) => {}
+        }
+    }
+    blocks
+}
