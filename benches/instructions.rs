@@ -194,6 +194,6 @@ fn main() {
         Sizing::new("1M".parse().expect("a capacity"), "1e-8".parse().expect("an error rate"));
     let native = Native::new(Seed::new(1), sizing.geometry());
     filter(native, &fingerprints);
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let folder = tempfile::tempdir().expect("a folder");
     batch(native, &sizing, &tab, folder.path());
 }
