@@ -7,10 +7,10 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use url::Url;
-use urlseen::config::ItemForm;
-use urlseen::fingerprint::{Algorithm, Fingerprinter};
-use urlseen::item::{Options, Reader};
-use urlseen::request::Request;
+use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::{Algorithm, Fingerprinter};
+use urlseen_engine::config::ItemForm;
+use urlseen_engine::item::{Options, Reader};
 
 #[path = "links/mod.rs"]
 mod links;

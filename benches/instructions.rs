@@ -8,19 +8,19 @@ use std::hint::black_box;
 use std::path::Path;
 
 use serde_json::json;
-use urlseen::batch::{Batch, Judged};
-use urlseen::config::{Config, Fsync, ItemForm, Sources};
-use urlseen::engine::{self, Engine};
-use urlseen::filter::native::{Native, Probe};
-use urlseen::filter::{Seed, Shards, Sizing};
-use urlseen::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
-use urlseen::head::Head;
-use urlseen::item::{Form, Items, Options, Reader};
-use urlseen::protocol::{Commit, Order, Protocol, Rejects};
-use urlseen::redis::lease::Run;
-use urlseen::request::Request;
-use urlseen::state::{Folder, Made, Pins};
-use urlseen::store::{Keeping, Local};
+use urlseen_cli::crawl::protocol::{Commit, Order, Protocol, Rejects};
+use urlseen_core::filter::native::{Native, Probe};
+use urlseen_core::filter::{Seed, Shards, Sizing};
+use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
+use urlseen_core::head::Head;
+use urlseen_core::redis::lease::Run;
+use urlseen_core::storage::{Folder, Made, Pins};
+use urlseen_engine::config::{Config, Fsync, ItemForm, Sources};
+use urlseen_engine::engine::store::{Keeping, Local};
+use urlseen_engine::engine::{self, Engine};
+use urlseen_engine::item::batch::{Batch, Judged};
+use urlseen_engine::item::{Form, Items, Options, Reader};
 
 #[path = "links/mod.rs"]
 mod links;

@@ -20,18 +20,17 @@ use std::time::Duration;
 use redis::{Commands, Connection};
 use rounds::Rounds;
 use tokio::sync::watch;
-use urlseen::config::{Config, Fsync, RejectsFull, Sources, WhenFull};
-use urlseen::desk;
-use urlseen::engine::{self, Engine};
-use urlseen::filter::native::Native;
-use urlseen::filter::{Design, Seed, Sizing};
-use urlseen::item::Options;
-use urlseen::pipeline::{Parts, Pipeline, Report, Settings};
-use urlseen::protocol::Protocol;
-use urlseen::redis::keys::Keys;
-use urlseen::redis::lease::Holder;
-use urlseen::state::{Folder, Made, Moment, Pins};
-use urlseen::store::{Keeping, Local};
+use urlseen_cli::crawl::protocol::Protocol;
+use urlseen_cli::pipeline::{Parts, Pipeline, Report, Settings};
+use urlseen_core::filter::native::Native;
+use urlseen_core::filter::{Design, Seed, Sizing};
+use urlseen_core::redis::lease::Holder;
+use urlseen_core::storage::{Folder, Made, Moment, Pins};
+use urlseen_engine::config::{Config, Fsync, RejectsFull, Sources, WhenFull};
+use urlseen_engine::engine::desk;
+use urlseen_engine::engine::store::{Keeping, Local};
+use urlseen_engine::engine::{self, Engine};
+use urlseen_engine::item::Options;
 use util::redis::RedisServer;
 
 /// Where the items wait to be copied to the source.
@@ -118,7 +117,7 @@ fn configured(server: &RedisServer) -> Config {
 /// Moves the stock through the pipeline once.
 fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Report {
     let config = configured(server);
-    let keys = Keys::of(&config);
+    let keys = config.keys();
     let old = [&keys.state, &keys.lease, &keys.taken, &keys.source, &keys.sink, &keys.rejected];
     let () = redis::cmd("UNLINK").arg(&old).query(connection).unwrap();
     let () = redis::cmd("COPY").arg(STOCK).arg(&keys.source).query(connection).unwrap();

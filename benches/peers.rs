@@ -18,7 +18,7 @@ mod wire;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use urlseen::filter::layout::{BitStrings, Position, PyreBloom};
+use urlseen_core::filter::layout::{BitStrings, Position, PyreBloom};
 use wire::Wire;
 
 /// Hex digits of a fingerprint.

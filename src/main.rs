@@ -1,11 +1,7 @@
-//! The `urlseen` command: a thin shell around the library.
-
-#![warn(clippy::print_stdout, clippy::print_stderr)]
-
-mod cli;
+//! The `urlseen` command: a thin shell around the crate.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::run()
+    urlseen_cli::cli::run()
 }

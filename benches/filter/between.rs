@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
-use urlseen::filter::Sizing;
+use urlseen_core::filter::Sizing;
 
 use super::crawl::Crawl;
 use super::filter::{BATCH, Filter};

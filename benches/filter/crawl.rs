@@ -1,6 +1,6 @@
 //! The keys that a crawl asks for: seven of ten were set before, three are new.
 
-use urlseen::fingerprint::Fingerprint;
+use urlseen_core::fingerprint::Fingerprint;
 
 /// Of ten keys, how many were set before.
 const SEEN_OF_TEN: u64 = 7;

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use urlseen::filter::native::{Native, Probe};
-use urlseen::filter::{Seed, Shards, Sizing, Verdict};
-use urlseen::fingerprint::Fingerprint;
+use urlseen_core::filter::native::{Native, Probe};
+use urlseen_core::filter::{Seed, Shards, Sizing, Verdict};
+use urlseen_core::fingerprint::Fingerprint;
 
 use super::crawl::fingerprint;
 

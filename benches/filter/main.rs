@@ -19,8 +19,8 @@ use filter::Filter;
 use limit::Limit;
 use peers::{Exact, Fastbloom};
 use rounds::Rounds;
-use urlseen::filter::{Capacity, ErrorRate, Sizing};
-use urlseen::fingerprint::Fingerprint;
+use urlseen_core::filter::{Capacity, ErrorRate, Sizing};
+use urlseen_core::fingerprint::Fingerprint;
 
 const ERROR_RATE: f64 = 1e-8;
 /// Keys a round.

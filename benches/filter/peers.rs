@@ -5,8 +5,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use fastbloom::BloomFilter;
-use urlseen::filter::Sizing;
-use urlseen::fingerprint::Fingerprint;
+use urlseen_core::filter::Sizing;
+use urlseen_core::fingerprint::Fingerprint;
 
 use super::crawl::mixed;
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use serde::Serialize;
-use urlseen::filter::layout::{BitStrings, Imooc, PyreBloom, ScrapyRedisBloomFilter};
+use urlseen_core::filter::layout::{BitStrings, Imooc, PyreBloom, ScrapyRedisBloomFilter};
 
 use super::count::bits::{Bits, place};
 use super::count::filter::{Filter, Size};

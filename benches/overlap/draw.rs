@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use urlseen::plot::{Axis, Plot, Scale, Series, Stroke};
+use urlseen_analysis::plot::{Axis, Plot, Scale, Series, Stroke};
 
 use super::{Case, FILLS};
 

@@ -1,10 +1,10 @@
 //! Filters filled with sets of known overlap.
 
-use urlseen::compare::{Cells, Ones, Totals};
-use urlseen::filter::layout::{BitStrings, Position, PyreBloom};
-use urlseen::filter::native::Native;
-use urlseen::filter::{Capacity, ErrorRate, Seed, ShardId, Shards, Sizing};
-use urlseen::fingerprint::Fingerprint;
+use urlseen_analysis::compare::{Cells, Ones, Totals};
+use urlseen_core::filter::layout::{BitStrings, Position, PyreBloom};
+use urlseen_core::filter::native::Native;
+use urlseen_core::filter::{Capacity, ErrorRate, Seed, ShardId, Shards, Sizing};
+use urlseen_core::fingerprint::Fingerprint;
 
 /// Keys of A and of B, which are as many, and of both.
 #[derive(Debug, Clone, Copy)]

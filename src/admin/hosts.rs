@@ -12,7 +12,7 @@ use axum::http::{StatusCode, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::printable::printable;
+use crate::admin::printable::printable;
 
 /// Columns of a refused host that the answer repeats.
 const SHOWN: usize = 100;

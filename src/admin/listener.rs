@@ -15,7 +15,7 @@ use tracing::{debug, warn};
 
 use super::Limits;
 use super::places::{Busy, Places};
-use crate::descriptors;
+use urlseen_core::storage::descriptors;
 
 /// How long to wait where a connection cannot be accepted, for want of descriptors as a rule.
 const RETRY: Duration = Duration::from_secs(1);

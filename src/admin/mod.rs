@@ -22,12 +22,14 @@ mod listener;
 mod metrics;
 mod moment;
 mod places;
+pub mod printable;
 mod routes;
 mod server;
 mod socket;
 mod status;
+pub mod telemetry;
 
-pub use crate::phase::{HeldUpBy, Phase};
+pub use crate::pipeline::phase::{HeldUpBy, Phase};
 pub use check::{Checked, ItemText, Question, Uncheckable, Verdicts};
 pub use client::{Client, ClientError};
 pub use limits::Limits;

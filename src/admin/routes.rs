@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 
 use super::places::Busy;
 use super::{Limits, Phase, Question, Verdicts, View, metrics};
-use crate::printable::{json_text, printable};
+use crate::admin::printable::{json_text, printable};
 
 /// What `GET /` answers.
 const INDEX: &str = "\

@@ -15,7 +15,7 @@ use super::hosts::Hosts;
 use super::listener::Listener;
 use super::socket::{self, SOCKET, SocketFile};
 use super::{Limits, View, routes};
-use crate::config::HostPort;
+use urlseen_engine::config::HostPort;
 
 /// Threads that wait for the owners of the filter: one for a check, and one that may hang.
 const BLOCKING_THREADS: usize = 2;

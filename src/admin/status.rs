@@ -44,7 +44,7 @@ pub struct Status {
     pub state: Option<State>,
 }
 
-/// A batch that was committed: see [`crate::head::Head`].
+/// A batch that was committed: see [`urlseen_core::head::Head`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// Its number.
@@ -53,8 +53,8 @@ pub struct Head {
     pub tip: String,
 }
 
-impl From<crate::head::Head> for Head {
-    fn from(head: crate::head::Head) -> Self {
+impl From<urlseen_core::head::Head> for Head {
+    fn from(head: urlseen_core::head::Head) -> Self {
         Self { seq: head.seq, tip: head.tip.to_string() }
     }
 }

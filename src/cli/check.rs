@@ -5,15 +5,15 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
+use crate::admin::printable::{json_line, printable, say};
+use crate::admin::{Checked, Client, ClientError, ItemText};
 use serde::Serialize;
 use tokio::runtime::Runtime;
-use urlseen::admin::{Checked, Client, ClientError, ItemText};
-use urlseen::config::ItemForm;
-use urlseen::fingerprint::Fingerprint;
-use urlseen::input;
-use urlseen::item::Options;
-use urlseen::printable::{json_line, printable, say};
-use urlseen::state::{AtRest, Target};
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::storage::{AtRest, Target};
+use urlseen_engine::config::ItemForm;
+use urlseen_engine::flow::input;
+use urlseen_engine::item::Options;
 
 use super::settings::{Folder, Place};
 use super::shared::Crawl;

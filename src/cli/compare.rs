@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
+use crate::admin::printable::{json_text, printable, stdout};
 use indicatif::HumanCount;
 use serde_json::json;
-use urlseen::compare::{Interval, Ones, Overlap};
-use urlseen::printable::{json_text, printable, stdout};
+use urlseen_analysis::compare::{Interval, Ones, Overlap};
 
 use super::Outcome;
 use super::bar::Bar;

@@ -2,8 +2,8 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use crate::admin::printable::{printable, stderr};
 use clap::error::ErrorKind;
-use urlseen::printable::{printable, stderr};
 
 /// Asks whoever sits at the terminal; no answer is a no. Where nobody can be asked, the process
 /// ends as it does for wrong arguments.

@@ -8,13 +8,13 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStringExt;
 
+use crate::admin::ItemText;
+use crate::admin::printable::{json_text, stdout};
 use serde::Serialize;
-use urlseen::admin::ItemText;
-use urlseen::config::{Config, ItemForm};
-use urlseen::explain::{Explained, Pair, explain, pair};
-use urlseen::item::Options;
-use urlseen::printable::{json_text, stdout};
-use urlseen::state::{self, Header};
+use urlseen_analysis::explain::{Explained, Pair, explain, pair};
+use urlseen_core::storage::{self, Header};
+use urlseen_engine::config::{Config, ItemForm};
+use urlseen_engine::item::Options;
 
 use super::settings::{Folder, Place};
 use super::{Outcome, start};
@@ -69,7 +69,7 @@ impl Subject {
         let (mut config, place) = folder.both()?;
         let mut header = None;
         if let Place::Folder(dir) = &place {
-            header = state::header_of(dir)?;
+            header = storage::header_of(dir)?;
         }
         if let Some(header) = &header {
             // What is kept was computed so.
@@ -95,7 +95,7 @@ impl Subject {
 }
 
 /// As the source is read; people also paste bare fingerprints of a source with payloads.
-fn form(config: &Config) -> urlseen::item::Form {
+fn form(config: &Config) -> urlseen_engine::item::Form {
     match config.source.item {
         ItemForm::Tab => ItemForm::Auto,
         form => form,

@@ -5,13 +5,13 @@ mod archive;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
+use crate::admin::printable::{say, stdout};
+use crate::migrate::set::{Form, Written};
+use crate::migrate::{self, TransferError};
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
-use urlseen::filter::Layout;
-use urlseen::printable::{say, stdout};
-use urlseen::state::{AtRest, Target};
-use urlseen::transfer::set::{Form, Written};
-use urlseen::transfer::{self, TransferError};
+use urlseen_core::filter::Layout;
+use urlseen_core::storage::{AtRest, Target};
 
 use super::bar::Bar;
 use super::settings::{Folder, Place};
@@ -112,13 +112,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let progress = &mut |done, all| bar.show(done, all);
     let to = match (&args.redisbloom_file, &args.redisbloom) {
         (Some(path), _) => {
-            transfer::write(path, &filter, progress)?;
+            migrate::write(path, &filter, progress)?;
             path.display().to_string()
         }
         (None, key) => {
             let (key, address) = (key.as_deref().unwrap_or_default(), args.folder.config()?.redis);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(transfer::load(&address.url, key, &filter, progress))?;
+            runtime.block_on(migrate::load(&address.url, key, &filter, progress))?;
             format!("{key} at {}", address.url)
         }
     };
@@ -146,7 +146,7 @@ fn set(args: &Args, key: &str) -> anyhow::Result<Outcome> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let bar = Bar::counting("fingerprints written");
     let progress = &mut |done, all| bar.show(done, all);
-    let members = transfer::set::members(&address, key, form, &mut output, progress);
+    let members = migrate::set::members(&address, key, form, &mut output, progress);
     let Written { fingerprints, bad } = match runtime.block_on(members) {
         Err(TransferError::Output(error)) => return Err(error.into()),
         written => written?,

@@ -5,17 +5,17 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use crate::admin::printable::say;
+use crate::admin::telemetry::Console;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use urlseen::config::ItemForm;
-use urlseen::engine::{Engine, Fill};
-use urlseen::filter::{Design, Fullness};
-use urlseen::input::Place;
-use urlseen::item::{Options, Unreadable};
-use urlseen::pipe::{self, Audience, Count, PipeError, Print};
-use urlseen::printable::say;
-use urlseen::state::Folder;
-use urlseen::store::Local;
-use urlseen::telemetry::Console;
+use urlseen_core::filter::{Design, Fullness};
+use urlseen_core::storage::Folder;
+use urlseen_engine::config::ItemForm;
+use urlseen_engine::engine::store::Local;
+use urlseen_engine::engine::{Engine, Fill};
+use urlseen_engine::flow::input::Place;
+use urlseen_engine::flow::pipe::{self, Audience, Count, PipeError, Print};
+use urlseen_engine::item::{Options, Unreadable};
 
 use super::shape::{self, Shape};
 use super::{Outcome, start};

@@ -3,14 +3,14 @@
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use urlseen::canonical::Refusal;
-use urlseen::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
-use urlseen::input;
-use urlseen::item::Unreadable;
-use urlseen::item::json::{self, JsonError, JsonRequest};
-use urlseen::item::url;
-use urlseen::printable::{self, say};
-use urlseen::request::Request;
+use crate::admin::printable::{self, say};
+use urlseen_core::fingerprint::canonical::Refusal;
+use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
+use urlseen_engine::flow::input;
+use urlseen_engine::item::Unreadable;
+use urlseen_engine::item::json::{self, JsonError, JsonRequest};
+use urlseen_engine::item::url;
 
 use super::Outcome;
 

@@ -5,13 +5,13 @@ use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
+use crate::admin::printable::{printable, say, stdout};
 use anyhow::{Context, anyhow};
 use redis::{Cmd, cmd};
-use urlseen::config::{Config, SourceKind, Store};
-use urlseen::input;
-use urlseen::item::Reader;
-use urlseen::printable::{printable, say, stdout};
-use urlseen::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_engine::config::{Config, SourceKind, Store};
+use urlseen_engine::flow::input;
+use urlseen_engine::item::Reader;
 
 use super::settings::Settings;
 use super::{Outcome, start};

@@ -3,17 +3,16 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use crate::admin::printable::{printable, say, stdout};
+use crate::crawl::protocol::record;
 use anyhow::Context;
 use indicatif::HumanCount;
 use redis::Value;
 use serde::Serialize;
-use urlseen::config::Config;
-use urlseen::held::{Calls, HeldRequest, Reclaimer, Requeued, Stopped};
-use urlseen::printable::{printable, say, stdout};
-use urlseen::protocol::record;
-use urlseen::redis::connect::{Timeouts, connect};
-use urlseen::redis::keys::Keys;
-use urlseen::redis::link::Link;
+use urlseen_core::held::{Calls, HeldRequest, Reclaimer, Requeued, Stopped};
+use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::link::Link;
+use urlseen_engine::config::Config;
 
 use super::Outcome;
 use super::settings::Settings;
@@ -90,7 +89,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let config = settings.load()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let calls = Calls::new(record(&config, &Keys::of(&config)));
+        let calls = Calls::new(record(&config, &config.keys()));
         let link = connect(&config.redis.url, Timeouts::default()).await?;
         let session = Session { calls, link };
         match &args.command {

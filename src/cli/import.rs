@@ -7,18 +7,18 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use crate::admin::printable::{json_text, say, stdout};
 use anyhow::Context;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use urlseen::config::{Config, Store};
-use urlseen::engine::{Engine, Fill};
-use urlseen::filter::{Design, Fullness};
-use urlseen::fingerprint::Algorithm;
-use urlseen::import::{self, Audience, Bad, Count, Format, Meter, Origin};
-use urlseen::item::{Form, Options};
-use urlseen::printable::{json_text, say, stdout};
-use urlseen::state::{Folder, Pins};
-use urlseen::store::Local;
+use urlseen_core::filter::{Design, Fullness};
+use urlseen_core::fingerprint::Algorithm;
+use urlseen_core::storage::{Folder, Pins};
+use urlseen_engine::config::{Config, Store};
+use urlseen_engine::engine::store::Local;
+use urlseen_engine::engine::{Engine, Fill};
+use urlseen_engine::flow::import::{self, Audience, Bad, Count, Format, Meter, Origin};
+use urlseen_engine::item::{Form, Options};
 
 use super::settings::Settings;
 use super::shape::{self, Shape};

@@ -29,11 +29,11 @@ mod view;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use crate::admin::printable::stderr;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use urlseen::config::Problems;
-use urlseen::definition::Unbuildable;
-use urlseen::printable::stderr;
-use urlseen::shared::OpenError;
+use urlseen_core::redis_filter::definition::Unbuildable;
+use urlseen_core::redis_filter::opening::OpenError;
+use urlseen_engine::config::Problems;
 
 /// How a command that ran ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,7 @@ enum Command {
 }
 
 /// Runs the command that the process was started with; its exit status is the return value.
-pub(crate) fn run() -> ExitCode {
+pub fn run() -> ExitCode {
     let matches = grammar().try_get_matches();
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
     let result = match cli.unwrap_or_else(|error| refuse(&error)).command {
@@ -179,7 +179,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use urlseen::config::{Config, Sources};
+    use urlseen_engine::config::{Config, Sources};
 
     #[test]
     fn the_grammar_is_sound() {

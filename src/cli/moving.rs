@@ -5,17 +5,17 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::admin::printable::stdout;
 use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
-use urlseen::config::{Config, Layout};
-use urlseen::engine::Died;
-use urlseen::filter::{Count, ShardId};
-use urlseen::head::Head;
-use urlseen::printable::stdout;
-use urlseen::shared::{self, Wanted};
-use urlseen::state::{Folder, Made, Pins};
+use urlseen_core::filter::{Count, ShardId};
+use urlseen_core::head::Head;
+use urlseen_core::redis_filter::opening::{self, Wanted};
+use urlseen_core::storage::{Folder, Made, Pins};
+use urlseen_engine::config::{Config, Layout};
+use urlseen_engine::engine::Died;
 
 use super::Outcome;
 use super::bar::Bar;
@@ -51,7 +51,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         let (mut done, mut memory) = (0, Vec::new());
         for shard in ShardId::all() {
             let copied = handle.copy(shard, memory).ok_or(Died::Panicked)?;
-            shared::put(link, &filter, shard, &copied.bytes).await?;
+            opening::put(link, &filter, shard, &copied.bytes).await?;
             memory = copied.bytes;
             done += memory.len() as u64;
             bar.show(done, all);
@@ -117,7 +117,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     runtime.block_on(async {
         let mut done = 0;
         for shard in ShardId::all() {
-            let bytes = shared::get(upkeep.link(), &opened.filter, shard, length).await?;
+            let bytes = opening::get(upkeep.link(), &opened.filter, shard, length).await?;
             let ones = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
             let count = Count { keys: native.geometry().keys_from_ones(ones), ones };
             store.engine.load(shard, bytes, count);

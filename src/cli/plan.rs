@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use urlseen::filter::{Capacity, ErrorRate};
+use urlseen_core::filter::{Capacity, ErrorRate};
 
 pub(super) use costs::{DAEMON_BYTES, REDIS_SET_BYTES};
 pub(super) use others::allocated;

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
+use crate::admin::printable::{printable, say};
+use crate::crawl::rejects::{Fate, List, Sorted};
 use anyhow::Context;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
-use urlseen::printable::{printable, say};
-use urlseen::reject::Reject;
-use urlseen::rejects::{Fate, List, Sorted};
+use urlseen_core::reject::Reject;
 
 use super::Outcome;
 use super::confirm::confirm;

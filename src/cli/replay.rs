@@ -6,14 +6,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::admin::printable::say;
+use crate::pipeline::shutdown;
 use anyhow::Context;
 use indicatif::HumanCount;
-use urlseen::config::{Config, ItemForm, Layout, choose};
-use urlseen::filter::native::Native;
-use urlseen::filter::{Capacity, Design, ErrorRate, Sizing};
-use urlseen::printable::say;
-use urlseen::replay::{self, Audience, Ending, Input, Meter, Report, Seen, Setup, Tally, Wish};
-use urlseen::{plot, shutdown};
+use urlseen_analysis::plot;
+use urlseen_analysis::replay::{
+    self, Audience, Ending, Input, Meter, Report, Seen, Setup, Tally, Wish,
+};
+use urlseen_core::filter::native::Native;
+use urlseen_core::filter::{Capacity, Design, ErrorRate, Sizing};
+use urlseen_engine::config::{Config, ItemForm, Layout, choose};
 
 use super::bar::Bar;
 use super::settings::Settings;
@@ -166,7 +169,7 @@ fn wishes(args: &Args, config: &Config) -> anyhow::Result<Vec<Wish>> {
         let mut config = config.clone();
         config.filter.layout = layout;
         let design: Design = start::design(&config)?;
-        wishes.push(Wish::new(&urlseen::shared::settings(&config), design)?);
+        wishes.push(Wish::new(&(&config).into(), design)?);
     }
     Ok(wishes)
 }

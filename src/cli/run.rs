@@ -6,24 +6,24 @@ mod summary;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::admin::telemetry::Console;
+use crate::admin::{self, Limits, Passed};
+use crate::crawl::protocol::Protocol;
+use crate::pipeline::shutdown;
+use crate::pipeline::{self, Alone, Ending, Failure, Live, Parts, Pipeline, Report, Shared};
+use crate::serve::{self, Server};
 use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use tokio::sync::watch;
 use tracing::{error, info, warn};
-use urlseen::admin::{self, Limits, Passed};
-use urlseen::config::{Config, Layout, SourceKind, Store};
-use urlseen::desk::{self, Asker};
-use urlseen::filter::{Design, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
-use urlseen::pipeline::{self, Alone, Ending, Failure, Live, Parts, Pipeline, Report, Shared};
-use urlseen::protocol::Protocol;
-use urlseen::redis::lease::Holder;
-use urlseen::redisbloom::Rate;
-use urlseen::serve::{self, Server};
-use urlseen::shared::Wanted;
-use urlseen::shutdown;
-use urlseen::state::Folder;
-use urlseen::store::Local;
-use urlseen::telemetry::Console;
+use urlseen_core::filter::redisbloom::Rate;
+use urlseen_core::filter::{Design, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
+use urlseen_core::redis::lease::Holder;
+use urlseen_core::redis_filter::opening::Wanted;
+use urlseen_core::storage::Folder;
+use urlseen_engine::config::{Config, Layout, SourceKind, Store};
+use urlseen_engine::engine::desk::{self, Asker};
+use urlseen_engine::engine::store::Local;
 
 use summary::Progress;
 

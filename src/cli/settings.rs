@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use urlseen::config::{Config, Fault, Problems, Sources, Store};
+use urlseen_engine::config::{Config, Fault, Problems, Sources, Store};
 
 /// Where the configuration comes from, beside the environment.
 #[derive(Debug, clap::Args)]

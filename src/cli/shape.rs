@@ -1,11 +1,11 @@
 //! Options that commands share: what a filter is made for.
 
-use urlseen::config::{Config, SeedChoice};
-use urlseen::filter::{Capacity, Design, ErrorRate, Layout, Reservation, Seed, Sizing};
-use urlseen::fingerprint::Algorithm;
-use urlseen::redisbloom::Growth;
-use urlseen::state::{Folder, Made, Pins};
-use urlseen::store::Keeping;
+use urlseen_core::filter::redisbloom::Growth;
+use urlseen_core::filter::{Capacity, Design, ErrorRate, Layout, Reservation, Seed, Sizing};
+use urlseen_core::fingerprint::Algorithm;
+use urlseen_core::storage::{Folder, Made, Pins};
+use urlseen_engine::config::{Config, SeedChoice};
+use urlseen_engine::engine::store::Keeping;
 
 use super::fingerprint::parse_algorithm;
 use super::start;

@@ -2,20 +2,20 @@
 
 use std::io::Write;
 
+use crate::admin::printable::{json_text, stdout};
+use crate::crawl::protocol::Protocol;
+use crate::crawl::upkeep::Upkeep;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
-use urlseen::config::Config;
-use urlseen::filter::{Estimate, Verdict};
-use urlseen::fingerprint::Fingerprint;
-use urlseen::head::Head;
-use urlseen::printable::{json_text, stdout};
-use urlseen::protocol::Protocol;
-use urlseen::redis::connect::{Timeouts, connect};
-use urlseen::redis::lease::{Holder, Run};
-use urlseen::redis::link::Link;
-use urlseen::shared::{self, Opened, Wanted};
-use urlseen::upkeep::Upkeep;
+use urlseen_core::filter::{Estimate, Verdict};
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::head::Head;
+use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::lease::{Holder, Run};
+use urlseen_core::redis::link::Link;
+use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
+use urlseen_engine::config::Config;
 
 use super::Outcome;
 use super::confirm::confirm;
@@ -45,7 +45,7 @@ impl Crawl {
         self.runtime.block_on(async {
             let mut link = self.connect().await?;
             let opened = self.wanted.find(&mut link).await?;
-            Ok(shared::verdicts(&mut link, &opened.filter, fingerprints).await?)
+            Ok(opening::verdicts(&mut link, &opened.filter, fingerprints).await?)
         })
     }
 
@@ -54,7 +54,7 @@ impl Crawl {
         self.runtime.block_on(async {
             let mut link = self.connect().await?;
             let opened = self.wanted.find(&mut link).await?;
-            let estimate = shared::estimate(&mut link, &opened.filter).await?;
+            let estimate = opening::estimate(&mut link, &opened.filter).await?;
             Ok((opened, estimate))
         })
     }
@@ -196,7 +196,7 @@ impl Crawl {
     async fn look(&self) -> anyhow::Result<Found> {
         let mut link = self.connect().await?;
         let opened = self.wanted.find(&mut link).await?;
-        let estimate = shared::estimate(&mut link, &opened.filter).await?;
+        let estimate = opening::estimate(&mut link, &opened.filter).await?;
         let protocol = self.protocol();
         let place = protocol.place(link.call(&protocol.look()).await?)?;
         let mut lists = [0; 4];

@@ -6,28 +6,28 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::admin::Passed;
+use crate::crawl::protocol::Protocol;
+use crate::crawl::upkeep::Upkeep;
+use crate::pipeline::Failure;
+use crate::pipeline::shutdown::Stop;
 use anyhow::Context;
 use indicatif::BinaryBytes;
 use tracing::{info, warn};
-use urlseen::admin::Passed;
-use urlseen::config::{self, Config, ItemForm, PassRule, Rollback, SeedChoice, SinkKind};
-use urlseen::engine::{Engine, Parts, Place, StartError};
-use urlseen::filter::native::Native;
-use urlseen::filter::{
+use urlseen_core::filter::native::Native;
+use urlseen_core::filter::{
     Capacity, Design, ErrorRate, Hashing, Placing, Reservation, Seed, Sizing, memory,
 };
-use urlseen::item::Options;
-use urlseen::pipeline::Failure;
-use urlseen::protocol::Protocol;
-use urlseen::redis::backoff::Backoff;
-use urlseen::redis::connect::{Timeouts, connect};
-use urlseen::redis::lease::{Holder, Run};
-use urlseen::redis::preflight::preflight;
-use urlseen::shared::{Opened, Wanted};
-use urlseen::shutdown::Stop;
-use urlseen::state::{Difference, Folder, Made, OpenError, Pins};
-use urlseen::store::{Keeping, Local};
-use urlseen::upkeep::Upkeep;
+use urlseen_core::redis::backoff::Backoff;
+use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::lease::{Holder, Run};
+use urlseen_core::redis::preflight::preflight;
+use urlseen_core::redis_filter::opening::{Opened, Wanted};
+use urlseen_core::storage::{Difference, Folder, Made, OpenError, Pins};
+use urlseen_engine::config::{self, Config, ItemForm, PassRule, Rollback, SeedChoice, SinkKind};
+use urlseen_engine::engine::store::{Keeping, Local};
+use urlseen_engine::engine::{Engine, Parts, Place, StartError};
+use urlseen_engine::item::Options;
 
 /// Starts an engine with an empty filter, if the machine has the memory for it.
 pub(super) fn engine(
@@ -88,7 +88,7 @@ pub(super) async fn shared(
             Err(Failure::Shared(error)) => return Err((*error).into()),
             Err(failure) => return Err(failure.into()),
         };
-        let wait = backoff.next_wait(urlseen::head::random());
+        let wait = backoff.next_wait(urlseen_core::head::random());
         warn!("{failure}. Trying again in {} ms", wait.as_millis());
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => return Ok(None),

@@ -5,16 +5,16 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
+use crate::admin::printable::{json_text, stdout};
+use crate::crawl::protocol;
+use crate::crawl::upkeep::Upkeep;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
-use urlseen::config::{Config, Store};
-use urlseen::filter::Reservation;
-use urlseen::head::{Head, Position, Tip};
-use urlseen::printable::{json_text, stdout};
-use urlseen::protocol;
-use urlseen::state::{Folder, Look, Made, SegmentLook, SnapshotLook, Standing, look};
-use urlseen::upkeep::Upkeep;
+use urlseen_core::filter::Reservation;
+use urlseen_core::head::{Head, Position, Tip};
+use urlseen_core::storage::{Folder, Look, Made, SegmentLook, SnapshotLook, Standing, look};
+use urlseen_engine::config::{Config, Store};
 
 use super::confirm::confirm;
 use super::settings::{Folder as FolderOf, Place, Settings};

@@ -4,12 +4,12 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
-use indicatif::{BinaryBytes, HumanCount};
-use serde_json::Value;
-use urlseen::admin::{
+use crate::admin::printable::{json_text, printable, say, stdout};
+use crate::admin::{
     Archive, Asked, Client, ClientError, Counts, Filter, Lists, Passed, State, Status,
 };
-use urlseen::printable::{json_text, printable, say, stdout};
+use indicatif::{BinaryBytes, HumanCount};
+use serde_json::Value;
 
 use super::settings::{Folder, Place};
 use super::shared::Crawl;

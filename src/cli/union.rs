@@ -6,14 +6,14 @@ mod target;
 use std::io::Write;
 use std::path::Path;
 
+use crate::admin::printable::{json_text, say, stdout};
 use indicatif::HumanCount;
 use serde_json::json;
-use urlseen::compare::{Interval, Totals};
-use urlseen::filter::{Count, ShardId};
-use urlseen::head::Head;
-use urlseen::printable::{json_text, say, stdout};
-use urlseen::redisbloom::Filter;
-use urlseen::state::Made;
+use urlseen_analysis::compare::{Interval, Totals};
+use urlseen_core::filter::redisbloom::Filter;
+use urlseen_core::filter::{Count, ShardId};
+use urlseen_core::head::Head;
+use urlseen_core::storage::Made;
 
 use super::Outcome;
 use super::bar::Bar;
@@ -119,7 +119,7 @@ fn to_folder(a: &mut Operand, b: &mut Operand, args: &Args) -> anyhow::Result<Un
     let Made::Native { seed: Some(seed), geometry, .. } = made else {
         unreachable!("filters of RedisBloom are united whole")
     };
-    let native = urlseen::filter::native::Native::new(seed, geometry);
+    let native = urlseen_core::filter::native::Native::new(seed, geometry);
     let mut folder = NewFolder::begin(Path::new(&args.output), a, made)?;
     let mut rebase = folder.rebase()?;
     let (mut totals, mut left_forgotten) = (Totals::default(), 0);
@@ -130,7 +130,7 @@ fn to_folder(a: &mut Operand, b: &mut Operand, args: &Args) -> anyhow::Result<Un
     for (part, shard) in parts.into_iter().zip(ShardId::all()) {
         let mut of_a = a.read(part, 0, part.bytes)?;
         let of_b = b.read(part, 0, part.bytes)?;
-        let mut ones = urlseen::compare::Ones::default();
+        let mut ones = urlseen_analysis::compare::Ones::default();
         ones.add(&of_a, &of_b);
         let (by_a, by_b) = (forgotten(a, shard), forgotten(b, shard));
         // Seen on one side and forgotten on the other, it is seen.
@@ -212,7 +212,7 @@ fn whole(a: &mut Operand, mut b: Operand, args: &Args) -> anyhow::Result<United>
     let mut totals = Totals::default();
     for part in a.parts() {
         let (of_a, of_b) = (a.read(part, 0, part.bytes)?, b.read(part, 0, part.bytes)?);
-        let mut ones = urlseen::compare::Ones::default();
+        let mut ones = urlseen_analysis::compare::Ones::default();
         ones.add(&of_a, &of_b);
         totals.add(&part.cells, ones);
         sizes.push(part.cells.keys(ones.union));
@@ -227,7 +227,7 @@ fn whole(a: &mut Operand, mut b: Operand, args: &Args) -> anyhow::Result<United>
         // The upper half first, as `Probe::id` has it.
         #[allow(clippy::cast_possible_truncation)]
         let words = [(id >> 64) as u64, id as u64];
-        filter.has(urlseen::redisbloom::Hashes::from_words(words))
+        filter.has(urlseen_core::filter::redisbloom::Hashes::from_words(words))
     };
     let mut left: Vec<u128> =
         by_a.iter().copied().filter(|id| by_b.contains(id) || !has(&other, *id)).collect();

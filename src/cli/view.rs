@@ -2,18 +2,18 @@
 
 use std::time::{Instant, SystemTime};
 
-use tokio::sync::watch;
-use urlseen::admin::{
+use crate::admin::{
     Archive, Asked, Checked, Counts, Filter as FilterStatus, Lists, State, Status, Uncheckable,
     View,
 };
-use urlseen::config::{Config, SourceKind, Store};
-use urlseen::engine::Handle;
-use urlseen::filter::Verdict;
-use urlseen::fingerprint::Fingerprint;
-use urlseen::item::{Identity, Options, Reader};
-use urlseen::pipeline::Live;
-use urlseen::store::Footprint;
+use crate::pipeline::Live;
+use tokio::sync::watch;
+use urlseen_core::filter::Verdict;
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_engine::config::{Config, SourceKind, Store};
+use urlseen_engine::engine::Handle;
+use urlseen_engine::engine::store::Footprint;
+use urlseen_engine::item::{Identity, Options, Reader};
 
 use super::start;
 

@@ -10,13 +10,13 @@ use tracing::{debug, info, warn};
 
 use super::report::{Live, Report, report};
 use super::{Ending, Failure, Tally};
-use crate::config::WhenFull;
-use crate::desk::Desk;
-use crate::engine::{Died, Fill, Heard};
-use crate::filter::{Design, Fullness};
-use crate::phase::Phase;
-use crate::shutdown::Stop;
-use crate::store::{How, Local};
+use crate::pipeline::phase::Phase;
+use crate::pipeline::shutdown::Stop;
+use urlseen_core::filter::{Design, Fullness};
+use urlseen_engine::config::WhenFull;
+use urlseen_engine::engine::desk::Desk;
+use urlseen_engine::engine::store::{How, Local};
+use urlseen_engine::engine::{Died, Fill, Heard};
 
 /// How often everybody is told how it goes, and the folder is looked after.
 const LOOK: Duration = Duration::from_millis(200);

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::pin::pin;
 
 use super::{Failure, Pipeline};
-use crate::desk::DeskError;
-use crate::engine::{Died, Heard};
+use urlseen_engine::engine::desk::DeskError;
+use urlseen_engine::engine::{Died, Heard};
 
 impl Pipeline {
     /// Whether somebody who asks may be heard now: the filter stands where Redis stands, as far as

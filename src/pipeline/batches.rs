@@ -4,11 +4,11 @@ use std::time::SystemTime;
 
 use super::queue::Prepared;
 use super::{Failure, Pipeline};
-use crate::batch::{Batch, Judged};
-use crate::bounded::most_made;
-use crate::protocol::Rejects;
-use crate::reject::{self, Written};
-use crate::state::Logged;
+use crate::crawl::protocol::Rejects;
+use urlseen_core::reject::bounded::most_made;
+use urlseen_core::reject::{self, Written};
+use urlseen_engine::item::batch::Logged;
+use urlseen_engine::item::batch::{Batch, Judged};
 
 impl Pipeline {
     /// Queues what the engine still judges: it was read before the connection failed.

@@ -11,9 +11,9 @@ use crossbeam_channel::{RecvTimeoutError, Sender};
 use tracing::{info, warn};
 
 use super::Failure;
-use crate::redis::lease::{LEASE, RENEWAL};
-use crate::state::{Request, Requests};
-use crate::store::Local;
+use urlseen_core::redis::lease::{LEASE, RENEWAL};
+use urlseen_core::storage::{Request, Requests};
+use urlseen_engine::engine::store::Local;
 
 /// Longest time that the disk may take for one request without costing the lease a renewal. One
 /// interval between renewals: a lease lapses 13 s after the last one, so a disk may be silent for

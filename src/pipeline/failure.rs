@@ -3,15 +3,15 @@
 use std::io;
 
 use super::disk::Hang;
-use crate::descriptors;
-use crate::engine::Died;
-use crate::phase::Phase;
-use crate::protocol::Unwelcome;
-use crate::redis::lease::{LEASE, MARGIN};
-use crate::redis::preflight::PreflightProblem;
-use crate::redis::trouble::{Retry, Trouble};
-use crate::shared::OpenError;
-use crate::store::Unfit;
+use crate::crawl::protocol::Unwelcome;
+use crate::pipeline::phase::Phase;
+use urlseen_core::redis::lease::{LEASE, MARGIN};
+use urlseen_core::redis::preflight::PreflightProblem;
+use urlseen_core::redis::trouble::{Retry, Trouble};
+use urlseen_core::redis_filter::opening::OpenError;
+use urlseen_core::storage::descriptors;
+use urlseen_engine::engine::Died;
+use urlseen_engine::engine::store::Unfit;
 
 /// Why work stopped. Whatever it is, items that were not committed wait in Redis.
 #[derive(Debug, thiserror::Error)]
@@ -136,7 +136,7 @@ fn then(error: &io::Error) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::Unrecoverable;
+    use urlseen_core::storage::Unrecoverable;
 
     /// The error of this number, as the state folder gives it.
     fn error(number: i32) -> io::Error {

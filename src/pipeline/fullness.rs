@@ -4,11 +4,11 @@ use indicatif::{BinaryBytes, HumanCount};
 use tracing::{error, info, warn};
 
 use super::{Failure, Pipeline};
-use crate::batch::{Batch, Judged};
-use crate::config::WhenFull;
-use crate::engine::{Died, Whole};
-use crate::filter::{REMEDY_IN_FOLDER, REMEDY_IN_REDIS, Sizing};
-use crate::store::Local;
+use urlseen_core::filter::{REMEDY_IN_FOLDER, REMEDY_IN_REDIS, Sizing};
+use urlseen_engine::config::WhenFull;
+use urlseen_engine::engine::store::Local;
+use urlseen_engine::engine::{Died, Whole};
+use urlseen_engine::item::batch::{Batch, Judged};
 
 impl Pipeline {
     /// Whether the engine has something to hand back, or to say.

@@ -10,11 +10,13 @@ mod batches;
 mod disk;
 mod failure;
 mod fullness;
+pub mod phase;
 mod queue;
 mod recovery;
 mod report;
 mod session;
 mod shared;
+pub mod shutdown;
 mod snapshots;
 mod suspicion;
 mod tally;
@@ -27,22 +29,9 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::config::{RedisAddress, RejectsFull, WhenFull};
-use crate::desk::Desk;
-use crate::engine::Gauges;
-use crate::filter::{Design, Fullness};
-use crate::item::Options;
-use crate::phase::Phase;
-use crate::protocol::{GivenBack, Persistence, Protocol, Unwelcome};
-use crate::redis::backoff::Backoff;
-use crate::redis::connect::{Timeouts, connect};
-use crate::redis::lease::{Holder, Run};
-use crate::redis::limits::Limits;
-use crate::redis::preflight::{Needs, preflight};
-use crate::redis::trouble::{Retry, Trouble};
-use crate::redisbloom::AddError;
-use crate::shutdown::Stop;
-use crate::store::Local;
+use crate::crawl::protocol::{GivenBack, Persistence, Protocol, Unwelcome};
+use crate::pipeline::phase::Phase;
+use crate::pipeline::shutdown::Stop;
 pub use alone::Alone;
 use disk::{Disk, Hang, Watch};
 pub use failure::Failure;
@@ -51,6 +40,20 @@ pub use report::{Live, Report};
 pub use shared::Shared;
 use suspicion::Suspicion;
 pub use tally::Tally;
+use urlseen_core::filter::redisbloom::AddError;
+use urlseen_core::filter::{Design, Fullness};
+use urlseen_core::redis::RedisAddress;
+use urlseen_core::redis::backoff::Backoff;
+use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::lease::{Holder, Run};
+use urlseen_core::redis::limits::Limits;
+use urlseen_core::redis::preflight::{Needs, preflight};
+use urlseen_core::redis::trouble::{Retry, Trouble};
+use urlseen_engine::config::{RejectsFull, WhenFull};
+use urlseen_engine::engine::Gauges;
+use urlseen_engine::engine::desk::Desk;
+use urlseen_engine::engine::store::Local;
+use urlseen_engine::item::Options;
 
 /// How often a lease that is waited for is asked for.
 const STANDBY: Duration = Duration::from_secs(1);
@@ -226,7 +229,7 @@ impl Pipeline {
             let (wait, failure) = match session.map_err(|failure| self.checked(failure)) {
                 Ok(ending) => return Ok(ending),
                 Err(failure) if failure.is_mendable() => {
-                    let wait = self.backoff.next_wait(crate::head::random());
+                    let wait = self.backoff.next_wait(urlseen_core::head::random());
                     warn!("{failure}. Trying again in {} ms", wait.as_millis());
                     if failure.is_for_want_of_descriptors() {
                         self.forget_queue();

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::head::Head;
-use crate::protocol::{Rejects, Standing};
-use crate::state::Logged;
+use crate::crawl::protocol::{Rejects, Standing};
+use urlseen_core::head::Head;
+use urlseen_engine::item::batch::Logged;
 
 /// A batch ready to be committed.
 #[derive(Debug)]
@@ -141,9 +141,9 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::{Batch, Judged};
-    use crate::item::Items;
-    use crate::state::{Log, Volatile};
+    use urlseen_core::storage::{Log, Volatile};
+    use urlseen_engine::item::Items;
+    use urlseen_engine::item::batch::{Batch, Judged};
 
     /// A queue of three batches of two items, at the start of a crawl with ten items claimed.
     fn queue() -> (Queue, Vec<Head>) {
@@ -152,7 +152,8 @@ mod tests {
         for _ in 0..3 {
             let items: Items = [&b"a"[..], b"b"].into_iter().collect();
             let judged = Batch::new(items).judged(Judged::default());
-            let batch = Volatile::default().append(queue.next_base(), judged).unwrap();
+            let record = Volatile::default().append(queue.next_base(), judged.added()).unwrap();
+            let batch = judged.with_proof(record);
             heads.push(batch.proof().head());
             queue.push(Prepared { batch, rejects: Rejects::default(), is_last: true });
         }

@@ -10,13 +10,13 @@ use tracing::{info, warn};
 use super::queue::{Queue, Settled};
 use super::suspicion::Suspicion;
 use super::{Failure, Pipeline};
-use crate::engine::Died;
-use crate::phase::Phase;
-use crate::protocol::Standing;
-use crate::redis::lease::{LEASE, MARGIN, RENEWAL, Run, Token};
-use crate::redis::limits::Limits;
-use crate::redis::link::Link;
-use crate::store::Brought;
+use crate::crawl::protocol::Standing;
+use crate::pipeline::phase::Phase;
+use urlseen_core::redis::lease::{LEASE, MARGIN, RENEWAL, Run, Token};
+use urlseen_core::redis::limits::Limits;
+use urlseen_core::redis::link::Link;
+use urlseen_engine::engine::Died;
+use urlseen_engine::engine::store::Brought;
 
 /// The lease, and what was found under it.
 pub(super) struct Held {

@@ -5,12 +5,12 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::{Parts, Tally};
-use crate::desk::Asked;
-use crate::engine::{Fill, Gauges};
-use crate::filter::Estimate;
-use crate::head::Head;
-use crate::phase::Phase;
-use crate::store::Footprint;
+use crate::pipeline::phase::Phase;
+use urlseen_core::filter::Estimate;
+use urlseen_core::head::Head;
+use urlseen_engine::engine::desk::Asked;
+use urlseen_engine::engine::store::Footprint;
+use urlseen_engine::engine::{Fill, Gauges};
 
 /// What a run looks like at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -6,9 +6,9 @@ use redis::{Cmd, Value};
 use tracing::warn;
 
 use super::{Failure, Pipeline};
-use crate::filter::{Estimate, Placing, Shared as Filter};
-use crate::redis::link::Link;
-use crate::shared::{OpenError, Opened, Sample, Samples, Wanted};
+use urlseen_core::filter::{Estimate, Placing, Shared as Filter};
+use urlseen_core::redis::link::Link;
+use urlseen_core::redis_filter::opening::{OpenError, Opened, Sample, Samples, Wanted};
 
 /// A filter in Redis, and how full it is.
 pub struct Shared {

@@ -4,7 +4,7 @@ use indicatif::BinaryBytes;
 use tracing::{debug, info, warn};
 
 use super::Pipeline;
-use crate::state::{Finished, Moment};
+use urlseen_core::storage::{Finished, Moment};
 
 impl Pipeline {
     /// Begins a snapshot where one is due, which reaches back as far as Redis may come back,

@@ -10,8 +10,8 @@
 use tracing::warn;
 
 use super::queue::{Prepared, Queue};
-use crate::head::Head;
-use crate::redis::limits::Limits;
+use urlseen_core::head::Head;
+use urlseen_core::redis::limits::Limits;
 
 /// Connections that the commit of several items may break before they are judged one by one.
 const BREAKS_MAX: u32 = 3;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::state::Logged;
+use urlseen_engine::item::batch::Logged;
 
 /// Counts of items since the start; each item is in exactly one of `unseen`, `seen`, `unfiltered`
 /// and `rejected`.

@@ -1,6 +1,6 @@
 //! How many items to read at once.
 
-use crate::item::Items;
+use urlseen_engine::item::Items;
 
 /// How many items the first window has at most: nothing is known of their sizes yet.
 const FIRST_WINDOW: usize = 16;

@@ -2,7 +2,7 @@
 
 use super::command::Shape;
 use super::reply::Reply;
-use crate::engine::{Answer, Wish};
+use urlseen_engine::engine::{Answer, Wish};
 
 /// What RedisBloom says where a filter can take no more.
 const FULL: &str = "ERR non scaling filter is full";

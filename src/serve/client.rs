@@ -14,9 +14,9 @@ use super::reply::{Reply, Version};
 use super::session::{self, Session};
 use super::transaction::{Received, Transaction};
 use super::{House, about, answer, filter};
-use crate::desk::{self, Asker, Counts, Extra};
-use crate::engine::{Answer, Question, Wish};
-use crate::item::Reader;
+use urlseen_engine::engine::desk::{self, Asker, Counts, Extra};
+use urlseen_engine::engine::{Answer, Question, Wish};
+use urlseen_engine::item::Reader;
 
 /// About how many questions of a client are asked at once; and the most commands.
 const AT_ONCE: usize = 4096;

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use super::bloom::{self, Field, Insert};
 use super::reply::Reply;
-use crate::engine::Wish;
+use urlseen_engine::engine::Wish;
 
 /// What is known of a command.
 pub(super) struct Spec {

@@ -2,7 +2,7 @@
 
 use super::bloom::Field;
 use super::reply::Reply;
-use crate::desk::Counts;
+use urlseen_engine::engine::desk::Counts;
 
 /// What a filter was made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! What is asked about: a member of a set, or an item of a filter, as a client names it.
 
-use crate::config::ItemForm;
-use crate::fingerprint::Fingerprint;
-use crate::item::{Form, Identity, Options, Reader, Unreadable};
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_engine::config::ItemForm;
+use urlseen_engine::item::{Form, Identity, Options, Reader, Unreadable};
 
 /// What a member says.
 #[derive(Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! Clients of Redis sets and of RedisBloom ask for members of the keys that are served, all of
 //! which are the one filter of the crawl. What they add is in the log before they are answered.
-//! Knows the filter by the [desk](crate::desk) alone.
+//! Knows the filter by the [desk](urlseen_engine::engine::desk) alone.
 
 mod about;
 mod alarm;
@@ -29,8 +29,8 @@ pub use filter::Filter;
 use framing::Limits;
 pub use server::{Server, StartError};
 
-use crate::config::{Config, Emit, Secret};
-use crate::item::Options;
+use urlseen_engine::config::{Config, Emit, Secret};
+use urlseen_engine::item::Options;
 
 /// The most words that a command may have, as Redis has it.
 const WORDS: usize = 1 << 20;

@@ -13,10 +13,10 @@ use tracing::{debug, warn};
 use super::client::Client;
 use super::connection::Connection;
 use super::{Filter, House};
-use crate::config::{Config, HostPort};
-use crate::descriptors;
-use crate::desk::Asker;
-use crate::item::Options;
+use urlseen_core::storage::descriptors;
+use urlseen_engine::config::{Config, HostPort};
+use urlseen_engine::engine::desk::Asker;
+use urlseen_engine::item::Options;
 
 /// How long to wait where a connection cannot be accepted, for want of descriptors as a rule.
 const RETRY: Duration = Duration::from_secs(1);

@@ -91,7 +91,7 @@ impl Broken {
         fs::create_dir_all(&tree)?;
         run(Command::new("cp")
             .args(["--recursive", "--preserve=timestamps"])
-            .args(["Cargo.toml", "Cargo.lock", "src", "benches", "tests"])
+            .args(["Cargo.toml", "Cargo.lock", "crates", "src", "benches", "examples", "tests"])
             .arg(&tree)
             .current_dir(root))?;
         let patch = root.join("tests/chaos/broken").join(format!("{name}.patch"));

@@ -16,11 +16,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
-use urlseen::admin::{
+use urlseen_cli::admin::{
     Archive, Asked, Checked, Counts, Filter, Head, Limits, Lists, Passed, Phase, SOCKET, Server,
     State, Status, Uncheckable, View,
 };
-use urlseen::config::{Config, HostPort, Sources};
+use urlseen_engine::config::{Config, HostPort, Sources};
 
 use crate::util::wait::SOON;
 

@@ -7,9 +7,9 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use urlseen::config::RedisAddress;
-use urlseen::redis::connect::{Timeouts, connect};
-use urlseen::redis::trouble::{Retry, Trouble};
+use urlseen_core::redis::RedisAddress;
+use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::trouble::{Retry, Trouble};
 
 use crate::preflight::{PASSWORD, Server};
 

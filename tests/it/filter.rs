@@ -6,11 +6,11 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use urlseen::filter::native::Native;
-use urlseen::filter::{
+use urlseen_core::filter::native::Native;
+use urlseen_core::filter::{
     Capacity, ErrorRate, Geometry, Lines, SHARDS, Seed, ShardId, Shards, Sizing, Verdict,
 };
-use urlseen::fingerprint::Fingerprint;
+use urlseen_core::fingerprint::Fingerprint;
 
 /// The `number`-th fingerprint: 20 bytes as good as random (SplitMix64), no two alike.
 fn fingerprint(number: u64) -> Fingerprint {

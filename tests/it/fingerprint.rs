@@ -11,9 +11,9 @@ use base64::prelude::BASE64_STANDARD;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::Value;
-use urlseen::canonical::{Fragments, Refusal, Trace, trace};
-use urlseen::fingerprint::{Algorithm, Fingerprinter};
-use urlseen::request::Request;
+use urlseen_core::fingerprint::canonical::{Fragments, Refusal, Trace, trace};
+use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::{Algorithm, Fingerprinter};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const URLSEEN: &str = env!("CARGO_BIN_EXE_urlseen");

@@ -9,9 +9,9 @@ use base64::prelude::BASE64_STANDARD;
 use fastrand::Rng;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
-use urlseen::config::ItemForm;
-use urlseen::fingerprint::Algorithm;
-use urlseen::item::{Identity, Options, Reader};
+use urlseen_core::fingerprint::Algorithm;
+use urlseen_engine::config::ItemForm;
+use urlseen_engine::item::{Identity, Options, Reader};
 
 #[derive(Deserialize)]
 struct Header {

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use redis::{FromRedisValue, Value};
 use tempfile::TempDir;
-use urlseen::config::RedisAddress;
-use urlseen::redis::connect::Timeouts;
-use urlseen::redis::preflight::{
+use urlseen_core::redis::RedisAddress;
+use urlseen_core::redis::connect::Timeouts;
+use urlseen_core::redis::preflight::{
     CommandNeed, KeyKind, KeyOwner, Needs, PreflightProblem, ServerFacts, Version, preflight,
 };
-use urlseen::redis::trouble::{Retry, Trouble};
+use urlseen_core::redis::trouble::{Retry, Trouble};
 
 /// Every password in these tests, so that each message can be searched for it.
 pub(crate) const PASSWORD: &str = "hunter2";

@@ -8,8 +8,8 @@ mod trouble;
 use std::time::{Duration, SystemTime};
 
 use redis::{Commands, Connection};
-use urlseen::item::Unreadable;
-use urlseen::reject::write;
+use urlseen_core::reject::write;
+use urlseen_engine::item::Unreadable;
 
 use crate::util::binary::{Run, urlseen};
 use crate::util::redis::RedisServer;

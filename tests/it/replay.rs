@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, HashSet};
 use redis::Commands;
 use serde_json::Value;
 use tempfile::TempDir;
-use urlseen::filter::native::Native;
-use urlseen::filter::{Capacity, ErrorRate, Seed, Sizing};
-use urlseen::fingerprint::Fingerprint;
-use urlseen::redisbloom::{Filter, Growth};
+use urlseen_core::filter::native::Native;
+use urlseen_core::filter::redisbloom::{Filter, Growth};
+use urlseen_core::filter::{Capacity, ErrorRate, Seed, Sizing};
+use urlseen_core::fingerprint::Fingerprint;
 
 use crate::daemon::items::{Random, item, seeds};
 use crate::daemon::{Crawl, Summary};

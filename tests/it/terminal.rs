@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use redis::Commands;
 use rustix::process::Signal;
 use tempfile::TempDir;
-use urlseen::admin::{Checked, Limits};
+use urlseen_cli::admin::{Checked, Limits};
 
 use crate::admin::Endpoint;
 use crate::util::binary::{Output, Run, urlseen};

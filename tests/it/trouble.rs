@@ -3,10 +3,10 @@
 use std::thread;
 
 use redis::Value;
-use urlseen::redis::connect::{Timeouts, connect};
-use urlseen::redis::link::Link;
-use urlseen::redis::preflight::{Needs, PreflightProblem, preflight};
-use urlseen::redis::trouble::{Denied, Retry, Trouble};
+use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::link::Link;
+use urlseen_core::redis::preflight::{Needs, PreflightProblem, preflight};
+use urlseen_core::redis::trouble::{Denied, Retry, Trouble};
 
 use crate::preflight::{Server, wait_until};
 
@@ -39,7 +39,7 @@ async fn writes_run_into(connection: &mut Link, expected: &Trouble) {
 /// What the preflight makes of it: this, and nothing else.
 async fn preflight_finds(server: &Server, expected: Trouble) {
     let mut needs = Needs::new();
-    needs.command(urlseen::redis::preflight::CommandNeed::new("RPUSH").key("list").arg("x"));
+    needs.command(urlseen_core::redis::preflight::CommandNeed::new("RPUSH").key("list").arg("x"));
     let found = preflight(&server.address(""), Timeouts::default(), &needs).await.unwrap_err();
     assert_eq!(found, [PreflightProblem::Trouble(expected)]);
     assert_eq!(found[0].retry(), Retry::Later);

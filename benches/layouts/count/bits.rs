@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::thread;
 
-use urlseen::filter::StringBits;
-use urlseen::filter::layout::{BitStrings, Position};
+use urlseen_core::filter::StringBits;
+use urlseen_core::filter::layout::{BitStrings, Position};
 
 use super::Fill;
 use super::keys::{Digits, fingerprint};

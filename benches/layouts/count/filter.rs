@@ -1,8 +1,10 @@
 //! The filters that are filled: layouts of other projects, by the settings that those take.
 
 use serde::{Deserialize, Serialize};
-use urlseen::filter::layout::{BitStrings, BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter};
-use urlseen::filter::{Capacity, ErrorRate, Geometry, Sizing};
+use urlseen_core::filter::layout::{
+    BitStrings, BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter,
+};
+use urlseen_core::filter::{Capacity, ErrorRate, Geometry, Sizing};
 
 /// A filter of another project, by its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

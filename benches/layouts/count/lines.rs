@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use urlseen::filter::native::{Native, Probe};
-use urlseen::filter::{Geometry, Seed, Shards, Verdict};
-use urlseen::fingerprint::Fingerprint;
+use urlseen_core::filter::native::{Native, Probe};
+use urlseen_core::filter::{Geometry, Seed, Shards, Verdict};
+use urlseen_core::fingerprint::Fingerprint;
 
 use super::Fill;
 use super::keys::fingerprint;

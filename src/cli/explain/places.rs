@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use urlseen::config::{Config, Layout, SeedChoice, Store};
-use urlseen::filter::native::Native;
-use urlseen::filter::{LINE_BITS, Placing, Reservation, Seed};
-use urlseen::fingerprint::Fingerprint;
-use urlseen::redisbloom::Places;
-use urlseen::shared::Wanted;
-use urlseen::state::Made;
+use urlseen_core::filter::native::Native;
+use urlseen_core::filter::redisbloom::Places;
+use urlseen_core::filter::{LINE_BITS, Placing, Reservation, Seed};
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::redis_filter::opening::Wanted;
+use urlseen_core::storage::Made;
+use urlseen_engine::config::{Config, Layout, SeedChoice, Store};
 
 use super::super::settings::Place;
 use super::super::shared::Crawl;
@@ -108,7 +108,7 @@ fn native(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
     place.bits = lines.into_iter().map(line).collect();
     if place.is_used && subject.config.filter.store == Store::Redis {
         let placing = Placing::Lines(native);
-        let shared = urlseen::filter::Shared::new(&subject.config.filter.key, placing);
+        let shared = urlseen_core::filter::Shared::new(&subject.config.filter.key, placing);
         let positions = shared.positions(key).unwrap_or_default();
         let numbers = distinct(positions.iter().map(|position| position.bit.into()).collect());
         let key = Some(shared.key_of(probe.shard()));

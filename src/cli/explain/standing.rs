@@ -1,14 +1,14 @@
 //! Whether an item has been seen, and how sure that is.
 
+use crate::admin::{Checked, ClientError, Status};
 use indicatif::HumanCount;
 use serde::Serialize;
 use tokio::runtime::Builder;
-use urlseen::admin::{Checked, ClientError, Status};
-use urlseen::filter::{Geometry, Placing};
-use urlseen::fingerprint::Fingerprint;
-use urlseen::head::Position;
-use urlseen::shared::OpenError;
-use urlseen::state::{AtRest, Look, Made, Named, Target, look, named};
+use urlseen_core::filter::{Geometry, Placing};
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::head::Position;
+use urlseen_core::redis_filter::opening::OpenError;
+use urlseen_core::storage::{AtRest, Look, Made, Named, Target, look, named};
 
 use super::super::check::Filter;
 use super::super::settings::Place;

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use urlseen::explain::{Explained, Pair, RequestShown, Spelling};
+use urlseen_analysis::explain::{Explained, Pair, RequestShown, Spelling};
 
 use super::Report;
 use super::places::PlaceShown;
-use urlseen::printable::printable;
+use crate::admin::printable::printable;
 
 pub(super) fn print(
     reports: &[Report],

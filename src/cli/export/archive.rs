@@ -4,17 +4,17 @@ use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use crate::admin::printable::{say, stdout};
+use crate::crawl::protocol::Protocol;
+use crate::migrate::set::{Filling, Form, write};
 use anyhow::Context;
 use indicatif::HumanCount;
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
-use urlseen::config::{Config, SourceKind};
-use urlseen::fingerprint::Fingerprint;
-use urlseen::printable::{say, stdout};
-use urlseen::protocol::Protocol;
-use urlseen::redis::connect::{Timeouts, connect};
-use urlseen::state::{Archive, AtRest, Target};
-use urlseen::transfer::set::{Filling, Form, write};
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::storage::{Archive, AtRest, Target};
+use urlseen_engine::config::{Config, SourceKind};
 
 use super::super::Outcome;
 use super::super::bar::Bar;

@@ -2,16 +2,17 @@
 
 use std::io::{self, Write};
 
+use crate::admin::printable::{say, stdout};
+use crate::migrate;
 use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
-use urlseen::config::{Config, Layout, RedisAddress};
-use urlseen::filter::memory;
-use urlseen::head::Tip;
-use urlseen::printable::{say, stdout};
-use urlseen::redisbloom::{Filter, Growth};
-use urlseen::state::{Folder, Made, Pins};
-use urlseen::transfer;
+use urlseen_core::filter::memory;
+use urlseen_core::filter::redisbloom::{Filter, Growth};
+use urlseen_core::head::Tip;
+use urlseen_core::redis::RedisAddress;
+use urlseen_core::storage::{Folder, Made, Pins};
+use urlseen_engine::config::{Config, Layout};
 
 use super::super::Outcome;
 use super::super::bar::Bar;
@@ -41,11 +42,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
     let bar = Bar::new("read");
     let filter = match from {
-        From::File(path) => transfer::read(path, limit, &mut |done, all| bar.show(done, all))?,
+        From::File(path) => migrate::read(path, limit, &mut |done, all| bar.show(done, all))?,
         From::Key(key, address) => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let progress = &mut |done, all| bar.show(done, all);
-            runtime.block_on(transfer::dump(&address, key, limit, progress))?
+            runtime.block_on(migrate::dump(&address, key, limit, progress))?
         }
     };
     drop(bar);

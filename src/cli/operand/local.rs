@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use urlseen::compare::Form;
-use urlseen::config::{Config, Layout, SeedChoice};
-use urlseen::filter::{Reservation, memory};
-use urlseen::redisbloom::dump::MAGIC;
-use urlseen::state::{AtRest, Beside, Header, Made, Pins, ShardReader, Target, look};
-use urlseen::transfer;
+use crate::migrate;
+use urlseen_analysis::compare::Form;
+use urlseen_core::filter::redisbloom::dump::MAGIC;
+use urlseen_core::filter::{Reservation, memory};
+use urlseen_core::storage::{AtRest, Beside, Header, Made, Pins, ShardReader, Target, look};
+use urlseen_engine::config::{Config, Layout, SeedChoice};
 
 use super::super::settings::Settings;
 use super::super::start::Misused;
@@ -119,7 +119,7 @@ fn pins(form: &mut Form, config: &mut Config, header: &Header) {
 
 fn dump(path: &Path, settings: &Settings) -> anyhow::Result<Operand> {
     let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
-    let filter = transfer::read(path, limit, &mut |_, _| ())?;
+    let filter = migrate::read(path, limit, &mut |_, _| ())?;
     let mut form = Form::default();
     layers(&mut form, &filter);
     let mut config = settings.load()?;

@@ -9,11 +9,11 @@ use std::rc::Rc;
 
 use indicatif::BinaryBytes;
 use tokio::runtime::{Builder, Runtime};
-use urlseen::compare::{Cells, Form, Ones, Totals};
-use urlseen::config::Config;
-use urlseen::filter::{Geometry, SHARDS, ShardId, memory};
-use urlseen::redisbloom::Filter;
-use urlseen::state::{Made, ShardReader};
+use urlseen_analysis::compare::{Cells, Form, Ones, Totals};
+use urlseen_core::filter::redisbloom::Filter;
+use urlseen_core::filter::{Geometry, SHARDS, ShardId, memory};
+use urlseen_core::storage::{Made, ShardReader};
+use urlseen_engine::config::Config;
 
 use super::EXIT_STATUS;
 use super::settings::Settings;

@@ -2,16 +2,17 @@
 
 use std::rc::Rc;
 
+use crate::migrate;
 use redis::FromRedisValue;
 use tokio::runtime::Runtime;
-use urlseen::compare::{Cells, Exact, Form};
-use urlseen::config::{Config, Layout, RedisAddress, SeedChoice, Store};
-use urlseen::filter::{Placing, Shared, memory};
-use urlseen::redis::connect::{Timeouts, connect};
-use urlseen::redis::link::Link;
-use urlseen::shared::{self, Defined, Members, Wanted};
-use urlseen::state::Made;
-use urlseen::transfer;
+use urlseen_analysis::compare::{Cells, Exact, Form};
+use urlseen_core::filter::{Placing, Shared, memory};
+use urlseen_core::redis::RedisAddress;
+use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::link::Link;
+use urlseen_core::redis_filter::opening::{self, Defined, Members, Wanted};
+use urlseen_core::storage::Made;
+use urlseen_engine::config::{Config, Layout, SeedChoice, Store};
 
 use super::super::settings::Settings;
 use super::super::start::{self, Misused};
@@ -58,7 +59,7 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
     }
     let wanted = Wanted::new(&config)?;
     let found = runtime.block_on(wanted.find_as_defined(&mut link))?;
-    found.configure(&mut config);
+    config.made_for(&found.settings);
     let Defined { opened, fields, .. } = found;
     let mut form = Form::default();
     for (name, value) in fields {
@@ -87,7 +88,7 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
     Ok(Operand { what, form, made, config, source })
 }
 
-fn wanted_of(config: &Config, seed: urlseen::filter::Seed) -> anyhow::Result<Shared> {
+fn wanted_of(config: &Config, seed: urlseen_core::filter::Seed) -> anyhow::Result<Shared> {
     Ok(Wanted::new(config)?.filter(seed)?)
 }
 
@@ -100,7 +101,7 @@ fn module(
 ) -> anyhow::Result<Operand> {
     let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
     let address: &RedisAddress = &config.redis.url;
-    let filter = runtime.block_on(transfer::dump(address, key, limit, &mut |_, _| ()))?;
+    let filter = runtime.block_on(migrate::dump(address, key, limit, &mut |_, _| ()))?;
     let mut form = Form::default();
     layers(&mut form, &filter);
     config.filter.layout = Layout::RedisBloom;
@@ -152,7 +153,7 @@ impl InRedis {
         length: usize,
     ) -> anyhow::Result<Vec<u8>> {
         let Self { runtime, link, filter } = self;
-        Ok(runtime.block_on(shared::page(link, filter, string, offset, length))?)
+        Ok(runtime.block_on(opening::page(link, filter, string, offset, length))?)
     }
 
     /// All members of a set, page by page.
@@ -171,7 +172,7 @@ impl InRedis {
     /// How many of these are members of a set.
     fn common(&mut self, members: &[Vec<u8>]) -> anyhow::Result<u64> {
         let Self { runtime, link, filter } = self;
-        Ok(runtime.block_on(shared::common(link, &filter.key(0), members))?)
+        Ok(runtime.block_on(opening::common(link, &filter.key(0), members))?)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Error rates over how full a filter is, by layout, as a plot.
 
-use urlseen::filter::{Capacity, ErrorRate, Lines, Sizing};
-use urlseen::plot::{Axis, Plot, Scale, Series, Stroke};
+use urlseen_analysis::plot::{Axis, Plot, Scale, Series, Stroke};
+use urlseen_core::filter::{Capacity, ErrorRate, Lines, Sizing};
 
 use super::others::Project;
 use super::text::grouped;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use urlseen::filter::{Capacity, ErrorRate, Layout, Sizing};
+use urlseen_core::filter::{Capacity, ErrorRate, Layout, Sizing};
 
 use super::others::{Made, Project};
 use super::rates::shown;

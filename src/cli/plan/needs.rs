@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use urlseen::filter::{Capacity, ErrorRate, Sizing};
+use urlseen_core::filter::{Capacity, ErrorRate, Sizing};
 
 use super::amount::{Amount, Share};
 use super::costs::{

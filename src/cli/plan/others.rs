@@ -5,9 +5,11 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use urlseen::filter::layout::{BitStrings, BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter};
-use urlseen::filter::{Capacity, ErrorRate, Geometry};
-use urlseen::redisbloom::{Forecast, Growth};
+use urlseen_core::filter::layout::{
+    BitStrings, BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter,
+};
+use urlseen_core::filter::redisbloom::{Forecast, Growth};
+use urlseen_core::filter::{Capacity, ErrorRate, Geometry};
 
 use super::costs::REDIS_SET_BYTES;
 use super::rates::{RateRow, rates, shown};

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use urlseen::filter::{Capacity, ErrorRate, Layout, Lines, Sizing};
+use urlseen_core::filter::{Capacity, ErrorRate, Layout, Lines, Sizing};
 
 use super::costs::REDIS_SET_BYTES;
 use super::others::{Filled, Found, Other, Others};

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, BufWriter, Write};
 
+use crate::admin::printable::{columns, json_line, printable, say, width};
+use crate::crawl::rejects::List;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use indicatif::{HumanCount, ProgressBar};
-use urlseen::printable::{columns, json_line, printable, say, width};
-use urlseen::reject::{Reject, RejectedItem};
-use urlseen::rejects::List;
+use urlseen_core::reject::{Reject, RejectedItem};
 
 use super::super::Outcome;
 use super::super::settings::Settings;

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
+use crate::admin::printable::{json_text, printable, stdout};
 use serde_json::{Value, json};
-use urlseen::config::{Config, Layout, Store};
-use urlseen::plot::{Axis, Plot, Scale, Series, Stroke};
-use urlseen::printable::{json_text, printable, stdout};
-use urlseen::replay::{Ending, KeyRead, LaneReport, Point, Reason, Report, Tally};
+use urlseen_analysis::plot::{Axis, Plot, Scale, Series, Stroke};
+use urlseen_analysis::replay::{Ending, KeyRead, LaneReport, Point, Reason, Report, Tally};
+use urlseen_engine::config::{Config, Layout, Store};
 
 use super::super::plan::{DAEMON_BYTES, REDIS_SET_BYTES, allocated, grouped, size};
 use super::super::start;

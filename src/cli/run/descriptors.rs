@@ -3,9 +3,9 @@
 use std::fmt;
 use std::io;
 
+use crate::admin::Limits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use urlseen::admin::Limits;
-use urlseen::config::{Config, Fault, SourceKind, Store};
+use urlseen_engine::config::{Config, Fault, SourceKind, Store};
 
 /// Connections to Redis at once: one that works, one that waits, and one that proves or releases.
 const REDIS: u64 = 4;
@@ -100,7 +100,7 @@ pub(super) fn raise(config: &Config) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use urlseen::config::Sources;
+    use urlseen_engine::config::Sources;
 
     #[track_caller]
     fn total(settings: &[&str]) -> u64 {

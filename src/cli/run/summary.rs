@@ -3,11 +3,11 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use urlseen::admin::Passed;
-use urlseen::config::SourceKind;
-use urlseen::desk::Asked;
-use urlseen::pipeline::{Ending, Report};
-use urlseen::printable::{json_text, stdout};
+use crate::admin::Passed;
+use crate::admin::printable::{json_text, stdout};
+use crate::pipeline::{Ending, Report};
+use urlseen_engine::config::SourceKind;
+use urlseen_engine::engine::desk::Asked;
 
 /// One line that says how the work goes.
 pub(super) struct Progress<'a> {

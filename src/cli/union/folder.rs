@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use urlseen::head::Tip;
-use urlseen::state::{Folder, Made, Pins, Rebase};
+use urlseen_core::head::Tip;
+use urlseen_core::storage::{Folder, Made, Pins, Rebase};
 
 use super::super::operand::Operand;
 use super::AT;

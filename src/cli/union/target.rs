@@ -1,14 +1,14 @@
 //! A new filter in Redis, which is there once all of it is.
 
+use crate::migrate;
 use redis::FromRedisValue;
 use tokio::runtime::{Builder, Runtime};
-use urlseen::config::{SeedChoice, Store};
-use urlseen::filter::Seed;
-use urlseen::redis::connect::{Timeouts, connect};
-use urlseen::redis::link::Link;
-use urlseen::redisbloom::Filter;
-use urlseen::shared::{Uniting, Wanted};
-use urlseen::transfer;
+use urlseen_core::filter::Seed;
+use urlseen_core::filter::redisbloom::Filter;
+use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::link::Link;
+use urlseen_core::redis_filter::opening::{Uniting, Wanted};
+use urlseen_engine::config::{SeedChoice, Store};
 
 use super::super::operand::{Address, Operand};
 use super::super::settings::Settings;
@@ -73,6 +73,6 @@ pub(super) fn load(text: &str, settings: &Settings, filter: &Filter) -> anyhow::
     let Address { config, key } = Address::parse(text, settings)?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let progress = &mut |_, _| ();
-    let load = transfer::load(&config.redis.url, &key, filter, progress);
+    let load = migrate::load(&config.redis.url, &key, filter, progress);
     Ok(runtime.block_on(load)?)
 }

@@ -1,12 +1,12 @@
 //! The questions that a session has asked on its connection, and what their answers change.
 
 use super::{Failure, Session, Supply};
-use crate::held::Stopped;
-use crate::protocol::{Refusal, Unwelcome};
-use crate::redis::lease::{LEASE, MARGIN};
-use crate::redis::link::Reply;
-use crate::shared::Sample;
-use crate::state::Moment;
+use crate::crawl::protocol::{Refusal, Unwelcome};
+use urlseen_core::held::Stopped;
+use urlseen_core::redis::lease::{LEASE, MARGIN};
+use urlseen_core::redis::link::Reply;
+use urlseen_core::redis_filter::opening::Sample;
+use urlseen_core::storage::Moment;
 
 /// What a reply will be the answer to.
 #[derive(Debug)]

@@ -1,12 +1,12 @@
 //! Sending commits, and what they may hold.
 
 use super::{Asked, Session};
-use crate::batch::{Batch, Taken};
-use crate::config::RejectsFull;
-use crate::item::Items;
+use crate::crawl::protocol::{Commit, Order};
 use crate::pipeline::Parts;
 use crate::pipeline::queue::Prepared;
-use crate::protocol::{Commit, Order};
+use urlseen_engine::config::RejectsFull;
+use urlseen_engine::item::Items;
+use urlseen_engine::item::batch::{Batch, Taken};
 
 /// Commits sent and not answered.
 const IN_FLIGHT_MAX: usize = 3;

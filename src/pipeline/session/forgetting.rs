@@ -8,12 +8,12 @@ use tokio::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use super::{Asked, Failure, Session};
-use crate::desk::Reply;
-use crate::engine::{Answer, Question, Wish};
-use crate::item::{Identity, Reader};
-use crate::protocol::Rejects;
-use crate::redis::limits::Limits;
-use crate::reject::{self, Written};
+use crate::crawl::protocol::Rejects;
+use urlseen_core::redis::limits::Limits;
+use urlseen_core::reject::{self, Written};
+use urlseen_engine::engine::desk::Reply;
+use urlseen_engine::engine::{Answer, Question, Wish};
+use urlseen_engine::item::{Identity, Reader};
 
 /// The time between two looks at the list.
 pub(super) const FORGETS: Duration = Duration::from_secs(4);

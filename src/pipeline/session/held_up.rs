@@ -6,8 +6,8 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::{Asked, Session};
-use crate::config::RejectsFull;
-use crate::phase::HeldUpBy;
+use crate::pipeline::phase::HeldUpBy;
+use urlseen_engine::config::RejectsFull;
 
 /// How often a full sink or rejects list is looked at again.
 pub(super) const HELD_UP_POLL: Duration = Duration::from_millis(50);

@@ -3,8 +3,8 @@
 use redis::Value;
 
 use super::{Session, Supply};
-use crate::redis::link::{Link, Reply};
-use crate::redis::trouble::Trouble;
+use urlseen_core::redis::link::{Link, Reply};
+use urlseen_core::redis::trouble::Trouble;
 
 /// How long one wait for an idle source lasts before it is made anew, in seconds.
 const WAIT_S: f64 = 10.0;

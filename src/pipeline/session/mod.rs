@@ -17,19 +17,19 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use super::queue::Queue;
 use super::window::Window;
 use super::{Ending, Failure, Pipeline, Report};
-use crate::batch::{Batch, Taken};
-use crate::held::Reclaimer;
-use crate::phase::{HeldUpBy, Phase};
-use crate::protocol::GIVE_BACK_MAX;
-use crate::redis::connect::{Timeouts, connect};
-use crate::redis::lease::{RENEWAL, Token};
-use crate::redis::link::Link;
-use crate::redis::preflight::preflight;
+use crate::crawl::protocol::GIVE_BACK_MAX;
+use crate::pipeline::phase::{HeldUpBy, Phase};
 use asked::Asked;
 use forgetting::{FORGETS, Forgetting};
 use held_up::HELD_UP_POLL;
 use idle::receive;
 use linger::Linger;
+use urlseen_core::held::Reclaimer;
+use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::lease::{RENEWAL, Token};
+use urlseen_core::redis::link::Link;
+use urlseen_core::redis::preflight::preflight;
+use urlseen_engine::item::batch::{Batch, Taken};
 
 /// Batches read and not committed, in all stages.
 const AHEAD_MAX: usize = 8;

@@ -6,8 +6,8 @@ use redis::Value;
 use tracing::{info, warn};
 
 use super::{Asked, Failure, Session};
-use crate::held::{Calls, Requeued, Stopped};
-use crate::redis::trouble::Trouble;
+use urlseen_core::held::{Calls, Requeued, Stopped};
+use urlseen_core::redis::trouble::Trouble;
 
 impl Session<'_> {
     /// Asks for the heartbeats of all consumers, unless that is under way.

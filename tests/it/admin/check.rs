@@ -1,6 +1,6 @@
 //! Checking items.
 
-use urlseen::admin::{Checked, Client, ClientError, Limits, Uncheckable};
+use urlseen_cli::admin::{Checked, Client, ClientError, Limits, Uncheckable};
 
 use super::{Endpoint, by_first_letter};
 

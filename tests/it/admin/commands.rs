@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use urlseen::admin::{Phase, Status};
+use urlseen_cli::admin::{Phase, Status};
 
 use super::{Endpoint, status};
 use crate::util::binary::{Output, Run, urlseen};

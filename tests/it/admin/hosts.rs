@@ -1,6 +1,6 @@
 //! The hosts that requests are addressed to.
 
-use urlseen::admin::{Phase, Status};
+use urlseen_cli::admin::{Phase, Status};
 
 use super::{Endpoint, ask, connect_tcp, status};
 

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use urlseen::admin::Limits;
+use urlseen_cli::admin::Limits;
 
 use super::{Endpoint, JSON, answer, ask, by_first_letter, connect_tcp, read_to_end};
 use crate::util::wait::SOON;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use urlseen::admin::{HeldUpBy, Phase, Status};
+use urlseen_cli::admin::{HeldUpBy, Phase, Status};
 
 use super::{Endpoint, ask, connect_tcp, status};
 use crate::tidy::report;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
-use urlseen::admin::{
+use urlseen_cli::admin::{
     Client, ClientError, Limits, Phase, SOCKET, Server, StartError, Status, View,
 };
 

@@ -8,9 +8,9 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use urlseen::config::RedisAddress;
-use urlseen::redis::connect::{Timeouts, connect};
-use urlseen::redis::trouble::Trouble;
+use urlseen_core::redis::RedisAddress;
+use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::trouble::Trouble;
 
 use super::{free_port, trouble};
 use crate::preflight::{Server, wait_until};

@@ -4,7 +4,7 @@
 use redis::Commands;
 use rustix::process::Signal;
 use serde_json::Value;
-use urlseen::redisbloom::{Filter, Growth};
+use urlseen_core::filter::redisbloom::{Filter, Growth};
 
 use super::{Crawl, READY, SINK, SOURCE, TAKEN, stop};
 use crate::util::wait::{SOON, wait_until};

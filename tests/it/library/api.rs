@@ -11,8 +11,8 @@ fn now() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("api");
     let mut rustdoc = Command::new(env!("CARGO"));
-    rustdoc.args(["rustdoc", "--quiet", "--locked", "--lib", "--no-default-features"]);
-    rustdoc.args(["--features", "state,tokio", "--target-dir"]).arg(&target);
+    rustdoc.args(["rustdoc", "--quiet", "--locked", "--package", "urlseen", "--lib"]);
+    rustdoc.args(["--features", "storage,tokio", "--target-dir"]).arg(&target);
     rustdoc.args(["--", "-Z", "unstable-options", "--output-format", "json"]);
     // This form of rustdoc's is not stable; the stable compiler writes it if it is told so.
     let output = rustdoc.env("RUSTC_BOOTSTRAP", "1").current_dir(root).output().unwrap();

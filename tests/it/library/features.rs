@@ -20,10 +20,10 @@ const COMMAND: [&str; 12] = [
 ];
 
 /// The crates that a program gets with these features.
-fn crates(features: &str) -> BTreeSet<String> {
+fn crates(package: &str, features: &str) -> BTreeSet<String> {
     let tree = ["tree", "--locked", "--offline", "--edges", "normal", "--prefix", "none"];
     let mut command = Command::new(env!("CARGO"));
-    command.args(tree).args(["--format", "{p}", "--no-default-features", "--features", features]);
+    command.args(tree).args(["--format", "{p}", "--package", package, "--features", features]);
     let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
@@ -33,10 +33,10 @@ fn crates(features: &str) -> BTreeSet<String> {
 
 #[test]
 fn a_filter_brings_nothing_of_the_command() {
-    let all = crates("cli");
+    let all = crates("urlseen-cli", "");
     assert!(all.contains("clap") && all.contains("redis") && all.contains("tokio"));
-    for features in ["", "state", "redis", "tokio", "tls", "state,tokio,tls"] {
-        let some = crates(features);
+    for features in ["", "storage", "redis", "tokio", "tls", "storage,tokio,tls"] {
+        let some = crates("urlseen", features);
         let unwanted: Vec<_> = COMMAND.iter().filter(|name| some.contains(**name)).collect();
         assert!(unwanted.is_empty(), "with the features {features:?} there are {unwanted:?}");
     }
@@ -44,9 +44,12 @@ fn a_filter_brings_nothing_of_the_command() {
 
 #[test]
 fn a_feature_brings_what_it_needs_and_no_more() {
-    assert_eq!(crates("").iter().filter(|name| ["redis", "tokio"].contains(&&***name)).count(), 0);
-    assert!(!crates("state").contains("tokio"));
-    let redis = crates("redis");
+    assert_eq!(
+        crates("urlseen", "").iter().filter(|name| ["redis", "tokio"].contains(&&***name)).count(),
+        0
+    );
+    assert!(!crates("urlseen", "storage").contains("tokio"));
+    let redis = crates("urlseen", "redis");
     assert!(redis.contains("redis") && !redis.contains("tokio") && !redis.contains("rustls"));
-    assert!(!crates("tokio").contains("rustls"));
+    assert!(!crates("urlseen", "tokio").contains("rustls"));
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use redis::Commands;
 use rustix::process::Signal;
-use urlseen::redisbloom::dump;
+use urlseen_core::filter::redisbloom::dump;
 
 use super::{DUMPS, Dump, Place, done, file_of, item, refused};
 use crate::util::binary::{Run, urlseen};
@@ -97,10 +97,10 @@ fn the_pipe_makes_such_filters_too() {
     let other = place.command("filter", "state", &["--layout", "native"]).stdin("").output();
     refused(&other, 2, "filter.layout is native, and the state folder was made for redisbloom");
     done(&place.export("state", &place.path("out")));
-    let mut model = urlseen::redisbloom::Filter::reserve(
+    let mut model = urlseen_core::filter::redisbloom::Filter::reserve(
         0.01,
         100,
-        urlseen::redisbloom::Growth::default(),
+        urlseen_core::filter::redisbloom::Growth::default(),
         1 << 20,
     )
     .unwrap();

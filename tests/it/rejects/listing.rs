@@ -2,7 +2,7 @@
 
 use redis::Commands;
 use serde_json::{Value, json};
-use urlseen::item::Unreadable;
+use urlseen_engine::item::Unreadable;
 
 use super::{ASIDE, Lists, NO_TAB, REJECTED, numbers};
 use crate::util::binary::Output;

@@ -3,8 +3,8 @@
 use std::time::SystemTime;
 
 use serde_json::Value;
-use urlseen::item::Unreadable;
-use urlseen::reject::write;
+use urlseen_core::reject::write;
+use urlseen_engine::item::Unreadable;
 
 use super::{EMPTY, Lists, NO_TAB, REJECTED, SOURCE};
 

@@ -1,7 +1,7 @@
 //! Putting rejects back and dropping them.
 
 use redis::Commands;
-use urlseen::item::Unreadable;
+use urlseen_engine::item::Unreadable;
 
 use super::{ASIDE, EMPTY, Lists, NO_TAB, REJECTED, SOURCE, numbers};
 use crate::util::binary::{Output, urlseen};

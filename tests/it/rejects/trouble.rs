@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use redis::{Commands, Connection};
 use rustix::process::Signal;
-use urlseen::config::{Config, Sources};
-use urlseen::reject::Reject;
-use urlseen::rejects::{Fate, List};
+use urlseen_cli::crawl::rejects::{Fate, List};
+use urlseen_core::reject::Reject;
+use urlseen_engine::config::{Config, Sources};
 
 use super::{ASIDE, Lists, NO_TAB, REJECTED, SOURCE, numbers};
 use crate::util::redis::RedisServer;

@@ -17,9 +17,9 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every Rust file, `src` first, each folder in the order of names.
+/// Every Rust file, `crates` first, each folder in the order of names.
 pub(crate) fn rust_files() -> Vec<Source> {
-    let mut files = files_below(&["src", "tests", "benches"]);
+    let mut files = files_below(&["crates", "src", "tests", "benches", "examples"]);
     files.retain(|path| path.extension().is_some_and(|ending| ending == "rs"));
     files.iter().map(|path| read(path)).collect()
 }

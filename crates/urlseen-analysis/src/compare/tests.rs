@@ -1,0 +1,394 @@
+//! Estimates and their bounds against the truth, on filters that were really filled.
+
+use super::*;
+use urlseen_core::filter::layout::{BitStrings, PyreBloom, ScrapyRedisBloomFilter};
+use urlseen_core::filter::native::Native;
+use urlseen_core::filter::redisbloom::{Filter, Growth};
+use urlseen_core::filter::{Capacity, ErrorRate, Seed, ShardId, Shards, Sizing};
+use urlseen_core::fingerprint::Fingerprint;
+
+/// Keys of a trial: of A alone, of B alone, and of both.
+#[derive(Debug, Clone, Copy)]
+struct Sets {
+    a: u64,
+    b: u64,
+    common: u64,
+}
+
+/// A fingerprint that no other number of any trial has.
+fn key(trial: u64, number: u64) -> Fingerprint {
+    let mut raw = [0; 20];
+    for (place, chunk) in raw.chunks_mut(4).enumerate() {
+        let mut text = [0; 24];
+        text[..8].copy_from_slice(&trial.to_le_bytes());
+        text[8..16].copy_from_slice(&number.to_le_bytes());
+        text[16] = u8::try_from(place).unwrap();
+        chunk.copy_from_slice(&urlseen_core::filter::hash::murmur3_x86_32(&text, 99).to_le_bytes());
+    }
+    Fingerprint::Raw20(raw)
+}
+
+/// What is filled.
+enum Filled {
+    Native(Sizing),
+    Strings(Box<dyn BitStrings>),
+    /// One layer, for 10,000.
+    RedisBloom,
+}
+
+impl Filled {
+    fn totals(&self, trial: u64, sets: Sets) -> Totals {
+        let Sets { a, b, common } = sets;
+        let all = a + b + common;
+        let (in_a, in_b) = (0..a + common, a..all);
+        let keys: Vec<Fingerprint> = (0..all).map(|number| key(trial, number)).collect();
+        let part = |range: &std::ops::Range<u64>| {
+            let index = |at: u64| usize::try_from(at).unwrap();
+            &keys[index(range.start)..index(range.end)]
+        };
+        match self {
+            Self::Native(sizing) => native(*sizing, trial, part(&in_a), part(&in_b)),
+            Self::RedisBloom => redisbloom(part(&in_a), part(&in_b)),
+            Self::Strings(strings) => self::strings(&**strings, part(&in_a), part(&in_b)),
+        }
+    }
+}
+
+fn native(sizing: Sizing, trial: u64, a: &[Fingerprint], b: &[Fingerprint]) -> Totals {
+    let seed = Seed::new(u32::try_from(trial).unwrap());
+    let native = Native::new(seed, sizing.geometry());
+    let filled = |keys: &[Fingerprint]| {
+        let mut shards = Shards::allocate(native, 0, 1).unwrap();
+        let probes: Vec<_> = keys.iter().map(|key| native.probe(key)).collect();
+        shards.set_all(probes);
+        shards
+    };
+    let (a, b) = (filled(a), filled(b));
+    let (mut totals, cells) = (Totals::default(), Cells::shard(sizing.geometry()));
+    for shard in ShardId::all() {
+        let mut ones = Ones::default();
+        ones.add(a.bytes(shard), b.bytes(shard));
+        totals.add(&cells, ones);
+    }
+    totals
+}
+
+fn redisbloom(a: &[Fingerprint], b: &[Fingerprint]) -> Totals {
+    let filled = |keys: &[Fingerprint]| {
+        let mut filter = Filter::reserve(0.01, 10_000, Growth::None, u64::MAX).unwrap();
+        for key in keys {
+            filter.add(key.text(&mut [0; 64])).unwrap();
+        }
+        filter
+    };
+    let (a, b) = (filled(a), filled(b));
+    let (a, b) = (&a.layers()[0], &b.layers()[0]);
+    let mut ones = Ones::default();
+    ones.add(a.bytes(), b.bytes());
+    let mut totals = Totals::default();
+    totals.add(&Cells::string(a.reach(), a.hashes().into()), ones);
+    totals
+}
+
+fn strings(strings: &dyn BitStrings, a: &[Fingerprint], b: &[Fingerprint]) -> Totals {
+    let filled = |keys: &[Fingerprint]| {
+        let lengths = (0..strings.strings()).map(|number| strings.max_bytes(number));
+        let mut filled: Vec<Vec<u8>> =
+            lengths.map(|length| vec![0; usize::try_from(length).unwrap()]).collect();
+        let mut positions = Vec::new();
+        for key in keys {
+            positions.clear();
+            strings.push_positions(key.to_string().as_bytes(), &mut positions).unwrap();
+            for position in &positions {
+                let byte = &mut filled[position.string as usize][position.bit as usize / 8];
+                *byte |= 0x80 >> (position.bit % 8);
+            }
+        }
+        filled
+    };
+    let mut totals = Totals::default();
+    for (number, (a, b)) in (0..).zip(filled(a).iter().zip(&filled(b))) {
+        let mut ones = Ones::default();
+        let (bits, crowded) = (strings.bits(number), strings.crowded_bits(number));
+        let from = usize::try_from(crowded / 8).unwrap();
+        ones.add(&a[from..], &b[from..]);
+        totals.add(&Cells::crowded_string(bits, crowded, strings.spread_hashes()), ones);
+    }
+    totals
+}
+
+/// Of many trials: how far estimates are from the truth, in what they are said to waver by.
+#[derive(Default)]
+struct Score {
+    sum: f64,
+    squares: f64,
+    within: u32,
+    trials: u32,
+}
+
+impl Score {
+    fn note(&mut self, truth: u64, Interval { value, low, high }: Interval) {
+        let truth = truth as f64;
+        let deviation = ((high - low) / 2.0 / 1.96).max(0.05);
+        let z = (value - truth) / deviation;
+        self.sum += z;
+        self.squares += z * z;
+        self.within += u32::from(low <= truth && truth <= high);
+        self.trials += 1;
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum / f64::from(self.trials)
+    }
+
+    fn deviation(&self) -> f64 {
+        (self.squares / f64::from(self.trials) - self.mean() * self.mean()).sqrt()
+    }
+
+    fn share_within(&self) -> f64 {
+        f64::from(self.within) / f64::from(self.trials)
+    }
+}
+
+const TRIALS: u64 = 60;
+
+/// Fills filters with sets of known overlap again and again, and holds what is said of them to the
+/// truth: without bias, wavering by what it is said to, and within the bounds as often as said.
+#[track_caller]
+fn check(name: &str, filled: &Filled, size: u64) {
+    let mut all = Score::default();
+    for share in [0, 10, 50, 100] {
+        let common = size * share / 100;
+        let sets = Sets { a: size - common, b: (size - common) / 2, common };
+        let mut scores: [Score; 4] = Default::default();
+        for trial in 0..TRIALS {
+            let overlap = filled.totals(1000 * share + trial, sets).overlap();
+            let Overlap { a, b, union, intersection, .. } = overlap;
+            let truths = [
+                (sets.a + common, a),
+                (sets.b + common, b),
+                (sets.a + sets.b + common, union),
+                (common, intersection),
+            ];
+            for (score, (truth, interval)) in scores.iter_mut().zip(truths) {
+                score.note(truth, interval);
+                all.note(truth, interval);
+            }
+        }
+        let what = ["A", "B", "A or B", "A and B"];
+        for (what, score) in what.iter().zip(&scores) {
+            let (mean, deviation) = (score.mean(), score.deviation());
+            let within = score.share_within();
+            let said = format!(
+                "{name}, {size} keys, {share} % in both, {what}: mean {mean:.2}, deviation \
+                 {deviation:.2}, within {within:.2}"
+            );
+            assert!(within >= 0.85, "{said}");
+            // What cannot be below 0 has no two sides.
+            if share == 0 && *what == "A and B" {
+                continue;
+            }
+            assert!(mean.abs() < 0.4, "{said}");
+            assert!((0.7..1.3).contains(&deviation), "{said}");
+        }
+    }
+    let within = all.share_within();
+    assert!((0.93..0.99).contains(&within), "{name}, {size} keys: within {within:.3}");
+}
+
+fn sizing(capacity: u64, rate: f64) -> Sizing {
+    Sizing::new(Capacity::new(capacity).unwrap(), ErrorRate::new(rate).unwrap())
+}
+
+#[test]
+fn native_filters_are_estimated_within_their_bounds() {
+    for (rate, percents) in [(1e-3, &[20, 100, 200][..]), (1e-6, &[100])] {
+        let filled = Filled::Native(sizing(10_000, rate));
+        for percent in percents {
+            check(&format!("native at {rate}"), &filled, 100 * percent);
+        }
+    }
+}
+
+#[test]
+fn strings_of_other_projects_are_estimated_within_their_bounds() {
+    let pyrebloom = Filled::Strings(Box::new(PyreBloom::new(10_000, 1e-3).unwrap()));
+    for size in [2000, 10_000, 30_000] {
+        check("pyrebloom", &pyrebloom, size);
+    }
+    let unrounded = Filled::Strings(Box::new(PyreBloom::unrounded(5000, 0.02).unwrap()));
+    check("luw2007-bloomfilter", &unrounded, 5000);
+}
+
+#[test]
+fn filters_of_redisbloom_are_estimated_within_their_bounds() {
+    check("redisbloom", &Filled::RedisBloom, 8000);
+}
+
+/// Its hashes are not evenly spread, so the bounds do not hold; without the bits that tell nothing
+/// the estimates are near all the same, and not without them.
+#[test]
+fn a_layout_that_spreads_unevenly_is_estimated_to_a_hundredth() {
+    let theirs = ScrapyRedisBloomFilter::new(17, 6).unwrap();
+    let theirs = Filled::Strings(Box::new(theirs));
+    for (trial, size) in [(1, 1000), (2, 5000), (3, 15_000)] {
+        let sets = Sets { a: size, b: size, common: 0 };
+        let Overlap { a, b, union, intersection, .. } = theirs.totals(trial, sets).overlap();
+        let near = |truth: u64, Interval { value, .. }: Interval| {
+            assert!((value - truth as f64).abs() < 0.01 * size as f64 + 10.0, "{truth}: {value}");
+        };
+        near(size, a);
+        near(size, b);
+        near(2 * size, union);
+        near(0, intersection);
+    }
+}
+
+/// The formula of Swamidass and Baldi is as good where there are no lines, and too low where there
+/// are.
+#[test]
+fn the_textbook_is_right_without_lines() {
+    let textbook = |bits: f64, k: f64, ones: f64| -(bits / k) * (-(ones / bits)).ln_1p();
+    let plain = Cells::string(1 << 20, 7.0);
+    assert!((plain.keys(400_000) / textbook(f64::from(1 << 20), 7.0, 4e5) - 1.0).abs() < 1e-5);
+    let geometry = sizing(1_000_000, 1e-6).geometry();
+    let (cells, bits) = (Cells::shard(geometry), geometry.shard_bits() as f64);
+    let ones = geometry.shard_bits() / 2;
+    let ratio = textbook(bits, geometry.k().into(), ones as f64) / cells.keys(ones);
+    let low = f64::from(geometry.bits_per_line() - 1) / 1024.0;
+    assert!((1.0 - ratio - low).abs() < 0.1 * low, "{ratio}");
+    assert!(cells.keys(ones).round() - geometry.keys_from_ones(ones) as f64 <= 1.0);
+}
+
+#[test]
+fn bits_are_counted_wherever_they_are() {
+    let mut random = 1_u64;
+    for (first, second) in [(0, 0), (1, 0), (7, 9), (16, 24), (100, 33)] {
+        let mut bytes = |length: usize| -> Vec<u8> {
+            (0..length)
+                .map(|_| {
+                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    random.to_be_bytes()[0]
+                })
+                .collect()
+        };
+        let (a, mut b) = (bytes(first), bytes(second));
+        let mut ones = Ones::default();
+        ones.add(&a, &b);
+        let count = |bytes: &[u8]| bytes.iter().map(|it| u64::from(it.count_ones())).sum::<u64>();
+        let (in_a, in_b) = (count(&a), count(&b));
+        b.resize(b.len().max(a.len()), 0);
+        a.iter().zip(&mut b).for_each(|(a, b)| *b |= a);
+        assert_eq!(ones, Ones { a: in_a, b: in_b, union: count(&b) });
+        assert_eq!(ones.intersection(), in_a + in_b - count(&b));
+    }
+}
+
+#[test]
+fn shares_follow_from_the_sizes() {
+    let filled = Filled::Native(sizing(20_000, 1e-3));
+    let overlap = filled.totals(7, Sets { a: 15_000, b: 0, common: 5000 }).overlap();
+    let within = |share: Option<Interval>, truth: f64| {
+        let Interval { value, low, high } = share.unwrap();
+        assert!(low <= truth && truth <= high && high - low < 0.1, "{low} {value} {high}");
+    };
+    within(overlap.a_in_b, 0.25);
+    within(overlap.b_in_a, 1.0);
+    within(overlap.jaccard, 0.25);
+    let empty = Totals::default().overlap();
+    assert_eq!((empty.jaccard, empty.a.high), (None, 0.0));
+    let exact = Overlap::from(Exact { a: 4, b: 2, intersection: 1 });
+    assert_eq!((exact.union.low, exact.union.high), (5.0, 5.0));
+    assert!((exact.b_in_a.unwrap().value - 0.5).abs() < 1e-12);
+}
+
+#[test]
+fn a_full_part_is_said_to_be_full() {
+    let cells = Cells::string(1 << 10, 4.0);
+    let mut totals = Totals::default();
+    totals.add(&cells, Ones { a: 500, b: 1020, union: 1020 });
+    assert!(totals.overlap().is_full);
+}
+
+/// The bounds hold at the edges, too: a few keys, filters that are empty or far too full, one
+/// filter in the other, equal filters, and a single key in common.
+#[test]
+fn bounds_hold_at_the_edges() {
+    let kinds = [
+        ("native", Filled::Native(sizing(10_000, 1e-3))),
+        ("pyrebloom", Filled::Strings(Box::new(PyreBloom::new(10_000, 1e-3).unwrap()))),
+    ];
+    let sets = |a, b, common| Sets { a, b, common };
+    for (name, filled) in &kinds {
+        for (number, case, sets) in [
+            (1, "one key and none", sets(1, 0, 0)),
+            (2, "a few keys", sets(5, 3, 1)),
+            (3, "a subset", sets(9000, 0, 1000)),
+            (4, "equal", sets(0, 0, 5000)),
+            (5, "one key in common", sets(10_000, 10_000, 1)),
+            (6, "one key of many", sets(20_000, 0, 1)),
+            (7, "five times too full", sets(20_000, 20_000, 30_000)),
+        ] {
+            let mut scores: [Score; 4] = Default::default();
+            for trial in 0..TRIALS {
+                let overlap = filled.totals(10_000 * number + trial, sets).overlap();
+                assert_is_sound(&overlap);
+                let Overlap { a, b, union, intersection, .. } = overlap;
+                let Sets { common, .. } = sets;
+                let truths = [
+                    (sets.a + common, a),
+                    (sets.b + common, b),
+                    (sets.a + sets.b + common, union),
+                    (common, intersection),
+                ];
+                for (score, (truth, interval)) in scores.iter_mut().zip(truths) {
+                    score.note(truth, interval);
+                }
+            }
+            let within = scores.map(|score| score.share_within());
+            assert!(within.iter().all(|&it| it >= 0.85), "{name}, {case}: {within:?}");
+        }
+    }
+}
+
+/// No NaN, nothing infinite or negative, no share above 1, and estimates within their bounds.
+#[track_caller]
+fn assert_is_sound(overlap: &Overlap) {
+    let Overlap { a, b, union, intersection, a_in_b, b_in_a, jaccard, .. } = *overlap;
+    let sizes = [a, b, union, intersection];
+    let shares = [a_in_b, b_in_a, jaccard].into_iter().flatten();
+    for (each, most) in sizes.map(|it| (it, f64::MAX)).into_iter().chain(shares.map(|it| (it, 1.0)))
+    {
+        let Interval { value, low, high } = each;
+        let is_sound = 0.0 <= low && low <= value && value <= high && high <= most;
+        assert!(is_sound, "{each:?} in {overlap:?}");
+    }
+}
+
+proptest::proptest! {
+    /// Whatever is counted in whatever is possible, however many parts there are.
+    #[test]
+    fn no_counts_make_an_estimate_that_is_no_number(
+        power in 0..45_u32,
+        draws in 1..1100_u32,
+        shares in proptest::collection::vec((0.0..=1.0_f64, 0.0..=1.0_f64, 0.0..=1.0_f64), 1..20),
+        geometry in proptest::option::of((1..10_000_000_000_u64, 1..12_i32)),
+    ) {
+        let cells = match geometry {
+            Some((capacity, rate)) => Cells::shard(sizing(capacity, 10_f64.powi(-rate)).geometry()),
+            None => Cells::string(1 << power, draws.into()),
+        };
+        // Not negative, and at most the bits.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let part = |share: f64, of: u64| (share * of as f64) as u64;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let bits = cells.bits() as u64;
+        let mut totals = Totals::default();
+        for (a, b, more) in shares {
+            let (a, b) = (part(a, bits), part(b, bits));
+            let union = a.max(b) + part(more, (a + b).min(bits) - a.max(b));
+            totals.add(&cells, Ones { a, b, union });
+        }
+        assert_is_sound(&totals.overlap());
+    }
+}

@@ -1,0 +1,174 @@
+//! Two items: the same request, or not, and why.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::Explained;
+use urlseen_core::fingerprint::canonical::{Part, Rule, parts};
+use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
+use urlseen_engine::item::{Options, Outline, OwnedRequest};
+
+/// What two items are to each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Pair {
+    /// By each algorithm.
+    pub verdicts: Vec<Verdict>,
+    /// The rules that made those parts equal, or were tried on them, in which the URLs differ.
+    pub rules: Vec<RuleShown>,
+    /// What else differs and does not count.
+    pub also: Vec<&'static str>,
+}
+
+/// What two items are to each other by one algorithm.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// Its name.
+    pub algorithm: &'static str,
+    /// Whether it is the one in use.
+    pub is_used: bool,
+    /// Whether they have one fingerprint; nothing where one of them has none.
+    pub same: Option<bool>,
+    /// The first thing that makes them differ.
+    pub difference: Option<Difference>,
+}
+
+/// The first thing that makes two requests differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// Where: `method`, a part of the canonical URL, `body` or `fingerprint`.
+    pub what: String,
+    /// What the first has there; nothing where it has none.
+    pub one: Option<String>,
+    /// What the second has there.
+    pub other: Option<String>,
+}
+
+/// A rule that was applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RuleShown {
+    /// Its name.
+    pub rule: &'static str,
+    /// What it says.
+    pub words: &'static str,
+}
+
+/// What two items that were explained are to each other.
+pub fn pair(one: &Explained, other: &Explained, options: Options) -> Pair {
+    let verdicts = Algorithm::all().iter().map(|&algorithm| {
+        let is_used = algorithm == options.algorithm;
+        let keys = [one, other].map(|each| key(each, algorithm, options.keep_fragments));
+        let [Some(first), Some(second)] = &keys else {
+            return Verdict { algorithm: algorithm.name(), is_used, same: None, difference: None };
+        };
+        let same = first.fingerprint == second.fingerprint;
+        let difference = if same { None } else { Some(first.differs_from(second)) };
+        Verdict { algorithm: algorithm.name(), is_used, same: Some(same), difference }
+    });
+    let (rules, also) = between(one, other);
+    Pair { verdicts: verdicts.collect(), rules, also }
+}
+
+/// What an item is judged by, and what that was computed from.
+struct Key<'a> {
+    fingerprint: Fingerprint,
+    /// Unless the item brought it along.
+    computed: Option<(&'a OwnedRequest, String)>,
+}
+
+fn key(explained: &Explained, algorithm: Algorithm, keep_fragments: bool) -> Option<Key<'_>> {
+    let Outline { request, given, .. } = explained.outline.as_ref()?;
+    if let Some(given) = given {
+        return Some(Key { fingerprint: given.clone(), computed: None });
+    }
+    let request = request.as_ref()?;
+    let mut fingerprinter = Fingerprinter::new(algorithm, keep_fragments);
+    let canonical = fingerprinter.canonical(&request.as_request()).ok()?.to_owned();
+    let fingerprint = fingerprinter.finish(&request.as_request());
+    Some(Key { fingerprint, computed: Some((request, canonical)) })
+}
+
+impl Key<'_> {
+    /// The first thing that differs, in the order in which people look.
+    fn differs_from(&self, other: &Self) -> Difference {
+        let difference = |what: &str, one: Option<String>, other: Option<String>| Difference {
+            what: what.to_owned(),
+            one,
+            other,
+        };
+        let (Some((one, url)), Some((second, other_url))) = (&self.computed, &other.computed)
+        else {
+            let texts = [self, other].map(|key| Some(key.fingerprint.to_string()));
+            let [one, other] = texts;
+            return difference("fingerprint", one, other);
+        };
+        let methods = [one, second].map(|request| request.method.to_uppercase());
+        if methods[0] != methods[1] {
+            let [one, other] = methods;
+            return difference("method", Some(one), Some(other));
+        }
+        if url != other_url {
+            let pairs = parts(url).into_iter().zip(parts(other_url));
+            for ((part, one), (_, other)) in pairs {
+                if one == other {
+                    continue;
+                }
+                if let (Part::Query, Some(one), Some(other)) = (part, &one, &other) {
+                    let [one, other] = first_fields(one, other);
+                    return difference("field of the query", one, other);
+                }
+                return difference(part.name(), one, other);
+            }
+            return difference("url", Some(url.clone()), Some(other_url.clone()));
+        }
+        let same = one.body.iter().zip(&second.body).take_while(|(a, b)| a == b).count();
+        let rest = |body: &[u8]| {
+            let shown = String::from_utf8_lossy(&body[same..body.len().min(same + 40)]);
+            shown.into_owned()
+        };
+        let what = format!("body, from byte {same} on");
+        difference(&what, Some(rest(&one.body)), Some(rest(&second.body)))
+    }
+}
+
+/// The first fields of two sorted queries that differ.
+fn first_fields(one: &str, other: &str) -> [Option<String>; 2] {
+    let (one, other): (Vec<_>, Vec<_>) = (one.split('&').collect(), other.split('&').collect());
+    let same = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
+    [one, other].map(|fields| fields.get(same).map(|&field| field.to_owned()))
+}
+
+/// The rules that were applied to what differs, and what differs beside the URLs.
+fn between(one: &Explained, other: &Explained) -> (Vec<RuleShown>, Vec<&'static str>) {
+    let outlines = [one, other].map(|each| each.outline.as_ref());
+    let [Some(first), Some(second)] = outlines else { return (Vec::new(), Vec::new()) };
+    if first.given.is_some() || second.given.is_some() {
+        let is_other = first != second;
+        let also = "all but the fingerprint that an item brings along: URL, body, payload";
+        return (Vec::new(), if is_other { vec![also] } else { Vec::new() });
+    }
+    let (Some(first), Some(second)) = (&first.request, &second.request) else {
+        return (Vec::new(), Vec::new());
+    };
+    let mut also = Vec::new();
+    if first.method != second.method && first.method.to_uppercase() == second.method.to_uppercase()
+    {
+        also.push("the case of the method");
+    }
+    let is_dressed = [one, other].iter().any(|each| each.form != Some("url"));
+    if is_dressed && first.url == second.url && first.body == second.body {
+        also.push("whatever else the items hold: headers, cookies, meta, priority, callback");
+    }
+    let pairs = parts(&first.url).into_iter().zip(parts(&second.url));
+    let differing: BTreeSet<Part> =
+        pairs.filter(|((_, one), (_, other))| one != other).map(|((part, _), _)| part).collect();
+    let applied: BTreeSet<Rule> =
+        one.changes.iter().chain(&other.changes).map(|step| step.rule).collect();
+    let matters = |rule: &Rule| rule.part() == Part::Url || differing.contains(&rule.part());
+    let rules = applied
+        .into_iter()
+        .filter(|rule| first.url != second.url && matters(rule))
+        .map(|rule| RuleShown { rule: rule.name(), words: rule.words() })
+        .collect();
+    (rules, also)
+}

@@ -1,0 +1,75 @@
+//! Why there is no replay, or no more of it.
+
+use std::io;
+
+use urlseen_core::filter::AllocationError;
+use urlseen_core::filter::memory::Available;
+use urlseen_core::filter::redisbloom::ReserveError;
+use urlseen_core::redis::trouble::Trouble;
+use urlseen_engine::flow::import::ImportError;
+use urlseen_engine::flow::input::InputError;
+
+/// Why there is no replay, or no more of it.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// A file.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// What counts as seen.
+    #[error("of what counts as seen: {0}")]
+    Seen(#[from] ImportError),
+    /// Redis, or the way to it.
+    #[error(transparent)]
+    Redis(#[from] Trouble),
+    /// There is no such key.
+    #[error(
+        "there is no key {key} at {address}, so there is nothing to replay (an empty list is no \
+         key); name those of the crawl with --key (scrapy-redis: SPIDER:requests, \
+         SPIDER:dupefilter), or files"
+    )]
+    NoKey {
+        /// The key.
+        key: String,
+        /// The server and the database.
+        address: String,
+    },
+    /// The key holds no items.
+    #[error(
+        "the key {key} holds a {found}; items come from a list, a sorted set (as scrapy-redis \
+         queues requests), a set (as scrapy-redis keeps fingerprints) or a stream"
+    )]
+    OtherType {
+        /// The key.
+        key: String,
+        /// What it holds.
+        found: String,
+    },
+    /// The machine has less.
+    #[error(
+        "this does not fit: the filters of the layouts take {:.2} GiB and the exact set {:.2} \
+         GiB, and {:.2} GiB are available {}; replay fewer layouts (--layouts) or items (--count), \
+         lower filter.capacity, or give the process more memory",
+        gib(*filters), gib(*exact), gib(available.bytes), available.limit
+    )]
+    TooLarge {
+        /// Bytes of all filters.
+        filters: u64,
+        /// Bytes of the exact set, as far as it is known how many items come.
+        exact: u64,
+        /// What there is.
+        available: Available,
+    },
+    /// The system has no memory for a filter.
+    #[error(transparent)]
+    Allocation(#[from] AllocationError),
+    /// Nor for one of RedisBloom.
+    #[error("the filter of RedisBloom does not fit: {0}")]
+    Reserve(#[from] ReserveError),
+    /// The system has no thread.
+    #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
+    Thread(io::Error),
+}
+
+fn gib(bytes: u64) -> f64 {
+    bytes as f64 / (1u64 << 30) as f64
+}

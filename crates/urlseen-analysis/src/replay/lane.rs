@@ -1,0 +1,349 @@
+//! A layout that judges: a filter of its own, held against the exact set.
+
+use super::curve::{Curve, Point};
+use super::error::ReplayError;
+use super::report::LaneReport;
+use urlseen_core::filter::layout::BitStrings;
+use urlseen_core::filter::native::{Native, Probe};
+use urlseen_core::filter::redisbloom::{self, Forecast, Hashes};
+use urlseen_core::filter::{
+    Design, Hashing, Placed, SHARDS, Shards, Sizing, StringFilter, Verdict, memory,
+};
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::redis_filter::definition::{Settings, Unbuildable};
+use urlseen_engine::config::Layout;
+
+/// A filter that is to judge, and not made yet.
+#[derive(Debug)]
+pub struct Wish {
+    layout: Layout,
+    capacity: Option<u64>,
+    kind: Kind,
+    bytes: u64,
+}
+
+/// What it is made of.
+#[derive(Debug)]
+enum Kind {
+    Made(Design),
+    Strings(Box<dyn BitStrings + Send + Sync>),
+    Set,
+}
+
+impl Wish {
+    /// A filter as configured; `design` makes it, where its layout is for a daemon's memory.
+    ///
+    /// # Errors
+    /// The layout cannot be what is configured.
+    pub fn new(settings: &Settings, design: Design) -> Result<Self, Unbuildable> {
+        let layout = settings.layout;
+        let capacity = match layout {
+            Layout::ScrapyRedis | Layout::ScrapyRedisBloomFilter | Layout::BlockCluster => None,
+            _ => Some(settings.capacity),
+        };
+        let kind = match (layout, settings.bit_strings()?) {
+            (_, Some(strings)) => Kind::Strings(strings),
+            (Layout::ScrapyRedis, _) => Kind::Set,
+            (_, None) => Kind::Made(design),
+        };
+        let bytes = match &kind {
+            Kind::Made(Design::Native(sizing)) => sizing.geometry().bytes(),
+            Kind::Made(Design::RedisBloom(reservation)) => {
+                let (rate, keys) = (reservation.error_rate.get(), reservation.capacity.get());
+                let first = Forecast::of(rate, keys, reservation.growth, 0);
+                // What cannot be made at all is refused when it is made.
+                first.ok().flatten().map_or(0, |forecast| forecast.bits / 8)
+            }
+            Kind::Strings(strings) => lengths(&**strings).iter().sum(),
+            Kind::Set => 0,
+        };
+        Ok(Self { layout, capacity, kind, bytes })
+    }
+
+    /// The memory that its bits take.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+/// How long the strings get that ever have a bit.
+fn lengths(layout: &(dyn BitStrings + Send + Sync)) -> Vec<u64> {
+    layout.used_strings().into_iter().map(|string| layout.max_bytes(string)).collect()
+}
+
+/// A batch, with all that is known of it.
+#[derive(Debug)]
+pub(super) struct Judgable {
+    /// How many items there were, with this batch.
+    pub(super) items: u64,
+    pub(super) fingerprints: Vec<Fingerprint>,
+    pub(super) probes: Vec<Probe>,
+    /// Which of them never came before.
+    pub(super) new: Vec<bool>,
+    /// Whether it counts as seen from the begin on.
+    pub(super) is_given: bool,
+}
+
+/// A filter that judges.
+#[derive(Debug)]
+pub(super) struct Lane {
+    wish: (Layout, Option<u64>),
+    filter: Filter,
+    report: Counts,
+    new: u64,
+    curve: Curve,
+    stopped: Option<String>,
+    full_after: Option<u64>,
+    items: u64,
+    /// Different fingerprints that it was given and has a place for. Its bits are those of all of
+    /// them: one that it took for seen would have set none.
+    members: u64,
+}
+
+/// The filter itself.
+#[derive(Debug)]
+enum Filter {
+    Native { shards: Box<Shards>, sizing: Sizing },
+    RedisBloom(redisbloom::Filter),
+    Strings(StringFilter),
+    Set,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    unseen: u64,
+    seen: u64,
+    wrong: u64,
+    no_place: u64,
+}
+
+/// What a filter makes of a fingerprint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Unseen,
+    Seen,
+    NoPlace,
+}
+
+impl Lane {
+    /// Takes the memory of the filter.
+    pub(super) fn start(wish: Wish, native: Native) -> Result<Self, ReplayError> {
+        let filter = match wish.kind {
+            Kind::Made(Design::Native(sizing)) => {
+                let native = Native::new(native.seed(), sizing.geometry());
+                let shards = Box::new(Shards::allocate(native, 0, 1)?);
+                Filter::Native { shards, sizing }
+            }
+            Kind::Made(Design::RedisBloom(reservation)) => {
+                let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
+                // As a daemon has it, which copies the newest layer at times.
+                Filter::RedisBloom(reservation.reserve(limit / 2)?)
+            }
+            Kind::Strings(strings) => Filter::Strings(StringFilter::new(strings)),
+            Kind::Set => Filter::Set,
+        };
+        Ok(Self {
+            wish: (wish.layout, wish.capacity),
+            filter,
+            report: Counts::default(),
+            new: 0,
+            curve: Curve::new(),
+            stopped: None,
+            full_after: None,
+            items: 0,
+            members: 0,
+        })
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.wish.0.name()
+    }
+
+    /// Judges a batch, and remembers what is unseen of it.
+    pub(super) fn judge(&mut self, batch: &Judgable) {
+        if self.stopped.is_some() {
+            return;
+        }
+        let fates = match self.filter.fates(batch) {
+            Ok(fates) => fates,
+            Err(why) => {
+                self.stopped = Some(why.to_string());
+                return;
+            }
+        };
+        let placed = fates.iter().zip(&batch.new).filter(|&(&it, &new)| new && it != Fate::NoPlace);
+        self.members += placed.count() as u64;
+        if batch.is_given {
+            return;
+        }
+        let count = &mut self.report;
+        for (fate, &new) in fates.into_iter().zip(&batch.new) {
+            match fate {
+                Fate::Unseen => count.unseen += 1,
+                Fate::Seen => count.seen += 1,
+                Fate::NoPlace => count.no_place += 1,
+            }
+            let is_wrong = new && fate == Fate::Seen;
+            count.wrong += u64::from(is_wrong);
+            self.new += u64::from(new && fate != Fate::NoPlace);
+        }
+        self.items = batch.items;
+        let is_full = self.wish.1.is_some_and(|capacity| self.keys() >= capacity);
+        let grows = matches!(&self.filter, Filter::RedisBloom(_));
+        if self.full_after.is_none() && is_full && !grows {
+            self.full_after = Some(self.items);
+        }
+        if self.curve.wants(batch.items) {
+            self.mark();
+        }
+    }
+
+    /// Adds a point to the curve.
+    fn mark(&mut self) {
+        let before = self.curve.last();
+        let error_rate_now = self.filter.error_rate(self.members);
+        // It grows in between: as it did at both ends, on average.
+        let rate = f64::midpoint(before.error_rate_now, error_rate_now);
+        self.curve.push(Point {
+            items: self.items,
+            new: self.new,
+            wrong: self.report.wrong,
+            expected: before.expected + rate * (self.new - before.new) as f64,
+            error_rate_now,
+        });
+    }
+
+    /// What it has found.
+    pub(super) fn end(mut self) -> LaneReport {
+        if self.items > self.curve.last().items {
+            self.mark();
+        }
+        let keys = self.keys();
+        let (layout, capacity) = self.wish;
+        let Counts { unseen, seen, wrong, no_place } = self.report;
+        let (filter_bytes, strings, capacity) = match &self.filter {
+            Filter::Native { sizing, .. } => {
+                (Some(sizing.geometry().bytes()), Vec::new(), capacity)
+            }
+            Filter::RedisBloom(filter) => {
+                (Some(filter.bytes()), vec![filter.bytes()], Some(filter.capacity()))
+            }
+            Filter::Strings(filter) => {
+                let lengths = lengths(filter.layout());
+                (Some(lengths.iter().sum()), lengths, capacity)
+            }
+            Filter::Set => (None, Vec::new(), capacity),
+        };
+        LaneReport {
+            layout: layout.name(),
+            kind: layout,
+            items: self.items,
+            unseen,
+            seen,
+            wrong,
+            no_place,
+            wrong_computed: self.curve.last().expected,
+            error_rate_now: self.filter.error_rate(self.members),
+            keys,
+            capacity,
+            full_after: self.full_after,
+            filter_bytes,
+            strings,
+            stopped: self.stopped,
+            warning: match &self.filter {
+                Filter::RedisBloom(filter) => filter.rate_when_full().warning(),
+                _ => None,
+            },
+            curve: self.curve.into_points(),
+        }
+    }
+
+    fn keys(&self) -> u64 {
+        match &self.filter {
+            Filter::Native { shards, .. } => shards.counts().map(|(_, count)| count.keys).sum(),
+            Filter::RedisBloom(filter) => filter.size(),
+            Filter::Strings(filter) => filter.keys(),
+            Filter::Set => self.members,
+        }
+    }
+}
+
+impl Filter {
+    /// Judges a batch, in the order of its items, and sets what is unseen.
+    ///
+    /// Those in a daemon's memory are tested by the batch and set behind it, as the daemon does:
+    /// what is twice in a batch is found by the exact set, as the daemon finds it in its own of
+    /// what is in flight. Those in Redis are tested and set one by one, as its scripts do.
+    fn fates(&mut self, batch: &Judgable) -> Result<Vec<Fate>, redisbloom::AddError> {
+        let Judgable { fingerprints, probes, new, .. } = batch;
+        let fate = |is_unseen| if is_unseen { Fate::Unseen } else { Fate::Seen };
+        Ok(match self {
+            Self::Native { shards, .. } => {
+                let verdicts = shards.test_all(probes.iter().copied());
+                let unseen = verdicts.iter().zip(new);
+                let unseen = unseen.map(|(&verdict, &new)| verdict == Verdict::Unseen && new);
+                let fates: Vec<Fate> = unseen.map(fate).collect();
+                let to_set = probes.iter().zip(&fates).filter(|&(_, &it)| it == Fate::Unseen);
+                let to_set: Vec<Probe> = to_set.map(|(&probe, _)| probe).collect();
+                shards.set_all(to_set.iter().copied());
+                fates
+            }
+            Self::RedisBloom(filter) => {
+                let words = |it| Hashing::RedisBloom.probe(it).words_of_key();
+                let hashes: Vec<Hashes> =
+                    fingerprints.iter().map(|it| Hashes::from_words(words(it))).collect();
+                let judged = hashes.iter().zip(new);
+                let fates: Vec<Fate> =
+                    judged.map(|(&key, &new)| fate(new && !filter.has(key))).collect();
+                let unseen = || fates.iter().zip(&hashes).filter(|&(&it, _)| it == Fate::Unseen);
+                filter.make_room(unseen().count() as u64)?;
+                for (_, &key) in unseen() {
+                    filter.put(key)?;
+                }
+                fates
+            }
+            Self::Strings(filter) => {
+                let mut fates = Vec::with_capacity(fingerprints.len());
+                // Digits that stand beside each other, and where those of each end.
+                let (mut digits, mut ends, mut room) = (Vec::new(), Vec::new(), [0; 64]);
+                for fingerprint in fingerprints {
+                    digits.extend_from_slice(fingerprint.text(&mut room));
+                    ends.push(digits.len());
+                }
+                let starts = std::iter::once(0).chain(ends.iter().copied());
+                let texts = starts.zip(&ends).map(|(start, &end)| &digits[start..end]);
+                filter.add_all(texts, |placed| {
+                    fates.push(match placed {
+                        Placed::Seen => Fate::Seen,
+                        Placed::Added => Fate::Unseen,
+                        Placed::Nowhere(_) => Fate::NoPlace,
+                    });
+                });
+                fates
+            }
+            Self::Set => new.iter().map(|&new| fate(new)).collect(),
+        })
+    }
+
+    /// The share of unseen fingerprints that it takes for seen now, as computed for what was
+    /// given to it.
+    fn error_rate(&self, given: u64) -> f64 {
+        match self {
+            Self::Native { shards, sizing } => {
+                let counted: u64 = shards.counts().map(|(_, count)| count.keys).sum();
+                let scale = given as f64 / counted.max(1) as f64;
+                let mut keys = [0; SHARDS];
+                for (shard, count) in shards.counts() {
+                    // Not negative, and below 2^53.
+                    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                    let given = (count.keys as f64 * scale).round() as u64;
+                    keys[shard.index()] = given;
+                }
+                sizing.geometry().error_rate_of(&keys)
+            }
+            Self::RedisBloom(filter) => filter.error_rate_now(),
+            Self::Strings(filter) => filter.layout().error_rate(given),
+            Self::Set => 0.0,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! A replay in small, of files.
+
+use std::io::Write;
+
+use tempfile::NamedTempFile;
+
+use super::*;
+use urlseen_core::filter::{Capacity, Design, ErrorRate, Seed, Sizing};
+use urlseen_core::fingerprint::Algorithm;
+use urlseen_core::redis_filter::definition::Settings;
+use urlseen_engine::config::{ItemForm, Layout, Sources};
+
+struct Silent;
+
+impl Audience for Silent {
+    fn progress(&mut self, _: &Tally, _: &Meter) {}
+
+    fn bad_seen(&mut self, what: &str) {
+        panic!("{what}");
+    }
+}
+
+fn config(set: &[&str]) -> Config {
+    let env: [(&str, &str); 0] = [];
+    let set = set.iter().map(|&it| it.to_owned()).collect();
+    Config::load(Sources { file: None, env, set }).unwrap()
+}
+
+/// Replays these lines, by so many threads.
+fn replay(lines: &[u8], set: &[&str], layouts: &[Layout], threads: usize) -> Report {
+    let mut file = NamedTempFile::new().unwrap();
+    file.write_all(lines).unwrap();
+    let config = config(set);
+    let capacity = Capacity::new(config.filter.capacity).unwrap();
+    let sizing = Sizing::new(capacity, ErrorRate::new(config.filter.error_rate).unwrap());
+    let wish = |&layout: &Layout| {
+        let urlseen_engine::config::Filter { capacity, error_rate, bit, hash_number, .. } =
+            config.filter;
+        let native = Settings::native("f", capacity, error_rate);
+        let settings = Settings { layout, bit, hash_number, ..native };
+        Wish::new(&settings, Design::Native(sizing)).unwrap()
+    };
+    let setup = Setup {
+        config: &config,
+        items: Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false),
+        native: Native::new(Seed::new(3), sizing.geometry()),
+        wishes: layouts.iter().map(wish).collect(),
+        threads,
+        seen: Vec::new(),
+        input: Input::Files(vec![file.path().to_owned()]),
+        most: None,
+    };
+    run(setup, &Arc::default(), &mut Silent).unwrap()
+}
+
+#[test]
+fn however_many_threads_read_the_order_is_that_of_the_items() {
+    let lines = (0..5000).map(|number| format!("http://a/{}", number % 3000));
+    let lines = lines.collect::<Vec<_>>().join("\n");
+    let layouts = [Layout::Native, Layout::PyreBloom, Layout::ScrapyRedis];
+    let set = ["filter.capacity=300", "filter.error_rate=0.05", "source.batch=7"];
+    let one = replay(lines.as_bytes(), &set, &layouts, 1);
+    let five = replay(lines.as_bytes(), &set, &layouts, 5);
+    assert_eq!(one.layouts, five.layouts);
+    assert_eq!((one.tally.items, one.tally.new, one.tally.again), (5000, 3000, 2000));
+    let [native, pyrebloom, set] = &one.layouts[..] else { panic!("three layouts") };
+    for lane in [native, pyrebloom] {
+        assert_eq!(lane.unseen + lane.wrong, 3000, "{}", lane.layout);
+        assert_eq!(lane.unseen + lane.seen, 5000, "{}", lane.layout);
+        assert!(lane.keys >= lane.unseen - 100, "{}", lane.layout);
+        let Point { items, new, wrong, .. } = lane.curve[lane.curve.len() - 1];
+        assert_eq!((items, new, wrong), (5000, 3000, lane.wrong));
+        assert!(lane.full_after.is_some_and(|items| (300..400).contains(&items)));
+    }
+    // So small a native filter has far more bits than it is asked for.
+    assert!(pyrebloom.wrong > 500, "{}", pyrebloom.wrong);
+    assert_eq!((set.unseen, set.seen, set.wrong, set.keys), (3000, 2000, 0, 3000));
+    assert_eq!((one.exact_keys, matches!(one.ending, Ending::Whole)), (3000, true));
+}
+
+#[test]
+fn reasons_are_counted_and_the_first_of_each_is_named() {
+    let lines = b"http://a/\n\n/a\nhttp://a/\xff\n/b\nhttp://a/b\xffc\n";
+    let report = replay(lines, &[], &[Layout::Native], 2);
+    let tally = &report.tally;
+    assert_eq!((tally.items, tally.rejected, tally.new), (6, 5, 1));
+    let found = |words: &str| {
+        let (_, reason) = tally.rejects.iter().find(|(it, _)| it.contains(words)).unwrap();
+        (reason.items, reason.place.rsplit(", ").next().unwrap().to_owned())
+    };
+    assert_eq!(found("empty"), (1, "line 2".to_owned()));
+    assert_eq!(found("not absolute"), (2, "line 3".to_owned()));
+    assert_eq!(found("not UTF-8"), (2, "line 4".to_owned()));
+    assert_eq!(tally.forms, [("url", 5)].into_iter().collect());
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_anything_is_taken() {
+    let memory = Memory { filters: u64::MAX, exact: 1 << 30 };
+    let refused = memory.check().unwrap_err().to_string();
+    assert!(refused.contains("the exact set 1.00 GiB"), "{refused}");
+    assert!(Memory { filters: 0, exact: 0 }.check().is_ok());
+}

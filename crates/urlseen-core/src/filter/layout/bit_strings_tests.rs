@@ -1,0 +1,389 @@
+//! The layouts of other projects, held to what those projects' own code does.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::imooc::SEEDS;
+use super::*;
+
+/// A filter of the file that `scripts/vectors-layouts` writes.
+#[derive(Deserialize)]
+struct Vector {
+    layout: String,
+    settings: BTreeMap<String, f64>,
+    key: String,
+    /// For each value the bits set, by key; `None` where that project raises an exception.
+    values: BTreeMap<String, Option<BTreeMap<String, Vec<u32>>>>,
+}
+
+impl Vector {
+    // The settings are small whole numbers but for error rates.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn layout(&self) -> Box<dyn BitStrings> {
+        let number = |name| self.settings[name] as u32;
+        let rate = || self.settings["error_rate"];
+        match self.layout.as_str() {
+            "scrapy-redis-bloomfilter" => {
+                Box::new(ScrapyRedisBloomFilter::new(number("bit"), number("hash_number")).unwrap())
+            }
+            "block-cluster" => {
+                let (bit, hashes) = (number("bit"), number("hash_number"));
+                Box::new(BlockCluster::new(bit, hashes, number("block_num")).unwrap())
+            }
+            "imooc" => {
+                let layout = Imooc::new(self.settings["capacity"] as u64, rate()).unwrap();
+                self.check_sizes(layout.m(), layout.k(), &layout);
+                Box::new(layout)
+            }
+            "pyrebloom" => {
+                let rounded = self.settings["rounded"] > 0.0;
+                let new = if rounded { PyreBloom::new } else { PyreBloom::unrounded };
+                let layout = new(number("capacity"), rate()).unwrap();
+                self.check_sizes(layout.m(), layout.hashes().into(), &layout);
+                Box::new(layout)
+            }
+            other => panic!("a layout {other}"),
+        }
+    }
+
+    #[allow(clippy::float_cmp)]
+    fn check_sizes(&self, m: u64, k: u64, layout: &dyn BitStrings) {
+        let found = [("m", m), ("k", k), ("strings", layout.strings().into())];
+        for (name, found) in found {
+            assert_eq!(found as f64, self.settings[name], "{name}: {:?}", self.settings);
+        }
+    }
+}
+
+fn positions(layout: &dyn BitStrings, text: &[u8]) -> Result<Vec<Position>, Unplaced> {
+    let mut positions = Vec::new();
+    layout.push_positions(text, &mut positions)?;
+    assert_eq!(positions.len(), layout.hashes() as usize);
+    for position in &positions {
+        assert!(position.string < layout.strings());
+        assert!(u64::from(position.bit) < layout.bits(position.string));
+    }
+    Ok(positions)
+}
+
+/// The bits set are those that the packages set in a Redis server, or that their formulas give in
+/// Python, and what the packages raise exceptions for has no place here. `LAYOUT_VECTORS` names
+/// another file that `scripts/vectors-layouts` wrote.
+#[test]
+fn bits_are_those_of_the_other_projects() {
+    let file = std::env::var("LAYOUT_VECTORS").unwrap_or_else(|_| {
+        format!("{}/../../tests/vectors/layouts.jsonl.gz", env!("CARGO_MANIFEST_DIR"))
+    });
+    let packed = std::fs::read(&file).unwrap();
+    let mut text = String::new();
+    GzDecoder::new(packed.as_slice()).read_to_string(&mut text).unwrap();
+    let (head, filters) = text.split_once('\n').unwrap();
+    let head: Value = serde_json::from_str(head).unwrap();
+    assert_eq!(head["filters"], filters.lines().count());
+    for line in filters.lines() {
+        let vector: Vector = serde_json::from_str(line).unwrap();
+        let layout = vector.layout();
+        for (value, expected) in &vector.values {
+            let found = positions(&*layout, value.as_bytes()).ok().map(|positions| {
+                let mut found = BTreeMap::<String, Vec<u32>>::new();
+                for Position { string, bit } in positions {
+                    found.entry(layout.key(&vector.key, string)).or_default().push(bit);
+                }
+                for bits in found.values_mut() {
+                    bits.sort_unstable();
+                    bits.dedup();
+                }
+                found
+            });
+            assert_eq!(&found, expected, "{} {:?}: {value:?}", vector.layout, vector.settings);
+        }
+    }
+}
+
+/// What the class in Redis was compared with, in the order of its hashes.
+#[test]
+fn imooc_positions_are_those_of_its_class() {
+    let file = include_str!("../../../../../tests/vectors/imooc.json");
+    let file: Value = serde_json::from_str(file).unwrap();
+    assert_eq!(file["seeds"], serde_json::json!(SEEDS.to_vec()));
+    let cases = file["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 4);
+    for case in cases {
+        let capacity = case["capacity"].as_u64().unwrap();
+        let layout = Imooc::new(capacity, case["error_rate"].as_f64().unwrap()).unwrap();
+        assert_eq!(layout.m(), case["m"].as_u64().unwrap());
+        assert_eq!(layout.k(), case["k"].as_u64().unwrap());
+        assert_eq!(layout.hashes(), case["hashes_used"]);
+        assert_eq!(layout.strings(), case["blocks"]);
+        for (value, expected) in case["positions"].as_object().unwrap() {
+            let bits = expected["bits"].as_array().unwrap().iter().map(|bit| {
+                let string = u32::try_from(expected["block"].as_u64().unwrap()).unwrap();
+                Position { string, bit: u32::try_from(bit.as_u64().unwrap()).unwrap() }
+            });
+            assert_eq!(positions(&layout, value.as_bytes()), Ok(bits.collect()), "{value}");
+        }
+    }
+}
+
+/// What the C code in Redis was compared with, in the order of its hashes.
+#[test]
+fn pyrebloom_positions_are_those_of_its_code() {
+    let file = include_str!("../../../../../tests/vectors/pyrebloom.jsonl");
+    assert_eq!(file.lines().count(), 5);
+    for line in file.lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let capacity = u32::try_from(case["capacity"].as_u64().unwrap()).unwrap();
+        let layout = PyreBloom::new(capacity, case["error_rate"].as_f64().unwrap()).unwrap();
+        assert_eq!(layout.m(), case["bits"].as_u64().unwrap());
+        assert_eq!(layout.hashes(), case["hashes"]);
+        assert_eq!(layout.strings(), case["strings"]);
+        let first_seeds = &layout.seeds()[..layout.seeds().len().min(5)];
+        assert_eq!(case["seeds"], serde_json::json!(first_seeds));
+        for (value, expected) in case["positions"].as_object().unwrap() {
+            let found = positions(&layout, value.as_bytes()).unwrap();
+            let found: Vec<_> =
+                found.iter().map(|position| (position.string, position.bit)).collect();
+            assert_eq!(&serde_json::json!(found), expected, "{value}");
+        }
+    }
+}
+
+#[test]
+fn strings_have_their_keys_and_lengths() {
+    let imooc = Imooc::new(1_000_000_000, 1e-8).unwrap();
+    assert_eq!((imooc.strings(), imooc.key("demo", 8)), (9, "demo_8".into()));
+    assert_eq!(imooc.max_bytes(0), 512 << 20);
+    let pyrebloom = PyreBloom::new(200_000_000, 1e-7).unwrap();
+    assert_eq!((pyrebloom.strings(), pyrebloom.key("demo", 1)), (2, "demo.1".into()));
+    assert_eq!(pyrebloom.bits(0), 4_294_967_295);
+    assert_eq!(pyrebloom.bits(0) + pyrebloom.bits(1), pyrebloom.m());
+    assert_eq!([0, 1, 2].map(|string| pyrebloom.max_bytes(string)), [512 << 20, 301_821_696, 0]);
+    let plain = ScrapyRedisBloomFilter::new(30, 6).unwrap();
+    assert_eq!((plain.strings(), plain.key("demo", 0)), (1, "demo".into()));
+    assert_eq!(plain.max_bytes(0), 128 << 20);
+    let cluster = BlockCluster::new(2, 6, 257).unwrap();
+    assert_eq!((cluster.strings(), cluster.key("demo", 256)), (257, "demo256".into()));
+    assert_eq!(cluster.max_bytes(0), 1);
+}
+
+/// Each first digit, or three of them, is placed in a string that counts as used, and each such
+/// string has one.
+#[test]
+fn strings_that_get_bits_are_known() {
+    let imooc = |capacity| Imooc::new(capacity, 1e-7).unwrap();
+    let cluster = |blocks| BlockCluster::new(10, 1, blocks).unwrap();
+    let layouts: [(Box<dyn BitStrings>, u32, u32); 7] = [
+        (Box::new(imooc(2_000_000_000)), 16, 10),
+        (Box::new(imooc(1_000_000_000)), 8, 8),
+        (Box::new(imooc(12_000_000_000)), 94, 16),
+        (Box::new(cluster(256)), 256, 256),
+        (Box::new(cluster(300)), 300, 300),
+        (Box::new(cluster(5000)), 5000, 4096),
+        (Box::new(PyreBloom::new(1_000_000_000, 1e-7).unwrap()), 8, 8),
+    ];
+    for (layout, strings, used) in layouts {
+        let mut found = std::collections::BTreeSet::new();
+        for number in 0..4096 {
+            let text = format!("{number:03x}{number:037}");
+            let positions = positions(&*layout, text.as_bytes()).unwrap();
+            found.extend(positions.iter().map(|position| position.string));
+        }
+        assert_eq!((layout.strings(), found.len()), (strings, used as usize));
+        assert_eq!(layout.used_strings(), found.into_iter().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn settings_that_make_no_filter_are_refused() {
+    let nan = f64::NAN;
+    let problems = [
+        Imooc::new(0, 0.1).err(),
+        Imooc::new(10, 0.0).err(),
+        Imooc::new(10, 1.0).err(),
+        Imooc::new(10, nan).err(),
+        Imooc::new(10, 1e-310).err(),
+        Imooc::new(u64::MAX, 1e-8).err(),
+        PyreBloom::new(0, 0.1).err(),
+        PyreBloom::new(10, 1e-50).err(),
+        PyreBloom::new(10, 1.0 - 1e-9).err(),
+        PyreBloom::new(10, -1.0).err(),
+        PyreBloom::new(1, 0.9).err(),
+        ScrapyRedisBloomFilter::new(33, 6).err(),
+        ScrapyRedisBloomFilter::new(30, 0).err(),
+        ScrapyRedisBloomFilter::new(30, 1001).err(),
+        BlockCluster::new(32, 0, 1).err(),
+        BlockCluster::new(32, 15, 0).err(),
+    ];
+    for (number, problem) in problems.iter().enumerate() {
+        assert!(problem.is_some(), "{number}");
+    }
+    let said = problems.map(|problem| problem.unwrap().to_string());
+    assert_eq!(said[1], "the layout imooc cannot have the error rate 0: it lies between 0 and 1");
+    assert_eq!(
+        said[10],
+        "the layout pyrebloom cannot have the error rate 0.8999999761581421: for a capacity of 1 \
+         it leaves not a single bit"
+    );
+}
+
+#[test]
+fn text_without_a_place_leaves_nothing_behind() {
+    let imooc = Imooc::new(1000, 0.01).unwrap();
+    let plain = ScrapyRedisBloomFilter::new(30, 6).unwrap();
+    let cluster = BlockCluster::new(32, 15, 300).unwrap();
+    let mut positions = Vec::new();
+    for (layout, text, why) in [
+        (&imooc as &dyn BitStrings, b"".as_slice(), Unplaced::Empty),
+        (&imooc, b"\xffa", Unplaced::NotText),
+        (&plain, b"", Unplaced::Empty),
+        (&plain, b"a\xff", Unplaced::NotText),
+        (&cluster, b"", Unplaced::Empty),
+        (&cluster, b"00g", Unplaced::NotHex(3)),
+        (&cluster, b"+0f", Unplaced::NotHex(3)),
+    ] {
+        assert_eq!(layout.push_positions(text, &mut positions), Err(why));
+        assert_eq!(positions, []);
+    }
+}
+
+/// Counts the hits among as many unseen fingerprints as a filter holds seen ones.
+fn wrong_verdicts(layout: &dyn BitStrings, keys: u64, unseen: u64) -> f64 {
+    let mut random = fastrand::Rng::with_seed(20);
+    let mut fingerprint = || {
+        let digits = format!("{:016x}{:024x}", random.u64(..), random.u128(..) >> 32);
+        assert_eq!(digits.len(), 40);
+        digits
+    };
+    let mut set = Vec::new();
+    for _ in 0..keys {
+        layout.push_positions(fingerprint().as_bytes(), &mut set).unwrap();
+    }
+    set.sort_unstable();
+    set.dedup();
+    let mut positions = Vec::new();
+    let mut wrong = 0.0;
+    for _ in 0..unseen {
+        positions.clear();
+        layout.push_positions(fingerprint().as_bytes(), &mut positions).unwrap();
+        if positions.iter().all(|position| set.binary_search(position).is_ok()) {
+            wrong += 1.0;
+        }
+    }
+    wrong
+}
+
+/// The computed rate lies within four standard deviations of what was measured, and within the
+/// share `inexact` that the layout says its formula leaves out. Filters are to be so large that one
+/// is filled as much as another.
+#[track_caller]
+fn check_rate(layout: &dyn BitStrings, keys: u64, unseen: u64, inexact: f64) {
+    let rate = layout.error_rate(keys);
+    let expected = rate * unseen as f64;
+    let wrong = wrong_verdicts(layout, keys, unseen);
+    let deviation = (expected * (1.0 - rate)).sqrt();
+    assert!(expected > 50.0, "{expected} tells nothing");
+    assert!(
+        (wrong - expected).abs() < 4.0 * deviation + inexact * expected,
+        "{wrong} of {unseen}, {expected} ± {deviation} were expected"
+    );
+}
+
+#[test]
+fn pyrebloom_is_wrong_as_often_as_computed() {
+    let layout = PyreBloom::new(10_000, 0.01).unwrap();
+    check_rate(&layout, 10_000, 200_000, 0.0);
+    check_rate(&layout, 20_000, 50_000, 0.0);
+    assert!((layout.error_rate(10_000) / 0.01 - 1.0).abs() < 0.01);
+}
+
+/// Sixteen blocks: the ten digits lead to blocks 0 to 9, the six letters to 1 to 6. So some blocks
+/// have no key, and others twice as many.
+#[test]
+fn imooc_is_wrong_as_often_as_computed() {
+    let layout = Imooc::new(300_000_000_000, 0.9).unwrap();
+    assert_eq!((layout.strings(), layout.hashes()), (16, 1));
+    let keys = 1 << 21;
+    check_rate(&layout, keys, keys, 0.0);
+    // While few bits are set: the sum of the squares of the blocks' shares, for each key and bit.
+    let few = 1000_u32;
+    for (capacity, blocks, squares) in [(300_000_000_000, 16, 28.0), (135_000_000_000, 7, 40.0)] {
+        let layout = Imooc::new(capacity, 0.9).unwrap();
+        assert_eq!((layout.strings(), layout.hashes()), (blocks, 1));
+        let expected = f64::from(few) * 2.0_f64.powi(-32) * squares / 256.0;
+        assert!((layout.error_rate(few.into()) / expected - 1.0).abs() < 1e-3, "{blocks}");
+    }
+}
+
+#[test]
+fn block_cluster_is_wrong_as_often_as_computed() {
+    for (bit, hashes, blocks, keys, unseen) in [
+        (20, 4, 1, 200_000, 100_000),
+        (18, 3, 3, 150_000, 50_000),
+        // Two of three numbers lead to blocks 0 to 85, which get two numbers each.
+        (12, 3, 170, 80_000, 100_000),
+        (11, 2, 300, 60_000, 100_000),
+        (20, 15, 2, 140_000, 100_000),
+    ] {
+        let layout = BlockCluster::new(bit, hashes, blocks).unwrap();
+        check_rate(&layout, keys, unseen, 0.0);
+    }
+}
+
+#[test]
+fn scrapy_redis_bloomfilter_is_wrong_as_often_as_computed() {
+    for (bit, hashes, keys, unseen) in [
+        (18, 6, 20_000, 300_000),
+        (20, 6, 170_000, 50_000),
+        (14, 3, 2_000, 50_000),
+        (20, 1, 2_000, 20_000),
+    ] {
+        let layout = ScrapyRedisBloomFilter::new(bit, hashes).unwrap();
+        check_rate(&layout, keys, unseen, 0.03);
+    }
+    // The textbook's k hashes: far better than it is.
+    let layout = ScrapyRedisBloomFilter::new(30, 6).unwrap();
+    let textbook = (1.0 - (-6e7 / 2.0_f64.powi(30)).exp()).powi(6);
+    assert!(layout.error_rate(10_000_000) > 5.0 * textbook);
+}
+
+/// Small filters for low rates: no layout makes errors that its bits do not explain, as
+/// RedisBloom's progressions do.
+#[test]
+fn positions_do_not_repeat_beyond_what_is_computed() {
+    let layouts: [(&dyn BitStrings, u64); 7] = [
+        (&PyreBloom::new(30, 1e-10).unwrap(), 30),
+        (&PyreBloom::unrounded(30, 1e-10).unwrap(), 30),
+        (&PyreBloom::new(300, 1e-8).unwrap(), 300),
+        (&BlockCluster::new(10, 15, 1).unwrap(), 20),
+        (&BlockCluster::new(10, 30, 2).unwrap(), 40),
+        (&Imooc::new(30, 1e-10).unwrap(), 3000),
+        (&ScrapyRedisBloomFilter::new(14, 6).unwrap(), 100),
+    ];
+    for (layout, keys) in layouts {
+        let unseen = 300_000;
+        let expected = layout.error_rate(keys) * unseen as f64;
+        let wrong = wrong_verdicts(layout, keys, unseen);
+        println!("{layout:?}: {wrong} wrong of {unseen}, {expected:.1e} were expected");
+        assert!(wrong <= expected + 4.0 * expected.sqrt() + 2.0, "{layout:?}: {wrong}");
+    }
+}
+
+#[test]
+fn error_rates_begin_at_0_and_end_at_1() {
+    let layouts: [Box<dyn BitStrings>; 6] = [
+        Box::new(Imooc::new(1_000_000_000, 1e-8).unwrap()),
+        Box::new(PyreBloom::new(1000, 0.01).unwrap()),
+        Box::new(ScrapyRedisBloomFilter::new(30, 6).unwrap()),
+        Box::new(ScrapyRedisBloomFilter::new(0, 1).unwrap()),
+        Box::new(BlockCluster::new(32, 15, 256).unwrap()),
+        Box::new(BlockCluster::new(0, 1, 1).unwrap()),
+    ];
+    for layout in layouts {
+        let rates = [0, 1, 1000, 1_000_000, 1_000_000_000, u64::MAX].map(|n| layout.error_rate(n));
+        assert!(rates.is_sorted() && rates[0].abs() < 1e-300 && rates[5] > 1.0 - 1e-9, "{rates:?}");
+    }
+}

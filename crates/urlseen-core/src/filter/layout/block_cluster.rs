@@ -1,0 +1,125 @@
+//! The layout of the Python package `scrapy-redis-bloomfilter-block-cluster`.
+//!
+//! ```text
+//! m = 2^BIT                             bits of a block; BIT over 32 counts as 32
+//! seeds: the first HASH_NUMBER of imooc's
+//! key    KEYB, B = the text's first two hex digits mod BLOCK_NUM, of more than 256 blocks three
+//! bit    MurmurHash3 x86-32 (text, seed), unsigned, mod m
+//! ```
+
+use std::ops::Range;
+
+use super::bit_strings::{rate_of_shares, shares, used};
+use super::imooc::SEEDS;
+use super::{BitStrings, Position, Unplaced, Unsuitable};
+use crate::filter::hash::murmur3_x86_32;
+
+const NAME: &str = "block-cluster";
+
+/// The largest BIT that makes a difference: a Redis string has no more bits.
+const LARGEST_BIT: u32 = 32;
+
+/// Blocks that two digits choose from.
+const TWO_DIGITS: u32 = 256;
+
+/// The layout of `scrapy-redis-bloomfilter-block-cluster`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockCluster {
+    bit: u32,
+    hashes: u32,
+    blocks: u32,
+}
+
+impl BlockCluster {
+    /// That package's default of `BLOOMFILTER_BIT`.
+    pub const DEFAULT_BIT: u32 = 32;
+    /// That package's default of `BLOOMFILTER_HASH_NUMBER`.
+    pub const DEFAULT_HASH_NUMBER: u32 = 15;
+    /// That package's default of `BLOOMFILTER_BLOCK_NUM`.
+    pub const DEFAULT_BLOCK_NUM: u32 = 1;
+
+    /// The layout for that package's settings `BLOOMFILTER_BIT`, `BLOOMFILTER_HASH_NUMBER` and
+    /// `BLOOMFILTER_BLOCK_NUM`.
+    ///
+    /// # Errors
+    /// Less than one hash (with none, everything is seen), or less than one block.
+    pub fn new(bit: u32, hash_number: u32, block_num: u32) -> Result<Self, Unsuitable> {
+        if hash_number == 0 {
+            return Err(Unsuitable::new(NAME, "the hash number", hash_number, "it is 1 or more"));
+        }
+        if block_num == 0 {
+            return Err(Unsuitable::new(NAME, "the block number", block_num, "it is 1 or more"));
+        }
+        // One of 100 seeds each.
+        #[allow(clippy::cast_possible_truncation)]
+        let hashes = hash_number.min(SEEDS.len() as u32);
+        Ok(Self { bit: bit.min(LARGEST_BIT), hashes, blocks: block_num })
+    }
+
+    /// Bits of a block, m.
+    pub fn m(&self) -> u64 {
+        1 << self.bit
+    }
+
+    /// How many digits choose the block.
+    fn digits(&self) -> u8 {
+        if self.blocks > TWO_DIGITS { 3 } else { 2 }
+    }
+
+    /// What those digits may be.
+    fn numbers(&self) -> Range<u32> {
+        0..1 << (4 * self.digits())
+    }
+}
+
+impl BitStrings for BlockCluster {
+    fn strings(&self) -> u32 {
+        self.blocks
+    }
+
+    fn used_strings(&self) -> Vec<u32> {
+        used(self.blocks, self.numbers())
+    }
+
+    fn key(&self, base: &str, string: u32) -> String {
+        format!("{base}{string}")
+    }
+
+    fn bits(&self, _string: u32) -> u64 {
+        self.m()
+    }
+
+    fn hashes(&self) -> u32 {
+        self.hashes
+    }
+
+    fn push_positions(&self, text: &[u8], positions: &mut Vec<Position>) -> Result<(), Unplaced> {
+        let string = leading_number(text, self.digits())? % self.blocks;
+        // Below 2^32.
+        #[allow(clippy::cast_possible_truncation)]
+        let mask = (self.m() - 1) as u32;
+        positions.extend(SEEDS[..self.hashes as usize].iter().map(|&seed| {
+            let bit = murmur3_x86_32(text, seed) & mask;
+            Position { string, bit }
+        }));
+        Ok(())
+    }
+
+    /// The sum over the blocks of share (1 - (1 - 1/m)^(k n share))^k, where a block's share is
+    /// that of the 256 (or 4096) numbers that lead to it.
+    fn error_rate(&self, keys: u64) -> f64 {
+        let shares = shares(self.blocks, self.numbers());
+        rate_of_shares(shares, keys, self.hashes, self.m() as f64)
+    }
+}
+
+/// The number that a text's first hex digits are. A text of fewer characters is one number.
+fn leading_number(text: &[u8], digits: u8) -> Result<u32, Unplaced> {
+    if text.is_empty() {
+        return Err(Unplaced::Empty);
+    }
+    text.iter().take(digits.into()).try_fold(0, |number, &digit| {
+        let value = char::from(digit).to_digit(16).ok_or(Unplaced::NotHex(digits))?;
+        Ok(number << 4 | value)
+    })
+}

@@ -1,0 +1,303 @@
+//! The native layout: a shard by the leading byte, and in it a few lines of bits.
+//!
+//! The seeded MurmurHash3 x64-128 of the fingerprint gives two words, h1 and h2. They start a
+//! generator of the kind of Wang Yi's wyrand, with state h1 and, for keys to differ in more than
+//! where they start, the increment h2 | 1. Its n-th word, from 0, is
+//!
+//! ```text
+//! s = h1 + (n + 1) (h2 | 1)                    mod 2^64
+//! t = s (s ^ 0xe7037ed1a0b428db)               all 128 bits
+//! word = t / 2^64 ^ t                          mod 2^64
+//! ```
+//!
+//! The first words, one for each part of the shard, choose lines: word times the lines of a part,
+//! divided by 2^64. The words after them choose bits, for one part after the other: 9 bits of a
+//! word are a position in the line, lowest first, seven to a word, and each part begins with a new
+//! word. Positions may fall together: to draw others instead would save half a percent of memory
+//! and cost a branch for each bit.
+//!
+//! The shard of a digest and its positions are independent, as the positions' hash is seeded. The
+//! shard of plain text is the top byte of h1, which the generator's mixing hides from them.
+
+// What a way is to be compiled for must be inlined into it, see `Work::by`.
+#![allow(clippy::inline_always)]
+
+use super::super::geometry::LINE_BITS;
+use super::super::{Geometry, Seed, ShardId};
+use crate::filter::hash::murmur3_x64_128;
+use crate::fingerprint::Fingerprint;
+
+/// The name of the rule above. Bits kept under one rule mean nothing under another, so whatever
+/// keeps a filter keeps this beside it and compares.
+pub const POSITION_RULE: &str = "murmur3-x64-128/wyrand/line-64/bit-9";
+
+/// Bits that number a position in a line.
+const POSITION_BITS: u32 = LINE_BITS.ilog2();
+
+/// Positions taken from one word.
+const POSITIONS_PER_WORD: u8 = 7;
+
+/// The native layout of one filter: all that turns a fingerprint into bit positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Native {
+    seed: Seed,
+    geometry: Geometry,
+}
+
+impl Native {
+    /// The layout for a seed and a geometry.
+    pub fn new(seed: Seed, geometry: Geometry) -> Self {
+        Self { seed, geometry }
+    }
+
+    /// The seed of the hash.
+    pub fn seed(&self) -> Seed {
+        self.seed
+    }
+
+    /// How the bits are divided.
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// Hashes a fingerprint, once for all that is done with it.
+    #[inline]
+    pub fn probe(&self, fingerprint: &Fingerprint) -> Probe {
+        let (h1, h2) = murmur3_x64_128(fingerprint.as_bytes(), self.seed.get());
+        Probe { h1, h2, shard: ShardId::of(fingerprint, h1) }
+    }
+
+    /// The key that [`Probe::id`] gave this name.
+    pub fn probe_of(&self, shard: ShardId, id: u128) -> Probe {
+        // The upper half, and the lower.
+        #[allow(clippy::cast_possible_truncation)]
+        let (h1, h2) = ((id >> u64::BITS) as u64, id as u64);
+        Probe { h1, h2, shard }
+    }
+
+    /// The key's bit positions within its shard, counted from its first line's first bit, in the
+    /// order drawn; some may be the same. There are [`Geometry::k`].
+    pub fn positions(&self, probe: Probe) -> impl Iterator<Item = u64> {
+        let per_line = self.geometry.bits_per_line();
+        (0..self.geometry.lines().get() as usize).flat_map(move |part| {
+            let first = self.line(probe, part) as u64 * u64::from(LINE_BITS);
+            let draw = self.draw(probe, part);
+            (0..per_line).map(move |n| first + draw.bit(n))
+        })
+    }
+
+    /// The key's line in a part of its shard, counted from the shard's first line.
+    #[inline(always)]
+    pub(in crate::filter) fn line(&self, probe: Probe, part: usize) -> usize {
+        let in_part = self.geometry.lines_per_part() as usize;
+        let word = probe.words(part).next();
+        let line = (u128::from(word) * in_part as u128) >> u64::BITS;
+        // Below `in_part`.
+        #[allow(clippy::cast_possible_truncation)]
+        let line = line as usize;
+        part * in_part + line
+    }
+
+    /// What the key draws in that line.
+    #[inline(always)]
+    pub(in crate::filter) fn draw(&self, probe: Probe, part: usize) -> Draw {
+        let bits = self.geometry.bits_per_line();
+        let (full, rest) = (bits / POSITIONS_PER_WORD, bits % POSITIONS_PER_WORD);
+        let first = self.geometry.lines().get() as usize
+            + part * usize::from(bits.div_ceil(POSITIONS_PER_WORD));
+        Draw { words: probe.words(first), full, rest }
+    }
+}
+
+/// A key as the native layout sees it: its shard, and the hash that its positions come from.
+/// It depends on the seed alone, so it outlives a change of geometry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Probe {
+    h1: u64,
+    h2: u64,
+    shard: ShardId,
+}
+
+impl Probe {
+    /// A key of a filter that is one whole, by the two words that its layout makes of it.
+    pub(in crate::filter) fn of_whole([h1, h2]: [u64; 2]) -> Self {
+        Self { h1, h2, shard: ShardId::WHOLE }
+    }
+
+    /// The two words that a layout made of the key.
+    pub fn words_of_key(self) -> [u64; 2] {
+        [self.h1, self.h2]
+    }
+
+    /// The shard that the key belongs to.
+    pub fn shard(&self) -> ShardId {
+        self.shard
+    }
+
+    /// The whole hash, h1 above h2: a name for the key in exact sets. That any two of 1e12 keys
+    /// share one has a chance of 1.5e-15.
+    pub fn id(&self) -> u128 {
+        u128::from(self.h1) << u64::BITS | u128::from(self.h2)
+    }
+
+    /// The generator that the hash starts, before its n-th word.
+    #[inline(always)]
+    fn words(self, n: usize) -> Words {
+        let step = self.h2 | 1;
+        Words { state: self.h1.wrapping_add(step.wrapping_mul(n as u64)), step }
+    }
+}
+
+/// The generator that positions are drawn from.
+#[derive(Debug, Clone, Copy)]
+struct Words {
+    state: u64,
+    step: u64,
+}
+
+impl Words {
+    #[inline(always)]
+    fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(self.step);
+        let product = u128::from(self.state) * u128::from(self.state ^ 0xe703_7ed1_a0b4_28db);
+        // The low half, on purpose.
+        #[allow(clippy::cast_possible_truncation)]
+        let low = product as u64;
+        (product >> u64::BITS) as u64 ^ low
+    }
+}
+
+/// What a key draws in one line, as words to take bits from.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::filter) struct Draw {
+    words: Words,
+    /// How many words give all their positions.
+    full: u8,
+    /// How many positions the word after them gives.
+    rest: u8,
+}
+
+impl Draw {
+    /// Calls `visit` with each word drawn, in order, and how many positions are taken from it: they
+    /// are its lowest 9 bits, the 9 above them, and so on.
+    #[inline(always)]
+    pub(in crate::filter) fn for_each_word(mut self, mut visit: impl FnMut(u64, u8)) {
+        for _ in 0..self.full {
+            visit(self.words.next(), POSITIONS_PER_WORD);
+        }
+        if self.rest > 0 {
+            visit(self.words.next(), self.rest);
+        }
+    }
+
+    /// Calls `visit` with each bit drawn, 0 to 511, in order.
+    #[inline(always)]
+    pub(in crate::filter) fn for_each_bit(self, mut visit: impl FnMut(u32)) {
+        self.for_each_word(|mut word, positions| {
+            for _ in 0..positions {
+                // Nine bits.
+                #[allow(clippy::cast_possible_truncation)]
+                visit(word as u32 & (LINE_BITS - 1));
+                word >>= POSITION_BITS;
+            }
+        });
+    }
+
+    /// The n-th bit drawn.
+    fn bit(mut self, n: u8) -> u64 {
+        let word = (0..=n / POSITIONS_PER_WORD).fold(0, |_, _| self.words.next());
+        word >> (POSITION_BITS * u32::from(n % POSITIONS_PER_WORD)) & u64::from(LINE_BITS - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{Lines, SHARD_RULE};
+    use super::*;
+
+    fn native(bits_per_line: u8) -> Native {
+        Native::new(Seed::new(42), Geometry::new(Lines::Two, bits_per_line, 1000).unwrap())
+    }
+
+    /// What files keep: none of these numbers may change while the names of the rules stay. They
+    /// were computed apart, in Python, from mmh3 and the rule as this file's head gives it.
+    #[test]
+    fn shards_and_positions_are_those_that_files_were_written_with() {
+        assert_eq!(SHARD_RULE, "digest-leading-byte/text-murmur3-x64-128-top-byte");
+        assert_eq!(POSITION_RULE, "murmur3-x64-128/wyrand/line-64/bit-9");
+        let native = native(8);
+        for (fingerprint, shard, id, positions) in [
+            (
+                "da39a3ee5e6b4b0d3255bfef95601890afd80709",
+                0xda,
+                0x73df_4a24_c435_5001_4303_5009_eaef_059e,
+                [
+                    303_289, 303_554, 303_546, 303_332, 303_451, 303_440, 303_600, 303_523,
+                    579_924, 580_021, 580_088, 579_964, 579_772, 579_722, 579_592, 579_595,
+                ],
+            ),
+            (
+                "https://example.com/",
+                0x6d,
+                0x6dd7_c2b6_86fc_a99f_189a_2317_da36_81d1,
+                [
+                    128_593, 128_540, 128_831, 128_828, 128_605, 128_884, 128_806, 128_534,
+                    672_494, 672_657, 672_507, 672_362, 672_347, 672_582, 672_413, 672_444,
+                ],
+            ),
+        ] {
+            let probe = native.probe(&Fingerprint::from_text(fingerprint.as_bytes()));
+            assert_eq!(probe.shard().index(), shard);
+            assert_eq!(probe.id(), id, "{:#x}", probe.id());
+            assert_eq!(native.positions(probe).collect::<Vec<_>>(), positions);
+        }
+    }
+
+    #[test]
+    fn digests_of_all_lengths_keep_their_leading_byte_and_text_spreads() {
+        let native = native(8);
+        for digits in [32, 40, 64] {
+            let digest = format!("ab{}", "0".repeat(digits - 2));
+            let digest = Fingerprint::from_text(digest.as_bytes());
+            assert_eq!(native.probe(&digest).shard().to_string(), "ab");
+        }
+        let mut keys = [0u32; 256];
+        for page in 0..25_600 {
+            let text = Fingerprint::from_text(format!("https://example.com/{page}").as_bytes());
+            keys[native.probe(&text).shard().index()] += 1;
+        }
+        // Mean 100, standard deviation 10.
+        assert!(keys.iter().all(|&keys| (50..=150).contains(&keys)), "{keys:?}");
+    }
+
+    #[test]
+    fn positions_lie_one_group_in_each_part() {
+        for bits_per_line in 1..=Geometry::MAX_BITS_PER_LINE {
+            let native = native(bits_per_line);
+            for key in 0..100u8 {
+                let probe = native.probe(&Fingerprint::Raw20([key; 20]));
+                let positions: Vec<u64> = native.positions(probe).collect();
+                assert_eq!(positions.len(), 2 * usize::from(bits_per_line));
+                for (part, group) in positions.chunks(usize::from(bits_per_line)).enumerate() {
+                    let line = group[0] / 512;
+                    assert!(group.iter().all(|position| position / 512 == line), "{positions:?}");
+                    assert_eq!(line / 1000, part as u64);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_loop_over_bits_visits_the_positions() {
+        for bits_per_line in 1..=Geometry::MAX_BITS_PER_LINE {
+            let native = native(bits_per_line);
+            let probe = native.probe(&Fingerprint::Text(b"key".as_slice().into()));
+            let mut visited = Vec::new();
+            for part in 0..2 {
+                let first = native.line(probe, part) as u64 * 512;
+                native.draw(probe, part).for_each_bit(|bit| visited.push(first + u64::from(bit)));
+            }
+            assert_eq!(visited, native.positions(probe).collect::<Vec<_>>());
+        }
+    }
+}

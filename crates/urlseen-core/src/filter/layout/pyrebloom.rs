@@ -1,0 +1,134 @@
+//! The layout of pyreBloom, a Python extension in C.
+//!
+//! ```text
+//! m = floor(-ln p n / (ln 2)^2)         bits, for n keys at error rate p
+//! k = ceil(ln 2 m / n)                  hashes
+//! seeds: 314159265, then x = 1664525 x + 1013904223 mod 2^32
+//! position = MurmurHash64A(text, seed) mod m
+//! key    KEY.i, i = position div (2^32 - 1)
+//! bit    position mod (2^32 - 1)
+//! ```
+//!
+//! `p` passes through a C float on its way in. A string has 2^32 - 1 bits, not 2^32.
+//!
+//! The Python package `bloomfilter` of luw2007 uses pyreBloom, in its later versions a port of it
+//! that leaves `p` as it is. Where that makes another `m`, as for most large capacities, the two
+//! do not find each other's bits: [`PyreBloom::unrounded`] is the port's.
+//!
+//! pyreBloom counts its strings in C floats. Where m is a hair more than whole strings hold, it
+//! comes to one string too few, and reads the last one's name from behind the end of its array;
+//! here that string has the name that was meant.
+
+use super::bit_strings::rate_of_shares;
+use super::{BitStrings, Position, Unplaced, Unsuitable};
+use crate::filter::hash::murmur64a;
+
+const NAME: &str = "pyrebloom";
+
+/// Bits of a string.
+const STRING: u64 = u32::MAX as u64;
+
+/// The layout of pyreBloom.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PyreBloom {
+    error_rate: f64,
+    m: u64,
+    seeds: Vec<u32>,
+}
+
+impl PyreBloom {
+    /// The layout for a capacity in keys and an error rate, as its class is made with.
+    ///
+    /// # Errors
+    /// No key, an error rate that is not between 0 and 1 as a C float, or one so near to 1 that no
+    /// bit is left for so few keys.
+    pub fn new(capacity: u32, error_rate: f64) -> Result<Self, Unsuitable> {
+        // As that project's own rounding has it.
+        #[allow(clippy::cast_possible_truncation)]
+        let rounded = error_rate as f32;
+        Self::unrounded(capacity, rounded.into())
+    }
+
+    /// The same for an error rate that is not rounded, as the port in luw2007's `bloomfilter` has
+    /// it.
+    ///
+    /// # Errors
+    /// As for [`PyreBloom::new`].
+    pub fn unrounded(capacity: u32, error_rate: f64) -> Result<Self, Unsuitable> {
+        if capacity == 0 {
+            return Err(Unsuitable::new(NAME, "the capacity", capacity, "it is 1 or more"));
+        }
+        Unsuitable::check_error_rate(NAME, error_rate)?;
+        let keys = f64::from(capacity);
+        let ln_2 = std::f64::consts::LN_2;
+        // Whole and positive; at most 2^32 keys of 1550 bits.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let m = (-(error_rate.ln() * keys) / (ln_2 * ln_2)) as u64;
+        if m == 0 {
+            let allowed = format!("for a capacity of {capacity} it leaves not a single bit");
+            return Err(Unsuitable::new(NAME, "the error rate", error_rate, allowed));
+        }
+        // Whole and positive; at most 1075.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let k = (ln_2 * m as f64 / keys).ceil() as usize;
+        let next = |x: &u32| Some(x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
+        let seeds = std::iter::successors(Some(314_159_265), next).take(k).collect();
+        Ok(Self { error_rate, m, seeds })
+    }
+
+    /// The error rate that it is sized for: the one asked for, rounded to a C float by
+    /// [`PyreBloom::new`].
+    pub fn sized_for(&self) -> f64 {
+        self.error_rate
+    }
+
+    /// All bits, m.
+    pub fn m(&self) -> u64 {
+        self.m
+    }
+
+    /// The seeds of the hashes, in order.
+    pub fn seeds(&self) -> &[u32] {
+        &self.seeds
+    }
+}
+
+impl BitStrings for PyreBloom {
+    fn strings(&self) -> u32 {
+        // At most 1550.
+        #[allow(clippy::cast_possible_truncation)]
+        let strings = self.m.div_ceil(STRING) as u32;
+        strings
+    }
+
+    fn key(&self, base: &str, string: u32) -> String {
+        format!("{base}.{string}")
+    }
+
+    fn bits(&self, string: u32) -> u64 {
+        self.m.saturating_sub(u64::from(string) * STRING).min(STRING)
+    }
+
+    fn hashes(&self) -> u32 {
+        // At most 1075.
+        #[allow(clippy::cast_possible_truncation)]
+        let k = self.seeds.len() as u32;
+        k
+    }
+
+    fn push_positions(&self, text: &[u8], positions: &mut Vec<Position>) -> Result<(), Unplaced> {
+        positions.extend(self.seeds.iter().map(|&seed| {
+            let position = murmur64a(text, seed.into()) % self.m;
+            // Below 1550, and below 2^32 - 1.
+            #[allow(clippy::cast_possible_truncation)]
+            let place = ((position / STRING) as u32, (position % STRING) as u32);
+            Position { string: place.0, bit: place.1 }
+        }));
+        Ok(())
+    }
+
+    /// (1 - (1 - 1/m)^(k n))^k.
+    fn error_rate(&self, keys: u64) -> f64 {
+        rate_of_shares(std::iter::once(1.0), keys, self.hashes(), self.m as f64)
+    }
+}

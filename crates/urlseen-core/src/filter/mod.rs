@@ -1,0 +1,54 @@
+//! The filter: has this fingerprint been seen before?
+//!
+//! ```text
+//! capacity, error rate -> Sizing -> Geometry ┐
+//!                                    Seed    ├-> Native -> Probe (shard, hash)
+//!                                            │      └----> Shards (the bits) -> Verdict
+//!                                            └-> Fullness (how full, and how wrong by now)
+//! ```
+//!
+//! Pure: no threads, no clock, no files but [`memory`], which reads how much memory there is.
+//! A [`Shards`] belongs to one thread; nothing in it is locked or atomic.
+
+mod capacity;
+mod error_rate;
+mod expectation;
+mod fitting;
+mod fullness;
+mod geometry;
+pub mod hash;
+mod hashing;
+pub mod layout;
+mod line;
+pub mod memory;
+mod places;
+mod prefetch;
+mod rate;
+mod recent;
+pub mod redisbloom;
+mod region;
+mod reservation;
+mod seed;
+mod shard;
+mod shards;
+pub mod shared;
+mod sizing;
+mod strings;
+mod verdict;
+
+pub use capacity::{Capacity, CapacityError};
+pub use error_rate::{ErrorRate, ErrorRateError};
+pub use fullness::{Crossing, Extent, Fullness, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
+pub use geometry::{Geometry, LINE_BITS, LINE_BYTES, Lines};
+pub use hashing::{Hashing, REDISBLOOM_RULE};
+pub use layout::{Layout, Position, Unplaced, native};
+pub use recent::Recent;
+pub use region::AllocationError;
+pub use reservation::{Design, Reservation};
+pub use seed::Seed;
+pub use shard::{SHARD_RULE, SHARDS, ShardId};
+pub use shards::{Count, Shards};
+pub use shared::{Estimate, Placing, Shared};
+pub use sizing::Sizing;
+pub use strings::{Placed, StringBits, StringFilter};
+pub use verdict::Verdict;

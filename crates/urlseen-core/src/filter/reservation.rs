@@ -1,0 +1,70 @@
+//! What a filter is made for.
+
+use super::{Capacity, ErrorRate, Layout, Sizing};
+use crate::filter::redisbloom::{self, Filter, Forecast, Growth, Rate, ReserveError};
+
+/// What a filter is made for, by which layout.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Design {
+    /// urlseen's own: of one size for good.
+    Native(Sizing),
+    /// RedisBloom's: it grows, or does not.
+    RedisBloom(Reservation),
+}
+
+impl Design {
+    /// Its layout.
+    pub fn layout(&self) -> Layout {
+        match self {
+            Self::Native(_) => Layout::Native,
+            Self::RedisBloom(_) => Layout::RedisBloom,
+        }
+    }
+
+    /// The size of a filter whose size does not change.
+    pub fn sizing(&self) -> Option<&Sizing> {
+        match self {
+            Self::Native(sizing) => Some(sizing),
+            Self::RedisBloom(_) => None,
+        }
+    }
+}
+
+/// What `BF.RESERVE` is told.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reservation {
+    /// How many fingerprints the first layer is made for.
+    pub capacity: Capacity,
+    /// The error rate of all layers together.
+    pub error_rate: ErrorRate,
+    /// Whether and how it grows.
+    pub growth: Growth,
+}
+
+impl Reservation {
+    /// As a number: how many times the capacity of the last layer the next one has, 0 for none.
+    pub fn expansion(&self) -> u32 {
+        match self.growth {
+            Growth::Expansion(times) => times,
+            Growth::None => 0,
+        }
+    }
+
+    /// The growth of that number.
+    pub fn growth_of(expansion: u32) -> Growth {
+        if expansion == 0 { Growth::None } else { Growth::Expansion(expansion) }
+    }
+
+    /// Error rate of the filter once its first layer is full; `None` if no such filter can be made.
+    pub fn rate_when_full(&self) -> Option<Rate> {
+        let (rate, capacity) = (self.error_rate.get(), self.capacity.get());
+        let full = Forecast::of(rate, capacity, self.growth, capacity);
+        full.ok().flatten().map(|forecast| forecast.rate)
+    }
+
+    /// An empty filter whose layers are never to take more than `limit` bytes.
+    pub fn reserve(&self, limit: u64) -> Result<Filter, ReserveError> {
+        let (rate, capacity) = (self.error_rate.get(), self.capacity.get());
+        redisbloom::Filter::reserve(rate, capacity, self.growth, limit)
+    }
+}

@@ -1,0 +1,149 @@
+//! Which bytes stand for themselves in which part of a URL, and percent-escapes.
+
+use crate::fingerprint::lanes::{Lanes, one_of, within};
+
+/// A set of bytes, one table look-up to ask.
+pub(super) struct ByteSet([bool; 256]);
+
+impl ByteSet {
+    /// ASCII letters and digits, and `others`.
+    const fn alphanumeric_and(others: &[u8]) -> Self {
+        let mut table = [false; 256];
+        let mut byte: u8 = 0;
+        while byte.is_ascii() {
+            table[byte as usize] = byte.is_ascii_alphanumeric();
+            byte += 1;
+        }
+        let mut index = 0;
+        while index < others.len() {
+            table[others[index] as usize] = true;
+            index += 1;
+        }
+        Self(table)
+    }
+
+    /// This set without `byte`.
+    const fn without(mut self, byte: u8) -> Self {
+        self.0[byte as usize] = false;
+        self
+    }
+
+    pub(super) const fn has(&self, byte: u8) -> bool {
+        self.0[byte as usize]
+    }
+
+    /// How many bytes at the start of `text` are in the set.
+    pub(super) fn run(&self, text: &[u8]) -> usize {
+        text.iter().position(|&byte| !self.has(byte)).unwrap_or(text.len())
+    }
+}
+
+/// What stays as it is in a safe path, parameter or fragment: w3lib's `_PATH_SAFEST_CHARS`, that is
+/// RFC 3986's reserved and unreserved characters and `%`, without `# [ ]`.
+pub(super) static SAFE: ByteSet = ByteSet::alphanumeric_and(b":/?@!$&'()*+,;=-._~%");
+
+/// The same for the query of a special scheme, where browsers escape the apostrophe.
+pub(super) static SAFE_SPECIAL_QUERY: ByteSet =
+    ByteSet::alphanumeric_and(b":/?@!$&'()*+,;=-._~%").without(b'\'');
+
+/// What stays as it is in a user name or password: `_USERINFO_SAFEST_CHARS`.
+pub(super) static SAFE_USERINFO: ByteSet = ByteSet::alphanumeric_and(b"!$&'()*+,-._~");
+
+/// What stays as it is in a canonical path once it is decoded: w3lib's `_PATH_SAFE_CHARS`.
+pub(super) static CANONICAL_PATH: ByteSet = ByteSet::alphanumeric_and(b":/?[]@!$&'()*+,;=-._~|%");
+
+/// What stays as it is in a canonical query once it is decoded: RFC 3986's unreserved characters.
+pub(super) static UNRESERVED: ByteSet = ByteSet::alphanumeric_and(b"-._~");
+
+/// What is its own canonical form in a query: `+` stands for a space on either side.
+pub(super) static PLAIN_QUERY: ByteSet = ByteSet::alphanumeric_and(b"-._~+");
+
+/// What a scheme is made of, behind its first letter.
+pub(super) static SCHEME: ByteSet = ByteSet::alphanumeric_and(b"+-.");
+
+/// Which bytes are their own canonical form in a path: [`CANONICAL_PATH`] but `%`.
+pub(super) fn plain_in_path(lanes: Lanes) -> Lanes {
+    within(lanes, b'?', b'[')
+        | within(lanes, b'a', b'z')
+        | within(lanes, b'&', b';')
+        | one_of(lanes, [b'=', b'_', b'!', b'$', b']', b'|', b'~'])
+}
+
+/// Which bytes the host of nearly every link is made of: letters, digits and `-._`, nothing that is
+/// escaped, decoded or normalised.
+pub(super) fn plain_in_host(lanes: Lanes) -> Lanes {
+    within(lanes, b'A', b'Z')
+        | within(lanes, b'a', b'z')
+        | within(lanes, b'0', b'9')
+        | one_of(lanes, [b'-', b'.', b'_'])
+}
+
+/// Appends `text` with every byte that is not in `safe` percent-escaped.
+pub(super) fn push_quoted(text: &str, safe: &ByteSet, out: &mut String) {
+    let mut rest = text;
+    loop {
+        let run = safe.run(rest.as_bytes());
+        out.push_str(&rest[..run]);
+        let Some(unsafe_char) = rest[run..].chars().next() else { return };
+        let end = run + unsafe_char.len_utf8();
+        for &byte in &rest.as_bytes()[run..end] {
+            push_escape(byte, out);
+        }
+        rest = &rest[end..];
+    }
+}
+
+/// Appends `text` with its percent-escapes decoded and then every byte that is not in `safe`
+/// escaped again: `unquote` and `quote` in one pass.
+pub(super) fn push_requoted(text: &str, safe: &ByteSet, out: &mut String) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let (byte, length) = match escape_at(bytes, at) {
+            Some(byte) => (byte, 3),
+            None => (bytes[at], 1),
+        };
+        push_byte(byte, safe, out);
+        at += length;
+    }
+}
+
+/// Appends one byte, escaped unless it is in `safe`.
+pub(super) fn push_byte(byte: u8, safe: &ByteSet, out: &mut String) {
+    if safe.has(byte) {
+        out.push(char::from(byte));
+    } else {
+        push_escape(byte, out);
+    }
+}
+
+/// Appends `%XX`, upper case.
+pub(super) fn push_escape(byte: u8, out: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    out.push('%');
+    out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+    out.push(char::from(DIGITS[usize::from(byte & 15)]));
+}
+
+/// The byte that a percent-escape at `at` stands for; `None` where there is no whole escape.
+pub(super) fn escape_at(bytes: &[u8], at: usize) -> Option<u8> {
+    match bytes.get(at..at + 3) {
+        Some(&[b'%', high, low]) => {
+            let (high, low) = (HEX_VALUE[usize::from(high)], HEX_VALUE[usize::from(low)]);
+            ((high | low) < 16).then_some(high << 4 | low)
+        }
+        _ => None,
+    }
+}
+
+/// The value of each ASCII hex digit, 255 for every other byte.
+static HEX_VALUE: [u8; 256] = {
+    let mut values = [255; 256];
+    let mut value: u8 = 0;
+    while value < 16 {
+        values[b"0123456789abcdef"[value as usize] as usize] = value;
+        values[b"0123456789ABCDEF"[value as usize] as usize] = value;
+        value += 1;
+    }
+    values
+};

@@ -1,0 +1,208 @@
+//! The canonical form of a URL, byte for byte what w3lib 2.5 and Scrapy 2.19 make of it.
+//!
+//! Scrapy treats a URL twice: a `Request` makes it *safe* (`w3lib.url.safe_url_string`, what a
+//! browser and a server both take), and a fingerprint makes that *canonical*
+//! (`w3lib.url.canonicalize_url`, what equivalent URLs share). Neither is the WHATWG parser:
+//! default ports stay, hosts are not validated, queries are sorted. [`push_request_url`] does both.
+//!
+//! All functions append to a `String` of the caller's and work in [`Buffers`] of the caller's, so
+//! that a thread that reuses them allocates nothing for ordinary links. Text encodings other than
+//! UTF-8, which w3lib can take as an argument, are not supported.
+//!
+//! # Unicode versions
+//!
+//! Outside ASCII, hosts depend on Unicode's tables. The reference is Python 3.11: Unicode 14.0, and
+//! 3.2 for nameprep as IDNA 2003 asks. Rust's tables are newer. As Unicode changes neither lower
+//! case nor normalisation of what it has assigned, the results are the same for all code points
+//! that 14.0 has assigned, and may differ in hosts with later ones, as they do between versions of
+//! Python. Methods, which are upper-cased, depend on Unicode in the same way.
+
+mod authority;
+mod bytes;
+mod idna;
+mod ipv6;
+mod origin;
+mod path;
+mod query;
+mod refusal;
+mod rule;
+mod scheme;
+mod split;
+mod steps;
+#[cfg(test)]
+mod steps_tests;
+#[cfg(test)]
+mod tests;
+
+pub use refusal::Refusal;
+pub use rule::{Part, Pass, Rule};
+pub use steps::{Step, Trace, parts, trace, trace_verbatim};
+
+use bytes::{SAFE, SAFE_SPECIAL_QUERY, push_quoted};
+use scheme::Scheme;
+use split::{Parts, Tail};
+
+use crate::fingerprint::lanes;
+
+/// Whether a canonical URL keeps its fragment, w3lib's and Scrapy's `keep_fragments`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fragments {
+    /// A fragment is not sent to a server, so it does not make another resource: the default.
+    #[default]
+    Drop,
+    /// For crawls with a browser, where the page's script may act on the fragment.
+    Keep,
+}
+
+/// Room to work in, worth keeping from one URL to the next.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    cleaned: String,
+    safe: String,
+    tail: TailBuffers,
+}
+
+/// The part of [`Buffers`] that paths and queries are written in.
+#[derive(Debug, Default)]
+struct TailBuffers {
+    spare: String,
+    fields: Vec<query::Field>,
+}
+
+/// Whether Scrapy takes `url`, made safe already or to be sent verbatim, for a request's.
+pub fn is_absolute(url: &str) -> bool {
+    url.contains("://") || url.starts_with("about:") || url.starts_with("data:")
+}
+
+/// Appends the canonical form of a request's URL as discovered: made safe, tested to be absolute,
+/// made canonical.
+///
+/// # Errors
+/// Where Scrapy or w3lib refuses the URL; what `out` holds then is of no use.
+pub fn push_request_url(
+    url: &str,
+    fragments: Fragments,
+    buffers: &mut Buffers,
+    out: &mut String,
+) -> Result<(), Refusal> {
+    let cleaned = split::cleaned(url, &mut buffers.cleaned);
+    if let Some((origin, rest)) = origin::split_plain(cleaned) {
+        let start = out.len();
+        out.push_str(origin);
+        if lanes::any(origin.as_bytes(), |lanes| lanes::within(lanes, b'A', b'Z')) {
+            out[start..].make_ascii_lowercase();
+        }
+        let tail = Tail::split(rest);
+        let (path, parameters) = path::split_parameters(tail.path);
+        path::push(path, &mut buffers.tail.spare, out);
+        path::push_parameters(parameters, out);
+        push_query_and_fragment(&tail, fragments, &mut buffers.tail, out);
+        return Ok(());
+    }
+    let safe = split::split(cleaned).and_then(|parts| {
+        buffers.safe.clear();
+        push_safe(&parts, &mut buffers.safe)
+    });
+    safe?;
+    if !is_absolute(&buffers.safe) {
+        return Err(Refusal::NotAbsolute);
+    }
+    let cleaned = split::cleaned(&buffers.safe, &mut buffers.cleaned);
+    push_canonical(&split::split(cleaned)?, fragments, &mut buffers.tail, out)
+}
+
+/// Appends the safe form of a URL: w3lib's `safe_url_string`.
+///
+/// # Errors
+/// Where w3lib refuses the URL; what `out` holds then is of no use.
+pub fn push_safe_url(url: &str, buffers: &mut Buffers, out: &mut String) -> Result<(), Refusal> {
+    push_safe(&split::split(split::cleaned(url, &mut buffers.cleaned))?, out)
+}
+
+/// Appends the canonical form of a URL: w3lib's `canonicalize_url`.
+///
+/// # Errors
+/// Where w3lib refuses the URL; what `out` holds then is of no use.
+pub fn push_canonical_url(
+    url: &str,
+    fragments: Fragments,
+    buffers: &mut Buffers,
+    out: &mut String,
+) -> Result<(), Refusal> {
+    let cleaned = split::cleaned(url, &mut buffers.cleaned);
+    push_canonical(&split::split(cleaned)?, fragments, &mut buffers.tail, out)
+}
+
+fn push_safe(parts: &Parts<'_>, out: &mut String) -> Result<(), Refusal> {
+    let Parts { scheme, authority, tail: Tail { path, query, fragment } } = *parts;
+    scheme.push(out);
+    let start = out.len();
+    authority::push_safe(authority, out)?;
+    let path_start = out.len();
+    push_quoted(path, &SAFE, out);
+    // Without a path, the query would follow the authority directly.
+    if path.is_empty() && !query.is_empty() && scheme.is_special() {
+        out.push('/');
+    }
+    insert_slashes(start, path_start, scheme, out);
+    if !query.is_empty() {
+        out.push('?');
+        let safe = if scheme.is_special() { &SAFE_SPECIAL_QUERY } else { &SAFE };
+        push_quoted(query, safe, out);
+    }
+    push_fragment(fragment, out);
+    Ok(())
+}
+
+fn push_canonical(
+    parts: &Parts<'_>,
+    fragments: Fragments,
+    buffers: &mut TailBuffers,
+    out: &mut String,
+) -> Result<(), Refusal> {
+    let Parts { scheme, authority, tail } = parts;
+    scheme.push(out);
+    let start = out.len();
+    authority::push_canonical(authority, out)?;
+    let path_start = out.len();
+    let (path, parameters) =
+        if scheme.has_parameters() { path::split_parameters(tail.path) } else { (tail.path, "") };
+    path::push(path, &mut buffers.spare, out);
+    insert_slashes(start, path_start, *scheme, out);
+    path::push_parameters(parameters, out);
+    push_query_and_fragment(tail, fragments, buffers, out);
+    Ok(())
+}
+
+/// Puts `//` at `start`, before the authority and the path behind it at `path_start`, where it
+/// belongs: with an authority, with a path that would be taken for one, and by custom in schemes
+/// that have authorities.
+fn insert_slashes(start: usize, path_start: usize, scheme: Scheme<'_>, out: &mut String) {
+    let path = &out[path_start..];
+    if path_start > start
+        || path.starts_with("//")
+        || (path.is_empty() || path.starts_with('/')) && scheme.has_authority()
+    {
+        out.insert_str(start, "//");
+    }
+}
+
+fn push_query_and_fragment(
+    tail: &Tail<'_>,
+    fragments: Fragments,
+    buffers: &mut TailBuffers,
+    out: &mut String,
+) {
+    query::push(tail.query, &mut buffers.fields, &mut buffers.spare, out);
+    if fragments == Fragments::Keep {
+        push_fragment(tail.fragment, out);
+    }
+}
+
+/// Appends `#` and a fragment made safe, if there is one.
+fn push_fragment(fragment: &str, out: &mut String) {
+    if !fragment.is_empty() {
+        out.push('#');
+        push_quoted(fragment, &SAFE, out);
+    }
+}

@@ -1,0 +1,191 @@
+//! Computing fingerprints, one after another.
+
+use std::borrow::Cow;
+
+use super::{Algorithm, Fingerprint, Parts, Text, Verbatim};
+use crate::fingerprint::canonical::{self, Buffers, Fragments, Refusal};
+use crate::fingerprint::request::Request;
+
+/// Computes fingerprints with one algorithm. Its buffers are kept from one request to the next, so
+/// each thread has its own.
+///
+/// ```
+/// use urlseen::fingerprint::{Algorithm, Fingerprinter};
+/// use urlseen::request::Request;
+///
+/// let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+/// let one = fingerprinter.fingerprint(&Request::get("https://example.com/?b=2&a=1"))?;
+/// let same = fingerprinter.fingerprint(&Request::get("https://EXAMPLE.com?a=1&b=2#top"))?;
+/// assert_eq!(one, same);
+/// # Ok::<(), urlseen::canonical::Refusal>(())
+/// ```
+#[derive(Debug)]
+pub struct Fingerprinter {
+    algorithm: Algorithm,
+    fragments: Fragments,
+    buffers: Buffers,
+    url: String,
+    text: Text,
+}
+
+impl Fingerprinter {
+    /// With `keep_fragments`, URLs that differ in their fragments only are different requests.
+    pub fn new(algorithm: Algorithm, keep_fragments: bool) -> Self {
+        Self {
+            algorithm,
+            fragments: if keep_fragments { Fragments::Keep } else { Fragments::Drop },
+            buffers: Buffers::default(),
+            url: String::new(),
+            text: Text::default(),
+        }
+    }
+
+    /// The fingerprint of a request: always a [`Fingerprint::Raw20`].
+    ///
+    /// # Errors
+    /// What is wrong with the URL, where Scrapy refuses it.
+    pub fn fingerprint(&mut self, request: &Request<'_>) -> Result<Fingerprint, Refusal> {
+        self.canonicalise(request)?;
+        Ok(self.finish(request))
+    }
+
+    /// The same where [`Fingerprinter::canonical`] has just answered for this request.
+    #[doc(hidden)]
+    pub fn finish(&mut self, request: &Request<'_>) -> Fingerprint {
+        let method = upper_case(request.method);
+        let parts = Parts { method: &method, url: &self.url, body: request.body };
+        (self.algorithm.definition().write)(&parts, &mut self.text);
+        Fingerprint::Raw20(self.text.finish())
+    }
+
+    /// The form of a request's URL that goes into its fingerprint: canonical, or as it is where the
+    /// request is verbatim and the algorithm leaves it at that.
+    ///
+    /// # Errors
+    /// What is wrong with the URL, where Scrapy refuses it.
+    pub fn canonical(&mut self, request: &Request<'_>) -> Result<&str, Refusal> {
+        self.canonicalise(request)?;
+        Ok(&self.url)
+    }
+
+    fn canonicalise(&mut self, request: &Request<'_>) -> Result<(), Refusal> {
+        let Self { fragments, ref mut buffers, ref mut url, .. } = *self;
+        url.clear();
+        if !request.verbatim_url {
+            return canonical::push_request_url(request.url, fragments, buffers, url);
+        }
+        if !canonical::is_absolute(request.url) {
+            return Err(Refusal::NotAbsolute);
+        }
+        match self.algorithm.definition().verbatim {
+            Verbatim::AsIs => {
+                url.push_str(request.url);
+                Ok(())
+            }
+            Verbatim::Canonical => {
+                canonical::push_canonical_url(request.url, fragments, buffers, url)
+            }
+        }
+    }
+}
+
+/// Scrapy's, without fragments.
+impl Default for Fingerprinter {
+    fn default() -> Self {
+        Self::new(Algorithm::default(), false)
+    }
+}
+
+/// A method as Scrapy has it: Unicode's full upper case, nothing trimmed or checked.
+fn upper_case(method: &str) -> Cow<'_, str> {
+    if method.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        Cow::Borrowed(method)
+    } else {
+        Cow::Owned(method.to_uppercase())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fingerprint(algorithm: Algorithm, request: &Request<'_>) -> Result<String, Refusal> {
+        let mut fingerprinter = Fingerprinter::new(algorithm, false);
+        fingerprinter.fingerprint(request).map(|fingerprint| fingerprint.to_string())
+    }
+
+    #[test]
+    fn algorithms_hash_what_their_packages_do() {
+        let request =
+            Request { method: "post", body: b"a=1", ..Request::get("https://example.com") };
+        for (algorithm, expected) in [
+            (Algorithm::Scrapy, "d858e977a5230ec08824b0fd1e49c384575ddcd3"),
+            (Algorithm::Scrapy26, "94f9a55ac269433d392ccbdae82b13f763ff50d1"),
+            (Algorithm::ScrapyRedis, "2715c58f9dd91a3d214f1dc1e1395e666440fdad"),
+        ] {
+            assert_eq!(fingerprint(algorithm, &request).as_deref(), Ok(expected), "{algorithm}");
+        }
+    }
+
+    #[test]
+    fn methods_are_upper_cased_and_nothing_else() {
+        let with = |method| {
+            fingerprint(Algorithm::Scrapy26, &Request { method, ..Request::get("http://h") })
+        };
+        assert_eq!(with("get"), with("GET"));
+        assert_eq!(with("ß"), with("SS"));
+        assert_ne!(with(" get"), with("GET"));
+        assert_ne!(with(""), with("GET"));
+    }
+
+    #[test]
+    fn verbatim_urls_stay_as_they_are_for_scrapy_only() {
+        let request = Request { verbatim_url: true, ..Request::get("HTTP://h?b&a#f") };
+        for (algorithm, url) in [
+            (Algorithm::Scrapy, "HTTP://h?b&a#f"),
+            (Algorithm::Scrapy26, "http://h/?a=&b="),
+            (Algorithm::ScrapyRedis, "http://h/?a=&b="),
+        ] {
+            let mut fingerprinter = Fingerprinter::new(algorithm, false);
+            assert_eq!(fingerprinter.canonical(&request), Ok(url), "{algorithm}");
+        }
+        // Tested as it is: made safe, this one would be absolute.
+        let request = Request { verbatim_url: true, ..Request::get("http:/\t/h") };
+        assert_eq!(fingerprint(Algorithm::Scrapy, &request), Err(Refusal::NotAbsolute));
+    }
+
+    #[test]
+    fn fragments_count_where_they_are_kept() {
+        let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, true);
+        let mut with = |url| fingerprinter.fingerprint(&Request::get(url));
+        assert_ne!(with("http://h/#a"), with("http://h/"));
+        assert_eq!(with("http://h/#"), with("http://h/"));
+    }
+
+    #[test]
+    fn each_thread_can_have_one() {
+        fn can_move_to_a_thread<T: Send>(_: &T) {}
+        can_move_to_a_thread(&Fingerprinter::new(Algorithm::default(), false));
+    }
+
+    #[test]
+    fn a_refusal_leaves_nothing_behind() {
+        let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+        let request = Request::get("http://h/");
+        let before = fingerprinter.fingerprint(&request);
+        assert!(fingerprinter.fingerprint(&Request::get("http://h:x/")).is_err());
+        assert_eq!(fingerprinter.fingerprint(&request), before);
+    }
+
+    #[test]
+    fn names_lead_back_to_algorithms() {
+        for algorithm in Algorithm::all() {
+            assert_eq!(algorithm.name().parse(), Ok(*algorithm));
+        }
+        for unknown in ["", "scrapy-", "Scrapy"] {
+            assert!(unknown.parse::<Algorithm>().is_err(), "{unknown}");
+        }
+        let error = "sha1".parse::<Algorithm>().unwrap_err();
+        assert!(error.to_string().contains("scrapy, scrapy-2.6, scrapy-redis"));
+    }
+}

@@ -1,0 +1,78 @@
+//! Hex digits, and the bytes that they stand for.
+
+use wide::{i16x8, u8x16};
+
+use crate::fingerprint::lanes::{Lanes, hex_digits, within};
+
+/// How many bytes are made at once, of twice as many digits.
+const BYTES: usize = 16;
+
+/// Two hex digits a byte into `N` bytes, at least 16; `None` if any character is not a hex digit.
+#[inline]
+pub(super) fn decode<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
+    debug_assert_eq!(text.len(), 2 * N);
+    let mut raw = [0; N];
+    let (whole, rest) = raw.as_chunks_mut();
+    for (bytes, digits) in whole.iter_mut().zip(text.as_chunks().0) {
+        *bytes = decode_block(digits)?;
+    }
+    if !rest.is_empty() {
+        // Some digits are read again.
+        let last = decode_block(text.last_chunk()?)?;
+        rest.copy_from_slice(&last[BYTES - rest.len()..]);
+    }
+    Some(raw)
+}
+
+/// The bytes that 32 hex digits stand for.
+#[inline]
+fn decode_block(digits: &[u8; 2 * BYTES]) -> Option<[u8; BYTES]> {
+    let [first, second] = bytemuck::cast::<_, [Lanes; 2]>(*digits);
+    if !(hex_digits(first) & hex_digits(second)).all() {
+        return None;
+    }
+    Some(u8x16::narrow_i16x8(joined(first), joined(second)).to_array())
+}
+
+/// The eight bytes that sixteen hex digits stand for.
+#[inline]
+fn joined(digits: Lanes) -> i16x8 {
+    // The low bits of the digit 0 are 0, those of the letters `A` and `a` are 1.
+    let nine_for_letters = within(digits, b'A', b'f') & Lanes::splat(9);
+    let values = (digits & Lanes::splat(0x0f)) + nine_for_letters;
+    // In each pair the low byte has the first digit, which is the high one.
+    let pairs = i16x8::new(bytemuck::cast::<_, [i16; 8]>(values).map(i16::from_le));
+    (pairs << 4 | pairs >> 8) & i16x8::splat(0xff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pair_of_characters_is_read_at_every_place() {
+        for high in 0..=255u8 {
+            for low in 0..=255u8 {
+                let value = std::str::from_utf8(&[high, low])
+                    .ok()
+                    .filter(|pair| !pair.starts_with('+'))
+                    .and_then(|pair| u8::from_str_radix(pair, 16).ok());
+                for place in 0..20 {
+                    let mut text = *b"0123456789abcdefFEDCBA98765432100f1e2d3c";
+                    text[2 * place] = high;
+                    text[2 * place + 1] = low;
+                    assert_eq!(decode::<20>(&text).map(|raw| raw[place]), value, "{high} {low}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_lengths_are_read_to_their_end() {
+        let text = b"00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF";
+        let raw: Vec<u8> = (0..16).chain(0..16).map(|digit| digit * 0x11).collect();
+        assert_eq!(decode::<16>(&text[..32]).map(Vec::from).as_deref(), Some(&raw[..16]));
+        assert_eq!(decode::<20>(&text[..40]).map(Vec::from).as_deref(), Some(&raw[..20]));
+        assert_eq!(decode::<32>(text).map(Vec::from).as_deref(), Some(&raw[..]));
+    }
+}

@@ -1,0 +1,176 @@
+//! The text that is hashed, and its hash.
+
+use sha1::block_api::compress;
+
+use crate::fingerprint::lanes::{self, Lanes, one_of, within};
+
+/// What of a request is hashed.
+pub(super) struct Parts<'a> {
+    /// In upper case.
+    pub(super) method: &'a str,
+    /// As the algorithm wants it: canonical, or as it is.
+    pub(super) url: &'a str,
+    pub(super) body: &'a [u8],
+}
+
+/// A text on its way into SHA-1. Short ones are gathered, padded where they stand and hashed at
+/// once; of long ones no more than a part is held.
+#[derive(Debug)]
+pub(super) struct Text {
+    pending: Vec<u8>,
+    /// How many bytes came before `pending`: whole blocks.
+    hashed: u64,
+    /// SHA-1's state after those.
+    state: [u32; 5],
+}
+
+/// What SHA-1 works on at a time, in bytes.
+const BLOCK: usize = 64;
+
+/// SHA-1's state before the first block, FIPS 180-4, section 5.3.1.
+const START: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
+
+impl Default for Text {
+    fn default() -> Self {
+        Self { pending: Vec::with_capacity(Self::PART + 2 * BLOCK), hashed: 0, state: START }
+    }
+}
+
+impl Text {
+    /// How much is gathered before it is hashed, in bytes.
+    const PART: usize = 4096;
+
+    /// Appends bytes as they are.
+    #[inline]
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        if self.pending.len() + bytes.len() <= Self::PART {
+            return self.pending.extend_from_slice(bytes);
+        }
+        for part in bytes.chunks(Self::PART) {
+            self.make_room(part.len());
+            self.pending.extend_from_slice(part);
+        }
+    }
+
+    /// Hashes what is pending if with `more` bytes it would be more than a part.
+    fn make_room(&mut self, more: usize) {
+        if self.pending.len() + more > Self::PART {
+            let (blocks, rest) = self.pending.as_chunks::<BLOCK>();
+            compress(&mut self.state, blocks);
+            let whole = self.pending.len() - rest.len();
+            self.hashed += whole as u64;
+            self.pending.drain(..whole);
+        }
+    }
+
+    /// Appends two lower-case hex digits for each byte.
+    pub(super) fn push_hex(&mut self, bytes: &[u8]) {
+        for part in bytes.chunks(Self::PART / 2) {
+            self.make_room(2 * part.len());
+            for byte in part {
+                self.pending.push(DIGITS[usize::from(byte >> 4)]);
+                self.pending.push(DIGITS[usize::from(byte & 15)]);
+            }
+        }
+    }
+
+    /// Appends the inside of a JSON string as Python's `json.dumps` writes it by default: ASCII,
+    /// with `\u` and four lower-case digits for all that has no shorter escape, DEL among it.
+    pub(super) fn push_json(&mut self, text: &str) {
+        if !lanes::any(text.as_bytes(), escaped) {
+            return self.push(text.as_bytes());
+        }
+        for letter in text.chars() {
+            match letter {
+                '"' => self.push(b"\\\""),
+                '\\' => self.push(b"\\\\"),
+                '\n' => self.push(b"\\n"),
+                '\r' => self.push(b"\\r"),
+                '\t' => self.push(b"\\t"),
+                '\u{8}' => self.push(b"\\b"),
+                '\u{c}' => self.push(b"\\f"),
+                ' '..='~' => self.push(&[letter as u8]),
+                _ => letter.encode_utf16(&mut [0; 2]).iter().for_each(|unit| {
+                    let digit = |shift: u16| DIGITS[usize::from(unit >> shift & 15)];
+                    self.push(&[b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
+                }),
+            }
+        }
+    }
+
+    /// The hash of all that was appended; the text is empty again.
+    pub(super) fn finish(&mut self) -> [u8; 20] {
+        let bits = 8 * (self.hashed + self.pending.len() as u64);
+        // The padding: a bit, zeros up to the end of a block, and in that the length.
+        self.pending.push(0x80);
+        let end = (self.pending.len() + size_of_val(&bits)).next_multiple_of(BLOCK);
+        self.pending.resize(end - size_of_val(&bits), 0);
+        self.pending.extend_from_slice(&bits.to_be_bytes());
+        compress(&mut self.state, self.pending.as_chunks().0);
+        self.pending.clear();
+        self.hashed = 0;
+        let mut hash = [0; 20];
+        let words = std::mem::replace(&mut self.state, START);
+        hash.as_chunks_mut()
+            .0
+            .iter_mut()
+            .zip(words)
+            .for_each(|(bytes, word)| *bytes = word.to_be_bytes());
+        hash
+    }
+}
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+/// Which bytes JSON does not have as they are.
+fn escaped(lanes: Lanes) -> Lanes {
+    !within(lanes, b' ', b'~') | one_of(lanes, *b"\"\\")
+}
+
+#[cfg(test)]
+mod tests {
+    use sha1::{Digest, Sha1};
+
+    use super::*;
+
+    /// What has been appended, as long as it is short.
+    fn written(write: impl Fn(&mut Text)) -> String {
+        let mut text = Text::default();
+        write(&mut text);
+        String::from_utf8(text.pending).unwrap()
+    }
+
+    #[test]
+    fn json_is_escaped_as_in_python() {
+        let escaped =
+            written(|text| text.push_json("a\"\\/\u{8}\u{c}\n\r\t\0\u{1f}~\u{7f}é\u{ffff}😀"));
+        assert_eq!(escaped, r#"a\"\\/\b\f\n\r\t\u0000\u001f~\u007f\u00e9\uffff\ud83d\ude00"#);
+    }
+
+    #[test]
+    fn hex_is_lower_case() {
+        assert_eq!(written(|text| text.push_hex(&[0, 0x9a, 0xff])), "009aff");
+    }
+
+    #[test]
+    fn long_texts_have_the_hash_of_their_whole() {
+        for length in (0..200).chain([2047, 2048, 2049, 4095, 4096, 4097, 20_000]) {
+            let bytes: Vec<u8> = (0..=250).cycle().take(length).collect();
+            let mut text = Text::default();
+            for _ in 0..2 {
+                text.push(b"<");
+                text.push(&bytes);
+                text.push_hex(&bytes);
+                text.push(b">");
+                let hex: Vec<u8> = bytes
+                    .iter()
+                    .flat_map(|&byte| {
+                        [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]
+                    })
+                    .collect();
+                let whole = [b"<", &*bytes, &*hex, b">"].concat();
+                assert_eq!(text.finish(), <[u8; 20]>::from(Sha1::digest(whole)), "{length}");
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The names of the keys that a daemon and the consumers of its crawl share.
+
+use crate::script::hash_tag::tagged;
+
+/// The keys of the crawl that reads one source, beside those that its record names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keys {
+    /// Hash: the crawl record.
+    pub record: String,
+    /// Hash: consumers and their heartbeats.
+    pub consumers: String,
+    /// Hash: deliveries of requests that were requeued.
+    pub requeues: String,
+    /// List: rejects whose items are too large to be in them, each before its item.
+    pub oversize: String,
+    /// Begin of the keys of held requests; the consumer follows.
+    held: String,
+}
+
+impl Keys {
+    /// The keys of the crawl that reads `source`. They share its hash slot.
+    pub fn of_source(source: &str) -> Self {
+        let tagged = tagged(source);
+        Self {
+            record: format!("urlseen:{tagged}:crawl"),
+            consumers: format!("urlseen:{tagged}:consumers"),
+            requeues: format!("urlseen:{tagged}:requeues"),
+            oversize: format!("urlseen:{tagged}:oversize"),
+            held: format!("urlseen:{tagged}:held"),
+        }
+    }
+
+    /// Hash: the requests that a consumer holds.
+    pub fn held(&self, consumer: &str) -> String {
+        format!("{}:{consumer}", self.held)
+    }
+}

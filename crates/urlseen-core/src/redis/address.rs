@@ -1,0 +1,241 @@
+//! Where Redis is and who asks there: `redis.url`, checked, with the password kept out of sight.
+
+use redis::{ConnectionAddr, IntoConnectionInfo};
+use std::fmt;
+
+/// The schemes that a `redis.url` may have; the Valkey names mean the same.
+const SCHEMES: [&str; 7] =
+    ["redis", "rediss", "unix", "redis+unix", "valkey", "valkeys", "valkey+unix"];
+
+/// What a `redis.url` looks like, as the end of a sentence.
+pub const ALLOWED: &str = "redis://[[user]:password@]host[:port][/database], the same with \
+    rediss:// for TLS, or unix:///path/to/socket[?db=0]";
+
+/// A Redis server, a database there, and who logs in: all that a connection is opened with.
+///
+/// `Display` and `Debug` show `***` for the password, and nothing outside of this crate gets it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RedisAddress {
+    /// One of [`SCHEMES`].
+    scheme: &'static str,
+    place: ConnectionAddr,
+    /// The database number, as `SELECT` takes it.
+    db: u32,
+    /// Neither of the two is ever empty.
+    user: Option<String>,
+    password: Option<String>,
+}
+
+/// Why a `redis.url` cannot be used. No message repeats what stands behind the scheme: a URL that
+/// did not parse may hold a password anywhere.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RedisAddressError {
+    /// Not a URL at all, or one that cannot be split into its parts.
+    #[error(
+        "not a URL that can be read; write it like redis://127.0.0.1:6379/0, \
+         rediss://user:password@host:6379/0 (TLS) or unix:///run/redis/redis.sock?db=0, and a \
+         password with any of / ? # @ : % in it percent-encoded or in URLSEEN_REDIS_PASSWORD"
+    )]
+    Unreadable,
+    /// A URL of something else.
+    #[error(
+        "{found}:// is not Redis; write redis:// for TCP, rediss:// for TLS or unix:// for a \
+         socket file"
+    )]
+    Scheme {
+        /// The scheme found.
+        found: String,
+    },
+    /// No host between `//` and `/`.
+    #[error("the host is missing; write it like redis://127.0.0.1:6379/0")]
+    NoHost,
+    /// `0.0.0.0` or `::`, which a server listens on and nobody connects to.
+    #[error(
+        "0.0.0.0 and :: are addresses that only servers can listen on; write 127.0.0.1 for this \
+         machine, or the server's own address"
+    )]
+    Wildcard,
+    /// A socket path that is not absolute.
+    #[error(
+        "the absolute path of the socket file is missing; write it with three slashes, like \
+         unix:///run/redis/redis.sock"
+    )]
+    SocketPath,
+    /// The database is not a number.
+    #[error(
+        "the database is not a number from 0; write it last, like redis://127.0.0.1:6379/0 or \
+         unix:///run/redis/redis.sock?db=0"
+    )]
+    Database,
+    /// Settings after `?` that mean nothing here.
+    #[error(
+        "there are unknown settings after the ?; unix:// takes db, user and pass, the others take \
+         none, and a ? in a password is written %3F"
+    )]
+    Settings,
+    /// Something after `#`, such as redis-rs's `#insecure`.
+    #[error(
+        "nothing may follow a #; certificates are always checked (no #insecure): name the file of \
+         your own authority in SSL_CERT_FILE instead, and write a # in a password as %23"
+    )]
+    Fragment,
+    /// A user name needs a password, or the connection would silently be the default user's.
+    #[error(
+        "there is a user and no password; add one as user:password@, or set \
+         URLSEEN_REDIS_PASSWORD (any text for a user with nopass)"
+    )]
+    NoPassword,
+}
+
+impl RedisAddress {
+    /// Checks `url`. `password`, where given and not empty, goes before one in the URL.
+    pub fn new(url: &str, password: Option<String>) -> Result<Self, RedisAddressError> {
+        let address = Self::parse(url)?.with_password(password);
+        if address.lacks_password() { Err(RedisAddressError::NoPassword) } else { Ok(address) }
+    }
+
+    /// The server on this machine, at the usual port.
+    pub fn local() -> Self {
+        let place = ConnectionAddr::Tcp("127.0.0.1".to_owned(), 6379);
+        Self { scheme: "redis", place, db: 0, user: None, password: None }
+    }
+
+    /// Checks `url` as far as it goes by itself: its user's password may be yet to come.
+    pub fn parse(url: &str) -> Result<Self, RedisAddressError> {
+        use RedisAddressError as Error;
+        let (found, _) = url.trim().split_once("://").ok_or(Error::Unreadable)?;
+        let Some(scheme) = SCHEMES.into_iter().find(|it| it.eq_ignore_ascii_case(found)) else {
+            return Err(refused_scheme(found));
+        };
+        let parsed = redis::parse_redis_url(url.trim()).ok_or(Error::Unreadable)?;
+        if parsed.fragment().is_some() {
+            return Err(Error::Fragment);
+        }
+        let is_socket = scheme.ends_with("unix");
+        let known = |name: &str| is_socket && matches!(name, "db" | "user" | "pass");
+        if parsed.query_pairs().any(|(name, _)| !known(&name)) {
+            return Err(Error::Settings);
+        }
+        let db = if is_socket {
+            if parsed.host_str().is_some_and(|host| !host.is_empty()) || parsed.path().len() < 2 {
+                return Err(Error::SocketPath);
+            }
+            parsed.query_pairs().find(|(name, _)| name == "db").map(|(_, db)| db.into_owned())
+        } else {
+            match parsed.host_str() {
+                None | Some("") => return Err(Error::NoHost),
+                Some("0.0.0.0" | "[::]") => return Err(Error::Wildcard),
+                Some(_) => Some(parsed.path().trim_matches('/').to_owned()),
+            }
+        };
+        let db = match db.as_deref() {
+            None | Some("") => 0,
+            Some(digits) => digits.parse().map_err(|_| Error::Database)?,
+        };
+        let info = parsed.into_connection_info().map_err(|_| Error::Unreadable)?;
+        let login = info.redis_settings();
+        let filled = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        Ok(Self {
+            scheme,
+            place: info.addr().clone(),
+            db,
+            user: login.username().and_then(filled),
+            password: login.password().and_then(filled),
+        })
+    }
+
+    /// The same with another password, unless there is none or it is empty.
+    pub fn with_password(mut self, password: Option<String>) -> Self {
+        self.password = password.filter(|text| !text.is_empty()).or(self.password);
+        self
+    }
+
+    /// Whether there is a user who cannot log in.
+    pub fn lacks_password(&self) -> bool {
+        self.user.is_some() && self.password.is_none()
+    }
+
+    /// The user that the connection logs in as; `None` is Redis's `default`.
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    /// The database number.
+    pub fn db(&self) -> u32 {
+        self.db
+    }
+
+    /// Whether the connection is encrypted.
+    pub fn is_tls(&self) -> bool {
+        matches!(self.place, ConnectionAddr::TcpTls { .. })
+    }
+
+    /// The password, for `AUTH` and nothing else.
+    pub fn password(&self) -> Option<&str> {
+        self.password.as_deref()
+    }
+
+    /// What to open a connection to, without the login: whoever connects logs in by itself.
+    pub(crate) fn place(&self) -> &ConnectionAddr {
+        &self.place
+    }
+}
+
+/// Repeats the scheme only where it surely is one.
+fn refused_scheme(found: &str) -> RedisAddressError {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    if !found.is_empty() && found.len() < 16 && found.chars().all(plain) {
+        RedisAddressError::Scheme { found: found.to_ascii_lowercase() }
+    } else {
+        RedisAddressError::Unreadable
+    }
+}
+
+impl fmt::Display for RedisAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scheme, db, .. } = self;
+        let user = self.user.as_deref().map(str::escape_debug);
+        write!(f, "{scheme}://")?;
+        match &self.place {
+            ConnectionAddr::Unix(path) => {
+                write!(f, "{}?db={db}", path.display())?;
+                if let Some(user) = user {
+                    write!(f, "&user={user}")?;
+                }
+                if self.password.is_some() {
+                    f.write_str("&pass=***")?;
+                }
+                Ok(())
+            }
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+                let is_login = user.is_some() || self.password.is_some();
+                if let Some(user) = user {
+                    write!(f, "{user}")?;
+                }
+                if self.password.is_some() {
+                    f.write_str(":***")?;
+                }
+                if is_login {
+                    f.write_str("@")?;
+                }
+                if host.contains(':') {
+                    write!(f, "[{host}]:{port}/{db}")
+                } else {
+                    write!(f, "{host}:{port}/{db}")
+                }
+            }
+            // The crate may add kinds of places; none of SCHEMES leads to one.
+            other => write!(f, "{other}/{db}"),
+        }
+    }
+}
+
+impl fmt::Debug for RedisAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RedisAddress({self})")
+    }
+}
+
+#[cfg(test)]
+#[path = "address_test.rs"]
+mod tests;

@@ -1,0 +1,133 @@
+//! The proof, before a crawl starts, that everything it needs of Redis will work.
+//!
+//! It opens a connection of its own, reads, and rehearses in a `MULTI` that it discards. It writes
+//! nothing, and finds all problems at once.
+
+mod facts;
+mod needs;
+mod permissions;
+mod problem;
+
+use std::collections::HashMap;
+
+use redis::{FromRedisValue, Pipeline, RedisResult, Value};
+
+use self::facts::Info;
+pub use self::facts::{ServerFacts, Version};
+pub use self::needs::{CommandNeed, KeyKind, KeyNeed, KeyOwner, Needs};
+use self::permissions::{Refusals, shown};
+pub use self::problem::{MissingPermissions, PreflightProblem};
+use super::connect::{Timeouts, connect};
+use super::link::Link;
+use super::trouble::{Retry, Trouble};
+use crate::redis::RedisAddress;
+
+/// Checks the server at `address` against `needs`; on failure, everything that is wrong.
+///
+/// Where every problem's [`retry`](PreflightProblem::retry) is `Later`, waiting and asking again
+/// may help; where one is `Never`, somebody must change something first.
+pub async fn preflight(
+    address: &RedisAddress,
+    timeouts: Timeouts,
+    needs: &Needs,
+) -> Result<ServerFacts, Vec<PreflightProblem>> {
+    let outcome = match connect(address, timeouts).await {
+        Ok(connection) => examine(address, connection, needs).await,
+        Err(trouble) => Err(trouble),
+    };
+    outcome.unwrap_or_else(|trouble| Err(vec![trouble.into()]))
+}
+
+/// The examination proper; the error is a connection lost half-way.
+async fn examine(
+    address: &RedisAddress,
+    mut connection: Link,
+    needs: &Needs,
+) -> Result<Result<ServerFacts, Vec<PreflightProblem>>, Trouble> {
+    let mut questions = Pipeline::new();
+    questions.ignore_errors();
+    questions.cmd("ACL").arg("WHOAMI");
+    questions.cmd("INFO");
+    for need in &needs.keys {
+        questions.cmd("TYPE").arg(&need.key);
+    }
+    let replies: Vec<RedisResult<Value>> = questions.query_async(&mut connection).await?;
+    let mut replies = replies.into_iter();
+    let mut refusals = Refusals::default();
+
+    // Before Redis 6 there are no users, and not every user may ask.
+    let whoami = replies.next().and_then(Result::ok).and_then(|reply| text(reply).ok());
+    let user = whoami.clone().or(address.user().map(str::to_owned));
+    let user = user.as_deref().unwrap_or("default");
+
+    let info =
+        replies.next().map(|reply| refusals.note("INFO", [].into_iter(), reply.and_then(text)));
+    let info = info.flatten().unwrap_or_default();
+    let info = Info::new(&info);
+    if info.is_sentinel() {
+        let primaries = watched(&mut connection).await?;
+        return Ok(Err(vec![PreflightProblem::Sentinel { primaries }]));
+    }
+    let mut problems = info.problems();
+
+    for (need, reply) in needs.keys.iter().zip(replies) {
+        let keys = [need.key.as_slice()].into_iter();
+        let Some(found) = refusals.note("TYPE", keys, reply.and_then(text)) else { continue };
+        if found != "none" && found != need.kind.name() {
+            problems.push(PreflightProblem::KeyType {
+                owner: need.owner,
+                key: shown(&need.key),
+                needed: need.kind.name(),
+                found,
+            });
+        }
+    }
+
+    refusals.rehearse(&mut connection, needs).await?;
+    problems = without_consequences(problems, refusals.into_problems(user));
+    if !problems.is_empty() {
+        return Ok(Err(problems));
+    }
+    let strange = || Trouble::Garbled { cause: "INFO shows no redis_version".to_owned() };
+    Ok(Ok(info.facts(whoami).ok_or_else(strange)?))
+}
+
+/// Asks a Sentinel for the primaries that it watches: `NAME at HOST:PORT`, none if it does not say.
+async fn watched(connection: &mut Link) -> Result<Vec<String>, Trouble> {
+    /// How many are named at most.
+    const NAMED: usize = 8;
+    let reply = redis::cmd("SENTINEL").arg("MASTERS").query_async(connection).await;
+    let primaries: Vec<HashMap<String, String>> = match reply.map_err(Trouble::from) {
+        Err(trouble) if trouble.retry() == Retry::Later => return Err(trouble),
+        reply => reply.unwrap_or_default(),
+    };
+    let name = |primary: &HashMap<String, String>| {
+        let of = |field: &str| primary.get(field).map(|value| shown(value.as_bytes()));
+        Some(format!("{} at {}:{}", of("name")?, of("ip")?, of("port")?))
+    };
+    Ok(primaries.iter().filter_map(name).take(NAMED).collect())
+}
+
+/// All problems but those that only follow from one of the server's own: an old server lacks
+/// commands, a replica refuses writes, a node of a cluster sends its clients elsewhere.
+fn without_consequences(
+    mut problems: Vec<PreflightProblem>,
+    refused: Vec<PreflightProblem>,
+) -> Vec<PreflightProblem> {
+    let old = problems.iter().any(|it| matches!(it, PreflightProblem::TooOld { .. }));
+    let replica = problems.iter().any(|it| matches!(it, PreflightProblem::Replica { .. }));
+    let cluster = problems.contains(&PreflightProblem::Cluster);
+    problems.extend(refused.into_iter().filter(|problem| match problem {
+        PreflightProblem::UnknownCommands { .. } => !old,
+        PreflightProblem::Trouble(Trouble::ReadOnly | Trouble::MasterDown) => !replica,
+        PreflightProblem::Trouble(
+            Trouble::Cluster | Trouble::CrossSlot | Trouble::ClusterDown { .. },
+        ) => !cluster,
+        _ => true,
+    }));
+    problems
+}
+
+fn text(reply: Value) -> RedisResult<String> {
+    Ok(String::from_redis_value(reply)?)
+}

@@ -1,0 +1,120 @@
+//! The bare way to a server: TCP, TLS over it, or a Unix socket.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use redis::ConnectionAddr;
+use rustls_native_certs::{Error, ErrorKind};
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::client::ResolvesClientCert;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::sign::CertifiedKey;
+use tokio_rustls::rustls::{self, AlertDescription, ClientConfig, RootCertStore, SignatureScheme};
+
+use crate::storage::descriptors;
+
+/// How long a TCP connection is silent before the system probes it, and between probes.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+
+/// What bytes go out and come in through.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// Opens the way to a server. What is wrong with a certificate or a handshake is a
+/// [`rustls::Error`] inside the error.
+pub(super) async fn open(place: &ConnectionAddr) -> io::Result<Box<dyn Stream>> {
+    match place {
+        ConnectionAddr::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?)),
+        ConnectionAddr::Tcp(host, port) => Ok(Box::new(tcp(host, *port).await?)),
+        ConnectionAddr::TcpTls { host, port, .. } => {
+            let name = ServerName::try_from(host.clone())
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+            let without = Arc::new(NoCertificate::default());
+            let connector = TlsConnector::from(Arc::new(trusting(without.clone())?));
+            let connected = connector.connect(name, tcp(host, *port).await?).await;
+            Ok(Box::new(connected.map_err(|error| without.explain(error))?))
+        }
+        // The crate may add kinds of places.
+        _ => Err(io::Error::other("a kind of address that this version does not know")),
+    }
+}
+
+/// A TCP connection to the first of the host's addresses that answers.
+async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect((host, port)).await?;
+    // Commands go out whole: there is nothing to wait for.
+    stream.set_nodelay(true)?;
+    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
+    SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
+    Ok(stream)
+}
+
+/// Whether the server ended the connection for want of a client's certificate. Servers with TLS 1.3
+/// say so after the handshake, in place of their first reply.
+pub(super) fn wants_certificate(error: &io::Error) -> bool {
+    alert(error) == Some(AlertDescription::CertificateRequired)
+}
+
+/// The alert that a server ended the connection with.
+fn alert(error: &io::Error) -> Option<AlertDescription> {
+    match error.get_ref()?.downcast_ref()? {
+        rustls::Error::AlertReceived(alert) => Some(*alert),
+        _ => None,
+    }
+}
+
+/// Presents no certificate to a server that asks for one, and remembers the question.
+#[derive(Debug, Default)]
+struct NoCertificate {
+    asked: AtomicBool,
+}
+
+impl NoCertificate {
+    /// The error of a handshake. TLS 1.2 has no alert of its own for a missing certificate; after
+    /// the question for one, a failed handshake means that.
+    fn explain(&self, error: io::Error) -> io::Error {
+        if self.asked.load(Ordering::Relaxed)
+            && alert(&error) == Some(AlertDescription::HandshakeFailure)
+        {
+            let alert = AlertDescription::CertificateRequired;
+            return io::Error::new(error.kind(), rustls::Error::AlertReceived(alert));
+        }
+        error
+    }
+}
+
+impl ResolvesClientCert for NoCertificate {
+    fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        self.asked.store(true, Ordering::Relaxed);
+        None
+    }
+
+    fn has_certs(&self) -> bool {
+        false
+    }
+}
+
+/// Trust in the authorities that this machine trusts, or those in `SSL_CERT_FILE`.
+fn trusting(without: Arc<NoCertificate>) -> io::Result<ClientConfig> {
+    let mut found = rustls_native_certs::load_native_certs();
+    match found.errors.pop() {
+        Some(Error { kind: ErrorKind::Io { inner, .. }, .. })
+            if descriptors::are_exhausted(&inner) =>
+        {
+            return Err(inner);
+        }
+        Some(error) => return Err(io::Error::other(rustls::Error::General(error.to_string()))),
+        None => {}
+    }
+    let mut roots = RootCertStore::empty();
+    for certificate in found.certs {
+        roots.add(certificate).map_err(io::Error::other)?;
+    }
+    Ok(ClientConfig::builder().with_root_certificates(roots).with_client_cert_resolver(without))
+}

@@ -1,0 +1,58 @@
+//! What a filter in Redis says of fingerprints, without setting anything.
+
+use redis::{Pipeline, RedisResult, Value};
+
+use crate::filter::layout::Unplaced;
+use crate::filter::{Shared, Verdict};
+use crate::fingerprint::Fingerprint;
+use crate::redis::link::Link;
+use crate::redis::trouble::Trouble;
+use crate::redis_filter::judge::{ask, verdict};
+
+/// How many fingerprints are asked for at once.
+const AT_ONCE: usize = 200;
+
+/// Why nothing can be said of a fingerprint.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// Redis, or the way to it.
+    #[error(transparent)]
+    Trouble(#[from] Trouble),
+    /// The layout has no place for it.
+    #[error("{fingerprint}: {why}")]
+    Unplaced {
+        /// The fingerprint.
+        fingerprint: String,
+        /// Why not.
+        why: Unplaced,
+    },
+}
+
+/// What the filter says of fingerprints, in their order.
+///
+/// # Errors
+/// Redis fails, or the layout has no place for one of them.
+pub async fn verdicts(
+    link: &mut Link,
+    filter: &Shared,
+    fingerprints: &[Fingerprint],
+) -> Result<Vec<Verdict>, AskError> {
+    let mut verdicts = Vec::with_capacity(fingerprints.len());
+    for some in fingerprints.chunks(AT_ONCE) {
+        let mut pipeline = Pipeline::new();
+        pipeline.ignore_errors();
+        let mut questions = Vec::with_capacity(some.len());
+        for fingerprint in some {
+            let unplaced = |why| AskError::Unplaced { fingerprint: fingerprint.to_string(), why };
+            questions.push(ask(&mut pipeline, filter, fingerprint).map_err(unplaced)?);
+        }
+        let replies: Vec<RedisResult<Value>> =
+            pipeline.query_async(link).await.map_err(Trouble::from)?;
+        let mut replies = replies.iter();
+        for questions in questions {
+            let verdict = verdict(replies.by_ref().take(questions));
+            verdicts.push(verdict.map_err(Trouble::from)?);
+        }
+    }
+    Ok(verdicts)
+}

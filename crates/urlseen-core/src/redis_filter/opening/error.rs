@@ -1,0 +1,162 @@
+//! Why a filter in Redis cannot be worked with.
+
+use super::strings::shown;
+use crate::redis::trouble::{Retry, Trouble};
+use crate::redis_filter::definition::{Difference, Unbuildable};
+
+/// Why a filter in Redis cannot be worked with.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Redis, or the way to it.
+    #[error(transparent)]
+    Trouble(#[from] Trouble),
+    /// There can be no such filter.
+    #[error(transparent)]
+    Unbuildable(#[from] Unbuildable),
+    /// It was made for something else.
+    #[error(
+        "the filter {key} in Redis was made for something else:\n{}\nSet that back, choose another \
+         filter.key, or delete the filter with urlseen state drop",
+        list(differences)
+    )]
+    Differs {
+        /// `filter.key`.
+        key: String,
+        /// In what.
+        differences: Vec<Difference>,
+    },
+    /// What its keys hold is something else.
+    #[error("what Redis holds is not a filter of this layout and size:\n{}", list(.0))]
+    Keys(Vec<Problem>),
+    /// Bits that nobody can read any more.
+    #[error(
+        "Redis holds bits of the filter {key}, and not what they were made with ({definition} is \
+         gone): nobody can read them without their seed. Choose another filter.key, or delete the \
+         filter with urlseen state drop"
+    )]
+    Undefined {
+        /// `filter.key`.
+        key: String,
+        /// The key that is gone.
+        definition: String,
+    },
+    /// A filter that is only partly there.
+    #[error(
+        "the filter {key} in Redis is not all there: an export to it was broken off. Give the same \
+         command again, or delete what is there with urlseen state drop"
+    )]
+    Unfinished {
+        /// `filter.key`.
+        key: String,
+    },
+    /// A filter where another is to go.
+    #[error(
+        "Redis holds a filter {key} already: choose another filter.key, or delete that one with \
+         urlseen state drop and filter.store = \"redis\""
+    )]
+    Taken {
+        /// `filter.key`.
+        key: String,
+    },
+    /// Somebody made another filter in its place.
+    #[error(
+        "somebody deleted the filter {key} in Redis and made another one in its place; start again \
+         to go on with that"
+    )]
+    Replaced {
+        /// `filter.key`.
+        key: String,
+    },
+    /// There is no such filter.
+    #[error("Redis holds no filter {key}; urlseen run makes it")]
+    Missing {
+        /// `filter.key`.
+        key: String,
+    },
+    /// Redis lacks memory.
+    #[error(
+        "the filter's strings grow by {} more, and the server has no room for that: it uses {} of \
+         {} ({what}). Give it more memory, or the filter a smaller size",
+        shown(*needed), shown(*used), shown(*room)
+    )]
+    NoRoom {
+        /// Bytes.
+        needed: u64,
+        /// What bounds it.
+        what: &'static str,
+        /// That bound, in bytes.
+        room: u64,
+        /// Bytes in use.
+        used: u64,
+    },
+    /// What was recorded of it cannot be read.
+    #[error("{0} in Redis is not what urlseen wrote there; find out who did")]
+    Nonsense(String),
+}
+
+/// A key of a filter that holds something else.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// Another type.
+    #[error(
+        "{key} holds a {found}, and this layout has a {needed} there: filter.layout or filter.key \
+         is another one's"
+    )]
+    Type {
+        /// The key.
+        key: String,
+        /// The type that it must have.
+        needed: &'static str,
+        /// The type that it has.
+        found: String,
+    },
+    /// More bytes than the layout ever writes.
+    #[error(
+        "{key} is {length} bytes long, and a filter of this layout and size never has more than \
+         {most} there: it was made with another capacity, error rate or bit"
+    )]
+    TooLong {
+        /// The key.
+        key: String,
+        /// Its length.
+        length: u64,
+        /// The longest that it can be.
+        most: u64,
+    },
+    /// A string of a larger filter.
+    #[error(
+        "{key} is there, which a filter of this layout and size does not have: it was made with a \
+         larger capacity, or more blocks"
+    )]
+    Beyond {
+        /// The key.
+        key: String,
+    },
+}
+
+impl Problem {
+    /// Whether the key is somebody else's: what differs is not the size alone.
+    pub(super) fn is_of_another(&self) -> bool {
+        matches!(self, Self::Type { .. })
+    }
+}
+
+impl OpenError {
+    /// Whether the configuration is what is wrong.
+    pub fn is_wrong_use(&self) -> bool {
+        matches!(self, Self::Unbuildable(_) | Self::Differs { .. })
+    }
+
+    /// Whether trying again can help.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Trouble(trouble) => trouble.retry(),
+            _ => Retry::Never,
+        }
+    }
+}
+
+/// One a line.
+fn list(all: &[impl std::fmt::Display]) -> String {
+    all.iter().map(|it| format!("  {it}")).collect::<Vec<_>>().join("\n")
+}

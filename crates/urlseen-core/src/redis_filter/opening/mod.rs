@@ -1,0 +1,249 @@
+//! A filter in Redis, opened: what it was made for is settled among all that share it, its keys are
+//! what its layout has there, and there is room for what they grow to.
+
+mod ask;
+mod error;
+mod moving;
+mod sample;
+mod sets;
+mod strings;
+mod uniting;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::choice::Layout;
+use crate::filter::native::Native;
+use crate::filter::{Seed, Shared, Sizing};
+use crate::head::{self, Tip};
+use crate::redis::link::Link;
+use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
+use crate::redis_filter::definition::{self, DEFINE, Definition, Settings};
+pub use ask::{AskError, verdicts};
+pub use error::{OpenError, Problem};
+pub use moving::{get, put};
+pub use sample::{Sample, Samples, estimate};
+pub use sets::{Members, SetError, common};
+use strings::Strings;
+pub use uniting::{Defined, Uniting, page};
+
+/// What a filter in Redis is to be, as configured.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    settings: Settings,
+    sizing: Sizing,
+}
+
+/// A filter in Redis that can be worked with.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// Its id.
+    pub id: Tip,
+    /// Its keys.
+    pub filter: Arc<Shared>,
+    /// Names fingerprints within this process: for `native` as the filter does.
+    pub native: Native,
+    /// How large it is: only the capacity counts where the layout is not `native`.
+    pub sizing: Sizing,
+    /// Bytes that its keys may still grow by.
+    pub growth: u64,
+}
+
+impl Opened {
+    /// How many bytes its strings have at most; nothing of a set.
+    pub fn bytes(&self) -> u64 {
+        self.filter.used().iter().filter_map(|&it| self.filter.max_bytes(it)).sum()
+    }
+}
+
+impl Wanted {
+    /// As configured.
+    ///
+    /// # Errors
+    /// No filter has that capacity or error rate.
+    pub fn new(settings: impl Into<Settings>) -> Result<Self, OpenError> {
+        let settings = settings.into();
+        let wanted = Self { sizing: settings.sizing()?, settings };
+        // Refuses what the layout cannot be before Redis is asked.
+        wanted.settings.filter(Seed::new(0))?;
+        Ok(wanted)
+    }
+
+    /// How large a native one is.
+    pub fn sizing(&self) -> Sizing {
+        self.sizing
+    }
+
+    /// The filter's keys, and how it places fingerprints. Only the layout `native` has a seed.
+    ///
+    /// # Errors
+    /// The layout cannot be that large or small, or is none that Redis holds.
+    pub fn filter(&self, seed: Seed) -> Result<Shared, OpenError> {
+        Ok(self.settings.filter(seed)?)
+    }
+
+    /// What opening it needs of the server.
+    pub fn needs(&self) -> Needs {
+        let (mut needs, definition) = (Needs::new(), self.definition_key());
+        needs.key(KeyOwner::Own("filter's definition"), definition.as_str(), KeyKind::Hash);
+        let command = |words| CommandNeed::new(words).key(definition.as_str());
+        needs.command(command("EXISTS"));
+        needs.command(command("HGETALL"));
+        needs.command(command("HSET").arg("a").arg("b"));
+        let first = self.settings.key.as_str();
+        needs.command(CommandNeed::new("STRLEN").key(first));
+        needs
+    }
+
+    /// Opens the filter; where there is none, it is made.
+    ///
+    /// # Errors
+    /// There is another one there, or no room for it.
+    pub async fn open(&self, link: &mut Link) -> Result<Opened, OpenError> {
+        let wanted = Definition::new(&self.settings);
+        let opened = self.settle(link, &wanted, None).await?;
+        let strings = Strings::look(link, &opened.filter).await?;
+        let growth = strings.check_room(link, &opened.filter).await?;
+        strings.grow(link, &opened.filter).await?;
+        Ok(Opened { growth, ..opened })
+    }
+
+    /// Opens the filter only where it is there already, and changes nothing.
+    ///
+    /// # Errors
+    /// There is none, or another one.
+    pub async fn find(&self, link: &mut Link) -> Result<Opened, OpenError> {
+        let found = self.definition(link, None).await?;
+        let filter = self.settings.filter(Seed::new(0))?;
+        let strings = Strings::look(link, &filter).await?;
+        match found {
+            Some(found) => self.held_to(&found, &Definition::new(&self.settings)),
+            // Another project's needs none.
+            None if strings.are_there() && self.settings.layout != Layout::Native => {
+                self.opened(Tip::random(), Seed::new(0))
+            }
+            None => Err(OpenError::Missing { key: self.settings.key.clone() }),
+        }
+    }
+
+    /// The same filter again, on another connection. Where Redis has lost it, it is made anew as it
+    /// was: then nothing that was in it is there, nor anything that came of it.
+    ///
+    /// # Errors
+    /// Somebody made another one in its place.
+    pub async fn reopen(&self, link: &mut Link, opened: &Opened) -> Result<Opened, OpenError> {
+        let mut wanted = Definition::new(&self.settings);
+        wanted.keep(opened.id, opened.native.seed());
+        let again = self.settle(link, &wanted, Some(opened.id)).await?;
+        if again.id != opened.id {
+            return Err(OpenError::Replaced { key: self.settings.key.clone() });
+        }
+        let strings = Strings::look(link, &again.filter).await?;
+        strings.grow(link, &again.filter).await?;
+        Ok(again)
+    }
+
+    /// Defines the filter as `wanted`, unless it is defined.
+    async fn settle(
+        &self,
+        link: &mut Link,
+        wanted: &Definition,
+        known: Option<Tip>,
+    ) -> Result<Opened, OpenError> {
+        let is_native = self.settings.layout == Layout::Native;
+        if is_native && known.is_none() && self.definition(link, None).await?.is_none() {
+            let filter = self.settings.filter(Seed::new(0))?;
+            if Strings::look(link, &filter).await?.are_there() {
+                let (key, definition) = (self.settings.key.clone(), self.definition_key());
+                return Err(OpenError::Undefined { key, definition });
+            }
+        }
+        let found = self.definition(link, Some(wanted)).await?;
+        let found = found.ok_or_else(|| OpenError::Nonsense(self.definition_key()))?;
+        self.held_to(&found, wanted)
+    }
+
+    /// The filter that is defined so, if that is what is wanted.
+    fn held_to(&self, found: &Definition, wanted: &Definition) -> Result<Opened, OpenError> {
+        if found.unfinished().is_some() {
+            return Err(OpenError::Unfinished { key: self.settings.key.clone() });
+        }
+        let differences = found.differences(wanted, &self.settings);
+        if !differences.is_empty() {
+            let key = self.settings.key.clone();
+            return Err(OpenError::Differs { key, differences });
+        }
+        let nonsense = || OpenError::Nonsense(self.definition_key());
+        let id = found.id().ok_or_else(nonsense)?;
+        let seed = match self.settings.layout {
+            Layout::Native => Seed::new(found.seed().ok_or_else(nonsense)?),
+            _ => Seed::new(0),
+        };
+        self.opened(id, seed)
+    }
+
+    fn opened(&self, id: Tip, seed: Seed) -> Result<Opened, OpenError> {
+        let is_native = self.settings.layout == Layout::Native;
+        // Another layout's filter has no seed; what names fingerprints here should.
+        #[allow(clippy::cast_possible_truncation)]
+        let named_by = if is_native { seed } else { Seed::new(head::random() as u32) };
+        Ok(Opened {
+            id,
+            filter: Arc::new(self.settings.filter(seed)?),
+            native: Native::new(named_by, self.sizing.geometry()),
+            sizing: self.sizing,
+            growth: 0,
+        })
+    }
+
+    /// The definition that Redis holds, after it was defined as `wanted` where there was none.
+    async fn definition(
+        &self,
+        link: &mut Link,
+        wanted: Option<&Definition>,
+    ) -> Result<Option<Definition>, OpenError> {
+        let mut define = redis::cmd("EVAL");
+        define.arg(DEFINE).arg(1).arg(self.definition_key());
+        if let Some(wanted) = wanted {
+            define.arg(wanted.words().collect::<Vec<_>>());
+        }
+        let fields: BTreeMap<String, String> = strings::value(&Ok(link.call(&define).await?))?;
+        Ok(Definition::found(fields))
+    }
+
+    /// Where Redis keeps what the filter was made for.
+    pub fn definition_key(&self) -> String {
+        definition::key(&self.settings.key)
+    }
+
+    /// Deletes the filter, whatever it was made for, and answers how many keys that were.
+    ///
+    /// # Errors
+    /// What is there is no filter.
+    pub async fn delete(&self, link: &mut Link) -> Result<u64, OpenError> {
+        let found = self.definition(link, None).await?;
+        let theirs = found.map_or_else(|| self.clone(), |found| self.made_for(&found));
+        let filter = theirs.settings.filter(Seed::new(0))?;
+        match Strings::look(link, &filter).await {
+            // Of another size it may be.
+            Err(OpenError::Keys(problems)) if !problems.iter().any(Problem::is_of_another) => {}
+            looked => drop(looked?),
+        }
+        let mut delete = redis::cmd("UNLINK");
+        delete.arg(self.definition_key());
+        for number in filter.used() {
+            delete.arg(filter.key(number));
+        }
+        Ok(strings::value(&Ok(link.call(&delete).await?))?)
+    }
+
+    /// The same with what a filter was made for in place of what is configured.
+    fn made_for(&self, found: &Definition) -> Self {
+        let mut theirs = self.clone();
+        found.configure(&mut theirs.settings);
+        if let Ok(sizing) = theirs.settings.sizing() {
+            theirs.sizing = sizing;
+        }
+        theirs
+    }
+}

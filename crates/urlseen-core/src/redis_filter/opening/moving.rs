@@ -1,0 +1,101 @@
+//! A native filter on its way into Redis, or out of it.
+
+use redis::{Pipeline, Value};
+
+use super::strings::{Strings, value};
+use super::{OpenError, Wanted};
+use crate::filter::{Seed, ShardId, Shared};
+use crate::head::Tip;
+use crate::redis::link::Link;
+use crate::redis::trouble::Trouble;
+use crate::redis_filter::definition::Definition;
+
+/// How many bytes go there or come from there at once.
+const PART: usize = 4 << 20;
+
+impl Wanted {
+    /// Prepares the way of a filter into Redis, under its own id and seed: what is there is another
+    /// one's, unless the same move was broken off. Until it is finished, nobody can open it.
+    ///
+    /// # Errors
+    /// Something is there, or no room.
+    pub async fn begin_move(
+        &self,
+        link: &mut Link,
+        id: Tip,
+        seed: Seed,
+    ) -> Result<Shared, OpenError> {
+        let filter = self.settings.filter(seed)?;
+        let strings = Strings::look(link, &filter).await?;
+        let found = self.definition(link, None).await?;
+        let is_ours = found.as_ref().is_some_and(|found| found.unfinished() == Some(id));
+        if !is_ours && (found.is_some() || strings.are_there()) {
+            return Err(OpenError::Taken { key: filter.base().to_owned() });
+        }
+        strings.check_room(link, &filter).await?;
+        let mut mark = redis::cmd("HSET");
+        mark.arg(self.definition_key()).arg(&Definition::mark(id)[..]);
+        link.call(&mark).await?;
+        Ok(filter)
+    }
+
+    /// From now on the filter is there for all.
+    ///
+    /// # Errors
+    /// Redis fails.
+    pub async fn finish_move(&self, link: &mut Link, id: Tip, seed: Seed) -> Result<(), OpenError> {
+        let mut definition = Definition::new(&self.settings);
+        definition.keep(id, seed);
+        let mut finish = Pipeline::new();
+        finish.atomic();
+        finish.cmd("DEL").arg(self.definition_key());
+        finish.cmd("HSET").arg(self.definition_key()).arg(definition.words().collect::<Vec<_>>());
+        let _: Value = finish.query_async(link).await.map_err(Trouble::from)?;
+        Ok(())
+    }
+}
+
+/// Writes a shard's bits, as [`Shards::bytes`](crate::filter::Shards::bytes) gave them.
+///
+/// # Errors
+/// Redis fails.
+pub async fn put(
+    link: &mut Link,
+    filter: &Shared,
+    shard: ShardId,
+    bytes: &[u8],
+) -> Result<(), Trouble> {
+    let key = filter.key_of(shard);
+    for (number, part) in bytes.chunks(PART).enumerate() {
+        let mut write = redis::cmd("SETRANGE");
+        write.arg(&key).arg(number * PART).arg(part);
+        link.call(&write).await?;
+    }
+    Ok(())
+}
+
+/// Reads a shard's bits, so many bytes of them; those that Redis does not have are 0.
+///
+/// # Errors
+/// Redis fails.
+pub async fn get(
+    link: &mut Link,
+    filter: &Shared,
+    shard: ShardId,
+    length: usize,
+) -> Result<Vec<u8>, Trouble> {
+    let key = filter.key_of(shard);
+    let mut bytes = Vec::with_capacity(length);
+    while bytes.len() < length {
+        let mut read = redis::cmd("GETRANGE");
+        let to = (bytes.len() + PART).min(length) - 1;
+        read.arg(&key).arg(bytes.len()).arg(to);
+        let part: Vec<u8> = value(&Ok(link.call(&read).await?))?;
+        if part.is_empty() {
+            break;
+        }
+        bytes.extend(part);
+    }
+    bytes.resize(length, 0);
+    Ok(bytes)
+}

@@ -1,0 +1,185 @@
+//! A filter that is put together in Redis: aside, until all of it is there.
+//!
+//! What is aside has names of its own, which end with a random id, and expires by itself where
+//! nobody goes on. One script gives all of it the names by which it counts.
+
+use redis::Value;
+
+use super::strings::{Strings, value};
+use super::{OpenError, Opened, Wanted};
+use crate::choice::Layout;
+use crate::filter::{Seed, Shared};
+use crate::head::Tip;
+use crate::redis::link::Link;
+use crate::redis::trouble::Trouble;
+use crate::redis_filter::definition::{Definition, Settings};
+
+/// For how many seconds what is aside stays where nobody goes on.
+const STAYS: u64 = 3600;
+
+/// A filter that is not there yet.
+#[derive(Debug)]
+pub struct Uniting {
+    aside: Shared,
+    target: Shared,
+    definition: Definition,
+    definition_key: String,
+}
+
+/// A filter as it is defined in Redis, whatever is configured.
+#[derive(Debug)]
+pub struct Defined {
+    /// The filter.
+    pub opened: Opened,
+    /// What it was made for.
+    pub settings: Settings,
+    /// What it was made for: names, in the configuration where they are there, and values.
+    pub fields: Vec<(String, String)>,
+}
+
+impl Wanted {
+    /// Opens the filter at the configured key as whatever it was made for, and changes nothing.
+    /// Where nothing defines it, as with filters of other projects, the configuration does.
+    ///
+    /// # Errors
+    /// There is none, or what is there is none of that layout.
+    pub async fn find_as_defined(&self, link: &mut Link) -> Result<Defined, OpenError> {
+        let key = || self.settings.key.clone();
+        let found = self.definition(link, None).await?;
+        if found.as_ref().is_some_and(|found| found.unfinished().is_some()) {
+            return Err(OpenError::Unfinished { key: key() });
+        }
+        let (theirs, definition) = match found {
+            Some(found) => (self.made_for(&found), found),
+            None if self.settings.layout == Layout::Native => {
+                return Err(OpenError::Missing { key: key() });
+            }
+            None => (self.clone(), Definition::new(&self.settings)),
+        };
+        let filter = theirs.filter(Seed::new(0))?;
+        Strings::look(link, &filter).await?;
+        if !are_any(link, &filter).await? {
+            return Err(OpenError::Missing { key: key() });
+        }
+        let nonsense = || OpenError::Nonsense(theirs.definition_key());
+        let id = definition.id().ok_or_else(nonsense)?;
+        let seed = match theirs.settings.layout {
+            Layout::Native => Seed::new(definition.seed().ok_or_else(nonsense)?),
+            _ => Seed::new(0),
+        };
+        let opened = theirs.opened(id, seed)?;
+        let words: Vec<&str> = definition.words().collect();
+        let fields = words.chunks(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned())).collect();
+        Ok(Defined { opened, settings: theirs.settings, fields })
+    }
+
+    /// Begins a filter at the configured key, where nothing may be.
+    ///
+    /// # Errors
+    /// Something is there, or there is no room.
+    pub async fn begin_union(&self, link: &mut Link, seed: Seed) -> Result<Uniting, OpenError> {
+        let target = self.filter(seed)?;
+        let key = || self.settings.key.clone();
+        if self.definition(link, None).await?.is_some() || are_any(link, &target).await? {
+            return Err(OpenError::Taken { key: key() });
+        }
+        Strings::look(link, &target).await?.check_room(link, &target).await?;
+        let mut aside = self.clone();
+        let id = Tip::random();
+        aside.settings.key = format!("{}:uniting:{id}", key());
+        let mut definition = Definition::new(&self.settings);
+        definition.keep(id, seed);
+        let definition_key = self.definition_key();
+        Ok(Uniting { aside: aside.filter(seed)?, target, definition, definition_key })
+    }
+}
+
+impl Uniting {
+    /// Writes bytes of a string.
+    ///
+    /// # Errors
+    /// Redis fails.
+    pub async fn put(
+        &self,
+        link: &mut Link,
+        string: u32,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), Trouble> {
+        // What is not there is 0.
+        if bytes.iter().all(|&byte| byte == 0) {
+            return Ok(());
+        }
+        let key = self.aside.key(string);
+        let mut write = redis::cmd("SETRANGE");
+        link.call(write.arg(&key).arg(offset).arg(bytes)).await?;
+        link.call(redis::cmd("EXPIRE").arg(&key).arg(STAYS)).await?;
+        Ok(())
+    }
+
+    /// Adds members of a set.
+    ///
+    /// # Errors
+    /// Redis fails.
+    pub async fn add(&self, link: &mut Link, members: &[&[u8]]) -> Result<(), Trouble> {
+        if members.is_empty() {
+            return Ok(());
+        }
+        let key = self.aside.key(0);
+        link.call(redis::cmd("SADD").arg(&key).arg(members)).await?;
+        link.call(redis::cmd("EXPIRE").arg(&key).arg(STAYS)).await?;
+        Ok(())
+    }
+
+    /// What its first string, or the set, is called until then.
+    pub fn aside_key(&self) -> String {
+        self.aside.key(0)
+    }
+
+    /// Gives all of it the names by which it counts.
+    ///
+    /// # Errors
+    /// Somebody made something there meanwhile, or Redis fails.
+    pub async fn finish(self, link: &mut Link) -> Result<(), OpenError> {
+        let used = self.target.used();
+        let mut finish = redis::cmd("EVAL");
+        finish.arg(include_str!("lua/unite.lua")).arg(2 * used.len() + 1);
+        for &number in &used {
+            finish.arg(self.aside.key(number)).arg(self.target.key(number));
+        }
+        finish.arg(&self.definition_key).arg(self.definition.words().collect::<Vec<_>>());
+        let done: u64 = value(&Ok(link.call(&finish).await?))?;
+        if done == 0 {
+            return Err(OpenError::Taken { key: self.target.base().to_owned() });
+        }
+        Ok(())
+    }
+}
+
+/// Whether any key of a filter is there.
+async fn are_any(link: &mut Link, filter: &Shared) -> Result<bool, Trouble> {
+    let mut exist = redis::cmd("EXISTS");
+    for number in filter.used() {
+        exist.arg(filter.key(number));
+    }
+    let there: Value = link.call(&exist).await?;
+    Ok(value::<u64>(&Ok(there))? > 0)
+}
+
+/// Reads bytes of a string; those that Redis does not have are 0.
+///
+/// # Errors
+/// Redis fails.
+pub async fn page(
+    link: &mut Link,
+    filter: &Shared,
+    string: u32,
+    offset: u64,
+    length: usize,
+) -> Result<Vec<u8>, Trouble> {
+    let mut read = redis::cmd("GETRANGE");
+    read.arg(filter.key(string)).arg(offset).arg(offset + length as u64 - 1);
+    let mut bytes: Vec<u8> = value(&Ok(link.call(&read).await?))?;
+    bytes.resize(length, 0);
+    Ok(bytes)
+}

@@ -1,0 +1,292 @@
+//! A reject: an item that could not be read, as it is kept for people.
+
+pub mod bounded;
+
+use std::fmt::{Display, Write as _};
+use std::time::SystemTime;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use sha1::{Digest, Sha1};
+
+use crate::reject::bounded::Bounded;
+
+/// Bytes of an oversize item that its reject shows.
+const BEGINNING: usize = 512;
+
+/// Most bytes of a reason: some repeat what they found.
+const REASON: usize = 2048;
+
+/// An item that could not be read.
+///
+/// In Redis it is a JSON object of `reason`, `time` (RFC 3339) and `item`, or `item_base64` where
+/// the item is not UTF-8. Of an oversize item it has `bytes`, `sha1` and `begins`, or
+/// `begins_base64`, in place of the item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(into = "Json")]
+pub struct Reject {
+    /// Why it could not be read.
+    pub reason: String,
+    /// When it was judged, RFC 3339.
+    pub time: String,
+    /// The item.
+    pub item: RejectedItem,
+}
+
+/// The item of a reject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RejectedItem {
+    /// As it was taken.
+    Whole(Vec<u8>),
+    /// Too large for a reject: the item stands beside it.
+    Oversize {
+        /// Its length.
+        bytes: u64,
+        /// Its SHA-1 in hex.
+        sha1: String,
+        /// Its first bytes.
+        begins: Vec<u8>,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Json {
+    reason: String,
+    time: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    item: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    item_base64: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sha1: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    begins: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    begins_base64: Option<String>,
+}
+
+impl Reject {
+    /// Reads what [`write()`] wrote. What has other fields is not ours, and is not guessed at.
+    pub fn from_json(json: &[u8]) -> Option<Self> {
+        let Json { reason, time, item, item_base64, bytes, sha1, begins, begins_base64 } =
+            serde_json::from_slice(json).ok()?;
+        let decoded = |text: Option<String>, encoded: Option<String>| match (text, encoded) {
+            (Some(text), None) => Some(text.into_bytes()),
+            (None, Some(encoded)) => STANDARD.decode(encoded).ok(),
+            _ => None,
+        };
+        let has_item = item.is_some() || item_base64.is_some();
+        let item = match (bytes, sha1) {
+            (None, None) if begins.is_none() && begins_base64.is_none() => {
+                RejectedItem::Whole(decoded(item, item_base64)?)
+            }
+            (Some(bytes), Some(sha1)) if !has_item => {
+                RejectedItem::Oversize { bytes, sha1, begins: decoded(begins, begins_base64)? }
+            }
+            _ => return None,
+        };
+        Some(Self { reason, time, item })
+    }
+}
+
+impl From<Reject> for Json {
+    fn from(reject: Reject) -> Self {
+        let Reject { reason, time, item } = reject;
+        let mut json = Self {
+            reason,
+            time,
+            item: None,
+            item_base64: None,
+            bytes: None,
+            sha1: None,
+            begins: None,
+            begins_base64: None,
+        };
+        match item {
+            RejectedItem::Whole(item) => (json.item, json.item_base64) = encoded(item),
+            RejectedItem::Oversize { bytes, sha1, begins } => {
+                (json.bytes, json.sha1) = (Some(bytes), Some(sha1));
+                (json.begins, json.begins_base64) = encoded(begins);
+            }
+        }
+        json
+    }
+}
+
+/// Bytes as text, or else as base64.
+fn encoded(bytes: Vec<u8>) -> (Option<String>, Option<String>) {
+    match String::from_utf8(bytes) {
+        Ok(text) => (Some(text), None),
+        Err(error) => (None, Some(STANDARD.encode(error.as_bytes()))),
+    }
+}
+
+/// The JSON object that is kept of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// It.
+    pub json: Vec<u8>,
+    /// Whether the item is not in it, and has to be kept beside it.
+    pub is_oversize: bool,
+}
+
+/// Writes the JSON object that is kept of an item: with the item, if it has at most `most` bytes
+/// then.
+pub fn write(item: &[u8], reason: &impl Display, time: SystemTime, most: usize) -> Written {
+    let time = humantime::format_rfc3339_millis(time).to_string();
+    let mut reason = reason.to_string();
+    if reason.len() > REASON {
+        reason.truncate(reason.floor_char_boundary(REASON));
+        reason.push('…');
+    }
+    if let Some(json) = whole(item, &reason, &time, most) {
+        return Written { json, is_oversize: false };
+    }
+    let item = RejectedItem::Oversize {
+        bytes: item.len() as u64,
+        sha1: sha1(item),
+        begins: beginning(item).to_vec(),
+    };
+    let json = serde_json::to_vec(&Reject { reason, time, item }).expect("strings are JSON");
+    Written { json, is_oversize: true }
+}
+
+/// The object with the item in it, which is not copied: it may be large.
+fn whole(item: &[u8], reason: &str, time: &str, most: usize) -> Option<Vec<u8>> {
+    #[derive(Serialize)]
+    struct Whole<'a> {
+        reason: &'a str,
+        time: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        item: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        item_base64: Option<String>,
+    }
+
+    if item.len() > most {
+        return None;
+    }
+    let (item, item_base64) = match std::str::from_utf8(item) {
+        Ok(text) => (Some(text), None),
+        Err(_) if item.len().div_ceil(3) * 4 > most => return None,
+        Err(_) => (None, Some(STANDARD.encode(item))),
+    };
+    let mut json = Bounded::new(most);
+    json.push_json(&Whole { reason, time, item, item_base64 }).ok()?;
+    Some(json.into_bytes())
+}
+
+/// The first bytes of an item. No character of text is cut.
+fn beginning(item: &[u8]) -> &[u8] {
+    let begins = &item[..item.len().min(BEGINNING)];
+    match std::str::from_utf8(begins) {
+        Err(error) if error.error_len().is_none() => &begins[..error.valid_up_to()],
+        _ => begins,
+    }
+}
+
+/// SHA-1 in hex.
+fn sha1(bytes: &[u8]) -> String {
+    Sha1::digest(bytes).iter().fold(String::with_capacity(40), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NO_TAB: &str = "there is no tab between a fingerprint and a payload";
+
+    /// The object with the item, however large.
+    fn to_json(item: &[u8], reason: &str) -> Vec<u8> {
+        let written = write(item, &reason, SystemTime::UNIX_EPOCH, usize::MAX);
+        assert!(!written.is_oversize);
+        written.json
+    }
+
+    #[test]
+    fn a_reject_says_why_when_and_what() {
+        let json = |item: &[u8]| String::from_utf8(to_json(item, NO_TAB)).unwrap();
+        let head = concat!(
+            r#"{"reason":"there is no tab between a fingerprint and a payload","#,
+            r#""time":"1970-01-01T00:00:00.000Z","#
+        );
+        assert_eq!(json(b"a \"b\"\n"), format!(r#"{head}"item":"a \"b\"\n"}}"#));
+        assert_eq!(json(b"\xff\x00"), format!(r#"{head}"item_base64":"/wA="}}"#));
+    }
+
+    #[test]
+    fn any_item_reads_back_byte_for_byte() {
+        let every_byte: Vec<u8> = (0..=255).collect();
+        for item in [&b""[..], b"\0", b"a\r\n\x1b", &every_byte, "\u{feff}ü\u{10ffff}".as_bytes()]
+        {
+            let json = to_json(item, NO_TAB);
+            let reject = Reject::from_json(&json).unwrap();
+            assert_eq!(reject.item, RejectedItem::Whole(item.to_vec()));
+            assert_eq!(reject.reason, NO_TAB);
+            assert_eq!(reject.time, "1970-01-01T00:00:00.000Z");
+            assert_eq!(serde_json::to_vec(&reject).unwrap(), json);
+        }
+    }
+
+    #[test]
+    fn an_oversize_item_leaves_its_beginning_length_and_hash() {
+        // (item, most, what it begins with)
+        let text = "ü".repeat(400);
+        let control = [1; 400];
+        let bytes = [0xff; 1000];
+        for (item, most, begins) in [
+            (text.as_bytes(), 800, &text.as_bytes()[..512]),
+            (format!("a{text}").as_bytes(), 0, format!("a{}", "ü".repeat(255)).as_bytes()),
+            (&control[..], 2399, &control[..]),
+            (&bytes[..], 1333, &bytes[..512]),
+        ] {
+            let written = write(item, &NO_TAB, SystemTime::UNIX_EPOCH, most);
+            assert!(written.is_oversize, "{most}");
+            let reject = Reject::from_json(&written.json).unwrap();
+            let RejectedItem::Oversize { bytes, sha1, begins: found } = &reject.item else {
+                panic!("{reject:?}");
+            };
+            assert_eq!((*bytes, &found[..]), (item.len() as u64, begins), "{most}");
+            assert_eq!(*sha1, super::sha1(item));
+            assert_eq!(serde_json::to_vec(&reject).unwrap(), written.json);
+        }
+        assert_eq!(sha1(b"abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+    }
+
+    /// Some reasons repeat a part of the item.
+    #[test]
+    fn a_long_reason_is_cut() {
+        let reason = "ü".repeat(100_000);
+        let written = write(b"a", &reason, SystemTime::UNIX_EPOCH, 0);
+        assert!(written.json.len() < 2 * REASON, "{}", written.json.len());
+    }
+
+    #[test]
+    fn what_is_not_ours_is_not_guessed_at() {
+        for json in [
+            "",
+            "http://a/",
+            "{}",
+            "[]",
+            r#"{"reason":"r","time":"t"}"#,
+            r#"{"reason":"r","time":"t","item":1}"#,
+            r#"{"reason":"r","time":"t","item":"a","item_base64":"YQ=="}"#,
+            r#"{"reason":"r","time":"t","item_base64":"*"}"#,
+            r#"{"reason":"r","time":"t","item":"a","more":1}"#,
+            r#"{"reason":"r","time":"t","item":"a"} x"#,
+            r#"{"reason":"r","time":"t","item":"a","begins":"a"}"#,
+            r#"{"reason":"r","time":"t","bytes":1,"begins":"a"}"#,
+            r#"{"reason":"r","time":"t","item":"a","bytes":1,"sha1":"","begins":"a"}"#,
+            r#"{"reason":"r","time":"t","bytes":1,"sha1":""}"#,
+        ] {
+            assert_eq!(Reject::from_json(json.as_bytes()), None, "{json}");
+        }
+    }
+}

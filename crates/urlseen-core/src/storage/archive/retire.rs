@@ -1,0 +1,69 @@
+//! Making parts of files of the log that are needed no more.
+
+use std::io;
+
+use super::super::disk::{Dir, aside};
+use super::super::folder::{Shared, Turn};
+use super::super::record::Kind;
+use super::super::segment::{Segment, Stop};
+use super::part::{Archived, PartWriter};
+use crate::head::Position;
+
+/// Replaces files of the log by parts, oldest first. Killed or failing in between, what is left of
+/// the log is replaced the next time.
+///
+/// Nothing is held while a part is written: batches go on being logged. `start` is where the filter
+/// was last known to be empty: records before that count no more.
+pub(in crate::storage) fn retire(
+    dir: &Dir,
+    filter: u64,
+    logs: &[String],
+    start: Option<Position>,
+    (shared, turn): (&Shared, Turn),
+) -> io::Result<()> {
+    for log in logs {
+        let part = write(dir, filter, log, start)?;
+        // A recovery that came in between may have made another use of the number.
+        let _turn = shared.still(turn)?;
+        if let Some(part) = part {
+            dir.replace(&part)?;
+            dir.sync()?;
+        }
+        dir.remove(log)?;
+    }
+    if logs.is_empty() { Ok(()) } else { dir.sync() }
+}
+
+/// Writes the part of a file of the log aside, on the disk, and returns its name; `None` if the
+/// file has nothing that counts.
+fn write(dir: &Dir, filter: u64, log: &str, start: Option<Position>) -> io::Result<Option<String>> {
+    let Ok(mut segment) = Segment::open(dir, log, filter)? else { return Ok(None) };
+    let follows = segment.follows();
+    if start.is_some_and(|start| follows.number < start.number) {
+        return Ok(None);
+    }
+    let name = super::name(follows.number);
+    let mut part = PartWriter::begin(dir, &aside(&name), filter, follows)?;
+    loop {
+        match segment.next() {
+            Ok(entry) => {
+                let kind = kind(entry.head.kind);
+                entry.fingerprints().iter().try_for_each(|it| part.push(kind, it))?;
+            }
+            // Behind damage the part ends: what follows will not follow it, and is told as a gap.
+            Err(Stop::End | Stop::Damaged(_) | Stop::UnknownKind(_)) => break,
+            Err(Stop::Io(error)) => return Err(error),
+        }
+    }
+    let is_first = follows.number == 0 || start == Some(follows);
+    part.finish(segment.position(), is_first)?;
+    Ok(Some(name))
+}
+
+/// Returns the change that a record of the log makes.
+pub(super) fn kind(kind: Kind) -> Archived {
+    match kind {
+        Kind::Batch | Kind::Adds => Archived::Through,
+        Kind::Forgets => Archived::Forgotten,
+    }
+}

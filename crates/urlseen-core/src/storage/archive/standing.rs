@@ -1,0 +1,119 @@
+//! The extent of an archive, from the ends of its files.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use super::super::disk::Dir;
+use super::super::header::Header;
+use super::super::history::Segments;
+use super::super::segment::{self, Segment};
+use super::super::snapshot::Snapshots;
+use super::part::Part;
+use crate::head::Position;
+
+/// What a folder's archive and log hold of what the filter holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Whether what is pruned from the log goes to the archive.
+    pub is_on: bool,
+    /// Parts of the archive.
+    pub parts: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Fingerprints that were let through, in them.
+    pub fingerprints: u64,
+    /// The position behind which archive and log have everything; `None` if they have all that the
+    /// filter holds.
+    pub lacks_before: Option<Position>,
+}
+
+/// Follows parts and files of the log from each to the next.
+#[derive(Debug, Default)]
+pub(super) struct Chain {
+    /// Where the file before ends.
+    end: Option<Position>,
+    lacks_before: Option<Position>,
+}
+
+impl Chain {
+    /// Takes note of the next file, or of its beginning.
+    pub(super) fn begin(&mut self, follows: Position, is_first: bool) {
+        if is_first {
+            self.lacks_before = None;
+        } else if self.end != Some(follows) {
+            self.lacks_before = Some(follows);
+        }
+    }
+
+    /// Takes note of its end.
+    pub(super) fn end(&mut self, last: Position) {
+        self.end = Some(last);
+    }
+
+    pub(super) fn lacks_before(&self) -> Option<Position> {
+        self.lacks_before
+    }
+}
+
+/// Returns the position at which the filter was last known to be empty; what lies before counts no
+/// more.
+pub(in crate::storage) fn start(dir: &Dir, header: &Header) -> io::Result<Option<Position>> {
+    let all = Snapshots::list(dir, header)?;
+    match all.sound.last() {
+        Some(oldest) if oldest.is_empty(dir, header)? => Ok(Some(oldest.first)),
+        _ => Ok(None),
+    }
+}
+
+/// Looks at the ends of an archive's files. Reads no fingerprints.
+pub(in crate::storage) fn standing(dir: &Dir, header: &Header) -> io::Result<Standing> {
+    let mut standing = Standing { is_on: super::is_on(dir)?, ..Standing::default() };
+    let files = dir.list()?;
+    let parts = files.iter().filter_map(|file| Some((super::follows(&file.name)?, file.len)));
+    let parts: Vec<_> = parts.collect();
+    let logs: BTreeSet<u64> = Segments::list(dir)?.iter().map(|(follows, _)| follows).collect();
+    let numbers: BTreeSet<u64> =
+        logs.iter().copied().chain(parts.iter().map(|&(number, _)| number)).collect();
+    let (start, mut chain) = (self::start(dir, header)?, Chain::default());
+    for (number, len) in parts {
+        standing.parts += 1;
+        standing.bytes += len;
+        if let Some(part) = opened(Part::open(dir, &super::name(number), header.filter()))? {
+            standing.fingerprints += part.fingerprints;
+        }
+    }
+    let mut before = None;
+    for number in numbers {
+        if start.is_some_and(|start| number < start.number) {
+            continue;
+        }
+        if logs.contains(&number) {
+            let name = segment::name(number);
+            let Some(log) = opened(Segment::open(dir, &name, header.filter()))? else { continue };
+            let follows = log.follows();
+            // Its records are not read: it is taken to lead to the next file of the log.
+            if before == Some(true) {
+                chain.end(follows);
+            }
+            chain.begin(follows, number == 0 || start == Some(follows));
+            before = Some(true);
+        } else {
+            let name = super::name(number);
+            let Some(part) = opened(Part::open(dir, &name, header.filter()))? else { continue };
+            chain.begin(part.follows, part.is_first);
+            chain.end(part.last);
+            before = Some(false);
+        }
+    }
+    standing.lacks_before = chain.lacks_before();
+    Ok(standing)
+}
+
+/// Passes over what cannot be read, or was pruned meanwhile.
+fn opened<T, E>(result: io::Result<Result<T, E>>) -> io::Result<Option<T>> {
+    match result {
+        Ok(opened) => Ok(opened.ok()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,394 @@
+//! The file system, as far as the state folder needs it. Nothing else in this module names it, so
+//! that tests can put a disk in its place that loses power, fills up or fails at any step.
+
+use std::fmt::Debug;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::requests::{NotedFile, Requests};
+use crate::storage::descriptors;
+
+/// The ending of files that are being written aside: such a file counts for nothing.
+pub(super) const ASIDE: &str = ".tmp";
+
+/// What a state folder asks of a file system. Each call is one step that may fail, or be the last
+/// one before the power goes.
+pub(super) trait Disk: Debug + Send + Sync {
+    /// Makes a directory and those above it, for this user alone, and returns those that were not
+    /// there, the innermost first.
+    fn create_dir(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
+    /// Removes a directory with nothing in it.
+    fn remove_dir(&self, dir: &Path) -> io::Result<()>;
+    /// The inode of a file; `None` where there is none.
+    fn inode(&self, path: &Path) -> io::Result<Option<u64>>;
+    /// The files in a directory.
+    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>>;
+    /// Opens a file to read.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+    /// Opens a file to read and to append to.
+    fn append(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+    /// Makes a file to append to, for this user alone; empties one that is there.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+    /// Opens a file and locks it as long as it is open, without waiting; made if it is not there,
+    /// unless the lock is to be shared. `Err` inside: somebody else has the lock.
+    fn lock(&self, path: &Path, lock: Lock) -> io::Result<Result<Box<dyn DiskFile>, Busy>>;
+    /// Puts a file in the place of another, or where none was.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Opens a directory.
+    fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDir>>;
+}
+
+/// An open directory.
+pub(super) trait DiskDir: Debug + Send + Sync {
+    /// What was made, renamed and removed in it survives a loss of power from now on.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// An open file.
+pub(super) trait DiskFile: Debug + Send + Sync {
+    /// Reads from `offset`; 0 bytes at the end of the file.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes all of `bytes` behind what is there.
+    fn append(&self, bytes: &[u8]) -> io::Result<()>;
+    /// How many bytes it has.
+    fn len(&self) -> io::Result<u64>;
+    /// Cuts it to `len` bytes.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// What was written survives a loss of power from now on.
+    fn sync(&self) -> io::Result<()>;
+    /// What tells the file from its copies.
+    fn inode(&self) -> io::Result<u64>;
+    /// Whether any directory still has it.
+    fn is_linked(&self) -> io::Result<bool>;
+}
+
+/// A file in a directory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) len: u64,
+}
+
+/// Who may lock a file beside this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lock {
+    /// Nobody.
+    Exclusive,
+    /// Those that share as well.
+    Shared,
+}
+
+/// Somebody else has the lock: the file, not locked, to read who it is.
+#[derive(Debug)]
+pub(super) struct Busy(pub(super) Box<dyn DiskFile>);
+
+/// A directory on some disk.
+#[derive(Debug, Clone)]
+pub(super) struct Dir {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    requests: Requests,
+}
+
+impl Dir {
+    pub(super) fn new(disk: Arc<dyn Disk>, path: &Path) -> Self {
+        Self { disk, path: path.to_owned(), requests: Requests::default() }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns what the disk has not answered yet.
+    pub(super) fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    pub(super) fn make(&self) -> io::Result<Vec<PathBuf>> {
+        self.disk.create_dir(&self.path)
+    }
+
+    pub(super) fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        self.disk.remove_dir(dir)
+    }
+
+    pub(super) fn inode(&self, name: &str) -> io::Result<Option<u64>> {
+        let _answer = self.requests.begin("a look at the folder");
+        self.disk.inode(&self.path.join(name))
+    }
+
+    pub(super) fn list(&self) -> io::Result<Vec<Entry>> {
+        self.disk.list(&self.path)
+    }
+
+    pub(super) fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let file = self.disk.open(&self.path.join(name))?;
+        Ok(Box::new(NotedFile::new(file, self.requests.clone())))
+    }
+
+    pub(super) fn append(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        self.disk.append(&self.path.join(name))
+    }
+
+    pub(super) fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        self.disk.create(&self.path.join(name))
+    }
+
+    pub(super) fn lock(
+        &self,
+        name: &str,
+        lock: Lock,
+    ) -> io::Result<Result<Box<dyn DiskFile>, Busy>> {
+        self.disk.lock(&self.path.join(name), lock)
+    }
+
+    pub(super) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.disk.rename(&self.path.join(from), &self.path.join(to))
+    }
+
+    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
+        self.disk.remove(&self.path.join(name))
+    }
+
+    /// The open directory: syncing it needs no other file descriptor.
+    pub(super) fn handle(&self) -> io::Result<Box<dyn DiskDir>> {
+        self.disk.open_dir(&self.path)
+    }
+
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.handle()?.sync()
+    }
+
+    /// All of a file; `None` where there is none.
+    pub(super) fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        match self.open(name) {
+            Ok(file) => read_all(&*file).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes a file aside and on the disk, where [`Dir::replace`] takes it from.
+    pub(super) fn write_aside(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let file = self.create(&aside(name))?;
+        file.append(bytes)?;
+        file.sync()
+    }
+
+    /// Puts what was written aside in its place.
+    pub(super) fn replace(&self, name: &str) -> io::Result<()> {
+        self.rename(&aside(name), name)
+    }
+}
+
+/// The name of a file while it is written aside.
+pub(super) fn aside(name: &str) -> String {
+    format!("{name}{ASIDE}")
+}
+
+/// Names the start of the machine that this process belongs to, and the namespace whose clock since
+/// then it reads.
+pub(super) fn boot() -> io::Result<String> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    let clock = std::fs::read_link("/proc/self/ns/time")?;
+    Ok(format!("{} {}", id.trim(), clock.display()))
+}
+
+/// All of a file that is small.
+pub(super) fn read_all(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
+    let len = file.len()?;
+    let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
+    read_exact_at(file, &mut bytes, 0)?;
+    Ok(bytes)
+}
+
+/// Fills `buffer` from `offset`.
+pub(super) fn read_exact_at(
+    file: &dyn DiskFile,
+    mut buffer: &mut [u8],
+    mut offset: u64,
+) -> io::Result<()> {
+    while !buffer.is_empty() {
+        let read = file.read_at(buffer, offset)?;
+        if read == 0 {
+            let end = format!("{file:?} became shorter while it was read");
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, end));
+        }
+        buffer = &mut buffer[read..];
+        offset += read as u64;
+    }
+    Ok(())
+}
+
+/// The file system of this machine.
+#[derive(Debug)]
+pub(super) struct RealDisk;
+
+/// A file of it, and its name for messages.
+struct RealFile {
+    file: File,
+    path: PathBuf,
+}
+
+impl Debug for RealFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.path.display())
+    }
+}
+
+/// A directory of it.
+#[derive(Debug)]
+struct RealDir {
+    file: File,
+    path: PathBuf,
+}
+
+/// Adds what was tried to an error.
+fn named<T>(result: io::Result<T>, verb: &str, path: &Path) -> io::Result<T> {
+    result.map_err(|error| {
+        descriptors::explained(format_args!("cannot {verb} {}", path.display()), &error)
+    })
+}
+
+fn opened(options: &OpenOptions, verb: &str, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+    let file = named(options.open(path), verb, path)?;
+    Ok(Box::new(RealFile { file, path: path.to_owned() }))
+}
+
+impl Disk for RealDisk {
+    fn create_dir(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        let named_dirs = dir.ancestors().filter(|dir| !dir.as_os_str().is_empty());
+        let made = named_dirs.take_while(|dir| !dir.exists()).map(Path::to_owned).collect();
+        named(DirBuilder::new().recursive(true).mode(0o700).create(dir), "make", dir)?;
+        Ok(made)
+    }
+
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        named(std::fs::remove_dir(dir), "remove", dir)
+    }
+
+    fn inode(&self, path: &Path) -> io::Result<Option<u64>> {
+        match std::fs::metadata(path) {
+            Ok(metadata) => Ok(Some(metadata.ino())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => named(Err(error), "ask about", path),
+        }
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+        let list = || -> io::Result<Vec<Entry>> {
+            let mut entries = Vec::new();
+            for entry in std::fs::read_dir(dir)? {
+                let entry = entry?;
+                // None of this module's files has another kind of name.
+                let Ok(name) = entry.file_name().into_string() else { continue };
+                match entry.metadata() {
+                    Ok(metadata) if metadata.is_file() => {
+                        entries.push(Entry { name, len: metadata.len() });
+                    }
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            entries.sort();
+            Ok(entries)
+        };
+        named(list(), "list", dir)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        opened(OpenOptions::new().read(true), "open", path)
+    }
+
+    fn append(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        opened(OpenOptions::new().read(true).append(true), "open", path)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        let options = &mut OpenOptions::new();
+        let options = options.read(true).append(true).create(true).mode(0o600);
+        let file = opened(options, "make", path)?;
+        // Appending and truncating do not go together when opening.
+        file.set_len(0)?;
+        Ok(file)
+    }
+
+    fn lock(&self, path: &Path, lock: Lock) -> io::Result<Result<Box<dyn DiskFile>, Busy>> {
+        let options = &mut OpenOptions::new();
+        let options = match lock {
+            Lock::Exclusive => options.read(true).append(true).create(true).mode(0o600),
+            Lock::Shared => options.read(true),
+        };
+        let file = named(options.open(path), "open", path)?;
+        let locked = match lock {
+            Lock::Exclusive => file.try_lock(),
+            Lock::Shared => file.try_lock_shared(),
+        };
+        let file = Box::new(RealFile { file, path: path.to_owned() });
+        match locked {
+            Ok(()) => Ok(Ok(file)),
+            Err(TryLockError::WouldBlock) => Ok(Err(Busy(file))),
+            Err(TryLockError::Error(error)) => named(Err(error), "lock", path),
+        }
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        named(std::fs::rename(from, to), "rename", from)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        named(std::fs::remove_file(path), "remove", path)
+    }
+
+    fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDir>> {
+        let file = named(File::open(dir), "open", dir)?;
+        Ok(Box::new(RealDir { file, path: dir.to_owned() }))
+    }
+}
+
+impl DiskDir for RealDir {
+    fn sync(&self) -> io::Result<()> {
+        named(self.file.sync_all(), "sync", &self.path)
+    }
+}
+
+impl DiskFile for RealFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        loop {
+            match self.file.read_at(buffer, offset) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return named(result, "read", &self.path),
+            }
+        }
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        named((&self.file).write_all(bytes), "write", &self.path)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        named(self.file.metadata(), "ask about", &self.path).map(|metadata| metadata.len())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        named(self.file.set_len(len), "cut", &self.path)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        named(self.file.sync_data(), "sync", &self.path)
+    }
+
+    fn inode(&self) -> io::Result<u64> {
+        named(self.file.metadata(), "ask about", &self.path).map(|metadata| metadata.ino())
+    }
+
+    fn is_linked(&self) -> io::Result<bool> {
+        named(self.file.metadata(), "ask about", &self.path).map(|metadata| metadata.nlink() > 0)
+    }
+}

@@ -1,0 +1,379 @@
+//! The state folder, held by the one process that writes it.
+//!
+//! ```text
+//! lock        locked by whoever has the folder open; says who that is
+//! lease       which runs may hold the crawl's lease in Redis
+//! header      what the folder was made for
+//! snapshot-*  the filter as it was
+//! log-*       what was added since
+//! archive     empty: what goes from the log is archived
+//! archive-*   fingerprints let through before that
+//! imports     how far imports came
+//! ages        how old snapshots are
+//! ```
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::ages;
+use super::archive;
+use super::cut::Tail;
+use super::difference::Difference;
+use super::disk::{ASIDE, Dir, Disk, Entry, RealDisk};
+use super::error::{OpenError, Unrecoverable};
+use super::header::{self, Header, Pins, Unreadable};
+use super::hold::Hold;
+use super::imports;
+use super::journal::Journal;
+use super::lease;
+use super::made::Made;
+use super::rebase::Rebase;
+use super::recovery::{self, Recovered, Restore, Target};
+use super::requests::Requests;
+use super::segment;
+use super::snapshot::{self, SnapshotWriter};
+use crate::choice::Fsync;
+use crate::filter::Seed;
+use crate::filter::redisbloom::Filter;
+use crate::head::{self, Head, Position};
+
+/// A state folder, locked: nobody else writes to it while this lives, nor while a [`Journal`] or a
+/// [`SnapshotWriter`] that came from it does.
+#[derive(Debug)]
+pub struct Folder {
+    dir: Dir,
+    shared: Arc<Shared>,
+    header: Option<Header>,
+    /// Where the log ends, and in which file, as long as no journal was made to go on from there.
+    stand: Option<(Position, Option<Tail>)>,
+}
+
+/// What a folder has in common with the journals and snapshot writers that came from it.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) hold: Hold,
+    /// Counts how often the filter was brought elsewhere.
+    turn: Mutex<Turn>,
+    /// Whether a snapshot is being written.
+    is_writing: AtomicBool,
+}
+
+/// A time between two recoveries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Turn(u64);
+
+impl Shared {
+    /// The current turn, which lasts as long as the guard does.
+    pub(super) fn turn(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fails if it is not `turn` any more; lets it last as long as the guard does.
+    pub(super) fn still(&self, turn: Turn) -> io::Result<MutexGuard<'_, Turn>> {
+        let current = self.turn();
+        if *current == turn {
+            return Ok(current);
+        }
+        Err(io::Error::other("the filter was brought elsewhere meanwhile"))
+    }
+
+    /// Ends the turn: what came from it is of no use any more.
+    fn next_turn(&self) {
+        self.turn().0 += 1;
+    }
+
+    /// Fails if a snapshot is being written, or else says that one is.
+    pub(super) fn start_writing(&self) -> io::Result<()> {
+        if self.is_writing.swap(true, Ordering::AcqRel) {
+            return Err(io::Error::other("another snapshot is still being written"));
+        }
+        Ok(())
+    }
+
+    /// No snapshot is being written any more.
+    pub(super) fn stop_writing(&self) {
+        self.is_writing.store(false, Ordering::Release);
+    }
+}
+
+impl Folder {
+    /// Opens a folder to write to; makes it (readable by this user alone) where there is none, and
+    /// then removes it at the end unless it was begun. Takes its lock without waiting for it, and
+    /// removes what was left half written.
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        Self::open_on(Arc::new(RealDisk), dir)
+    }
+
+    pub(super) fn open_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, OpenError> {
+        let dir = Dir::new(disk, path);
+        let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
+        let hold = Hold::take(&dir).map_err(failed)?;
+        let hold = hold.map_err(|holder| OpenError::Locked { dir: path.to_owned(), holder })?;
+        let prepare = || {
+            let mut files = dir.list()?;
+            for file in files.extract_if(.., |file| file.name.ends_with(ASIDE)) {
+                dir.remove(&file.name)?;
+            }
+            Ok(files)
+        };
+        let files = prepare().map_err(failed)?;
+        let header = read_header(&dir, &files)?;
+        let turn = Mutex::new(Turn(0));
+        let shared = Shared { hold, turn, is_writing: AtomicBool::new(false) };
+        Ok(Self { dir, shared: Arc::new(shared), header, stand: None })
+    }
+
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Returns what the disk has not answered yet.
+    pub fn requests(&self) -> &Requests {
+        self.dir.requests()
+    }
+
+    pub(super) fn place(&self) -> &Dir {
+        &self.dir
+    }
+
+    /// What it was made for; `None` as long as it was not begun. The seed and the geometry that
+    /// the filter must be started with are in here.
+    pub fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
+    }
+
+    /// Makes a new folder the memory of an empty filter at `at`, under the id `filter`. A seed that
+    /// `pins` leave open is drawn. Everything is on the disk when this returns; before that, the
+    /// folder counts as new.
+    ///
+    /// # Panics
+    /// If it was begun before: see [`Folder::erase`].
+    pub fn begin(&mut self, pins: &Pins, filter: u64, at: Head) -> io::Result<&Header> {
+        assert!(self.header.is_none(), "a folder is begun once");
+        // Half of 64 random bits are 32.
+        #[allow(clippy::cast_possible_truncation)]
+        let made = pins.made.seeded(|| Seed::new(head::random() as u32));
+        let header = Header::new(filter, &Pins { made, ..pins.clone() });
+        self.forget_history()?;
+        let position = snapshot::empty(&self.dir, &header, at)?;
+        self.dir.write_aside(header::NAME, &header.encode())?;
+        self.dir.replace(header::NAME)?;
+        self.dir.sync()?;
+        self.stand(position, None);
+        Ok(self.header.insert(header))
+    }
+
+    /// Whether a filter of RedisBloom may be imported: the folder is new, or an import into it was
+    /// broken off.
+    pub fn awaits_import(&self) -> io::Result<bool> {
+        let Some(header) = &self.header else { return Ok(true) };
+        if header.pins().made != Made::Imported {
+            return Ok(false);
+        }
+        let files = self.dir.list()?;
+        let mut history = files.iter().filter(|file| is_history(file));
+        Ok(history
+            .all(|file| snapshot::seq(&file.name).is_some() && snapshot::EMPTY.contains(&file.len)))
+    }
+
+    /// Makes a folder that [awaits](Folder::awaits_import) it the memory of a filter of RedisBloom.
+    /// Everything is on the disk when this returns. Killed in between, the folder still awaits it.
+    ///
+    /// # Panics
+    /// If it does not await it, or `pins` say another [`Made`].
+    pub fn import(&mut self, pins: &Pins, id: u64, filter: &Filter) -> io::Result<()> {
+        assert!(pins.made == Made::Imported && self.awaits_import()?, "not to be imported");
+        if self.header.is_none() {
+            self.begin(pins, id, Head::START)?;
+        }
+        let mut rebase = self.rebase(Head::START)?;
+        rebase.write_whole(filter)?;
+        rebase.finish().map(drop)
+    }
+
+    /// Forgets everything: the folder is as new. Killed in between, some of it is gone, and it
+    /// must be done again. Journals and snapshot writers made before are of no use any more.
+    pub fn erase(&mut self) -> io::Result<()> {
+        self.shared.next_turn();
+        self.stand = None;
+        self.forget_history()?;
+        for name in [archive::NAME, lease::NAME, imports::NAME, ages::NAME, header::NAME] {
+            match self.dir.remove(name) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        self.header = None;
+        self.dir.sync()
+    }
+
+    /// Removes snapshots, the log, and what was archived of it.
+    fn forget_history(&self) -> io::Result<()> {
+        archive::clear(&self.dir)?;
+        for file in self.dir.list()? {
+            if is_history(&file) {
+                self.dir.remove(&file.name)?;
+            }
+        }
+        // A header stays longer than what it is the header of.
+        self.dir.sync()
+    }
+
+    /// Compares what it was made for with what is wanted of it. A new folder will do for anything.
+    pub fn check(&self, pins: &Pins) -> Result<(), Vec<Difference>> {
+        let differences = self.header.as_ref().map(|header| header.differences(pins));
+        differences.filter(|all| !all.is_empty()).map_or(Ok(()), Err)
+    }
+
+    /// The ids of the runs that may hold the crawl's lease, newest first; none where this is a
+    /// copy of the folder that they were recorded in.
+    pub fn runs(&self) -> Vec<u64> {
+        let read = lease::read(&self.dir, self.shared.hold.inode());
+        // What cannot be read proves nothing.
+        read.unwrap_or_default()
+    }
+
+    /// Records the ids of runs, newest first; no more than 64 are kept. On the disk when this
+    /// returns.
+    pub fn record_runs(&mut self, runs: &[u64]) -> io::Result<()> {
+        lease::write(&self.dir, self.shared.hold.inode(), runs)
+    }
+
+    /// Brings the filter to `target`, from the newest snapshot that leads there and the log, and
+    /// drops what lies beyond it, so that the log can go on from there. What lies beyond is gone
+    /// for good when this returns. Where it fails the folder still leads to all that it led to,
+    /// unless it failed in dropping; `filter` may have been given some of it then. Journals and
+    /// snapshot writers made before are of no use any more.
+    pub fn recover(
+        &mut self,
+        target: Target,
+        filter: &mut dyn Restore,
+    ) -> Result<Recovered, Unrecoverable> {
+        self.shared.next_turn();
+        self.stand = None;
+        let header = self.header.as_ref().ok_or(Unrecoverable::Fresh)?;
+        let (recovered, tail) = recovery::recover(&self.dir, header, target, filter)?;
+        self.stand(recovered.position, tail);
+        Ok(recovered)
+    }
+
+    /// The best state at or below `target`, on its history as far as that is known, that
+    /// [`Folder::recover`] could load.
+    pub fn best(&self, target: Head) -> Result<Option<Head>, Unrecoverable> {
+        let header = self.header.as_ref().ok_or(Unrecoverable::Fresh)?;
+        recovery::best(&self.dir, header, target)
+    }
+
+    /// Makes the filter as the caller has it the only thing remembered, at `at`: what it holds is
+    /// written through the writer returned, every shard once, and then all older files go. Killed
+    /// in between, the folder is as it was, or recovers to `at`. Journals and snapshot writers made
+    /// before are of no use any more.
+    ///
+    /// # Panics
+    /// If the folder was not begun.
+    pub fn rebase(&mut self, at: Head) -> io::Result<Rebase<'_>> {
+        self.shared.next_turn();
+        self.stand = None;
+        Rebase::begin(self, at)
+    }
+
+    /// Has what is pruned from the log archived from now on, or not. What was pruned before is in
+    /// no archive.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn keep_archive(&mut self, keep: bool) -> io::Result<()> {
+        archive::turn(&self.dir, keep)
+    }
+
+    /// Returns the extent of the archive, from the ends of its files.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn archive(&self) -> io::Result<archive::Standing> {
+        archive::standing(&self.dir, self.begun())
+    }
+
+    /// The lock and the turn, for what is written without holding either.
+    pub(super) fn shared(&self) -> (Arc<Shared>, Turn) {
+        (Arc::clone(&self.shared), *self.shared.turn())
+    }
+
+    /// What the folder is the memory of, which there is.
+    pub(super) fn begun(&self) -> &Header {
+        self.header.as_ref().expect("the folder was begun")
+    }
+
+    /// The log ends at `position` now, in the file `tail` if it can go on there.
+    pub(super) fn stand(&mut self, position: Position, tail: Option<Tail>) {
+        self.stand = Some((position, tail));
+    }
+
+    /// The log, to go on from `position`: where [`Folder::begin`] began, or what
+    /// [`Recovered::position`] or [`Rebase::finish`] said. Once for each.
+    ///
+    /// # Errors
+    /// Where the disk fails, and where the log does not end at `position`.
+    pub fn journal(&mut self, position: Position, fsync: Fsync) -> io::Result<Journal> {
+        let header = self.begun();
+        match &self.stand {
+            Some((at, tail)) if *at == position => {
+                let (shared, turn) = (Arc::clone(&self.shared), *self.shared.turn());
+                let journal = Journal::open(
+                    &self.dir,
+                    header.filter(),
+                    position,
+                    tail.as_ref(),
+                    fsync,
+                    (shared, turn),
+                )?;
+                self.stand = None;
+                Ok(journal)
+            }
+            _ => Err(io::Error::other(format!("the log was not brought to {position}"))),
+        }
+    }
+
+    /// Begins a snapshot. Roll the journal before the first shard is written: the log can then be
+    /// dropped up to there.
+    ///
+    /// # Errors
+    /// Where the disk fails, and where another snapshot is still being written.
+    ///
+    /// # Panics
+    /// If the folder was not begun.
+    pub fn snapshot_writer(&self) -> io::Result<SnapshotWriter> {
+        let turn = *self.shared.turn();
+        SnapshotWriter::new(&self.dir, self.begun(), Arc::clone(&self.shared), turn)
+    }
+}
+
+/// Whether a file is part of what is remembered.
+fn is_history(file: &Entry) -> bool {
+    snapshot::seq(&file.name).is_some() || segment::follows(&file.name).is_some()
+}
+
+/// Reads the header; `None` if the folder, which has `files`, was not begun.
+pub(super) fn read_header(dir: &Dir, files: &[Entry]) -> Result<Option<Header>, OpenError> {
+    let path = || dir.path().to_owned();
+    let bytes = dir.read(header::NAME).map_err(|reason| OpenError::Io { dir: path(), reason })?;
+    if let Some(bytes) = bytes {
+        return match Header::decode(&bytes) {
+            Ok(header) => Ok(Some(header)),
+            Err(Unreadable::Damaged(damage)) => Err(OpenError::Header(damage)),
+            Err(Unreadable::Format(found)) => Err(OpenError::Format { dir: path(), found }),
+        };
+    }
+    let history: Vec<_> = files.iter().filter(|file| is_history(file)).collect();
+    match history[..] {
+        [] => Ok(None),
+        // Beginning leaves this where it does not come to the header.
+        [only] if snapshot::seq(&only.name).is_some() && snapshot::EMPTY.contains(&only.len) => {
+            Ok(None)
+        }
+        [first, ..] => Err(OpenError::HeaderMissing { dir: path(), file: first.name.clone() }),
+    }
+}

@@ -1,0 +1,340 @@
+//! What a state folder was made for: the file `header`.
+//!
+//! Text, so that it can be read without this program; a line `key = value` each, strings as JSON
+//! writes them, and at the end the CRC-32C of all bytes before that line:
+//!
+//! ```text
+//! urlseen state folder
+//! format = 1
+//! filter = "2b1d9f0c66a1e4d7"
+//! crawl = "demo"
+//! layout = "native"
+//! positions = "murmur3-x64-128/wyrand/line-64/bit-9"
+//! shards = "digest-leading-byte/text-murmur3-x64-128-top-byte"
+//! seed = 3735928559
+//! bits = 287309824
+//! k = 20
+//! lines = 2
+//! bits_per_line = 10
+//! lines_per_part = 1096
+//! capacity = 10000000
+//! error_rate = 1e-6
+//! algorithm = "scrapy"
+//! algorithm_version = "scrapy 2.19/w3lib 2.5"
+//! keep_fragments = false
+//! crc = "89abcdef"
+//! ```
+//!
+//! A filter of RedisBloom has the format 2. From `layout` on to `algorithm` its header says what
+//! the filter was reserved for, or that it was imported, in which case its first layer says that:
+//!
+//! ```text
+//! layout = "redisbloom"
+//! positions = "redisbloom/hex-digits/murmur64a-chained"
+//! capacity = 10000000                     imported = true
+//! error_rate = 1e-6
+//! expansion = 2
+//! ```
+//!
+//! A file that is not, byte for byte, what would be written for what it says is not read.
+
+use std::fmt::{self, Write as _};
+
+use super::error::Damage;
+use super::made::Made;
+use crate::filter::native::{Native, POSITION_RULE};
+use crate::filter::{Hashing, Layout, REDISBLOOM_RULE, SHARD_RULE};
+use crate::fingerprint::Algorithm;
+
+/// The format of a folder with a filter of shards, and that of all logs.
+pub const FORMAT: u32 = 1;
+/// The format of a folder with a filter of RedisBloom.
+pub(super) const FORMAT_REDISBLOOM: u32 = 2;
+/// The formats that this version reads, in words.
+pub(super) const FORMATS: &str = "1 and 2";
+
+/// The file's name.
+pub(super) const NAME: &str = "header";
+
+const TITLE: &str = "urlseen state folder";
+
+/// All that moves a bit or changes a fingerprint, and whose filter it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pins {
+    /// The crawl's name.
+    pub crawl: String,
+    /// What the filter was made for.
+    pub made: Made,
+    /// How fingerprints are computed.
+    pub algorithm: Algorithm,
+    /// Whether URLs that differ in their fragments are different.
+    pub keep_fragments: bool,
+}
+
+/// What a folder's file `header` says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Header {
+    filter: u64,
+    /// What the folder was made for; with a seed, where there can be one.
+    pins: Pins,
+    pub(super) rules: Rules,
+}
+
+/// What a program does in ways that have names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Rules {
+    pub(super) positions: String,
+    pub(super) shards: String,
+    pub(super) algorithm: String,
+}
+
+impl Rules {
+    /// What this program does.
+    pub(super) fn own(layout: Layout, algorithm: Algorithm) -> Self {
+        let (positions, shards) = match layout {
+            Layout::Native => (POSITION_RULE, SHARD_RULE),
+            // It is in one piece.
+            Layout::RedisBloom => (REDISBLOOM_RULE, ""),
+        };
+        let algorithm = algorithm.version().to_owned();
+        Self { positions: positions.to_owned(), shards: shards.to_owned(), algorithm }
+    }
+}
+
+/// Why a header was not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    /// It is not as it was written.
+    Damaged(Damage),
+    /// It is, by a version with another format.
+    Format(u32),
+}
+
+impl Header {
+    /// What a folder made by this program for `pins` says.
+    ///
+    /// # Panics
+    /// If a seed is open.
+    pub(super) fn new(filter: u64, pins: &Pins) -> Self {
+        let is_open = matches!(pins.made, Made::Native { seed: None, .. });
+        assert!(!is_open, "the seed is drawn before");
+        let rules = Rules::own(pins.made.layout(), pins.algorithm);
+        Self { filter, pins: pins.clone(), rules }
+    }
+
+    /// The id of the filter, drawn when the folder was begun.
+    pub fn filter(&self) -> u64 {
+        self.filter
+    }
+
+    /// What the folder was made for; the seed is there.
+    pub fn pins(&self) -> &Pins {
+        &self.pins
+    }
+
+    /// How the filter's fingerprints are hashed.
+    pub fn hashing(&self) -> Hashing {
+        match self.native() {
+            Some(native) => Hashing::Native(native),
+            None => Hashing::RedisBloom,
+        }
+    }
+
+    /// The names of the rules by which keys become positions and shards, and of the version of the
+    /// fingerprint algorithm.
+    pub fn rules(&self) -> [&str; 3] {
+        let Rules { positions, shards, algorithm } = &self.rules;
+        [positions, shards, algorithm]
+    }
+
+    /// urlseen's own layout, if it is that.
+    pub fn native(&self) -> Option<Native> {
+        match self.pins.made {
+            Made::Native { seed: Some(seed), geometry, .. } => Some(Native::new(seed, geometry)),
+            Made::Native { seed: None, .. } | Made::RedisBloom(_) | Made::Imported => None,
+        }
+    }
+
+    /// Bytes of a shard; 0 where the filter has none.
+    pub(super) fn shard_bytes(&self) -> u64 {
+        self.native().map_or(0, |native| native.geometry().shard_bits() / 8)
+    }
+
+    /// The format of the folder, and of its snapshots.
+    pub(super) fn format(&self) -> u32 {
+        match self.pins.made.layout() {
+            Layout::Native => FORMAT,
+            Layout::RedisBloom => FORMAT_REDISBLOOM,
+        }
+    }
+
+    /// The file's bytes.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let Pins { crawl, made, algorithm, keep_fragments } = &self.pins;
+        let Rules { positions, shards, algorithm: algorithm_version } = &self.rules;
+        let mut text = format!("{TITLE}\n");
+        let mut line = |key: &str, value: &dyn fmt::Display| {
+            writeln!(text, "{key} = {value}").expect("a string takes all");
+        };
+        line("format", &self.format());
+        line("filter", &quoted(&format!("{:016x}", self.filter)));
+        line("crawl", &quoted(crawl));
+        line("layout", &quoted(made.layout().name()));
+        line("positions", &quoted(positions));
+        match made {
+            Made::Native { seed, geometry, .. } => {
+                line("shards", &quoted(shards));
+                line("seed", &seed.expect("it was drawn").get());
+                line("bits", &geometry.bits());
+                line("k", &geometry.k());
+                line("lines", &geometry.lines().get());
+                line("bits_per_line", &geometry.bits_per_line());
+                line("lines_per_part", &geometry.lines_per_part());
+            }
+            Made::RedisBloom(_) => {}
+            Made::Imported => line("imported", &true),
+        }
+        if let Some((capacity, error_rate)) = made.size() {
+            line("capacity", &capacity.get());
+            line("error_rate", &error_rate);
+        }
+        if let Made::RedisBloom(reservation) = made {
+            line("expansion", &reservation.expansion());
+        }
+        line("algorithm", &quoted(algorithm.name()));
+        line("algorithm_version", &quoted(algorithm_version));
+        line("keep_fragments", keep_fragments);
+        text.push_str(&crc_line(text.as_bytes()));
+        text.into_bytes()
+    }
+
+    /// Reads what [`Header::encode`] wrote.
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
+        let damaged = |what| Unreadable::Damaged(Damage { file: NAME.to_owned(), offset: 0, what });
+        let text = std::str::from_utf8(bytes).map_err(|_| damaged("it is not text"))?;
+        let end = text.rfind("crc = ").ok_or_else(|| damaged("it does not end in its CRC"))?;
+        if text[end..] != crc_line(&bytes[..end]) {
+            return Err(damaged("its CRC does not hold"));
+        }
+        let format = value(text, "format").and_then(|value| value.parse().ok());
+        if let Some(format) = format.filter(|&format| format == 0 || format > FORMAT_REDISBLOOM) {
+            return Err(Unreadable::Format(format));
+        }
+        let header = Self::parse(text).ok_or_else(|| damaged("a value cannot be read"))?;
+        if header.encode() != bytes {
+            return Err(damaged("it is not what this version would write"));
+        }
+        Ok(header)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let string = |key| serde_json::from_str::<String>(value(text, key)?).ok();
+        let layout = string("layout")?.parse().ok()?;
+        Some(Self {
+            filter: u64::from_str_radix(&string("filter")?, 16).ok()?,
+            pins: Pins {
+                crawl: string("crawl")?,
+                made: Made::parse(text, layout)?,
+                algorithm: string("algorithm")?.parse().ok()?,
+                keep_fragments: value(text, "keep_fragments")?.parse().ok()?,
+            },
+            rules: Rules {
+                positions: string("positions")?,
+                shards: match layout {
+                    Layout::Native => string("shards")?,
+                    Layout::RedisBloom => String::new(),
+                },
+                algorithm: string("algorithm_version")?,
+            },
+        })
+    }
+}
+
+/// The last line, behind `content`.
+fn crc_line(content: &[u8]) -> String {
+    format!("crc = \"{:08x}\"\n", crc32c::crc32c(content))
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// What stands behind `key = `.
+pub(super) fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::filter::{Capacity, Geometry, Lines, Reservation, Seed};
+
+    pub(in crate::storage) fn pins() -> Pins {
+        Pins {
+            crawl: "demo \"1\"\n".to_owned(),
+            made: native(7, Lines::Two, 1000, "1e-6"),
+            algorithm: Algorithm::Scrapy,
+            keep_fragments: false,
+        }
+    }
+
+    pub(in crate::storage) fn native(seed: u32, lines: Lines, capacity: u64, rate: &str) -> Made {
+        Made::Native {
+            seed: Some(Seed::new(seed)),
+            geometry: Geometry::new(lines, 10, 3).unwrap(),
+            capacity: Capacity::new(capacity).unwrap(),
+            error_rate: rate.parse().unwrap(),
+        }
+    }
+
+    pub(in crate::storage) fn reserved(capacity: u64, rate: &str, expansion: u32) -> Made {
+        Made::RedisBloom(Reservation {
+            capacity: Capacity::new(capacity).unwrap(),
+            error_rate: rate.parse().unwrap(),
+            growth: Reservation::growth_of(expansion),
+        })
+    }
+
+    #[test]
+    fn a_header_reads_back_and_no_bit_of_it_can_change() {
+        let others = [reserved(1000, "1e-6", 2), reserved(5, "0.01", 0), Made::Imported];
+        for made in std::iter::once(pins().made).chain(others) {
+            let header = Header::new(0x0123_4567_89ab_cdef, &Pins { made, ..pins() });
+            let bytes = header.encode();
+            assert_eq!(Header::decode(&bytes), Ok(header));
+            for bit in 0..8 * bytes.len() {
+                let mut bytes = bytes.clone();
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                let damaged = Header::decode(&bytes);
+                assert!(matches!(damaged, Err(Unreadable::Damaged(_))), "bit {bit}: {damaged:?}");
+            }
+            for end in 0..bytes.len() {
+                assert!(Header::decode(&bytes[..end]).is_err(), "{end} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn another_format_is_told_from_damage() {
+        for (format, other) in [(1, 3), (1, 0)] {
+            let text = String::from_utf8(Header::new(1, &pins()).encode()).unwrap();
+            let text = text.replace(&format!("format = {format}"), &format!("format = {other}"));
+            let content = &text[..text.rfind("crc").unwrap()];
+            let crc = crc32c::crc32c(content.as_bytes());
+            let text = format!("{content}crc = \"{crc:08x}\"\n");
+            assert_eq!(Header::decode(text.as_bytes()), Err(Unreadable::Format(other)));
+        }
+    }
+
+    /// A folder of RedisBloom's layout is of a format that versions without it refuse by number.
+    #[test]
+    fn the_layouts_have_formats_of_their_own() {
+        let format = |made| {
+            let text = Header::new(1, &Pins { made, ..pins() }).encode();
+            value(std::str::from_utf8(&text).unwrap(), "format").unwrap().to_owned()
+        };
+        assert_eq!(format(pins().made), "1");
+        assert_eq!(format(reserved(1000, "1e-6", 2)), "2");
+        assert_eq!(format(Made::Imported), "2");
+    }
+}

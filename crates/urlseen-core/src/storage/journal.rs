@@ -1,0 +1,303 @@
+//! The writer of the log.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::cut::{self, Tail};
+use super::disk::{Dir, DiskFile};
+use super::error::Unrecoverable;
+use super::folder::{Shared, Turn};
+use super::history::Segments;
+use super::hold::gone;
+use super::log::{Log, Record};
+use super::record::{self, Kind, encoded_len};
+use super::recovery::Target;
+use super::scan::Scan;
+use super::segment::{self, Segment};
+use super::sync::{INTERVAL, LogHandle, Syncing, Unsynced};
+use crate::choice::Fsync;
+use crate::fingerprint::Fingerprint;
+use crate::head::{Head, Position};
+
+/// About how many bytes of adds go into one record: so many are read into memory at once.
+const ADDS: usize = 1 << 20;
+
+/// Bytes of memory that are kept from one record to the next.
+const BUFFER: usize = 8 << 20;
+
+/// The log of a state folder, open to be written to. One thread has it.
+///
+/// A failed write or sync is the last: what was to be written is cut off again where that can be
+/// done, and all that is asked of the log afterwards fails with the first reason.
+#[derive(Debug)]
+pub struct Journal {
+    dir: Dir,
+    filter: u64,
+    shared: Arc<Shared>,
+    turn: Turn,
+    fsync: Fsync,
+    position: Position,
+    /// The file that is written to, its name, and its size.
+    file: Arc<dyn DiskFile>,
+    tail: Tail,
+    unsynced: Arc<Unsynced>,
+    /// Where `fsync` asks for it. Ends with this.
+    syncing: Option<Syncing>,
+    buffer: Vec<u8>,
+    bytes: u64,
+}
+
+impl Journal {
+    pub(super) fn open(
+        dir: &Dir,
+        filter: u64,
+        position: Position,
+        tail: Option<&Tail>,
+        fsync: Fsync,
+        (shared, turn): (Arc<Shared>, Turn),
+    ) -> io::Result<Self> {
+        let (file, tail) = match tail {
+            Some(tail) => (dir.append(&tail.name)?.into(), tail.clone()),
+            None => make(dir, filter, position)?,
+        };
+        let handle = dir.handle()?;
+        let (hold, requests) = (Arc::clone(&shared), dir.requests().clone());
+        let unsynced = Unsynced::new(handle, hold, requests, position.number, &file);
+        let unsynced = Arc::new(unsynced);
+        let mut journal = Self {
+            dir: dir.clone(),
+            filter,
+            shared,
+            turn,
+            fsync,
+            position,
+            file,
+            tail,
+            unsynced,
+            syncing: None,
+            buffer: Vec::new(),
+            bytes: 0,
+        };
+        journal.start_syncing(INTERVAL)?;
+        Ok(journal)
+    }
+
+    /// Has the log synced at intervals, if it is to be.
+    pub(super) fn start_syncing(&mut self, interval: Duration) -> io::Result<()> {
+        if self.fsync == Fsync::Interval {
+            self.syncing = Some(Syncing::start(Arc::clone(&self.unsynced), interval)?);
+        }
+        Ok(())
+    }
+
+    /// Where the log stands.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// For other threads.
+    pub fn handle(&self) -> LogHandle {
+        LogHandle::new(&self.unsynced)
+    }
+
+    /// Bytes written since the journal was opened.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Writes down fingerprints that count whatever becomes of the batches around them, in as many
+    /// records as they need.
+    ///
+    /// # Errors
+    /// The disk fails. Some of the records may have been written then.
+    pub fn append_adds(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
+        self.append_always(Kind::Adds, fingerprints)
+    }
+
+    /// The same of fingerprints that are to pass once more.
+    ///
+    /// # Errors
+    /// As [`Journal::append_adds`].
+    pub fn append_forgets(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
+        self.append_always(Kind::Forgets, fingerprints)
+    }
+
+    fn append_always(&mut self, kind: Kind, all: &[Fingerprint]) -> io::Result<Position> {
+        let mut rest = all;
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let count = rest.iter().take_while(|fingerprint| {
+                bytes += encoded_len(fingerprint);
+                bytes <= ADDS
+            });
+            let (now, later) = rest.split_at(count.count().max(1));
+            let next = Position { number: self.position.number + 1, head: self.position.head };
+            self.write(kind, next, now)?;
+            rest = later;
+        }
+        Ok(self.position)
+    }
+
+    /// Writes one record, in one piece.
+    pub(super) fn write(
+        &mut self,
+        kind: Kind,
+        next: Position,
+        fingerprints: &[Fingerprint],
+    ) -> io::Result<()> {
+        self.usable()?;
+        self.buffer.clear();
+        self.buffer.shrink_to(BUFFER);
+        record::encode(kind, self.position.head, next, fingerprints, &mut self.buffer)?;
+        let answer = self.dir.requests().begin("a write to the log");
+        let appended = self.file.append(&self.buffer);
+        drop(answer);
+        if let Err(error) = appended {
+            self.unsynced.poison(&error);
+            // Recovery would cut it off as well.
+            let _ = self.file.set_len(self.tail.len);
+            return Err(error);
+        }
+        let written = self.buffer.len() as u64;
+        self.tail.len += written;
+        self.bytes += written;
+        self.position = next;
+        self.unsynced.wrote(next.number);
+        if self.fsync == Fsync::Always { self.unsynced.sync() } else { Ok(()) }
+    }
+
+    /// Fails if nothing may be written any more.
+    fn usable(&self) -> io::Result<()> {
+        self.unsynced.check()?;
+        self.shared.still(self.turn).map(drop)
+    }
+
+    /// Fails if nothing may be written any more, or a start would not find what was written.
+    pub fn check(&self) -> io::Result<()> {
+        self.usable()?;
+        self.unsynced.poison_if(self.in_place())
+    }
+
+    fn in_place(&self) -> io::Result<()> {
+        self.shared.hold.check()?;
+        if self.file.is_linked()? { Ok(()) } else { Err(gone(&self.dir, &self.tail.name)) }
+    }
+
+    /// Begins a new file, so that those before it can be dropped once a snapshot covers them. Does
+    /// nothing if the file has no record yet.
+    ///
+    /// # Errors
+    /// Where no file can be made; the log then goes on in the old one.
+    pub fn roll(&mut self) -> io::Result<()> {
+        self.usable()?;
+        if self.tail.name == segment::name(self.position.number) {
+            return Ok(());
+        }
+        let _answer = self.dir.requests().begin("a new file of the log");
+        match make(&self.dir, self.filter, self.position) {
+            Ok((file, tail)) => {
+                self.unsynced.rolled(&file);
+                (self.file, self.tail) = (file, tail);
+                Ok(())
+            }
+            Err(error) => {
+                // Half made, it would stand in the way of the file that really comes next.
+                match self.dir.remove(&segment::name(self.position.number)) {
+                    Err(other) if other.kind() != io::ErrorKind::NotFound => {
+                        self.unsynced.poison(&other);
+                    }
+                    _ => {}
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// All that was written is on the disk when this returns.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.check()?;
+        self.unsynced.sync()
+    }
+
+    /// Drops the batches behind `head`, which Redis does not know, and keeps adds among them. The
+    /// next record follows it, and it is all on the disk, when this returns.
+    ///
+    /// # Errors
+    /// Where the disk fails, and where the log does not have `head` any more.
+    pub fn cut(&mut self, head: Head) -> io::Result<Position> {
+        self.usable()?;
+        if self.position.head != head {
+            let result = self.cut_beyond(head);
+            self.unsynced.poison_if(result)?;
+        }
+        Ok(self.position)
+    }
+
+    fn cut_beyond(&mut self, head: Head) -> io::Result<()> {
+        // No snapshot drops files meanwhile.
+        let shared = Arc::clone(&self.shared);
+        let _turn = shared.still(self.turn)?;
+        let segments = Segments::list(&self.dir)?;
+        let failed = |error| match error {
+            Unrecoverable::Io(error) => error,
+            other => io::Error::other(other),
+        };
+        for (file, _) in segments.iter().rev() {
+            let segment = Segment::open(&self.dir, &segment::name(file), self.filter)?;
+            let Ok(from) = segment.map(|segment| segment.follows()) else { continue };
+            if from.head.seq > head.seq {
+                continue;
+            }
+            let target = Target::At(head);
+            let scan = Scan::new(&self.dir, self.filter, &segments, from, target, from.number);
+            let scan = scan.map_err(failed)?;
+            if !scan.is_reached || scan.walk.end != self.position {
+                break;
+            }
+            let (position, tail) =
+                cut::apply(&self.dir, self.filter, &scan.plan()).map_err(failed)?;
+            let tail = tail.expect("the file that the walk began in");
+            self.file = self.dir.append(&tail.name)?.into();
+            (self.tail, self.position) = (tail, position);
+            self.unsynced.cut(position.number, &self.file);
+            return Ok(());
+        }
+        Err(io::Error::other(format!("the log does not have {head} to be cut back to")))
+    }
+
+    /// Ends the log: no batch behind `head` stays, and all is on the disk.
+    ///
+    /// # Errors
+    /// As [`Journal::cut`].
+    pub fn close(mut self, head: Head) -> io::Result<Position> {
+        self.syncing = None;
+        self.cut(head)?;
+        self.sync()?;
+        Ok(self.position)
+    }
+}
+
+impl Log for Journal {
+    /// # Errors
+    /// Where the disk fails; where `base` is not the last batch of the log; where the filter was
+    /// brought elsewhere since the journal was made.
+    fn append(&mut self, base: Head, added: &[Fingerprint]) -> io::Result<Record> {
+        let Position { number, head } = self.position;
+        if base != head {
+            return Err(io::Error::other(format!("the log ends with {head}, not with {base}")));
+        }
+        let next = Position { number: number + 1, head: base.next() };
+        self.write(Kind::Batch, next, added)?;
+        Ok(Record::new(base, next))
+    }
+}
+
+/// Makes the file that goes on behind `position`.
+fn make(dir: &Dir, filter: u64, position: Position) -> io::Result<(Arc<dyn DiskFile>, Tail)> {
+    let name = segment::name(position.number);
+    let header = segment::header(filter, position);
+    let file = dir.create(&name)?;
+    file.append(&header)?;
+    Ok((file.into(), Tail { name, len: header.len() as u64 }))
+}

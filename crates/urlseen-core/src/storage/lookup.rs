@@ -1,0 +1,204 @@
+//! The URL-seen test on a folder at rest.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::disk::{Busy, Dir, Disk, DiskFile, Lock, RealDisk};
+use super::error::{OpenError, Unrecoverable};
+use super::folder::read_header;
+use super::header::Header;
+use super::history::Segments;
+use super::hold::LOCK;
+use super::holder::Holder;
+use super::rebuilt::Rebuilt;
+use super::record::Kind;
+use super::recovery::{self, Restore, Target};
+use crate::filter::native::Probe;
+use crate::filter::redisbloom::Filter;
+use crate::filter::{Hashing, ShardId, Verdict};
+use crate::fingerprint::Fingerprint;
+
+/// A folder that nobody writes to, and that nobody can as long as this lives.
+#[derive(Debug)]
+pub struct AtRest {
+    pub(super) dir: Dir,
+    header: Option<Header>,
+    /// Open, it keeps writers out. None is there to be kept out of a copy without the file.
+    _lock: Option<Box<dyn DiskFile>>,
+}
+
+/// Somebody writes to a folder that is read.
+#[derive(Debug, Clone)]
+pub struct Beside {
+    /// Who, if that is known.
+    pub holder: Option<Holder>,
+}
+
+/// The bits that are asked for, by shard and position, and whether each is set.
+type Bits = HashMap<ShardId, HashMap<u64, bool>>;
+
+impl AtRest {
+    /// Opens a folder to read, without waiting. Writes nothing.
+    ///
+    /// # Errors
+    /// Where somebody has the folder open to write ([`OpenError::Locked`]), the disk fails, or the
+    /// header cannot be read.
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        Self::open_on(Arc::new(RealDisk), dir)
+    }
+
+    pub(super) fn open_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, OpenError> {
+        let dir = Dir::new(disk, path);
+        let failed = |reason| OpenError::unreadable(path, reason);
+        let files = dir.list().map_err(failed)?;
+        let lock = if files.iter().any(|file| file.name == LOCK) {
+            match dir.lock(LOCK, Lock::Shared).map_err(failed)? {
+                Ok(lock) => Some(lock),
+                Err(Busy(file)) => {
+                    let holder = Holder::read(&*file);
+                    return Err(OpenError::Locked { dir: path.to_owned(), holder });
+                }
+            }
+        } else {
+            None
+        };
+        let header = read_header(&dir, &files)?;
+        Ok(Self { dir, header, _lock: lock })
+    }
+
+    /// Opens a folder to read, also one that somebody writes to: then what is read is the newest
+    /// snapshot and the log behind it, as far as it had come, and nobody is kept out.
+    ///
+    /// # Errors
+    /// As [`AtRest::open`], but for that.
+    pub fn open_beside(path: &Path) -> Result<(Self, Option<Beside>), OpenError> {
+        match Self::open(path) {
+            Err(OpenError::Locked { dir, holder }) => {
+                let place = Dir::new(Arc::new(RealDisk), path);
+                let files =
+                    place.list().map_err(|reason| OpenError::Io { dir: dir.clone(), reason })?;
+                let header = read_header(&place, &files)?;
+                Ok((Self { dir: place, header, _lock: None }, Some(Beside { holder })))
+            }
+            opened => Ok((opened?, None)),
+        }
+    }
+
+    /// What it was made for; `None` if it is new.
+    pub fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
+    }
+
+    /// What the filter would say of each fingerprint if it were brought to `target`. Reads the
+    /// shards that they fall into, and the log; a snapshot that is damaged in other shards will do.
+    ///
+    /// A process that was killed leaves batches in the log that Redis may not know:
+    /// [`Target::Last`] takes them for seen, and only Redis can say what to take instead.
+    ///
+    /// # Errors
+    /// As [`Folder::recover`](super::Folder::recover).
+    pub fn verdicts(
+        &self,
+        fingerprints: &[Fingerprint],
+        target: Target,
+    ) -> Result<Vec<Verdict>, Unrecoverable> {
+        let header = self.header.as_ref().ok_or(Unrecoverable::Fresh)?;
+        let Some(native) = header.native() else {
+            let (filter, forgotten) = self.rebuilt(target)?;
+            let test = |fingerprint: &Fingerprint| {
+                let is_set = filter.contains(fingerprint.text(&mut [0; 64]));
+                let id = Hashing::RedisBloom.probe(fingerprint).id();
+                Verdict::of(is_set && !forgotten.contains(&id))
+            };
+            return Ok(fingerprints.iter().map(test).collect());
+        };
+        let probes: Vec<_> = fingerprints.iter().map(|each| native.probe(each)).collect();
+        let mut asked = Bits::new();
+        for &probe in &probes {
+            let bits = asked.entry(probe.shard()).or_default();
+            bits.extend(native.positions(probe).map(|position| (position, false)));
+        }
+        let mut bits = Bits::new();
+        let way = recovery::find(&self.dir, header, target, |snapshot| {
+            bits.clone_from(&asked);
+            snapshot.sections(&self.dir, header, |section, body| {
+                let Some(bits) = bits.get_mut(&section.shard) else { return Ok(Ok(())) };
+                Ok(body.read()?.map(|bytes| {
+                    if !bytes.is_empty() {
+                        for (&at, is_set) in bits.iter_mut() {
+                            *is_set = bit(&bytes, at);
+                        }
+                    }
+                }))
+            })
+        })?;
+        let forgotten = way.snapshot.forgotten(&self.dir)?;
+        let forgotten =
+            forgotten.map_err(|damage| Unrecoverable::NoSnapshot { damage: Some(damage) })?;
+        let mut forgotten: HashSet<u128> = forgotten.into_iter().map(|(_, id)| id).collect();
+        let segments = Segments::list(&self.dir)?;
+        segments.walk(&self.dir, header.filter(), way.snapshot.first, |_, entry| {
+            if entry.head.kind == Kind::Batch && entry.head.position.head.seq > way.head.seq {
+                return;
+            }
+            for fingerprint in entry.fingerprints() {
+                let probe = native.probe(&fingerprint);
+                if entry.head.kind == Kind::Forgets {
+                    forgotten.insert(probe.id());
+                    continue;
+                }
+                forgotten.remove(&probe.id());
+                let Some(bits) = bits.get_mut(&probe.shard()) else { continue };
+                for position in native.positions(probe) {
+                    bits.entry(position).and_modify(|is_set| *is_set = true);
+                }
+            }
+        })?;
+        let verdict = |&probe: &Probe| {
+            let bits = &bits[&probe.shard()];
+            let is_set = native.positions(probe).all(|position| bits[&position]);
+            Verdict::of(is_set && !forgotten.contains(&probe.id()))
+        };
+        Ok(probes.iter().map(verdict).collect())
+    }
+
+    /// The filter of RedisBloom, whole, brought to `target` in memory.
+    ///
+    /// # Errors
+    /// As [`Folder::recover`](super::Folder::recover); where it is a filter of another layout, and
+    /// where there is no memory for it.
+    pub fn filter(&self, target: Target) -> Result<Filter, Unrecoverable> {
+        self.rebuilt(target).map(|(filter, _)| filter)
+    }
+
+    /// The same with what of it is to pass once more: the 128 bits that the layout makes of each.
+    ///
+    /// # Errors
+    /// As [`AtRest::filter`].
+    pub fn rebuilt(&self, target: Target) -> Result<(Filter, HashSet<u128>), Unrecoverable> {
+        let header = self.header.as_ref().ok_or(Unrecoverable::Fresh)?;
+        let mut rebuilt = Rebuilt::new(header)?;
+        let way = recovery::find(&self.dir, header, target, |snapshot| {
+            rebuilt.clear();
+            snapshot.load(&self.dir, header, &mut rebuilt)
+        })?;
+        let segments = Segments::list(&self.dir)?;
+        segments.walk(&self.dir, header.filter(), way.snapshot.first, |_, entry| {
+            let position = entry.head.position;
+            match entry.head.kind {
+                Kind::Forgets => rebuilt.forget(entry.fingerprints(), position),
+                Kind::Batch if position.head.seq > way.head.seq => {}
+                Kind::Batch | Kind::Adds => rebuilt.add(entry.fingerprints(), position),
+            }
+        })?;
+        rebuilt.finish()
+    }
+}
+
+/// Bit `at` of a shard's bytes: little endian words of 64 are bytes of 8.
+fn bit(bytes: &[u8], at: u64) -> bool {
+    // A shard fits into memory.
+    let byte = usize::try_from(at / 8).ok().and_then(|byte| bytes.get(byte));
+    byte.is_some_and(|byte| byte >> (at % 8) & 1 == 1)
+}

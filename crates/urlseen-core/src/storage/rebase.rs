@@ -1,0 +1,109 @@
+//! Replacing all that a folder remembers by one snapshot.
+//!
+//! Its number is beyond all that the folder has used, so it is the newest, and nothing of the old
+//! log can be taken for what follows it. It says that a history begins with it: once it has its
+//! name, nothing older counts. What is older goes after that. The log goes to the archive, if there
+//! is one; an empty filter, however, takes the archive with it, before it counts itself.
+
+use std::io;
+
+use super::archive;
+use super::disk::Dir;
+use super::folder::Folder;
+use super::header::Header;
+use super::history::Segments;
+use super::record::HEAD;
+use super::segment;
+use super::snapshot::{self, Role, Sections, Snapshots};
+use crate::filter::redisbloom::Filter;
+use crate::filter::{Count, ShardId};
+use crate::head::{Head, Position};
+
+/// Writes the filter that a folder is to remember instead of all that it does. Dropped, it changes
+/// nothing.
+#[derive(Debug)]
+pub struct Rebase<'a> {
+    folder: &'a mut Folder,
+    sections: Sections,
+    position: Position,
+    /// Fingerprints written so far.
+    keys: u64,
+}
+
+impl<'a> Rebase<'a> {
+    pub(super) fn begin(folder: &'a mut Folder, at: Head) -> io::Result<Self> {
+        let (dir, header) = (folder.place(), folder.begun());
+        let number = unused(dir, header)?;
+        let sections = Sections::begin(dir, Role::Origin, header)?;
+        Ok(Self { folder, sections, position: Position { number, head: at }, keys: 0 })
+    }
+
+    /// Where the filter stands.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Writes a shard, in order; one without bits may have no bytes.
+    ///
+    /// # Panics
+    /// If another shard's turn it is, or the bytes are not as many as a shard has.
+    pub fn write(&mut self, shard: ShardId, count: Count, bytes: &[u8]) -> io::Result<()> {
+        self.keys += count.keys;
+        self.sections.write(shard, count, self.position, bytes)
+    }
+
+    /// Notes what of a shard was forgotten, as [`SnapshotWriter::forgotten`] does.
+    ///
+    /// [`SnapshotWriter::forgotten`]: super::SnapshotWriter::forgotten
+    pub fn forgotten(&mut self, shard: ShardId, ids: &[u128]) {
+        self.sections.forgotten(shard, ids);
+    }
+
+    /// Writes a filter in one piece.
+    pub fn write_whole(&mut self, filter: &Filter) -> io::Result<()> {
+        self.keys += filter.size();
+        self.sections.write_whole(Some(filter), self.position, &mut || Ok(()))
+    }
+
+    /// Puts it in the place of everything else: what is to be handed to [`Folder::journal`].
+    ///
+    /// # Panics
+    /// If a shard was not written.
+    pub fn finish(mut self) -> io::Result<Position> {
+        let (last, _) = self.sections.seal()?;
+        let is_archived = self.keys > 0 && archive::is_on(self.folder.place())?;
+        if self.keys == 0 {
+            archive::clear(self.folder.place())?;
+        }
+        self.sections.put(last)?;
+        let dir = self.folder.place();
+        let own = snapshot::name(last.head.seq);
+        for file in dir.list()? {
+            if snapshot::seq(&file.name).is_some() && file.name != own {
+                dir.remove(&file.name)?;
+            }
+        }
+        dir.sync()?;
+        let segments = Segments::list(dir)?;
+        let logs: Vec<_> = segments.iter().map(|(follows, _)| segment::name(follows)).collect();
+        if is_archived {
+            let (filter, (shared, turn)) = (self.folder.begun().filter(), self.folder.shared());
+            archive::retire(dir, filter, &logs, None, (&shared, turn))?;
+        } else {
+            logs.iter().try_for_each(|log| dir.remove(log))?;
+            dir.sync()?;
+        }
+        self.folder.stand(self.position, None);
+        Ok(self.position)
+    }
+}
+
+/// A number beyond that of every record and snapshot: a file cannot have more records than heads of
+/// records fit into it.
+fn unused(dir: &Dir, header: &Header) -> io::Result<u64> {
+    let segments = Segments::list(dir)?;
+    let records = segments.iter().map(|(follows, len)| follows.saturating_add(len / HEAD as u64));
+    let snapshots = Snapshots::list(dir, header)?.sound;
+    let snapshots = snapshots.iter().map(|snapshot| snapshot.last.number);
+    Ok(records.chain(snapshots).max().unwrap_or(0).saturating_add(1))
+}

@@ -1,0 +1,94 @@
+//! A filter of RedisBloom, brought back for somebody who only reads it.
+
+use std::collections::HashSet;
+use std::io;
+
+use super::error::Unrecoverable;
+use super::header::Header;
+use super::made::Made;
+use super::recovery::Restore;
+use crate::filter::redisbloom::{AddError, Filter};
+use crate::filter::{Count, Hashing, ShardId};
+use crate::fingerprint::Fingerprint;
+use crate::head::Position;
+
+/// The filter, as far as it has been brought.
+#[derive(Debug)]
+pub(super) struct Rebuilt {
+    made: Made,
+    filter: Option<Filter>,
+    /// What is to pass once more, by what the filter knows it by.
+    forgotten: HashSet<u128>,
+    trouble: Option<AddError>,
+}
+
+impl Rebuilt {
+    /// For the filter of a folder.
+    pub(super) fn new(header: &Header) -> Result<Self, Unrecoverable> {
+        let made = header.pins().made;
+        if let Made::Native { .. } = made {
+            let words = "the state folder holds a filter of the layout native, which RedisBloom \
+                         cannot read";
+            return Err(Unrecoverable::Io(io::Error::other(words)));
+        }
+        Ok(Self { made, filter: None, forgotten: HashSet::new(), trouble: None })
+    }
+
+    /// The filter, and what of it is to pass once more: RedisBloom knows nothing of that.
+    pub(super) fn finish(mut self) -> Result<(Filter, HashSet<u128>), Unrecoverable> {
+        let filter = self.filter().map(|filter| filter.frozen());
+        match (filter, self.trouble) {
+            (Err(trouble), _) | (_, Some(trouble)) => {
+                Err(Unrecoverable::Io(io::Error::other(trouble)))
+            }
+            (Ok(filter), None) => Ok((filter, self.forgotten)),
+        }
+    }
+
+    fn filter(&mut self) -> Result<&mut Filter, AddError> {
+        let Self { made, filter, .. } = self;
+        match (filter, made) {
+            (Some(filter), _) => Ok(filter),
+            (none, Made::RedisBloom(reservation)) => {
+                Ok(none.insert(reservation.reserve(u64::MAX).map_err(AddError::NoLayer)?))
+            }
+            (None, Made::Native { .. } | Made::Imported) => {
+                unreachable!("what was imported is there, and the native layout was refused")
+            }
+        }
+    }
+}
+
+impl Restore for Rebuilt {
+    fn clear(&mut self) {
+        self.filter = None;
+        self.forgotten.clear();
+        self.trouble = None;
+    }
+
+    fn load(&mut self, _: ShardId, _: Count, _: Position, _: Vec<u8>) {
+        unreachable!("the filter has no shards");
+    }
+
+    fn load_whole(&mut self, filter: Option<Filter>, _: Position) {
+        self.filter = filter;
+    }
+
+    fn load_forgotten(&mut self, _: ShardId, id: u128) {
+        self.forgotten.insert(id);
+    }
+
+    fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
+        let ids = fingerprints.iter().map(|each| Hashing::RedisBloom.probe(each).id());
+        self.forgotten.extend(ids);
+    }
+
+    fn add(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
+        for fingerprint in fingerprints {
+            self.forgotten.remove(&Hashing::RedisBloom.probe(&fingerprint).id());
+            let item = fingerprint.text(&mut [0; 64]).to_vec();
+            let added = self.filter().and_then(|filter| filter.add(&item));
+            self.trouble = self.trouble.take().or(added.err());
+        }
+    }
+}

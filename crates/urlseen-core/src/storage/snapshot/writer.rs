@@ -1,0 +1,325 @@
+//! Writing snapshots.
+
+use std::io;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::super::archive;
+use super::super::disk::{Dir, DiskFile};
+use super::super::fields::{push_crc, push_position};
+use super::super::folder::{Shared, Turn};
+use super::super::header::Header;
+use super::super::moment::Moment;
+use super::super::retention::{self, Pruned, Retention};
+use super::super::sync::LogHandle;
+use super::{FORGOTTEN, FORMAT, MAGIC, name, unix_ms};
+use crate::filter::redisbloom::Filter;
+use crate::filter::{Count, Layout, SHARDS, ShardId};
+use crate::head::{Head, Position};
+
+/// Bytes that are gathered before they are written.
+const WRITE: usize = 1 << 20;
+
+/// Bytes after which the disk is made to take what it was given, so that syncing the log need not
+/// wait behind a whole snapshot.
+const SYNC: u64 = 32 << 20;
+
+/// Writes a snapshot beside the log, from any thread. Dropped, it leaves nothing behind.
+#[derive(Debug)]
+pub struct SnapshotWriter {
+    sections: Sections,
+    // Ends after `sections`, which then have removed their file.
+    writing: Writing,
+    turn: Turn,
+    header: Header,
+}
+
+/// The one snapshot of a folder that is being written.
+#[derive(Debug)]
+struct Writing(Arc<Shared>);
+
+impl Writing {
+    fn start(shared: Arc<Shared>) -> io::Result<Self> {
+        shared.start_writing()?;
+        Ok(Self(shared))
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.0.stop_writing();
+    }
+}
+
+/// A snapshot that counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// Its file name.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// The names of the files that went for it.
+    pub pruned: Vec<String>,
+    /// Whether `horizon_bytes` made the folder reach back less far than it should.
+    pub cut_by_bytes: bool,
+}
+
+impl SnapshotWriter {
+    pub(in crate::storage) fn new(
+        dir: &Dir,
+        header: &Header,
+        shared: Arc<Shared>,
+        turn: Turn,
+    ) -> io::Result<Self> {
+        let writing = Writing::start(shared)?;
+        let sections = Sections::begin(dir, Role::Later, header)?;
+        Ok(Self { sections, writing, turn, header: header.clone() })
+    }
+
+    /// Writes a shard as it is at `at`; one without bits may have no bytes. Shards come in order.
+    ///
+    /// # Panics
+    /// If another shard's turn it is, or the bytes are not as many as a shard has.
+    pub fn write(
+        &mut self,
+        shard: ShardId,
+        count: Count,
+        at: Position,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        self.sections.write(shard, count, at, bytes)
+    }
+
+    /// Notes what of a shard was forgotten and has not passed again, when the shard was as it was
+    /// written: the 128 bits that the layout makes of each fingerprint.
+    pub fn forgotten(&mut self, shard: ShardId, ids: &[u128]) {
+        self.sections.forgotten(shard, ids);
+    }
+
+    /// Writes a filter in one piece as it is at `at`. `pause` is called every now and then; where
+    /// it fails, that is the end.
+    pub fn write_whole(
+        &mut self,
+        filter: &Filter,
+        at: Position,
+        pause: &mut dyn FnMut() -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.sections.write_whole(Some(filter), at, pause)
+    }
+
+    /// Makes the snapshot count, once it and the log up to it are on the disk, and drops what is
+    /// not needed any more.
+    ///
+    /// # Errors
+    /// Where the disk fails; where the log is of no use any more; where the filter was brought
+    /// elsewhere since the snapshot was begun. Nothing is left behind then, unless it was dropping
+    /// what is old that failed.
+    ///
+    /// # Panics
+    /// If a shard was not written.
+    pub fn finish(self, log: &LogHandle, retention: &Retention) -> io::Result<Finished> {
+        self.finish_at(log, retention, Moment::now)
+    }
+
+    /// The same by another clock.
+    pub(in crate::storage) fn finish_at(
+        mut self,
+        log: &LogHandle,
+        retention: &Retention,
+        now: impl FnOnce() -> Moment,
+    ) -> io::Result<Finished> {
+        let (last, bytes) = self.sections.seal()?;
+        log.sync_to(last.number)?;
+        let (shared, dir, header) = (&self.writing.0, &self.sections.dir.clone(), &self.header);
+        let kept = {
+            // From here on nobody brings the filter elsewhere.
+            let _turn = shared.still(self.turn)?;
+            self.sections.put(last)?;
+            retention::prune(dir, header, retention, now())?
+        };
+        let Pruned { files: pruned, cut_by_bytes, retiring, start } = kept;
+        archive::retire(dir, header.filter(), &retiring, start, (shared, self.turn))?;
+        Ok(Finished { name: name(last.head.seq), bytes, pruned, cut_by_bytes })
+    }
+}
+
+/// What a snapshot is to what is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::storage) enum Role {
+    /// The next of the same history.
+    Later,
+    /// The beginning of a history: nothing that is older counts.
+    Origin,
+}
+
+impl Role {
+    /// What the file is called while it is written.
+    fn aside(self) -> &'static str {
+        match self {
+            Self::Later => "snapshot.tmp",
+            Self::Origin => "origin.tmp",
+        }
+    }
+}
+
+/// A snapshot's file while it is written.
+#[derive(Debug)]
+pub(in crate::storage) struct Sections {
+    dir: Dir,
+    role: Role,
+    file: Box<dyn DiskFile>,
+    shard_bytes: u64,
+    pub(super) buffer: Vec<u8>,
+    /// Bytes handed to the file, and how many of those were synced.
+    written: u64,
+    synced: u64,
+    pub(super) next: usize,
+    pub(super) ends: Option<(Position, Position)>,
+    /// As it is written.
+    forgotten: Vec<u8>,
+    is_done: bool,
+}
+
+impl Sections {
+    pub(in crate::storage) fn begin(dir: &Dir, role: Role, header: &Header) -> io::Result<Self> {
+        let file = dir.create(role.aside())?;
+        let (dir, shard_bytes) = (dir.clone(), header.shard_bytes());
+        let mut buffer = Vec::with_capacity(WRITE);
+        buffer.extend(MAGIC);
+        buffer.extend((header.format() + FORMAT).to_le_bytes());
+        for field in [header.filter(), shard_bytes, unix_ms(SystemTime::now())] {
+            buffer.extend(field.to_le_bytes());
+        }
+        push_crc(&mut buffer, 0);
+        Ok(Self {
+            dir,
+            role,
+            file,
+            shard_bytes,
+            buffer,
+            written: 0,
+            synced: 0,
+            next: 0,
+            ends: None,
+            forgotten: Vec::new(),
+            is_done: false,
+        })
+    }
+
+    pub(in crate::storage) fn write(
+        &mut self,
+        shard: ShardId,
+        count: Count,
+        at: Position,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        assert_eq!(shard.index(), self.next, "shards are written in order");
+        let body = if count.ones == 0 { &[] } else { bytes };
+        let full = if count.ones == 0 { 0 } else { self.shard_bytes };
+        assert_eq!(body.len() as u64, full, "shard {shard} is written as a whole");
+        self.next += 1;
+        let (mut first, mut last) = self.ends.unwrap_or((at, at));
+        if at.number < first.number {
+            first = at;
+        }
+        if at.number > last.number {
+            last = at;
+        }
+        self.ends = Some((first, last));
+
+        let start = self.buffer.len();
+        self.buffer.push(u8::try_from(shard.index()).expect("there are 256 shards"));
+        self.buffer.push(u8::from(body.is_empty()));
+        push_position(&mut self.buffer, at);
+        self.buffer.extend(count.keys.to_le_bytes());
+        self.buffer.extend(count.ones.to_le_bytes());
+        self.buffer.extend(crc32c::crc32c(body).to_le_bytes());
+        push_crc(&mut self.buffer, start);
+        self.put_bytes(body)
+    }
+
+    pub(in crate::storage) fn forgotten(&mut self, shard: ShardId, ids: &[u128]) {
+        for id in ids {
+            self.forgotten.push(u8::try_from(shard.index()).expect("there are 256 shards"));
+            self.forgotten.extend(id.to_le_bytes());
+        }
+    }
+
+    /// Writes bytes, or gathers them to be written with others.
+    pub(super) fn put_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.buffer.len() + bytes.len() > WRITE {
+            self.flush()?;
+        }
+        if bytes.len() > WRITE {
+            self.file.append(bytes)?;
+            self.written += bytes.len() as u64;
+        } else {
+            self.buffer.extend(bytes);
+        }
+        if self.written - self.synced >= SYNC {
+            self.file.sync()?;
+            self.synced = self.written;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.append(&self.buffer)?;
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Writes the end, and has all of it on the disk: its last position, and its size.
+    pub(in crate::storage) fn seal(&mut self) -> io::Result<(Position, u64)> {
+        assert_eq!(self.next, SHARDS, "every shard is written");
+        let (first, last) = self.ends.expect("there are shards");
+        let mut forgotten = std::mem::take(&mut self.forgotten);
+        let count = (forgotten.len() / FORGOTTEN) as u64;
+        forgotten.extend(count.to_le_bytes());
+        push_crc(&mut forgotten, 0);
+        self.put_bytes(&forgotten)?;
+        let start = self.buffer.len();
+        push_position(&mut self.buffer, first);
+        push_position(&mut self.buffer, last);
+        self.buffer.extend(unix_ms(SystemTime::now()).to_le_bytes());
+        self.buffer.push(u8::from(self.role == Role::Origin));
+        push_crc(&mut self.buffer, start);
+        self.flush()?;
+        self.file.sync()?;
+        Ok((last, self.written))
+    }
+
+    /// Gives it the name by which it counts.
+    pub(in crate::storage) fn put(&mut self, last: Position) -> io::Result<()> {
+        self.dir.rename(self.role.aside(), &name(last.head.seq))?;
+        self.is_done = true;
+        self.dir.sync()
+    }
+}
+
+impl Drop for Sections {
+    fn drop(&mut self) {
+        if !self.is_done {
+            // Opening the folder removes it otherwise.
+            let _ = self.dir.remove(self.role.aside());
+        }
+    }
+}
+
+/// Writes the snapshot of a filter without a bit, on the disk and in place.
+pub(in crate::storage) fn empty(dir: &Dir, header: &Header, at: Head) -> io::Result<Position> {
+    let mut sections = Sections::begin(dir, Role::Origin, header)?;
+    let position = Position { number: 0, head: at };
+    match header.pins().made.layout() {
+        Layout::Native => {
+            for shard in ShardId::all() {
+                sections.write(shard, Count::default(), position, &[])?;
+            }
+        }
+        Layout::RedisBloom => sections.write_whole(None, position, &mut || Ok(()))?,
+    }
+    let (last, _) = sections.seal()?;
+    sections.put(last)?;
+    Ok(position)
+}

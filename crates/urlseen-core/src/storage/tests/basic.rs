@@ -1,0 +1,276 @@
+//! What a folder is for, step by step, on a disk that does what it is told.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use super::super::{Folder, Journal, Log as _, OpenError, Retention, Target, Unrecoverable};
+use super::filter::{Exact, Key, batch, fingerprints, head, pins, shard_of, write_all};
+use super::sim::SimDisk;
+use crate::choice::Fsync;
+use crate::filter::ShardId;
+use crate::head::{Head, Position};
+
+pub(super) const DIR: &str = "/state/demo";
+
+pub(super) fn open(disk: &SimDisk) -> Folder {
+    Folder::open_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap()
+}
+
+pub(super) fn begun(disk: &SimDisk, at: Head) -> Folder {
+    let mut folder = open(disk);
+    folder.begin(&pins(), 99, at).unwrap();
+    folder
+}
+
+pub(super) fn append(journal: &mut Journal, keys: &[Key]) -> Position {
+    let base = journal.position().head;
+    let logged = journal.append(base, &batch(keys.iter().copied())).unwrap();
+    assert_eq!(logged.base(), base);
+    logged.position()
+}
+
+pub(super) fn recover(folder: &mut Folder, target: Target) -> (Position, BTreeSet<Key>) {
+    let mut filter = Exact::default();
+    let recovered = folder.recover(target, &mut filter).unwrap();
+    (recovered.position, filter.keys)
+}
+
+pub(super) fn keep_all() -> Retention {
+    Retention { horizon: None, horizon_bytes: u64::MAX }
+}
+
+#[test]
+fn what_was_logged_comes_back() {
+    let disk = SimDisk::default();
+    let mut folder = begun(&disk, Head::START);
+    let start = Position { number: 0, head: Head::START };
+    let mut journal = folder.journal(start, Fsync::Never).unwrap();
+    let first = append(&mut journal, &[(1, 1), (2, 2)]);
+    journal.append_adds(&fingerprints([(9, 9)])).unwrap();
+    journal.roll().unwrap();
+    let second = append(&mut journal, &[(3, 3)]);
+    let third = append(&mut journal, &[(4, 4)]);
+    assert_eq!((first.number, second.number, third.number), (1, 3, 4));
+    drop((journal, folder));
+
+    let mut folder = open(&disk);
+    let mut filter = Exact::default();
+    let recovered = folder.recover(Target::At(second.head), &mut filter).unwrap();
+    assert_eq!(filter.keys, BTreeSet::from([(1, 1), (2, 2), (3, 3), (9, 9)]));
+    assert_eq!(recovered.position, second);
+    assert_eq!((recovered.records, recovered.fingerprints), (3, 4));
+    assert_eq!((recovered.cut.batches, recovered.cut.fingerprints), (1, 1));
+    assert!(recovered.cut.bytes > 0 && recovered.damaged.is_empty());
+
+    // Its number is free again.
+    let mut journal = folder.journal(second, Fsync::Always).unwrap();
+    assert_eq!(append(&mut journal, &[(5, 5)]).number, 4);
+    drop((journal, folder));
+    let (position, keys) = recover(&mut open(&disk), Target::Last);
+    assert_eq!(position.number, 4);
+    assert_eq!(keys, BTreeSet::from([(1, 1), (2, 2), (3, 3), (5, 5), (9, 9)]));
+}
+
+#[test]
+fn a_new_folder_recovers_to_where_it_was_begun() {
+    let disk = SimDisk::default();
+    let at = head(7, 70);
+    drop(begun(&disk, at));
+    let mut folder = open(&disk);
+    for target in [Target::At(at), Target::Last] {
+        let expected = (Position { number: 0, head: at }, BTreeSet::new());
+        assert_eq!(recover(&mut folder, target), expected);
+    }
+    let mut recover_at = |at| folder.recover(Target::At(at), &mut Exact::default()).unwrap_err();
+    assert!(matches!(
+        recover_at(head(9, 90)),
+        Unrecoverable::Behind { missing: 2, end, best: Some(best), .. } if end == at && best == at
+    ));
+    assert!(matches!(
+        recover_at(head(6, 60)),
+        Unrecoverable::Beyond { oldest, best: None, .. } if oldest == at
+    ));
+    assert!(matches!(
+        recover_at(head(7, 71)),
+        Unrecoverable::OtherHistory { ours, best: None, .. } if ours == at
+    ));
+    let fresh = open(&SimDisk::default()).recover(Target::Last, &mut Exact::default());
+    assert!(matches!(fresh, Err(Unrecoverable::Fresh)));
+}
+
+/// (12) Adds count always.
+#[test]
+fn adds_behind_a_batch_that_was_dropped_stay() {
+    let disk = SimDisk::default();
+    let mut folder = begun(&disk, Head::START);
+    let start = Position { number: 0, head: Head::START };
+    let mut journal = folder.journal(start, Fsync::Never).unwrap();
+    let first = append(&mut journal, &[(1, 1)]);
+    journal.append_adds(&fingerprints([(2, 2)])).unwrap();
+    append(&mut journal, &[(3, 3)]);
+    journal.append_adds(&fingerprints([(4, 4)])).unwrap();
+    journal.roll().unwrap();
+    append(&mut journal, &[(5, 5)]);
+    journal.append_adds(&fingerprints([(6, 6)])).unwrap();
+    drop((journal, folder));
+    for _ in 0..2 {
+        let (position, keys) = recover(&mut open(&disk), Target::At(first.head));
+        assert_eq!(position, Position { number: 4, head: first.head });
+        assert_eq!(keys, BTreeSet::from([(1, 1), (2, 2), (4, 4), (6, 6)]));
+    }
+}
+
+#[test]
+fn a_snapshot_is_taken_shard_by_shard_while_the_log_goes_on() {
+    let disk = SimDisk::default();
+    let mut folder = begun(&disk, Head::START);
+    let start = Position { number: 0, head: Head::START };
+    let mut journal = folder.journal(start, Fsync::Never).unwrap();
+    append(&mut journal, &[(1, 1), (200, 7)]);
+    journal.roll().unwrap();
+    let mut writer = folder.snapshot_writer().unwrap();
+    assert!(folder.snapshot_writer().is_err(), "one at a time");
+    let mut keys = BTreeSet::from([(1, 1), (200, 7)]);
+    let mut at = journal.position();
+    for shard in ShardId::all() {
+        if shard.index() == 100 {
+            at = append(&mut journal, &[(2, 2), (150, 9)]);
+            keys.extend([(2, 2), (150, 9)]);
+        }
+        let (count, bytes) = shard_of(&keys, shard);
+        writer.write(shard, count, at, &bytes).unwrap();
+    }
+    let finished = writer.finish(&journal.handle(), &keep_all()).unwrap();
+    assert_eq!(finished.name, format!("snapshot-{:020}", 2));
+    assert_eq!(disk.files()[&finished.name].len() as u64, finished.bytes);
+    assert_eq!((finished.pruned.len(), finished.cut_by_bytes), (0, false));
+    let last = append(&mut journal, &[(3, 3)]);
+    drop((journal, folder));
+
+    let mut folder = open(&disk);
+    let mut filter = Exact::default();
+    let recovered = folder.recover(Target::At(last.head), &mut filter).unwrap();
+    keys.insert((3, 3));
+    assert_eq!(filter.keys, keys);
+    assert_eq!((recovered.snapshot, recovered.records), (finished.name.clone(), 2));
+    // The one before still leads back to where this one cannot.
+    assert_eq!(recover(&mut folder, Target::At(Head::START)).1, BTreeSet::new());
+    assert!(!disk.files().contains_key(&finished.name), "it is beyond");
+}
+
+#[test]
+fn a_snapshot_from_before_a_recovery_is_refused() {
+    let disk = SimDisk::default();
+    let mut folder = begun(&disk, Head::START);
+    let start = Position { number: 0, head: Head::START };
+    let mut journal = folder.journal(start, Fsync::Never).unwrap();
+    let at = append(&mut journal, &[(1, 1)]);
+    let mut writer = folder.snapshot_writer().unwrap();
+    write_all(&mut writer, &BTreeSet::from([(1, 1)]), at).unwrap();
+    assert_eq!(recover(&mut folder, Target::At(Head::START)).0, start);
+    let refused = writer.finish(&journal.handle(), &keep_all()).unwrap_err();
+    assert!(refused.to_string().contains("brought elsewhere"), "{refused}");
+    let refused = journal.append(at.head, &batch([])).unwrap_err();
+    assert!(refused.to_string().contains("brought elsewhere"), "{refused}");
+    assert!(disk.files().keys().all(|name| !name.contains(".tmp")), "nothing is left of it");
+    assert_eq!(recover(&mut folder, Target::Last), (start, BTreeSet::new()));
+}
+
+#[test]
+fn one_process_has_a_folder() {
+    let disk = SimDisk::default();
+    let mut folder = begun(&disk, Head::START);
+    let other = Folder::open_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap_err();
+    let OpenError::Locked { holder: Some(holder), .. } = &other else { panic!("{other:?}") };
+    assert_eq!(holder.pid, std::process::id());
+    assert!(other.to_string().contains(&format!("process {}", holder.pid)), "{other}");
+    // The journal holds it as well.
+    let start = Position { number: 0, head: Head::START };
+    let journal = folder.journal(start, Fsync::Never).unwrap();
+    drop(folder);
+    assert!(Folder::open_on(Arc::new(disk.clone()), Path::new(DIR)).is_err());
+    drop(journal);
+    open(&disk);
+}
+
+#[test]
+fn runs_are_remembered_for_this_very_folder() {
+    let disk = SimDisk::default();
+    let mut folder = open(&disk);
+    assert_eq!(folder.runs(), [0; 0]);
+    let many: Vec<_> = (1..=70).collect();
+    folder.record_runs(&many).unwrap();
+    assert_eq!(folder.runs(), many[..64]);
+    drop(folder);
+    assert_eq!(open(&disk).runs(), many[..64]);
+
+    let copy = SimDisk::default();
+    for (name, bytes) in disk.files() {
+        copy.put(&Path::new(DIR).join(name), &bytes);
+    }
+    // Another inode: this file was not there when the other was locked.
+    let lock = Path::new(DIR).join("lock");
+    copy.take(&lock);
+    copy.put(&lock, b"");
+    assert_eq!(open(&copy).runs(), [0; 0]);
+}
+
+#[test]
+fn the_log_is_written_only_behind_its_end() {
+    let disk = SimDisk::default();
+    let mut folder = begun(&disk, Head::START);
+    let start = Position { number: 0, head: Head::START };
+    let elsewhere = Position { number: 1, head: Head::START };
+    assert!(folder.journal(elsewhere, Fsync::Never).is_err());
+    let mut journal = folder.journal(start, Fsync::Never).unwrap();
+    assert!(folder.journal(start, Fsync::Never).is_err(), "there is one already");
+    assert!(journal.append(head(3, 3), &batch([])).is_err());
+    assert_eq!(append(&mut journal, &[(1, 1)]).number, 1);
+}
+
+#[test]
+fn a_journal_is_cut_back_to_what_was_committed() {
+    for rolls in [false, true] {
+        let disk = SimDisk::default();
+        let mut folder = begun(&disk, Head::START);
+        let start = Position { number: 0, head: Head::START };
+        let mut journal = folder.journal(start, Fsync::Never).unwrap();
+        let first = append(&mut journal, &[(1, 1)]);
+        if rolls {
+            journal.roll().unwrap();
+        }
+        append(&mut journal, &[(2, 2)]);
+        journal.append_adds(&fingerprints([(3, 3)])).unwrap();
+        append(&mut journal, &[(4, 4)]);
+        let position = journal.cut(first.head).unwrap();
+        assert_eq!(position, Position { number: 2, head: first.head });
+        let last = append(&mut journal, &[(5, 5)]);
+        append(&mut journal, &[(6, 6)]);
+        assert_eq!(journal.close(last.head).unwrap(), last);
+        drop(folder);
+        let (position, keys) = recover(&mut open(&disk), Target::Last);
+        assert_eq!(position, last);
+        assert_eq!(keys, BTreeSet::from([(1, 1), (3, 3), (5, 5)]));
+    }
+}
+
+#[test]
+fn a_log_that_is_synced_at_intervals_is_on_the_platter_soon() {
+    let disk = SimDisk::default();
+    let mut folder = begun(&disk, Head::START);
+    let start = Position { number: 0, head: Head::START };
+    let mut journal = folder.journal(start, Fsync::Interval).unwrap();
+    journal.start_syncing(Duration::from_millis(1)).unwrap();
+    let last = append(&mut journal, &[(1, 1)]);
+    let deadline = SystemTime::now() + Duration::from_secs(20);
+    let mut random = super::random::Random::new(1);
+    let mut lost = || {
+        let mut folder = open(&disk.after_power_loss(&mut random));
+        folder.recover(Target::At(last.head), &mut Exact::default()).is_err()
+    };
+    while (0..20).any(|_| lost()) {
+        assert!(SystemTime::now() < deadline, "it was never synced");
+    }
+}

@@ -1,0 +1,158 @@
+//! A filter that is never wrong: each fingerprint of these tests has a bit of its own.
+
+use std::collections::BTreeSet;
+
+use super::super::recovery::Restore;
+use super::super::{Made, Pins, SnapshotWriter};
+use crate::filter::{Capacity, Count, Geometry, Lines, SHARDS, ShardId};
+use crate::fingerprint::{Algorithm, Fingerprint};
+use crate::head::{Head, Position};
+
+/// Bytes of a shard of the smallest filter.
+pub(super) const SHARD: usize = 64;
+
+/// A key of these tests: its shard, and its bit there, below 512.
+pub(super) type Key = (u8, u16);
+
+/// The keys that a filter holds, and where each shard stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Exact {
+    pub(super) keys: BTreeSet<Key>,
+    /// What is to pass once more.
+    pub(super) forgotten: BTreeSet<Key>,
+    pub(super) at: Vec<Option<Position>>,
+    is_clear: bool,
+}
+
+impl Default for Exact {
+    fn default() -> Self {
+        // What was there before must not matter.
+        let (keys, at) = (BTreeSet::from([(255, 511)]), vec![None; SHARDS]);
+        Self { keys, forgotten: BTreeSet::from([(255, 510)]), at, is_clear: false }
+    }
+}
+
+/// The fingerprint of a key; of every kind there is.
+pub(super) fn fingerprint((shard, bit): Key) -> Fingerprint {
+    let [low, high] = bit.to_le_bytes();
+    let raw = [shard, low, high];
+    let mut long = [7; 32];
+    long[..3].copy_from_slice(&raw);
+    match bit % 8 {
+        0 => Fingerprint::Raw16(*long.first_chunk().unwrap()),
+        1 => Fingerprint::Raw32(long),
+        2 => Fingerprint::Text(long[..3 + usize::from(bit) % 32].into()),
+        _ => Fingerprint::Raw20(*long.first_chunk().unwrap()),
+    }
+}
+
+/// The key of a fingerprint.
+pub(super) fn key(fingerprint: &Fingerprint) -> Key {
+    let bytes = fingerprint.as_bytes();
+    let key = (bytes[0], u16::from_le_bytes([bytes[1], bytes[2]]));
+    assert_eq!(self::fingerprint(key), *fingerprint, "a fingerprint that nobody made");
+    key
+}
+
+pub(super) fn fingerprints(keys: impl IntoIterator<Item = Key>) -> Vec<Fingerprint> {
+    keys.into_iter().map(fingerprint).collect()
+}
+
+/// The new fingerprints of a batch.
+pub(super) fn batch(keys: impl IntoIterator<Item = Key>) -> Vec<Fingerprint> {
+    keys.into_iter().map(fingerprint).collect()
+}
+
+/// What the folders of these tests are made for.
+pub(super) fn pins() -> Pins {
+    Pins {
+        crawl: "demo".to_owned(),
+        made: Made::Native {
+            seed: Some(crate::filter::Seed::new(7)),
+            geometry: Geometry::new(Lines::One, 4, 1).unwrap(),
+            capacity: Capacity::new(1000).unwrap(),
+            error_rate: "1e-3".parse().unwrap(),
+        },
+        algorithm: Algorithm::Scrapy,
+        keep_fragments: false,
+    }
+}
+
+/// The head of an invented batch.
+pub(super) fn head(seq: u64, tip: u64) -> Head {
+    Head { seq, tip: crate::head::Tip::new(tip) }
+}
+
+impl Restore for Exact {
+    fn clear(&mut self) {
+        self.keys.clear();
+        self.forgotten.clear();
+        self.at.fill(None);
+        self.is_clear = true;
+    }
+
+    fn load(&mut self, shard: ShardId, count: Count, at: Position, bytes: Vec<u8>) {
+        assert!(self.is_clear && self.at[shard.index()].is_none());
+        assert_eq!(bytes.len(), if count.ones == 0 { 0 } else { SHARD });
+        self.at[shard.index()] = Some(at);
+        let before = self.keys.len();
+        let shard = u8::try_from(shard.index()).unwrap();
+        let is_set = |bit: &u16| bytes[usize::from(bit / 8)] >> (bit % 8) & 1 == 1;
+        let bits = (0..).take(8 * bytes.len()).filter(is_set);
+        self.keys.extend(bits.map(|bit| (shard, bit)));
+        assert_eq!(count, count_of(self.keys.len() - before));
+    }
+
+    fn load_whole(&mut self, _: Option<crate::filter::redisbloom::Filter>, _: Position) {
+        panic!("this filter has shards");
+    }
+
+    fn load_forgotten(&mut self, shard: ShardId, id: u128) {
+        assert!(self.at.iter().all(Option::is_some), "the shards of a snapshot come first");
+        let shard = u8::try_from(shard.index()).unwrap();
+        self.forgotten.insert((shard, u16::try_from(id).unwrap()));
+    }
+
+    fn forget(&mut self, fingerprints: Vec<Fingerprint>, at: Position) {
+        assert!(at.number > 0);
+        self.forgotten.extend(fingerprints.iter().map(key));
+    }
+
+    fn add(&mut self, fingerprints: Vec<Fingerprint>, at: Position) {
+        assert!(self.at.iter().all(Option::is_some), "all of a snapshot comes first");
+        for key in fingerprints.iter().map(key) {
+            self.keys.insert(key);
+            self.forgotten.remove(&key);
+        }
+        assert!(at.number > 0);
+    }
+}
+
+fn count_of(keys: usize) -> Count {
+    // As if each key had set half of a bit: both numbers must come back.
+    Count { keys: 2 * keys as u64, ones: keys as u64 }
+}
+
+/// What a snapshot of `keys` has for a shard.
+pub(super) fn shard_of(keys: &BTreeSet<Key>, shard: ShardId) -> (Count, Vec<u8>) {
+    let mut bytes = vec![0; SHARD];
+    let number = u8::try_from(shard.index()).unwrap();
+    let mut count = 0;
+    for &(_, bit) in keys.range((number, 0)..=(number, u16::MAX)) {
+        bytes[usize::from(bit / 8)] |= 1 << (bit % 8);
+        count += 1;
+    }
+    (count_of(count), bytes)
+}
+
+/// Writes all shards as they hold `keys` at `at`.
+pub(super) fn write_all(
+    writer: &mut SnapshotWriter,
+    keys: &BTreeSet<Key>,
+    at: Position,
+) -> std::io::Result<()> {
+    ShardId::all().try_for_each(|shard| {
+        let (count, bytes) = shard_of(keys, shard);
+        writer.write(shard, count, at, &bytes)
+    })
+}

@@ -1,0 +1,191 @@
+//! A folder with something of everything, the same each time but for the clock; and the copy of it
+//! in `tests/data/state-2` that every later version must read, as well as the older one beside it,
+//! of a time when nothing could be forgotten.
+//!
+//! `WRITE_FIXTURE=1 cargo test --lib fixture` writes that copy anew. Do so only for a new format,
+//! into a new folder.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::super::look::look_on;
+use super::super::record::Kind;
+use super::super::{Folder, Journal, Retention, Target, Unrecoverable, snapshot};
+use super::basic::{DIR, open, recover};
+use super::filter::{Exact, Key, fingerprints, head, pins, write_all};
+use super::sim::SimDisk;
+use crate::choice::Fsync;
+use crate::filter::ShardId;
+use crate::head::{Head, Position};
+
+/// Where the history begins, and the batches behind it.
+const BASE: Head = Head::START;
+
+fn batch_head(seq: u64) -> Head {
+    if seq == 0 { BASE } else { head(seq, 0x1111_1111_1111_1111 * seq) }
+}
+
+/// The keys of a batch: of all kinds of fingerprints, none in the fourth.
+fn batch_keys(seq: u64) -> BTreeSet<Key> {
+    let shard = u8::try_from(seq).unwrap();
+    if seq == 4 { BTreeSet::new() } else { (0..6).map(|bit| (shard, bit)).collect() }
+}
+
+pub(super) const ADDS: [Key; 4] = [(100, 3), (101, 0), (102, 1), (103, 2)];
+pub(super) const LATE_ADDS: [Key; 1] = [(255, 500)];
+
+/// What the last snapshot has as forgotten: the second passes again in batch 7. And what is
+/// forgotten last.
+const FORGOTTEN: [Key; 2] = [(3, 1), (7, 2)];
+const LATE_FORGOTTEN: [Key; 1] = [(2, 1)];
+
+pub(super) const RUNS: [u64; 2] = [0xfedc_ba98_7654_3210, 2];
+
+/// What the filter holds at a batch: adds count always.
+pub(super) fn expected(seq: u64) -> BTreeSet<Key> {
+    (1..=seq).flat_map(batch_keys).chain(ADDS).chain(LATE_ADDS).collect()
+}
+
+/// The heads that it leads to, oldest first.
+pub(super) fn heads() -> Vec<Head> {
+    (0..=8).map(batch_head).collect()
+}
+
+fn append(journal: &mut Journal, seq: u64) {
+    let position = Position { number: journal.position().number + 1, head: batch_head(seq) };
+    let keys = fingerprints(batch_keys(seq));
+    journal.write(Kind::Batch, position, &keys).unwrap();
+}
+
+fn take_snapshot(folder: &Folder, journal: &mut Journal, keys: &BTreeSet<Key>) {
+    journal.roll().unwrap();
+    let mut writer = folder.snapshot_writer().unwrap();
+    write_all(&mut writer, keys, journal.position()).unwrap();
+    if journal.position().head.seq == 6 {
+        for (shard, id) in FORGOTTEN {
+            writer.forgotten(ShardId::kept(shard), &[u128::from(id)]);
+        }
+    }
+    let retention = Retention { horizon: None, horizon_bytes: u64::MAX };
+    writer.finish(&journal.handle(), &retention).unwrap();
+}
+
+/// Batches 1 to 8 in four files, with adds behind the second and the eighth, forgets behind those,
+/// and snapshots at 0, 3
+/// and 6; Redis may know any of the last three.
+pub(super) fn write() -> SimDisk {
+    let disk = SimDisk::default();
+    let mut folder = open(&disk);
+    folder.begin(&pins(), 0x0123_4567_89ab_cdef, BASE).unwrap();
+    folder.record_runs(&RUNS).unwrap();
+    let start = Position { number: 0, head: BASE };
+    let mut journal = folder.journal(start, Fsync::Never).unwrap();
+    let mut keys = BTreeSet::new();
+    for seq in 1..=8 {
+        append(&mut journal, seq);
+        keys.extend(batch_keys(seq));
+        match seq {
+            2 => {
+                journal.append_adds(&fingerprints(ADDS)).unwrap();
+                keys.extend(ADDS);
+            }
+            3 | 6 => take_snapshot(&folder, &mut journal, &keys),
+            4 => journal.roll().unwrap(),
+            _ => {}
+        }
+    }
+    journal.append_adds(&fingerprints(LATE_ADDS)).unwrap();
+    journal.append_forgets(&fingerprints(LATE_FORGOTTEN)).unwrap();
+    disk
+}
+
+/// What this version writes, and what older ones have written.
+const NEW: &str = "state-2";
+const OLD: &str = "state-1";
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(name)
+}
+
+/// The files of a fixture.
+fn committed(name: &str) -> BTreeMap<String, Vec<u8>> {
+    let files = fs::read_dir(fixture(name)).unwrap().map(|entry| entry.unwrap().path());
+    files
+        .map(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read(path).unwrap())
+        })
+        .collect()
+}
+
+/// A snapshot without its times, and what depends on them.
+fn without_times(name: &str, mut bytes: Vec<u8>) -> Vec<u8> {
+    if snapshot::seq(name).is_some() {
+        let end = bytes.len();
+        bytes[28..40].fill(0);
+        bytes[end - 13..end - 5].fill(0);
+        bytes[end - 4..].fill(0);
+    }
+    bytes
+}
+
+#[test]
+fn what_is_written_now_is_what_was_written_then() {
+    let now = write().files();
+    let own = |name: &String| !["lock", "lease", "ages"].contains(&name.as_str());
+    if env::var_os("WRITE_FIXTURE").is_some() {
+        fs::create_dir_all(fixture(NEW)).unwrap();
+        for (name, bytes) in now.iter().filter(|(name, _)| own(name)) {
+            fs::write(fixture(NEW).join(name), bytes).unwrap();
+        }
+    }
+    let then = committed(NEW);
+    assert!(then.keys().eq(now.keys().filter(|name| own(name))), "{:?}", then.keys());
+    for (name, then) in then {
+        let now = without_times(&name, now[&name].clone());
+        assert!(without_times(&name, then) == now, "{name} is written otherwise");
+    }
+}
+
+#[test]
+fn what_was_written_then_is_read_as_it_was_meant() {
+    for (name, last) in [(OLD, 10), (NEW, 11)] {
+        read_fixture(name, last);
+    }
+}
+
+/// Reads a fixture whose last record has this number.
+fn read_fixture(name: &str, last: u64) {
+    let disk = SimDisk::default();
+    for (name, bytes) in committed(name) {
+        disk.put(&Path::new(DIR).join(name), &bytes);
+    }
+    let look = look_on(std::sync::Arc::new(disk.clone()), Path::new(DIR)).unwrap();
+    let header = look.header.unwrap();
+    assert_eq!((header.filter(), header.pins()), (0x0123_4567_89ab_cdef, &pins()));
+    assert_eq!(header.differences(&pins()), []);
+    assert_eq!(look.damages, []);
+    assert_eq!(look.last, Some(Position { number: last, head: batch_head(8) }));
+    let segments = look.segments.iter().map(|each| (each.follows.number, each.records));
+    assert_eq!(segments.collect::<Vec<_>>(), [(0, 4), (4, 1), (5, 2), (7, last - 7)]);
+    let snapshots = look.snapshots.iter().map(|each| (each.last.number, each.ones));
+    assert_eq!(snapshots.collect::<Vec<_>>(), [(0, 0), (4, 22), (7, 34)]);
+    assert!(look.snapshots.iter().all(|each| each.begun <= each.finished && each.begun > 1 << 40));
+    for seq in 0..=8 {
+        let mut folder = open(&disk.after_kill());
+        let (position, keys) = recover(&mut folder, Target::At(batch_head(seq)));
+        assert_eq!(position.head, batch_head(seq));
+        assert_eq!(keys, expected(seq), "batch {seq}");
+    }
+    let mut filter = Exact::default();
+    let recovered = open(&disk.after_kill()).recover(Target::Last, &mut filter).unwrap();
+    assert_eq!((recovered.position.number, filter.keys), (last, expected(8)));
+    let forgotten = [LATE_FORGOTTEN[0], FORGOTTEN[0]];
+    assert!(filter.forgotten.into_iter().eq(forgotten.into_iter().filter(|_| name == NEW)));
+    let other = open(&disk).recover(Target::At(head(5, 1)), &mut Exact::default());
+    assert!(
+        matches!(other, Err(Unrecoverable::OtherHistory { ours, .. }) if ours == batch_head(5))
+    );
+}

@@ -1,0 +1,153 @@
+//! Looking at a folder, and asking it, without changing it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::look::look_on;
+use super::super::{AtRest, Folder, OpenError, Target};
+use super::basic::{DIR, append, begun, keep_all};
+use super::filter::{Key, batch, fingerprint, fingerprints, pins};
+use super::sim::SimDisk;
+use crate::choice::Fsync;
+use crate::filter::native::Native;
+use crate::filter::{Count, ShardId, Shards, Verdict};
+use crate::head::{Head, Position};
+use crate::storage::Log as _;
+
+fn at_rest(disk: &SimDisk) -> Result<AtRest, OpenError> {
+    AtRest::open_on(Arc::new(disk.clone()), Path::new(DIR))
+}
+
+/// A folder with a real filter: a snapshot of some keys, and a log behind it.
+fn crawled(disk: &SimDisk) -> (Folder, super::super::Journal, Vec<Key>) {
+    let mut folder = begun(disk, Head::START);
+    let start = Position { number: 0, head: Head::START };
+    let mut journal = folder.journal(start, Fsync::Never).unwrap();
+    let native = folder.header().unwrap().native().unwrap();
+    let keys: Vec<Key> = (0..60).map(|n| (n, 8 * u16::from(n))).collect();
+    append(&mut journal, &keys[..20]);
+    journal.append_adds(&fingerprints(keys[20..30].iter().copied())).unwrap();
+    let at = append(&mut journal, &keys[30..40]);
+    journal.roll().unwrap();
+    let mut writer = folder.snapshot_writer().unwrap();
+    for shard in ShardId::all() {
+        let (count, bytes) = shard_bits(native, &keys[..40], shard);
+        writer.write(shard, count, at, &bytes).unwrap();
+    }
+    writer.finish(&journal.handle(), &keep_all()).unwrap();
+    append(&mut journal, &keys[40..50]);
+    append(&mut journal, &keys[50..]);
+    (folder, journal, keys)
+}
+
+/// What a filter of `keys` has in a shard.
+fn shard_bits(native: Native, keys: &[Key], shard: ShardId) -> (Count, Vec<u8>) {
+    let mut bytes = vec![0_u8; 64];
+    let probes = keys.iter().map(|&key| native.probe(&fingerprint(key)));
+    for position in probes.filter(|probe| probe.shard() == shard).flat_map(|p| native.positions(p))
+    {
+        bytes[usize::try_from(position / 8).unwrap()] |= 1 << (position % 8);
+    }
+    let ones = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
+    (Count { keys: 1, ones }, bytes)
+}
+
+#[test]
+fn a_look_tells_what_is_there() {
+    let disk = SimDisk::default();
+    let new = look_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap();
+    assert_eq!((new.header, new.is_held, new.last, new.bytes), (None, false, None, 0));
+    let (folder, journal, _) = crawled(&disk);
+    let files = disk.files();
+    let held = look_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap();
+    assert_eq!(held.holder.unwrap().pid, std::process::id());
+    let last = journal.position();
+    drop((folder, journal));
+    let look = look_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap();
+    assert!(!look.is_held);
+    assert_eq!(look.header.unwrap().pins(), &pins());
+    assert_eq!(look.last, Some(last));
+    assert_eq!(look.bytes, files.values().map(|file| file.len() as u64).sum::<u64>());
+    assert_eq!(look.damages, []);
+    let snapshots: Vec<_> =
+        look.snapshots.iter().map(|each| (each.last.number, each.keys)).collect();
+    assert_eq!(snapshots, [(0, 0), (3, 256)]);
+    let segments: Vec<_> = look
+        .segments
+        .iter()
+        .map(|each| (each.follows.number, each.last.number, each.records, each.fingerprints))
+        .collect();
+    assert_eq!(segments, [(0, 3, 3, 40), (3, 5, 2, 20)]);
+    assert_eq!(disk.files(), files, "nothing was written");
+}
+
+#[test]
+fn a_look_at_damage_tells_where_it_is() {
+    let disk = SimDisk::default();
+    drop(crawled(&disk));
+    let files = disk.files();
+    for (name, bytes) in files.iter().filter(|(name, _)| name.contains('-')) {
+        let broken = disk.after_kill();
+        let mut bytes = bytes.clone();
+        let middle = bytes.len() - 30;
+        bytes[middle] ^= 1;
+        broken.put(&Path::new(DIR).join(name), &bytes);
+        let look = look_on(Arc::new(broken), Path::new(DIR)).unwrap();
+        assert_eq!(look.damages[0].file, *name, "{:?}", look.damages);
+    }
+}
+
+#[test]
+fn a_folder_at_rest_answers_as_its_filter_would() {
+    let disk = SimDisk::default();
+    let (folder, journal, keys) = crawled(&disk);
+    let Err(OpenError::Locked { holder: Some(_), .. }) = at_rest(&disk) else {
+        panic!("somebody writes to it")
+    };
+    let last = journal.position().head;
+    drop(journal);
+    let native = folder.header().unwrap().native().unwrap();
+    drop(folder);
+    let files = disk.files();
+    let rest = at_rest(&disk).unwrap();
+    let read = Folder::open_on(Arc::new(disk.clone()), Path::new(DIR));
+    assert!(matches!(read, Err(OpenError::Locked { holder: None, .. })), "nobody writes to it");
+    at_rest(&disk).unwrap();
+    let known: BTreeSet<_> = keys.iter().copied().collect();
+    let all: Vec<Key> = (0..=255).flat_map(|n| [(n, 8 * u16::from(n)), (n, 3)]).collect();
+    let asked = fingerprints(all.iter().copied());
+    for (target, count) in [(Target::At(last), 60), (Target::Last, 60)] {
+        let verdicts = rest.verdicts(&asked, target).unwrap();
+        let mut shards = Shards::allocate(native, 0, 1).unwrap();
+        let probe = |&key: &Key| native.probe(&fingerprint(key));
+        shards.set_all(keys[..count].iter().map(probe));
+        assert_eq!(verdicts, shards.test_all(all.iter().map(probe)), "{target:?}");
+        for (key, verdict) in all.iter().zip(verdicts) {
+            assert!(verdict == Verdict::Seen || !known.contains(key));
+        }
+    }
+    assert_eq!(rest.verdicts(&[], Target::Last).unwrap(), []);
+    assert_eq!(disk.files(), files, "nothing was written");
+}
+
+#[test]
+fn batches_beyond_the_target_are_unseen_at_rest() {
+    let disk = SimDisk::default();
+    let mut folder = begun(&disk, Head::START);
+    let start = Position { number: 0, head: Head::START };
+    let mut journal = folder.journal(start, Fsync::Never).unwrap();
+    let first = append(&mut journal, &[(1, 1)]);
+    append(&mut journal, &[(2, 2)]);
+    journal.append_adds(&fingerprints([(3, 3)])).unwrap();
+    journal.append(journal.position().head, &batch([(4, 4)])).unwrap();
+    drop((journal, folder));
+    let asked = fingerprints([(1, 1), (2, 2), (3, 3), (4, 4), (5, 5)]);
+    let rest = at_rest(&disk).unwrap();
+    let verdicts = |target| {
+        let verdicts = rest.verdicts(&asked, target).unwrap();
+        verdicts.iter().map(|&verdict| verdict == Verdict::Seen).collect::<Vec<_>>()
+    };
+    assert_eq!(verdicts(Target::At(first.head)), [true, false, true, false, false]);
+    assert_eq!(verdicts(Target::Last), [true, true, true, true, false]);
+}

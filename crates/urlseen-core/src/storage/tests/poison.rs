@@ -1,0 +1,132 @@
+//! A disk that fails while the log is written: nothing is written any more, and why is said.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
+
+use super::super::{Journal, Log as _, Target};
+use super::basic::{append, begun, keep_all, open, recover};
+use super::filter::{Exact, batch, fingerprints, write_all};
+use super::sim::{Fault, SimDisk};
+use crate::choice::Fsync;
+use crate::head::{Head, Position};
+
+const START: Position = Position { number: 0, head: Head::START };
+
+/// All that is asked of the log is refused, for this reason.
+fn refuses(journal: &mut Journal, reason: &str) {
+    let base = journal.position().head;
+    let handle = journal.handle();
+    for refused in [
+        journal.append(base, &batch([(9, 9)])).unwrap_err(),
+        journal.append_adds(&fingerprints([(9, 9)])).unwrap_err(),
+        journal.roll().unwrap_err(),
+        journal.cut(Head::START).unwrap_err(),
+        journal.sync().unwrap_err(),
+        handle.sync_to(1).unwrap_err(),
+    ] {
+        let refused = refused.to_string();
+        assert!(refused.contains(reason) && refused.contains("start again"), "{refused}");
+    }
+}
+
+#[test]
+fn a_write_that_fails_is_the_last_and_leaves_no_trace() {
+    for (fault, reason) in [(Fault::Failing, "input/output error"), (Fault::Full, "no storage")] {
+        let disk = SimDisk::default();
+        let mut folder = begun(&disk, Head::START);
+        let mut journal = folder.journal(START, Fsync::Never).unwrap();
+        let first = append(&mut journal, &[(1, 1)]);
+        let files = disk.files();
+        disk.fault_at(0, fault);
+        assert!(journal.append(first.head, &batch([(2, 2)])).is_err());
+        disk.mend();
+        refuses(&mut journal, reason);
+        assert_eq!(disk.files(), files, "what was written by half is cut off again");
+        drop((journal, folder));
+        assert_eq!(recover(&mut open(&disk), Target::Last), (first, BTreeSet::from([(1, 1)])));
+    }
+}
+
+#[test]
+fn a_sync_that_fails_is_the_last() {
+    let disk = SimDisk::default();
+    let mut folder = begun(&disk, Head::START);
+    let mut journal = folder.journal(START, Fsync::Always).unwrap();
+    disk.fault_at(1, Fault::Failing);
+    assert!(journal.append(Head::START, &batch([(1, 1)])).is_err());
+    refuses(&mut journal, "input/output error");
+}
+
+#[test]
+fn a_sync_that_fails_beside_the_work_stops_it() {
+    let disk = SimDisk::default();
+    let mut folder = begun(&disk, Head::START);
+    let mut journal = folder.journal(START, Fsync::Interval).unwrap();
+    append(&mut journal, &[(1, 1)]);
+    disk.fault_at(0, Fault::Failing);
+    journal.start_syncing(Duration::from_millis(1)).unwrap();
+    let deadline = SystemTime::now() + Duration::from_secs(20);
+    while journal.append(journal.position().head, &batch([])).is_ok() {
+        assert!(SystemTime::now() < deadline, "nobody noticed");
+    }
+    refuses(&mut journal, "error");
+}
+
+#[test]
+fn a_snapshot_that_fails_leaves_the_log_at_work() {
+    let count = |fault: Option<usize>| {
+        let disk = SimDisk::default();
+        let mut folder = begun(&disk, Head::START);
+        let mut journal = folder.journal(START, Fsync::Always).unwrap();
+        let at = append(&mut journal, &[(1, 1)]);
+        let before = disk.steps();
+        if let Some(step) = fault {
+            disk.fault_at(step, Fault::Full);
+        }
+        let write = || {
+            let mut writer = folder.snapshot_writer()?;
+            write_all(&mut writer, &BTreeSet::from([(1, 1)]), at)?;
+            writer.finish(&journal.handle(), &keep_all())
+        };
+        let is_written = write().is_ok();
+        let steps = disk.steps() - before;
+        disk.mend();
+        assert!(disk.files().keys().all(|name| !name.contains(".tmp")), "room was given back");
+        let last = append(&mut journal, &[(2, 2)]);
+        assert!(folder.snapshot_writer().is_ok(), "another may be tried");
+        drop((journal, folder));
+        let expected = (last, BTreeSet::from([(1, 1), (2, 2)]));
+        assert_eq!(recover(&mut open(&disk), Target::Last), expected);
+        (is_written, steps)
+    };
+    let (is_written, steps) = count(None);
+    assert!(is_written && steps > 3);
+    let written: Vec<_> = (0..steps).map(|step| count(Some(step)).0).collect();
+    assert!(!written[0] && !written[1], "making it and writing it take room");
+}
+
+#[test]
+fn a_new_file_that_cannot_be_made_leaves_the_old_one() {
+    for step in 0..2 {
+        let disk = SimDisk::default();
+        let mut folder = begun(&disk, Head::START);
+        let mut journal = folder.journal(START, Fsync::Always).unwrap();
+        append(&mut journal, &[(1, 1)]);
+        disk.fault_at(step, Fault::Full);
+        assert!(journal.roll().is_err());
+        disk.mend();
+        let at = append(&mut journal, &[(2, 2)]);
+        // Replay that starts behind the file that could not be made is not led astray by it.
+        let mut writer = folder.snapshot_writer().unwrap();
+        write_all(&mut writer, &BTreeSet::from([(1, 1), (2, 2)]), at).unwrap();
+        let snapshot = writer.finish(&journal.handle(), &keep_all()).unwrap().name;
+        append(&mut journal, &[(3, 3)]);
+        journal.roll().unwrap();
+        let last = append(&mut journal, &[(4, 4)]);
+        drop((journal, folder));
+        let mut filter = Exact::default();
+        let recovered = open(&disk).recover(Target::At(last.head), &mut filter).unwrap();
+        assert_eq!((recovered.position, recovered.snapshot), (last, snapshot), "step {step}");
+        assert_eq!(filter.keys, BTreeSet::from([(1, 1), (2, 2), (3, 3), (4, 4)]));
+    }
+}

@@ -1,0 +1,234 @@
+//! A folder with a filter of RedisBloom, which is in one piece.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::look::look_on;
+use super::super::recovery::Restore;
+use super::super::{AtRest, Folder, Journal, Made, Pins, Target};
+use super::basic::{DIR, append, keep_all, open};
+use super::filter::{Key, fingerprint, fingerprints};
+use super::sim::SimDisk;
+use crate::choice::Fsync;
+use crate::filter::redisbloom::{Filter, dump};
+use crate::filter::{Count, Reservation, ShardId, Verdict};
+use crate::fingerprint::Fingerprint;
+use crate::head::{Head, Position};
+
+const LIMIT: u64 = 1 << 20;
+const START: Position = Position { number: 0, head: Head::START };
+
+fn reservation() -> Reservation {
+    Reservation {
+        capacity: "20".parse().unwrap(),
+        error_rate: "1e-3".parse().unwrap(),
+        growth: Reservation::growth_of(2),
+    }
+}
+
+fn pins(made: Made) -> Pins {
+    Pins { made, ..super::filter::pins() }
+}
+
+/// What is brought back.
+#[derive(Default)]
+struct Brought {
+    filter: Option<Filter>,
+    is_clear: bool,
+}
+
+fn add(filter: &mut Filter, fingerprints: &[Fingerprint]) {
+    for fingerprint in fingerprints {
+        filter.add(fingerprint.text(&mut [0; 64])).unwrap();
+    }
+}
+
+impl Restore for Brought {
+    fn clear(&mut self) {
+        *self = Self { filter: None, is_clear: true };
+    }
+
+    fn load(&mut self, _: ShardId, _: Count, _: Position, _: Vec<u8>) {
+        panic!("this filter has no shards");
+    }
+
+    fn load_whole(&mut self, filter: Option<Filter>, _: Position) {
+        assert!(self.is_clear && self.filter.is_none());
+        self.filter = Some(filter.unwrap_or_else(|| reservation().reserve(LIMIT).unwrap()));
+    }
+
+    fn load_forgotten(&mut self, _: ShardId, _: u128) {
+        panic!("nothing was forgotten");
+    }
+
+    fn forget(&mut self, _: Vec<Fingerprint>, _: Position) {
+        panic!("nothing was forgotten");
+    }
+
+    fn add(&mut self, fingerprints: Vec<Fingerprint>, at: Position) {
+        assert!(at.number > 0);
+        let filter = self.filter.as_mut().expect("the snapshot comes first");
+        add(filter, &fingerprints);
+    }
+}
+
+fn bytes(filter: &Filter) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    dump::write(filter, &mut bytes).unwrap();
+    bytes
+}
+
+fn recover(disk: &SimDisk, target: Target) -> Filter {
+    let mut brought = Brought::default();
+    open(disk).recover(target, &mut brought).unwrap();
+    brought.filter.unwrap()
+}
+
+fn at_rest(disk: &SimDisk) -> AtRest {
+    AtRest::open_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap()
+}
+
+fn keys(batch: u8) -> Vec<Key> {
+    (0..10).map(|bit| (batch, bit)).collect()
+}
+
+fn take_snapshot(folder: &Folder, journal: &mut Journal, filter: &Filter) {
+    journal.roll().unwrap();
+    let mut writer = folder.snapshot_writer().unwrap();
+    writer.write_whole(filter, journal.position(), &mut || Ok(())).unwrap();
+    writer.finish(&journal.handle(), &keep_all()).unwrap();
+}
+
+/// Batches 0 to 9 with snapshots behind 2 and 6, and adds behind 4: where each batch ended, and the
+/// filter there, adds included, as they count always.
+fn crawled(disk: &SimDisk) -> Vec<(Position, Filter)> {
+    let mut folder = open(disk);
+    folder.begin(&pins(Made::RedisBloom(reservation())), 7, Head::START).unwrap();
+    let mut journal = folder.journal(START, Fsync::Never).unwrap();
+    let late = fingerprints([(200, 3), (201, 3)]);
+    let (mut filter, mut steps) = (reservation().reserve(LIMIT).unwrap(), Vec::new());
+    for batch in 0..10 {
+        let at = append(&mut journal, &keys(batch));
+        add(&mut filter, &fingerprints(keys(batch)));
+        let mut with_adds = filter.frozen();
+        if batch < 4 {
+            add(&mut with_adds, &late);
+        }
+        steps.push((at, with_adds));
+        match batch {
+            2 | 6 => take_snapshot(&folder, &mut journal, &filter),
+            4 => {
+                journal.append_adds(&late).unwrap();
+                add(&mut filter, &late);
+                let (_, step) = steps.last_mut().unwrap();
+                *step = filter.frozen();
+            }
+            _ => {}
+        }
+    }
+    steps
+}
+
+#[test]
+fn it_comes_back_to_the_byte_at_every_batch() {
+    let disk = SimDisk::default();
+    let steps = crawled(&disk);
+    assert!(steps.last().unwrap().1.layers().len() > 2);
+    for (at, filter) in &steps {
+        let disk = disk.after_kill();
+        assert!(bytes(&recover(&disk, Target::At(at.head))) == bytes(filter), "{at:?}");
+    }
+    let (last, filter) = steps.last().unwrap();
+    assert!(bytes(&recover(&disk.after_kill(), Target::Last)) == bytes(filter));
+    let rest = at_rest(&disk);
+    assert!(bytes(&rest.filter(Target::At(last.head)).unwrap()) == bytes(filter));
+    let (middle, filter) = &steps[5];
+    let asked: Vec<_> = (0..=255).map(|shard| fingerprint((shard, 3))).collect();
+    let verdicts = rest.verdicts(&asked, Target::At(middle.head)).unwrap();
+    let due = asked.iter().map(|each| Verdict::of(filter.contains(each.text(&mut [0; 64]))));
+    assert_eq!(verdicts, due.collect::<Vec<_>>());
+    assert!(verdicts.contains(&Verdict::Unseen) && verdicts.contains(&Verdict::Seen));
+}
+
+#[test]
+fn a_folder_says_what_is_in_it() {
+    let disk = SimDisk::default();
+    let steps = crawled(&disk);
+    let look = look_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap();
+    assert_eq!(look.damages, []);
+    assert_eq!(look.header.unwrap().pins().made, Made::RedisBloom(reservation()));
+    let counts = look.snapshots.iter().map(|each| (each.last, each.keys, each.ones));
+    let ones = |filter: &Filter| filter.layers().iter().map(|layer| layer.ones()).sum::<u64>();
+    let (at, filter) = &steps[6];
+    let found: Vec<_> = counts.collect();
+    assert_eq!(found.len(), 3);
+    assert_eq!(found[0], (START, 0, 0));
+    assert_eq!(found[2], (*at, filter.size(), ones(filter)));
+}
+
+/// Whatever bit changes, it is found, and an older snapshot leads there as well.
+#[test]
+fn a_damaged_snapshot_is_passed_over() {
+    let disk = SimDisk::default();
+    let steps = crawled(&disk);
+    let (last, filter) = steps.last().unwrap();
+    let name = |files: &mut dyn Iterator<Item = &String>| {
+        files.filter(|name| super::super::snapshot::seq(name).is_some()).max().cloned().unwrap()
+    };
+    let files = disk.files();
+    let newest = name(&mut files.keys());
+    let whole = &files[&newest];
+    for byte in (0..whole.len()).step_by(3) {
+        let mut changed = whole.clone();
+        changed[byte] ^= 1 << (byte % 8);
+        let disk = disk.after_kill();
+        disk.put(&Path::new(DIR).join(&newest), &changed);
+        let mut brought = Brought::default();
+        let recovered = open(&disk).recover(Target::At(last.head), &mut brought).unwrap();
+        assert_ne!(recovered.snapshot, newest, "byte {byte}");
+        assert!(bytes(&brought.filter.unwrap()) == bytes(filter), "byte {byte}");
+    }
+}
+
+#[test]
+fn an_imported_filter_is_the_beginning_and_half_an_import_is_none() {
+    let mut filter = reservation().reserve(LIMIT).unwrap();
+    add(&mut filter, &fingerprints(keys(1)));
+    let disk = SimDisk::default();
+    let mut folder = open(&disk);
+    assert!(folder.awaits_import().unwrap());
+    folder.import(&pins(Made::Imported), 5, &filter).unwrap();
+    assert!(!folder.awaits_import().unwrap());
+    drop(folder);
+    assert!(bytes(&recover(&disk.after_kill(), Target::At(Head::START))) == bytes(&filter));
+    assert!(bytes(&at_rest(&disk).filter(Target::Last).unwrap()) == bytes(&filter));
+
+    // It begins, and does not come to its end.
+    let disk = SimDisk::default();
+    let mut folder = open(&disk);
+    folder.begin(&pins(Made::Imported), 5, Head::START).unwrap();
+    assert!(folder.awaits_import().unwrap());
+    let refused = folder.recover(Target::Last, &mut Brought::default()).unwrap_err();
+    assert!(refused.to_string().contains("broken off"), "{refused}");
+    folder.import(&pins(Made::Imported), 6, &filter).unwrap();
+    drop(folder);
+    assert!(bytes(&recover(&disk, Target::Last)) == bytes(&filter));
+    // Others await nothing.
+    let disk = SimDisk::default();
+    let mut folder = open(&disk);
+    folder.begin(&pins(Made::RedisBloom(reservation())), 5, Head::START).unwrap();
+    assert!(!folder.awaits_import().unwrap());
+}
+
+#[test]
+fn what_lies_beyond_is_replaced_by_what_the_caller_has() {
+    let disk = SimDisk::default();
+    let steps = crawled(&disk);
+    let mut folder = open(&disk);
+    let head = super::filter::head(77, 1);
+    let mut rebase = folder.rebase(head).unwrap();
+    rebase.write_whole(&steps[3].1).unwrap();
+    rebase.finish().unwrap();
+    drop(folder);
+    assert!(bytes(&recover(&disk, Target::At(head))) == bytes(&steps[3].1));
+}

@@ -1,0 +1,425 @@
+//! A crawl on a simulated disk, and what must come back of it whatever happens.
+//!
+//! Every record adds keys of its own, so that what a filter holds says which records it was given.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::{
+    AtRest, Folder, Journal, Log as _, Moment, Retention, Target, Unrecoverable, snapshot,
+};
+use super::basic::DIR;
+use super::filter::{Exact, Key, batch, fingerprints, key, pins, shard_of};
+use super::random::Random;
+use super::sim::SimDisk;
+use crate::choice::Fsync;
+use crate::filter::ShardId;
+use crate::head::{Head, Position};
+
+/// What a crawl does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Op {
+    /// Logs a batch.
+    Append,
+    /// Redis commits the batches logged so far, or all but the last.
+    Commit,
+    CommitButOne,
+    /// Logs adds.
+    Adds,
+    Roll,
+    /// Takes a snapshot, logging and committing a batch half way through if so.
+    Snapshot {
+        split: bool,
+    },
+    /// Drops what is not committed.
+    Cut,
+    /// Ends the log and begins anew.
+    Close,
+    /// The process ends without a word, and the next one recovers to what Redis knows.
+    Reopen,
+    /// Redis comes back as it was some batches ago.
+    RollBack(usize),
+    /// The filter as it is becomes all that is remembered, at a head that nobody knew.
+    Rebase,
+}
+
+/// Something that was asked of the folder failed: the process cannot go on.
+#[derive(Debug)]
+pub(super) struct Stopped;
+
+/// A batch that was logged, and the keys it added.
+#[derive(Debug, Clone)]
+struct Logged {
+    head: Head,
+    number: u64,
+    keys: BTreeSet<Key>,
+}
+
+/// A crawl, its folder, and what is known of both.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) disk: SimDisk,
+    folder: Option<Folder>,
+    journal: Option<Journal>,
+    fsync: Fsync,
+    retention: Retention,
+    /// Where the history begins, and what was known then.
+    base: Logged,
+    /// Every batch behind that whose logging was confirmed.
+    chain: Vec<Logged>,
+    /// How many of those Redis knows.
+    committed: usize,
+    /// Adds whose logging was confirmed, and those whose was not.
+    adds: BTreeSet<Key>,
+    maybe_adds: BTreeSet<Key>,
+    /// Adds that may be there for one head, and not for another.
+    shaky_adds: BTreeSet<Key>,
+    /// The head and the keys of a rebase that may have happened.
+    rebase: Option<Logged>,
+    /// Whether something unsynced may have been lost.
+    is_lossy: bool,
+    /// Whether the folder has an archive, which must hold what the filter holds.
+    is_archived: bool,
+    next_key: u16,
+    random: Random,
+}
+
+impl World {
+    pub(super) fn new(fsync: Fsync, keeps_all: bool, seed: u64) -> Self {
+        let horizon = (!keeps_all).then(|| Moment::new("boot", Duration::from_secs(100)));
+        Self {
+            disk: SimDisk::default(),
+            folder: None,
+            journal: None,
+            fsync,
+            retention: Retention { horizon, horizon_bytes: u64::MAX },
+            base: Logged { head: Head { seq: 3, ..Head::START }, number: 0, keys: BTreeSet::new() },
+            chain: Vec::new(),
+            committed: 0,
+            adds: BTreeSet::new(),
+            maybe_adds: BTreeSet::new(),
+            shaky_adds: BTreeSet::new(),
+            rebase: None,
+            is_lossy: false,
+            is_archived: false,
+            next_key: 0,
+            random: Random::new(seed),
+        }
+    }
+
+    /// With an archive.
+    pub(super) fn archived(mut self) -> Self {
+        self.is_archived = true;
+        self
+    }
+
+    /// Opens the folder, begins it if it is new, and recovers to what Redis knows.
+    pub(super) fn start(&mut self) -> Result<(), Stopped> {
+        self.stop();
+        let disk = Arc::new(self.disk.clone());
+        let mut folder = Folder::open_on(disk, Path::new(DIR)).map_err(|_| Stopped)?;
+        if folder.header().is_none() {
+            assert!(self.chain.is_empty() && self.adds.is_empty(), "the header is gone");
+            folder.begin(&pins(), 99, self.base.head).map_err(|_| Stopped)?;
+        }
+        folder.keep_archive(self.is_archived).map_err(|_| Stopped)?;
+        self.folder = Some(folder);
+        let target = self.head(self.committed);
+        self.recover(target)
+    }
+
+    /// Lets go of the folder.
+    pub(super) fn stop(&mut self) {
+        self.journal = None;
+        self.folder = None;
+    }
+
+    /// The disk as the next process finds it; `is_lossy` if what was not synced may be gone.
+    pub(super) fn put_disk(&mut self, disk: SimDisk, is_lossy: bool) {
+        self.stop();
+        self.disk = disk;
+        if is_lossy {
+            self.is_lossy = true;
+            self.maybe_adds.append(&mut self.adds);
+        }
+    }
+
+    fn head(&self, batches: usize) -> Head {
+        batches.checked_sub(1).map_or(self.base.head, |last| self.chain[last].head)
+    }
+
+    fn some_keys(&mut self) -> BTreeSet<Key> {
+        let count = [0, 1, 2, 40][self.random.below(4)];
+        let mut key = || {
+            let n = self.next_key;
+            self.next_key += 1;
+            (u8::try_from(n % 256).unwrap(), n / 256)
+        };
+        (0..count).map(|_| key()).collect()
+    }
+
+    /// What the batches up to this many have added.
+    fn keys(&self, batches: usize) -> BTreeSet<Key> {
+        let batches = self.chain[..batches].iter().flat_map(|batch| &batch.keys);
+        self.base.keys.iter().chain(batches).copied().collect()
+    }
+
+    pub(super) fn apply(&mut self, op: Op) -> Result<(), Stopped> {
+        let done = match op {
+            Op::Append => self.append(),
+            Op::Commit => {
+                self.committed = self.chain.len();
+                Ok(())
+            }
+            Op::CommitButOne => {
+                self.committed = self.committed.max(self.chain.len().saturating_sub(1));
+                Ok(())
+            }
+            Op::Adds => self.append_adds(),
+            Op::Roll => self.journal_mut().roll(),
+            Op::Snapshot { split } => self.snapshot(split),
+            Op::Cut => {
+                let head = self.head(self.committed);
+                self.chain.truncate(self.committed);
+                self.journal_mut().cut(head).map(|position| assert_eq!(position.head, head))
+            }
+            Op::Close => {
+                let head = self.head(self.committed);
+                self.chain.truncate(self.committed);
+                let closed = self.journal.take().expect("a journal").close(head);
+                closed.map_err(|_| Stopped)?;
+                return self.start();
+            }
+            Op::Reopen => return self.start(),
+            Op::RollBack(batches) => {
+                self.committed = self.committed.saturating_sub(batches);
+                let target = self.head(self.committed);
+                self.journal = None;
+                return self.recover(target);
+            }
+            Op::Rebase => self.rebase(),
+        };
+        done.map_err(|_| Stopped)
+    }
+
+    fn journal_mut(&mut self) -> &mut Journal {
+        self.journal.as_mut().expect("a journal")
+    }
+
+    fn append(&mut self) -> std::io::Result<()> {
+        let keys = self.some_keys();
+        let journal = self.journal_mut();
+        let logged = journal.append(journal.position().head, &batch(keys.iter().copied()))?;
+        let Position { number, head } = logged.position();
+        self.chain.push(Logged { head, number, keys });
+        Ok(())
+    }
+
+    fn append_adds(&mut self) -> std::io::Result<()> {
+        let mut keys = self.some_keys();
+        let all = fingerprints(keys.iter().copied());
+        match self.journal_mut().append_adds(&all) {
+            Ok(_) => self.adds.append(&mut keys),
+            Err(error) => {
+                self.maybe_adds.append(&mut keys);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the filter holds, and where it stands: at the last committed batch. Adds behind that
+    /// are there already, and come again.
+    fn filter(&self) -> (BTreeSet<Key>, Position) {
+        let keys = self.keys(self.committed).union(&self.adds).copied().collect();
+        let last = self.committed.checked_sub(1).map_or(&self.base, |last| &self.chain[last]);
+        (keys, Position { number: last.number, head: last.head })
+    }
+
+    fn snapshot(&mut self, split: bool) -> std::io::Result<()> {
+        self.journal_mut().roll()?;
+        let mut writer = self.folder.as_ref().expect("a folder").snapshot_writer()?;
+        let (mut keys, mut at) = self.filter();
+        for shard in ShardId::all() {
+            if split && shard.index() == 100 {
+                self.append()?;
+                self.committed = self.chain.len();
+                (keys, at) = self.filter();
+            }
+            let (count, bytes) = shard_of(&keys, shard);
+            writer.write(shard, count, at, &bytes)?;
+        }
+        let handle = self.journal_mut().handle();
+        writer.finish_at(&handle, &self.retention, || Moment::new("boot", Duration::ZERO)).map(drop)
+    }
+
+    fn rebase(&mut self) -> std::io::Result<()> {
+        let keys: BTreeSet<Key> = self.filter().0;
+        let head = self.head(self.committed);
+        // Ahead, behind, or of the same number as what there is.
+        let seq = (head.seq + self.random.below(7) as u64).saturating_sub(3);
+        let at = Head { seq, ..head.next() };
+        if self.is_archived {
+            // As each command does that rebases: the log goes to the archive as it is.
+            self.chain.truncate(self.committed);
+            self.journal_mut().cut(head)?;
+        }
+        self.journal = None;
+        let folder = self.folder.as_mut().expect("a folder");
+        let mut rebase = folder.rebase(at)?;
+        for shard in ShardId::all() {
+            let (count, bytes) = shard_of(&keys, shard);
+            rebase.write(shard, count, &bytes)?;
+        }
+        self.rebase = Some(Logged { head: at, number: rebase.position().number, keys });
+        let position = rebase.finish()?;
+        self.rebased();
+        self.journal = Some(self.folder.as_mut().expect("a folder").journal(position, self.fsync)?);
+        Ok(())
+    }
+
+    /// The rebase has happened.
+    fn rebased(&mut self) {
+        self.base = self.rebase.take().expect("a rebase");
+        self.chain.clear();
+        self.committed = 0;
+        self.adds.clear();
+        self.maybe_adds.clear();
+        self.shaky_adds.clear();
+    }
+
+    /// Brings the filter to `target` and looks whether it is what it must be; the log goes on from
+    /// there.
+    fn recover(&mut self, target: Head) -> Result<(), Stopped> {
+        let mut filter = Exact::default();
+        let folder = self.folder.as_mut().expect("a folder");
+        if let Some(at) = self.rebase.as_ref().map(|rebase| rebase.head) {
+            match folder.recover(Target::At(at), &mut filter) {
+                Ok(_) => {
+                    self.rebased();
+                    return self.resume(at, &filter);
+                }
+                Err(Unrecoverable::Io(_)) => return Err(Stopped),
+                Err(_) => self.rebase = None,
+            }
+        }
+        let mut folder = self.folder.take().expect("a folder");
+        let result = folder.recover(Target::At(target), &mut filter);
+        let folder = self.folder.insert(folder);
+        match result {
+            Ok(_) => self.resume(target, &filter),
+            Err(Unrecoverable::Io(_)) => {
+                // It may have begun to drop what is beyond.
+                self.chain.truncate(self.committed);
+                Err(Stopped)
+            }
+            Err(Unrecoverable::Behind { missing, best, .. }) if self.is_lossy => {
+                let best = best.expect("what is synced is there");
+                assert_eq!(best.seq + missing, target.seq);
+                let chain = self.chain.iter().position(|batch| batch.head == best);
+                assert!(chain.is_some() || best == self.base.head, "{best} was a batch");
+                self.committed = chain.map_or(0, |chain| chain + 1);
+                self.chain.truncate(self.committed);
+                folder.recover(Target::At(best), &mut filter).map_err(|_| Stopped)?;
+                self.resume(best, &filter)
+            }
+            Err(Unrecoverable::Beyond { target, oldest, .. }) => {
+                // It went further back than it must. Redis comes back as it was later than that.
+                assert!(oldest.seq > target.seq, "{oldest} to {target}");
+                let chain = self.chain.iter().position(|batch| batch.head == oldest);
+                self.committed = chain.map_or(0, |chain| chain + 1);
+                self.chain.truncate(self.committed);
+                folder.recover(Target::At(oldest), &mut filter).map_err(|_| Stopped)?;
+                self.resume(oldest, &filter)
+            }
+            Err(refused) => panic!("{refused}"),
+        }
+    }
+
+    /// The lowest seq that a snapshot there leads to.
+    fn oldest(&self) -> u64 {
+        let files = self.disk.files();
+        files.keys().filter_map(|name| snapshot::seq(name)).min().expect("a snapshot")
+    }
+
+    /// Goes on from `target`, where `filter` was brought.
+    fn resume(&mut self, target: Head, filter: &Exact) -> Result<(), Stopped> {
+        self.check(self.committed, filter);
+        self.chain.truncate(self.committed);
+        let all = self.adds.union(&self.maybe_adds).copied().collect::<BTreeSet<_>>();
+        self.adds = all.intersection(&filter.keys).copied().collect();
+        if self.is_lossy {
+            // A newer snapshot may have them where the log behind an older one lost them.
+            self.shaky_adds.extend(all);
+        }
+        self.maybe_adds.clear();
+        self.is_lossy = false;
+        let folder = self.folder.as_mut().expect("a folder");
+        let look = super::super::look::look_on(Arc::new(self.disk.clone()), Path::new(DIR));
+        let last = look.map_err(|_| Stopped)?.last.expect("it has a snapshot");
+        assert_eq!(last.head, target, "nothing is left beyond");
+        self.journal = Some(folder.journal(last, self.fsync).map_err(|_| Stopped)?);
+        Ok(())
+    }
+
+    fn check(&self, batches: usize, filter: &Exact) {
+        let batches = self.keys(batches);
+        let sure = self.adds.difference(&self.shaky_adds);
+        let least: BTreeSet<_> = batches.iter().chain(sure).copied().collect();
+        let maybe = self.maybe_adds.union(&self.shaky_adds);
+        let most: BTreeSet<_> = least.iter().chain(maybe).copied().collect();
+        let missing: Vec<_> = least.difference(&filter.keys).collect();
+        let invented: Vec<_> = filter.keys.difference(&most).collect();
+        assert!(missing.is_empty(), "unseen again: {missing:?}");
+        assert!(invented.is_empty(), "seen, and nobody knows of it: {invented:?}");
+    }
+
+    /// Every head that Redis may come back with is recovered to, each on a copy of the disk. Those
+    /// that retention dropped are refused.
+    pub(super) fn check_all(&self) {
+        let reach = if self.folder_is_begun() && self.rebase.is_none() {
+            self.oldest()
+        } else {
+            return;
+        };
+        for batches in 0..=self.chain.len() {
+            let head = self.head(batches);
+            let disk = Arc::new(self.disk.after_kill());
+            let mut folder = Folder::open_on(disk, Path::new(DIR)).unwrap();
+            let mut filter = Exact::default();
+            self.check_archive(batches);
+            match folder.recover(Target::At(head), &mut filter) {
+                Ok(_) => self.check(batches, &filter),
+                Err(Unrecoverable::Beyond { .. }) if head.seq < reach => {}
+                Err(Unrecoverable::Behind { .. }) if self.is_lossy => {}
+                Err(refused) => panic!("{head}: {refused}"),
+            }
+        }
+    }
+
+    /// The archive and the log have what the filter has, at any head that it is brought to.
+    fn check_archive(&self, batches: usize) {
+        if !self.is_archived {
+            return;
+        }
+        let disk = Arc::new(self.disk.after_kill());
+        let folder = AtRest::open_on(disk, Path::new(DIR)).unwrap();
+        let Ok(archive) = folder.archive(Target::At(self.head(batches))) else { return };
+        let mut filter = Exact::default();
+        filter.keys.clear();
+        archive
+            .each(|fingerprint| {
+                assert!(filter.keys.insert(key(fingerprint)), "{fingerprint} comes twice");
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        self.check(batches, &filter);
+    }
+
+    fn folder_is_begun(&self) -> bool {
+        self.disk.files().contains_key("header")
+    }
+}

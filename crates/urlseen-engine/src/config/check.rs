@@ -1,0 +1,258 @@
+//! Takes the values out of the layers, one key after the other, and checks how they go together.
+//! Problems are collected, never returned at the first.
+
+use super::layers::{Found, Layers};
+use super::mask::masked;
+use super::pass::PassRule;
+use super::problem::{Fault, Origin, Problem, Problems};
+use super::raw::Refusal;
+use super::secret::Secret;
+use super::sections::Config;
+use super::value::Rule;
+use std::collections::{BTreeMap, BTreeSet};
+use urlseen_core::choice::{Emit, End, ItemForm, Layout, SinkKind, SourceKind, Store};
+use urlseen_core::redis::{RedisAddress, RedisAddressError};
+
+/// Hands out typed values by key.
+#[derive(Default)]
+pub(super) struct Taker {
+    layers: Layers,
+    /// `crawl.name`, from which defaults are derived; known once that is taken.
+    crawl: String,
+    /// Where the values handed out come from; none for defaults.
+    origins: BTreeMap<&'static str, Origin>,
+    /// Keys with a value that was refused.
+    wrong: BTreeSet<&'static str>,
+}
+
+impl Taker {
+    pub(super) fn new(layers: Layers) -> Self {
+        Self { layers, ..Self::default() }
+    }
+
+    /// Derives the defaults of all keys taken from here on from this crawl's name.
+    pub(super) fn derive_from(&mut self, crawl: &str) {
+        crawl.clone_into(&mut self.crawl);
+    }
+
+    /// Takes a key: the value of its last layer, or else the default. Where the value is refused,
+    /// what comes back is only good for looking on for more problems.
+    pub(super) fn take<T>(
+        &mut self,
+        key: &'static str,
+        rule: &impl Rule<T>,
+        default: impl FnOnce(&str) -> T,
+    ) -> T {
+        let mut taken = None;
+        for Found { raw, origin } in self.layers.found.remove(key).unwrap_or_default() {
+            let refusal = match rule.read(&raw) {
+                Ok(value) => {
+                    taken = Some(value);
+                    self.origins.insert(key, origin);
+                    continue;
+                }
+                Err(refusal) => refusal,
+            };
+            self.wrong.insert(key);
+            let (key, found, allowed) = (key.to_owned(), rule.shown(&raw), rule.allowed());
+            let fault = match refusal {
+                Refusal::Type if found != raw.kind() => {
+                    Fault::WrongType { key, found, is: raw.kind(), allowed }
+                }
+                Refusal::Type | Refusal::Value => Fault::NotAllowed { key, found, allowed },
+                Refusal::Because(reason) => Fault::Refused { key, found, reason },
+                Refusal::NotYet => Fault::NotYet { key, found, allowed },
+            };
+            self.layers.problems.push(Problem { origin, fault });
+        }
+        taken.unwrap_or_else(|| default(&self.crawl))
+    }
+
+    /// Takes the rules.
+    pub(super) fn take_pass(&mut self) -> &'static [PassRule] {
+        std::mem::take(&mut self.layers.pass).leak()
+    }
+
+    /// Adds the password that was set apart from the URL, which goes before one in it.
+    pub(super) fn log_in(&mut self, url: RedisAddress) -> RedisAddress {
+        let url = url.with_password(self.layers.password.take());
+        if url.lacks_password() && self.is_sound(&["redis.url"]) {
+            // What stands in a user's place may be a password.
+            let found = format!("{:?}", masked(&url.to_string()));
+            let reason = RedisAddressError::NoPassword.to_string();
+            self.refuse("redis.url", Fault::Refused { key: "redis.url".to_owned(), found, reason });
+        }
+        url
+    }
+
+    /// The password of those who ask.
+    pub(super) fn serve_password(&mut self) -> Option<Secret> {
+        self.layers.serve_password.take().map(Secret::new)
+    }
+
+    /// Checks how the values of `config`, which came from here, go together; `machine` is what of
+    /// them, by a key, this process is not granted.
+    pub(super) fn finish(
+        mut self,
+        config: &Config,
+        machine: Option<(&'static str, Fault)>,
+    ) -> Option<Problems> {
+        if !self.layers.incomplete {
+            self.check_redis_keys(config);
+            self.check_emit(config);
+            self.check_push_to(config);
+            self.check_rejects(config);
+            self.check_layout(config);
+            self.check_serve(config);
+            if let Some((key, fault)) = machine
+                && self.is_sound(&[key])
+            {
+                self.refuse(key, fault);
+            }
+        }
+        Problems::new(self.layers.problems)
+    }
+
+    /// One Redis key has one use.
+    fn check_redis_keys(&mut self, config: &Config) {
+        let keys = [
+            ("source.key", &config.source.key),
+            ("filter.key", &config.filter.key),
+            ("sink.key", &config.sink.key),
+            ("rejects.key", &config.rejects.key),
+            ("forget.key", &config.forget.key),
+        ];
+        for (index, (key, name)) in keys.iter().enumerate() {
+            if is_own(name) && self.is_sound(&[key]) {
+                let fault = Fault::OwnRedisKey { key, name: (*name).clone() };
+                self.refuse(key, fault);
+            }
+            for (other, other_name) in &keys[..index] {
+                if name != other_name || !self.is_sound(&["crawl.name", key, other]) {
+                    continue;
+                }
+                // The one that was set is at fault, not the one left to its default.
+                let (key, other) =
+                    if self.origin(key) < self.origin(other) { (other, key) } else { (key, other) };
+                let (name, other_origin) = ((*name).clone(), self.origin(other));
+                self.refuse(key, Fault::SameRedisKey { key, other, other_origin, name });
+            }
+        }
+    }
+
+    /// A URL can be pushed only of items that have one.
+    fn check_emit(&mut self, config: &Config) {
+        let without_url = matches!(config.source.item, ItemForm::Fingerprint | ItemForm::Tab);
+        if config.sink.emit != Emit::Item
+            && without_url
+            && self.is_sound(&["sink.emit", "source.item"])
+        {
+            let item = config.source.item.name();
+            let emit = config.sink.emit.name();
+            let fault = Fault::NoUrl { emit, item, item_origin: self.origin("source.item") };
+            self.refuse("sink.emit", fault);
+        }
+    }
+
+    /// A sorted set has no ends.
+    fn check_push_to(&mut self, config: &Config) {
+        let (kind, push_to) = (config.sink.kind, config.sink.push_to);
+        // The default may stand in a copy of the documented file.
+        if kind == SinkKind::Zset && push_to == End::Left && self.is_sound(&["sink.kind"]) {
+            let kind_origin = self.origin("sink.kind");
+            self.refuse("sink.push_to", Fault::NoEnds { kind_origin });
+        }
+    }
+
+    /// A batch is committed whole, so all its items must fit into the rejects list.
+    fn check_rejects(&mut self, config: &Config) {
+        let (max_len, batch) = (config.rejects.max_len, config.source.batch);
+        let fits = usize::try_from(max_len).map_or(true, |max_len| max_len >= batch);
+        if !fits && self.is_sound(&["rejects.max_len", "source.batch"]) {
+            let batch_origin = self.origin("source.batch");
+            self.refuse("rejects.max_len", Fault::RejectsTooShort { max_len, batch, batch_origin });
+        }
+    }
+
+    /// Other projects' bits are where those projects have them. RedisBloom's lie in a type of its
+    /// own, which only its module sets bits in.
+    fn check_layout(&mut self, config: &Config) {
+        let (layout, store) = (config.filter.layout, config.filter.store);
+        if !self.is_sound(&["filter.layout", "filter.store"]) {
+            return;
+        }
+        let name = layout.name();
+        match (store, layout) {
+            (Store::Local, Layout::Native | Layout::RedisBloom) => {}
+            (Store::Local, _) => {
+                let store_origin = self.origin("filter.store");
+                let fault = Fault::LayoutOfRedis { layout: name, store_origin };
+                self.refuse("filter.layout", fault);
+            }
+            (Store::Redis, Layout::RedisBloom) => {
+                let store_origin = self.origin("filter.store");
+                self.refuse("filter.layout", Fault::LayoutOfMemory { layout: name, store_origin });
+            }
+            (Store::Redis, _) => {}
+        }
+    }
+
+    /// Who asks gets an answer from this process's memory. A filter can be emptied only where no
+    /// batches go through it.
+    fn check_serve(&mut self, config: &Config) {
+        let refuse = |taker: &mut Self, key: &'static str, found: String, reason: &str| {
+            if taker.is_sound(&[key, "source.kind", "serve.listen", "filter.store"]) {
+                let (key_name, reason) = (key.to_owned(), reason.to_owned());
+                taker.refuse(key, Fault::Refused { key: key_name, found, reason });
+            }
+        };
+        let Config { source, serve, filter, .. } = config;
+        let is_alone = source.kind == SourceKind::None;
+        if is_alone && serve.listen.is_none() {
+            let reason = "without a source there is nothing to do unless somebody may ask; set \
+                          serve.listen, or source.kind = \"list\"";
+            refuse(self, "source.kind", "\"none\"".to_owned(), reason);
+        }
+        if let (Some(listen), Store::Redis) = (&serve.listen, filter.store) {
+            let reason = "whoever asks is answered from the memory of the daemon, and filter.store \
+                          is \"redis\"; ask that Redis itself, or set filter.store = \"local\"";
+            refuse(self, "serve.listen", format!("{:?}", listen.to_string()), reason);
+        }
+        if serve.allow_delete && !is_alone {
+            let reason = "a filter that a queue goes through cannot be emptied on the way; set \
+                          source.kind = \"none\", or leave it out";
+            refuse(self, "serve.allow_delete", "true".to_owned(), reason);
+        }
+    }
+
+    fn is_sound(&self, keys: &[&str]) -> bool {
+        keys.iter().all(|key| !self.wrong.contains(key))
+    }
+
+    fn origin(&self, key: &str) -> Origin {
+        self.origins.get(key).cloned().unwrap_or(Origin::Default)
+    }
+
+    fn refuse(&mut self, key: &str, fault: Fault) {
+        let origin = self.origin(key);
+        self.layers.problems.push(Problem { origin, fault });
+    }
+}
+
+/// Whether urlseen keeps records of some crawl under this Redis key.
+fn is_own(name: &str) -> bool {
+    name.starts_with("urlseen:")
+        && [
+            ":state",
+            ":lease",
+            ":taken",
+            ":oversize",
+            ":forgetting",
+            ":definition",
+            ":crawl",
+            ":consumers",
+            ":requeues",
+        ]
+        .iter()
+        .any(|end| name.ends_with(end))
+}

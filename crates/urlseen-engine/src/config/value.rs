@@ -1,0 +1,380 @@
+//! The rules that make typed values of those found, and say what they take.
+
+use super::host_port::{self, HostPort};
+use super::mask::masked;
+use super::number::{grouped, parse_count};
+use super::raw::{Raw, Refusal};
+use super::seed::SeedChoice;
+use super::span::{self, parse_span};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+use toml::de::DeValue;
+use urlseen_core::choice::{self, Choice, ChoiceError, choose};
+use urlseen_core::redis::RedisAddress;
+
+/// What a key takes, and how it becomes a `T`.
+pub(super) trait Rule<T> {
+    /// The typed value.
+    fn read(&self, raw: &Raw) -> Result<T, Refusal>;
+
+    /// What is allowed, as the end of a sentence.
+    fn allowed(&self) -> String;
+
+    /// How messages show a value, without what nobody may see.
+    fn shown(&self, raw: &Raw) -> String {
+        raw.shown()
+    }
+}
+
+/// A whole number of something.
+pub(super) struct Whole(pub(super) RangeInclusive<u64>, pub(super) &'static str);
+
+impl<T: TryFrom<u64>> Rule<T> for Whole {
+    fn read(&self, raw: &Raw) -> Result<T, Refusal> {
+        let value = parse_count(raw.number()?).map_err(|_| Refusal::Value)?;
+        let value = Some(value).filter(|value| self.0.contains(value)).ok_or(Refusal::Value)?;
+        T::try_from(value).map_err(|_| Refusal::Value)
+    }
+
+    fn allowed(&self) -> String {
+        let (least, most) = (grouped(*self.0.start()), grouped(*self.0.end()));
+        format!("a whole number{} from {least} to {most}", self.1)
+    }
+}
+
+/// A number, whole or not.
+pub(super) struct Number(pub(super) RangeInclusive<f64>);
+
+impl Rule<f64> for Number {
+    fn read(&self, raw: &Raw) -> Result<f64, Refusal> {
+        let value: f64 = raw.number()?.replace('_', "").parse().map_err(|_| Refusal::Value)?;
+        Some(value).filter(|value| self.0.contains(value)).ok_or(Refusal::Value)
+    }
+
+    fn allowed(&self) -> String {
+        format!("a number from {:e} to {}", self.0.start(), self.0.end())
+    }
+}
+
+/// `true` or `false`.
+pub(super) struct Flag;
+
+impl Rule<bool> for Flag {
+    fn read(&self, raw: &Raw) -> Result<bool, Refusal> {
+        match raw {
+            Raw::Bool(value) => Ok(*value),
+            Raw::Text(text) => text.parse().map_err(|_| Refusal::Value),
+            _ => Err(Refusal::Type),
+        }
+    }
+
+    fn allowed(&self) -> String {
+        "true, false".to_owned()
+    }
+}
+
+/// One of a few words.
+pub(super) struct Word;
+
+impl<T: Choice> Rule<T> for Word {
+    fn read(&self, raw: &Raw) -> Result<T, Refusal> {
+        choose(raw.text()?).map_err(|error| match error {
+            ChoiceError::Unknown { .. } => Refusal::Value,
+            ChoiceError::NotYet { .. } => Refusal::NotYet,
+        })
+    }
+
+    fn allowed(&self) -> String {
+        choice::allowed::<T>()
+    }
+}
+
+/// A Redis key.
+pub(super) struct RedisKey;
+
+impl Rule<String> for RedisKey {
+    fn read(&self, raw: &Raw) -> Result<String, Refusal> {
+        let key = raw.text()?;
+        if key.is_empty() { Err(Refusal::Value) } else { Ok(key.to_owned()) }
+    }
+
+    fn allowed(&self) -> String {
+        "a Redis key, not empty".to_owned()
+    }
+}
+
+/// Some Redis keys: an array of strings, or their names with commas between them.
+pub(super) struct RedisKeys;
+
+impl RedisKeys {
+    /// How many they may be.
+    const MOST: usize = 1000;
+}
+
+impl Rule<Vec<String>> for RedisKeys {
+    fn read(&self, raw: &Raw) -> Result<Vec<String>, Refusal> {
+        let keys = texts(raw)?;
+        let is_good =
+            (1..=Self::MOST).contains(&keys.len()) && keys.iter().all(|it| !it.is_empty());
+        if is_good { Ok(keys) } else { Err(Refusal::Value) }
+    }
+
+    fn allowed(&self) -> String {
+        format!("an array of 1 to {} Redis keys, none of them empty", Self::MOST)
+    }
+}
+
+/// The strings of an array, or of a text with commas between them.
+pub(super) fn texts(raw: &Raw) -> Result<Vec<String>, Refusal> {
+    match raw {
+        Raw::List(texts) => Ok(texts.clone()),
+        // As the file has it.
+        Raw::Text(text) if text.trim_start().starts_with('[') => {
+            let array = DeValue::parse(text.trim()).map_err(|_| Refusal::Value)?;
+            texts(&Raw::from_toml(array.get_ref()))
+        }
+        Raw::Text(text) => Ok(text.split(',').map(|text| text.trim().to_owned()).collect()),
+        _ => Err(Refusal::Type),
+    }
+}
+
+/// A crawl's name: one that can also name a folder.
+pub(super) struct Name;
+
+impl Rule<String> for Name {
+    fn read(&self, raw: &Raw) -> Result<String, Refusal> {
+        let name = raw.text()?;
+        let bad = name.is_empty()
+            || name.len() > 200
+            || [".", ".."].contains(&name)
+            || name.trim() != name
+            || name.chars().any(|c| c == '/' || c.is_control());
+        if bad { Err(Refusal::Value) } else { Ok(name.to_owned()) }
+    }
+
+    fn allowed(&self) -> String {
+        "a name of 1 to 200 bytes that a folder can have: no / or control characters, no blanks \
+         at the ends"
+            .to_owned()
+    }
+}
+
+/// A folder.
+pub(super) struct Folder;
+
+impl Rule<PathBuf> for Folder {
+    fn read(&self, raw: &Raw) -> Result<PathBuf, Refusal> {
+        let path = raw.text()?;
+        let bad = path.is_empty() || path.contains('\0');
+        if bad { Err(Refusal::Value) } else { Ok(path.into()) }
+    }
+
+    fn allowed(&self) -> String {
+        "the path of a folder, not empty".to_owned()
+    }
+}
+
+/// Where Redis is.
+pub(super) struct Redis;
+
+impl Rule<RedisAddress> for Redis {
+    fn read(&self, raw: &Raw) -> Result<RedisAddress, Refusal> {
+        RedisAddress::parse(raw.text()?).map_err(|error| Refusal::Because(error.to_string()))
+    }
+
+    fn allowed(&self) -> String {
+        urlseen_core::redis::ALLOWED.to_owned()
+    }
+
+    fn shown(&self, raw: &Raw) -> String {
+        match raw {
+            Raw::Text(text) | Raw::String(text) => Raw::Text(masked(text)).shown(),
+            // What was meant to be a password may well be a number.
+            other => other.kind().to_owned(),
+        }
+    }
+}
+
+/// Where to listen, or `""` for nowhere.
+pub(super) struct Address;
+
+impl Rule<Option<HostPort>> for Address {
+    fn read(&self, raw: &Raw) -> Result<Option<HostPort>, Refusal> {
+        match raw.text()? {
+            "" => Ok(None),
+            text => HostPort::parse(text).map(Some).ok_or(Refusal::Value),
+        }
+    }
+
+    fn allowed(&self) -> String {
+        format!("\"\" (off), or {}", host_port::ALLOWED)
+    }
+}
+
+/// A span of time.
+pub(super) struct Span(pub(super) RangeInclusive<Duration>);
+
+impl Rule<Duration> for Span {
+    fn read(&self, raw: &Raw) -> Result<Duration, Refusal> {
+        let span = parse_span(raw.text()?).ok_or(Refusal::Value)?;
+        if self.0.contains(&span) { Ok(span) } else { Err(Refusal::Value) }
+    }
+
+    fn allowed(&self) -> String {
+        let (least, most) = (span::shown(*self.0.start()), span::shown(*self.0.end()));
+        format!("from \"{least}\" to \"{most}\", with its unit: ms, s, m or h")
+    }
+}
+
+/// A span of time, or `0s` for never.
+pub(super) struct Every(pub(super) RangeInclusive<Duration>);
+
+impl Rule<Option<Duration>> for Every {
+    fn read(&self, raw: &Raw) -> Result<Option<Duration>, Refusal> {
+        match parse_span(raw.text()?).ok_or(Refusal::Value)? {
+            Duration::ZERO => Ok(None),
+            span if self.0.contains(&span) => Ok(Some(span)),
+            _ => Err(Refusal::Value),
+        }
+    }
+
+    fn allowed(&self) -> String {
+        let (least, most) = (span::shown(*self.0.start()), span::shown(*self.0.end()));
+        format!("\"0s\" (off), or from \"{least}\" to \"{most}\", with its unit: ms, s, m or h")
+    }
+}
+
+/// What the filter's hash is seeded with.
+pub(super) struct Seed;
+
+impl Rule<SeedChoice> for Seed {
+    fn read(&self, raw: &Raw) -> Result<SeedChoice, Refusal> {
+        match raw {
+            Raw::Text(word) | Raw::String(word) if word == "random" => Ok(SeedChoice::Random),
+            // A number in quotes, or a misspelt word.
+            Raw::String(_) => Err(Refusal::Value),
+            _ => Whole(0..=u64::from(u32::MAX), "").read(raw).map(SeedChoice::Fixed),
+        }
+    }
+
+    fn allowed(&self) -> String {
+        let numbers = Whole(0..=u64::from(u32::MAX), "");
+        format!("\"random\", or {} without quotes", Rule::<u32>::allowed(&numbers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_an_array_or_stand_between_commas() {
+        let keys = |raw| RedisKeys.read(&raw);
+        let both = || Ok(vec!["a".to_owned(), "b".to_owned()]);
+        assert_eq!(keys(text("a, b")), both());
+        assert_eq!(keys(text("['a', \"b\"]")), both());
+        assert_eq!(keys(toml("['a', 'b']")), both());
+        assert_eq!(keys(toml("'a'")), Err(Refusal::Type));
+        assert_eq!(keys(toml("['a', 1]")), Err(Refusal::Type));
+        for bad in ["", "a,,b", "['a'", "[]"] {
+            assert_eq!(keys(text(bad)), Err(Refusal::Value), "{bad}");
+        }
+    }
+
+    fn text(text: &str) -> Raw {
+        Raw::Text(text.to_owned())
+    }
+
+    fn toml(text: &str) -> Raw {
+        Raw::from_toml(DeValue::parse(text).unwrap().get_ref())
+    }
+
+    #[test]
+    fn text_is_read_by_the_type_of_the_key() {
+        let whole = Whole(1..=1000, "");
+        assert_eq!(whole.read(&text("1e3")), Ok(1000_u64));
+        assert_eq!(whole.read(&text("1_000")), Ok(1000_u64));
+        assert_eq!(Number(1e-12..=0.1).read(&text("1e-6")), Ok(1e-6));
+        assert_eq!(Flag.read(&text("true")), Ok(true));
+        assert_eq!(Flag.read(&text("yes")), Err(Refusal::Value));
+        assert_eq!(RedisKey.read(&text("123")), Ok("123".to_owned()));
+        assert_eq!(Seed.read(&text("random")), Ok(SeedChoice::Random));
+        assert_eq!(Seed.read(&text("4294967295")), Ok(SeedChoice::Fixed(u32::MAX)));
+    }
+
+    #[test]
+    fn a_file_needs_the_right_types() {
+        let whole = |raw| Rule::<u64>::read(&Whole(1..=1_000_000_000, ""), &raw);
+        for (value, wanted) in [
+            ("10_000", Ok(10_000)),
+            ("0x10", Ok(16)),
+            ("+5", Ok(5)),
+            ("1e8", Ok(100_000_000)),
+            ("2.5", Err(Refusal::Value)),
+            ("-1", Err(Refusal::Value)),
+            ("0xffff_ffff_ffff_ffff_ffff", Err(Refusal::Value)),
+            ("inf", Err(Refusal::Value)),
+            ("\"10\"", Err(Refusal::Type)),
+            ("true", Err(Refusal::Type)),
+            ("[10]", Err(Refusal::Type)),
+            ("2026-01-01", Err(Refusal::Type)),
+        ] {
+            assert_eq!(whole(toml(value)), wanted, "{value}");
+        }
+        assert_eq!(Number(0.0..=1.0).read(&toml("1")), Ok(1.0));
+        assert_eq!(Number(0.0..=1.0).read(&toml("nan")), Err(Refusal::Value));
+        assert_eq!(Number(0.0..=1.0).read(&toml("\"1\"")), Err(Refusal::Type));
+        assert_eq!(Flag.read(&toml("\"true\"")), Err(Refusal::Type));
+        assert_eq!(RedisKey.read(&toml("7")), Err(Refusal::Type));
+        assert_eq!(Rule::<Option<Duration>>::read(&Every(A_DAY), &toml("10")), Err(Refusal::Type));
+        assert_eq!(Seed.read(&toml("42")), Ok(SeedChoice::Fixed(42)));
+        assert_eq!(Seed.read(&toml("\"42\"")), Err(Refusal::Value));
+        assert_eq!(Seed.read(&toml("4294967296")), Err(Refusal::Value));
+    }
+
+    const A_DAY: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
+
+    #[test]
+    fn ranges_include_their_ends_and_no_more() {
+        let whole = |value| Rule::<u16>::read(&Whole(1..=100_000, ""), &text(value));
+        assert_eq!(whole("1"), Ok(1));
+        assert_eq!(whole("0"), Err(Refusal::Value));
+        assert_eq!(whole("100_001"), Err(Refusal::Value));
+        assert_eq!(whole("65536"), Err(Refusal::Value), "more than the type holds");
+        let every = |value| Every(A_DAY).read(&text(value));
+        assert_eq!(every("0s"), Ok(None));
+        assert_eq!(every("1s"), Ok(Some(Duration::from_secs(1))));
+        assert_eq!(every("24h"), Ok(Some(Duration::from_hours(24))));
+        assert_eq!(every("999ms"), Err(Refusal::Value));
+        assert_eq!(every("25h"), Err(Refusal::Value));
+        let span = |value| Span(A_DAY).read(&text(value));
+        assert_eq!(span("1s"), Ok(Duration::from_secs(1)));
+        assert_eq!(span("24h"), Ok(Duration::from_hours(24)));
+        assert_eq!(span("0s"), Err(Refusal::Value));
+    }
+
+    #[test]
+    fn names_can_name_a_folder() {
+        for name in ["demo", "shop:de", "{shop}", "crawl 7", "ünï", "..."] {
+            assert_eq!(Name.read(&text(name)), Ok(name.to_owned()));
+        }
+        for name in ["", ".", "..", "a/b", "a\nb", " a", "a ", "a\0", &"a".repeat(201)] {
+            assert_eq!(Name.read(&text(name)), Err(Refusal::Value), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_allowed_reads_well() {
+        let whole = Whole(1_024..=268_435_456, " of bytes");
+        assert_eq!(
+            Rule::<usize>::allowed(&whole),
+            "a whole number of bytes from 1_024 to 268_435_456"
+        );
+        assert_eq!(Number(1e-12..=0.1).allowed(), "a number from 1e-12 to 0.1");
+        assert_eq!(
+            Every(A_DAY).allowed(),
+            r#""0s" (off), or from "1s" to "24h", with its unit: ms, s, m or h"#
+        );
+    }
+}

@@ -1,0 +1,84 @@
+//! What one thread is to judge next, as far as it is there.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::owner::{Probes, Readings};
+use super::progress::Progress;
+
+/// The batches that a thread has not judged yet. They come part by part, from whichever thread read
+/// the part, and are judged in the order of their numbers, each once all of it is there.
+#[derive(Debug, Default)]
+pub(super) struct Awaited {
+    /// The number of the batch to be judged next.
+    next: u64,
+    /// From that one on; `None` for one of which nothing is there.
+    batches: VecDeque<Option<Partial>>,
+}
+
+/// A batch of which some parts are there.
+#[derive(Debug)]
+pub(super) struct Partial {
+    pub(super) progress: Arc<Progress>,
+    /// What is to be judged, by part.
+    pub(super) probes: Vec<Option<Probes>>,
+    /// What the parts say that this thread has read.
+    pub(super) readings: Vec<(usize, Readings)>,
+}
+
+impl Awaited {
+    /// The batch, of which something is there now.
+    pub(super) fn batch(&mut self, progress: Arc<Progress>) -> &mut Partial {
+        let place =
+            progress.number().checked_sub(self.next).and_then(|at| usize::try_from(at).ok());
+        let place = place.expect("a batch is judged once all of it is there");
+        if self.batches.len() <= place {
+            self.batches.resize_with(place + 1, || None);
+        }
+        self.batches[place].get_or_insert_with(|| Partial {
+            probes: std::iter::repeat_with(|| None).take(progress.parts()).collect(),
+            readings: Vec::new(),
+            progress,
+        })
+    }
+
+    /// The batch to be judged next, once all of it is there.
+    pub(super) fn next_whole(&mut self) -> Option<Partial> {
+        let is_whole = |batch: &mut Option<Partial>| {
+            batch.as_ref().is_some_and(|batch| batch.probes.iter().all(Option::is_some))
+        };
+        let whole = self.batches.pop_front_if(is_whole)?;
+        self.next += 1;
+        whole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::Items;
+    use crate::item::batch::Batch;
+
+    /// A batch of two parts.
+    fn progress(number: u64) -> Arc<Progress> {
+        Arc::new(Progress::new(number, Batch::new(Items::default()), 2, 1))
+    }
+
+    #[test]
+    fn batches_are_judged_in_order_and_each_once_all_of_it_is_there() {
+        let mut awaited = Awaited::default();
+        let batches = [0, 1, 2].map(progress);
+        let mut add = |number: usize, part: usize| -> Vec<u64> {
+            let batch = awaited.batch(Arc::clone(&batches[number]));
+            batch.probes[part] = Some(Probes::new());
+            let whole = std::iter::from_fn(|| awaited.next_whole());
+            whole.map(|batch| batch.progress.number()).collect()
+        };
+        assert!(add(2, 0).is_empty());
+        assert!(add(1, 1).is_empty());
+        assert!(add(1, 0).is_empty(), "the batch before is missing");
+        assert!(add(0, 0).is_empty());
+        assert_eq!(add(0, 1), [0, 1]);
+        assert_eq!(add(2, 1), [2]);
+    }
+}

@@ -1,0 +1,170 @@
+//! The engine with a filter of RedisBloom, against the filter alone.
+
+use std::collections::HashSet;
+
+use super::*;
+use crate::config::ItemForm;
+use crate::item::Items;
+use crate::item::batch::{Batch, Judged};
+use urlseen_core::filter::redisbloom::Filter;
+use urlseen_core::filter::{Reservation, Verdict};
+use urlseen_core::fingerprint::{Algorithm, Fingerprint};
+
+const LIMIT: u64 = 1 << 20;
+
+fn reservation(capacity: &str, error_rate: &str, expansion: u32) -> Reservation {
+    Reservation {
+        capacity: capacity.parse().unwrap(),
+        error_rate: error_rate.parse().unwrap(),
+        growth: Reservation::growth_of(expansion),
+    }
+}
+
+fn engine(threads: usize, reservation: Reservation, limit: u64) -> Engine {
+    Engine::start(&Parts {
+        hashing: Hashing::RedisBloom,
+        items: Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false),
+        threads,
+        place: Place::InOne { reservation, limit },
+    })
+    .unwrap()
+}
+
+fn digests(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
+    numbers.into_iter().map(|number| format!("{:040x}", u64::from(number) << 20)).collect()
+}
+
+fn batch(items: &[String]) -> Batch<Taken> {
+    Batch::new(items.iter().map(String::as_bytes).collect::<Items>())
+}
+
+fn onward(batch: &Batch<Judged>) -> Vec<String> {
+    batch.onward().map(|item| String::from_utf8(item.to_vec()).unwrap()).collect()
+}
+
+fn add_all(filter: &mut Filter, items: &[String]) {
+    for item in items {
+        filter.add(item.as_bytes()).unwrap();
+    }
+}
+
+fn dump(filter: &Filter) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    urlseen_core::filter::redisbloom::dump::write(filter, &mut bytes).unwrap();
+    bytes
+}
+
+/// At an error rate at which it is often wrong, and with growth: what it says and what it holds is
+/// to the bit what the filter alone would, with however many threads, batches in flight included.
+#[tokio::test]
+async fn it_judges_and_grows_as_the_filter_alone_does() {
+    for threads in [1, 2, 5] {
+        let reserved = reservation("50", "0.1", 2);
+        let mut engine = engine(threads, reserved, LIMIT);
+        let mut model = reserved.reserve(LIMIT).unwrap();
+        let mut flying = VecDeque::new();
+        let mut state = 1_u32;
+        let mut wrong = 0;
+        let mut emitted = HashSet::new();
+        for round in 0..120 {
+            let items = digests((0..round * 5).map(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                state >> 18
+            }));
+            engine.submit(batch(&items));
+            let judged = engine.judged().await.unwrap();
+            // What the model says, and no item twice while it is in flight.
+            let mut in_flight: HashSet<String> = flying.iter().flatten().cloned().collect();
+            let expected: Vec<_> = items
+                .iter()
+                .filter(|item| !model.contains(item.as_bytes()))
+                .filter(|&item| in_flight.insert(item.clone()))
+                .cloned()
+                .collect();
+            wrong += items.iter().filter(|item| !emitted.contains(*item)).count() - expected.len();
+            emitted.extend(expected.clone());
+            assert_eq!(onward(&judged), expected, "round {round}");
+            flying.push_back(expected);
+            if flying.len() == 3 {
+                engine.committed(Position::START);
+                let committed: Vec<String> = flying.pop_front().unwrap();
+                add_all(&mut model, &committed);
+            }
+        }
+        for committed in flying {
+            engine.committed(Position::START);
+            add_all(&mut model, &committed);
+        }
+        engine.settled().await.unwrap();
+        assert!(wrong > 50 && model.layers().len() > 4, "{wrong}");
+        assert!(dump(&engine.handle().freeze().unwrap().filter) == dump(&model));
+        let whole = engine.gauges().whole().unwrap();
+        assert_eq!((whole.keys, whole.capacity), (model.size(), model.capacity()));
+        assert_eq!((whole.layers, whole.bytes), (model.layers().len(), model.bytes()));
+        assert!((whole.error_rate - model.error_rate_now()).abs() < f64::EPSILON);
+        let asked: Vec<_> =
+            digests(0..3000).iter().map(|it| Fingerprint::from_text(it.as_bytes())).collect();
+        let told = engine.handle().test(&asked).unwrap();
+        let due = asked.iter().map(|it| Verdict::of(model.contains(it.to_string().as_bytes())));
+        assert_eq!(told, due.collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test]
+async fn a_batch_that_has_no_room_is_not_handed_on() {
+    let mut engine = engine(2, reservation("100", "1e-9", 0), LIMIT);
+    engine.submit(batch(&digests(0..60)));
+    engine.judged().await.unwrap();
+    // 40 more and 20 that are in flight; then one more, before the first are committed.
+    engine.submit(batch(&digests(40..100)));
+    assert_eq!(engine.judged().await.unwrap().onward_len(), 40);
+    engine.submit(batch(&digests(0..100)));
+    assert_eq!(engine.judged().await.unwrap().onward_len(), 0);
+    engine.submit(batch(&digests(100..101)));
+    let full = engine.judged().await.unwrap_err();
+    assert_eq!(full, Died::Full(AddError::Full(100)));
+    assert!(full.to_string().contains("NONSCALING"), "{full}");
+    // What was handed on is committed without trouble.
+    for _ in 0..3 {
+        engine.committed(Position::START);
+    }
+    assert_eq!(engine.handle().freeze().unwrap().filter.size(), 100);
+}
+
+#[tokio::test]
+async fn a_filter_that_outgrows_its_memory_says_so_before_anything_is_handed_on() {
+    // 144 and 312 bytes.
+    let mut engine = engine(1, reservation("100", "0.01", 2), 456);
+    engine.submit(batch(&digests(0..300)));
+    engine.judged().await.unwrap();
+    engine.committed(Position::START);
+    engine.submit(batch(&digests(300..400)));
+    assert!(matches!(engine.judged().await, Err(Died::Full(AddError::NoLayer(_)))));
+    assert!(engine.handle().freeze().unwrap().filter.size() > 290);
+}
+
+#[tokio::test]
+async fn a_filter_is_put_in_its_place_added_to_and_emptied() {
+    let reserved = reservation("10", "1e-6", 2);
+    let mut other = reservation("1000", "1e-3", 4).reserve(LIMIT).unwrap();
+    add_all(&mut other, &digests(0..500));
+    let mut engine = engine(3, reserved, LIMIT);
+    let fingerprints = |numbers| -> Vec<_> {
+        digests(numbers).iter().map(|it| Fingerprint::from_text(it.as_bytes())).collect()
+    };
+    engine.clear();
+    engine.replace(Some(other.frozen()));
+    engine.set(&fingerprints(400..1200));
+    engine.stand(Position { number: 9, ..Position::START });
+    engine.settled().await.unwrap();
+    add_all(&mut other, &digests(400..1200));
+    let frozen = engine.handle().freeze().unwrap();
+    assert_eq!(frozen.at.number, 9);
+    assert!(dump(&frozen.filter) == dump(&other));
+    assert_eq!(engine.gauges().keys().iter().sum::<u64>(), other.size());
+
+    engine.clear();
+    assert_eq!(engine.handle().test(&fingerprints(0..1)).unwrap(), [Verdict::Unseen]);
+    let empty = engine.handle().freeze().unwrap().filter;
+    assert!(dump(&empty) == dump(&reserved.reserve(LIMIT).unwrap()));
+}

@@ -1,0 +1,65 @@
+//! The filter as others see it while the engine works with it.
+
+use crossbeam_channel::{Sender, bounded};
+
+use super::owner::{Copied, Frozen, Job};
+use urlseen_core::filter::{Hashing, ShardId, Verdict};
+use urlseen_core::fingerprint::Fingerprint;
+
+/// Asks the threads of an engine, which answer between two of their other jobs. It may outlive the
+/// engine; then nothing answers.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    hashing: Hashing,
+    owners: Vec<Sender<Job>>,
+}
+
+impl Handle {
+    pub(super) fn new(hashing: Hashing, owners: Vec<Sender<Job>>) -> Self {
+        Self { hashing, owners }
+    }
+
+    /// A copy of a shard, in the memory of `bytes`; `None` once the engine is gone. Waits for the
+    /// shard's thread.
+    pub fn copy(&self, shard: ShardId, bytes: Vec<u8>) -> Option<Copied> {
+        let (reply, copied) = bounded(1);
+        let owner = &self.owners[shard.owner(self.owners.len())];
+        owner.send(Job::Copy { shard, bytes, reply }).ok()?;
+        copied.recv().ok()
+    }
+
+    /// Whether the filter is one of RedisBloom, which is in one piece.
+    pub fn is_whole(&self) -> bool {
+        self.hashing == Hashing::RedisBloom
+    }
+
+    /// The filter of RedisBloom as it is now; `None` once the engine is gone, and for other
+    /// filters. Waits for the thread that has it.
+    pub fn freeze(&self) -> Option<Frozen> {
+        let (reply, frozen) = bounded(1);
+        self.owners[0].send(Job::Freeze { reply }).ok()?;
+        frozen.recv().ok()
+    }
+
+    /// What the filter says of fingerprints, in their order, without setting anything: batches that
+    /// are not committed do not count. `None` once the engine is gone. Waits for the threads.
+    pub fn test(&self, fingerprints: &[Fingerprint]) -> Option<Vec<Verdict>> {
+        let owners = self.owners.len();
+        let mut parts = vec![(Vec::new(), Vec::new()); owners];
+        for (place, fingerprint) in fingerprints.iter().enumerate() {
+            let probe = self.hashing.probe(fingerprint);
+            let (places, probes) = &mut parts[probe.shard().owner(owners)];
+            places.push(place);
+            probes.push(probe);
+        }
+        let mut verdicts = vec![Verdict::Unseen; fingerprints.len()];
+        for (owner, (places, probes)) in parts.into_iter().enumerate() {
+            let (reply, answered) = bounded(1);
+            self.owners[owner].send(Job::Test { probes, reply }).ok()?;
+            for (place, verdict) in places.into_iter().zip(answered.recv().ok()?) {
+                verdicts[place] = verdict;
+            }
+        }
+        Some(verdicts)
+    }
+}

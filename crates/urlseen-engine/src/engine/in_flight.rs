@@ -1,0 +1,117 @@
+//! What a thread found unseen and has not set yet.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use urlseen_core::filter::native::Probe;
+
+/// Keys by the 128 bits that the layout makes of a fingerprint: what they do not tell apart, the
+/// filter cannot either.
+pub(super) type Keys = HashSet<u128, BuildHasherDefault<Hashed>>;
+
+/// The exact set of what was found unseen and is not set yet: that of batches until they are
+/// committed, that of single questions until it is written down.
+#[derive(Debug, Default)]
+pub(super) struct InFlight {
+    keys: Keys,
+    /// What was found unseen by batch, oldest first.
+    batches: VecDeque<Vec<Probe>>,
+    /// The same by group of questions.
+    groups: VecDeque<Vec<Probe>>,
+    /// How many times keys are in those lists without being in the set, as they were forgotten
+    /// meanwhile. Hardly ever is there one.
+    orphans: HashMap<u128, usize, BuildHasherDefault<Hashed>>,
+}
+
+impl InFlight {
+    /// How many keys are to be set.
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(super) fn contains(&self, probe: Probe) -> bool {
+        self.keys.contains(&probe.id())
+    }
+
+    /// Whether `probe` was not there yet; it is now.
+    pub(super) fn insert(&mut self, probe: Probe) -> bool {
+        self.keys.insert(probe.id())
+    }
+
+    /// Takes back an [`InFlight::insert`].
+    pub(super) fn take_back(&mut self, probe: Probe) {
+        self.keys.remove(&probe.id());
+    }
+
+    /// Whether `probe` was there; it may be found unseen again from now on, while what found it
+    /// unseen before is in flight still.
+    pub(super) fn forget(&mut self, probe: Probe) -> bool {
+        let was_there = self.keys.remove(&probe.id());
+        if was_there {
+            *self.orphans.entry(probe.id()).or_default() += 1;
+        }
+        was_there
+    }
+
+    /// What of the next batch was inserted.
+    pub(super) fn push_batch(&mut self, probes: Vec<Probe>) {
+        self.batches.push_back(probes);
+    }
+
+    /// What of the next group of questions was inserted.
+    pub(super) fn push_group(&mut self, probes: Vec<Probe>) {
+        self.groups.push_back(probes);
+    }
+
+    pub(super) fn pop_batch(&mut self) -> Option<Vec<Probe>> {
+        self.batches.pop_front()
+    }
+
+    pub(super) fn pop_group(&mut self) -> Option<Vec<Probe>> {
+        self.groups.pop_front()
+    }
+
+    /// One of those popped is in flight no more. Whether it was not forgotten since it was found
+    /// unseen.
+    pub(super) fn settle(&mut self, probe: Probe) -> bool {
+        let id = probe.id();
+        if !self.orphans.is_empty()
+            && let Some(times) = self.orphans.get_mut(&id)
+        {
+            *times -= 1;
+            if *times == 0 {
+                self.orphans.remove(&id);
+            }
+            return false;
+        }
+        self.keys.remove(&id)
+    }
+
+    /// No batch is in flight any more.
+    pub(super) fn drop_batches(&mut self) {
+        while let Some(probes) = self.pop_batch() {
+            for probe in probes {
+                self.settle(probe);
+            }
+        }
+    }
+}
+
+/// A hasher for what is a hash already.
+#[derive(Debug, Default)]
+pub(super) struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("only 128-bit hashes are hashed");
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // half of a hash is a hash
+    fn write_u128(&mut self, hash: u128) {
+        self.0 = hash as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,102 @@
+//! A batch on its way through the engine.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use super::owner::Readings;
+use crate::item::Items;
+use crate::item::batch::{Batch, Judged, Taken};
+
+/// A batch that is being read and judged, by several threads at once. The last of them makes what
+/// they have found into one.
+#[derive(Debug)]
+pub(super) struct Progress {
+    number: u64,
+    batch: Batch<Taken>,
+    parts: usize,
+    threads: usize,
+    /// What those threads have found that are done; each locks it once, at the end.
+    found: Mutex<Vec<Found>>,
+}
+
+/// What one thread has found.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// What the parts say that it has read.
+    pub(super) readings: Vec<(usize, Readings)>,
+    /// The places of those items of its own shards that are unseen, ascending.
+    pub(super) unseen: Vec<u32>,
+}
+
+impl Progress {
+    /// Nothing is known yet of the batch, whose items are to be read in so many parts, and judged
+    /// by so many threads.
+    pub(super) fn new(number: u64, batch: Batch<Taken>, parts: usize, threads: usize) -> Self {
+        Self { number, batch, parts, threads, found: Mutex::default() }
+    }
+
+    /// Batches are numbered as they are submitted.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// In how many parts the items are read.
+    pub(super) fn parts(&self) -> usize {
+        self.parts
+    }
+
+    /// All items.
+    pub(super) fn items(&self) -> &Items {
+        self.batch.items()
+    }
+
+    /// Most bytes that may go on of one of them.
+    pub(super) fn most(&self) -> usize {
+        self.batch.most()
+    }
+
+    /// The places of a part's items.
+    pub(super) fn range(&self, part: usize) -> Range<usize> {
+        let len = self.items().len();
+        part * len / self.parts..(part + 1) * len / self.parts
+    }
+
+    /// Takes what a thread has found, which is done with the batch. Gives the last one all of it.
+    pub(super) fn done(&self, found: Found) -> Option<Batch<Judged>> {
+        let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(found);
+        (all.len() == self.threads).then(|| self.finish(std::mem::take(&mut all)))
+    }
+
+    /// The batch, all of it judged.
+    #[allow(clippy::stable_sort_primitive)] // the stable sort merges runs, the other one sorts them
+    fn finish(&self, all: Vec<Found>) -> Batch<Judged> {
+        let mut unseen = Vec::new();
+        let mut readings = Vec::with_capacity(self.parts);
+        for found in all {
+            unseen.extend(found.unseen);
+            readings.extend(found.readings);
+        }
+        readings.sort_by_key(|&(part, _)| part);
+        // Each thread found them in order, but only those of its own shards.
+        unseen.sort();
+        let mut judged = Judged::default();
+        let mut places = unseen.iter().peekable();
+        for (_, reading) in readings {
+            let Readings { fingerprints, unfiltered, passed, rejects, emitted, scores } = reading;
+            let added = fingerprints
+                .into_iter()
+                .filter_map(|(place, fingerprint)| places.next_if_eq(&&place).map(|_| fingerprint));
+            judged.added.extend(added);
+            judged.onward.extend(&unfiltered);
+            judged.unfiltered.extend(unfiltered);
+            judged.passed.extend(passed);
+            judged.rejects.extend(rejects);
+            judged.emitted.extend(emitted);
+            judged.scores.extend(scores);
+        }
+        judged.onward.append(&mut unseen);
+        judged.onward.sort();
+        self.batch.judged(judged)
+    }
+}

@@ -1,0 +1,377 @@
+//! Bringing the filter to the batch that Redis knows as its last.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use indicatif::{BinaryBytes, HumanCount};
+
+use super::{Kept, LOGGED, Local, Memory, Unfit};
+use crate::engine::{Died, Engine};
+use urlseen_core::filter::redisbloom::Filter;
+use urlseen_core::filter::{Count, ShardId};
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::head::{Head, Position, Tip};
+use urlseen_core::storage::{Recovered, Restore, Target, Unrecoverable};
+
+/// The filter stands where it is to stand.
+#[derive(Debug)]
+pub struct Brought {
+    /// The batch that it stands at.
+    pub head: Head,
+    /// The id of the filter.
+    pub filter: Tip,
+    /// How it came there.
+    pub how: How,
+}
+
+/// How a filter came to where it stands.
+#[derive(Debug)]
+pub enum How {
+    /// The folder is new, and the filter is empty.
+    New,
+    /// It stood there already.
+    Stayed,
+    /// It is in Redis.
+    Shared,
+    /// From the folder.
+    Loaded {
+        /// What was loaded.
+        recovered: Recovered,
+        /// How long it took.
+        took: Duration,
+    },
+    /// What Redis knows was not all there: with what was, as the config has it.
+    Partly {
+        /// The last batch that was there, if there was one.
+        best: Option<Head>,
+        /// What was not.
+        lacking: Unfit,
+    },
+}
+
+impl Local {
+    /// Checks that the filter can belong to where Redis stands, as far as the folder's header
+    /// tells.
+    pub fn check_fit(&self, theirs: Option<Head>, filter: Option<Tip>) -> Result<(), Unfit> {
+        // At batch 0 nothing is lost that the state could be tied to.
+        let Some(head) = theirs.filter(|head| head.seq > 0) else { return Ok(()) };
+        let other_than = |ours| filter.filter(|&theirs| theirs != ours);
+        let unfit = match &self.memory {
+            Memory::Volatile(_) => None,
+            &Memory::Shared { filter: ours, .. } => {
+                other_than(ours).map(|theirs| Unfit::OtherFilterInRedis { ours, theirs })
+            }
+            Memory::Kept(kept) if kept.folder.header().is_none() => {
+                (!kept.keeping.emit_again).then(|| kept.knows_nothing_of(head))
+            }
+            Memory::Kept(kept) => {
+                let (dir, ours) = (kept.folder.dir().to_owned(), kept.filter());
+                other_than(ours).map(|theirs| Unfit::OtherFilter { dir, ours, theirs })
+            }
+        };
+        unfit.map_or(Ok(()), Err)
+    }
+
+    /// Brings the filter to where Redis stands: at `theirs`, tied to `filter`. Redis knows nothing
+    /// of the crawl where `theirs` is `None`. Reads for as long as it takes.
+    pub fn bring_to(
+        &mut self,
+        theirs: Option<Head>,
+        filter: Option<Tip>,
+    ) -> Result<Brought, Unfit> {
+        self.check_fit(theirs, filter)?;
+        let Self { engine, memory, snapshotting } = self;
+        let head = theirs.unwrap_or(Head::START);
+        let kept = match memory {
+            Memory::Kept(kept) => kept,
+            Memory::Volatile(_) => {
+                engine.clear();
+                return Ok(Brought { head, filter: Tip::random(), how: How::New });
+            }
+            Memory::Shared { filter: ours, .. } => {
+                engine.clear();
+                return Ok(Brought { head, filter: *ours, how: How::Shared });
+            }
+        };
+        if kept.folder.header().is_none() {
+            return kept.begin(engine, theirs);
+        }
+        let ours = kept.filter();
+        let target = match theirs {
+            Some(theirs) => theirs,
+            None => kept.without_redis()?,
+        };
+        if kept.at == Some(target) {
+            return Ok(Brought { head: target, filter: ours, how: How::Stayed });
+        }
+        *snapshotting = None;
+        match kept.load(engine, Target::At(target)) {
+            Ok((_, how)) => Ok(Brought { head: target, filter: ours, how }),
+            Err(lacking) if kept.keeping.emit_again && lacking.is_lack() => {
+                kept.load_partly(engine, target, lacking)
+            }
+            Err(unfit) => Err(unfit),
+        }
+    }
+
+    /// Brings the filter back as far as the folder goes, where no Redis says how far that is.
+    pub fn bring_back(&mut self) -> Result<How, Unfit> {
+        let Self { engine, memory, .. } = self;
+        let Memory::Kept(kept) = memory else { return Ok(How::New) };
+        if kept.folder.header().is_none() {
+            return kept.begin(engine, None).map(|brought| brought.how);
+        }
+        kept.load(engine, Target::Last).map(|(_, how)| how)
+    }
+
+    /// Has the folder remember the filter as it is in memory, in place of what it did, at `head`.
+    /// Where that fails, it can be done again.
+    pub fn replace(&mut self, head: Head) -> Result<(), Unfit> {
+        let Self { engine, memory, .. } = self;
+        let Memory::Kept(kept) = memory else { return Ok(()) };
+        kept.rebase(engine, head)
+    }
+
+    /// Empties the filter in memory, and returns the head to [`Local::replace`] it at in the
+    /// folder: only then it is empty for good. Nothing may be judged, asked or uncommitted.
+    pub fn empty(&mut self) -> Result<Head, Unfit> {
+        self.snapshotting = None;
+        self.engine.clear();
+        Ok(match &mut self.memory {
+            Memory::Kept(kept) => kept.journal()?.position().head,
+            Memory::Volatile(_) | Memory::Shared { .. } => Head::START,
+        })
+    }
+
+    /// Keeps the filter as the folder has it, as the one that belongs to where Redis stands:
+    /// `theirs`, or where the folder stands if Redis knows nothing. Answers where that is.
+    pub fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, Unfit> {
+        let Self { engine, memory, .. } = self;
+        let Memory::Kept(kept) = memory else { return Ok(theirs.unwrap_or(Head::START)) };
+        if kept.folder.header().is_none() {
+            let at = theirs.unwrap_or(Head::START);
+            kept.folder.begin(&kept.keeping.pins, Tip::random().get(), at)?;
+            return Ok(at);
+        }
+        let (ours, _) = kept.load(engine, Target::Last)?;
+        match theirs {
+            Some(theirs) if theirs != ours => kept.rebase(engine, theirs)?,
+            _ => {}
+        }
+        Ok(theirs.unwrap_or(ours))
+    }
+}
+
+impl Kept {
+    fn filter(&self) -> Tip {
+        Tip::new(self.folder.header().expect("the folder is not new").filter())
+    }
+
+    /// The new folder's lack of what Redis knows.
+    fn knows_nothing_of(&self, theirs: Head) -> Unfit {
+        Unfit::New { dir: self.folder.dir().to_owned(), theirs }
+    }
+
+    /// Makes the new folder the memory of an empty filter.
+    fn begin(&mut self, engine: &mut Engine, theirs: Option<Head>) -> Result<Brought, Unfit> {
+        let at = theirs.unwrap_or(Head::START);
+        let lacking = (at.seq > 0).then(|| self.knows_nothing_of(at));
+        self.folder.begin(&self.keeping.pins, Tip::random().get(), at)?;
+        self.load(engine, Target::At(at))?;
+        let how = match lacking {
+            Some(lacking) => How::Partly { best: None, lacking },
+            None => How::New,
+        };
+        Ok(Brought { head: at, filter: self.filter(), how })
+    }
+
+    /// Where the crawl stands when Redis knows nothing of it: at its beginning, if no batch was
+    /// ever logged.
+    fn without_redis(&mut self) -> Result<Head, Unfit> {
+        let dir = self.folder.dir().to_owned();
+        let look = urlseen_core::storage::look(&dir)?;
+        let snapshots = look.snapshots.iter().map(|snapshot| snapshot.last);
+        let last = look.last.into_iter().chain(snapshots).map(|position| position.head);
+        let ours = last.max_by_key(|head| head.seq).unwrap_or(Head::START);
+        // What cannot be read may have been anything.
+        let is_new = ours.seq == 0 && look.damages.is_empty();
+        if !is_new && !self.keeping.emit_again {
+            return Err(Unfit::NoState { dir, ours });
+        }
+        Ok(Head::START)
+    }
+
+    /// Brings the filter to `target`, and opens the log to go on from there.
+    fn load(&mut self, engine: &mut Engine, target: Target) -> Result<(Head, How), Unfit> {
+        let begun = Instant::now();
+        self.drop_journal();
+        // Before anything is pruned.
+        if let Some(archive) = self.keeping.archive {
+            self.folder.keep_archive(archive)?;
+        }
+        let dir = self.folder.dir().to_owned();
+        let recovered = self.folder.recover(target, &mut Filling(engine));
+        let recovered = recovered.map_err(|error| Unfit::Unrecoverable(dir, Box::new(error)))?;
+        engine.settled_blocking()?;
+        self.open(engine, recovered.position)?;
+        // What was replayed is to be covered by a snapshot soon.
+        let replayed = recovered.fingerprints * LOGGED;
+        self.snapshot_at = self.snapshot_at.saturating_sub(replayed);
+        let head = recovered.position.head;
+        Ok((head, How::Loaded { recovered, took: begun.elapsed() }))
+    }
+
+    /// Keeps what the folder has of what Redis knows, and ties it to `target`.
+    fn load_partly(
+        &mut self,
+        engine: &mut Engine,
+        target: Head,
+        lacking: Unfit,
+    ) -> Result<Brought, Unfit> {
+        let best = lacking.best();
+        // What was imported may be lacking as well.
+        self.folder.forget_marks()?;
+        match best {
+            Some(best) => drop(self.load(engine, Target::At(best))?),
+            None => engine.clear(),
+        }
+        self.rebase(engine, target)?;
+        let how = How::Partly { best, lacking };
+        Ok(Brought { head: target, filter: self.filter(), how })
+    }
+
+    fn rebase(&mut self, engine: &mut Engine, at: Head) -> Result<(), Unfit> {
+        self.drop_journal();
+        let handle = engine.handle();
+        let mut rebase = self.folder.rebase(at)?;
+        if handle.is_whole() {
+            let frozen = handle.freeze().ok_or(Died::Panicked)?;
+            rebase.write_whole(&frozen.filter)?;
+            rebase.forgotten(ShardId::WHOLE, &frozen.forgotten);
+        } else {
+            let mut memory = Vec::new();
+            for shard in ShardId::all() {
+                let copied = handle.copy(shard, memory).ok_or(Died::Panicked)?;
+                rebase.write(shard, copied.count, &copied.bytes)?;
+                rebase.forgotten(shard, &copied.forgotten);
+                memory = copied.bytes;
+            }
+        }
+        let position = rebase.finish()?;
+        self.open(engine, position)
+    }
+
+    /// The filter stands at `position`, and the log goes on from there.
+    fn open(&mut self, engine: &Engine, position: Position) -> Result<(), Unfit> {
+        engine.stand(position);
+        self.journal = Some(self.folder.journal(position, self.keeping.fsync)?);
+        self.at = Some(position.head);
+        self.archive = self.folder.archive()?;
+        self.snapshot_at = self.keeping.every(engine);
+        Ok(())
+    }
+}
+
+/// The filter of an engine, being filled.
+struct Filling<'a>(&'a mut Engine);
+
+impl Restore for Filling<'_> {
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    fn load(&mut self, shard: ShardId, count: Count, _: Position, bytes: Vec<u8>) {
+        if !bytes.is_empty() {
+            self.0.load(shard, bytes, count);
+        }
+    }
+
+    fn load_whole(&mut self, filter: Option<Filter>, _: Position) {
+        self.0.replace(filter);
+    }
+
+    fn load_forgotten(&mut self, shard: ShardId, id: u128) {
+        self.0.forgive(shard, id);
+    }
+
+    fn add(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
+        self.0.set(&fingerprints);
+    }
+
+    fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
+        self.0.forget_all(&fingerprints);
+    }
+}
+
+impl How {
+    /// What somebody should know of it.
+    pub fn warnings(&self) -> Vec<String> {
+        match self {
+            Self::New | Self::Stayed | Self::Shared => Vec::new(),
+            Self::Loaded { recovered, .. } => {
+                let damaged = recovered.damaged.iter();
+                damaged.map(|damage| format!("passed over as damaged: {damage}")).collect()
+            }
+            Self::Partly { lacking, .. } => {
+                vec![format!("{lacking}. Going on, as state.on_rollback is \"emit-again\"")]
+            }
+        }
+    }
+}
+
+impl fmt::Display for How {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::New => f.write_str("The state folder is new, the filter is empty"),
+            Self::Stayed => f.write_str("The filter stands there already"),
+            Self::Shared => f.write_str("The filter is in Redis, and stands where Redis stands"),
+            Self::Loaded { recovered, took } => {
+                let Recovered { snapshot, snapshot_bytes, records, fingerprints, cut, .. } =
+                    recovered;
+                write!(
+                    f,
+                    "The filter is back in {:.2} s: {snapshot} ({}), and the log behind it \
+                     (records: {}, fingerprints: {})",
+                    took.as_secs_f64(),
+                    BinaryBytes(*snapshot_bytes),
+                    HumanCount(*records),
+                    HumanCount(*fingerprints),
+                )?;
+                if cut.batches > 0 {
+                    write!(f, ". Batches logged and never committed: {}", cut.batches)?;
+                }
+                Ok(())
+            }
+            Self::Partly { best: Some(best), .. } => write!(
+                f,
+                "The filter is back as of {best}; what came after that is emitted again if it is \
+                 found again"
+            ),
+            Self::Partly { best: None, .. } => f.write_str(
+                "The filter is empty: what was seen so far is emitted again if it is found again",
+            ),
+        }
+    }
+}
+
+/// How far an error of the folder still lets some of the filter be used.
+impl Unfit {
+    /// Whether it says that the folder lacks something of what Redis knows, and no more than that.
+    fn is_lack(&self) -> bool {
+        let Self::Unrecoverable(_, error) = self else { return false };
+        matches!(
+            **error,
+            Unrecoverable::Behind { .. }
+                | Unrecoverable::Beyond { .. }
+                | Unrecoverable::NoSnapshot { .. }
+        )
+    }
+
+    /// The last batch that the folder has of what Redis knows.
+    fn best(&self) -> Option<Head> {
+        match self {
+            Self::Unrecoverable(_, error) => error.best(),
+            _ => None,
+        }
+    }
+}

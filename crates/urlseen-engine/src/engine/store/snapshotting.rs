@@ -1,0 +1,148 @@
+//! A snapshot under way, on a thread of its own, while the engine works on.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::engine::{Frozen, Handle};
+use urlseen_core::filter::ShardId;
+use urlseen_core::storage::{Finished, LogHandle, Retention, SnapshotWriter};
+
+/// How long the thread rests after each shard, as a multiple of what the shard took: a snapshot is
+/// to be hardly felt.
+const REST: u32 = 9;
+
+/// How the thread is to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Pace {
+    /// With a rest after each shard.
+    Easy,
+    /// Without: somebody waits for it.
+    Hurry,
+    /// Not at all.
+    Stop,
+}
+
+/// A thread that copies the shards one by one and writes them down.
+#[derive(Debug)]
+pub(super) struct Snapshotting {
+    pace: Arc<AtomicU8>,
+    /// Until it is joined.
+    thread: Option<JoinHandle<io::Result<Option<Finished>>>>,
+}
+
+impl Snapshotting {
+    /// Begins; `writer` has begun a file for it.
+    pub(super) fn begin(
+        filter: Handle,
+        writer: SnapshotWriter,
+        log: LogHandle,
+        retention: Retention,
+    ) -> io::Result<Self> {
+        let pace = Arc::new(AtomicU8::new(Pace::Easy as u8));
+        let life = {
+            let pace = Arc::clone(&pace);
+            move || write(&filter, writer, &log, &retention, &pace)
+        };
+        let thread = std::thread::Builder::new().name("snapshot".to_owned()).spawn(life)?;
+        Ok(Self { pace, thread: Some(thread) })
+    }
+
+    /// Whether nothing more is done.
+    pub(super) fn is_finished(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Waits for the end, which now comes as soon as it can; `None` if the engine is gone.
+    pub(super) fn join(mut self) -> io::Result<Option<Finished>> {
+        let thread = self.thread.take().expect("joined once");
+        self.set(Pace::Hurry, &thread);
+        thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
+    }
+
+    fn set(&self, pace: Pace, thread: &JoinHandle<io::Result<Option<Finished>>>) {
+        self.pace.store(pace as u8, Ordering::Relaxed);
+        thread.thread().unpark();
+    }
+}
+
+impl Drop for Snapshotting {
+    /// Stops it between two shards; what was written is removed.
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.set(Pace::Stop, &thread);
+            // Nobody waits for the result any more.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn write(
+    filter: &Handle,
+    mut writer: SnapshotWriter,
+    log: &LogHandle,
+    retention: &Retention,
+    pace: &AtomicU8,
+) -> io::Result<Option<Finished>> {
+    if filter.is_whole() {
+        return write_whole(filter, writer, log, retention, pace);
+    }
+    let mut memory = Vec::new();
+    for shard in ShardId::all() {
+        let begun = Instant::now();
+        let Some(copied) = filter.copy(shard, memory) else { return Ok(None) };
+        writer.write(shard, copied.count, copied.at, &copied.bytes)?;
+        writer.forgotten(shard, &copied.forgotten);
+        memory = copied.bytes;
+        rest(begun.elapsed() * REST, pace);
+        if is(Pace::Stop, pace) {
+            return Ok(None);
+        }
+    }
+    writer.finish(log, retention).map(Some)
+}
+
+/// A filter in one piece is written as it is at the beginning. It is copied as far as it is added
+/// to meanwhile: see [`urlseen_core::filter::redisbloom::Filter::frozen`].
+fn write_whole(
+    filter: &Handle,
+    mut writer: SnapshotWriter,
+    log: &LogHandle,
+    retention: &Retention,
+    pace: &AtomicU8,
+) -> io::Result<Option<Finished>> {
+    let Some(Frozen { filter, at, forgotten }) = filter.freeze() else { return Ok(None) };
+    let mut begun = Instant::now();
+    let written = writer.write_whole(&filter, at, &mut || {
+        rest(begun.elapsed() * REST, pace);
+        begun = Instant::now();
+        if is(Pace::Stop, pace) { Err(io::Error::other("stopped")) } else { Ok(()) }
+    });
+    // Whatever it says then: nobody waits for it.
+    if is(Pace::Stop, pace) {
+        return Ok(None);
+    }
+    written?;
+    drop(filter);
+    writer.forgotten(ShardId::WHOLE, &forgotten);
+    writer.finish(log, retention).map(Some)
+}
+
+/// Rests for so long, as long as there is time for it.
+fn rest(time: Duration, pace: &AtomicU8) {
+    let until = Instant::now() + time;
+    while is(Pace::Easy, pace) {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::park_timeout(left);
+    }
+}
+
+fn is(wanted: Pace, pace: &AtomicU8) -> bool {
+    pace.load(Ordering::Relaxed) == wanted as u8
+}

@@ -1,0 +1,96 @@
+//! Why a folder and where Redis stands do not go together.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::engine::Died;
+use urlseen_core::head::{Head, Tip};
+use urlseen_core::storage::descriptors;
+use urlseen_core::storage::{OpenError, Unrecoverable};
+
+/// The filter cannot be brought to where Redis stands.
+#[derive(Debug, thiserror::Error)]
+pub enum Unfit {
+    /// The folder is new, Redis is not.
+    #[error(
+        "Redis stands at {theirs}, and the state folder {dir} is new: it knows nothing of what was \
+         seen so far. If the crawl has a folder elsewhere, set state.dir to it. Without it, \
+         urlseen state adopt goes on with an empty filter (what was seen is emitted again)",
+        dir = dir.display()
+    )]
+    New {
+        /// The folder.
+        dir: PathBuf,
+        /// Where Redis stands.
+        theirs: Head,
+    },
+    /// Redis knows nothing, the folder does.
+    #[error(
+        "Redis knows nothing of this crawl, and the state folder {dir} stands at {ours}: Redis \
+         lost its data, or this is another server or source than before. urlseen state adopt \
+         keeps the filter (what was seen is not emitted again, though lists that Redis lost are \
+         lost); urlseen state reset begins with an empty one (all is emitted again)",
+        dir = dir.display()
+    )]
+    NoState {
+        /// The folder.
+        dir: PathBuf,
+        /// Where it stands.
+        ours: Head,
+    },
+    /// The crawl is tied to another filter.
+    #[error(
+        "the crawl in Redis belongs to the filter {theirs}, and the state folder {dir} holds the \
+         filter {ours}: this is the folder of another crawl, or one that was reset. Set state.dir \
+         to the right one; urlseen state adopt goes on with this one all the same",
+        dir = dir.display()
+    )]
+    OtherFilter {
+        /// The folder.
+        dir: PathBuf,
+        /// Its filter.
+        ours: Tip,
+        /// The one that Redis names.
+        theirs: Tip,
+    },
+    /// The crawl is tied to another filter, and this one is in Redis.
+    #[error(
+        "the crawl in Redis belongs to the filter {theirs}, and filter.key names the filter \
+         {ours}: it was dropped and made anew, or the crawl had another one before. Set filter.key \
+         (or filter.store) back; urlseen state adopt goes on with this one all the same"
+    )]
+    OtherFilterInRedis {
+        /// The one that the config names.
+        ours: Tip,
+        /// The one that the crawl belongs to.
+        theirs: Tip,
+    },
+    /// The folder does not lead there.
+    #[error("{1} (state folder {dir})", dir = .0.display())]
+    Unrecoverable(PathBuf, Box<Unrecoverable>),
+    /// The folder cannot be looked at.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The file system failed.
+    #[error("the state folder cannot be written: {0}")]
+    Io(#[from] io::Error),
+    /// A filter thread panicked.
+    #[error(transparent)]
+    Died(#[from] Died),
+}
+
+impl Unfit {
+    /// Returns true if the folder could not be read or written for want of file descriptors. That
+    /// passes.
+    pub fn is_for_want_of_descriptors(&self) -> bool {
+        let error = match self {
+            Self::Io(error) | Self::Open(OpenError::Io { reason: error, .. }) => error,
+            Self::Unrecoverable(_, error) => match &**error {
+                Unrecoverable::Io(error) => error,
+                _ => return false,
+            },
+            _ => return false,
+        };
+        descriptors::are_exhausted(error)
+    }
+}

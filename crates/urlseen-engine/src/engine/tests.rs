@@ -1,0 +1,232 @@
+//! The engine against an exact model, with as many threads as a small machine has and more.
+
+use std::collections::HashSet;
+
+use super::*;
+use crate::config::ItemForm;
+use crate::item::Items;
+use urlseen_core::filter::native::Native;
+use urlseen_core::filter::{Seed, ShardId, Sizing, Verdict};
+use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
+use urlseen_core::head::Head;
+
+pub(super) fn engine(threads: usize) -> Engine {
+    let sizing = Sizing::new("10000".parse().unwrap(), "1e-12".parse().unwrap());
+    Engine::start(&Parts {
+        hashing: Native::new(Seed::new(1), sizing.geometry()).into(),
+        items: Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false),
+        threads,
+        place: Place::Here,
+    })
+    .unwrap()
+}
+
+pub(super) fn batch(items: &[String]) -> Batch<Taken> {
+    Batch::new(items.iter().map(String::as_bytes).collect::<Items>())
+}
+
+pub(super) fn urls(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
+    numbers.into_iter().map(|number| format!("http://example.com/{number}")).collect()
+}
+
+pub(super) fn onward(batch: &Batch<Judged>) -> Vec<String> {
+    batch.onward().map(|item| String::from_utf8(item.to_vec()).unwrap()).collect()
+}
+
+/// (9) Judged once.
+#[tokio::test]
+async fn each_is_unseen_once_in_order_within_and_across_batches_in_flight() {
+    for threads in [1, 2, 5] {
+        let mut engine = engine(threads);
+        let mut model = HashSet::new();
+        let mut submitted = VecDeque::new();
+        // Batches of all sizes, read by one thread and by all of them, with many repeats.
+        let mut state = 1u32;
+        for round in 0..200 {
+            let size = if round % 5 == 0 { round * PART / 40 } else { round % 40 };
+            let items = urls((0..size).map(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                state >> 17
+            }));
+            engine.submit(batch(&items));
+            submitted.push_back(items);
+            if submitted.len() == 3 {
+                check(&mut engine, &mut model, &mut submitted).await;
+            }
+        }
+        while !submitted.is_empty() {
+            check(&mut engine, &mut model, &mut submitted).await;
+        }
+    }
+}
+
+async fn check(
+    engine: &mut Engine,
+    model: &mut HashSet<String>,
+    submitted: &mut VecDeque<Vec<String>>,
+) {
+    let items = submitted.pop_front().unwrap();
+    let expected: Vec<_> = items.into_iter().filter(|item| model.insert(item.clone())).collect();
+    assert_eq!(onward(&engine.judged().await.unwrap()), expected);
+    // Commits come late: the next two batches are judged before.
+    if engine.uncommitted == 2 {
+        engine.committed(Position::START);
+    }
+}
+
+#[tokio::test]
+async fn what_is_forgotten_is_unseen_again_and_what_is_committed_stays_seen() {
+    let mut engine = engine(2);
+    for items in [urls(0..10), urls(5..15)] {
+        engine.submit(batch(&items));
+    }
+    assert_eq!(onward(&engine.judged().await.unwrap()), urls(0..10));
+    assert_eq!(onward(&engine.judged().await.unwrap()), urls(10..15));
+    engine.committed(Position::START);
+    engine.forget();
+    engine.submit(batch(&urls(0..20)));
+    assert_eq!(onward(&engine.judged().await.unwrap()), urls(10..20));
+}
+
+#[tokio::test]
+async fn unfiltered_items_go_on_in_their_place_and_are_not_recorded() {
+    let mut engine = engine(3);
+    let plain = urls(0..3);
+    let unfiltered = r#"{"url": "http://example.com/0", "dont_filter": true}"#.to_owned();
+    let items = [&plain[0], &unfiltered, &plain[1], &"junk".to_owned(), &unfiltered, &plain[2]];
+    engine.submit(batch(&items.map(String::clone)));
+    let judged = engine.judged().await.unwrap();
+    assert_eq!(
+        onward(&judged),
+        [&plain[0], &unfiltered, &plain[1], &unfiltered, &plain[2]].map(String::clone)
+    );
+    assert_eq!(judged.unfiltered_len(), 2);
+    assert_eq!(judged.rejects().map(|(item, _)| item).collect::<Vec<_>>(), [b"junk"]);
+    assert_eq!(judged.seen().count(), 0);
+}
+
+#[tokio::test]
+async fn once_settled_the_gauges_count_all_that_was_committed() {
+    let mut engine = engine(5);
+    for round in 1..=50u32 {
+        engine.submit(batch(&urls((round - 1) * 100..round * 100)));
+        assert_eq!(engine.judged().await.unwrap().onward_len(), 100);
+        // What is judged meanwhile is not lost, and a future that is dropped leaves no mark behind.
+        engine.submit(batch(&urls(0..1)));
+        engine.committed(Position::START);
+        tokio::select! {
+            biased;
+            settled = engine.settled() => settled.unwrap(),
+            () = std::future::ready(()) => {}
+        }
+        engine.settled().await.unwrap();
+        assert_eq!(engine.gauges().keys().iter().sum::<u64>(), u64::from(round) * 100);
+        assert_eq!(onward(&engine.judged().await.unwrap()).len(), 0);
+        engine.committed(Position::START);
+    }
+}
+
+#[tokio::test]
+async fn there_is_a_bound_on_batches() {
+    let mut engine = engine(1);
+    for _ in 0..BATCHES_MAX {
+        assert!(engine.has_room());
+        engine.submit(batch(&urls(0..1)));
+    }
+    assert!(!engine.has_room());
+    for _ in 0..BATCHES_MAX {
+        engine.judged().await.unwrap();
+    }
+    assert!(!engine.has_room());
+    engine.committed(Position::START);
+    assert!(engine.has_room());
+}
+
+/// What handles see of `urls`.
+fn tested(engine: &Engine, urls: &[String]) -> Vec<Verdict> {
+    engine.handle().test(&fingerprints(urls)).unwrap()
+}
+
+pub(super) fn fingerprints(urls: &[String]) -> Vec<Fingerprint> {
+    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+    urls.iter().map(|url| fingerprinter.fingerprint(&Request::get(url)).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_batch_carries_the_fingerprints_that_it_adds() {
+    for threads in [1, 3] {
+        let mut engine = engine(threads);
+        let mut items = urls([1, 2, 3, 2, 4]);
+        items.insert(1, "not a url".to_owned());
+        items.insert(3, r#"{"url": "http://a/", "dont_filter": true}"#.to_owned());
+        engine.submit(batch(&items));
+        let judged = engine.judged().await.unwrap();
+        assert_eq!(judged.added(), fingerprints(&urls([1, 2, 3, 4])));
+        engine.committed(Position::START);
+        engine.submit(batch(&urls([4, 5, 1])));
+        assert_eq!(engine.judged().await.unwrap().added(), fingerprints(&urls([5])));
+    }
+}
+
+/// (8) Bits follow commits.
+#[tokio::test]
+async fn a_handle_sees_what_is_committed_and_sets_nothing() {
+    let mut engine = engine(2);
+    let items = urls(0..100);
+    engine.submit(batch(&items));
+    engine.judged().await.unwrap();
+    assert_eq!(tested(&engine, &items), vec![Verdict::Unseen; 100]);
+    engine.committed(Position::START);
+    let more = urls(50..150);
+    let expected: Vec<_> = (50..150).map(|number| Verdict::of(number < 100)).collect();
+    assert_eq!(tested(&engine, &more), expected);
+    assert_eq!(tested(&engine, &more), expected, "asked again, nothing has changed");
+}
+
+#[tokio::test]
+async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
+    let at = Position { number: 7, head: Head::START.next() };
+    let mut from = engine(3);
+    from.submit(batch(&urls(0..1000)));
+    from.judged().await.unwrap();
+    from.committed(at);
+    let mut to = engine(2);
+    to.set(&fingerprints(&urls(5000..5100)));
+    to.clear();
+    for shard in ShardId::all() {
+        let Copied { bytes, count, at: copied_at, .. } =
+            from.handle().copy(shard, Vec::new()).unwrap();
+        assert_eq!(copied_at, at);
+        to.load(shard, bytes, count);
+    }
+    to.set(&fingerprints(&urls(1000..1010)));
+    to.stand(at);
+    to.settled().await.unwrap();
+    assert_eq!(to.gauges().keys().iter().sum::<u64>(), 1010);
+    assert_eq!(to.handle().copy(ShardId::all().next().unwrap(), vec![9]).unwrap().at, at);
+    let seen = tested(&to, &urls(0..6000));
+    assert!((0..).zip(seen).all(|(number, seen)| seen == Verdict::of(number < 1010)));
+}
+
+#[tokio::test]
+async fn an_emptied_filter_has_seen_nothing_and_remembers_no_batch() {
+    let mut engine = engine(2);
+    engine.submit(batch(&urls(0..10)));
+    engine.judged().await.unwrap();
+    engine.committed(Position::START);
+    engine.submit(batch(&urls(10..20)));
+    engine.judged().await.unwrap();
+    engine.clear();
+    engine.submit(batch(&urls(0..20)));
+    assert_eq!(engine.judged().await.unwrap().onward_len(), 20);
+}
+
+#[test]
+fn a_handle_that_outlives_its_engine_is_told_nothing() {
+    let engine = engine(2);
+    let handle = engine.handle();
+    drop(engine);
+    assert!(handle.copy(ShardId::all().next().unwrap(), Vec::new()).is_none());
+    assert!(handle.test(&fingerprints(&urls([1]))).is_none());
+}

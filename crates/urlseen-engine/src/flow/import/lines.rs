@@ -1,0 +1,136 @@
+//! Lines of hex digits, as older versions of Scrapy write `requests.seen`.
+
+use super::cut::{Cut, Reason, shown};
+use crate::flow::input::BLOCK;
+use urlseen_core::fingerprint::Fingerprint;
+
+/// Cuts lines.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// Lines so far, empty ones too.
+    pub(super) count: u64,
+    /// Whether the end of a line is passed over that was too long.
+    is_passing: bool,
+}
+
+impl Lines {
+    /// Goes on behind so many lines.
+    pub(super) fn behind(count: u64) -> Self {
+        Self { count, is_passing: false }
+    }
+
+    /// Cuts what is whole off the front of `bytes`; how much that is. It is all of them if
+    /// `is_end`, or if they are a block or more without a line feed.
+    pub(super) fn cut(&mut self, bytes: &[u8], is_end: bool, cut: &mut Cut) -> usize {
+        let mut begin = 0;
+        for end in memchr::memchr_iter(b'\n', bytes) {
+            self.line(&bytes[begin..end], begin, cut);
+            begin = end + 1;
+        }
+        let rest = &bytes[begin..];
+        if is_end && !rest.is_empty() {
+            // Such as an old Scrapy leaves that is killed is named as any other line.
+            self.line(rest, begin, cut);
+            return bytes.len();
+        }
+        if rest.len() >= BLOCK {
+            if !std::mem::replace(&mut self.is_passing, true) {
+                cut.bad(begin, Some(self.count + 1), || Reason::Endless);
+            }
+            return bytes.len();
+        }
+        begin
+    }
+
+    fn line(&mut self, line: &[u8], at: usize, cut: &mut Cut) {
+        self.count += 1;
+        if std::mem::take(&mut self.is_passing) {
+            return;
+        }
+        // Written on Windows, lines end in a carriage return as well.
+        let line = line.trim_ascii_end();
+        match Fingerprint::from_hex(line) {
+            Some(fingerprint) => cut.push(fingerprint.as_bytes()),
+            None if line.is_empty() => {}
+            None => cut.bad(at, Some(self.count), || Reason::NoHex { shown: shown(line) }),
+        }
+    }
+}
+
+/// Whether an input that begins so has them; `None` as long as that cannot be told.
+pub(super) fn begins(bytes: &[u8], is_end: bool) -> Option<bool> {
+    /// More than a line of a fingerprint and its end have.
+    const ENOUGH: usize = 80;
+    let text = bytes.trim_ascii_start();
+    let end = memchr::memchr(b'\n', text);
+    if end.is_none() && text.len() < ENOUGH && !is_end {
+        return None;
+    }
+    let line = &text[..end.unwrap_or(text.len())];
+    Some(Fingerprint::from_hex(line.trim_ascii_end()).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHA1: &str = "0123456789abcdef0123456789ABCDEF01234567";
+
+    /// The lengths of what is cut, and where it is bad, reading so many bytes at once.
+    fn cut(text: &str, step: usize) -> (Vec<usize>, Vec<(u64, u64, String)>) {
+        let mut lines = Lines::default();
+        let (mut lengths, mut bad) = (Vec::new(), Vec::new());
+        let (mut begin, mut end) = (0, 0);
+        while end < text.len() {
+            end = (end + step).min(text.len());
+            let mut cut = Cut::new(begin as u64);
+            begin += lines.cut(&text.as_bytes()[begin..end], end == text.len(), &mut cut);
+            let (digests, these) = cut.into_parts();
+            lengths.extend(digests.iter().map(<[u8]>::len));
+            let these = these.into_iter();
+            bad.extend(these.map(|(at, line, reason)| (at, line.unwrap(), reason.to_string())));
+        }
+        assert_eq!(begin, text.len(), "all is used");
+        (lengths, bad)
+    }
+
+    #[test]
+    fn digits_are_cut_and_other_lines_named_however_they_are_read() {
+        let (md5, sha256) = (&SHA1[..32], format!("{SHA1}{}", &SHA1[..24]));
+        let text = format!("{SHA1}\n\nhttp://a/\n{md5}\r\n{sha256}\nx{SHA1}\n{}", &SHA1[1..]);
+        let places = [(42, 3), (42 + 10 + 34 + 65, 6), (42 + 10 + 34 + 65 + 42, 7)];
+        for step in [1, 2, 41, 1000] {
+            let (lengths, bad) = cut(&text, step);
+            assert_eq!(lengths, [20, 16, 32], "step {step}");
+            let named: Vec<_> = bad.iter().map(|&(at, line, _)| (at, line)).collect();
+            assert_eq!(named, places, "step {step}");
+            assert_eq!(bad[0].2, "not 32, 40 or 64 hex digits: 'http://a/'");
+        }
+        assert_eq!(cut(SHA1, 7).0, [20], "the last line needs no end");
+    }
+
+    #[test]
+    fn a_line_without_end_is_passed_over_and_named_once() {
+        let text = format!("{SHA1}\n{}\n{SHA1}\nx\n", "0".repeat(3 * BLOCK));
+        let (lengths, bad) = cut(&text, BLOCK);
+        assert_eq!(lengths, [20, 20]);
+        assert_eq!((bad[0].0, bad[0].1), (41, 2), "{bad:?}");
+        assert!(bad[0].2.starts_with("a line of more than"));
+        assert_eq!((bad[1].1, bad.len()), (4, 2));
+    }
+
+    #[test]
+    fn the_first_line_tells() {
+        for (text, is_end, is_hex) in [
+            (SHA1.to_owned(), false, None),
+            (SHA1.to_owned(), true, Some(true)),
+            (format!("\r\n{SHA1}\r\n"), false, Some(true)),
+            (format!("{SHA1}0\n"), false, Some(false)),
+            ("about:blank\n".to_owned(), false, Some(false)),
+            ("0".repeat(80), false, Some(false)),
+            (String::new(), false, None),
+        ] {
+            assert_eq!(begins(text.as_bytes(), is_end), is_hex, "{text:?}");
+        }
+    }
+}

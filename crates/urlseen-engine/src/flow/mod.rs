@@ -1,0 +1,5 @@
+//! Ways of items through the engine without a crawl in Redis: a pipe and an import.
+
+pub mod import;
+pub mod input;
+pub mod pipe;

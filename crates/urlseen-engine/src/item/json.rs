@@ -1,0 +1,349 @@
+//! The JSON form of an item: an object with a URL or a fingerprint, and what else its producer put
+//! there.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::Deserialize;
+use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::said::{Priority, Said};
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::fingerprint::request::Request;
+
+pub(super) fn read(bytes: &[u8]) -> Result<Said<'_>, JsonError> {
+    let json = JsonRequest::parse(bytes)?;
+    let fingerprint = json.fingerprint();
+    let JsonRequest { url, method, body, dont_filter, verbatim_url, priority, .. } = json;
+    Ok(Said { url, method, body, verbatim_url, fingerprint, dont_filter, priority })
+}
+
+/// A request as JSON, read as far as its identity goes; text without escapes is borrowed.
+///
+/// ```json
+/// {"url": "https://example.com/", "method": "POST", "body": "a=1", "meta": {"depth": 3}}
+/// ```
+/// | field | value | default |
+/// |---|---|---|
+/// | `url` | text, required unless there is a `fingerprint` | |
+/// | `method` | text | `GET` |
+/// | `body` | text, hashed as UTF-8 | empty |
+/// | `body_base64` | standard base64, in place of `body` | |
+/// | `fingerprint` | text: the fingerprint, ready made | computed |
+/// | `dont_filter` | boolean: pass on unchecked and unrecorded, as Scrapy does | false |
+/// | `meta.verbatim_url` | boolean: see [`Request::verbatim_url`] | false |
+/// | `priority` | number: how urgent it is, for sinks that sort by that | 0 |
+///
+/// `null` stands for a field that is not there. Other fields may hold anything. Where a key is
+/// repeated, the last one counts, as in Python.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JsonRequest<'a> {
+    url: Option<Cow<'a, str>>,
+    method: Cow<'a, str>,
+    body: Cow<'a, [u8]>,
+    fingerprint: Option<Cow<'a, str>>,
+    dont_filter: bool,
+    verbatim_url: bool,
+    priority: Priority,
+}
+
+/// UTF-8's byte order mark, which some programs write before text.
+pub(super) const MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// The first byte of [`MARK`].
+pub(super) const MARK_START: u8 = MARK[0];
+
+/// Tells by the first character whether text is a JSON object. White space and a byte order mark
+/// before it do not count.
+pub fn is_object(text: &[u8]) -> bool {
+    unmarked(text).trim_ascii_start().starts_with(b"{")
+}
+
+/// Removes a byte order mark before JSON text, which `serde_json` does not take.
+pub(super) fn unmarked(text: &[u8]) -> &[u8] {
+    text.trim_ascii_start().strip_prefix(MARK).unwrap_or(text)
+}
+
+/// Why a line is not a request in JSON.
+#[derive(Debug, thiserror::Error)]
+pub enum JsonError {
+    /// Not JSON, not UTF-8, or JSON that is no object.
+    #[error("not a JSON object: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// A field holds a value of another type.
+    #[error("`{field}` is {found}; it must be {expected}")]
+    Type {
+        /// The field's name.
+        field: &'static str,
+        /// What it must be.
+        expected: &'static str,
+        /// What it is.
+        found: &'static str,
+    },
+    /// `body_base64` cannot be decoded.
+    #[error("`body_base64` is not standard base64 with padding: {0}")]
+    Base64(base64::DecodeError),
+    /// Two bodies.
+    #[error("there are both `body` and `body_base64`; give one of them")]
+    TwoBodies,
+    /// Neither a URL nor a fingerprint.
+    #[error("there is neither `url` nor `fingerprint`; give one of them")]
+    NoIdentity,
+    /// A fingerprint without a character would make all such items one.
+    #[error("`fingerprint` is empty; leave it out to have it computed from `url`")]
+    EmptyFingerprint,
+}
+
+impl<'a> JsonRequest<'a> {
+    /// Reads one JSON object, which must be all there is in `line` but for white space around it
+    /// and a byte order mark before it.
+    pub fn parse(line: &'a [u8]) -> Result<Self, JsonError> {
+        let fields: Fields<'a> = serde_json::from_slice(unmarked(line))?;
+        let meta = match fields.meta {
+            Meta::Object(verbatim_url) => verbatim_url,
+            Meta::Other(Value::Null) => Value::Null,
+            Meta::Other(other) => return Err(other.wrong("meta", "an object")),
+        };
+        let body = fields.body.text("body")?;
+        let body_base64 = fields.body_base64.text("body_base64")?;
+        let request = Self {
+            url: fields.url.text("url")?,
+            method: fields.method.text("method")?.unwrap_or(Cow::Borrowed("GET")),
+            body: match (body, body_base64) {
+                (Some(_), Some(_)) => return Err(JsonError::TwoBodies),
+                (Some(Cow::Borrowed(text)), None) => Cow::Borrowed(text.as_bytes()),
+                (Some(Cow::Owned(text)), None) => Cow::Owned(text.into_bytes()),
+                (None, Some(base64)) => {
+                    let decoded = BASE64_STANDARD.decode(base64.as_bytes());
+                    Cow::Owned(decoded.map_err(JsonError::Base64)?)
+                }
+                (None, None) => Cow::Borrowed(&[]),
+            },
+            fingerprint: fields.fingerprint.text("fingerprint")?,
+            dont_filter: fields.dont_filter.boolean("dont_filter")?,
+            verbatim_url: meta.boolean("meta.verbatim_url")?,
+            priority: fields.priority.priority(),
+        };
+        match (&request.url, &request.fingerprint) {
+            (None, None) => Err(JsonError::NoIdentity),
+            (_, Some(fingerprint)) if fingerprint.is_empty() => Err(JsonError::EmptyFingerprint),
+            _ => Ok(request),
+        }
+    }
+
+    /// What to compute a fingerprint from; `None` without a URL, and then there is a
+    /// [`fingerprint`](Self::fingerprint).
+    pub fn request(&self) -> Option<Request<'_>> {
+        self.url.as_deref().map(|url| Request {
+            method: &self.method,
+            url,
+            body: &self.body,
+            verbatim_url: self.verbatim_url,
+        })
+    }
+
+    /// The ready-made fingerprint, if the producer gave one; it goes before a computed one.
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        self.fingerprint.as_ref().map(|text| Fingerprint::from_text(text.as_bytes()))
+    }
+
+    /// Whether the item is to be passed on unchecked and unrecorded.
+    pub fn dont_filter(&self) -> bool {
+        self.dont_filter
+    }
+}
+
+/// The known fields as they came; what is wrong with them is said with the field's name, and only
+/// of the last of its name.
+#[derive(Default)]
+struct Fields<'a> {
+    url: Value<'a>,
+    method: Value<'a>,
+    body: Value<'a>,
+    body_base64: Value<'a>,
+    fingerprint: Value<'a>,
+    dont_filter: Value<'a>,
+    priority: Value<'a>,
+    meta: Meta<'a>,
+}
+
+/// A value of any type, of which only text, booleans and numbers are kept.
+#[derive(Default)]
+enum Value<'a> {
+    #[default]
+    Null,
+    Text(Cow<'a, str>),
+    Boolean(bool),
+    /// Rounded as Redis does it.
+    Number(f64),
+    /// What else it is, for a message.
+    Other(&'static str),
+}
+
+impl<'a> Value<'a> {
+    fn text(self, field: &'static str) -> Result<Option<Cow<'a, str>>, JsonError> {
+        match self {
+            Self::Null => Ok(None),
+            Self::Text(text) => Ok(Some(text)),
+            other => Err(other.wrong(field, "text")),
+        }
+    }
+
+    fn boolean(self, field: &'static str) -> Result<bool, JsonError> {
+        match self {
+            Self::Null => Ok(false),
+            Self::Boolean(value) => Ok(value),
+            other => Err(other.wrong(field, "true or false")),
+        }
+    }
+
+    fn priority(&self) -> Priority {
+        match self {
+            Self::Null => Priority::default(),
+            Self::Number(number) => Priority::Number(*number),
+            other => Priority::Wrong(other.kind()),
+        }
+    }
+
+    fn wrong(&self, field: &'static str, expected: &'static str) -> JsonError {
+        JsonError::Type { field, expected, found: self.kind() }
+    }
+
+    /// What it is, for a message.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Text(_) => "text",
+            Self::Boolean(_) => "true or false",
+            Self::Number(_) => "a number",
+            Self::Other(kind) => kind,
+        }
+    }
+}
+
+/// The value of `meta`: of an object, the value of `verbatim_url`.
+enum Meta<'a> {
+    Object(Value<'a>),
+    Other(Value<'a>),
+}
+
+impl Default for Meta<'_> {
+    fn default() -> Self {
+        Self::Other(Value::Null)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+struct FieldsVisitor;
+
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = Fields<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+        let mut fields = Fields::default();
+        while let Some(Key(key)) = map.next_key()? {
+            match &*key {
+                "url" => fields.url = map.next_value()?,
+                "method" => fields.method = map.next_value()?,
+                "body" => fields.body = map.next_value()?,
+                "body_base64" => fields.body_base64 = map.next_value()?,
+                "fingerprint" => fields.fingerprint = map.next_value()?,
+                "dont_filter" => fields.dont_filter = map.next_value()?,
+                "priority" => fields.priority = map.next_value()?,
+                "meta" => fields.meta = map.next_value()?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(fields)
+    }
+}
+
+/// A key, borrowed where it has no escapes.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match deserializer.deserialize_any(ValueVisitor)? {
+            Meta::Object(_) => Ok(Self::Other("an object")),
+            Meta::Other(value) => Ok(value),
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Meta<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+struct ValueVisitor;
+
+impl<'de> Visitor<'de> for ValueVisitor {
+    type Value = Meta<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Meta<'de>, E> {
+        Ok(Meta::default())
+    }
+
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Meta<'de>, E> {
+        Ok(Meta::Other(Value::Boolean(value)))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Meta<'de>, E> {
+        Ok(Meta::Other(Value::Number(number as f64)))
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Meta<'de>, E> {
+        Ok(Meta::Other(Value::Number(number as f64)))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Meta<'de>, E> {
+        Ok(Meta::Other(Value::Number(number)))
+    }
+
+    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Meta<'de>, E> {
+        Ok(Meta::Other(Value::Text(Cow::Borrowed(text))))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Meta<'de>, E> {
+        Ok(Meta::Other(Value::Text(Cow::Owned(text.to_owned()))))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Meta<'de>, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Meta::Other(Value::Other("a list")))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta<'de>, A::Error> {
+        let mut verbatim_url = Value::Null;
+        while let Some(Key(key)) = map.next_key()? {
+            if key == "verbatim_url" {
+                verbatim_url = map.next_value()?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(Meta::Object(verbatim_url))
+    }
+}
+
+#[cfg(test)]
+mod tests;

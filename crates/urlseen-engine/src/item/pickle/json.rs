@@ -1,0 +1,85 @@
+//! The `meta` of a pickled request as JSON, where JSON says just the same.
+
+use super::PickleError;
+use super::value::{Heap, Value};
+use urlseen_core::reject::bounded::{Bounded, TooLong, most_made};
+
+/// How deep containers may be nested.
+const DEEPEST: usize = 100;
+
+/// What writes a value.
+pub(super) struct Writer<'a> {
+    pickle: &'a [u8],
+    heap: &'a Heap,
+    /// Bounded, as what a pickle names again stands in JSON again.
+    json: Bounded,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(pickle: &'a [u8], heap: &'a Heap) -> Self {
+        Self { pickle, heap, json: Bounded::new(most_made(pickle.len())) }
+    }
+
+    /// The JSON of a dict; nothing where nothing is in it.
+    pub(super) fn meta(mut self, meta: Value) -> Result<Option<Vec<u8>>, PickleError> {
+        match meta {
+            Value::Dict(dict) if !self.heap.is_empty(dict) => {
+                self.push(meta, 0)?;
+                Ok(Some(self.json.into_bytes()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn push(&mut self, value: Value, depth: usize) -> Result<(), PickleError> {
+        let unsayable = |found| Err(PickleError::NotJson { found });
+        if depth > DEEPEST {
+            return unsayable("containers nested more than 100 deep, or in themselves");
+        }
+        match value {
+            Value::None => self.json.push(b"null")?,
+            Value::Bool(value) => self.json.push_json(&value)?,
+            Value::Int(value) => self.json.push_json(&value)?,
+            Value::Float(value) if value.is_finite() => self.json.push_json(&value)?,
+            Value::Text(span) => match std::str::from_utf8(span.of(self.pickle)) {
+                Ok(text) => self.json.push_json(text)?,
+                Err(_) => return unsayable("a str that is not UTF-8"),
+            },
+            Value::List(list) => {
+                self.json.push(b"[")?;
+                for (index, value) in self.heap.values(list).enumerate() {
+                    self.separate(index)?;
+                    self.push(value, depth + 1)?;
+                }
+                self.json.push(b"]")?;
+            }
+            Value::Dict(dict) => {
+                self.json.push(b"{")?;
+                for (index, (key, value)) in self.heap.pairs(dict).enumerate() {
+                    self.separate(index)?;
+                    if !matches!(key, Value::Text(_)) {
+                        return unsayable("a key that is no str");
+                    }
+                    self.push(key, depth + 1)?;
+                    self.json.push(b":")?;
+                    self.push(value, depth + 1)?;
+                }
+                self.json.push(b"}")?;
+            }
+            Value::BigInt => return unsayable("an int of more than 64 bits"),
+            Value::Float(_) => return unsayable("a float that is not finite"),
+            other => return unsayable(other.kind()),
+        }
+        Ok(())
+    }
+
+    fn separate(&mut self, index: usize) -> Result<(), TooLong> {
+        if index > 0 { self.json.push(b",") } else { Ok(()) }
+    }
+}
+
+impl From<TooLong> for PickleError {
+    fn from(_: TooLong) -> Self {
+        Self::NotJson { found: "more than fits, as the same again and again" }
+    }
+}

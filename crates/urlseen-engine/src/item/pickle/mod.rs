@@ -1,0 +1,251 @@
+//! The pickled form of an item: a request as scrapy-redis queues it, `pickle.dumps` of
+//! `Request.to_dict`, protocols 2 to 5.
+//!
+//! Only data is read. Objects, which `meta` and `cb_kwargs` may hold, are passed over and never
+//! made; one in a place that matters makes the item unreadable.
+
+mod code;
+mod json;
+mod machine;
+mod opcode;
+mod value;
+
+use std::borrow::Cow;
+
+use super::said::{Priority, Said};
+use machine::Machine;
+use urlseen_core::fingerprint::Fingerprint;
+use value::Value;
+
+/// What reads pickles, one after the other; it keeps its memory from one to the next.
+#[derive(Debug, Default)]
+pub struct Pickles {
+    machine: Machine,
+    /// The `meta` of the request read last.
+    meta: Option<Value>,
+}
+
+/// Why a pickle is not a request.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // each variant is its message
+pub enum PickleError {
+    #[error("not a pickle of protocol 2 to 5: it does not begin with byte 0x80")]
+    NoPickle,
+    #[error("a pickle of protocol {found}; 2 to 5 are read")]
+    Protocol { found: u8 },
+    #[error("the pickle is cut short")]
+    Short,
+    #[error("the pickle is damaged: byte {at} ({opcode:#04x}) is no opcode")]
+    Opcode { opcode: u8, at: usize },
+    #[error("the pickle is damaged: what byte {at} says cannot be done")]
+    Broken { at: usize },
+    #[error("the pickle has more than {most} opcodes")]
+    TooLong { most: usize },
+    #[error("the pickle holds {found}, not a request as a dict")]
+    NotADict { found: &'static str },
+    #[error("`{field}` of the pickled request is {found}; it must be {expected}")]
+    Type { field: &'static str, expected: &'static str, found: &'static str },
+    #[error("`{field}` of the pickled request is not UTF-8")]
+    NotUtf8 { field: &'static str },
+    #[error("`body` of the pickled request is a str in an encoding other than UTF-8")]
+    Encoding,
+    #[error(
+        "`meta` of the pickled request holds {found}, which JSON cannot say; what goes on as a \
+         start URL (sink.emit) is JSON"
+    )]
+    NotJson { found: &'static str },
+    #[error("the pickled request has neither `url` nor `fingerprint`")]
+    NoIdentity,
+    #[error("`fingerprint` of the pickled request is empty; leave it out to have it computed")]
+    EmptyFingerprint,
+}
+
+/// The values of a request that are looked into.
+struct Fields {
+    url: Value,
+    method: Value,
+    body: Value,
+    encoding: Value,
+    fingerprint: Value,
+    dont_filter: Value,
+    priority: Value,
+    meta: Value,
+    verbatim_url: Value,
+}
+
+impl Pickles {
+    /// Reads a request.
+    pub(super) fn read<'a>(&mut self, pickle: &'a [u8]) -> Result<Said<'a>, PickleError> {
+        self.meta = None;
+        let fields = self.fields(pickle)?;
+        self.meta = Some(fields.meta);
+        let text = |field, value| text(pickle, field, value);
+        let url = text("url", fields.url)?.map(Cow::Borrowed);
+        let fingerprint = match fields.fingerprint {
+            Value::Text(span) => Some(Fingerprint::from_text(span.of(pickle))),
+            other => bytes(pickle, "fingerprint", other, "a str or bytes")?.map(|bytes| {
+                // Digits go before the digest of the same length, which never looks like that.
+                let digits = Fingerprint::from_hex(&bytes);
+                let digest = digits.or_else(|| Fingerprint::from_raw(&bytes));
+                digest.unwrap_or_else(|| Fingerprint::from_text(&bytes))
+            }),
+        };
+        match (&url, &fingerprint) {
+            (None, None) => return Err(PickleError::NoIdentity),
+            (_, Some(given)) if given.as_bytes().is_empty() => {
+                return Err(PickleError::EmptyFingerprint);
+            }
+            _ => {}
+        }
+        Ok(Said {
+            url,
+            method: text("method", fields.method)?.map_or(Cow::Borrowed("GET"), Cow::Borrowed),
+            body: body(pickle, &fields)?,
+            verbatim_url: self.truth("meta.verbatim_url", fields.verbatim_url)?,
+            fingerprint,
+            dont_filter: self.truth("dont_filter", fields.dont_filter)?,
+            priority: priority(fields.priority),
+        })
+    }
+
+    /// The `meta` of the request read last, which `pickle` holds, as JSON; nothing where nothing is
+    /// in it.
+    pub(super) fn meta(&self, pickle: &[u8]) -> Result<Option<Vec<u8>>, PickleError> {
+        json::Writer::new(pickle, &self.machine.heap).meta(self.meta.unwrap_or(Value::None))
+    }
+
+    /// The fields of the request that a pickle holds.
+    fn fields(&mut self, pickle: &[u8]) -> Result<Fields, PickleError> {
+        if pickle.first() != Some(&opcode::PROTO) {
+            return Err(PickleError::NoPickle);
+        }
+        let request = self.machine.run(pickle)?;
+        let Value::Dict(dict) = request else {
+            return Err(PickleError::NotADict { found: request.kind() });
+        };
+        let mut fields = Fields {
+            url: Value::None,
+            method: Value::None,
+            body: Value::None,
+            encoding: Value::None,
+            fingerprint: Value::None,
+            dont_filter: Value::None,
+            priority: Value::None,
+            meta: Value::None,
+            verbatim_url: Value::None,
+        };
+        for (key, value) in self.machine.heap.pairs(dict) {
+            let Value::Text(key) = key else { continue };
+            let field = match key.of(pickle) {
+                b"url" => &mut fields.url,
+                b"method" => &mut fields.method,
+                b"body" => &mut fields.body,
+                b"encoding" => &mut fields.encoding,
+                b"fingerprint" => &mut fields.fingerprint,
+                b"dont_filter" => &mut fields.dont_filter,
+                b"priority" => &mut fields.priority,
+                b"meta" => &mut fields.meta,
+                _ => continue,
+            };
+            *field = value;
+        }
+        match fields.meta {
+            Value::None => {}
+            Value::Dict(meta) => {
+                for (key, value) in self.machine.heap.pairs(meta) {
+                    if matches!(key, Value::Text(key) if key.of(pickle) == b"verbatim_url") {
+                        fields.verbatim_url = value;
+                    }
+                }
+            }
+            other => return Err(wrong("meta", "a dict", other)),
+        }
+        Ok(fields)
+    }
+
+    /// Whether Python takes a value for true.
+    fn truth(&self, field: &'static str, value: Value) -> Result<bool, PickleError> {
+        Ok(match value {
+            Value::None => false,
+            Value::Bool(value) => value,
+            Value::Int(value) => value != 0,
+            Value::BigInt => true,
+            Value::Float(value) => value != 0.0,
+            Value::Text(span) | Value::Bytes(span) | Value::Latin1(span) => span.start < span.end,
+            Value::List(container) | Value::Dict(container) | Value::Tuple(container) => {
+                !self.machine.heap.is_empty(container)
+            }
+            Value::Set | Value::Encode | Value::BytesType | Value::Opaque => {
+                return Err(wrong(field, "a bool", value));
+            }
+        })
+    }
+}
+
+fn wrong(field: &'static str, expected: &'static str, found: Value) -> PickleError {
+    PickleError::Type { field, expected, found: found.kind() }
+}
+
+/// A field that holds text, if it holds anything.
+fn text<'a>(
+    pickle: &'a [u8],
+    field: &'static str,
+    value: Value,
+) -> Result<Option<&'a str>, PickleError> {
+    match value {
+        Value::None => Ok(None),
+        Value::Text(span) => match std::str::from_utf8(span.of(pickle)) {
+            Ok(text) => Ok(Some(text)),
+            Err(_) => Err(PickleError::NotUtf8 { field }),
+        },
+        other => Err(wrong(field, "a str", other)),
+    }
+}
+
+/// A field that holds bytes, if it holds anything.
+fn bytes<'a>(
+    pickle: &'a [u8],
+    field: &'static str,
+    value: Value,
+    expected: &'static str,
+) -> Result<Option<Cow<'a, [u8]>>, PickleError> {
+    match value {
+        Value::None => Ok(None),
+        Value::Bytes(span) => Ok(Some(Cow::Borrowed(span.of(pickle)))),
+        Value::Latin1(span) => {
+            let text = std::str::from_utf8(span.of(pickle)).ok();
+            let bytes = text.and_then(|text| {
+                text.chars().map(|letter| u8::try_from(letter).ok()).collect::<Option<Vec<_>>>()
+            });
+            bytes.map(|bytes| Some(bytes.into())).ok_or(wrong(field, expected, Value::Opaque))
+        }
+        other => Err(wrong(field, expected, other)),
+    }
+}
+
+/// The body, which Scrapy writes as bytes; a `str` that others put there is what Scrapy makes of
+/// it.
+fn body<'a>(pickle: &'a [u8], fields: &Fields) -> Result<Cow<'a, [u8]>, PickleError> {
+    if let Value::Text(_) = fields.body {
+        let encoding = text(pickle, "encoding", fields.encoding)?.unwrap_or("utf-8");
+        if !["utf-8", "utf8"].iter().any(|known| known.eq_ignore_ascii_case(encoding)) {
+            return Err(PickleError::Encoding);
+        }
+        return Ok(text(pickle, "body", fields.body)?.unwrap_or("").as_bytes().into());
+    }
+    Ok(bytes(pickle, "body", fields.body, "bytes")?.unwrap_or_default())
+}
+
+fn priority(value: Value) -> Priority {
+    match value {
+        Value::None => Priority::default(),
+        Value::Bool(value) => Priority::Number(f64::from(u8::from(value))),
+        Value::Int(value) => Priority::Number(value as f64),
+        Value::Float(value) => Priority::Number(value),
+        Value::BigInt => Priority::Wrong("an int of more than 64 bits"),
+        other => Priority::Wrong(other.kind()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

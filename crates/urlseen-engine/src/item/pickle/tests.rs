@@ -1,0 +1,276 @@
+//! Tests of reading requests from pickles. tests/it/pickles.rs has those that Python made.
+
+use proptest::prelude::*;
+
+use super::*;
+use urlseen_core::fingerprint::request::Request;
+
+fn read(pickle: &[u8]) -> Result<Said<'_>, String> {
+    Pickles::default().read(pickle).map_err(|error| error.to_string())
+}
+
+/// A pickle of protocol 2 that holds a dict of these keys, each with the opcodes of its value.
+fn dict(pairs: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut pickle = b"\x80\x02}(".to_vec();
+    for (key, value) in pairs {
+        pickle.extend(text(key));
+        pickle.extend(*value);
+    }
+    [&pickle[..], b"u."].concat()
+}
+
+fn text(text: &str) -> Vec<u8> {
+    let length = u32::try_from(text.len()).unwrap();
+    [b"X", &length.to_le_bytes()[..], text.as_bytes()].concat()
+}
+
+fn with(field: &str, value: &[u8]) -> Vec<u8> {
+    dict(&[("url", &text("http://h/")), (field, value)])
+}
+
+#[track_caller]
+fn refused(pickle: &[u8]) -> String {
+    read(pickle).unwrap_err()
+}
+
+#[test]
+fn a_url_is_enough() {
+    let pickle = dict(&[("url", &text("http://h/é"))]);
+    let said = read(&pickle).unwrap();
+    assert_eq!(said.request(), Some(Request { url: "http://h/é", ..Request::get("") }));
+    assert_eq!((said.fingerprint, said.dont_filter), (None, false));
+    assert_eq!(said.priority, Priority::Number(0.0));
+}
+
+#[test]
+fn bytes_are_read_as_each_protocol_writes_them() {
+    let latin1: &[u8] = b"c_codecs\nencode\nX\x03\0\0\0a\xc3\xbfX\x06\0\0\0latin1\x86R";
+    for (body, expected) in [
+        (&b"C\x02a\xff"[..], &b"a\xff"[..]),
+        (b"B\x02\0\0\0a\xff", b"a\xff"),
+        (b"\x8e\x02\0\0\0\0\0\0\0a\xff", b"a\xff"),
+        (latin1, b"a\xff"),
+        (b"c__builtin__\nbytes\n)R", b""),
+        (b"N", b""),
+        (b"X\x02\0\0\0\xc3\xa9", "é".as_bytes()),
+    ] {
+        assert_eq!(&*read(&with("body", body)).unwrap().body, expected);
+    }
+    let other: &[u8] = b"c_codecs\nencode\nX\x01\0\0\0aX\x06\0\0\0utf-16\x86R";
+    let message = "`body` of the pickled request is an object; it must be bytes";
+    assert_eq!(refused(&with("body", other)), message);
+    // U+0100 is no byte.
+    let wide: &[u8] = b"c_codecs\nencode\nX\x02\0\0\0\xc4\x80X\x06\0\0\0latin1\x86R";
+    assert_eq!(refused(&with("body", wide)), message);
+}
+
+#[test]
+fn text_in_another_encoding_is_not_guessed_at() {
+    let pickle = |encoding| {
+        dict(&[("url", &text("u")), ("body", &text("é")), ("encoding", &text(encoding))])
+    };
+    assert_eq!(&*read(&pickle("UTF-8")).unwrap().body, "é".as_bytes());
+    assert!(refused(&pickle("cp1252")).contains("encoding other than UTF-8"));
+}
+
+#[test]
+fn a_given_fingerprint_may_be_digits_or_a_digest() {
+    let hex = "0f".repeat(20);
+    let digest = [b"C\x14", &[15; 20][..]].concat();
+    for value in [&text(&hex)[..], &digest, &[b"C\x28", hex.as_bytes()].concat()] {
+        let pickle = dict(&[("fingerprint", value)]);
+        assert_eq!(read(&pickle).unwrap().fingerprint, Some(Fingerprint::Raw20([15; 20])));
+    }
+    let key = dict(&[("fingerprint", b"C\x01k")]);
+    assert_eq!(read(&key).unwrap().fingerprint, Some(Fingerprint::Text(b"k"[..].into())));
+    assert!(refused(&with("fingerprint", b"C\0")).contains("empty"));
+    assert!(refused(&with("fingerprint", b"X\0\0\0\0")).contains("empty"));
+    let message = "`fingerprint` of the pickled request is an int; it must be a str or bytes";
+    assert_eq!(refused(&with("fingerprint", b"K\x01")), message);
+    assert!(refused(&dict(&[("url", b"N")])).contains("neither"));
+}
+
+#[test]
+fn truth_is_what_python_takes_for_it() {
+    let latin1: &[u8] = b"c_codecs\nencode\nX\x01\0\0\0aX\x06\0\0\0latin1\x86R";
+    for (value, truth) in [
+        (&b"\x88"[..], true),
+        (b"\x89", false),
+        (b"N", false),
+        (b"K\0", false),
+        (b"J\xff\xff\xff\xff", true),
+        (b"\x8a\x00", false),
+        (b"\x8a\x09\0\0\0\0\0\0\0\0\x01", true),
+        (b"G\0\0\0\0\0\0\0\0", false),
+        (b"]", false),
+        (b"]Na", true),
+        (b")", false),
+        (b"}", false),
+        (b"X\0\0\0\0", false),
+        (latin1, true),
+        (b"I01\n", true),
+        (b"I00\n", false),
+        (b"L5L\n", true),
+    ] {
+        assert_eq!(read(&with("dont_filter", value)).unwrap().dont_filter, truth, "{value:?}");
+        let meta = [b"}X\x0c\0\0\0verbatim_url", value, b"s"].concat();
+        assert_eq!(read(&with("meta", &meta)).unwrap().verbatim_url, truth, "{value:?}");
+    }
+}
+
+#[test]
+fn priorities_are_numbers() {
+    for (value, priority) in [
+        (&b"K\x05"[..], Priority::Number(5.0)),
+        (b"J\xfe\xff\xff\xff", Priority::Number(-2.0)),
+        (b"\x8a\x02\x00\xff", Priority::Number(-256.0)),
+        (b"G\x3f\xf8\0\0\0\0\0\0", Priority::Number(1.5)),
+        (b"F1.5\n", Priority::Number(1.5)),
+        (b"\x88", Priority::Number(1.0)),
+        (b"X\x01\0\0\x001", Priority::Wrong("a str")),
+        (b"L99999999999999999999L\n", Priority::Wrong("an int of more than 64 bits")),
+    ] {
+        assert_eq!(read(&with("priority", value)).unwrap().priority, priority, "{value:?}");
+    }
+}
+
+/// What makes an object, in every way there is.
+const OBJECTS: [&[u8]; 14] = [
+    b"cdatetime\ndate\nC\x04\x07\xe9\x01\x01\x85R",
+    b"cos\nsystem\nX\x04\0\0\0true\x85R",
+    b"X\x02\0\0\0osX\x06\0\0\0system\x93X\x04\0\0\0true\x85R",
+    b"cm\nC\n)\x81}b",
+    b"cm\nC\n)}\x92(NNuNb",
+    b"(im\nC\n",
+    b"(cm\nC\nNo",
+    b"\x82\x01",
+    b"\x83\x01\0",
+    b"\x84\x01\0\0\0",
+    b"Pid\n",
+    b"K\x01Q",
+    b"\x97\x98",
+    b"ccollections\ndeque\n)R(NNeNa",
+];
+
+#[test]
+fn objects_are_passed_over_where_nobody_needs_them() {
+    for object in OBJECTS {
+        let in_meta = [b"}X\x01\0\0\0k", object, b"s"].concat();
+        for field in ["meta", "cb_kwargs", "flags", "unknown"] {
+            let value = if field == "meta" { &in_meta } else { object };
+            assert!(read(&with(field, value)).is_ok(), "{object:?} in {field}");
+        }
+        for field in ["url", "method", "body", "fingerprint", "dont_filter", "meta"] {
+            let found = refused(&with(field, object));
+            assert!(found.starts_with(&format!("`{field}` of the pickled request is")), "{found}");
+            assert!(found.contains("an object; it must be"), "{found}");
+        }
+        let verbatim = [b"}X\x0c\0\0\0verbatim_url", object, b"s"].concat();
+        assert!(refused(&with("meta", &verbatim)).contains("`meta.verbatim_url`"));
+        assert_eq!(read(&with("priority", object)).unwrap().priority, Priority::Wrong("an object"));
+    }
+}
+
+#[test]
+fn what_was_remembered_is_found_again() {
+    for (put, get) in [
+        (&b"q\x05"[..], &b"h\x05"[..]),
+        (b"r\x05\0\0\0", b"j\x05\0\0\0"),
+        (b"p5\n", b"g5\n"),
+        (b"\x94", b"h\0"),
+    ] {
+        let url = [&text("http://h/")[..], put, b"X\x06\0\0\0method", get].concat();
+        let pickle = dict(&[("url", &url)]);
+        assert_eq!(read(&pickle).unwrap().method, "http://h/");
+    }
+    // A container is the same one wherever it is named, so what is added later is in both.
+    let meta = b"}q\x07X\x01\0\0\0ah\x07sX\x0c\0\0\0verbatim_url\x88s";
+    assert!(read(&with("meta", meta)).unwrap().verbatim_url);
+}
+
+#[test]
+fn the_last_of_equal_keys_counts() {
+    let pickle = dict(&[("url", b"N"), ("url", &text("a")), ("url", &text("b"))]);
+    assert_eq!(read(&pickle).unwrap().url.as_deref(), Some("b"));
+}
+
+#[test]
+fn what_is_no_request_is_refused() {
+    for (pickle, message) in [
+        (&b"}."[..], "does not begin with byte 0x80"),
+        (b"\x80\x06}.", "a pickle of protocol 6"),
+        (b"\x80\x02", "cut short"),
+        (b"\x80\x02}", "cut short"),
+        (b"\x80\x02X\xff\0\0\0a", "cut short"),
+        (b"\x80\x04\x95\xff\0\0\0\0\0\0\0}.", "cut short"),
+        (b"\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\xff", "cut short"),
+        (b"\x80\x02\xff.", "byte 2 (0xff) is no opcode"),
+        (b"\x80\x02.", "what byte 2 says cannot be done"),
+        (b"\x80\x02R.", "what byte 2 says cannot be done"),
+        (b"\x80\x02(\x85.", "what byte 3 says cannot be done"),
+        (b"\x80\x02h\0.", "what byte 2 says cannot be done"),
+        (b"\x80\x02Nr\xff\xff\xff\xff.", "what byte 3 says cannot be done"),
+        (b"\x80\x02}(Nu.", "what byte 5 says cannot be done"),
+        (b"\x80\x02(Nd.", "what byte 4 says cannot be done"),
+        (b"\x80\x02}Na.", "what byte 4 says cannot be done"),
+        (b"\x80\x02}}b.", "what byte 4 says cannot be done"),
+        (b"\x80\x02].", "holds a list, not a request as a dict"),
+        (b"\x80\x02K\x01.", "holds an int, not"),
+        (b"\x80\x02}.", "neither `url` nor `fingerprint`"),
+    ] {
+        let found = refused(pickle);
+        assert!(found.contains(message), "{found:?} for {pickle:?}");
+    }
+    assert!(refused(&dict(&[("url", b"X\x01\0\0\0\xff")])).contains("`url`"));
+    assert!(refused(&with("meta", b"]")).contains("`meta` of the pickled request is a list"));
+}
+
+/// What doubles with each step where values are copied, what nests, and what only goes on.
+#[test]
+fn no_pickle_takes_much_time_or_memory() {
+    let mut pickles = Pickles::default();
+    for step in [&b"2\x86"[..], b"\x94h\0h\0\x86", b"]", b"(", b"N(", b"\x85", b"N", b"N0"] {
+        let repeated = [b"\x80\x04)", &step.repeat(100_000)[..]].concat();
+        for end in [&b"."[..], b"u.", b""] {
+            assert!(pickles.read(&[&repeated[..], end].concat()).is_err());
+        }
+    }
+    let long = [b"\x80\x04", &b"N0".repeat(1 << 20)[..]].concat();
+    assert!(refused(&long).contains("more than 1048576 opcodes"));
+    // Itself within itself.
+    let cyclic = b"}q\x07X\x01\0\0\0ah\x07s";
+    assert!(pickles.read(&with("meta", cyclic)).is_ok());
+}
+
+#[test]
+fn nothing_of_one_pickle_is_left_for_the_next() {
+    let mut pickles = Pickles::default();
+    assert!(pickles.read(&with("method", b"X\x01\0\0\0A\x94")).is_ok());
+    let no_memo = dict(&[("url", b"h\0")]);
+    assert!(pickles.read(&no_memo).is_err());
+    assert!(pickles.read(b"\x80\x02((N").is_err());
+    assert!(pickles.read(&with("method", b"N")).is_ok());
+}
+
+/// Opcodes, most of them known ones, each with a little of what may follow.
+fn opcodes() -> impl Strategy<Value = Vec<u8>> {
+    let known: Vec<u8> = (0..=0x98).filter(|byte| !matches!(byte, 0..0x28)).collect();
+    let step = (prop::sample::select(known), prop::collection::vec(0..4_u8, 0..9));
+    prop::collection::vec(step, 0..200).prop_map(|steps| {
+        let steps = steps.into_iter().flat_map(|(opcode, rest)| [vec![opcode], rest].concat());
+        [0x80, 4].into_iter().chain(steps).chain([b'.']).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_are_too_much(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _ = read(&bytes);
+        let _ = read(&[b"\x80\x04", &bytes[..]].concat());
+    }
+
+    #[test]
+    fn no_program_is_too_much(pickle in opcodes()) {
+        let _ = read(&pickle);
+    }
+}

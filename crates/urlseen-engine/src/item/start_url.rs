@@ -1,0 +1,50 @@
+//! What goes on as a start URL: the JSON that scrapy-redis's `RedisMixin.make_request_from_data`
+//! reads, which knows `url`, `method` and `meta`. Any other key would become form data, and on a
+//! GET replace the query.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::json::{JsonError, unmarked};
+use super::said::Said;
+use urlseen_core::reject::bounded::{Bounded, TooLong};
+
+/// JSON for the request to `url` with this `meta`, which is JSON, or nothing; at most `most` bytes.
+pub(super) fn write(
+    url: &str,
+    said: &Said<'_>,
+    meta: Option<&[u8]>,
+    most: usize,
+) -> Result<Box<[u8]>, TooLong> {
+    let mut json = Bounded::new(most).with_room(url.len() + meta.map_or(0, <[u8]>::len) + 48);
+    json.push(b"{\"url\": ")?;
+    json.push_json(url)?;
+    let method = said.method.to_uppercase();
+    if method != "GET" {
+        json.push(b", \"method\": ")?;
+        json.push_json(&method)?;
+    }
+    if let Some(meta) = meta {
+        json.push(b", \"meta\": ")?;
+        json.push(meta)?;
+    }
+    json.push(b"}")?;
+    Ok(json.into_bytes().into())
+}
+
+/// The `meta` of an item in JSON, as it stands there; nothing where nothing is in it.
+pub(super) fn meta_of_json(item: &[u8]) -> Result<Option<&[u8]>, JsonError> {
+    /// A key, borrowed where it has no escapes.
+    #[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+    struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+    // The last of equal keys counts.
+    let fields: BTreeMap<Key<'_>, &RawValue> = serde_json::from_slice(unmarked(item))?;
+    let meta = fields.get(&Key(Cow::Borrowed("meta"))).map(|meta| meta.get().as_bytes());
+    let is_empty =
+        |meta: &[u8]| meta == b"null" || meta.iter().all(|byte| b"{} \t\r\n".contains(byte));
+    Ok(meta.filter(|meta| !is_empty(meta)))
+}

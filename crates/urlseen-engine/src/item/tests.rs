@@ -1,0 +1,243 @@
+//! Tests of reading items.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+const SHA1: &str = "0123456789abcdef0123456789abcdef01234567";
+
+fn read(form: ItemForm, emit: Emit, item: &[u8]) -> Result<Item<'_>, Unreadable> {
+    Reader::new(Options { emit, ..Options::new(form.into(), Algorithm::Scrapy, false) }).read(item)
+}
+
+fn computed(url: &str) -> Identity {
+    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+    Identity::Fingerprint(
+        fingerprinter.fingerprint(&urlseen_core::fingerprint::request::Request::get(url)).unwrap(),
+    )
+}
+
+fn given(text: &str) -> Identity {
+    Identity::Fingerprint(Fingerprint::from_text(text.as_bytes()))
+}
+
+#[test]
+fn auto_tells_the_forms_apart_by_their_first_bytes() {
+    let url = "http://example.com/?b&a";
+    for (item, identity) in [
+        (url.to_owned(), computed(url)),
+        (format!(r#"{{"url": "{url}"}}"#), computed(url)),
+        (SHA1.to_owned(), given(SHA1)),
+        (SHA1[..32].to_uppercase(), given(&SHA1[..32])),
+        (format!("{SHA1}\tany payload\t"), given(SHA1)),
+        (format!("{SHA1}{}\t", &SHA1[..24]), given(&format!("{SHA1}{}", &SHA1[..24]))),
+    ] {
+        let read = read(ItemForm::Auto, Emit::Item, item.as_bytes()).unwrap();
+        assert_eq!(read.identity, identity, "{item}");
+    }
+}
+
+#[test]
+fn auto_rejects_what_no_form_reads() {
+    let read = |item| read(ItemForm::Auto, Emit::Item, item).unwrap_err().to_string();
+    assert_eq!(read(b""), "the item is empty");
+    assert_eq!(read(b"http://a/\xff"), "the URL is not UTF-8: byte 9 begins no character");
+    assert_eq!(read(b"\x80\x04\x95"), "the pickle is cut short");
+    // One digit short of a SHA-1: not a fingerprint, so it is read as a URL.
+    assert!(read(&SHA1.as_bytes()[1..]).contains("scheme"));
+    assert!(read(b"{\"url\": 1}").contains("url"));
+}
+
+#[test]
+fn a_tab_item_is_judged_by_what_stands_before_its_first_tab() {
+    for (item, key) in [("a key\tpayload\tmore", "a key"), ("\tpayload", "")] {
+        let read = read(ItemForm::Tab, Emit::Item, item.as_bytes()).unwrap();
+        assert_eq!(read.identity, given(key));
+    }
+    let no_tab = read(ItemForm::Tab, Emit::Item, SHA1.as_bytes());
+    assert!(matches!(no_tab, Err(Unreadable::NoTab)));
+}
+
+#[test]
+fn a_fingerprint_item_is_any_bytes_without_a_tab() {
+    let key = b"caf\xc3\xa9 \xff";
+    let item = read(ItemForm::Fingerprint, Emit::Item, key).unwrap();
+    assert_eq!(item.identity, Identity::Fingerprint(Fingerprint::Text(key[..].into())));
+    let tab = read(ItemForm::Fingerprint, Emit::Item, b"a\tb");
+    assert!(matches!(tab, Err(Unreadable::TabInFingerprint)));
+}
+
+#[test]
+fn a_json_item_brings_its_own_fingerprint_or_asks_not_to_be_filtered() {
+    let read = |item: &'static str| read(ItemForm::Auto, Emit::Item, item.as_bytes()).unwrap();
+    assert_eq!(read(r#"{"fingerprint": "k", "url": "nothing"}"#).identity, given("k"));
+    let unfiltered = read(r#"{"url": "http://a/", "dont_filter": true}"#);
+    assert_eq!(unfiltered.identity, Identity::Unfiltered);
+    let posted = read(r#"{"url": "http://a/", "method": "POST", "body": "b"}"#);
+    assert_ne!(posted.identity, computed("http://a/"));
+}
+
+#[test]
+fn a_digest_is_read_as_what_its_hex_digits_stand_for() {
+    let mut reader = Reader::new(Options::new(Form::Digest, Algorithm::Scrapy, false));
+    // Begins like JSON, and has a tab in it.
+    let raw = *b"{\t\n1234567890123456\xff";
+    let hex = "7b090a31323334353637383930313233343536ff";
+    assert_eq!(reader.read(&raw).unwrap().identity, given(hex));
+    let short = reader.read(&raw[1..]);
+    assert!(matches!(short, Err(Unreadable::NoDigest { length: 19 })));
+}
+
+#[test]
+fn rules_let_urls_pass_by_host_and_path() {
+    let toml = "[[pass]]\nname = 'lists'\nhost = '^www\\.a$'\npath = '^/list/'\n\
+                [[pass]]\nname = 'index'\npath = '^/é/index\\.html$'";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml");
+    std::fs::write(&file, toml).unwrap();
+    let env: [(&str, &str); 0] = [];
+    let sources = crate::config::Sources { file: Some(file), env, set: Vec::new() };
+    let pass = crate::config::Config::load(sources).unwrap().pass;
+    let form = ItemForm::Auto.into();
+    let mut reader = Reader::new(Options { pass, ..Options::new(form, Algorithm::Scrapy, false) });
+    let mut plain = Reader::new(Options::new(form, Algorithm::Scrapy, false));
+    for (item, rule) in [
+        ("http://WWW.A:80/x/../list/1?b#c", Some(0)),
+        ("http://u:p@www.a/list/", Some(0)),
+        ("http://www.a/list", None),
+        ("http://www.ab/list/1", None),
+        ("http://b/?/list/", None),
+        ("http://b/%C3%A9/index.html?q", None),
+        (r#"{"url": "http://b/é/index.html", "fingerprint": "k"}"#, None),
+        (r#"{"url": "http://www.a/list/", "fingerprint": "k"}"#, Some(0)),
+        (r#"{"url": "http://www.a/list/", "dont_filter": true}"#, None),
+        (r#"{"url": "HTTP://WWW.A/list/", "meta": {"verbatim_url": true}}"#, Some(0)),
+        (r#"{"url": "nothing", "fingerprint": "k"}"#, None),
+        (r#"{"fingerprint": "k"}"#, None),
+        (SHA1, None),
+    ] {
+        let found = reader.read(item.as_bytes()).unwrap();
+        assert_eq!(found.passed, rule, "{item}");
+        match rule {
+            Some(_) => assert_eq!(found.identity, Identity::Unfiltered),
+            None => assert_eq!(found, plain.read(item.as_bytes()).unwrap(), "{item}"),
+        }
+    }
+    assert!(reader.read(b"nothing").is_err());
+}
+
+#[test]
+fn a_score_is_the_negative_of_a_priority_that_is_a_number() {
+    let form = ItemForm::Auto.into();
+    let options = Options { scored: true, ..Options::new(form, Algorithm::Scrapy, false) };
+    let mut reader = Reader::new(options);
+    for (priority, score) in [
+        ("null", 0.0),
+        ("-0", 0.0),
+        ("7", -7.0),
+        ("-1.5", 1.5),
+        ("18446744073709551615", -18_446_744_073_709_551_616.0),
+    ] {
+        let item = format!(r#"{{"url": "http://a/", "priority": {priority}}}"#);
+        let found = reader.read(item.as_bytes()).unwrap().score;
+        assert_eq!(found.to_bits(), f64::to_bits(score), "{priority}");
+    }
+    assert_eq!(reader.read(b"http://a/").unwrap().score.to_bits(), 0);
+    for (priority, found) in [(r#""1""#, "is text;"), ("true", "is true or false;")] {
+        let item = format!(r#"{{"url": "http://a/", "priority": {priority}}}"#);
+        assert!(reader.read(item.as_bytes()).unwrap_err().to_string().contains(found));
+        assert!(read(ItemForm::Auto, Emit::Item, item.as_bytes()).is_ok());
+    }
+    let infinite = b"\x80\x02}(X\x03\0\0\0urlX\x09\0\0\0http://a/X\x08\0\0\0priority\
+        G\x7f\xf0\0\0\0\0\0\0u.";
+    assert!(reader.read(infinite).unwrap_err().to_string().contains("not finite"));
+    assert!(read(ItemForm::Auto, Emit::Item, infinite).is_ok());
+}
+
+#[test]
+fn what_has_no_url_cannot_be_emitted_as_one() {
+    let read = |item| read(ItemForm::Auto, Emit::Url, item);
+    let json = read(br#"{"url": "http://a/\u00e9"}"#).unwrap();
+    assert_eq!(json.url.as_deref(), Some("http://a/\u{e9}"));
+    assert_eq!(read(b"http://a/").unwrap().url.as_deref(), Some("http://a/"));
+    for item in [SHA1.as_bytes(), br#"{"fingerprint": "k"}"#] {
+        assert!(matches!(read(item), Err(Unreadable::NothingToEmit)));
+    }
+}
+
+#[test]
+fn other_text_with_a_url_in_it_is_not_taken_for_a_url() {
+    for (item, found, form) in [
+        (r#"{"url": "http://a/"}"#, "`{`", ItemForm::Url),
+        (" \u{feff}{\"url\": \"http://a/\"}", "`{`", ItemForm::Url),
+        (r#"[{"url": "http://a/"}]"#, "`[`", ItemForm::Auto),
+        ("\r\n[\"http://a/\"]", "`[`", ItemForm::Auto),
+        (r#""http://a/""#, "`\"`", ItemForm::Auto),
+        ("\u{a0}{\"url\": \"http://a/\"}", "`{`", ItemForm::Auto),
+        (r#"b'{"url": "http://a/"}'"#, "`{`", ItemForm::Auto),
+        ("\u{feff}http://a/", "a byte order mark (U+FEFF)", ItemForm::Auto),
+    ] {
+        let refused = read(form, Emit::Item, item.as_bytes()).unwrap_err().to_string();
+        let expected = format!("there is {found} before the scheme of the URL");
+        assert!(refused.starts_with(&expected), "{item}: {refused}");
+    }
+    for url in ["http://a/[{\"\u{feff}", "HTTP://a/{", " \r\nhttp://a/\"", "data:text/plain,[{\""] {
+        let item = read(ItemForm::Auto, Emit::Item, url.as_bytes()).unwrap();
+        assert_eq!(item.identity, computed(url), "{url}");
+    }
+}
+
+#[test]
+fn white_space_behind_an_item_does_not_count_but_behind_bare_digits() {
+    let read =
+        |item: String| read(ItemForm::Auto, Emit::Item, item.as_bytes()).map(|it| it.identity);
+    for space in ["\r", " \t\r", "\r\n"] {
+        assert_eq!(read(format!("http://a/{space}")).unwrap(), computed("http://a/"));
+        let json = read(format!(r#"{{"url": "http://a/"}}{space}"#));
+        assert_eq!(json.unwrap(), computed("http://a/"));
+        assert!(read(format!("{SHA1}{space}")).is_err());
+    }
+}
+
+/// White space as JSON has it, around a byte order mark or without one.
+fn before_json() -> impl Strategy<Value = String> {
+    "[ \\t\\r\\n]{0,3}\u{feff}?[ \\t\\r\\n]{0,3}"
+}
+
+/// A request with everything in it that counts.
+fn request() -> impl Strategy<Value = serde_json::Value> {
+    let url = prop_oneof![Just("http://a/?b&a"), Just("HTTP://A/?a&b"), Just("nothing")];
+    let method = prop_oneof![Just("GET"), Just("post")];
+    let fingerprint = prop::option::of(prop_oneof![Just(SHA1), Just("any text")]);
+    let fields = (url, method, fingerprint, any::<bool>(), -9..9_i32, any::<bool>());
+    fields.prop_map(|(url, method, fingerprint, dont_filter, priority, verbatim_url)| {
+        json!({
+            "url": url, "method": method, "fingerprint": fingerprint, "dont_filter": dont_filter,
+            "priority": priority, "meta": { "depth": 3, "verbatim_url": verbatim_url },
+        })
+    })
+}
+
+proptest! {
+    #[test]
+    fn white_space_and_a_byte_order_mark_before_json_change_nothing(
+        before in before_json(), request in request(), behind in "[ \\t\\r\\n]{0,3}",
+        form in prop_oneof![Just(ItemForm::Auto), Just(ItemForm::Json)],
+        emit in prop_oneof![Just(Emit::Item), Just(Emit::Url), Just(Emit::StartUrl)],
+    ) {
+        let plain = request.to_string();
+        let dressed = format!("{before}{plain}{behind}");
+        let options = Options::new(form.into(), Algorithm::Scrapy, false);
+        let mut reader = Reader::new(Options { emit, scored: true, ..options });
+        let read = |reader: &mut Reader, item: &str| {
+            let read = reader.read(item.as_bytes());
+            read.map(|item| format!("{item:?}")).map_err(|error| error.to_string())
+        };
+        prop_assert_eq!(read(&mut reader, &dressed), read(&mut reader, &plain));
+        let mut outline = |item: &str| {
+            reader.outline(item.as_bytes()).map_err(|error| error.to_string())
+        };
+        prop_assert_eq!(outline(&dressed), outline(&plain));
+    }
+}

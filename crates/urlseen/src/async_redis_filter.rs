@@ -1,0 +1,271 @@
+//! A filter in Redis, for tasks.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, Cmd, RedisResult, Value};
+
+use super::calls::{Calls, Said, Wanted, firsts};
+use super::link::{client, is_unknown_script};
+use super::patience::Patience;
+use super::redis_filter::DEFINED;
+use super::{AsyncFilter, Error, Layout, RedisOptions};
+use urlseen_core::fingerprint::Fingerprint;
+
+/// [`RedisFilter`](crate::RedisFilter) for tasks on tokio. All of them share one connection, with
+/// as many questions under way as there are.
+///
+/// ```no_run
+/// use urlseen::{AsyncFilter, AsyncRedisFilter, Layout};
+///
+/// # async fn example() -> Result<(), urlseen::Error> {
+/// let layout = Layout::PyreBloom { capacity: 10_000_000, error_rate: 1e-6 };
+/// let seen = AsyncRedisFilter::open("redis://127.0.0.1/", "bf:crawl", layout).await?;
+/// assert!(seen.add("hello").await?);
+/// # Ok(())
+/// # }
+/// ```
+pub struct AsyncRedisFilter {
+    calls: Calls,
+    client: Client,
+    options: RedisOptions,
+    /// While there is one, and which one that is.
+    connection: tokio::sync::Mutex<(u64, Option<MultiplexedConnection>)>,
+    /// How many calls were made.
+    number: AtomicU64,
+    slots: Slots,
+}
+
+impl AsyncRedisFilter {
+    /// Opens the filter that is named after `key` at this address (`redis://`, `unix://`, and with
+    /// the feature `tls` also `rediss://`). It is made where there is none.
+    ///
+    /// # Errors
+    /// There is another one, or none can be what was asked for; Redis is not there.
+    pub async fn open(url: &str, key: &str, layout: Layout) -> Result<Self, Error> {
+        Self::open_with(url, key, layout, RedisOptions::default()).await
+    }
+
+    /// The same with options.
+    ///
+    /// # Errors
+    /// As [`AsyncRedisFilter::open`].
+    pub async fn open_with(
+        url: &str,
+        key: &str,
+        layout: Layout,
+        options: RedisOptions,
+    ) -> Result<Self, Error> {
+        let wanted = Wanted::new(key, layout, &options)?;
+        let client = client(url)?;
+        let define = wanted.define();
+        let mut patience = Patience::new(options.retries);
+        let (connection, reply) = loop {
+            let asked = async {
+                let mut connection = connect(&client, &options).await?;
+                let reply: Value = define.query_async(&mut connection).await?;
+                RedisResult::Ok((connection, reply))
+            };
+            match asked.await {
+                Ok(asked) => break asked,
+                Err(error) => tokio::time::sleep(patience.after(&error)?).await,
+            }
+        };
+        Ok(Self {
+            calls: wanted.defined(reply)?,
+            client,
+            options,
+            connection: tokio::sync::Mutex::new((0, Some(connection))),
+            number: AtomicU64::new(0),
+            slots: Slots::default(),
+        })
+    }
+
+    /// Asks, on a new connection where there is none or it fails.
+    async fn ask<T, Asked>(
+        &self,
+        ask: impl Fn(MultiplexedConnection) -> Asked + Send,
+    ) -> Result<T, Error>
+    where
+        T: Send,
+        Asked: Future<Output = RedisResult<T>> + Send,
+    {
+        let mut patience = Patience::new(self.options.retries);
+        loop {
+            let asked = match self.connected().await {
+                Ok((which, connection)) => match ask(connection).await {
+                    Err(error) => {
+                        self.disconnected(which).await;
+                        Err(error)
+                    }
+                    answer => answer,
+                },
+                Err(error) => Err(error),
+            };
+            match asked {
+                Ok(answer) => return Ok(answer),
+                Err(error) => tokio::time::sleep(patience.after(&error)?).await,
+            }
+        }
+    }
+
+    /// The connection, which one task at a time makes.
+    async fn connected(&self) -> RedisResult<(u64, MultiplexedConnection)> {
+        let mut shared = self.connection.lock().await;
+        let (which, connection) = &mut *shared;
+        let connection = match connection {
+            Some(connection) => connection,
+            none => {
+                *which += 1;
+                none.insert(connect(&self.client, &self.options).await?)
+            }
+        };
+        Ok((*which, connection.clone()))
+    }
+
+    /// A connection failed; others may have made another one meanwhile.
+    async fn disconnected(&self, which: u64) {
+        let mut shared = self.connection.lock().await;
+        if shared.0 == which {
+            shared.1 = None;
+        }
+    }
+
+    async fn add_part(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
+        let slot = self.slots.take();
+        let number = self.number.fetch_add(1, Ordering::Relaxed);
+        let add = self.calls.add(slot.number, number, keys);
+        for _ in 0..DEFINED {
+            let reply = self.ask(|connection| self.with_script(&add, connection)).await?;
+            match self.calls.added(keys.len(), reply)? {
+                Said::Answer(is_new) => return Ok(is_new),
+                Said::Undefined => {
+                    let define = &self.calls.define();
+                    let reply = self.ask(|mut connection| async move {
+                        define.query_async::<Value>(&mut connection).await
+                    });
+                    self.calls.defined(reply.await?)?;
+                }
+            }
+        }
+        Err(self.calls.unsteady())
+    }
+
+    /// Teaches the server the script where it does not know it.
+    async fn with_script(
+        &self,
+        call: &Cmd,
+        mut connection: MultiplexedConnection,
+    ) -> RedisResult<Value> {
+        match call.query_async(&mut connection).await {
+            Err(error) if is_unknown_script(&error) => {
+                self.calls.load().query_async::<()>(&mut connection).await?;
+                call.query_async(&mut connection).await
+            }
+            reply => reply,
+        }
+    }
+}
+
+async fn connect(client: &Client, options: &RedisOptions) -> RedisResult<MultiplexedConnection> {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(options.connect_timeout))
+        .set_response_timeout(Some(options.response_timeout));
+    client.get_multiplexed_async_connection_with_config(&config).await
+}
+
+/// Places that the answers of calls are kept in, each of one call at a time: as many as there ever
+/// were calls at once.
+#[derive(Debug, Default)]
+struct Slots(Mutex<(usize, Vec<usize>)>);
+
+#[derive(Debug)]
+struct Slot<'a> {
+    slots: &'a Slots,
+    number: usize,
+}
+
+impl Slots {
+    fn take(&self) -> Slot<'_> {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (count, free) = &mut *slots;
+        let number = free.pop().unwrap_or_else(|| {
+            *count += 1;
+            *count - 1
+        });
+        Slot { slots: self, number }
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        let mut slots = self.slots.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.1.push(self.number);
+    }
+}
+
+impl AsyncFilter for AsyncRedisFilter {
+    fn extend<K: Into<Fingerprint>>(
+        &self,
+        keys: impl IntoIterator<Item = K> + Send,
+    ) -> impl Future<Output = Result<Vec<bool>, Error>> + Send {
+        let (firsts, is_first) = firsts(keys.into_iter().map(Into::into).collect());
+        async move {
+            self.calls.check(&firsts)?;
+            let mut is_new = Vec::with_capacity(firsts.len());
+            for part in self.calls.parts(&firsts) {
+                is_new.extend(self.add_part(part).await?);
+            }
+            let mut is_new = is_new.into_iter();
+            let of = |is_first| is_first && is_new.next() == Some(true);
+            Ok(is_first.into_iter().map(of).collect())
+        }
+    }
+
+    fn contains_all<K: Into<Fingerprint>>(
+        &self,
+        keys: impl IntoIterator<Item = K> + Send,
+    ) -> impl Future<Output = Result<Vec<bool>, Error>> + Send {
+        let keys: Vec<Fingerprint> = keys.into_iter().map(Into::into).collect();
+        async move {
+            let mut seen = Vec::with_capacity(keys.len());
+            for (pipeline, counts) in self.calls.ask(&keys)? {
+                let (pipeline, counts) = (&pipeline, &counts);
+                let asked = self.ask(|mut connection| async move {
+                    let replies: Vec<RedisResult<Value>> =
+                        pipeline.query_async(&mut connection).await?;
+                    self.calls.asked(counts, &replies)
+                });
+                seen.extend(asked.await??);
+            }
+            Ok(seen)
+        }
+    }
+
+    fn keys(&self) -> Vec<String> {
+        self.calls.keys()
+    }
+
+    fn bits(&self) -> u64 {
+        self.calls.bits()
+    }
+
+    fn hashes(&self) -> u32 {
+        self.calls.hashes()
+    }
+
+    async fn delete(&self) -> Result<(), Error> {
+        let delete = &self.calls.delete();
+        self.ask(|mut connection| async move { delete.query_async(&mut connection).await }).await
+    }
+}
+
+/// Without the address, which may hold a password.
+impl fmt::Debug for AsyncRedisFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncRedisFilter").field("calls", &self.calls).finish_non_exhaustive()
+    }
+}

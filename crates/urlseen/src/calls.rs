@@ -1,0 +1,281 @@
+//! What is asked of a filter in Redis, and what it answers: all of it but the connection.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
+
+use super::{Error, ErrorKind, Layout, RedisOptions};
+use urlseen_core::filter::{Placing, Seed, Shared, Verdict};
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::head::{self, Tip};
+use urlseen_core::redis_filter::definition::{self, DEFINE, Definition, Settings};
+use urlseen_core::redis_filter::judge::{Judge, Question, ask, verdict};
+use urlseen_core::script::{COMMON, Script};
+
+/// How many keys one pipeline asks for.
+const ASKED: usize = 200;
+
+/// The calls of one filter.
+#[derive(Debug)]
+pub(super) struct Calls {
+    settings: Settings,
+    id: Tip,
+    /// Under its id and seed, to define it again where Redis lost it.
+    definition: Definition,
+    judge: Judge,
+    add: Script,
+    /// What the answers of this client are kept under, for when they are lost on their way.
+    answers: String,
+}
+
+/// What Redis says to a call.
+#[derive(Debug)]
+pub(super) enum Said<T> {
+    /// This.
+    Answer(T),
+    /// The filter is not defined there (any more): [`Calls::define`] comes first.
+    Undefined,
+}
+
+/// The filter as it is wanted, until Redis has said which one there is.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    settings: Settings,
+    definition: Definition,
+}
+
+impl Wanted {
+    /// A filter that is named after `key`.
+    pub(super) fn new(key: &str, layout: Layout, options: &RedisOptions) -> Result<Self, Error> {
+        let fingerprints = options.fingerprints;
+        let settings = Settings {
+            algorithm: fingerprints.algorithm,
+            keep_fragments: fingerprints.keep_fragments,
+            ..layout.settings(key)
+        };
+        // Refuses what the layout cannot be before Redis is asked.
+        let unbuildable = |error| Error::new(ErrorKind::Unbuildable, error);
+        settings.sizing().and_then(|_| settings.filter(Seed::new(0))).map_err(unbuildable)?;
+        Ok(Self { definition: Definition::new(&settings), settings })
+    }
+
+    /// Defines the filter, unless it is defined.
+    pub(super) fn define(&self) -> Cmd {
+        define(&self.settings, &self.definition)
+    }
+
+    /// The calls of the filter that Redis has now, which is as wanted.
+    pub(super) fn defined(&self, reply: Value) -> Result<Calls, Error> {
+        let found = found(&self.settings, reply)?;
+        let differences = found.differences(&self.definition, &self.settings);
+        if !differences.is_empty() {
+            let all: Vec<_> = differences.iter().map(ToString::to_string).collect();
+            let (key, all) = (&self.settings.key, all.join("; "));
+            let text = format!("the filter {key} in Redis is another one: {all}");
+            return Err(Error::new(ErrorKind::Mismatch, text));
+        }
+        let id = found.id().ok_or_else(|| nonsense(&self.settings))?;
+        let seed = Seed::new(found.seed().unwrap_or(0));
+        let filter = self.settings.filter(seed);
+        let filter = filter.map_err(|error| Error::new(ErrorKind::Unbuildable, error))?;
+        let judge = Judge::new(Arc::new(filter));
+        let text = [COMMON, &judge.lua(), include_str!("add.lua")].join("\n");
+        let answers = definition::answers(&self.settings.key, head::random());
+        let settings = self.settings.clone();
+        Ok(Calls { settings, id, definition: found, judge, add: Script::new(&text), answers })
+    }
+}
+
+impl Calls {
+    /// The filter.
+    pub(super) fn filter(&self) -> &Shared {
+        self.judge.filter()
+    }
+
+    /// Refuses keys that the layout has no place for.
+    pub(super) fn check(&self, keys: &[Fingerprint]) -> Result<(), Error> {
+        keys.iter().try_for_each(|key| {
+            let unplaced = |why| Error::new(ErrorKind::Unplaced, format!("the key {key}: {why}"));
+            self.filter().check(key).map_err(unplaced)
+        })
+    }
+
+    /// Parts of the keys that one call each adds.
+    pub(super) fn parts<'a>(
+        &self,
+        keys: &'a [Fingerprint],
+    ) -> impl Iterator<Item = &'a [Fingerprint]> + use<'a> {
+        keys.chunks(self.judge.most())
+    }
+
+    /// Defines the filter again, as it was.
+    pub(super) fn define(&self) -> Cmd {
+        define(&self.settings, &self.definition)
+    }
+
+    /// Whether it is this filter that is defined now.
+    pub(super) fn defined(&self, reply: Value) -> Result<(), Error> {
+        let found = found(&self.settings, reply)?;
+        if found.id() == Some(self.id) { Ok(()) } else { Err(self.replaced()) }
+    }
+
+    /// Teaches a server the script.
+    pub(super) fn load(&self) -> Cmd {
+        self.add.load()
+    }
+
+    /// Adds keys. A call that is made again under its `slot` and `number` is answered as it was at
+    /// first; of a slot, one call is made at a time.
+    pub(super) fn add(&self, slot: usize, number: u64, keys: &[Fingerprint]) -> Cmd {
+        let Question { keys: strings, places, extras } = self.judge.question(keys.iter().map(Some));
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(self.add.hash()).arg(strings.len() + 2);
+        command.arg(definition::key(&self.settings.key)).arg(format!("{}:{slot}", self.answers));
+        command.arg(strings).arg(self.id.to_string()).arg(number).arg(keys.len()).arg(places);
+        for number in 1..=keys.len() {
+            command.arg(number);
+        }
+        command.arg(extras);
+        command
+    }
+
+    /// Which of so many keys were new.
+    pub(super) fn added(&self, count: usize, reply: Value) -> Result<Said<Vec<bool>>, Error> {
+        let unexpected = |error: RedisError| Error::new(ErrorKind::Redis, error);
+        let parsed = <(String, String)>::from_redis_value(reply).map_err(Into::into);
+        let (word, said) = parsed.map_err(unexpected)?;
+        if word != "ok" {
+            return if said.is_empty() { Ok(Said::Undefined) } else { Err(self.replaced()) };
+        }
+        let mut is_new = vec![false; count];
+        for number in said.split(',').filter_map(|number| number.parse::<usize>().ok()) {
+            if let Some(is_new) = is_new.get_mut(number.wrapping_sub(1)) {
+                *is_new = true;
+            }
+        }
+        Ok(Said::Answer(is_new))
+    }
+
+    /// Questions about keys, in parts: each a pipeline, and of how many replies to it each key
+    /// takes.
+    pub(super) fn ask(&self, keys: &[Fingerprint]) -> Result<Vec<(Pipeline, Vec<usize>)>, Error> {
+        let mut parts = Vec::with_capacity(keys.len().div_ceil(ASKED));
+        for some in keys.chunks(ASKED) {
+            let mut pipeline = Pipeline::new();
+            pipeline.ignore_errors();
+            pipeline.cmd("HGET").arg(definition::key(&self.settings.key)).arg("id");
+            let mut counts = Vec::with_capacity(some.len());
+            for key in some {
+                let unplaced =
+                    |why| Error::new(ErrorKind::Unplaced, format!("the key {key}: {why}"));
+                counts.push(ask(&mut pipeline, self.filter(), key).map_err(unplaced)?);
+            }
+            parts.push((pipeline, counts));
+        }
+        Ok(parts)
+    }
+
+    /// What the replies say of the keys.
+    pub(super) fn asked(
+        &self,
+        counts: &[usize],
+        replies: &[RedisResult<Value>],
+    ) -> RedisResult<Result<Vec<bool>, Error>> {
+        let (defined, mut rest) = match replies {
+            [defined, rest @ ..] => (defined.clone()?, rest.iter()),
+            [] => (Value::Nil, [].iter()),
+        };
+        // What is not defined is empty.
+        let id = Option::<String>::from_redis_value(defined)?;
+        if id.is_some_and(|id| id != self.id.to_string()) {
+            return Ok(Err(self.replaced()));
+        }
+        let mut seen = Vec::with_capacity(counts.len());
+        for &count in counts {
+            seen.push(verdict(rest.by_ref().take(count))? == Verdict::Seen);
+        }
+        Ok(Ok(seen))
+    }
+
+    /// Deletes all of it.
+    pub(super) fn delete(&self) -> Cmd {
+        let mut command = redis::cmd("UNLINK");
+        command.arg(definition::key(&self.settings.key)).arg(self.keys());
+        command
+    }
+
+    /// The filter's keys.
+    pub(super) fn keys(&self) -> Vec<String> {
+        self.filter().used().into_iter().map(|number| self.filter().key(number)).collect()
+    }
+
+    /// How many bits it has.
+    pub(super) fn bits(&self) -> u64 {
+        match self.filter().placing() {
+            Placing::Lines(native) => native.geometry().bits(),
+            Placing::Bits(strings) => {
+                strings.used_strings().into_iter().map(|string| strings.bits(string)).sum()
+            }
+            Placing::Set => 0,
+        }
+    }
+
+    /// How many of them a key has.
+    pub(super) fn hashes(&self) -> u32 {
+        match self.filter().placing() {
+            Placing::Lines(native) => native.geometry().k(),
+            Placing::Bits(strings) => strings.hashes(),
+            Placing::Set => 0,
+        }
+    }
+
+    /// The filter is deleted whenever it was made.
+    pub(super) fn unsteady(&self) -> Error {
+        let key = &self.settings.key;
+        let text = format!("somebody deletes the filter {key} in Redis again and again");
+        Error::new(ErrorKind::Mismatch, text)
+    }
+
+    fn replaced(&self) -> Error {
+        let key = &self.settings.key;
+        let text = format!(
+            "somebody deleted the filter {key} in Redis and made another one in its place; open it \
+             again to go on with that"
+        );
+        Error::new(ErrorKind::Mismatch, text)
+    }
+}
+
+/// Which keys stand for others further left, so that they are not asked for twice; those that do
+/// not, in order.
+pub(super) fn firsts(keys: Vec<Fingerprint>) -> (Vec<Fingerprint>, Vec<bool>) {
+    let mut known = HashSet::with_capacity(keys.len());
+    let is_first: Vec<bool> = keys.iter().map(|key| known.insert(key)).collect();
+    drop(known);
+    let firsts = keys.into_iter().zip(&is_first).filter(|(_, is_first)| **is_first);
+    (firsts.map(|(key, _)| key).collect(), is_first)
+}
+
+fn define(settings: &Settings, definition: &Definition) -> Cmd {
+    let mut command = redis::cmd("EVAL");
+    command.arg(DEFINE).arg(1).arg(definition::key(&settings.key));
+    command.arg(definition.words().collect::<Vec<_>>());
+    command
+}
+
+fn found(settings: &Settings, reply: Value) -> Result<Definition, Error> {
+    let fields = BTreeMap::<String, String>::from_redis_value(reply);
+    let found = fields.ok().and_then(Definition::found).ok_or_else(|| nonsense(settings))?;
+    if found.unfinished().is_some() {
+        let text = format!("the filter {} in Redis is not all there yet", settings.key);
+        return Err(Error::new(ErrorKind::Mismatch, text));
+    }
+    Ok(found)
+}
+
+fn nonsense(settings: &Settings) -> Error {
+    let key = definition::key(&settings.key);
+    let text = format!("{key} in Redis is not what urlseen wrote there; find out who did");
+    Error::new(ErrorKind::Mismatch, text)
+}

@@ -1,0 +1,26 @@
+//! The canonical form of one URL.
+
+use urlseen_core::fingerprint::canonical::{Buffers, Fragments, Refusal, push_request_url};
+
+/// The canonical form of a URL, as it goes into Scrapy's fingerprint of a request for it: byte for
+/// byte what `w3lib.url.canonicalize_url(scrapy.Request(url).url)` answers. URLs that differ in
+/// the order of their query, in how they are escaped or in the case of their host have the same.
+///
+/// A [`Fingerprinter`](crate::Fingerprinter) does this by itself, and faster for many URLs.
+///
+/// # Errors
+/// Where Scrapy or w3lib refuses the URL: what is wrong with it.
+///
+/// ```
+/// use urlseen::{Fragments, canonicalize};
+///
+/// let canonical = canonicalize("HTTPS://Example.com/a b?y=1&x=2#top", Fragments::Drop)?;
+/// assert_eq!(canonical, "https://example.com/a%20b?x=2&y=1");
+/// assert!(canonicalize("no/scheme", Fragments::Drop).is_err());
+/// # Ok::<(), urlseen::Refusal>(())
+/// ```
+pub fn canonicalize(url: &str, fragments: Fragments) -> Result<String, Refusal> {
+    let mut canonical = String::with_capacity(url.len());
+    push_request_url(url, fragments, &mut Buffers::default(), &mut canonical)?;
+    Ok(canonical)
+}

@@ -1,0 +1,347 @@
+//! A consumer of held requests, for threads that wait.
+
+mod crawl;
+mod deliveries;
+mod delivery;
+mod heartbeat;
+mod options;
+
+use std::fmt;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use redis::{Value, cmd};
+
+use super::link::{Link, client};
+use super::{Error, ErrorKind, RedisOptions};
+use crawl::{Crawl, read_as, unexpected};
+pub use delivery::Delivery;
+use heartbeat::Heartbeat;
+pub use options::ConsumerOptions;
+use urlseen_core::held::{Calls, Counted, HeldRequest, Popped};
+use urlseen_core::script::Call;
+
+/// Most items in one push; a push has at most [`ConsumerOptions::max_push_bytes`], too.
+const PUSH_ITEMS: usize = 1000;
+
+/// How often the requests of a crawl are counted while consumers come and go.
+const COUNTS: usize = 5;
+
+/// The first and the longest pause between two pops that wait for a request.
+const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(500)];
+
+/// A consumer of a crawl: pops the requests that the `urlseen` daemon found unseen, and holds each
+/// in Redis until its page is processed. So a crawler that is killed loses no request.
+///
+/// It keeps the protocol of `docs/reference/held.md`, together with the daemon, the Scrapy package and other
+/// consumers. A thread beats over a second connection. Threads may share one consumer, and it waits
+/// for Redis in each call; an asynchronous program calls it from blocking tasks.
+///
+/// From the sink on, a request is delivered *at least once*: a page whose consumer was killed is
+/// fetched again. Dropping the consumer requeues what it holds, except in a panic: then the others
+/// wait for `held.timeout` and count a delivery that was not finished.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use urlseen::Consumer;
+///
+/// # fn fetch(url: &str) -> Vec<String> { vec![] }
+/// let consumer = Consumer::open("redis://127.0.0.1/", "demo:discovered")?;
+/// consumer.push(["https://example.com/"])?;
+/// while consumer.pending()? > 0 {
+///     let Some(delivery) = consumer.pop_wait(Duration::from_secs(5))? else { continue };
+///     match std::str::from_utf8(delivery.item()) {
+///         Ok(url) => consumer.finish(&delivery, fetch(url))?,
+///         Err(error) => consumer.reject(&delivery, &error.to_string())?,
+///     };
+/// }
+/// # Ok::<(), urlseen::Error>(())
+/// ```
+pub struct Consumer {
+    crawl: Arc<Crawl>,
+    options: ConsumerOptions,
+    asking: Mutex<Asking>,
+    heartbeat: Heartbeat,
+}
+
+/// The connection, and the consumers that were there when requests were last counted.
+struct Asking {
+    link: Link,
+    consumers: Vec<String>,
+}
+
+impl Consumer {
+    /// Opens a consumer of the crawl that reads `source`, which is `source.key` in urlseen's
+    /// config, at this address (`redis://`, `unix://`, and with the feature `tls` also
+    /// `rediss://`).
+    ///
+    /// # Errors
+    /// No daemon has run for the source yet ([`ErrorKind::NoCrawl`]), its record is of another
+    /// version ([`ErrorKind::Mismatch`]), or Redis is not there.
+    pub fn open(url: &str, source: &str) -> Result<Self, Error> {
+        Self::open_with(url, source, ConsumerOptions::default())
+    }
+
+    /// The same with options.
+    ///
+    /// # Errors
+    /// As [`Consumer::open`], or an option is out of bounds ([`ErrorKind::Unbuildable`]).
+    pub fn open_with(url: &str, source: &str, options: ConsumerOptions) -> Result<Self, Error> {
+        options.check()?;
+        let client = client(url)?;
+        let mut link = Link::new(client.clone(), options.redis());
+        let crawl = Crawl::open(&mut link, source, options.incarnation())?;
+        crawl.beat(&mut link)?;
+        let crawl = Arc::new(crawl);
+        let beats = Link::new(client, RedisOptions { retries: 0, ..options.redis() });
+        let heartbeat = Heartbeat::start(Arc::clone(&crawl), beats, options.stop_timeout)?;
+        let asking = Mutex::new(Asking { link, consumers: Vec::new() });
+        Ok(Self { crawl, options, asking, heartbeat })
+    }
+
+    /// The consumer's name with its random incarnation, as `urlseen held list` shows it.
+    pub fn name(&self) -> &str {
+        &self.crawl.consumer
+    }
+
+    /// Pops a request, if there is one by now. It is held from now on.
+    ///
+    /// # Errors
+    /// As many requests are held as may be ([`ErrorKind::Limit`]), or Redis is not there. After an
+    /// error the next call pops the request that this one may have popped.
+    pub fn pop(&self) -> Result<Option<Delivery>, Error> {
+        let mut asking = self.asking();
+        let (calls, id) = (self.crawl.calls()?, self.crawl.deliveries.next());
+        let pop = calls.pop(&self.crawl.consumer, id, self.options.max_held);
+        let reply = self.call(&mut asking, &pop)?;
+        let popped = Calls::popped(id, reply).map_err(|error| unexpected(&error))?;
+        let HeldRequest { count, item, .. } = match popped {
+            Some(Popped::Request(request)) => request,
+            Some(Popped::Empty) => {
+                self.crawl.is_idle.store(true, Relaxed);
+                return Ok(None);
+            }
+            Some(Popped::Full) => return Err(self.full()),
+            None => return Err(self.damaged(id)),
+        };
+        self.crawl.is_idle.store(false, Relaxed);
+        self.crawl.deliveries.popped();
+        Ok(Some(Delivery { crawl: Arc::clone(&self.crawl), id, item, count }))
+    }
+
+    /// Pops a request, and waits up to `timeout` until there is one.
+    ///
+    /// # Errors
+    /// As [`Consumer::pop`].
+    pub fn pop_wait(&self, timeout: Duration) -> Result<Option<Delivery>, Error> {
+        let end = Instant::now() + timeout;
+        let [mut pause, longest] = PAUSES;
+        loop {
+            let popped = self.pop()?;
+            let left = end.saturating_duration_since(Instant::now());
+            if popped.is_some() || left.is_zero() {
+                return Ok(popped);
+            }
+            thread::sleep(pause.min(left));
+            pause = (2 * pause).min(longest);
+        }
+    }
+
+    /// Acknowledges a delivery and pushes the links of its page, both in one step. Returns false if
+    /// the consumer does not hold it any more. Then nothing is pushed: another consumer has the
+    /// page, and pushes its links. After a connection that broke it may also mean that the first
+    /// try was carried out.
+    ///
+    /// A page that failed for good is finished without links, `[""; 0]`. One that cannot be
+    /// read is for [`Consumer::reject`].
+    ///
+    /// # Errors
+    /// The links have more than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), the
+    /// delivery is of another consumer, or Redis is not there. The delivery is held still, and the
+    /// call may be repeated.
+    pub fn finish(
+        &self,
+        delivery: &Delivery,
+        links: impl IntoIterator<Item = impl AsRef<[u8]>>,
+    ) -> Result<bool, Error> {
+        let links: Vec<Vec<u8>> = links.into_iter().map(|link| link.as_ref().to_vec()).collect();
+        let bytes = links.iter().map(Vec::len).sum();
+        if bytes > self.options.max_push_bytes {
+            return Err(self.too_large(bytes));
+        }
+        self.end(delivery, |calls, name| calls.finish(name, delivery.id, links))
+    }
+
+    /// Moves a delivery to the rejects, which `urlseen rejects` lists. Returns false if the
+    /// consumer does not hold it any more.
+    ///
+    /// # Errors
+    /// The delivery is of another consumer, or Redis is not there.
+    pub fn reject(&self, delivery: &Delivery, reason: &str) -> Result<bool, Error> {
+        let id = delivery.id.to_string();
+        self.end(delivery, |calls, name| calls.reject(name, &id, &delivery.item, &reason))
+    }
+
+    /// Gives a delivery back: it goes in front, and this does not count as a delivery. Returns
+    /// false if the consumer does not hold it any more.
+    ///
+    /// # Errors
+    /// The delivery is of another consumer, or Redis is not there.
+    pub fn requeue(&self, delivery: &Delivery) -> Result<bool, Error> {
+        self.check_owner(delivery)?;
+        let mut asking = self.asking();
+        let put_back =
+            self.watch(&mut asking, |link| self.crawl.give_back(link, &[delivery.id]))?;
+        self.crawl.deliveries.ended(delivery.id);
+        Ok(put_back > 0)
+    }
+
+    /// Pushes items to the source that belong to no page, such as the first ones of a crawl.
+    ///
+    /// A repeat pushes them twice, and so may a connection that broke. The filter drops the second
+    /// one, unless the item passes unfiltered (`dont_filter`).
+    ///
+    /// # Errors
+    /// An item has more than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), or Redis
+    /// is not there. Some of the items may be pushed then.
+    pub fn push(&self, items: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<(), Error> {
+        let (mut part, mut bytes) = (Vec::new(), 0);
+        for item in items {
+            let item = item.as_ref();
+            if item.len() > self.options.max_push_bytes {
+                return Err(self.too_large(item.len()));
+            }
+            if part.len() == PUSH_ITEMS || bytes + item.len() > self.options.max_push_bytes {
+                self.push_part(&part)?;
+                part.clear();
+                bytes = 0;
+            }
+            bytes += item.len();
+            part.push(item.to_vec());
+        }
+        if part.is_empty() { Ok(()) } else { self.push_part(&part) }
+    }
+
+    /// Counts the requests of the crawl at one moment: those that wait, are on their way through
+    /// urlseen, or are held by any consumer. The crawl is over if there are none.
+    ///
+    /// # Errors
+    /// Redis is not there.
+    pub fn pending(&self) -> Result<u64, Error> {
+        let mut asking = self.asking();
+        for _ in 0..COUNTS {
+            let calls = self.crawl.calls()?;
+            let count = calls.count(&asking.consumers);
+            let reply = self.call(&mut asking, &count)?;
+            match Calls::counted(reply).map_err(|error| unexpected(&error))? {
+                Counted::Requests(count) => return Ok(count),
+                Counted::Consumers(consumers) => asking.consumers = consumers,
+            }
+        }
+        // Consumers that come and go are at work.
+        Ok(1)
+    }
+
+    fn push_part(&self, items: &[Vec<u8>]) -> Result<(), Error> {
+        let calls = self.crawl.calls()?;
+        let mut push = cmd(&calls.record().push);
+        push.arg(&calls.record().source).arg(items);
+        let mut asking = self.asking();
+        self.watch(&mut asking, |link| link.ask(|connection| push.query::<()>(connection)))
+    }
+
+    /// Ends a delivery by a script that answers 1, or 0 if the consumer does not hold it.
+    fn end(
+        &self,
+        delivery: &Delivery,
+        call: impl for<'a> FnOnce(&'a Calls, &str) -> Call<'a>,
+    ) -> Result<bool, Error> {
+        self.check_owner(delivery)?;
+        let calls = self.crawl.calls()?;
+        let reply = self.call(&mut self.asking(), &call(&calls, &self.crawl.consumer))?;
+        let done: u64 = read_as(reply)?;
+        self.crawl.deliveries.ended(delivery.id);
+        Ok(done > 0)
+    }
+
+    fn call(&self, asking: &mut Asking, call: &Call<'_>) -> Result<Value, Error> {
+        self.watch(asking, |link| link.call(call))
+    }
+
+    /// Asks, and beats at once if the connection broke: Redis may hold what is unknown here.
+    fn watch<T>(
+        &self,
+        asking: &mut Asking,
+        ask: impl FnOnce(&mut Link) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let before = asking.link.connects();
+        let answer = ask(&mut asking.link);
+        if asking.link.connects() != before {
+            self.heartbeat.wake();
+        }
+        answer
+    }
+
+    fn asking(&self) -> MutexGuard<'_, Asking> {
+        // A connection in the middle of something is not used again: see `Link::ask`.
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check_owner(&self, delivery: &Delivery) -> Result<(), Error> {
+        if Arc::ptr_eq(&self.crawl, &delivery.crawl) {
+            return Ok(());
+        }
+        let (owner, name) = (&delivery.crawl.consumer, self.name());
+        let text = format!("the delivery was popped by {owner}, not by {name}; end it there");
+        Err(Error::new(ErrorKind::Mismatch, text))
+    }
+
+    fn full(&self) -> Error {
+        let text = format!(
+            "the consumer {} holds {} requests (ConsumerOptions::max_held) and gets no more; \
+             finish, requeue or reject some first",
+            self.name(),
+            self.options.max_held
+        );
+        Error::new(ErrorKind::Limit, text)
+    }
+
+    fn too_large(&self, bytes: usize) -> Error {
+        let text = format!(
+            "{bytes} bytes are more than one push may have, {} \
+             (ConsumerOptions::max_push_bytes); nothing of them was pushed. Raise it, or push the \
+             links of a page that the filter judges by Consumer::push before",
+            self.options.max_push_bytes
+        );
+        Error::new(ErrorKind::Limit, text)
+    }
+
+    fn damaged(&self, id: u64) -> Error {
+        let text = format!(
+            "the delivery {id} of the consumer {} is not what a pop writes; find out which program \
+             writes to its held requests",
+            self.name()
+        );
+        Error::new(ErrorKind::Redis, text)
+    }
+}
+
+impl Drop for Consumer {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            // What it holds may be why: the others count it as delivered and not finished.
+            self.crawl.is_abandoned.store(true, Relaxed);
+        }
+        self.heartbeat.stop(self.options.stop_timeout);
+        self.crawl.deliveries.all_ended();
+    }
+}
+
+/// Without the address, which may hold a password.
+impl fmt::Debug for Consumer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Consumer").field("name", &self.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,138 @@
+//! Settings of a consumer.
+
+use std::time::Duration;
+
+use crate::{Error, ErrorKind, RedisOptions};
+use urlseen_core::head;
+
+/// Most requests that a consumer may hold: a heartbeat lists all of them.
+const MOST_HELD: usize = 2000;
+
+/// Most bytes of one push, below any limit that Redis has by default.
+const MOST_PUSHED: usize = 128 << 20;
+
+/// Most bytes of a name: it is a part of keys.
+const MOST_NAME: usize = 200;
+
+/// Settings of a [`Consumer`](crate::Consumer).
+///
+/// ```
+/// use urlseen::ConsumerOptions;
+///
+/// let options = ConsumerOptions { max_held: 50, ..ConsumerOptions::default() };
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConsumerOptions {
+    /// The name that `urlseen held list` shows, followed by `#` and a random number. Neither
+    /// white space nor `#` may be in it. The default is host name and process id.
+    pub name: String,
+    /// Most requests to hold at once, 1 to 2000.
+    pub max_held: usize,
+    /// Most bytes of the links of one [`finish`](crate::Consumer::finish), up to 128 MiB.
+    pub max_push_bytes: usize,
+    /// How many times a call is repeated, each on a new connection, before it fails: after 50 ms,
+    /// and then twice as long each time, 2 s at most. A repeat changes nothing that the first try
+    /// changed already.
+    pub retries: u32,
+    /// How long to wait for a connection.
+    pub connect_timeout: Duration,
+    /// How long to wait for an answer.
+    pub response_timeout: Duration,
+    /// How long a dropped consumer waits until what it holds is requeued. What is left then is
+    /// requeued by others after `held.timeout`.
+    pub stop_timeout: Duration,
+}
+
+impl Default for ConsumerOptions {
+    fn default() -> Self {
+        let redis = RedisOptions::default();
+        Self {
+            name: process(),
+            max_held: 1000,
+            max_push_bytes: 16 << 20,
+            retries: redis.retries,
+            connect_timeout: redis.connect_timeout,
+            response_timeout: redis.response_timeout,
+            stop_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+impl ConsumerOptions {
+    /// Refuses options that no consumer can have.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let is_odd = |c: char| c.is_whitespace() || c.is_control() || c == '#';
+        let problem = if self.name.is_empty() || self.name.contains(is_odd) {
+            format!("name is {:?}; it needs a character, and none of white space or #", self.name)
+        } else if self.name.len() > MOST_NAME {
+            format!("name has {} bytes; at most {MOST_NAME} are allowed", self.name.len())
+        } else if !(1..=MOST_HELD).contains(&self.max_held) {
+            format!("max_held is {}; it may be 1 to {MOST_HELD}", self.max_held)
+        } else if !(1..=MOST_PUSHED).contains(&self.max_push_bytes) {
+            format!("max_push_bytes is {}; it may be 1 to {MOST_PUSHED}", self.max_push_bytes)
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(ErrorKind::Unbuildable, format!("ConsumerOptions: {problem}")))
+    }
+
+    /// The name with a random incarnation, so that no two processes share one.
+    pub(super) fn incarnation(&self) -> String {
+        format!("{}#{:016x}", self.name, head::random())
+    }
+
+    /// How Redis is asked for all but heartbeats.
+    pub(super) fn redis(&self) -> RedisOptions {
+        RedisOptions {
+            retries: self.retries,
+            connect_timeout: self.connect_timeout,
+            response_timeout: self.response_timeout,
+            ..RedisOptions::default()
+        }
+    }
+}
+
+/// Host name and process id.
+fn process() -> String {
+    let system = rustix::system::uname();
+    let host = system.nodename().to_str().unwrap_or_default();
+    let host: String = host.chars().filter(|c| c.is_ascii_graphic() && *c != '#').collect();
+    format!("{host}-{}", std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_allowed() {
+        ConsumerOptions::default().check().unwrap();
+    }
+
+    #[test]
+    fn options_out_of_bounds_are_refused_by_name() {
+        let options = ConsumerOptions::default;
+        let name = |name: &str| ConsumerOptions { name: name.to_owned(), ..options() };
+        for (wrong, part) in [
+            (name(""), "name"),
+            (name("a b"), "name"),
+            (name("a#1"), "name"),
+            (name("a\n"), "name"),
+            (name(&"a".repeat(201)), "name"),
+            (ConsumerOptions { max_held: 0, ..options() }, "max_held"),
+            (ConsumerOptions { max_held: 2001, ..options() }, "max_held"),
+            (ConsumerOptions { max_push_bytes: 0, ..options() }, "max_push_bytes"),
+            (ConsumerOptions { max_push_bytes: 1 << 30, ..options() }, "max_push_bytes"),
+        ] {
+            let error = wrong.check().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unbuildable);
+            assert!(error.to_string().contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_two_incarnations_are_equal() {
+        let options = ConsumerOptions::default();
+        assert_ne!(options.incarnation(), options.incarnation());
+    }
+}

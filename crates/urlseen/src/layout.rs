@@ -1,0 +1,96 @@
+//! How a filter lies in Redis.
+
+use urlseen_core::choice;
+use urlseen_core::redis_filter::definition::Settings;
+
+/// How a filter lies in Redis: urlseen's own way, or that of a project that has one there already.
+/// The bits are the same as theirs, both ways.
+///
+/// The layouts of other projects hash text: the hex digits of a fingerprint, any other key as it
+/// is. Some have no place for some text ([`ErrorKind::Unplaced`](crate::ErrorKind::Unplaced)):
+/// none for text that is not UTF-8 or empty, and `BlockCluster` none for what does not begin with
+/// hex digits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Layout {
+    /// urlseen's own: 256 strings by leading byte, bits confined to a few lines of 64 bytes, a
+    /// seed.
+    Native {
+        /// Keys that it is made for.
+        capacity: u64,
+        /// The share of unseen keys that is taken for seen once so many are in it.
+        error_rate: f64,
+    },
+    /// That of `BloomFilter_imooc`.
+    Imooc {
+        /// As that project's `data_size`.
+        capacity: u64,
+        /// As its `error_rate`.
+        error_rate: f64,
+    },
+    /// That of pyreBloom, which rounds the error rate to a C `float`.
+    PyreBloom {
+        /// As pyreBloom's.
+        capacity: u32,
+        /// As pyreBloom's `error`.
+        error_rate: f64,
+    },
+    /// That of luw2007's `bloomfilter` as it is today: pyreBloom's without the rounding.
+    Luw2007 {
+        /// As its `BF_SIZE`.
+        capacity: u32,
+        /// As its `BF_ERROR`.
+        error_rate: f64,
+    },
+    /// That of scrapy-redis-bloomfilter.
+    ScrapyRedisBloomFilter {
+        /// As its `BLOOMFILTER_BIT`.
+        bit: u32,
+        /// As its `BLOOMFILTER_HASH_NUMBER`.
+        hash_number: u32,
+    },
+    /// That of scrapy-redis-bloomfilter-block-cluster.
+    BlockCluster {
+        /// As its `BLOOMFILTER_BIT`.
+        bit: u32,
+        /// As its `BLOOMFILTER_HASH_NUMBER`.
+        hash_number: u32,
+        /// As its `BLOOMFILTER_BLOCK_NUM`.
+        block_num: u32,
+    },
+    /// That of scrapy-redis, a set of hex digits: exact, and 60 to 100 bytes a key.
+    ScrapyRedis,
+}
+
+impl Layout {
+    /// The settings of a filter under `key`.
+    pub(super) fn settings(self, key: &str) -> Settings {
+        let base = Settings::native(key, 1, 0.1);
+        match self {
+            Self::Native { capacity, error_rate } => Settings { capacity, error_rate, ..base },
+            Self::Imooc { capacity, error_rate } => {
+                Settings { layout: choice::Layout::Imooc, capacity, error_rate, ..base }
+            }
+            Self::PyreBloom { capacity, error_rate } => {
+                let (layout, capacity) = (choice::Layout::PyreBloom, capacity.into());
+                Settings { layout, capacity, error_rate, ..base }
+            }
+            Self::Luw2007 { capacity, error_rate } => {
+                let (layout, capacity) = (choice::Layout::Luw2007, capacity.into());
+                Settings { layout, capacity, error_rate, ..base }
+            }
+            Self::ScrapyRedisBloomFilter { bit, hash_number } => {
+                let layout = choice::Layout::ScrapyRedisBloomFilter;
+                Settings { layout, bit, hash_number, ..base }
+            }
+            Self::BlockCluster { bit, hash_number, block_num } => Settings {
+                layout: choice::Layout::BlockCluster,
+                bit,
+                hash_number,
+                block_num,
+                ..base
+            },
+            Self::ScrapyRedis => Settings { layout: choice::Layout::ScrapyRedis, ..base },
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The URL-seen test of a crawl: has this request been seen before?
+//!
+//! A filter remembers fingerprints of requests in a few bytes each, and a fingerprint is what
+//! Scrapy computes, bit for bit, so that `http://a/?y&x` and `http://A:/?x=&y=#top` are one:
+//!
+//! ```
+//! use urlseen::{Filter, Fingerprinter, LocalFilter, Request};
+//!
+//! let seen = LocalFilter::new(10_000_000, 1e-6)?;
+//! let mut scrapy = Fingerprinter::default();
+//! assert!(seen.add(scrapy.fingerprint(&Request::get("https://example.com/?b=2&a=1"))?)?);
+//! assert!(!seen.add(scrapy.fingerprint(&Request::get("https://EXAMPLE.com?a=1&b=2#x"))?)?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | what | where |
+//! |---|---|
+//! | the verbs of a filter | [`Filter`], and [`AsyncFilter`] for tasks |
+//! | in this process's memory | [`LocalFilter`]; kept in a folder with [`LocalFilter::open`] |
+//! | in Redis, shared | [`RedisFilter`], [`AsyncRedisFilter`], in the [`Layout`]s of six projects |
+//! | requests that the daemon found unseen, held until they are finished | [`Consumer`] |
+//! | for tests | [`ExactFilter`] |
+//! | what goes in | [`Fingerprinter`], [`Request`], [`Fingerprint`], or any text |
+//! | the canonical form of a URL | [`canonicalize`] |
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | none | filters in memory, fingerprints, canonical URLs |
+//! | `storage` | [`LocalFilter::open`] |
+//! | `redis` | [`RedisFilter`], [`Consumer`] |
+//! | `tokio` | [`AsyncFilter`], [`AsyncRedisFilter`] |
+//! | `tls` | `rediss://` for either |
+
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
+#[cfg(feature = "tokio")]
+mod async_filter;
+#[cfg(feature = "tokio")]
+mod async_redis_filter;
+#[cfg(feature = "redis")]
+mod calls;
+mod canonicalize;
+#[cfg(feature = "redis")]
+mod consumer;
+mod error;
+mod exact_filter;
+mod filter;
+mod fingerprints;
+#[cfg(feature = "storage")]
+mod kept;
+#[cfg(feature = "redis")]
+mod layout;
+#[cfg(feature = "redis")]
+mod link;
+mod local_filter;
+#[cfg(feature = "redis")]
+mod patience;
+#[cfg(feature = "redis")]
+mod redis_filter;
+#[cfg(feature = "redis")]
+mod redis_options;
+
+#[cfg(feature = "tokio")]
+pub use async_filter::AsyncFilter;
+#[cfg(feature = "tokio")]
+pub use async_redis_filter::AsyncRedisFilter;
+pub use canonicalize::canonicalize;
+#[cfg(feature = "redis")]
+pub use consumer::{Consumer, ConsumerOptions, Delivery};
+pub use error::{Error, ErrorKind};
+pub use exact_filter::ExactFilter;
+pub use filter::Filter;
+pub use fingerprints::Fingerprints;
+#[cfg(feature = "redis")]
+pub use layout::Layout;
+pub use local_filter::LocalFilter;
+#[cfg(feature = "redis")]
+pub use redis_filter::RedisFilter;
+#[cfg(feature = "redis")]
+pub use redis_options::RedisOptions;
+pub use urlseen_core::fingerprint::canonical::{Fragments, Refusal};
+pub use urlseen_core::fingerprint::request::Request;
+pub use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter, UnknownAlgorithm};

@@ -1,0 +1,83 @@
+//! A connection to Redis, for threads that wait.
+
+use redis::{Client, Connection, ConnectionLike as _, ErrorKind as Kind, RedisResult};
+use redis::{ServerErrorKind, Value};
+
+use super::patience::Patience;
+use super::{Error, ErrorKind, RedisOptions};
+use urlseen_core::script::Call;
+
+/// A way to a server: its address, and the connection while there is one.
+pub(super) struct Link {
+    client: Client,
+    options: RedisOptions,
+    connection: Option<Connection>,
+    /// How many connections were made so far.
+    connects: u64,
+}
+
+impl Link {
+    /// Makes no connection yet.
+    pub(super) fn new(client: Client, options: RedisOptions) -> Self {
+        Self { client, options, connection: None, connects: 0 }
+    }
+
+    /// Asks, on a new connection where there is none or it fails.
+    pub(super) fn ask<T>(
+        &mut self,
+        ask: impl Fn(&mut Connection) -> RedisResult<T>,
+    ) -> Result<T, Error> {
+        let mut patience = Patience::new(self.options.retries);
+        loop {
+            // Taken out while it is used: one that panics or fails is not used again.
+            let asked = match self.connection.take() {
+                Some(connection) => Ok(connection),
+                None => connect(&self.client, &self.options).inspect(|_| self.connects += 1),
+            };
+            let asked = asked.and_then(|mut connection| {
+                let answer = ask(&mut connection)?;
+                Ok((connection, answer))
+            });
+            match asked {
+                Ok((connection, answer)) => {
+                    self.connection = Some(connection).filter(Connection::is_open);
+                    return Ok(answer);
+                }
+                Err(error) => std::thread::sleep(patience.after(&error)?),
+            }
+        }
+    }
+
+    /// Calls a script. A repeat has to do no harm.
+    pub(super) fn call(&mut self, call: &Call<'_>) -> Result<Value, Error> {
+        self.ask(|connection| match call.by_hash().query(connection) {
+            Err(error) if is_unknown_script(&error) => call.by_text().query(connection),
+            reply => reply,
+        })
+    }
+
+    /// How many connections were made so far.
+    pub(super) fn connects(&self) -> u64 {
+        self.connects
+    }
+}
+
+fn connect(client: &Client, options: &RedisOptions) -> RedisResult<Connection> {
+    let connection = client.get_connection_with_timeout(options.connect_timeout)?;
+    connection.set_read_timeout(Some(options.response_timeout))?;
+    connection.set_write_timeout(Some(options.response_timeout))?;
+    Ok(connection)
+}
+
+/// A client for an address, which is not named in the error: it may hold a password.
+pub(super) fn client(url: &str) -> Result<Client, Error> {
+    Client::open(url).map_err(|error| {
+        let text = format!("the address of Redis is none: {error}");
+        Error::new(ErrorKind::Unbuildable, text)
+    })
+}
+
+/// Whether a server does not know the script that was called.
+pub(super) fn is_unknown_script(error: &redis::RedisError) -> bool {
+    error.kind() == Kind::Server(ServerErrorKind::NoScript)
+}

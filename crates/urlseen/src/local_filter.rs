@@ -1,0 +1,312 @@
+//! A filter in this process's memory.
+
+#[cfg(feature = "storage")]
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+#[cfg(feature = "storage")]
+use super::Fingerprints;
+#[cfg(feature = "storage")]
+use super::kept::{Kept, Snapshot};
+use super::{Error, ErrorKind, Filter};
+use urlseen_core::filter::native::{Native, Probe};
+use urlseen_core::filter::{
+    Capacity, ErrorRate, SHARDS, Seed, ShardId, Shards, Sizing, Verdict, memory,
+};
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::head;
+
+/// A filter in this process's memory: urlseen's own layout, whose keys take one or two cache lines
+/// each. With [`LocalFilter::open`] it is kept in a state folder.
+///
+/// ```
+/// use urlseen::{Filter, Fingerprinter, LocalFilter, Request};
+///
+/// let links = ["https://example.com/?b=2&a=1", "https://EXAMPLE.com/?a=1&b=2#top"];
+///
+/// let seen = LocalFilter::new(10_000_000, 1e-6)?;
+/// let mut scrapy = Fingerprinter::default();
+/// for link in links {
+///     if seen.add(scrapy.fingerprint(&Request::get(link))?)? {
+///         println!("{link}");
+///     }
+/// }
+/// # assert_eq!(seen.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct LocalFilter {
+    sizing: Sizing,
+    inner: Arc<Mutex<Inner>>,
+}
+
+/// What threads take turns with.
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) native: Native,
+    pub(super) shards: Shards,
+    #[cfg(feature = "storage")]
+    pub(super) kept: Option<Kept>,
+}
+
+impl LocalFilter {
+    /// An empty filter for so many keys, 1 to 1e12, at this error rate, 1e-12 to 0.1: the share of
+    /// unseen keys that is taken for seen once so many are in it. It goes on beyond that, at a
+    /// growing error rate ([`LocalFilter::error_rate`]). Its hash is seeded at random.
+    ///
+    /// # Errors
+    /// There is no such filter, or no memory for it: nothing is taken then.
+    pub fn new(capacity: u64, error_rate: f64) -> Result<Self, Error> {
+        let sizing = sizing(capacity, error_rate)?;
+        // Half of a random number is one.
+        #[allow(clippy::cast_possible_truncation)]
+        let native = Native::new(Seed::new(head::random() as u32), sizing.geometry());
+        let inner = Inner {
+            native,
+            shards: shards(&sizing, native)?,
+            #[cfg(feature = "storage")]
+            kept: None,
+        };
+        Ok(Self { sizing, inner: Arc::new(Mutex::new(inner)) })
+    }
+
+    /// The filter that is kept in the folder `dir`, which is made where there is none, for the
+    /// fingerprints of Scrapy. What is added is written down before [`Filter::extend`] answers, so
+    /// it outlives the process, however that ends; it outlives a crash of the machine if it was
+    /// added a second before, or after [`LocalFilter::sync`].
+    ///
+    /// It is a state folder as the `urlseen` command has it: `urlseen filter --state`, `urlseen
+    /// check --state` and a daemon can work with it in turns. One process has it at a time.
+    ///
+    /// # Errors
+    /// Somebody has it open, its filter was made for something else, it cannot be read, or there is
+    /// no memory for it. Nothing is changed then.
+    #[cfg(feature = "storage")]
+    pub fn open(dir: impl AsRef<Path>, capacity: u64, error_rate: f64) -> Result<Self, Error> {
+        Self::open_for(dir, capacity, error_rate, Fingerprints::default())
+    }
+
+    /// The same for other fingerprints.
+    ///
+    /// # Errors
+    /// As [`LocalFilter::open`].
+    #[cfg(feature = "storage")]
+    pub fn open_for(
+        dir: impl AsRef<Path>,
+        capacity: u64,
+        error_rate: f64,
+        fingerprints: Fingerprints,
+    ) -> Result<Self, Error> {
+        let sizing = sizing(capacity, error_rate)?;
+        let inner = Kept::open(dir.as_ref(), &sizing, fingerprints, shards)?;
+        Ok(Self { sizing, inner: Arc::new(Mutex::new(inner)) })
+    }
+
+    /// Has all that was added on the disk when it returns; nothing where the filter is not kept.
+    ///
+    /// # Errors
+    /// The disk fails. A snapshot that failed meanwhile is named here, too.
+    #[cfg(feature = "storage")]
+    pub fn sync(&self) -> Result<(), Error> {
+        self.lock().kept.as_mut().map_or(Ok(()), Kept::sync)
+    }
+
+    /// How many keys were new when they were added.
+    pub fn len(&self) -> u64 {
+        self.lock().shards.counts().map(|(_, count)| count.keys).sum()
+    }
+
+    /// Whether none was.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many keys it is made for.
+    pub fn capacity(&self) -> u64 {
+        self.sizing.capacity().get()
+    }
+
+    /// The share of unseen keys that it takes for seen by now, computed from how full it is.
+    pub fn error_rate(&self) -> f64 {
+        let geometry = self.sizing.geometry();
+        let mut keys = [0; SHARDS];
+        for (shard, count) in self.lock().shards.counts() {
+            keys[shard.index()] = geometry.keys_from_ones(count.ones);
+        }
+        geometry.error_rate_of(&keys)
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Whatever panicked has set all of a key or nothing.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Filter for LocalFilter {
+    fn extend<K: Into<Fingerprint>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<bool>, Error> {
+        let keys: Vec<Fingerprint> = keys.into_iter().map(Into::into).collect();
+        let mut inner = self.lock();
+        let is_new = inner.extend(&keys)?;
+        #[cfg(feature = "storage")]
+        Snapshot::begin_if_due(&mut inner, &self.inner);
+        Ok(is_new)
+    }
+
+    fn contains_all<K: Into<Fingerprint>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<bool>, Error> {
+        let keys: Vec<Fingerprint> = keys.into_iter().map(Into::into).collect();
+        let inner = self.lock();
+        Ok(inner.test(&inner.probes(&keys)))
+    }
+
+    /// None: the filter is in memory.
+    fn keys(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn bits(&self) -> u64 {
+        self.sizing.geometry().bits()
+    }
+
+    fn hashes(&self) -> u32 {
+        self.sizing.geometry().k()
+    }
+
+    fn delete(&self) -> Result<(), Error> {
+        #[cfg(feature = "storage")]
+        self.end_snapshot();
+        let mut inner = self.lock();
+        #[cfg(feature = "storage")]
+        inner.kept.as_mut().map_or(Ok(()), Kept::empty)?;
+        ShardId::all().for_each(|shard| inner.shards.clear(shard));
+        Ok(())
+    }
+}
+
+#[cfg(feature = "storage")]
+impl LocalFilter {
+    /// Waits for the snapshot under way to end, soon. The lock must be free for that.
+    fn end_snapshot(&self) {
+        let snapshot = self.lock().kept.as_mut().and_then(Kept::take_snapshot);
+        drop(snapshot);
+    }
+}
+
+#[cfg(feature = "storage")]
+impl Drop for LocalFilter {
+    fn drop(&mut self) {
+        self.end_snapshot();
+        if let Some(kept) = self.lock().kept.as_mut() {
+            kept.close();
+        }
+    }
+}
+
+impl Inner {
+    fn probes(&self, keys: &[Fingerprint]) -> Vec<Probe> {
+        keys.iter().map(|key| self.native.probe(key)).collect()
+    }
+
+    fn test(&self, probes: &[Probe]) -> Vec<bool> {
+        let verdicts = self.shards.test_all(probes.iter().copied());
+        let seen = verdicts.into_iter().map(|verdict| verdict == Verdict::Seen);
+        #[cfg(feature = "storage")]
+        if let Some(kept) = &self.kept {
+            return seen.zip(probes).map(|(seen, probe)| seen && !kept.forgot(*probe)).collect();
+        }
+        seen.collect()
+    }
+
+    fn extend(&mut self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
+        let probes = self.probes(keys);
+        let mut is_new: Vec<bool> = self.test(&probes).into_iter().map(|seen| !seen).collect();
+        let mut added = std::collections::HashSet::new();
+        for (is_new, probe) in is_new.iter_mut().zip(&probes) {
+            *is_new = *is_new && added.insert(probe.id());
+        }
+        #[cfg(feature = "storage")]
+        if let Some(kept) = &mut self.kept {
+            let unseen = keys.iter().zip(&is_new).filter(|(_, is_new)| **is_new);
+            kept.append(&unseen.map(|(key, _)| key.clone()).collect::<Vec<_>>())?;
+            for &id in &added {
+                kept.remember(id);
+            }
+        }
+        let unseen = probes.into_iter().zip(&is_new).filter(|(_, is_new)| **is_new);
+        self.shards.set_all(unseen.map(|(probe, _)| probe).collect::<Vec<_>>());
+        Ok(is_new)
+    }
+}
+
+fn sizing(capacity: u64, error_rate: f64) -> Result<Sizing, Error> {
+    let unbuildable =
+        |error: Box<dyn std::error::Error + Send + Sync>| Error::new(ErrorKind::Unbuildable, error);
+    Ok(Sizing::new(
+        Capacity::new(capacity).map_err(|error| unbuildable(error.into()))?,
+        ErrorRate::new(error_rate).map_err(|error| unbuildable(error.into()))?,
+    ))
+}
+
+/// The memory for it.
+fn shards(sizing: &Sizing, native: Native) -> Result<Shards, Error> {
+    memory::check(sizing).map_err(|error| Error::new(ErrorKind::Memory, error))?;
+    Shards::allocate(native, 0, 1).map_err(|error| Error::new(ErrorKind::Memory, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_new_once_wherever_it_stands() {
+        let filter = LocalFilter::new(1000, 1e-12).unwrap();
+        assert_eq!(filter.extend(["a", "b", "a"]).unwrap(), [true, true, false]);
+        assert_eq!(filter.extend(["c", "b"]).unwrap(), [true, false]);
+        assert_eq!(filter.contains_all(["a", "d"]).unwrap(), [true, false]);
+        assert_eq!(filter.len(), 3);
+        filter.delete().unwrap();
+        assert!(filter.is_empty() && filter.add("a").unwrap());
+    }
+
+    #[test]
+    fn of_those_who_add_a_key_at_once_one_is_told_that_it_is_new() {
+        let filter = LocalFilter::new(100_000, 1e-12).unwrap();
+        let add = || {
+            let keys = (0..10_000).map(|number: u32| number.to_string());
+            keys.filter(|key| filter.add(key.as_str()).unwrap()).count()
+        };
+        let new: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(add)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!((new, filter.len()), (10_000, 10_000));
+    }
+
+    #[test]
+    fn it_says_how_wrong_it_is_by_now() {
+        let filter = LocalFilter::new(10_000, 1e-3).unwrap();
+        assert!(filter.error_rate() < 1e-12);
+        filter.extend((0..20_000).map(|number: u32| number.to_string())).unwrap();
+        let unseen = (0..200_000).map(|number: u32| format!("unseen {number}"));
+        let wrong = filter.contains_all(unseen).unwrap().into_iter().filter(|seen| *seen).count();
+        let (measured, said) = (wrong as f64 / 200_000.0, filter.error_rate());
+        assert!(said > 2e-3 && (measured / said - 1.0).abs() < 0.15, "{measured} for {said}");
+    }
+
+    #[test]
+    fn what_no_filter_can_be_is_refused() {
+        for (capacity, error_rate, kind) in [
+            (0, 1e-6, ErrorKind::Unbuildable),
+            (1000, 0.0, ErrorKind::Unbuildable),
+            (1_000_000_000_000, 1e-12, ErrorKind::Memory),
+        ] {
+            let error = LocalFilter::new(capacity, error_rate).unwrap_err();
+            assert_eq!(error.kind(), kind, "{error}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What urlseen says while it works: log lines, and on a terminal one line of progress below them.
+
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tracing::field::Field;
+use tracing_subscriber::field::MakeExt;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
+
+use crate::admin::printable::{json_text, printable, say};
+use urlseen_engine::config::{Level, LogFormat};
+
+/// Standard error, with a line of progress at its foot where it is a terminal.
+#[derive(Debug, Clone)]
+pub struct Console {
+    line: ProgressBar,
+}
+
+impl Console {
+    /// Standard error as it is.
+    pub fn new() -> Self {
+        let target = if io::stderr().is_terminal() {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let line = ProgressBar::with_draw_target(None, target);
+        line.set_style(ProgressStyle::with_template("{msg}").expect("a template of one field"));
+        Self { line }
+    }
+
+    /// Whether the line of progress can be seen.
+    pub fn is_terminal(&self) -> bool {
+        !self.line.is_hidden()
+    }
+
+    /// Shows this as the line of progress.
+    pub fn show(&self, line: String) {
+        self.line.set_message(line);
+        self.line.tick();
+    }
+
+    /// Prints a line above the line of progress.
+    pub fn say(&self, line: &str) {
+        self.line.suspend(|| say(line));
+    }
+
+    /// Takes the line of progress away.
+    pub fn clear(&self) {
+        self.line.finish_and_clear();
+    }
+
+    /// Sends all log lines of at least `level` here from now on. Only the first call in a process
+    /// does something.
+    pub fn log(&self, level: Level, format: LogFormat) {
+        let filter = tracing_subscriber::EnvFilter::new(format!("urlseen={level}"));
+        let lines = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_target(false)
+            .with_writer(self.clone());
+        let _ = match format {
+            LogFormat::Text => {
+                let lines = lines.with_ansi(self.is_terminal());
+                lines.fmt_fields(debug_fn(show).delimited(" ")).try_init()
+            }
+            LogFormat::Json => {
+                lines.json().flatten_event(true).with_writer(JsonLines(self.clone())).try_init()
+            }
+        };
+    }
+}
+
+impl Default for Console {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'a> MakeWriter<'a> for Console {
+    type Writer = Above<'a>;
+
+    fn make_writer(&'a self) -> Above<'a> {
+        Above(&self.line)
+    }
+}
+
+/// Writes a field of an event.
+fn show(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    let value = printable(format!("{value:?}").as_bytes(), None);
+    match field.name() {
+        "message" => write!(writer, "{value}"),
+        name => write!(writer, "{name}={value}"),
+    }
+}
+
+/// The console for lines of JSON.
+struct JsonLines(Console);
+
+impl<'a> MakeWriter<'a> for JsonLines {
+    type Writer = JsonAbove<'a>;
+
+    fn make_writer(&'a self) -> JsonAbove<'a> {
+        JsonAbove(self.0.make_writer())
+    }
+}
+
+/// Writes lines of JSON above the line of progress, each of them at once.
+struct JsonAbove<'a>(Above<'a>);
+
+impl Write for JsonAbove<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write_all(json_text(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Writes above the line of progress.
+#[derive(Debug)]
+pub struct Above<'a>(&'a ProgressBar);
+
+impl Write for Above<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.suspend(|| io::stderr().write_all(bytes))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}

@@ -1,0 +1,6 @@
+//! A crawl in Redis: its commit protocol, its sink and its rejects.
+
+pub mod protocol;
+pub mod rejects;
+pub mod sink;
+pub mod upkeep;

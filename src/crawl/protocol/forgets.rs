@@ -1,0 +1,84 @@
+//! The list of what is to be forgotten: items are claimed as those of the source are, and removed
+//! once the log has them.
+
+use redis::{Cmd, Value, cmd};
+
+use super::reply::Answer;
+use super::{COMMITTING, Protocol, Rejects, Script, Unwelcome, call, script};
+use urlseen_core::redis::keys::Keys;
+use urlseen_core::redis::lease::Token;
+use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
+use urlseen_engine::source::{List, Source};
+
+/// The scripts.
+pub(super) struct Forgets {
+    take: Script,
+    done: Script,
+}
+
+impl Forgets {
+    pub(super) fn new() -> Self {
+        Self {
+            take: script(&[], include_str!("lua/forgets.lua")),
+            done: script(
+                &[&List::from_left().lua_commit(), COMMITTING],
+                include_str!("lua/forgotten.lua"),
+            ),
+        }
+    }
+
+    pub(super) fn scripts(&self) -> [&Script; 2] {
+        [&self.take, &self.done]
+    }
+}
+
+impl Protocol {
+    /// How long the list of what is to be forgotten is.
+    pub fn forget_length(&self) -> Cmd {
+        let mut command = cmd("LLEN");
+        command.arg(&self.keys.forget);
+        command
+    }
+
+    /// Claims what is to be forgotten, and reads at most `count` of it.
+    pub fn forgets(&self, token: &Token, count: usize) -> Cmd {
+        let keys = &self.keys;
+        let mut command = call(&self.forgets.take, &[&keys.lease, &keys.forgetting, &keys.forget]);
+        command.arg(token.as_str()).arg(count);
+        command
+    }
+
+    /// The reply to [`Protocol::forgets`].
+    pub fn to_forget(&self, reply: Value) -> Result<Vec<Vec<u8>>, Unwelcome> {
+        let mut answer = Answer::new("forgets", reply)?;
+        answer.ok()?;
+        answer.bytes()
+    }
+
+    /// So many of them are done with, and some of those could not be read.
+    pub fn forgotten(&self, token: &Token, count: usize, rejects: &Rejects) -> Cmd {
+        let Keys { lease, forgetting, rejected, oversize, .. } = &self.keys;
+        let mut command = call(&self.forgets.done, &[lease, forgetting, rejected, oversize]);
+        command.arg(token.as_str()).arg(count).arg(rejects.whole.len());
+        rejects.push_to(&mut command);
+        command
+    }
+
+    /// What all that needs of the server.
+    pub(super) fn needs_to_forget(&self, needs: &mut Needs) {
+        let (forget, forgetting) = (self.keys.forget.as_str(), self.keys.forgetting.as_str());
+        let command = CommandNeed::new;
+        needs.key(KeyOwner::Setting("forget.key"), forget, KeyKind::List);
+        needs.key(KeyOwner::Own("forgetting list"), forgetting, KeyKind::List);
+        needs.command(command("TYPE").key(forget));
+        needs.command(command("TYPE").key(forgetting));
+        needs.command(command("EXISTS").key(forget));
+        needs.command(command("RENAME").key(forget).key(forgetting));
+        needs.command(command("LLEN").key(forget));
+        needs.command(command("LLEN").key(forgetting));
+        needs.command(command("LRANGE").key(forgetting).arg("0").arg("0"));
+        needs.command(command("LTRIM").key(forgetting).arg("0").arg("-1"));
+        let oversize = self.keys.oversize.as_str();
+        needs.command(command("LMOVE").key(forgetting).key(oversize).arg("LEFT").arg("RIGHT"));
+    }
+}

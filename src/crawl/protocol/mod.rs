@@ -1,0 +1,392 @@
+//! What urlseen asks of Redis, and how Redis answers: each script's call and reply in one place.
+
+mod commit;
+mod forgets;
+mod judging;
+mod persistence;
+mod reclaiming;
+mod record;
+mod reply;
+
+use std::sync::Arc;
+
+use redis::{Cmd, Value, cmd};
+
+use crate::crawl::sink::{self, Sink};
+pub use commit::{Commit, Order, Rejects};
+use forgets::Forgets;
+pub use persistence::Persistence;
+pub use record::record;
+use reply::{Answer, VERSION};
+pub use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
+use urlseen_core::filter::Shared;
+use urlseen_core::head::{Head, Tip};
+use urlseen_core::held;
+use urlseen_core::redis::keys::Keys;
+use urlseen_core::redis::lease::{Holder, LEASE, Run, Token};
+use urlseen_core::redis::link::Reply;
+use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs, Version};
+use urlseen_core::redis_filter::judge::Judge;
+use urlseen_core::script::{COMMON, Script};
+use urlseen_engine::config::Config;
+use urlseen_engine::source::{self, Source};
+
+/// How many items a clean exit should move at most to give back what was claimed. Giving back is
+/// one rename where one of the two lists is empty; this bounds how long Redis is held up elsewhere,
+/// at about a microsecond an item.
+pub const GIVE_BACK_MAX: usize = 20_000;
+
+/// What all scripts share beside [`COMMON`].
+const SHARED: &str = include_str!("lua/shared.lua");
+
+/// What both kinds of commits share.
+const COMMITTING: &str = include_str!("lua/committing.lua");
+
+/// The calls, for one crawl's keys, source and sink.
+pub struct Protocol {
+    keys: Keys,
+    source: Box<dyn Source>,
+    sink: Box<dyn Sink>,
+    own: Script,
+    begin: Script,
+    look: Script,
+    rejected_length: Script,
+    renew: Script,
+    claim: Script,
+    commit: Script,
+    /// Commits a small batch to a sink that a plain command pushes to.
+    commit_small: Option<Script>,
+    /// Whether Redis tells a script what its user may do, so that no small batch needs a rehearsal.
+    has_acl_check: bool,
+    /// How a filter is judged by that is in Redis, and the script that commits to it.
+    shared: Option<(Judge, Script)>,
+    give_back: Script,
+    forget: Script,
+    forgets: Forgets,
+    release: Script,
+    held: held::Calls,
+}
+
+impl Protocol {
+    /// The calls of the crawl that is configured, with a filter in the daemon's memory; source and
+    /// sink bring their part of the scripts.
+    pub fn new(config: &Config) -> Self {
+        let keys = config.keys();
+        let (source, sink) = (source::open(&config.source), sink::open(&config.sink));
+        let held = held::Calls::new(record(config, &keys));
+        let from = source.lua_commit();
+        let pushing =
+            script(&[&from, COMMITTING, &sink.lua_push()], include_str!("lua/commit_pushing.lua"));
+        let (commit, commit_small) = match sink.plain() {
+            Some(plain) => {
+                let parts = [&from, COMMITTING, &plain.lua()];
+                (script(&parts, include_str!("lua/commit.lua")), Some(pushing))
+            }
+            None => (pushing, None),
+        };
+        Self {
+            own: script(&[], include_str!("lua/own.lua")),
+            begin: script(&[], include_str!("lua/begin.lua")),
+            look: script(&[], include_str!("lua/look.lua")),
+            rejected_length: Script::new(include_str!("lua/rejected_length.lua")),
+            renew: script(&[], include_str!("lua/renew.lua")),
+            claim: script(&[], include_str!("lua/claim.lua")),
+            commit,
+            commit_small,
+            has_acl_check: false,
+            shared: None,
+            give_back: script(&[&source.lua_give_back()], include_str!("lua/give_back.lua")),
+            forget: script(&[], include_str!("lua/forget.lua")),
+            forgets: Forgets::new(),
+            release: script(&[], include_str!("lua/release.lua")),
+            held,
+            keys,
+            source,
+            sink,
+        }
+    }
+
+    /// The same for a filter that is in Redis.
+    #[must_use]
+    pub fn with_filter(mut self, filter: Arc<Shared>) -> Self {
+        let judge = Judge::new(filter);
+        let (from, to) = (self.source.lua_commit(), self.sink.lua_push());
+        let parts = [&from, COMMITTING, &to, &judge.lua()];
+        self.shared = Some((judge, script(&parts, include_str!("lua/commit_shared.lua"))));
+        self
+    }
+
+    /// Uses what a server of this version can do.
+    pub fn use_version(&mut self, version: Version) {
+        self.has_acl_check = version >= Version::ACL_CHECK;
+    }
+
+    /// The crawl's keys.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// What all calls need of the server: keys of the right types, and leave to use them.
+    pub fn needs(&self) -> Needs {
+        let mut needs = Needs::new();
+        self.source.needs(&self.keys, &mut needs);
+        self.sink.needs(&self.keys, &mut needs);
+        let Keys { lease, state, taken, source, sink, rejected, oversize, .. } = &self.keys;
+        needs.key(KeyOwner::Own("list of oversize items"), oversize.as_str(), KeyKind::List);
+        needs.key(KeyOwner::Setting("rejects.key"), rejected.as_str(), KeyKind::List);
+        needs.key(KeyOwner::Own("state"), state.as_str(), KeyKind::Hash);
+        needs.key(KeyOwner::Own("lease"), lease.as_str(), KeyKind::String);
+        let record = self.keys.record.as_str();
+        needs.key(KeyOwner::Own("crawl record"), record, KeyKind::Hash);
+        needs.command(CommandNeed::new("HMGET").key(record).arg("protocol"));
+        needs.command(CommandNeed::new("HSET").key(record).arg("protocol").arg("1"));
+        needs.command(CommandNeed::new("DEL").key(record));
+        reclaiming::add(&self.held, &mut needs);
+        let command = CommandNeed::new;
+        needs.command(command("SCRIPT LOAD").arg("return 1"));
+        needs.command(command("EVALSHA").arg("0".repeat(40)).arg("1").key(lease.as_str()));
+        needs.command(command("EXEC"));
+        needs.command(command("EVAL").arg("return 1").arg("1").key(lease.as_str()));
+        for key in [lease, state, taken, source, sink, rejected, oversize] {
+            needs.command(command("TYPE").key(key.as_str()));
+        }
+        needs.command(command("GET").key(lease.as_str()));
+        needs.command(command("PTTL").key(lease.as_str()));
+        needs.command(command("SET").key(lease.as_str()).arg("").arg("PX").arg("1"));
+        needs.command(command("PEXPIRE").key(lease.as_str()).arg("1"));
+        needs.command(command("DEL").key(lease.as_str()));
+        needs.command(command("HMGET").key(state.as_str()).arg("seq"));
+        needs.command(command("HSETNX").key(state.as_str()).arg("seq").arg("0"));
+        needs.command(command("HSET").key(state.as_str()).arg("seq").arg("0"));
+        needs.command(command("LLEN").key(rejected.as_str()));
+        needs.command(command("RPUSH").key(rejected.as_str()).arg(""));
+        needs.command(command("LTRIM").key(rejected.as_str()).arg("0").arg("-1"));
+        needs.command(command("LLEN").key(oversize.as_str()));
+        needs.command(command("RPUSH").key(oversize.as_str()).arg(""));
+        needs.command(command("LTRIM").key(oversize.as_str()).arg("0").arg("-1"));
+        let (from, to) = (taken.as_str(), oversize.as_str());
+        needs.command(command("LMOVE").key(from).key(to).arg("LEFT").arg("RIGHT"));
+        if let Some((judge, _)) = &self.shared {
+            needs.command(command("HGET").key(state.as_str()).arg("unseen"));
+            judging::add(judge.filter(), &mut needs);
+        } else {
+            self.needs_to_forget(&mut needs);
+        }
+        needs
+    }
+
+    /// Teaches a server the scripts; it may have forgotten them.
+    pub fn load(&self) -> impl Iterator<Item = Cmd> {
+        let scripts = [&self.own, &self.begin, &self.renew, &self.claim, &self.give_back];
+        let shared = self.shared.iter().map(|(_, script)| script);
+        let pushing = self.sink.plain().is_none().then_some(&self.commit);
+        let pushing = pushing.or(self.commit_small.as_ref());
+        let more = [&self.forget, &self.release].into_iter().chain(self.forgets.scripts());
+        scripts.into_iter().chain(more).chain(pushing).chain(shared).map(Script::load)
+    }
+
+    /// Takes the lease, from an earlier connection of the same run too, and from `dead` runs.
+    pub fn own(&self, token: &Token, holder: &Holder, dead: &[Run]) -> Cmd {
+        let Keys { lease, state, taken, .. } = &self.keys;
+        let mut command = call(&self.own, &[lease, state, taken]);
+        command.arg(token.as_str()).arg(holder.to_json()).arg(milliseconds());
+        for run in dead {
+            command.arg(run.to_string());
+        }
+        command
+    }
+
+    /// The reply to [`Protocol::own`].
+    pub fn owned(&self, reply: Value) -> Result<Standing, Unwelcome> {
+        let mut answer = Answer::new("own", reply)?;
+        if answer.status == "held" {
+            let holder = Holder::of_lease(&answer.text()?);
+            let milliseconds = answer.number()?;
+            let (seq, tip, filter) = (answer.text()?, answer.text()?, answer.text()?);
+            let (head, filter) = (Head::parse(&seq, &tip), Tip::parse(&filter));
+            let holder = holder.map(Box::new);
+            return Err(Unwelcome::Held { holder, milliseconds, head, filter });
+        }
+        answer.ok()?;
+        let (seq, tip, version) = (answer.text()?, answer.text()?, answer.text()?);
+        let (filter, taken) = (Tip::parse(&answer.text()?), answer.count()?);
+        let unseen = answer.text()?.parse().unwrap_or(0);
+        if !version.is_empty() && version != VERSION {
+            return Err(Unwelcome::Version { found: version });
+        }
+        let head = match (seq.as_str(), tip.as_str()) {
+            ("", "") => None,
+            (seq, tip) => Some(Head::parse(seq, tip).ok_or_else(|| Unwelcome::Nonsense {
+                what: "own",
+                reply: format!("seq {seq:?}, tip {tip:?}"),
+            })?),
+        };
+        Ok(Standing { head, filter, taken, unseen })
+    }
+
+    /// Ties the crawl's state to a filter; where Redis knows nothing of the crawl, it stands at
+    /// `head` from now on.
+    pub fn begin(&self, token: &Token, filter: Tip, head: Head) -> Cmd {
+        let Head { seq, tip } = head;
+        let Keys { lease, state, record, .. } = &self.keys;
+        let mut command = call(&self.begin, &[lease, state, record]);
+        command.arg(token.as_str()).arg(filter.to_string()).arg(VERSION);
+        command.arg(seq).arg(tip.to_string()).arg(self.held.record().fields());
+        command
+    }
+
+    /// The calls about held requests.
+    pub fn held(&self) -> &held::Calls {
+        &self.held
+    }
+
+    /// Asks where the crawl stands and who runs it.
+    pub fn look(&self) -> Cmd {
+        eval(&self.look, &[&self.keys.lease, &self.keys.state])
+    }
+
+    /// The reply to [`Protocol::look`].
+    pub fn place(&self, reply: Value) -> Result<(Option<Head>, Option<Holder>), Unwelcome> {
+        let mut answer = Answer::new("look", reply)?;
+        answer.ok()?;
+        let (seq, tip, lease) = (answer.text()?, answer.text()?, answer.text()?);
+        Ok((Head::parse(&seq, &tip), Holder::of_lease(&lease)))
+    }
+
+    /// Renews the lease.
+    pub fn renew(&self, token: &Token) -> Cmd {
+        let mut command = call(&self.renew, &[&self.keys.lease]);
+        command.arg(token.as_str()).arg(milliseconds());
+        command
+    }
+
+    /// The reply to [`Protocol::begin`], [`Protocol::renew`], [`Protocol::forget`] and
+    /// [`Protocol::release`].
+    pub fn done(&self, reply: Value) -> Result<(), Unwelcome> {
+        Answer::new("a script", reply)?.ok()
+    }
+
+    /// Claims what the source holds.
+    pub fn claim(&self, token: &Token) -> Cmd {
+        let Keys { lease, taken, source, .. } = &self.keys;
+        let mut command = call(&self.claim, &[lease, taken, source]);
+        command.arg(token.as_str());
+        command
+    }
+
+    /// The reply to [`Protocol::claim`]: how many items are claimed.
+    pub fn claimed(&self, reply: Value) -> Result<u64, Unwelcome> {
+        let mut answer = Answer::new("claim", reply)?;
+        answer.ok()?;
+        answer.count()
+    }
+
+    /// Reads claimed items.
+    pub fn window(&self, from: u64, count: u64) -> Cmd {
+        self.source.window(&self.keys.taken, from, count)
+    }
+
+    /// The reply to [`Protocol::window`].
+    pub fn items(&self, reply: Reply) -> Result<urlseen_engine::item::Items, Unwelcome> {
+        let unexpected = || Unwelcome::Nonsense { what: "a read", reply: "not a list".to_owned() };
+        self.source.items(reply).ok_or_else(unexpected)
+    }
+
+    /// Gives unread items back, unless that moves more than `most`, and releases the lease.
+    pub fn give_back(&self, token: &Token, most: usize) -> Cmd {
+        let Keys { lease, taken, source, .. } = &self.keys;
+        let mut command = call(&self.give_back, &[lease, taken, source]);
+        command.arg(token.as_str()).arg(most);
+        command
+    }
+
+    /// The reply to [`Protocol::give_back`].
+    pub fn given_back(&self, reply: Value) -> Result<GivenBack, Unwelcome> {
+        let mut answer = Answer::new("give back", reply)?;
+        answer.ok()?;
+        Ok(GivenBack { back: answer.count()?, left: answer.count()?, source: answer.count()? })
+    }
+
+    /// Forgets where the crawl stands.
+    pub fn forget(&self, token: &Token) -> Cmd {
+        let Keys { lease, state, record, .. } = &self.keys;
+        let mut command = call(&self.forget, &[lease, state, record]);
+        command.arg(token.as_str());
+        command
+    }
+
+    /// Releases the lease that some connection of the token's run took; does nothing to another's.
+    pub fn release(&self, token: &Token) -> Cmd {
+        let mut command = call(&self.release, &[&self.keys.lease]);
+        command.arg(token.as_str());
+        command
+    }
+
+    /// Blocks until the source holds an item, or for `seconds`.
+    pub fn wait(&self, seconds: f64) -> Cmd {
+        self.source.wait(&self.keys.source, seconds)
+    }
+
+    /// How long the source is.
+    pub fn source_length(&self) -> Cmd {
+        self.source.length(&self.keys.source)
+    }
+
+    /// How long the sink is.
+    pub fn sink_length(&self) -> Cmd {
+        self.sink.length(&self.keys.sink)
+    }
+
+    /// How many rejects there are, with and without their items in them.
+    pub fn rejected_length(&self) -> Cmd {
+        eval(&self.rejected_length, &[&self.keys.rejected, &self.keys.oversize])
+    }
+
+    /// How long source, `taken`, sink and rejects are.
+    pub fn lengths(&self) -> [Cmd; 4] {
+        let taken = self.source.length(&self.keys.taken);
+        [self.source_length(), taken, self.sink_length(), self.rejected_length()]
+    }
+
+    /// Asks how far back Redis may come.
+    pub fn persistence(&self) -> Cmd {
+        cmd("INFO")
+    }
+
+    /// The reply to [`Protocol::persistence`], for [`Persistence::horizon`].
+    pub fn info(&self, reply: Value) -> Result<String, Unwelcome> {
+        let unexpected = |error| Unwelcome::Nonsense { what: "INFO", reply: format!("{error}") };
+        redis::from_redis_value(reply).map_err(unexpected)
+    }
+
+    /// The reply to the lengths above.
+    pub fn length(&self, reply: Value) -> Result<u64, Unwelcome> {
+        count(reply).ok_or(Unwelcome::Nonsense { what: "a length", reply: "no number".to_owned() })
+    }
+}
+
+/// A script of what all share, these parts and its own text.
+fn script(parts: &[&str], text: &str) -> Script {
+    Script::new(&[&[COMMON, SHARED], parts, &[text]].concat().join("\n"))
+}
+
+fn call(script: &Script, keys: &[&str]) -> Cmd {
+    let mut command = cmd("EVALSHA");
+    command.arg(script.hash()).arg(keys.len()).arg(keys);
+    command
+}
+
+/// The same with the script's text, where it must not be missing.
+fn eval(script: &Script, keys: &[&str]) -> Cmd {
+    let mut command = cmd("EVAL");
+    command.arg(script.text()).arg(keys.len()).arg(keys);
+    command
+}
+
+fn milliseconds() -> u64 {
+    u64::try_from(LEASE.as_millis()).expect("a lease is short")
+}
+
+fn count(value: Value) -> Option<u64> {
+    redis::from_redis_value(value).ok()
+}

@@ -1,0 +1,237 @@
+//! Reads from `INFO` how far back Redis may come after a crash or a failover.
+//!
+//! Redis tells times by a clock that can be set. What this daemon compares them with cannot: of two
+//! answers, the difference of the two clocks tells whether Redis's was set in between.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use urlseen_core::storage::Moment;
+
+/// The least that is assumed: an append-only file that is flushed every second, with room to spare.
+const LEAST: Duration = Duration::from_mins(1);
+
+/// How far the clocks of a save's begin and end may be off.
+const SLACK: Duration = Duration::from_secs(2);
+
+/// How long a replica counts that is not connected any more: it may take over all the same.
+const AWAY: Duration = Duration::from_hours(1);
+
+/// How many replicas are known at most, and how many positions of their primary.
+const REPLICAS_MAX: usize = 64;
+const OFFSETS_MAX: usize = 256;
+
+/// A Redis server's saves and replicas, as far as its answers have told of them.
+#[derive(Debug, Default)]
+pub struct Persistence {
+    /// The process that the rest is of.
+    run_id: String,
+    /// How far its clock was ahead of the time since boot, when it was last asked.
+    ahead: Option<Duration>,
+    save: Option<Save>,
+    /// How far replication was, oldest first, and when, since boot.
+    offsets: Vec<(u64, Duration)>,
+    /// The replicas by their addresses: how far each was, and when that was last heard.
+    replicas: BTreeMap<String, (u64, Duration)>,
+}
+
+/// A completed save.
+#[derive(Debug)]
+struct Save {
+    at: Duration,
+    /// How far the clock that says so was ahead at most; `None` if it has been set back since.
+    ahead: Option<Duration>,
+}
+
+impl Persistence {
+    /// The moment at which the oldest data was current that Redis may come back with, by its
+    /// answer to `INFO`; `None` where it does not tell. `asked` is from before the question was
+    /// sent.
+    ///
+    /// With an append-only file that is the last second or so. Without, it is the moment at which
+    /// the last completed save (`rdb_last_save_time`) began; a server that has not saved yet gives
+    /// its own start instead, and then comes back with what it started with, or nothing. A replica
+    /// that lags and takes over has the data of the moment at which its primary was as far.
+    pub fn horizon(&mut self, info: &str, asked: Moment) -> Option<Moment> {
+        let info = Info(info);
+        let run_id = info.text("run_id").unwrap_or_default();
+        if run_id != self.run_id {
+            *self = Self { run_id: run_id.to_owned(), ..Self::default() };
+        }
+        let now = asked.since_boot();
+        // Both, as both learn from it.
+        let ages = (self.save_age(&info, now), self.replica_age(&info, now));
+        asked.before(LEAST.max(ages.0?).max(ages.1?))
+    }
+
+    fn save_age(&mut self, info: &Info<'_>, now: Duration) -> Option<Duration> {
+        let is_appending = info.number("aof_enabled")? == 1;
+        let ahead = Duration::from_micros(info.number("server_time_usec")?).checked_sub(now)?;
+        let at = Duration::from_secs(info.number("rdb_last_save_time")?);
+        let before = self.ahead.replace(ahead).unwrap_or(ahead);
+        if self.save.as_ref().is_none_or(|save| save.at != at) {
+            // Made since it was last asked, by the clock of then, of now, or of in between.
+            let ahead = Some(ahead.max(before)).filter(|&ahead| at <= now + ahead + SLACK);
+            self.save = Some(Save { at, ahead });
+        }
+        if is_appending {
+            return Some(Duration::ZERO);
+        }
+        let clock = now + self.save.as_ref()?.ahead?;
+        // -1 where no save in the background was made.
+        let took = Duration::from_secs(info.number("rdb_last_bgsave_time_sec").unwrap_or(0));
+        Some((clock + SLACK).checked_sub(at)? + took)
+    }
+
+    fn replica_age(&mut self, info: &Info<'_>, now: Duration) -> Option<Duration> {
+        let Some(offset) = info.number("master_repl_offset") else { return Some(Duration::ZERO) };
+        let mut is_known = true;
+        for replica in info.replicas() {
+            match (replica.address(), replica.number("offset")) {
+                // One that is being filled may have anything.
+                (Some(address), Some(offset)) if replica.text("state") == Some("online") => {
+                    self.replicas.insert(address, (offset, now));
+                }
+                _ => is_known = false,
+            }
+        }
+        self.replicas.retain(|_, (_, heard)| now.saturating_sub(*heard) < AWAY);
+        is_known &= self.replicas.len() <= REPLICAS_MAX;
+        while self.replicas.len() > REPLICAS_MAX {
+            self.replicas.pop_first();
+        }
+        self.offsets.push((offset, now));
+        let lowest = self.replicas.values().map(|&(offset, _)| offset).min().unwrap_or(offset);
+        let reached = self.offsets.iter().rposition(|&(offset, _)| offset <= lowest);
+        // None comes from before that but by a replica that nobody knows of.
+        self.offsets.drain(..reached.unwrap_or(0));
+        if self.offsets.len() > OFFSETS_MAX {
+            // The newest can be missed: what it would prove, the next one proves a little later.
+            self.offsets.pop();
+        }
+        let (_, at) = self.offsets.first().filter(|_| reached.is_some() && is_known)?;
+        Some(now.saturating_sub(*at))
+    }
+}
+
+/// The answer, or the part of it that is about one replica.
+struct Info<'a>(&'a str);
+
+impl<'a> Info<'a> {
+    fn text(&self, name: &str) -> Option<&'a str> {
+        let mut lines = self.0.split(['\r', '\n', ',']);
+        lines.find_map(|line| line.strip_prefix(name)?.strip_prefix([':', '=']))
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        self.text(name)?.trim().parse().ok()
+    }
+
+    /// `slave0:ip=127.0.0.1,port=6380,state=online,offset=1234,lag=0`
+    fn replicas(&self) -> impl Iterator<Item = Info<'a>> {
+        self.0.lines().filter_map(|line| {
+            let (number, replica) = line.strip_prefix("slave")?.split_once(':')?;
+            number.parse::<u32>().is_ok().then_some(Info(replica))
+        })
+    }
+
+    /// The address of a replica.
+    fn address(&self) -> Option<String> {
+        Some(format!("{}:{}", self.text("ip")?, self.text("port")?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::*;
+
+    /// How many seconds before `asked`, which is so many behind the boot, the horizon is.
+    fn reach(persistence: &mut Persistence, asked: u64, info: &str) -> Option<u64> {
+        let asked = Moment::new("this boot", Duration::from_secs(asked));
+        let horizon = persistence.horizon(info, asked)?;
+        Some(asked.since_boot().saturating_sub(horizon.since_boot()).as_secs())
+    }
+
+    /// The answer at this second of Redis's clock.
+    fn saves(now: u64, aof: u8, saved: u64, took: &str) -> String {
+        format!(
+            "# Server\r\nrun_id:aa\r\nserver_time_usec:{now}000000\r\n# Persistence\r\n\
+             rdb_last_save_time:{saved}\r\nrdb_last_bgsave_time_sec:{took}\r\naof_enabled:{aof}\r\n"
+        )
+    }
+
+    #[test]
+    fn a_server_that_saves_may_come_back_as_it_was_when_its_last_save_began() {
+        let reach = |info: &str| reach(&mut Persistence::default(), 2000, info);
+        assert_eq!(reach(&saves(10_000, 0, 9100, "30")), Some(932));
+        assert_eq!(reach(&saves(10_000, 0, 9100, "-1")), Some(902));
+        assert_eq!(reach(&saves(10_000, 0, 9990, "3")), Some(60));
+        assert_eq!(reach(&saves(10_000, 1, 9100, "30")), Some(60));
+        assert_eq!(reach(&saves(10_000, 0, 100, "0")), None, "before the machine was started");
+        assert_eq!(reach("# Server\r\n"), None);
+        assert_eq!(reach("aof_enabled:0\r\n"), None);
+    }
+
+    #[test]
+    fn a_clock_of_redis_that_is_set_never_makes_a_save_younger() {
+        let day = 86_400;
+        // Asked at 1000 and 2000 since boot, saved in between, and then asked again.
+        let mut forward = Persistence::default();
+        reach(&mut forward, 101_000, &saves(201_000, 0, 200_900, "0"));
+        assert_eq!(reach(&mut forward, 102_000, &saves(202_000, 0, 201_500, "0")), Some(502));
+        let ahead = saves(202_100 + day, 0, 201_500, "0");
+        assert_eq!(reach(&mut forward, 102_100, &ahead), Some(602), "set after the save");
+        let ahead = saves(202_200 + day, 0, 202_150 + day, "0");
+        assert_eq!(reach(&mut forward, 102_200, &ahead), Some(60));
+
+        let mut back = Persistence::default();
+        reach(&mut back, 101_000, &saves(201_000, 0, 200_900, "0"));
+        let behind = saves(202_000 - 500, 0, 200_900, "0");
+        assert_eq!(reach(&mut back, 102_000, &behind), Some(1102), "set after the save");
+        let mut back = Persistence::default();
+        reach(&mut back, 101_000, &saves(201_000, 0, 200_900, "0"));
+        // Saved at 201 400, when the clock had not been set yet.
+        let behind = saves(202_000 - 500, 0, 201_400, "0");
+        assert_eq!(reach(&mut back, 102_000, &behind), Some(602), "set between save and answer");
+
+        let mut unknown = Persistence::default();
+        assert_eq!(reach(&mut unknown, 102_000, &saves(201_000, 0, 201_500, "0")), None);
+        assert_eq!(reach(&mut unknown, 103_000, &saves(202_000, 0, 201_500, "0")), None);
+        assert_eq!(reach(&mut unknown, 104_000, &saves(203_000, 0, 202_500, "0")), Some(502));
+    }
+
+    #[test]
+    fn a_replica_takes_the_horizon_back_to_where_its_primary_was_as_far() {
+        let info = |offset: u64, replicas: &[(&str, u64)]| {
+            let mut info = saves(10_000, 1, 9999, "0") + "# Replication\r\nrole:master\r\n";
+            for (number, (state, offset)) in replicas.iter().enumerate() {
+                let port = 6380 + number;
+                let _ = write!(
+                    info,
+                    "slave{number}:ip=::1,port={port},state={state},offset={offset},lag=1\r\n"
+                );
+            }
+            info + &format!("master_repl_offset:{offset}\r\n")
+        };
+        let mut ask = {
+            let mut persistence = Persistence::default();
+            move |at, offset, replicas: &[_]| reach(&mut persistence, at, &info(offset, replicas))
+        };
+        assert_eq!(ask(1000, 500, &[]), Some(60));
+        assert_eq!(ask(1100, 600, &[("online", 600), ("online", 600)]), Some(60));
+        assert_eq!(ask(1200, 700, &[("online", 700), ("online", 650)]), Some(100));
+        // The second is stopped, and later on it is not connected any more.
+        assert_eq!(ask(1300, 800, &[("online", 800), ("online", 650)]), Some(200));
+        assert_eq!(ask(1400, 900, &[("online", 900)]), Some(300));
+        assert_eq!(ask(1500, 950, &[("online", 940)]), Some(400));
+        assert_eq!(ask(1600, 990, &[("online", 980), ("wait_bgsave", 0)]), None);
+        // It is not heard of for an hour.
+        assert_eq!(ask(1300 + 3600, 2000, &[("online", 1999)]), Some(3300));
+        assert_eq!(ask(5000, 2100, &[("online", 2100)]), Some(60));
+
+        let mut first = Persistence::default();
+        assert_eq!(reach(&mut first, 1000, &info(500, &[("online", 400)])), None);
+    }
+}

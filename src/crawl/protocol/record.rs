@@ -1,0 +1,43 @@
+//! The crawl record that the daemon publishes.
+
+use urlseen_core::fingerprint::Fingerprinter;
+use urlseen_core::fingerprint::request::Request;
+use urlseen_core::held::{PROBE, Record};
+use urlseen_core::redis::keys::Keys;
+use urlseen_engine::config::{Config, End, Store};
+
+/// The record of the crawl that is configured.
+pub fn record(config: &Config, keys: &Keys) -> Record {
+    let Config { source, sink, fingerprint, held, filter, .. } = config;
+    let (algorithm, fragments) = (fingerprint.algorithm, fingerprint.keep_fragments);
+    let probe = Fingerprinter::new(algorithm, fragments).fingerprint(&Request::get(PROBE));
+    let push = match source.take_from {
+        End::Left => "RPUSH",
+        End::Right => "LPUSH",
+    };
+    // So that the item found first comes first.
+    let pop = match sink.push_to {
+        End::Right => "LEFT",
+        End::Left => "RIGHT",
+    };
+    let forget = match filter.store {
+        Store::Local => keys.forget.clone(),
+        Store::Redis => String::new(),
+    };
+    Record {
+        urlseen: env!("CARGO_PKG_VERSION").to_owned(),
+        source: keys.source.clone(),
+        push: push.to_owned(),
+        processing: keys.taken.clone(),
+        sink: keys.sink.clone(),
+        sink_kind: sink.kind.name().to_owned(),
+        pop: pop.to_owned(),
+        emit: sink.emit.name().to_owned(),
+        algorithm: algorithm.to_string(),
+        probe: probe.expect("the URL is absolute").to_string(),
+        rejects: keys.rejected.clone(),
+        forget,
+        deliveries: held.deliveries,
+        timeout: held.timeout,
+    }
+}

@@ -1,0 +1,196 @@
+//! How Redis answers: what went well, and why something did not.
+
+use redis::Value;
+
+use urlseen_core::head::{Head, Tip};
+use urlseen_core::redis::lease::Holder;
+use urlseen_core::redis::trouble::Trouble;
+
+/// The version of the state's fields. Another one is refused.
+pub(super) const VERSION: &str = "1";
+
+/// Where a crawl stands in Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// The last committed batch; `None` where nothing was ever committed.
+    pub head: Option<Head>,
+    /// The filter that the crawl is tied to.
+    pub filter: Option<Tip>,
+    /// How many items are claimed and not committed.
+    pub taken: u64,
+    /// How many items were found unseen by commits to a filter that is in Redis.
+    pub unseen: u64,
+}
+
+/// What a commit left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Committed {
+    /// Items that wait in the sink.
+    pub sink: u64,
+    /// Items on the rejects list.
+    pub rejected: u64,
+    /// Rejects that were dropped because the list was full.
+    pub dropped: u64,
+    /// Items that were found unseen, where Redis has the filter.
+    pub unseen: Option<u64>,
+}
+
+/// Where unread items are after a clean exit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GivenBack {
+    /// At the source again.
+    pub back: u64,
+    /// Still claimed: the next start begins with them.
+    pub left: u64,
+    /// How long the source is now.
+    pub source: u64,
+}
+
+/// Why a script did nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The lease is not held under this token any more: it ran out, or another one took it.
+    #[error("the lease is not ours any more: {}", holder.as_ref().map_or_else(
+        || "it ran out".to_owned(), |holder| format!("it is held by {holder}")))]
+    Lease {
+        /// Who holds it now, if anybody.
+        holder: Option<Holder>,
+    },
+    /// Another batch is the last one committed.
+    #[error("the last committed batch in Redis is number {seq:?} ({tip:?})")]
+    Head {
+        /// As found; empty where nothing was found.
+        seq: String,
+        /// As found.
+        tip: String,
+    },
+    /// The list of claimed items is not as long as it must be: somebody else changed it.
+    #[error("somebody else changed the list of claimed items: it now holds {found}")]
+    Taken {
+        /// Its length.
+        found: u64,
+    },
+}
+
+/// Why a reply is not what was hoped for.
+#[derive(Debug, thiserror::Error)]
+pub enum Unwelcome {
+    /// Redis or the way to it has a problem.
+    #[error(transparent)]
+    Trouble(#[from] Trouble),
+    /// A script did nothing.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// Another process runs the crawl.
+    #[error("{}", held(holder.as_deref(), *milliseconds))]
+    Held {
+        /// Who.
+        holder: Option<Box<Holder>>,
+        /// How long its lease lasts unless it is renewed.
+        milliseconds: i64,
+        /// The last committed batch, if there is one.
+        head: Option<Head>,
+        /// The filter that the crawl is tied to.
+        filter: Option<Tip>,
+    },
+    /// The crawl's state was written by another version.
+    #[error(
+        "the crawl's state in Redis has version {found}, this urlseen knows version {VERSION}: \
+         use the urlseen that wrote it"
+    )]
+    Version {
+        /// As found.
+        found: String,
+    },
+    /// A later version has published the crawl record.
+    #[error(
+        "the crawl record in Redis has protocol {protocol:?}, written by urlseen {urlseen:?}, and \
+         this urlseen knows an earlier one: its consumers would not understand each other. Run \
+         the urlseen that wrote it; to begin anew with this one, give the crawl up with that \
+         one's urlseen state drop"
+    )]
+    Record {
+        /// As found.
+        protocol: String,
+        /// The version of the urlseen that wrote it.
+        urlseen: String,
+    },
+    /// Redis answered something that makes no sense here.
+    #[error("Redis answered {what} with something unexpected: {reply}")]
+    Nonsense {
+        /// What was asked.
+        what: &'static str,
+        /// The reply, cut short.
+        reply: String,
+    },
+}
+
+fn held(holder: Option<&Holder>, milliseconds: i64) -> String {
+    let seconds = milliseconds.max(0).cast_unsigned().div_ceil(1000);
+    let holder =
+        holder.map_or_else(|| "a program other than urlseen".to_owned(), Holder::to_string);
+    format!(
+        "this source is already run by {holder}. Stop that one first; if it is dead, its lease \
+         ends in {seconds} s"
+    )
+}
+
+/// A script's answer: how it went, and what it says.
+pub(super) struct Answer {
+    what: &'static str,
+    pub(super) status: String,
+    values: std::vec::IntoIter<Value>,
+}
+
+impl Answer {
+    pub(super) fn new(what: &'static str, reply: Value) -> Result<Self, Unwelcome> {
+        let mut answer = match reply {
+            Value::Array(values) => {
+                Self { what, status: String::new(), values: values.into_iter() }
+            }
+            other => return Err(nonsense(what, &other)),
+        };
+        answer.status = answer.text()?;
+        Ok(answer)
+    }
+
+    pub(super) fn ok(&mut self) -> Result<(), Unwelcome> {
+        Err(match self.status.as_str() {
+            "ok" => return Ok(()),
+            "lease" => Refusal::Lease { holder: Holder::of_lease(&self.text()?) }.into(),
+            "head" => Refusal::Head { seq: self.text()?, tip: self.text()? }.into(),
+            "record" => {
+                let (protocol, urlseen) = (self.text()?, self.text()?);
+                return Err(Unwelcome::Record { protocol, urlseen });
+            }
+            "taken" => Refusal::Taken { found: self.count()? }.into(),
+            other => nonsense(self.what, &other),
+        })
+    }
+
+    pub(super) fn text(&mut self) -> Result<String, Unwelcome> {
+        self.next()
+    }
+
+    pub(super) fn number(&mut self) -> Result<i64, Unwelcome> {
+        self.next()
+    }
+
+    pub(super) fn count(&mut self) -> Result<u64, Unwelcome> {
+        self.next()
+    }
+
+    pub(super) fn bytes(&mut self) -> Result<Vec<Vec<u8>>, Unwelcome> {
+        self.next()
+    }
+
+    fn next<T: redis::FromRedisValue>(&mut self) -> Result<T, Unwelcome> {
+        let value =
+            self.values.next().ok_or_else(|| nonsense(self.what, &"too short an answer"))?;
+        redis::from_redis_value(value).map_err(|error| nonsense(self.what, &error))
+    }
+}
+
+fn nonsense(what: &'static str, reply: &dyn std::fmt::Debug) -> Unwelcome {
+    Unwelcome::Nonsense { what, reply: format!("{reply:?}").chars().take(200).collect() }
+}

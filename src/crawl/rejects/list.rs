@@ -1,0 +1,187 @@
+//! The list in Redis, and reading it.
+
+use redis::{Script, cmd};
+
+use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::link::Link;
+use urlseen_core::redis::trouble::Trouble;
+use urlseen_core::script::COMMON;
+use urlseen_engine::config::{Config, End};
+
+/// How many rejects are read at once: of the first time, as nothing is known of their sizes yet,
+/// and at most.
+const FIRST: usize = 16;
+const MOST: usize = 1000;
+
+/// How many bytes are read at once, as far as sizes can be foreseen.
+const BYTES: usize = 8 << 20;
+
+/// The rejects of a crawl.
+pub struct List {
+    pub(super) connection: Link,
+    /// The list that the daemon adds to.
+    pub(super) rejected: String,
+    /// What somebody sorts through, or left aside when killed.
+    pub(super) aside: String,
+    /// Rejects that have their items beside them.
+    pub(super) oversize: String,
+    pub(super) source: String,
+    pub(super) take_from: End,
+    pub(super) scripts: Scripts,
+    /// How many rejects to read next.
+    window: usize,
+}
+
+/// What changes the lists.
+pub(super) struct Scripts {
+    pub(super) set_aside: Script,
+    pub(super) give_back: Script,
+    pub(super) sort: Script,
+    pub(super) sort_oversize: Script,
+    drop_first: Script,
+}
+
+/// A way through the list, from the oldest reject to the newest, and then through those that have
+/// their items beside them.
+#[derive(Debug, Clone, Copy)]
+pub struct Scan {
+    /// How many there are of each kind to read: aside, on the list, with items beside them.
+    lengths: [u64; 3],
+    at: u64,
+}
+
+impl List {
+    /// Connects to the crawl's Redis.
+    pub async fn open(config: &Config) -> Result<Self, Trouble> {
+        let connection = connect(&config.redis.url, Timeouts::default()).await?;
+        let keys = config.keys();
+        Ok(Self {
+            connection,
+            rejected: keys.rejected,
+            aside: keys.rejects_aside,
+            oversize: keys.oversize,
+            source: keys.source,
+            take_from: config.source.take_from,
+            scripts: Scripts::new(),
+            window: FIRST,
+        })
+    }
+
+    /// The source's name, and that of the list.
+    pub fn names(&self) -> (&str, &str) {
+        (&self.source, &self.rejected)
+    }
+
+    /// Begins to read what is there now.
+    pub async fn scan(&mut self) -> Result<Scan, Trouble> {
+        let [aside, listed, oversize]: [u64; 3] = redis::pipe()
+            .atomic()
+            .llen(&self.aside)
+            .llen(&self.rejected)
+            .llen(&self.oversize)
+            .query_async(&mut self.connection)
+            .await?;
+        Ok(Scan { lengths: [aside, listed, oversize / 2], at: 0 })
+    }
+
+    /// The next rejects, as they are kept; none at the end. What the daemon adds or drops meanwhile
+    /// moves the rest: some may be left out or come twice.
+    pub async fn next(&mut self, scan: &mut Scan) -> Result<Vec<Vec<u8>>, Trouble> {
+        let [aside, listed, _] = scan.lengths;
+        while scan.at < aside + listed {
+            let (key, from, end) = if scan.at < aside {
+                (self.aside.clone(), scan.at, aside)
+            } else {
+                (self.rejected.clone(), scan.at - aside, listed)
+            };
+            let rejects = self.read(&key, from, end - from).await?;
+            if !rejects.is_empty() {
+                scan.at += rejects.len() as u64;
+                return Ok(rejects);
+            }
+            // It became shorter.
+            scan.at += end - from;
+        }
+        // One by one: their items are not to be read.
+        while scan.at < scan.len() {
+            let reject = self.oversize(scan.at - aside - listed).await?;
+            scan.at += 1;
+            if let Some(reject) = reject {
+                return Ok(vec![reject]);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// How many rejects have their items beside them.
+    pub(super) async fn oversize_length(&mut self) -> Result<u64, Trouble> {
+        let mut length = cmd("LLEN");
+        length.arg(&self.oversize);
+        Ok(length.query_async::<u64>(&mut self.connection).await? / 2)
+    }
+
+    /// A reject that has its item beside it, by its number from the oldest.
+    pub(super) async fn oversize(&mut self, number: u64) -> Result<Option<Vec<u8>>, Trouble> {
+        let mut index = cmd("LINDEX");
+        index.arg(&self.oversize).arg(2 * number);
+        Ok(index.query_async(&mut self.connection).await?)
+    }
+
+    /// Drops at once as many of the oldest rejects as `scan` has found, and returns how many there
+    /// were of them.
+    pub async fn drop_found(&mut self, scan: Scan) -> Result<u64, Trouble> {
+        let [aside, listed, oversize] = scan.lengths;
+        let mut call = self.scripts.drop_first.prepare_invoke();
+        call.key(&self.aside).key(&self.rejected).key(&self.oversize);
+        call.arg(aside + listed).arg(oversize);
+        Ok(call.invoke_async(&mut self.connection).await?)
+    }
+
+    /// As many rejects from there on as a window has room for, `most` at most.
+    pub(super) async fn read(
+        &mut self,
+        key: &str,
+        from: u64,
+        most: u64,
+    ) -> Result<Vec<Vec<u8>>, Trouble> {
+        let count = most.min(self.window as u64);
+        let mut range = cmd("LRANGE");
+        range.arg(key).arg(from).arg(from + count - 1);
+        let rejects: Vec<Vec<u8>> = range.query_async(&mut self.connection).await?;
+        if let Some(largest) = rejects.iter().map(Vec::len).max() {
+            self.window = (BYTES / largest.max(1)).clamp(1, MOST.min(self.window * 2));
+        }
+        Ok(rejects)
+    }
+}
+
+impl Scan {
+    /// How many there are to read.
+    pub fn len(&self) -> u64 {
+        self.lengths.iter().sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Leaves out the next so many.
+    pub fn skip(&mut self, count: u64) {
+        self.at += count;
+    }
+}
+
+impl Scripts {
+    fn new() -> Self {
+        const SHARED: &str = include_str!("../protocol/lua/shared.lua");
+        let script = |text: &str| Script::new(&format!("{COMMON}\n{SHARED}\n{text}"));
+        Self {
+            set_aside: script(include_str!("lua/set_aside.lua")),
+            give_back: script(include_str!("lua/give_back.lua")),
+            sort: script(include_str!("lua/sort.lua")),
+            sort_oversize: script(include_str!("lua/sort_oversize.lua")),
+            drop_first: script(include_str!("lua/drop_first.lua")),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! A Redis list as sink.
+
+use std::borrow::Cow;
+
+use redis::{Cmd, cmd};
+
+use super::{Plain, Sink};
+use urlseen_core::redis::keys::Keys;
+use urlseen_core::redis::packed::Packed;
+use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
+use urlseen_engine::config::End;
+
+/// A list that items are pushed to at one end.
+#[derive(Debug)]
+pub struct List {
+    push_to: End,
+}
+
+impl List {
+    /// Pushes to the given end.
+    pub fn new(push_to: End) -> Self {
+        Self { push_to }
+    }
+
+    fn command(&self) -> &'static str {
+        match self.push_to {
+            End::Left => "LPUSH",
+            End::Right => "RPUSH",
+        }
+    }
+}
+
+impl Sink for List {
+    fn plain(&self) -> Option<&dyn Plain> {
+        Some(self)
+    }
+
+    fn lua_push(&self) -> String {
+        format!("local PUSH = '{}'\n{}", self.command(), include_str!("list_push.lua"))
+    }
+
+    fn argument<'a>(&self, item: &'a [u8], _: f64) -> Cow<'a, [u8]> {
+        Cow::Borrowed(item)
+    }
+
+    fn length(&self, sink: &str) -> Cmd {
+        let mut command = cmd("LLEN");
+        command.arg(sink);
+        command
+    }
+
+    fn needs(&self, keys: &Keys, needs: &mut Needs) {
+        let sink = keys.sink.as_str();
+        needs.key(KeyOwner::Setting("sink.key"), sink, KeyKind::List);
+        needs.command(CommandNeed::new(self.command()).key(sink).arg(""));
+        needs.command(CommandNeed::new("LINDEX").key(sink).arg("-1"));
+        needs.command(CommandNeed::new("LTRIM").key(sink).arg("0").arg("-1"));
+        needs.command(CommandNeed::new("LLEN").key(sink));
+    }
+}
+
+impl Plain for List {
+    fn lua(&self) -> String {
+        format!("local PUSH = '{}'\n{}", self.command(), include_str!("list.lua"))
+    }
+
+    fn gate(&self, sink: &str) -> Vec<Packed> {
+        // No list is as long as that, so there is no item to answer; and nothing is trimmed.
+        let look = [b"LINDEX", sink.as_bytes(), b"9223372036854775807"];
+        let trim = [b"LTRIM", sink.as_bytes(), b"0", b"-1"];
+        vec![look.into_iter().collect(), trim.into_iter().collect()]
+    }
+
+    fn push(
+        &self,
+        sink: &str,
+        count: usize,
+        bytes: usize,
+        items: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Packed {
+        let mut push = Packed::new(2 + count, bytes);
+        push.word(self.command().as_bytes());
+        push.word(sink.as_bytes());
+        items.for_each(|item| push.word(item));
+        push
+    }
+}

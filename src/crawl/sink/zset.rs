@@ -1,0 +1,84 @@
+//! A Redis sorted set as sink: scrapy-redis's priority queue.
+
+use std::borrow::Cow;
+
+use redis::{Cmd, cmd};
+
+use super::{Plain, Sink};
+use urlseen_core::redis::keys::Keys;
+use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
+
+/// A sorted set that items are added to by the negative of their priority, so that the most urgent
+/// one stands first.
+#[derive(Debug)]
+pub struct Zset;
+
+impl Sink for Zset {
+    /// What is pushed may have been there before, with another score: it could not be taken back.
+    fn plain(&self) -> Option<&dyn Plain> {
+        None
+    }
+
+    fn lua_push(&self) -> String {
+        include_str!("zset.lua").to_owned()
+    }
+
+    fn argument<'a>(&self, item: &'a [u8], score: f64) -> Cow<'a, [u8]> {
+        let mut argument = text(score).into_bytes();
+        argument.reserve(1 + item.len());
+        argument.push(b' ');
+        argument.extend_from_slice(item);
+        argument.into()
+    }
+
+    fn length(&self, sink: &str) -> Cmd {
+        let mut command = cmd("ZCARD");
+        command.arg(sink);
+        command
+    }
+
+    fn needs(&self, keys: &Keys, needs: &mut Needs) {
+        let sink = keys.sink.as_str();
+        needs.key(KeyOwner::Setting("sink.key"), sink, KeyKind::SortedSet);
+        needs.command(CommandNeed::new("ZADD").key(sink).arg("0").arg(""));
+        needs.command(CommandNeed::new("ZCARD").key(sink));
+    }
+}
+
+/// A score as Redis reads it back, to the bit.
+fn text(score: f64) -> String {
+    /// Up to here whole numbers are exact, and short.
+    const WHOLE: f64 = (1_u64 << 53) as f64;
+    if score.fract() == 0.0 && score.abs() <= WHOLE {
+        format!("{score}")
+    } else {
+        format!("{score:e}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_are_short_and_exact() {
+        for (score, expected) in [
+            (0.0, "0"),
+            (-5.0, "-5"),
+            (9_007_199_254_740_992.0, "9007199254740992"),
+            (1.5, "1.5e0"),
+            (1e300, "1e300"),
+            (-5e-324, "-5e-324"),
+            (0.1 + 0.2, "3.0000000000000004e-1"),
+        ] {
+            assert_eq!(text(score), expected);
+            assert_eq!(text(score).parse(), Ok(score));
+        }
+    }
+
+    #[test]
+    fn an_argument_is_a_score_a_space_and_the_item_as_it_is() {
+        assert_eq!(*Zset.argument(b"a b\xff", -2.0), *b"-2 a b\xff");
+        assert_eq!(*Zset.argument(b"", 0.0), *b"0 ");
+    }
+}
