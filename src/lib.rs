@@ -5,6 +5,6 @@
 pub mod admin;
 pub mod cli;
 pub mod crawl;
-pub mod migrate;
+pub(crate) mod migrate;
 pub mod pipeline;
-pub mod serve;
+pub(crate) mod serve;

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 /// The body of `POST /check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Question {
+pub(crate) struct Question {
     /// What is asked about.
-    pub items: Vec<ItemText>,
+    pub(crate) items: Vec<ItemText>,
 }
 
 /// An item in JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum ItemText {
+pub(crate) enum ItemText {
     /// As it is.
     Text(String),
     /// Where it is not UTF-8.
@@ -28,7 +28,7 @@ pub enum ItemText {
 
 impl ItemText {
     /// The form that holds these bytes.
-    pub fn of(item: &[u8]) -> Self {
+    pub(crate) fn of(item: &[u8]) -> Self {
         match std::str::from_utf8(item) {
             Ok(text) => Self::Text(text.to_owned()),
             Err(_) => Self::Encoded { base64: STANDARD.encode(item) },
@@ -36,7 +36,7 @@ impl ItemText {
     }
 
     /// The bytes; `None` if they are not base64.
-    pub fn into_bytes(self) -> Option<Vec<u8>> {
+    pub(crate) fn into_bytes(self) -> Option<Vec<u8>> {
         match self {
             Self::Text(text) => Some(text.into_bytes()),
             Self::Encoded { base64 } => STANDARD.decode(base64).ok(),
@@ -46,9 +46,9 @@ impl ItemText {
 
 /// The answer to `POST /check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdicts {
+pub(crate) struct Verdicts {
     /// One for each item, in order.
-    pub items: Vec<Checked>,
+    pub(crate) items: Vec<Checked>,
 }
 
 /// What is known of an item.

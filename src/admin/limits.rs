@@ -26,7 +26,7 @@ pub struct Limits {
 
 impl Limits {
     /// Items that [`Limits::default`] lets one request ask about.
-    pub const ITEMS: usize = 1000;
+    pub(crate) const ITEMS: usize = 1000;
     /// Bytes that [`Limits::default`] lets the body of a request have.
     pub const BODY_BYTES: usize = 1 << 20;
 }

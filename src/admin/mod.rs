@@ -22,20 +22,35 @@ mod listener;
 mod metrics;
 mod moment;
 mod places;
-pub mod printable;
+pub(crate) mod printable;
 mod routes;
 mod server;
 mod socket;
 mod status;
-pub mod telemetry;
+pub(crate) mod telemetry;
 
-pub use crate::pipeline::phase::{HeldUpBy, Phase};
-pub use check::{Checked, ItemText, Question, Uncheckable, Verdicts};
-pub use client::{Client, ClientError};
+pub use crate::pipeline::phase::HeldUpBy;
+pub use crate::pipeline::phase::Phase;
+pub use check::Checked;
+pub(crate) use check::ItemText;
+pub(crate) use check::Question;
+pub use check::Uncheckable;
+pub(crate) use check::Verdicts;
+pub use client::Client;
+pub use client::ClientError;
 pub use limits::Limits;
-pub use server::{Server, StartError};
+pub use server::Server;
+pub use server::StartError;
 pub use socket::SOCKET;
-pub use status::{Archive, Asked, Counts, Filter, Head, Lists, Passed, State, Status};
+pub use status::Archive;
+pub use status::Asked;
+pub use status::Counts;
+pub use status::Filter;
+pub use status::Head;
+pub use status::Lists;
+pub use status::Passed;
+pub use status::State;
+pub use status::Status;
 
 /// What the endpoint can see of a daemon.
 pub trait View: Send + Sync + 'static {

@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthChar;
 const CUT: char = '…';
 
 /// How many columns standard output has, if it is a terminal.
-pub fn columns() -> Option<usize> {
+pub(crate) fn columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
     Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }
@@ -21,7 +21,7 @@ pub fn columns() -> Option<usize> {
 /// The bytes as text of at most `columns`, if there is a bound. Characters that move the cursor,
 /// change colours or cannot be seen become escapes as Rust writes them, and what is not UTF-8
 /// becomes `\xff`.
-pub fn printable(bytes: &[u8], columns: Option<usize>) -> String {
+pub(crate) fn printable(bytes: &[u8], columns: Option<usize>) -> String {
     let mut line = Line { text: String::new(), width: 0, cut: 0, columns };
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -43,12 +43,12 @@ pub fn printable(bytes: &[u8], columns: Option<usize>) -> String {
 }
 
 /// A value as a line of JSON, in which all is escaped that [`printable`] escapes.
-pub fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
+pub(crate) fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
     Ok(json_text(&serde_json::to_string(value)?))
 }
 
 /// JSON with all escaped that [`printable`] escapes, but for the line feeds between values.
-pub fn json_text(json: &str) -> String {
+pub(crate) fn json_text(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
         // Others than these stand in strings only.
@@ -64,29 +64,29 @@ pub fn json_text(json: &str) -> String {
 }
 
 /// How many columns a text takes that is printable.
-pub fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.chars().filter_map(UnicodeWidthChar::width).sum()
 }
 
 /// Says something in a line of its own on standard error.
-pub fn say(words: impl Display) {
+pub(crate) fn say(words: impl Display) {
     let line = printable(words.to_string().as_bytes(), None);
     // Standard error is the last place to say anything.
     let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Standard output for people.
-pub fn stdout() -> Plain<io::StdoutLock<'static>> {
+pub(crate) fn stdout() -> Plain<io::StdoutLock<'static>> {
     Plain(io::stdout().lock())
 }
 
 /// Standard error for messages of several lines.
-pub fn stderr() -> Plain<io::StderrLock<'static>> {
+pub(crate) fn stderr() -> Plain<io::StderrLock<'static>> {
     Plain(io::stderr().lock())
 }
 
 /// Standard output for rows of data: as they are, unless a person sees them on a terminal.
-pub fn rows() -> Box<dyn Write> {
+pub(crate) fn rows() -> Box<dyn Write> {
     let out = io::stdout().lock();
     if out.is_terminal() { Box::new(Plain(out)) } else { Box::new(out) }
 }
@@ -94,7 +94,7 @@ pub fn rows() -> Box<dyn Write> {
 /// A writer that escapes all that [`printable`] does, but for line feeds and tabs. A character must
 /// not be split between two writes.
 #[derive(Debug)]
-pub struct Plain<W>(W);
+pub(crate) struct Plain<W>(W);
 
 impl<W: Write> Write for Plain<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

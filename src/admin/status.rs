@@ -88,7 +88,7 @@ pub struct Counts {
 
 impl Counts {
     /// All items committed.
-    pub fn items(&self) -> u64 {
+    pub(crate) fn items(&self) -> u64 {
         self.unseen + self.seen + self.unfiltered + self.rejected
     }
 }

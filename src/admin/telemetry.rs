@@ -14,13 +14,13 @@ use urlseen_engine::config::{Level, LogFormat};
 
 /// Standard error, with a line of progress at its foot where it is a terminal.
 #[derive(Debug, Clone)]
-pub struct Console {
+pub(crate) struct Console {
     line: ProgressBar,
 }
 
 impl Console {
     /// Standard error as it is.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let target = if io::stderr().is_terminal() {
             ProgressDrawTarget::stderr()
         } else {
@@ -32,29 +32,29 @@ impl Console {
     }
 
     /// Whether the line of progress can be seen.
-    pub fn is_terminal(&self) -> bool {
+    pub(crate) fn is_terminal(&self) -> bool {
         !self.line.is_hidden()
     }
 
     /// Shows this as the line of progress.
-    pub fn show(&self, line: String) {
+    pub(crate) fn show(&self, line: String) {
         self.line.set_message(line);
         self.line.tick();
     }
 
     /// Prints a line above the line of progress.
-    pub fn say(&self, line: &str) {
+    pub(crate) fn say(&self, line: &str) {
         self.line.suspend(|| say(line));
     }
 
     /// Takes the line of progress away.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.line.finish_and_clear();
     }
 
     /// Sends all log lines of at least `level` here from now on. Only the first call in a process
     /// does something.
-    pub fn log(&self, level: Level, format: LogFormat) {
+    pub(crate) fn log(&self, level: Level, format: LogFormat) {
         let filter = tracing_subscriber::EnvFilter::new(format!("urlseen={level}"));
         let lines = tracing_subscriber::fmt()
             .with_env_filter(filter)
@@ -122,7 +122,7 @@ impl Write for JsonAbove<'_> {
 
 /// Writes above the line of progress.
 #[derive(Debug)]
-pub struct Above<'a>(&'a ProgressBar);
+pub(crate) struct Above<'a>(&'a ProgressBar);
 
 impl Write for Above<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -84,7 +84,7 @@ struct Desk<W> {
 }
 
 /// Where the answers come from.
-pub(super) enum Filter {
+pub enum Filter {
     /// A daemon.
     Running(Box<Client>),
     /// The folder, where no daemon runs.

@@ -2,5 +2,5 @@
 
 pub mod protocol;
 pub mod rejects;
-pub mod sink;
-pub mod upkeep;
+pub(crate) mod sink;
+pub(crate) mod upkeep;

@@ -8,7 +8,7 @@ use urlseen_core::redis::lease::{Holder, Run, Token};
 use urlseen_core::redis::link::Link;
 
 /// The lease of a crawl that nobody runs, and where the crawl stands.
-pub struct Upkeep {
+pub(crate) struct Upkeep {
     link: Link,
     token: Token,
     protocol: Protocol,
@@ -17,7 +17,7 @@ pub struct Upkeep {
 
 impl Upkeep {
     /// Takes the lease as `run`, from `dead` runs too.
-    pub async fn begin(
+    pub(crate) async fn begin(
         address: &RedisAddress,
         protocol: Protocol,
         holder: &Holder,
@@ -35,37 +35,37 @@ impl Upkeep {
     }
 
     /// Where the crawl stood when the lease was taken.
-    pub fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> Standing {
         self.standing
     }
 
     /// Ties the crawl to a filter; where Redis knew nothing of it, it stands at `head` now.
-    pub async fn tie(&mut self, filter: Tip, head: Head) -> Result<(), Unwelcome> {
+    pub(crate) async fn tie(&mut self, filter: Tip, head: Head) -> Result<(), Unwelcome> {
         let begin = self.protocol.begin(&self.token, filter, head);
         let reply = self.link.call(&begin).await?;
         self.protocol.done(reply)
     }
 
     /// The connection that holds the lease.
-    pub fn link(&mut self) -> &mut Link {
+    pub(crate) fn link(&mut self) -> &mut Link {
         &mut self.link
     }
 
     /// Forgets where the crawl stands.
-    pub async fn forget(&mut self) -> Result<(), Unwelcome> {
+    pub(crate) async fn forget(&mut self) -> Result<(), Unwelcome> {
         let reply = self.link.call(&self.protocol.forget(&self.token)).await?;
         self.protocol.done(reply)
     }
 
     /// Gives claimed items back to the source, however many, and releases the lease.
-    pub async fn give_back(mut self) -> Result<GivenBack, Unwelcome> {
+    pub(crate) async fn give_back(mut self) -> Result<GivenBack, Unwelcome> {
         let give_back = self.protocol.give_back(&self.token, usize::MAX);
         let reply = self.link.call(&give_back).await?;
         self.protocol.given_back(reply)
     }
 
     /// Releases the lease.
-    pub async fn end(mut self) -> Result<(), Unwelcome> {
+    pub(crate) async fn end(mut self) -> Result<(), Unwelcome> {
         let reply = self.link.call(&self.protocol.release(&self.token)).await?;
         self.protocol.done(reply)
     }

@@ -4,7 +4,7 @@
 
 mod file;
 mod server;
-pub mod set;
+pub(crate) mod set;
 
 use std::io;
 use std::path::PathBuf;
@@ -13,15 +13,17 @@ use urlseen_core::filter::redisbloom::BadChunk;
 use urlseen_core::filter::redisbloom::dump::DumpError;
 use urlseen_core::redis::trouble::Trouble;
 
-pub use file::{read, write};
-pub use server::{dump, load};
+pub(crate) use file::read;
+pub(crate) use file::write;
+pub(crate) use server::dump;
+pub(crate) use server::load;
 
 /// Who is told how far it is: bytes done, and bytes in all.
-pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+pub(crate) type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 
 /// Why a filter did not come over.
 #[derive(Debug, thiserror::Error)]
-pub enum TransferError {
+pub(crate) enum TransferError {
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
@@ -126,7 +128,7 @@ pub enum TransferError {
 
 /// What is left on a server of a filter that was not loaded to its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Left {
+pub(crate) enum Left {
     /// Nothing.
     #[error("the key {0} was removed again")]
     Nothing(String),

@@ -16,7 +16,7 @@ const LOADCHUNK: &str = "BF.LOADCHUNK";
 const TYPE: &str = "MBbloom--";
 
 /// Reads the filter of a key. Its layers are never to take more than `limit` bytes.
-pub async fn dump(
+pub(crate) async fn dump(
     address: &RedisAddress,
     key: &str,
     limit: u64,
@@ -57,7 +57,7 @@ pub async fn dump(
 }
 
 /// Makes `key`, which must not be there, the filter.
-pub async fn load(
+pub(crate) async fn load(
     address: &RedisAddress,
     key: &str,
     filter: &Filter,

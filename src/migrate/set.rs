@@ -16,7 +16,7 @@ const COUNT: u64 = 10_000;
 
 /// How fingerprints stand in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// A line of hex digits each.
     Hex,
     /// As Scrapy 2.19 writes its `requests.seen`: two bytes of length, big endian, and the digest.
@@ -25,18 +25,18 @@ pub enum Form {
 
 /// What was written.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Written {
+pub(crate) struct Written {
     /// Fingerprints. One that the server moved meanwhile can be among them twice.
-    pub fingerprints: u64,
+    pub(crate) fingerprints: u64,
     /// Members that are none.
-    pub bad: u64,
+    pub(crate) bad: u64,
 }
 
 /// Writes all members of a set. The set is only read, and may be worked with meanwhile.
 ///
 /// # Errors
 /// Redis fails, or the output; the key is no set.
-pub async fn members(
+pub(crate) async fn members(
     address: &RedisAddress,
     key: &str,
     form: Form,
@@ -81,7 +81,7 @@ pub async fn members(
 }
 
 /// A set that fingerprints are added to, a page at a time.
-pub struct Filling {
+pub(crate) struct Filling {
     link: Link,
     key: String,
     page: Cmd,
@@ -95,7 +95,7 @@ impl Filling {
     ///
     /// # Errors
     /// Redis fails; the key is no set.
-    pub async fn begin(address: &RedisAddress, key: &str) -> Result<Self, TransferError> {
+    pub(crate) async fn begin(address: &RedisAddress, key: &str) -> Result<Self, TransferError> {
         let mut link = connect(address, Timeouts::default()).await?;
         let found: String =
             cmd("TYPE").arg(key).query_async(&mut link).await.map_err(Trouble::from)?;
@@ -108,7 +108,7 @@ impl Filling {
     }
 
     /// Takes one more; `true` if a page is full, which [`Filling::flush`] then sends.
-    pub fn push(&mut self, fingerprint: &Fingerprint) -> bool {
+    pub(crate) fn push(&mut self, fingerprint: &Fingerprint) -> bool {
         self.page.arg(fingerprint.text(&mut [0; 64]));
         self.waiting += 1;
         self.waiting == COUNT
@@ -118,7 +118,7 @@ impl Filling {
     ///
     /// # Errors
     /// Redis fails. What was added before stays.
-    pub async fn flush(&mut self) -> Result<u64, TransferError> {
+    pub(crate) async fn flush(&mut self) -> Result<u64, TransferError> {
         if self.waiting > 0 {
             let page = std::mem::replace(&mut self.page, page_of(&self.key));
             let new: u64 = page.query_async(&mut self.link).await.map_err(Trouble::from)?;
@@ -139,7 +139,7 @@ fn page_of(key: &str) -> Cmd {
 ///
 /// # Errors
 /// The output fails.
-pub fn write(output: &mut dyn Write, form: Form, fingerprint: &Fingerprint) -> io::Result<()> {
+pub(crate) fn write(output: &mut dyn Write, form: Form, fingerprint: &Fingerprint) -> io::Result<()> {
     match form {
         Form::Hex => writeln!(output, "{fingerprint}"),
         Form::RequestsSeen => {

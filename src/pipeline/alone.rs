@@ -22,7 +22,7 @@ use urlseen_engine::engine::{Died, Fill, Heard};
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Answers those who ask, until it is told to stop.
-pub struct Alone {
+pub(crate) struct Alone {
     store: Local,
     desk: Desk,
     design: Design,
@@ -36,7 +36,7 @@ pub struct Alone {
 impl Alone {
     /// Ready to answer those who ask at the `desk` by the filter in `store`; `stop` tells when to
     /// end.
-    pub fn new(store: Local, desk: Desk, design: Design, when_full: WhenFull, stop: Stop) -> Self {
+    pub(crate) fn new(store: Local, desk: Desk, design: Design, when_full: WhenFull, stop: Stop) -> Self {
         let fullness = design.sizing().copied().map(Fullness::new);
         let started = Instant::now();
         let fill = Fill::of(&design, store.engine.gauges());
@@ -55,13 +55,13 @@ impl Alone {
     }
 
     /// How it goes, for others to look at while it runs.
-    pub fn live(&self) -> watch::Receiver<Live> {
+    pub(crate) fn live(&self) -> watch::Receiver<Live> {
         self.live.subscribe()
     }
 
     /// Brings the filter back, and answers until it is told to stop. `show` is called with a report
     /// every `every`, if there is one.
-    pub async fn run(
+    pub(crate) async fn run(
         &mut self,
         every: Option<Duration>,
         show: &mut dyn FnMut(&Report),
@@ -163,7 +163,7 @@ impl Alone {
     }
 
     /// What the run looks like now.
-    pub fn report(&self) -> Report {
+    pub(crate) fn report(&self) -> Report {
         let gauges = self.store.engine.gauges();
         let tally = Tally::default();
         let asked = (self.desk.asked(), gauges.forgotten());

@@ -77,13 +77,13 @@ impl From<Unfit> for Failure {
 
 impl Failure {
     /// Whether a connection broke.
-    pub fn is_lost_connection(&self) -> bool {
+    pub(crate) fn is_lost_connection(&self) -> bool {
         let Self::Redis(Unwelcome::Trouble(trouble)) = self else { return false };
         matches!(trouble, Trouble::LostConnection { .. })
     }
 
     /// Whether another session may go better.
-    pub fn is_mendable(&self) -> bool {
+    pub(crate) fn is_mendable(&self) -> bool {
         match self {
             Self::Redis(Unwelcome::Trouble(trouble)) => trouble.retry() == Retry::Later,
             Self::Redis(unwelcome) => matches!(unwelcome, Unwelcome::Refused(_)),

@@ -10,13 +10,13 @@ mod batches;
 mod disk;
 mod failure;
 mod fullness;
-pub mod phase;
+pub(crate) mod phase;
 mod queue;
 mod recovery;
 mod report;
 mod session;
 mod shared;
-pub mod shutdown;
+pub(crate) mod shutdown;
 mod snapshots;
 mod suspicion;
 mod tally;
@@ -32,14 +32,16 @@ use tracing::{info, warn};
 use crate::crawl::protocol::{GivenBack, Persistence, Protocol, Unwelcome};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
-pub use alone::Alone;
+pub(crate) use alone::Alone;
 use disk::{Disk, Hang, Watch};
-pub use failure::Failure;
-pub use queue::{Diverged, Queue};
-pub use report::{Live, Report};
-pub use shared::Shared;
+pub(crate) use failure::Failure;
+pub(crate) use queue::Diverged;
+pub(crate) use queue::Queue;
+pub(crate) use report::Live;
+pub use report::Report;
+pub(crate) use shared::Shared;
 use suspicion::Suspicion;
-pub use tally::Tally;
+pub(crate) use tally::Tally;
 use urlseen_core::filter::redisbloom::AddError;
 use urlseen_core::filter::{Design, Fullness};
 use urlseen_core::redis::RedisAddress;
@@ -212,7 +214,7 @@ impl Pipeline {
     }
 
     /// How it goes, for others to look at while it runs.
-    pub fn live(&self) -> watch::Receiver<Live> {
+    pub(crate) fn live(&self) -> watch::Receiver<Live> {
         self.live.subscribe()
     }
 
@@ -379,7 +381,7 @@ impl Pipeline {
     }
 
     /// How many items passed by each rule, by its number; none behind the last that any passed by.
-    pub fn passed(&self) -> &[u64] {
+    pub(crate) fn passed(&self) -> &[u64] {
         &self.passed
     }
 

@@ -60,7 +60,7 @@ pub enum HeldUpBy {
 
 impl Phase {
     /// The names of all phases, as in JSON and in the metric `urlseen_phase`.
-    pub const NAMES: [&str; 10] = [
+    pub(crate) const NAMES: [&str; 10] = [
         "starting",
         "waiting-for-folder",
         "waiting-for-lease",
@@ -74,7 +74,7 @@ impl Phase {
     ];
 
     /// Its name.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         Self::NAMES[match self {
             Self::Starting => 0,
             Self::WaitingForFolder { .. } => 1,
@@ -90,12 +90,12 @@ impl Phase {
     }
 
     /// Whether the daemon is recovered, connected and holds the lease.
-    pub fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         matches!(self, Self::Working | Self::HeldUp { .. })
     }
 
     /// Whether the daemon has failed.
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         matches!(self, Self::Failed { .. })
     }
 }

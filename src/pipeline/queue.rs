@@ -8,25 +8,25 @@ use urlseen_engine::item::batch::Logged;
 
 /// A batch ready to be committed.
 #[derive(Debug)]
-pub struct Prepared {
+pub(crate) struct Prepared {
     /// The batch.
-    pub batch: Logged,
+    pub(crate) batch: Logged,
     /// Its rejects.
-    pub rejects: Rejects,
+    pub(crate) rejects: Rejects,
     /// Whether it is the last part of what was judged together.
-    pub is_last: bool,
+    pub(crate) is_last: bool,
 }
 
 impl Prepared {
     /// Lengths of all that its commit hands to Redis of an item.
-    pub fn lengths(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn lengths(&self) -> impl Iterator<Item = usize> {
         self.batch.onward().chain(self.rejects.iter()).map(<[u8]>::len)
     }
 }
 
 /// Logged batches in the order of their commits, and where the crawl stood before the first.
 #[derive(Debug)]
-pub struct Queue {
+pub(crate) struct Queue {
     head: Head,
     /// How many items are claimed as of `head`.
     taken: u64,
@@ -35,11 +35,11 @@ pub struct Queue {
 
 /// What Redis knows of the queued batches.
 #[derive(Debug)]
-pub struct Settled {
+pub(crate) struct Settled {
     /// The batches that were committed, oldest first.
-    pub committed: Vec<Prepared>,
+    pub(crate) committed: Vec<Prepared>,
     /// Whether the others no longer fit what is claimed, and so are to be judged again.
-    pub stale: bool,
+    pub(crate) stale: bool,
 }
 
 /// Redis stands where this run has never been.
@@ -49,62 +49,62 @@ pub struct Settled {
      changed the crawl's state. The filter is brought to where Redis stands",
     theirs.as_ref().map_or_else(
         || "knows nothing of the crawl any more".to_owned(), |head| format!("is at {head}")))]
-pub struct Diverged {
+pub(crate) struct Diverged {
     /// Where Redis stands.
-    pub theirs: Option<Head>,
+    pub(crate) theirs: Option<Head>,
     /// Where this run stands.
-    pub ours: Head,
+    pub(crate) ours: Head,
 }
 
 impl Queue {
     /// Nothing queued, at the place where Redis stands.
-    pub fn new(head: Head, taken: u64) -> Self {
+    pub(crate) fn new(head: Head, taken: u64) -> Self {
         Self { head, taken, batches: VecDeque::new() }
     }
 
     /// The last batch known to be committed.
-    pub fn head(&self) -> Head {
+    pub(crate) fn head(&self) -> Head {
         self.head
     }
 
     /// How many batches are queued.
-    pub fn batches(&self) -> usize {
+    pub(crate) fn batches(&self) -> usize {
         self.batches.len()
     }
 
     /// How many items are claimed as of the last commit known.
-    pub fn taken(&self) -> u64 {
+    pub(crate) fn taken(&self) -> u64 {
         self.taken
     }
 
     /// How many items the queued batches have.
-    pub fn items(&self) -> u64 {
+    pub(crate) fn items(&self) -> u64 {
         self.batches.iter().map(|prepared| prepared.batch.items().len() as u64).sum()
     }
 
     /// The head that the next batch to be logged follows.
-    pub fn next_base(&self) -> Head {
+    pub(crate) fn next_base(&self) -> Head {
         self.batches.back().map_or(self.head, |last| last.batch.proof().head())
     }
 
     /// Adds a batch that was logged upon [`Queue::next_base`].
-    pub fn push(&mut self, prepared: Prepared) {
+    pub(crate) fn push(&mut self, prepared: Prepared) {
         debug_assert_eq!(prepared.batch.proof().base(), self.next_base());
         self.batches.push_back(prepared);
     }
 
     /// The batch at `index` from the oldest.
-    pub fn get(&self, index: usize) -> Option<&Prepared> {
+    pub(crate) fn get(&self, index: usize) -> Option<&Prepared> {
         self.batches.get(index)
     }
 
     /// All batches, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &Prepared> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Prepared> {
         self.batches.iter()
     }
 
     /// The oldest batch, which is committed.
-    pub fn committed(&mut self) -> Option<Prepared> {
+    pub(crate) fn committed(&mut self) -> Option<Prepared> {
         let prepared = self.batches.pop_front()?;
         self.head = prepared.batch.proof().head();
         self.taken = self.taken.saturating_sub(prepared.batch.items().len() as u64);
@@ -112,17 +112,17 @@ impl Queue {
     }
 
     /// So many items are claimed, now that nothing is queued.
-    pub fn claimed(&mut self, taken: u64) {
+    pub(crate) fn claimed(&mut self, taken: u64) {
         self.taken = taken;
     }
 
     /// Drops all batches; answers how many.
-    pub fn clear(&mut self) -> usize {
+    pub(crate) fn clear(&mut self) -> usize {
         self.batches.drain(..).count()
     }
 
     /// Holds the queue to where Redis stands, after a connection was lost or a commit refused.
-    pub fn settle(&mut self, standing: Standing) -> Result<Settled, Diverged> {
+    pub(crate) fn settle(&mut self, standing: Standing) -> Result<Settled, Diverged> {
         let diverged = Diverged { theirs: standing.head, ours: self.head };
         let theirs = standing.head.ok_or_else(|| diverged.clone())?;
         let mut heads = self.batches.iter().map(|prepared| prepared.batch.proof().head());

@@ -19,46 +19,46 @@ pub struct Report {
     #[serde(flatten)]
     pub tally: Tally,
     /// What was asked since the start.
-    pub asked: Asked,
+    pub(crate) asked: Asked,
     /// Fingerprints that are to pass once more.
-    pub forgotten: usize,
+    pub(crate) forgotten: usize,
     /// Seconds since the start.
     pub seconds: f64,
     /// Items that wait in the source, as last seen.
-    pub source: u64,
+    pub(crate) source: u64,
     /// Items claimed and not committed.
-    pub taken: u64,
+    pub(crate) taken: u64,
     /// Fingerprints in the filter, estimated from its fill.
     pub keys: u64,
     /// Fingerprints that it is made for; more once it has grown.
-    pub capacity: u64,
+    pub(crate) capacity: u64,
     /// The memory that it takes.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// What the filter holds as a share of what it is made for.
-    pub fill: f64,
+    pub(crate) fill: f64,
     /// The share of unseen items that it calls seen now.
-    pub error_rate: f64,
+    pub(crate) error_rate: f64,
 }
 
 /// What a run looks like to those who ask while it goes on.
 #[derive(Debug, Clone)]
-pub struct Live {
+pub(crate) struct Live {
     /// What it is doing.
-    pub phase: Phase,
+    pub(crate) phase: Phase,
     /// What it has done.
-    pub report: Report,
+    pub(crate) report: Report,
     /// The last batch committed, once that is known.
-    pub head: Option<Head>,
+    pub(crate) head: Option<Head>,
     /// When the lease counts as lost unless it is renewed, while it is held.
-    pub lease_until: Option<Instant>,
+    pub(crate) lease_until: Option<Instant>,
     /// Items that wait in the sink, as last seen.
-    pub sink: Option<u64>,
+    pub(crate) sink: Option<u64>,
     /// Items on the rejects list, as last seen.
-    pub rejected: Option<u64>,
+    pub(crate) rejected: Option<u64>,
     /// What is kept of the filter.
-    pub kept: Option<Footprint>,
+    pub(crate) kept: Option<Footprint>,
     /// How many items passed by each rule: see [`Pipeline::passed`](super::Pipeline::passed).
-    pub passed: Vec<u64>,
+    pub(crate) passed: Vec<u64>,
 }
 
 /// How full the filter is.

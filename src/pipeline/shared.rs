@@ -19,13 +19,13 @@ pub struct Shared {
 
 impl Shared {
     /// The filter that was opened as wanted.
-    pub fn new(wanted: Wanted, opened: Opened) -> Self {
+    pub(crate) fn new(wanted: Wanted, opened: Opened) -> Self {
         let samples = Samples::new(&opened.filter);
         Self { wanted, opened, samples }
     }
 
     /// Its keys.
-    pub fn filter(&self) -> Arc<Filter> {
+    pub(crate) fn filter(&self) -> Arc<Filter> {
         Arc::clone(&self.opened.filter)
     }
 
@@ -40,7 +40,7 @@ impl Shared {
     }
 
     /// How full it is, by what was last seen of it.
-    pub fn estimate(&self) -> Estimate {
+    pub(crate) fn estimate(&self) -> Estimate {
         self.samples.estimate(&self.opened.filter)
     }
 

@@ -7,11 +7,11 @@ use tokio::sync::watch;
 use tracing::warn;
 
 /// Asked to stop, or not yet.
-pub type Stop = watch::Receiver<bool>;
+pub(crate) type Stop = watch::Receiver<bool>;
 
 /// Listens for SIGTERM and SIGINT. The first one asks to stop; the second one ends the process at
 /// once, with the exit status that the shell gives a process killed by it.
-pub fn listen() -> io::Result<Stop> {
+pub(crate) fn listen() -> io::Result<Stop> {
     let (ask, stop) = watch::channel(false);
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -11,23 +11,23 @@ pub struct Tally {
     /// Items committed.
     pub items: u64,
     /// Of these, unseen ones, which went on.
-    pub unseen: u64,
+    pub(crate) unseen: u64,
     /// Seen before.
-    pub seen: u64,
+    pub(crate) seen: u64,
     /// Passed on unchecked, as they asked (`dont_filter`) or as a rule has it.
     pub unfiltered: u64,
     /// Not readable, and put on the rejects list.
     pub rejected: u64,
     /// Rejects dropped from a full list, as `rejects.when_full = "drop-oldest"` has it.
-    pub rejects_dropped: u64,
+    pub(crate) rejects_dropped: u64,
     /// Batches committed.
-    pub batches: u64,
+    pub(crate) batches: u64,
     /// Batches that were judged, not committed, and judged again.
-    pub batches_forgotten: u64,
+    pub(crate) batches_forgotten: u64,
     /// Times that the filter was brought to where Redis stood.
-    pub recoveries: u64,
+    pub(crate) recoveries: u64,
     /// Of these, times that Redis had come back with other data while the run went on.
-    pub rollbacks: u64,
+    pub(crate) rollbacks: u64,
     /// Snapshots finished.
     pub snapshots: u64,
 }
@@ -35,7 +35,7 @@ pub struct Tally {
 impl Tally {
     /// Adds committed batches. `unseen` says how many of their items were, where Redis has judged
     /// them.
-    pub fn add<'a>(&mut self, batches: impl IntoIterator<Item = &'a Logged>, unseen: Option<u64>) {
+    pub(crate) fn add<'a>(&mut self, batches: impl IntoIterator<Item = &'a Logged>, unseen: Option<u64>) {
         let before = *self;
         batches.into_iter().for_each(|batch| self.add_batch(batch));
         if let Some(unseen) = unseen {

@@ -12,7 +12,7 @@ const FIRST_WINDOW: usize = 16;
 /// turn out to be small. Windows that meet larger items than any before can be larger than asked
 /// for, once; they are split before they go on.
 #[derive(Debug)]
-pub struct Window {
+pub(crate) struct Window {
     items_max: usize,
     bytes_max: usize,
     /// The largest item of late, in bytes.
@@ -27,25 +27,25 @@ pub struct Window {
 
 impl Window {
     /// At most so many items, and so many bytes.
-    pub fn new(items_max: usize, bytes_max: usize) -> Self {
+    pub(crate) fn new(items_max: usize, bytes_max: usize) -> Self {
         let item = (bytes_max / FIRST_WINDOW).max(1);
         Self { items_max, bytes_max, item, is_starting: true, is_blind: true, alone: 0 }
     }
 
     /// The same, but the first `count` items are read one by one.
     #[must_use]
-    pub fn with_alone(self, count: u64) -> Self {
+    pub(crate) fn with_alone(self, count: u64) -> Self {
         Self { alone: count, ..self }
     }
 
     /// How many windows may be asked for before the first of them is read: one, while nothing is
     /// known of the items, so that large ones are not all in memory at once.
-    pub fn at_once(&self, most: usize) -> usize {
+    pub(crate) fn at_once(&self, most: usize) -> usize {
         if self.is_blind { 1 } else { most }
     }
 
     /// How many items to ask for next; at least one, however large.
-    pub fn items(&self) -> u64 {
+    pub(crate) fn items(&self) -> u64 {
         if self.alone > 0 {
             return 1;
         }
@@ -54,7 +54,7 @@ impl Window {
 
     /// Learns from what was read, and splits it where it is larger than a batch may be. An item
     /// that is larger all by itself is a batch of one.
-    pub fn split(&mut self, items: Items) -> Vec<Items> {
+    pub(crate) fn split(&mut self, items: Items) -> Vec<Items> {
         self.is_blind = false;
         self.alone = self.alone.saturating_sub(items.len() as u64);
         let largest = items.iter().map(<[u8]>::len).max().unwrap_or(0);

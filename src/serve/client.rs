@@ -22,7 +22,7 @@ use urlseen_engine::item::Reader;
 const AT_ONCE: usize = 4096;
 
 /// A client that is connected.
-pub(super) struct Client {
+pub struct Client {
     house: Arc<House>,
     asker: Asker,
     connection: Connection,

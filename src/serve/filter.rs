@@ -12,7 +12,7 @@ pub struct Filter {
     /// The memory that it takes.
     pub bytes: u64,
     /// How many times larger than the last its next layer is; `None` if it does not grow.
-    pub expansion: Option<u32>,
+    pub(crate) expansion: Option<u32>,
 }
 
 impl Filter {

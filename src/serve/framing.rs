@@ -19,7 +19,7 @@ const LENGTH_MAX: usize = 32;
 
 /// What a client may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Limits {
+pub struct Limits {
     /// Bytes of a command.
     pub(super) bytes: usize,
     /// Words of a command.

@@ -27,7 +27,8 @@ use std::time::Duration;
 use alarm::Alarm;
 pub use filter::Filter;
 use framing::Limits;
-pub use server::{Server, StartError};
+pub use server::Server;
+pub use server::StartError;
 
 use urlseen_engine::config::{Config, Emit, Secret};
 use urlseen_engine::item::Options;

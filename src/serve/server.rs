@@ -43,7 +43,7 @@ pub struct Server {
 impl Server {
     /// Listens at `address`, to answer for the filter that is asked at the desk by `asker`. Whoever
     /// connects waits until the server runs.
-    pub async fn bind(
+    pub(crate) async fn bind(
         address: &HostPort,
         config: &Config,
         items: Options,
@@ -56,12 +56,12 @@ impl Server {
     }
 
     /// Where it listens: port 0 lets the system choose.
-    pub fn address(&self) -> io::Result<SocketAddr> {
+    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
     /// Serves everybody who connects, for ever.
-    pub async fn run(self) {
+    pub(crate) async fn run(self) {
         for id in 1.. {
             let (stream, peer) = loop {
                 match self.listener.accept().await {

@@ -133,7 +133,7 @@ fn check(archive: &Archive<'_>, is_partial: bool, dir: &Path) -> anyhow::Result<
 struct Count {
     fingerprints: u64,
     /// Those that the set did not have.
-    new: Option<u64>,
+    pub new: Option<u64>,
     /// Keys that are text, left out.
     text: u64,
 }

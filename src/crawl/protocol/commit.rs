@@ -37,24 +37,24 @@ const SMALL_BYTES: usize = 64 << 10;
 #[derive(Debug, Default, Clone)]
 pub struct Rejects {
     /// Those that hold their items.
-    pub whole: Vec<Vec<u8>>,
+    pub(crate) whole: Vec<Vec<u8>>,
     /// Places of the items that are too large for that, ascending, and their rejects.
-    pub oversize: Vec<(usize, Vec<u8>)>,
+    pub(crate) oversize: Vec<(usize, Vec<u8>)>,
 }
 
 impl Rejects {
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.whole.len() + self.oversize.len()
     }
 
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The JSON of all.
-    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let oversize = self.oversize.iter().map(|(_, json)| json);
         self.whole.iter().chain(oversize).map(Vec::as_slice)
     }
@@ -152,7 +152,7 @@ impl Protocol {
     }
 
     /// How many items one commit may hand to Redis to be judged; `None` where none are.
-    pub fn most_judged(&self) -> Option<usize> {
+    pub(crate) fn most_judged(&self) -> Option<usize> {
         self.shared.as_ref().map(|(judge, _)| judge.most())
     }
 
@@ -174,7 +174,7 @@ impl Protocol {
     }
 
     /// The reply to [`Protocol::commit`]: of a transaction, the reply to its last command counts.
-    pub fn committed(&self, reply: Value, is_transaction: bool) -> Result<Committed, Unwelcome> {
+    pub(crate) fn committed(&self, reply: Value, is_transaction: bool) -> Result<Committed, Unwelcome> {
         let reply = match reply {
             Value::Array(mut replies) if is_transaction => replies.pop().unwrap_or(Value::Nil),
             other => other,

@@ -34,14 +34,14 @@ impl Forgets {
 
 impl Protocol {
     /// How long the list of what is to be forgotten is.
-    pub fn forget_length(&self) -> Cmd {
+    pub(crate) fn forget_length(&self) -> Cmd {
         let mut command = cmd("LLEN");
         command.arg(&self.keys.forget);
         command
     }
 
     /// Claims what is to be forgotten, and reads at most `count` of it.
-    pub fn forgets(&self, token: &Token, count: usize) -> Cmd {
+    pub(crate) fn forgets(&self, token: &Token, count: usize) -> Cmd {
         let keys = &self.keys;
         let mut command = call(&self.forgets.take, &[&keys.lease, &keys.forgetting, &keys.forget]);
         command.arg(token.as_str()).arg(count);
@@ -49,14 +49,14 @@ impl Protocol {
     }
 
     /// The reply to [`Protocol::forgets`].
-    pub fn to_forget(&self, reply: Value) -> Result<Vec<Vec<u8>>, Unwelcome> {
+    pub(crate) fn to_forget(&self, reply: Value) -> Result<Vec<Vec<u8>>, Unwelcome> {
         let mut answer = Answer::new("forgets", reply)?;
         answer.ok()?;
         answer.bytes()
     }
 
     /// So many of them are done with, and some of those could not be read.
-    pub fn forgotten(&self, token: &Token, count: usize, rejects: &Rejects) -> Cmd {
+    pub(crate) fn forgotten(&self, token: &Token, count: usize, rejects: &Rejects) -> Cmd {
         let Keys { lease, forgetting, rejected, oversize, .. } = &self.keys;
         let mut command = call(&self.forgets.done, &[lease, forgetting, rejected, oversize]);
         command.arg(token.as_str()).arg(count).arg(rejects.whole.len());

@@ -13,12 +13,18 @@ use std::sync::Arc;
 use redis::{Cmd, Value, cmd};
 
 use crate::crawl::sink::{self, Sink};
-pub use commit::{Commit, Order, Rejects};
+pub use commit::Commit;
+pub use commit::Order;
+pub use commit::Rejects;
 use forgets::Forgets;
-pub use persistence::Persistence;
-pub use record::record;
+pub(crate) use persistence::Persistence;
+pub(crate) use record::record;
 use reply::{Answer, VERSION};
-pub use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
+pub(crate) use reply::Committed;
+pub(crate) use reply::GivenBack;
+pub(crate) use reply::Refusal;
+pub(crate) use reply::Standing;
+pub(crate) use reply::Unwelcome;
 use urlseen_core::filter::Shared;
 use urlseen_core::head::{Head, Tip};
 use urlseen_core::held;
@@ -34,7 +40,7 @@ use urlseen_engine::source::{self, Source};
 /// How many items a clean exit should move at most to give back what was claimed. Giving back is
 /// one rename where one of the two lists is empty; this bounds how long Redis is held up elsewhere,
 /// at about a microsecond an item.
-pub const GIVE_BACK_MAX: usize = 20_000;
+pub(crate) const GIVE_BACK_MAX: usize = 20_000;
 
 /// What all scripts share beside [`COMMON`].
 const SHARED: &str = include_str!("lua/shared.lua");
@@ -108,7 +114,7 @@ impl Protocol {
 
     /// The same for a filter that is in Redis.
     #[must_use]
-    pub fn with_filter(mut self, filter: Arc<Shared>) -> Self {
+    pub(crate) fn with_filter(mut self, filter: Arc<Shared>) -> Self {
         let judge = Judge::new(filter);
         let (from, to) = (self.source.lua_commit(), self.sink.lua_push());
         let parts = [&from, COMMITTING, &to, &judge.lua()];
@@ -117,12 +123,12 @@ impl Protocol {
     }
 
     /// Uses what a server of this version can do.
-    pub fn use_version(&mut self, version: Version) {
+    pub(crate) fn use_version(&mut self, version: Version) {
         self.has_acl_check = version >= Version::ACL_CHECK;
     }
 
     /// The crawl's keys.
-    pub fn keys(&self) -> &Keys {
+    pub(crate) fn keys(&self) -> &Keys {
         &self.keys
     }
 
@@ -176,7 +182,7 @@ impl Protocol {
     }
 
     /// Teaches a server the scripts; it may have forgotten them.
-    pub fn load(&self) -> impl Iterator<Item = Cmd> {
+    pub(crate) fn load(&self) -> impl Iterator<Item = Cmd> {
         let scripts = [&self.own, &self.begin, &self.renew, &self.claim, &self.give_back];
         let shared = self.shared.iter().map(|(_, script)| script);
         let pushing = self.sink.plain().is_none().then_some(&self.commit);
@@ -186,7 +192,7 @@ impl Protocol {
     }
 
     /// Takes the lease, from an earlier connection of the same run too, and from `dead` runs.
-    pub fn own(&self, token: &Token, holder: &Holder, dead: &[Run]) -> Cmd {
+    pub(crate) fn own(&self, token: &Token, holder: &Holder, dead: &[Run]) -> Cmd {
         let Keys { lease, state, taken, .. } = &self.keys;
         let mut command = call(&self.own, &[lease, state, taken]);
         command.arg(token.as_str()).arg(holder.to_json()).arg(milliseconds());
@@ -197,7 +203,7 @@ impl Protocol {
     }
 
     /// The reply to [`Protocol::own`].
-    pub fn owned(&self, reply: Value) -> Result<Standing, Unwelcome> {
+    pub(crate) fn owned(&self, reply: Value) -> Result<Standing, Unwelcome> {
         let mut answer = Answer::new("own", reply)?;
         if answer.status == "held" {
             let holder = Holder::of_lease(&answer.text()?);
@@ -226,7 +232,7 @@ impl Protocol {
 
     /// Ties the crawl's state to a filter; where Redis knows nothing of the crawl, it stands at
     /// `head` from now on.
-    pub fn begin(&self, token: &Token, filter: Tip, head: Head) -> Cmd {
+    pub(crate) fn begin(&self, token: &Token, filter: Tip, head: Head) -> Cmd {
         let Head { seq, tip } = head;
         let Keys { lease, state, record, .. } = &self.keys;
         let mut command = call(&self.begin, &[lease, state, record]);
@@ -236,17 +242,17 @@ impl Protocol {
     }
 
     /// The calls about held requests.
-    pub fn held(&self) -> &held::Calls {
+    pub(crate) fn held(&self) -> &held::Calls {
         &self.held
     }
 
     /// Asks where the crawl stands and who runs it.
-    pub fn look(&self) -> Cmd {
+    pub(crate) fn look(&self) -> Cmd {
         eval(&self.look, &[&self.keys.lease, &self.keys.state])
     }
 
     /// The reply to [`Protocol::look`].
-    pub fn place(&self, reply: Value) -> Result<(Option<Head>, Option<Holder>), Unwelcome> {
+    pub(crate) fn place(&self, reply: Value) -> Result<(Option<Head>, Option<Holder>), Unwelcome> {
         let mut answer = Answer::new("look", reply)?;
         answer.ok()?;
         let (seq, tip, lease) = (answer.text()?, answer.text()?, answer.text()?);
@@ -254,7 +260,7 @@ impl Protocol {
     }
 
     /// Renews the lease.
-    pub fn renew(&self, token: &Token) -> Cmd {
+    pub(crate) fn renew(&self, token: &Token) -> Cmd {
         let mut command = call(&self.renew, &[&self.keys.lease]);
         command.arg(token.as_str()).arg(milliseconds());
         command
@@ -262,12 +268,12 @@ impl Protocol {
 
     /// The reply to [`Protocol::begin`], [`Protocol::renew`], [`Protocol::forget`] and
     /// [`Protocol::release`].
-    pub fn done(&self, reply: Value) -> Result<(), Unwelcome> {
+    pub(crate) fn done(&self, reply: Value) -> Result<(), Unwelcome> {
         Answer::new("a script", reply)?.ok()
     }
 
     /// Claims what the source holds.
-    pub fn claim(&self, token: &Token) -> Cmd {
+    pub(crate) fn claim(&self, token: &Token) -> Cmd {
         let Keys { lease, taken, source, .. } = &self.keys;
         let mut command = call(&self.claim, &[lease, taken, source]);
         command.arg(token.as_str());
@@ -275,25 +281,25 @@ impl Protocol {
     }
 
     /// The reply to [`Protocol::claim`]: how many items are claimed.
-    pub fn claimed(&self, reply: Value) -> Result<u64, Unwelcome> {
+    pub(crate) fn claimed(&self, reply: Value) -> Result<u64, Unwelcome> {
         let mut answer = Answer::new("claim", reply)?;
         answer.ok()?;
         answer.count()
     }
 
     /// Reads claimed items.
-    pub fn window(&self, from: u64, count: u64) -> Cmd {
+    pub(crate) fn window(&self, from: u64, count: u64) -> Cmd {
         self.source.window(&self.keys.taken, from, count)
     }
 
     /// The reply to [`Protocol::window`].
-    pub fn items(&self, reply: Reply) -> Result<urlseen_engine::item::Items, Unwelcome> {
+    pub(crate) fn items(&self, reply: Reply) -> Result<urlseen_engine::item::Items, Unwelcome> {
         let unexpected = || Unwelcome::Nonsense { what: "a read", reply: "not a list".to_owned() };
         self.source.items(reply).ok_or_else(unexpected)
     }
 
     /// Gives unread items back, unless that moves more than `most`, and releases the lease.
-    pub fn give_back(&self, token: &Token, most: usize) -> Cmd {
+    pub(crate) fn give_back(&self, token: &Token, most: usize) -> Cmd {
         let Keys { lease, taken, source, .. } = &self.keys;
         let mut command = call(&self.give_back, &[lease, taken, source]);
         command.arg(token.as_str()).arg(most);
@@ -301,14 +307,14 @@ impl Protocol {
     }
 
     /// The reply to [`Protocol::give_back`].
-    pub fn given_back(&self, reply: Value) -> Result<GivenBack, Unwelcome> {
+    pub(crate) fn given_back(&self, reply: Value) -> Result<GivenBack, Unwelcome> {
         let mut answer = Answer::new("give back", reply)?;
         answer.ok()?;
         Ok(GivenBack { back: answer.count()?, left: answer.count()?, source: answer.count()? })
     }
 
     /// Forgets where the crawl stands.
-    pub fn forget(&self, token: &Token) -> Cmd {
+    pub(crate) fn forget(&self, token: &Token) -> Cmd {
         let Keys { lease, state, record, .. } = &self.keys;
         let mut command = call(&self.forget, &[lease, state, record]);
         command.arg(token.as_str());
@@ -316,51 +322,51 @@ impl Protocol {
     }
 
     /// Releases the lease that some connection of the token's run took; does nothing to another's.
-    pub fn release(&self, token: &Token) -> Cmd {
+    pub(crate) fn release(&self, token: &Token) -> Cmd {
         let mut command = call(&self.release, &[&self.keys.lease]);
         command.arg(token.as_str());
         command
     }
 
     /// Blocks until the source holds an item, or for `seconds`.
-    pub fn wait(&self, seconds: f64) -> Cmd {
+    pub(crate) fn wait(&self, seconds: f64) -> Cmd {
         self.source.wait(&self.keys.source, seconds)
     }
 
     /// How long the source is.
-    pub fn source_length(&self) -> Cmd {
+    pub(crate) fn source_length(&self) -> Cmd {
         self.source.length(&self.keys.source)
     }
 
     /// How long the sink is.
-    pub fn sink_length(&self) -> Cmd {
+    pub(crate) fn sink_length(&self) -> Cmd {
         self.sink.length(&self.keys.sink)
     }
 
     /// How many rejects there are, with and without their items in them.
-    pub fn rejected_length(&self) -> Cmd {
+    pub(crate) fn rejected_length(&self) -> Cmd {
         eval(&self.rejected_length, &[&self.keys.rejected, &self.keys.oversize])
     }
 
     /// How long source, `taken`, sink and rejects are.
-    pub fn lengths(&self) -> [Cmd; 4] {
+    pub(crate) fn lengths(&self) -> [Cmd; 4] {
         let taken = self.source.length(&self.keys.taken);
         [self.source_length(), taken, self.sink_length(), self.rejected_length()]
     }
 
     /// Asks how far back Redis may come.
-    pub fn persistence(&self) -> Cmd {
+    pub(crate) fn persistence(&self) -> Cmd {
         cmd("INFO")
     }
 
     /// The reply to [`Protocol::persistence`], for [`Persistence::horizon`].
-    pub fn info(&self, reply: Value) -> Result<String, Unwelcome> {
+    pub(crate) fn info(&self, reply: Value) -> Result<String, Unwelcome> {
         let unexpected = |error| Unwelcome::Nonsense { what: "INFO", reply: format!("{error}") };
         redis::from_redis_value(reply).map_err(unexpected)
     }
 
     /// The reply to the lengths above.
-    pub fn length(&self, reply: Value) -> Result<u64, Unwelcome> {
+    pub(crate) fn length(&self, reply: Value) -> Result<u64, Unwelcome> {
         count(reply).ok_or(Unwelcome::Nonsense { what: "a length", reply: "no number".to_owned() })
     }
 }

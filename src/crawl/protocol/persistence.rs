@@ -23,7 +23,7 @@ const OFFSETS_MAX: usize = 256;
 
 /// A Redis server's saves and replicas, as far as its answers have told of them.
 #[derive(Debug, Default)]
-pub struct Persistence {
+pub(crate) struct Persistence {
     /// The process that the rest is of.
     run_id: String,
     /// How far its clock was ahead of the time since boot, when it was last asked.
@@ -52,7 +52,7 @@ impl Persistence {
     /// the last completed save (`rdb_last_save_time`) began; a server that has not saved yet gives
     /// its own start instead, and then comes back with what it started with, or nothing. A replica
     /// that lags and takes over has the data of the moment at which its primary was as far.
-    pub fn horizon(&mut self, info: &str, asked: Moment) -> Option<Moment> {
+    pub(crate) fn horizon(&mut self, info: &str, asked: Moment) -> Option<Moment> {
         let info = Info(info);
         let run_id = info.text("run_id").unwrap_or_default();
         if run_id != self.run_id {

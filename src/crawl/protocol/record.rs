@@ -7,7 +7,7 @@ use urlseen_core::redis::keys::Keys;
 use urlseen_engine::config::{Config, End, Store};
 
 /// The record of the crawl that is configured.
-pub fn record(config: &Config, keys: &Keys) -> Record {
+pub(crate) fn record(config: &Config, keys: &Keys) -> Record {
     let Config { source, sink, fingerprint, held, filter, .. } = config;
     let (algorithm, fragments) = (fingerprint.algorithm, fingerprint.keep_fragments);
     let probe = Fingerprinter::new(algorithm, fragments).fingerprint(&Request::get(PROBE));

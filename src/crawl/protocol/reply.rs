@@ -11,39 +11,39 @@ pub(super) const VERSION: &str = "1";
 
 /// Where a crawl stands in Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub(crate) struct Standing {
     /// The last committed batch; `None` where nothing was ever committed.
-    pub head: Option<Head>,
+    pub(crate) head: Option<Head>,
     /// The filter that the crawl is tied to.
-    pub filter: Option<Tip>,
+    pub(crate) filter: Option<Tip>,
     /// How many items are claimed and not committed.
-    pub taken: u64,
+    pub(crate) taken: u64,
     /// How many items were found unseen by commits to a filter that is in Redis.
-    pub unseen: u64,
+    pub(crate) unseen: u64,
 }
 
 /// What a commit left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Committed {
+pub(crate) struct Committed {
     /// Items that wait in the sink.
-    pub sink: u64,
+    pub(crate) sink: u64,
     /// Items on the rejects list.
-    pub rejected: u64,
+    pub(crate) rejected: u64,
     /// Rejects that were dropped because the list was full.
-    pub dropped: u64,
+    pub(crate) dropped: u64,
     /// Items that were found unseen, where Redis has the filter.
-    pub unseen: Option<u64>,
+    pub(crate) unseen: Option<u64>,
 }
 
 /// Where unread items are after a clean exit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GivenBack {
+pub(crate) struct GivenBack {
     /// At the source again.
-    pub back: u64,
+    pub(crate) back: u64,
     /// Still claimed: the next start begins with them.
-    pub left: u64,
+    pub(crate) left: u64,
     /// How long the source is now.
-    pub source: u64,
+    pub(crate) source: u64,
 }
 
 /// Why a script did nothing.

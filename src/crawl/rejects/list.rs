@@ -44,7 +44,7 @@ pub(super) struct Scripts {
 /// A way through the list, from the oldest reject to the newest, and then through those that have
 /// their items beside them.
 #[derive(Debug, Clone, Copy)]
-pub struct Scan {
+pub(crate) struct Scan {
     /// How many there are of each kind to read: aside, on the list, with items beside them.
     lengths: [u64; 3],
     at: u64,
@@ -68,12 +68,12 @@ impl List {
     }
 
     /// The source's name, and that of the list.
-    pub fn names(&self) -> (&str, &str) {
+    pub(crate) fn names(&self) -> (&str, &str) {
         (&self.source, &self.rejected)
     }
 
     /// Begins to read what is there now.
-    pub async fn scan(&mut self) -> Result<Scan, Trouble> {
+    pub(crate) async fn scan(&mut self) -> Result<Scan, Trouble> {
         let [aside, listed, oversize]: [u64; 3] = redis::pipe()
             .atomic()
             .llen(&self.aside)
@@ -86,7 +86,7 @@ impl List {
 
     /// The next rejects, as they are kept; none at the end. What the daemon adds or drops meanwhile
     /// moves the rest: some may be left out or come twice.
-    pub async fn next(&mut self, scan: &mut Scan) -> Result<Vec<Vec<u8>>, Trouble> {
+    pub(crate) async fn next(&mut self, scan: &mut Scan) -> Result<Vec<Vec<u8>>, Trouble> {
         let [aside, listed, _] = scan.lengths;
         while scan.at < aside + listed {
             let (key, from, end) = if scan.at < aside {
@@ -129,7 +129,7 @@ impl List {
 
     /// Drops at once as many of the oldest rejects as `scan` has found, and returns how many there
     /// were of them.
-    pub async fn drop_found(&mut self, scan: Scan) -> Result<u64, Trouble> {
+    pub(crate) async fn drop_found(&mut self, scan: Scan) -> Result<u64, Trouble> {
         let [aside, listed, oversize] = scan.lengths;
         let mut call = self.scripts.drop_first.prepare_invoke();
         call.key(&self.aside).key(&self.rejected).key(&self.oversize);
@@ -157,17 +157,17 @@ impl List {
 
 impl Scan {
     /// How many there are to read.
-    pub fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.lengths.iter().sum()
     }
 
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Leaves out the next so many.
-    pub fn skip(&mut self, count: u64) {
+    pub(crate) fn skip(&mut self, count: u64) {
         self.at += count;
     }
 }

@@ -12,5 +12,7 @@
 mod list;
 mod sort;
 
-pub use list::{List, Scan};
-pub use sort::{Fate, Sorted};
+pub use list::List;
+pub(crate) use list::Scan;
+pub use sort::Fate;
+pub(crate) use sort::Sorted;

@@ -28,18 +28,18 @@ pub enum Fate {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Sorted {
     /// Rejects that there were at the beginning.
-    pub found: u64,
+    pub(crate) found: u64,
     /// Of these, the ones that went.
     pub gone: u64,
     /// Those that stay because they were not wanted.
-    pub kept: u64,
+    pub(crate) kept: u64,
     /// Those that stay because they are not as urlseen writes them.
-    pub foreign: u64,
+    pub(crate) foreign: u64,
 }
 
 impl Sorted {
     /// How many were looked at.
-    pub fn seen(&self) -> u64 {
+    pub(crate) fn seen(&self) -> u64 {
         self.gone + self.kept + self.foreign
     }
 }

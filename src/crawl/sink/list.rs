@@ -18,7 +18,7 @@ pub struct List {
 
 impl List {
     /// Pushes to the given end.
-    pub fn new(push_to: End) -> Self {
+    pub(crate) fn new(push_to: End) -> Self {
         Self { push_to }
     }
 

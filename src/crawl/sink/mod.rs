@@ -16,10 +16,10 @@ use urlseen_core::redis::preflight::Needs;
 use urlseen_engine::config::{self, SinkKind};
 
 pub use list::List;
-pub use zset::Zset;
+pub(crate) use zset::Zset;
 
 /// Something in Redis that unseen items are pushed to.
-pub trait Sink: Send {
+pub(crate) trait Sink: Send {
     /// How a plain command pushes, where that can be taken back.
     fn plain(&self) -> Option<&dyn Plain>;
 
@@ -40,7 +40,7 @@ pub trait Sink: Send {
 
 /// A sink that a plain command pushes to, with a script behind it that can take the push back: what
 /// a script hands on itself costs Redis several times as much.
-pub trait Plain {
+pub(crate) trait Plain {
     /// Lua, in the transaction behind [`Plain::push`]: `sink_refusal(sink, last)` answers a refusal
     /// unless that has pushed `last` as its last item; `sink_take_back(sink, count)` undoes the
     /// push of so many items; `sink_length(sink)` answers how many items wait there.
@@ -62,7 +62,7 @@ pub trait Plain {
 }
 
 /// The sink that the config names.
-pub fn open(config: &config::Sink) -> Box<dyn Sink> {
+pub(crate) fn open(config: &config::Sink) -> Box<dyn Sink> {
     match config.kind {
         SinkKind::List => Box::new(List::new(config.push_to)),
         SinkKind::Zset => Box::new(Zset),

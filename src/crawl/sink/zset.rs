@@ -11,7 +11,7 @@ use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 /// A sorted set that items are added to by the negative of their priority, so that the most urgent
 /// one stands first.
 #[derive(Debug)]
-pub struct Zset;
+pub(crate) struct Zset;
 
 impl Sink for Zset {
     /// What is pushed may have been there before, with another score: it could not be taken back.

@@ -10,7 +10,7 @@ use urlseen_core::storage::Moment;
 
 /// What a reply will be the answer to.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub enum Asked {
     Claim,
     Window { items: u64 },
     Commit { is_transaction: bool },

@@ -56,7 +56,7 @@ impl Cells {
     }
 
     /// All bits.
-    pub fn bits(&self) -> f64 {
+    pub(crate) fn bits(&self) -> f64 {
         self.parts * self.part_bits()
     }
 
@@ -85,7 +85,7 @@ impl Cells {
 
     /// g: how much the estimates of two sets waver together that have so many keys in common. Of
     /// one set it is the variance.
-    pub fn covariance(&self, common: f64) -> f64 {
+    pub(crate) fn covariance(&self, common: f64) -> f64 {
         let (w, left) = (self.line_bits, self.ln_left());
         let (same_line, other_lines);
         if self.is_plain() {
@@ -105,7 +105,7 @@ impl Cells {
     }
 
     /// Whether so few bits are 0 that nothing can be said.
-    pub fn is_full(&self, ones: u64) -> bool {
+    pub(crate) fn is_full(&self, ones: u64) -> bool {
         self.bits() - (ones as f64) < 16.0
     }
 }

@@ -3,14 +3,17 @@
 //! Nothing here is on the way of a batch. All that is said of other spellings has been computed.
 
 mod alike;
-mod pair;
+pub mod pair;
 #[cfg(test)]
 mod tests;
 
 use serde::Serialize;
 
 pub use alike::Spelling;
-pub use pair::{Difference, Pair, Verdict, pair};
+pub(crate) use pair::Difference;
+pub use pair::Pair;
+pub(crate) use pair::Verdict;
+pub use pair::pair;
 use urlseen_core::fingerprint::canonical::{Fragments, Step, Trace, trace, trace_verbatim};
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_engine::item::{Identity, Options, Outline, OwnedRequest, Reader};
@@ -97,7 +100,7 @@ pub struct Computed {
     /// Its name.
     pub algorithm: &'static str,
     /// What its fingerprints equal.
-    pub version: &'static str,
+    pub(crate) version: &'static str,
     /// The fingerprint.
     pub fingerprint: Option<String>,
     /// Why there is none.

@@ -12,7 +12,8 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use axis::{Axis, Scale};
+pub use axis::Axis;
+pub use axis::Scale;
 
 /// A plot.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +53,7 @@ pub enum Stroke {
 }
 
 /// How many colours there are.
-pub const COLOURS: usize = draw::PALETTE.len();
+pub(crate) const COLOURS: usize = draw::PALETTE.len();
 
 /// Why there is no plot.
 #[derive(Debug, thiserror::Error)]

@@ -11,13 +11,13 @@ pub struct Point {
     /// Items so far.
     pub items: u64,
     /// Fingerprints among them that were not seen before.
-    pub new: u64,
+    pub(crate) new: u64,
     /// Those of these that the filter took for seen.
-    pub wrong: u64,
+    pub(crate) wrong: u64,
     /// How many those would be by the error rate that is computed for the filter as it was.
-    pub expected: f64,
+    pub(crate) expected: f64,
     /// That error rate, as it is here.
-    pub error_rate_now: f64,
+    pub(crate) error_rate_now: f64,
 }
 
 impl Point {

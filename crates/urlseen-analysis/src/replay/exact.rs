@@ -15,7 +15,7 @@ const SLOT: u64 = 17;
 /// has a chance of 1.5e-15, and the hash's seed is drawn, so nobody makes two that do. Where that
 /// happened, one wrong drop would be taken for a right one.
 #[derive(Debug)]
-pub(super) struct Exact {
+pub struct Exact {
     parts: Vec<HashSet<u128, BuildHasherDefault<Hashed>>>,
 }
 

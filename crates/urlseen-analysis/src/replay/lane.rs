@@ -61,7 +61,7 @@ impl Wish {
     }
 
     /// The memory that its bits take.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 }
@@ -111,8 +111,8 @@ enum Filter {
 
 #[derive(Debug, Default)]
 struct Counts {
-    unseen: u64,
-    seen: u64,
+    pub unseen: u64,
+    pub seen: u64,
     wrong: u64,
     no_place: u64,
 }

@@ -21,7 +21,7 @@ impl ErrorRate {
     /// The smallest; below it a set of the fingerprints themselves is hardly larger.
     pub const MIN: f64 = 1e-12;
     /// The largest.
-    pub const MAX: f64 = 0.1;
+    pub(crate) const MAX: f64 = 0.1;
 
     /// Checks a rate: a share of one, not a percentage.
     pub fn new(rate: f64) -> Result<Self, ErrorRateError> {

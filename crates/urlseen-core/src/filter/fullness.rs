@@ -20,7 +20,7 @@ pub const REMEDY_IN_REDIS: &str = "It cannot be made larger. Raise filter.capaci
 
 /// What has crossed a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub(crate) enum Extent {
     /// The filter as a whole.
     Whole,
     /// One shard, while the others are less full: leading bytes are not evenly spread.
@@ -31,13 +31,13 @@ pub enum Extent {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {
     /// What crossed it.
-    pub extent: Extent,
+    pub(crate) extent: Extent,
     /// Percent of what that is made for, as it is now.
-    pub percent: u64,
+    pub(crate) percent: u64,
     /// Keys in the whole filter.
-    pub keys: u64,
+    pub(crate) keys: u64,
     /// The filter's error rate as it is now.
-    pub error_rate: f64,
+    pub(crate) error_rate: f64,
 }
 
 /// Warning text: fill level and its effect on the error rate.

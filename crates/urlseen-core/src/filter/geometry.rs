@@ -6,7 +6,7 @@ use super::SHARDS;
 pub const LINE_BITS: u32 = 512;
 
 /// Bytes of a line.
-pub const LINE_BYTES: u32 = LINE_BITS / 8;
+pub(crate) const LINE_BYTES: u32 = LINE_BITS / 8;
 
 /// How many lines a key has its bits in, one in each part of its shard. More lines need fewer bits
 /// a key and cost more fetches.
@@ -50,7 +50,7 @@ pub struct Geometry {
 impl Geometry {
     /// The most bits that a key may set in one line; with more, lines fill up before they tell keys
     /// apart.
-    pub const MAX_BITS_PER_LINE: u8 = 32;
+    pub(crate) const MAX_BITS_PER_LINE: u8 = 32;
 
     /// A geometry as sizing chose it or a kept filter records it; `None` where a count is zero or
     /// out of range.
@@ -85,7 +85,7 @@ impl Geometry {
     }
 
     /// Lines in a shard.
-    pub fn shard_lines(&self) -> u64 {
+    pub(crate) fn shard_lines(&self) -> u64 {
         u64::from(self.lines.get()) * u64::from(self.lines_per_part)
     }
 

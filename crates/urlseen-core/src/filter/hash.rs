@@ -5,11 +5,11 @@
 
 mod murmur64a;
 
-pub use murmur64a::murmur64a;
+pub(crate) use murmur64a::murmur64a;
 
 /// MurmurHash3 x64-128 of `key`: its two 64-bit words, first the one that Python's
 /// `mmh3.hash64(key, seed)` returns first.
-pub fn murmur3_x64_128(key: &[u8], seed: u32) -> (u64, u64) {
+pub(crate) fn murmur3_x64_128(key: &[u8], seed: u32) -> (u64, u64) {
     mur3::murmurhash3_x64_128(key, seed)
 }
 

@@ -57,9 +57,9 @@ impl fmt::Display for Limit {
 )]
 pub struct TooLarge {
     /// The filter.
-    pub sizing: Sizing,
+    pub(crate) sizing: Sizing,
     /// What there is for it.
-    pub available: Available,
+    pub(crate) available: Available,
 }
 
 impl TooLarge {

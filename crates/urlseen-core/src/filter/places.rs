@@ -19,7 +19,7 @@ const FOREIGN: u16 = u16::MAX;
 
 /// The places of one owner's shards in its region, and of keys' lines in those.
 #[derive(Debug)]
-pub(super) struct Places {
+pub struct Places {
     pub(super) native: Native,
     /// The place of each shard in the region, [`FOREIGN`] for those of other owners.
     slots: [u16; SHARDS],

@@ -14,7 +14,7 @@ pub enum Design {
 
 impl Design {
     /// Its layout.
-    pub fn layout(&self) -> Layout {
+    pub(crate) fn layout(&self) -> Layout {
         match self {
             Self::Native(_) => Layout::Native,
             Self::RedisBloom(_) => Layout::RedisBloom,

@@ -66,7 +66,7 @@ impl Shared {
     }
 
     /// The length in bytes that a string grows to and never exceeds; `None` where it is none.
-    pub fn max_bytes(&self, number: u32) -> Option<u64> {
+    pub(crate) fn max_bytes(&self, number: u32) -> Option<u64> {
         match &self.placing {
             Placing::Lines(native) => Some(native.geometry().bytes() / SHARDS as u64),
             Placing::Bits(strings) => Some(strings.max_bytes(number)),
@@ -161,7 +161,7 @@ fn number(shard: ShardId) -> u32 {
 }
 
 /// What other projects hash or hold: the hex digits of a digest, plain text as it is.
-pub fn text(fingerprint: &Fingerprint) -> Cow<'_, [u8]> {
+pub(crate) fn text(fingerprint: &Fingerprint) -> Cow<'_, [u8]> {
     match fingerprint {
         Fingerprint::Text(text) => Cow::Borrowed(text),
         digest => Cow::Owned(digest.to_string().into_bytes()),

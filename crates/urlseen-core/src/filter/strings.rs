@@ -57,7 +57,7 @@ impl StringBits {
 
     /// Sets a bit.
     #[inline]
-    pub fn set(&mut self, position: Position) {
+    pub(crate) fn set(&mut self, position: Position) {
         let (region, bit) = self.find(position);
         let words = self.words();
         Self::set_in(&mut self.regions[region], words, bit);
@@ -90,7 +90,7 @@ impl StringBits {
     }
 
     /// Bytes that are taken.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.regions.iter().map(|region| 8 * region.len() as u64).sum()
     }
 

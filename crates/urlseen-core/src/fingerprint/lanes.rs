@@ -8,7 +8,7 @@
 use wide::u8x16;
 
 /// Sixteen bytes.
-pub type Lanes = u8x16;
+pub(crate) type Lanes = u8x16;
 
 const LANES: usize = 16;
 
@@ -20,13 +20,13 @@ pub fn equal(lanes: Lanes, byte: u8) -> Lanes {
 
 /// Which lanes are one of `bytes`.
 #[inline]
-pub fn one_of<const N: usize>(lanes: Lanes, bytes: [u8; N]) -> Lanes {
+pub(crate) fn one_of<const N: usize>(lanes: Lanes, bytes: [u8; N]) -> Lanes {
     bytes.into_iter().fold(u8x16::ZERO, |found, byte| found | equal(lanes, byte))
 }
 
 /// Which lanes are one of the bytes from `first` to `last`.
 #[inline]
-pub fn within(lanes: Lanes, first: u8, last: u8) -> Lanes {
+pub(crate) fn within(lanes: Lanes, first: u8, last: u8) -> Lanes {
     let above = lanes - u8x16::splat(first);
     above.min(u8x16::splat(last - first)).simd_eq(above)
 }
@@ -63,7 +63,7 @@ pub fn any(bytes: &[u8], is: impl Fn(Lanes) -> Lanes) -> bool {
 
 /// Whether `one` is anywhere with `next` right behind it.
 #[inline]
-pub fn any_pair(bytes: &[u8], [one, next]: [u8; 2]) -> bool {
+pub(crate) fn any_pair(bytes: &[u8], [one, next]: [u8; 2]) -> bool {
     let Some((_, behind)) = bytes.split_first() else { return false };
     let pairs = |ones, others| {
         (equal(u8x16::new(ones), one) & equal(u8x16::new(others), next)).to_bitmask() != 0

@@ -6,7 +6,7 @@ pub struct HeldRequest {
     /// The delivery id: unique among the deliveries of the consumer.
     pub delivery: String,
     /// The score in a sorted set, as Redis writes it; `0` in a list.
-    pub score: String,
+    pub(crate) score: String,
     /// Deliveries before this one.
     pub count: u64,
     /// The item, byte for byte.
@@ -15,7 +15,7 @@ pub struct HeldRequest {
 
 impl HeldRequest {
     /// Reads `SCORE COUNT BYTES`; `None` for anything else.
-    pub fn parse(delivery: String, value: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(delivery: String, value: &[u8]) -> Option<Self> {
         let mut parts = value.splitn(3, |&byte| byte == b' ');
         let mut text = || std::str::from_utf8(parts.next()?).ok();
         let (score, count) = (text()?.to_owned(), text()?.parse().ok()?);

@@ -161,12 +161,12 @@ impl RedisAddress {
     }
 
     /// The database number.
-    pub fn db(&self) -> u32 {
+    pub(crate) fn db(&self) -> u32 {
         self.db
     }
 
     /// Whether the connection is encrypted.
-    pub fn is_tls(&self) -> bool {
+    pub(crate) fn is_tls(&self) -> bool {
         matches!(self.place, ConnectionAddr::TcpTls { .. })
     }
 

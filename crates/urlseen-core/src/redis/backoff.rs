@@ -29,7 +29,7 @@ impl Default for Backoff {
 impl Backoff {
     /// Waits bounded by `first` at the beginning, doubling up to `longest`. Bounds under 10 ms
     /// count as 10 ms.
-    pub fn new(first: Duration, longest: Duration) -> Self {
+    pub(crate) fn new(first: Duration, longest: Duration) -> Self {
         let first = first.max(SHORTEST);
         Self { first, longest: longest.max(first), bound: first }
     }

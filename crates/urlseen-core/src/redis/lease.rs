@@ -64,13 +64,13 @@ impl Token {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// The crawl's name.
-    pub crawl: String,
+    pub(crate) crawl: String,
     /// The machine's host name.
-    pub host: String,
+    pub(crate) host: String,
     /// The process on it.
-    pub pid: u32,
+    pub(crate) pid: u32,
     /// Since when it has been running, RFC 3339.
-    pub since: String,
+    pub(crate) since: String,
 }
 
 impl Holder {

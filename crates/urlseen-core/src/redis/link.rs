@@ -21,7 +21,7 @@ use super::stream::Stream;
 use super::trouble::Trouble;
 
 /// How many commands may wait for their reply.
-pub const WAITING_MAX: usize = 32;
+pub(crate) const WAITING_MAX: usize = 32;
 
 /// How much is read at once at most, while replies are no larger.
 const READ: usize = 256 << 10;

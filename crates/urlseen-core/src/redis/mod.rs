@@ -21,4 +21,6 @@ mod reply;
 mod stream;
 pub mod trouble;
 
-pub use address::{ALLOWED, RedisAddress, RedisAddressError};
+pub use address::ALLOWED;
+pub use address::RedisAddress;
+pub use address::RedisAddressError;

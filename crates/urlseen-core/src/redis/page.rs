@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// The cursor of the next page, 0 after the last one, and where the members are in a reply to
 /// `SSCAN` that is all there; `None` if it is something else.
-pub(super) fn page(reply: &[u8]) -> Option<(u64, Vec<Range<usize>>)> {
+pub fn page(reply: &[u8]) -> Option<(u64, Vec<Range<usize>>)> {
     let mut at = 0;
     if length(reply, &mut at, b'*')? != 2 {
         return None;

@@ -3,7 +3,7 @@
 use std::io;
 
 /// Bytes that any item may become: no limit of Redis on what it is sent can be set lower.
-pub const SMALL: usize = 1 << 20;
+pub(crate) const SMALL: usize = 1 << 20;
 
 /// Most bytes that are made of an item of `len` bytes, be it what goes on in its place or its
 /// reject. This bounds memory: escapes make six bytes of one, and a pickle says the same again.

@@ -1,6 +1,6 @@
 //! Scripts that run in Redis.
 
-pub mod hash_tag;
+pub(crate) mod hash_tag;
 
 use redis::{Cmd, cmd};
 
@@ -35,7 +35,7 @@ impl Script {
     }
 
     /// A call with these keys and arguments.
-    pub fn call(&self, keys: &[&str], arguments: Vec<Vec<u8>>) -> Call<'_> {
+    pub(crate) fn call(&self, keys: &[&str], arguments: Vec<Vec<u8>>) -> Call<'_> {
         let keys = keys.iter().map(ToString::to_string).collect();
         Call { script: self, keys, arguments }
     }

@@ -16,7 +16,7 @@ const LONGEST: Duration = Duration::from_mins(1);
 struct Exhausted(String);
 
 /// Returns the remedy if `error` is the system's refusal of one more file descriptor.
-pub fn remedy(error: &io::Error) -> Option<&'static str> {
+pub(crate) fn remedy(error: &io::Error) -> Option<&'static str> {
     match Errno::from_io_error(error)? {
         Errno::MFILE => Some(
             "the process has as many file descriptors open as its limit allows; raise the limit \

@@ -8,7 +8,7 @@ use crate::filter::Geometry;
 
 impl Header {
     /// What `wanted`, done by this program, differs in from what the folder was made for.
-    pub fn differences(&self, wanted: &Pins) -> Vec<Difference> {
+    pub(crate) fn differences(&self, wanted: &Pins) -> Vec<Difference> {
         let pins = self.pins();
         let own = Rules::own(wanted.made.layout(), wanted.algorithm);
         let mut all = Vec::new();
@@ -72,9 +72,9 @@ pub struct Difference {
     /// What differs: a key of the configuration where there is one.
     pub what: &'static str,
     /// What the folder was made for.
-    pub folder: String,
+    pub(crate) folder: String,
     /// What is wanted.
-    pub wanted: String,
+    pub(crate) wanted: String,
     way_on: WayOn,
 }
 

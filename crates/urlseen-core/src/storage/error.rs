@@ -80,11 +80,11 @@ fn by(holder: Option<&Holder>) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// The file's name in the folder.
-    pub file: String,
+    pub(crate) file: String,
     /// The first byte of what cannot be read, from 0.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// What is wrong with it.
-    pub what: &'static str,
+    pub(crate) what: &'static str,
 }
 
 impl fmt::Display for Damage {

@@ -52,7 +52,7 @@ pub struct Folder {
 
 /// What a folder has in common with the journals and snapshot writers that came from it.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub struct Shared {
     pub(super) hold: Hold,
     /// Counts how often the filter was brought elsewhere.
     turn: Mutex<Turn>,
@@ -262,7 +262,7 @@ impl Folder {
 
     /// The best state at or below `target`, on its history as far as that is known, that
     /// [`Folder::recover`] could load.
-    pub fn best(&self, target: Head) -> Result<Option<Head>, Unrecoverable> {
+    pub(crate) fn best(&self, target: Head) -> Result<Option<Head>, Unrecoverable> {
         let header = self.header.as_ref().ok_or(Unrecoverable::Fresh)?;
         recovery::best(&self.dir, header, target)
     }

@@ -47,7 +47,7 @@ use crate::filter::{Hashing, Layout, REDISBLOOM_RULE, SHARD_RULE};
 use crate::fingerprint::Algorithm;
 
 /// The format of a folder with a filter of shards, and that of all logs.
-pub const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 /// The format of a folder with a filter of RedisBloom.
 pub(super) const FORMAT_REDISBLOOM: u32 = 2;
 /// The formats that this version reads, in words.
@@ -133,7 +133,7 @@ impl Header {
     }
 
     /// How the filter's fingerprints are hashed.
-    pub fn hashing(&self) -> Hashing {
+    pub(crate) fn hashing(&self) -> Hashing {
         match self.native() {
             Some(native) => Hashing::Native(native),
             None => Hashing::RedisBloom,
@@ -278,7 +278,7 @@ pub(super) mod tests {
         }
     }
 
-    pub(in crate::storage) fn native(seed: u32, lines: Lines, capacity: u64, rate: &str) -> Made {
+    pub fn native(seed: u32, lines: Lines, capacity: u64, rate: &str) -> Made {
         Made::Native {
             seed: Some(Seed::new(seed)),
             geometry: Geometry::new(lines, 10, 3).unwrap(),

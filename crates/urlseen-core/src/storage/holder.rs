@@ -13,11 +13,11 @@ use super::snapshot::unix_ms;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// The process.
-    pub pid: u32,
+    pub(crate) pid: u32,
     /// The machine that it runs on.
-    pub host: String,
+    pub(crate) host: String,
     /// When it opened the folder, in milliseconds since 1970.
-    pub since: u64,
+    pub(crate) since: u64,
 }
 
 impl Holder {

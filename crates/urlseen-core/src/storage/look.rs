@@ -58,7 +58,7 @@ pub struct SnapshotLook {
     /// Keys that all shards count.
     pub keys: u64,
     /// Bits that are set in all shards.
-    pub ones: u64,
+    pub(crate) ones: u64,
 }
 
 /// A file of the log as it lies there.

@@ -39,7 +39,7 @@ impl<'a> Rebase<'a> {
     }
 
     /// Where the filter stands.
-    pub fn position(&self) -> Position {
+    pub(crate) fn position(&self) -> Position {
         self.position
     }
 

@@ -81,9 +81,9 @@ pub struct Cut {
     /// Batches that Redis does not know.
     pub batches: u64,
     /// Fingerprints of theirs.
-    pub fingerprints: u64,
+    pub(crate) fingerprints: u64,
     /// Bytes, those that could not be read included.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 /// A snapshot that leads to a target.

@@ -50,7 +50,7 @@ pub(super) fn follows(name: &str) -> Option<u64> {
 }
 
 /// The header of a file.
-pub(super) fn header(filter: u64, follows: Position) -> Vec<u8> {
+pub fn header(filter: u64, follows: Position) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(SEGMENT_HEADER);
     bytes.extend(MAGIC);
     bytes.extend(FORMAT.to_le_bytes());

@@ -24,7 +24,7 @@ impl LogHandle {
     }
 
     /// The log is on the disk at least up to record `number` when this returns.
-    pub fn sync_to(&self, number: u64) -> io::Result<()> {
+    pub(crate) fn sync_to(&self, number: u64) -> io::Result<()> {
         self.0.sync_to(number)
     }
 }

@@ -2,7 +2,7 @@
 
 /// Why a text is not a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum CountError {
+pub(crate) enum CountError {
     /// Neither digits, nor digits with a fraction, an exponent or a suffix.
     #[error("not a number; write it as 1000000, 1_000_000, 1e6 or 1M")]
     NotANumber,
@@ -21,7 +21,7 @@ pub enum CountError {
 /// one of the decimal suffixes `k`, `M`, `G` and `T` (`K` passes for `k`).
 ///
 /// No floating point is involved, so what is written is what is meant up to `u64::MAX`.
-pub fn parse_count(text: &str) -> Result<u64, CountError> {
+pub(crate) fn parse_count(text: &str) -> Result<u64, CountError> {
     if let Some(magnitude) = text.strip_prefix('-') {
         return if parse_magnitude(magnitude)? == 0 { Ok(0) } else { Err(CountError::Negative) };
     }

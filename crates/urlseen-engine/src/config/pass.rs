@@ -31,18 +31,18 @@ pub struct PassRule {
     /// What metrics and status call it.
     pub name: String,
     /// What the host must hold.
-    pub host: Option<Pattern>,
+    pub(crate) host: Option<Pattern>,
     /// What the path must hold.
-    pub path: Option<Pattern>,
+    pub(crate) path: Option<Pattern>,
 }
 
 /// A regular expression.
 #[derive(Clone)]
-pub struct Pattern(Regex);
+pub(crate) struct Pattern(Regex);
 
 impl PassRule {
     /// Whether a URL fits, of which these are the host, in lower case, and the path.
-    pub fn fits(&self, host: &str, path: &str) -> bool {
+    pub(crate) fn fits(&self, host: &str, path: &str) -> bool {
         let fits = |pattern: &Option<Pattern>, text: &str| {
             let is_match = |it: &Pattern| text.len() <= LONGEST_MATCHED && it.0.is_match(text);
             pattern.as_ref().is_none_or(is_match)
@@ -184,7 +184,7 @@ impl<At: Fn(usize) -> Origin> Reader<At> {
 }
 
 /// The host, in lower case, and the path of a canonical URL, or of one that is to be left as it is.
-pub fn host_and_path(url: &str) -> (Cow<'_, str>, &str) {
+pub(crate) fn host_and_path(url: &str) -> (Cow<'_, str>, &str) {
     let (authority, rest) = match url.split_once("://") {
         Some((_, rest)) => rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len())),
         None => ("", url.split_once(':').map_or(url, |(_, rest)| rest)),

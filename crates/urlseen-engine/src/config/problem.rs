@@ -23,9 +23,9 @@ pub enum Origin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The line.
-    pub line: usize,
+    pub(crate) line: usize,
     /// The character in the line.
-    pub column: usize,
+    pub(crate) column: usize,
 }
 
 impl Place {
@@ -58,9 +58,9 @@ impl fmt::Display for Origin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Where it was found.
-    pub origin: Origin,
+    pub(crate) origin: Origin,
     /// What it is.
-    pub fault: Fault,
+    pub(crate) fault: Fault,
 }
 
 impl fmt::Display for Problem {
@@ -308,7 +308,7 @@ impl Problems {
     }
 
     /// Each of them, by origin.
-    pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.0.iter()
     }
 }

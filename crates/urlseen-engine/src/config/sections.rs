@@ -59,15 +59,15 @@ macro_rules! sections {
         pub(super) const SECTIONS: &[&str] = &[$( stringify!($section), )+];
 
         /// Every key as `section.key`, in the order of the documentation.
-        pub const KEYS: &[&str] =
+        pub(crate) const KEYS: &[&str] =
             &[$( $( concat!(stringify!($section), ".", stringify!($key)), )+ )+];
     };
 }
 
 /// How many fingerprints a filter may be made for.
-pub const CAPACITY: RangeInclusive<u64> = 1..=1_000_000_000_000;
+pub(crate) const CAPACITY: RangeInclusive<u64> = 1..=1_000_000_000_000;
 /// The error rates that a filter may be made for.
-pub const ERROR_RATE: RangeInclusive<f64> = 1e-12..=0.1;
+pub(crate) const ERROR_RATE: RangeInclusive<f64> = 1e-12..=0.1;
 /// The most that RedisBloom takes for an expansion.
 const EXPANSION: u64 = 32_768;
 /// The longest Redis list that this can be told to stay below.

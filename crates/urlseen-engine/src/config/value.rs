@@ -28,7 +28,7 @@ pub(super) trait Rule<T> {
 }
 
 /// A whole number of something.
-pub(super) struct Whole(pub(super) RangeInclusive<u64>, pub(super) &'static str);
+pub struct Whole(pub(super) RangeInclusive<u64>, pub(super) &'static str);
 
 impl<T: TryFrom<u64>> Rule<T> for Whole {
     fn read(&self, raw: &Raw) -> Result<T, Refusal> {

@@ -42,11 +42,11 @@ pub enum Answer {
 #[derive(Debug)]
 pub struct Answers {
     /// The group.
-    pub group: u64,
+    pub(crate) group: u64,
     /// Which thread. [`Engine::remember`](super::Engine::remember) wants to know.
-    pub owner: usize,
+    pub(crate) owner: usize,
     /// By place in the group, ascending.
-    pub answers: Vec<(u32, Answer)>,
+    pub(crate) answers: Vec<(u32, Answer)>,
 }
 
 /// The same questions as a thread gets them: by place in the group.
@@ -92,7 +92,7 @@ impl Engine {
     ///
     /// # Panics
     /// If it has answered nothing.
-    pub fn remember(&mut self, owner: usize, at: Option<Position>) {
+    pub(crate) fn remember(&mut self, owner: usize, at: Option<Position>) {
         let left = self.unremembered.checked_sub(1);
         self.unremembered = left.expect("only what was answered is remembered");
         self.tell(owner, Job::Remember { at });

@@ -19,7 +19,7 @@ pub struct Gauges {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Whole {
     /// Fingerprints that were new when they were set.
-    pub keys: u64,
+    pub(crate) keys: u64,
     /// How many its layers are made for.
     pub capacity: u64,
     /// Its layers.
@@ -27,7 +27,7 @@ pub struct Whole {
     /// The memory that they take.
     pub bytes: u64,
     /// The share of unseen ones that it takes for seen now.
-    pub error_rate: f64,
+    pub(crate) error_rate: f64,
 }
 
 impl Gauges {
@@ -54,7 +54,7 @@ impl Gauges {
     }
 
     /// How many bits of each shard are 1.
-    pub fn ones(&self) -> [u64; SHARDS] {
+    pub(crate) fn ones(&self) -> [u64; SHARDS] {
         std::array::from_fn(|shard| self.ones[shard].load(Ordering::Relaxed))
     }
 

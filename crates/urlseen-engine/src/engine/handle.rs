@@ -29,13 +29,13 @@ impl Handle {
     }
 
     /// Whether the filter is one of RedisBloom, which is in one piece.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.hashing == Hashing::RedisBloom
     }
 
     /// The filter of RedisBloom as it is now; `None` once the engine is gone, and for other
     /// filters. Waits for the thread that has it.
-    pub fn freeze(&self) -> Option<Frozen> {
+    pub(crate) fn freeze(&self) -> Option<Frozen> {
         let (reply, frozen) = bounded(1);
         self.owners[0].send(Job::Freeze { reply }).ok()?;
         frozen.recv().ok()

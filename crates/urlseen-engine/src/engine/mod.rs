@@ -33,15 +33,21 @@ use tokio::sync::mpsc;
 
 use crate::item::batch::{Batch, Judged, Taken};
 use crate::item::{Options, Reader};
-pub use asking::{Answer, Answers, Question, Wish};
+pub use asking::Answer;
+pub(crate) use asking::Answers;
+pub use asking::Question;
+pub use asking::Wish;
 use awaited::Awaited;
-pub use error::{Died, StartError};
+pub use error::Died;
+pub use error::StartError;
 pub use fill::Fill;
 use forgotten::Forgotten;
-pub use gauges::{Gauges, Whole};
+pub use gauges::Gauges;
+pub use gauges::Whole;
 pub use handle::Handle;
 use in_flight::InFlight;
-pub use owner::{Copied, Frozen};
+pub(crate) use owner::Copied;
+pub(crate) use owner::Frozen;
 use owner::{Done, Job, Owner, Read};
 pub use place::Place;
 use progress::Progress;
@@ -50,10 +56,10 @@ use urlseen_core::filter::redisbloom::AddError;
 use urlseen_core::head::Position;
 
 /// How many batches may be submitted and not yet committed or forgotten.
-pub const BATCHES_MAX: usize = 32;
+pub(crate) const BATCHES_MAX: usize = 32;
 
 /// How many groups of questions may be asked and not yet answered and remembered.
-pub const GROUPS_MAX: usize = 8;
+pub(crate) const GROUPS_MAX: usize = 8;
 
 /// How many items are worth another thread to read them.
 const PART: usize = 256;
@@ -248,7 +254,7 @@ impl Engine {
     }
 
     /// The same for those that cannot await, and must not be called by those that can.
-    pub fn settled_blocking(&mut self) -> Result<(), Died> {
+    pub(crate) fn settled_blocking(&mut self) -> Result<(), Died> {
         self.marks += self.owners.len();
         self.tell_all(|| Job::Mark);
         while self.marks > 0 {
@@ -263,13 +269,13 @@ impl Engine {
     ///
     /// # Panics
     /// If there is none.
-    pub fn committed(&mut self, at: Position) {
+    pub(crate) fn committed(&mut self, at: Position) {
         self.uncommitted = self.uncommitted.checked_sub(1).expect("only what was judged commits");
         self.tell_all(|| Job::Commit { at });
     }
 
     /// How many batches were handed back and not committed.
-    pub fn uncommitted(&self) -> usize {
+    pub(crate) fn uncommitted(&self) -> usize {
         self.uncommitted
     }
 
@@ -278,14 +284,14 @@ impl Engine {
     ///
     /// # Panics
     /// If a batch is in progress: it was judged against those.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         assert!(self.progress.is_empty(), "batches are forgotten from the last one back");
         self.uncommitted = 0;
         self.tell_all(|| Job::Forget);
     }
 
     /// Where the filter is in Redis: nothing is known to be seen any more.
-    pub fn forget_seen(&mut self) {
+    pub(crate) fn forget_seen(&mut self) {
         self.tell_all(|| Job::ForgetSeen);
     }
 
@@ -293,7 +299,7 @@ impl Engine {
     ///
     /// # Panics
     /// If a batch is in progress.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         assert!(self.progress.is_empty(), "no batch is judged by a filter that is emptied");
         self.uncommitted = 0;
         self.tell_all(|| Job::Clear);

@@ -78,23 +78,23 @@ pub struct Copied {
     /// Its bits, as [`Shards::load`](urlseen_core::filter::Shards::load) takes them back.
     pub bytes: Vec<u8>,
     /// What is set in it.
-    pub count: Count,
+    pub(crate) count: Count,
     /// The last batch in it.
-    pub at: Position,
+    pub(crate) at: Position,
     /// What of it was forgotten and has not passed again, by the 128 bits that the layout makes of
     /// a fingerprint.
-    pub forgotten: Vec<u128>,
+    pub(crate) forgotten: Vec<u128>,
 }
 
 /// A filter of RedisBloom as it stands at some moment.
 #[derive(Debug)]
-pub struct Frozen {
+pub(crate) struct Frozen {
     /// The filter, which is added to no more.
-    pub filter: Filter,
+    pub(crate) filter: Filter,
     /// The last batch in it.
-    pub at: Position,
+    pub(crate) at: Position,
     /// What was forgotten and has not passed again, as [`Copied::forgotten`].
-    pub forgotten: Vec<u128>,
+    pub(crate) forgotten: Vec<u128>,
 }
 
 /// What an owner did.

@@ -18,7 +18,7 @@ impl Engine {
     }
 
     /// Puts a filter of RedisBloom in the place of the one that there is, and waits until it is.
-    pub fn replace(&self, filter: Option<Filter>) {
+    pub(crate) fn replace(&self, filter: Option<Filter>) {
         let (reply, done) = crossbeam_channel::bounded(1);
         self.tell(0, Job::Replace { filter: filter.map(Box::new), reply });
         // As with a shard.
@@ -30,7 +30,7 @@ impl Engine {
     /// # Panics
     /// If a batch is in progress: threads that pass parts of it on to each other must not have to
     /// wait.
-    pub fn set<'a>(&self, fingerprints: impl IntoIterator<Item = &'a Fingerprint>) {
+    pub(crate) fn set<'a>(&self, fingerprints: impl IntoIterator<Item = &'a Fingerprint>) {
         assert!(self.progress.is_empty(), "nothing is set while batches are judged");
         let owners = self.owners.len();
         let mut parts = vec![Vec::new(); owners];
@@ -45,12 +45,12 @@ impl Engine {
 
     /// Lets a fingerprint of a shard pass once more, by the 128 bits that the layout makes of it.
     /// Waits while the threads have much to do.
-    pub fn forgive(&self, shard: ShardId, id: u128) {
+    pub(crate) fn forgive(&self, shard: ShardId, id: u128) {
         self.tell(shard.owner(self.owners.len()), Job::Forgive { shard, ids: vec![id] });
     }
 
     /// The same of fingerprints as they are.
-    pub fn forget_all<'a>(&self, fingerprints: impl IntoIterator<Item = &'a Fingerprint>) {
+    pub(crate) fn forget_all<'a>(&self, fingerprints: impl IntoIterator<Item = &'a Fingerprint>) {
         for fingerprint in fingerprints {
             let probe = self.hashing.probe(fingerprint);
             self.forgive(probe.shard(), probe.id());
@@ -58,7 +58,7 @@ impl Engine {
     }
 
     /// The filter stands at `at`, all shards of it.
-    pub fn stand(&self, at: Position) {
+    pub(crate) fn stand(&self, at: Position) {
         self.tell_all(|| Job::Stand { at });
     }
 }

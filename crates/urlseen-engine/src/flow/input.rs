@@ -12,7 +12,7 @@ use flate2::bufread::MultiGzDecoder;
 use crate::item::Items;
 
 /// How many bytes of lines are handed on together, if that many are there.
-pub const BLOCK: usize = 1 << 19;
+pub(crate) const BLOCK: usize = 1 << 19;
 
 /// The longest line that is read, in bytes: as much as Redis takes as one item.
 const LINE_MAX: usize = 512 << 20;
@@ -139,7 +139,7 @@ impl Iterator for Blocks {
 }
 
 /// An input that can be read, whatever it is and however it is compressed.
-pub struct Source {
+pub(crate) struct Source {
     reader: Box<dyn Read + Send>,
     /// Whether what comes in is to go on at once, as somebody may be typing it.
     is_live: bool,
@@ -162,7 +162,7 @@ impl<R: Read> Read for Counted<R> {
 
 /// Opens a file, or standard input for `-`. What is compressed with gzip or Zstandard is
 /// decompressed.
-pub fn open(name: &Path) -> io::Result<Source> {
+pub(crate) fn open(name: &Path) -> io::Result<Source> {
     let is_live = name.as_os_str() == STANDARD_INPUT;
     let reader: Box<dyn Read + Send> =
         if is_live { Box::new(io::stdin()) } else { Box::new(File::open(name)?) };
@@ -254,22 +254,22 @@ impl Lines {
 
 impl Source {
     /// Whether what comes in is to go on at once.
-    pub fn is_live(&self) -> bool {
+    pub(crate) fn is_live(&self) -> bool {
         self.is_live
     }
 
     /// How many bytes were read so far, compressed as they are.
-    pub fn consumed(&self) -> u64 {
+    pub(crate) fn consumed(&self) -> u64 {
         self.consumed.load(Ordering::Relaxed)
     }
 
     /// Reads past so many bytes, or to the end.
-    pub fn skip(&mut self, bytes: u64) -> io::Result<()> {
+    pub(crate) fn skip(&mut self, bytes: u64) -> io::Result<()> {
         io::copy(&mut self.reader.by_ref().take(bytes), &mut io::sink()).map(drop)
     }
 
     /// Reads what is there; 0 at the end. An interrupted call is made again.
-    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.reader.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

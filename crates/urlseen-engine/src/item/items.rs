@@ -26,7 +26,7 @@ impl Items {
 
     /// Takes over text whose every line, the last one too, ends in a line feed; an item is a line
     /// without it.
-    pub fn from_lines(bytes: Vec<u8>) -> Self {
+    pub(crate) fn from_lines(bytes: Vec<u8>) -> Self {
         debug_assert!(bytes.last().is_none_or(|&last| last == b'\n'));
         let mut start = 0;
         let line = |end| std::mem::replace(&mut start, end + 1)..end;

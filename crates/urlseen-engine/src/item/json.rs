@@ -150,7 +150,7 @@ impl<'a> JsonRequest<'a> {
     }
 
     /// Whether the item is to be passed on unchecked and unrecorded.
-    pub fn dont_filter(&self) -> bool {
+    pub(crate) fn dont_filter(&self) -> bool {
         self.dont_filter
     }
 }

@@ -19,8 +19,9 @@ use std::borrow::Cow;
 
 pub use items::Items;
 use json::JsonError;
-pub use outline::{Outline, OwnedRequest};
-pub use pickle::PickleError;
+pub use outline::Outline;
+pub use outline::OwnedRequest;
+pub(crate) use pickle::PickleError;
 use pickle::Pickles;
 use said::Said;
 
@@ -37,7 +38,7 @@ pub struct Item<'a> {
     /// What it is judged by.
     pub identity: Identity,
     /// Its URL as received, for the forms that have one.
-    pub url: Option<Cow<'a, str>>,
+    pub(crate) url: Option<Cow<'a, str>>,
     /// What goes on in its place; nothing where it goes on as received.
     pub emitted: Option<Box<[u8]>>,
     /// The number of the rule that it passes by, unchecked ([`Options::pass`]).

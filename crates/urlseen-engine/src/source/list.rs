@@ -17,7 +17,7 @@ pub struct List {
 
 impl List {
     /// Takes from the given end.
-    pub fn new(take_from: End) -> Self {
+    pub(crate) fn new(take_from: End) -> Self {
         Self { take_from }
     }
 

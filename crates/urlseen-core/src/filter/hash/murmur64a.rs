@@ -11,7 +11,7 @@ const R: u32 = 47;
 
 /// MurmurHash64A of `key`, whose bytes are read as little-endian words on every machine.
 #[inline]
-pub fn murmur64a(key: &[u8], seed: u64) -> u64 {
+pub(crate) fn murmur64a(key: &[u8], seed: u64) -> u64 {
     let (words, tail) = key.as_chunks();
     let mut hash = seed ^ (key.len() as u64).wrapping_mul(M);
     for word in words {

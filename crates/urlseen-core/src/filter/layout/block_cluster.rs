@@ -57,7 +57,7 @@ impl BlockCluster {
     }
 
     /// Bits of a block, m.
-    pub fn m(&self) -> u64 {
+    pub(crate) fn m(&self) -> u64 {
         1 << self.bit
     }
 

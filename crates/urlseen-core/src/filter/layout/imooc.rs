@@ -20,7 +20,7 @@ use crate::filter::hash::murmur3_x86_32;
 const NAME: &str = "imooc";
 
 /// The seeds of the hashes, in order.
-pub const SEEDS: [u32; 100] = [
+pub(crate) const SEEDS: [u32; 100] = [
     543, 460, 171, 876, 796, 607, 650, 81, 837, 545, 591, 946, 846, 521, 913, 636, 878, 735, 414,
     372, 344, 324, 223, 180, 327, 891, 798, 933, 493, 293, 836, 10, 6, 544, 924, 849, 438, 41, 862,
     648, 338, 465, 562, 693, 979, 52, 763, 103, 387, 374, 349, 94, 384, 680, 574, 480, 307, 580,
@@ -64,13 +64,13 @@ impl Imooc {
     }
 
     /// The bits that its formula asks for, m. Only the number of blocks follows from them.
-    pub fn m(&self) -> u64 {
+    pub(crate) fn m(&self) -> u64 {
         self.m
     }
 
     /// The hashes that its formula asks for, k: more than there are seeds below an error rate of
     /// about 1e-19.
-    pub fn k(&self) -> u64 {
+    pub(crate) fn k(&self) -> u64 {
         self.k
     }
 

@@ -7,15 +7,18 @@
 mod bit_strings;
 #[cfg(test)]
 mod bit_strings_tests;
-pub mod block_cluster;
-pub mod imooc;
+pub(crate) mod block_cluster;
+pub(crate) mod imooc;
 pub mod native;
-pub mod pyrebloom;
-pub mod scrapy_redis_bloomfilter;
+pub(crate) mod pyrebloom;
+pub(crate) mod scrapy_redis_bloomfilter;
 
 use std::str::FromStr;
 
-pub use bit_strings::{BitStrings, Position, Unplaced, Unsuitable};
+pub use bit_strings::BitStrings;
+pub use bit_strings::Position;
+pub use bit_strings::Unplaced;
+pub(crate) use bit_strings::Unsuitable;
 pub use block_cluster::BlockCluster;
 pub use imooc::Imooc;
 pub use pyrebloom::PyreBloom;
@@ -37,7 +40,7 @@ pub struct UnknownLayout(String);
 
 impl Layout {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Native, Self::RedisBloom];
+    pub(crate) const ALL: [Self; 2] = [Self::Native, Self::RedisBloom];
     /// Their names, in the same order.
     pub const NAMES: [&str; Self::ALL.len()] = ["native", "redisbloom"];
 

@@ -78,17 +78,17 @@ impl PyreBloom {
 
     /// The error rate that it is sized for: the one asked for, rounded to a C float by
     /// [`PyreBloom::new`].
-    pub fn sized_for(&self) -> f64 {
+    pub(crate) fn sized_for(&self) -> f64 {
         self.error_rate
     }
 
     /// All bits, m.
-    pub fn m(&self) -> u64 {
+    pub(crate) fn m(&self) -> u64 {
         self.m
     }
 
     /// The seeds of the hashes, in order.
-    pub fn seeds(&self) -> &[u32] {
+    pub(crate) fn seeds(&self) -> &[u32] {
         &self.seeds
     }
 }

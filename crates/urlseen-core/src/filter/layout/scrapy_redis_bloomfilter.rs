@@ -52,7 +52,7 @@ impl ScrapyRedisBloomFilter {
     }
 
     /// Bits of the string, m.
-    pub fn m(&self) -> u64 {
+    pub(crate) fn m(&self) -> u64 {
         1 << self.bit
     }
 

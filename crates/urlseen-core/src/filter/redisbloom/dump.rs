@@ -36,7 +36,7 @@ const MAX_HEADER: u64 = 1 << 20;
 #[error("at byte {offset}: {problem}")]
 pub struct DumpError {
     /// The byte of the dump that the trouble begins with.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// What is wrong.
     pub problem: DumpProblem,
 }

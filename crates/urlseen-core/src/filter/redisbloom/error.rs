@@ -8,16 +8,16 @@
 )]
 pub struct BadChunk {
     /// Its number, from 0, which is the header.
-    pub chunk: u64,
+    pub(crate) chunk: u64,
     /// The byte of it that the trouble begins with.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// What is wrong.
-    pub problem: Problem,
+    pub(crate) problem: Problem,
 }
 
 /// What is wrong with a chunk.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Problem {
+pub(crate) enum Problem {
     /// The iterator is not the one that is due.
     #[error(
         "its iterator is {found}, and {due} is due: chunks are missing, doubled or out of order"
@@ -83,7 +83,7 @@ pub enum Problem {
 
 /// A number found in a header.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Number {
+pub(crate) enum Number {
     /// A count or a length.
     Whole(u64),
     /// A rate.

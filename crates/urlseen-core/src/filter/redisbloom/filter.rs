@@ -13,7 +13,7 @@ use super::loader::{FIRST, Loader};
 use super::rate::Rate;
 
 /// The most bytes of a chunk that is written, as servers write them. Larger ones are read.
-pub const MAX_CHUNK: usize = 16 << 20;
+pub(crate) const MAX_CHUNK: usize = 16 << 20;
 
 /// The expansion of a filter that is reserved without one.
 const DEFAULT_EXPANSION: u32 = 2;
@@ -249,7 +249,7 @@ impl Filter {
     }
 
     /// The same, with the part of it that is due to the bits.
-    pub fn rate_now(&self) -> Rate {
+    pub(crate) fn rate_now(&self) -> Rate {
         Rate::of_layers(self.layers.iter().map(|layer| layer.rate_now()))
     }
 

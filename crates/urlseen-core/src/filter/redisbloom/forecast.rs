@@ -9,7 +9,7 @@ use super::rate::Rate;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Forecast {
     /// How many layers it has grown to.
-    pub layers: usize,
+    pub(crate) layers: usize,
     /// Bits that an item sets in the newest.
     pub hashes: u32,
     /// Bits of all layers.

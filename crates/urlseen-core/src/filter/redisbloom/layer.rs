@@ -35,13 +35,13 @@ pub struct Hashes {
 
 impl Hashes {
     /// Hashes an item, once for all that is done with it.
-    pub fn of(item: &[u8]) -> Self {
+    pub(crate) fn of(item: &[u8]) -> Self {
         let a = crate::filter::hash::murmur64a(item, SEED);
         Self { a, b: crate::filter::hash::murmur64a(item, a) }
     }
 
     /// The two of them.
-    pub fn words(self) -> [u64; 2] {
+    pub(crate) fn words(self) -> [u64; 2] {
         [self.a, self.b]
     }
 
@@ -132,7 +132,7 @@ impl Layer {
     }
 
     /// The error rate that it is made for.
-    pub fn error_rate(&self) -> f64 {
+    pub(crate) fn error_rate(&self) -> f64 {
         self.shape.error_rate
     }
 
@@ -166,12 +166,12 @@ impl Layer {
     }
 
     /// How many of its bits are 1.
-    pub fn ones(&self) -> u64 {
+    pub(crate) fn ones(&self) -> u64 {
         self.ones
     }
 
     /// The share of items never added that it takes for its own now.
-    pub fn rate_now(&self) -> Rate {
+    pub(crate) fn rate_now(&self) -> Rate {
         self.shape.rate(self.ones as f64 / self.shape.modulus() as f64, self.size)
     }
 

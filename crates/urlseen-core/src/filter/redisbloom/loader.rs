@@ -72,7 +72,7 @@ impl Loader {
     }
 
     /// The most bytes that the next chunk may have; 0 once every chunk is there.
-    pub fn left_of_layer(&self) -> u64 {
+    pub(crate) fn left_of_layer(&self) -> u64 {
         self.header.layers.get(self.layer).map_or(0, left)
     }
 

@@ -30,7 +30,7 @@ pub struct Rate {
     /// The whole of it.
     pub total: f64,
     /// Part of it that is due to the share of bits that are 1, as if positions were random.
-    pub by_bits: f64,
+    pub(crate) by_bits: f64,
 }
 
 impl Rate {

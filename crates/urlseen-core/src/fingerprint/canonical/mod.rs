@@ -35,8 +35,14 @@ mod steps_tests;
 mod tests;
 
 pub use refusal::Refusal;
-pub use rule::{Part, Pass, Rule};
-pub use steps::{Step, Trace, parts, trace, trace_verbatim};
+pub use rule::Part;
+pub(crate) use rule::Pass;
+pub use rule::Rule;
+pub use steps::Step;
+pub use steps::Trace;
+pub use steps::parts;
+pub use steps::trace;
+pub use steps::trace_verbatim;
 
 use bytes::{SAFE, SAFE_SPECIAL_QUERY, push_quoted};
 use scheme::Scheme;
@@ -70,7 +76,7 @@ struct TailBuffers {
 }
 
 /// Whether Scrapy takes `url`, made safe already or to be sent verbatim, for a request's.
-pub fn is_absolute(url: &str) -> bool {
+pub(crate) fn is_absolute(url: &str) -> bool {
     url.contains("://") || url.starts_with("about:") || url.starts_with("data:")
 }
 
@@ -115,7 +121,7 @@ pub fn push_request_url(
 ///
 /// # Errors
 /// Where w3lib refuses the URL; what `out` holds then is of no use.
-pub fn push_safe_url(url: &str, buffers: &mut Buffers, out: &mut String) -> Result<(), Refusal> {
+pub(crate) fn push_safe_url(url: &str, buffers: &mut Buffers, out: &mut String) -> Result<(), Refusal> {
     push_safe(&split::split(split::cleaned(url, &mut buffers.cleaned))?, out)
 }
 
@@ -123,7 +129,7 @@ pub fn push_safe_url(url: &str, buffers: &mut Buffers, out: &mut String) -> Resu
 ///
 /// # Errors
 /// Where w3lib refuses the URL; what `out` holds then is of no use.
-pub fn push_canonical_url(
+pub(crate) fn push_canonical_url(
     url: &str,
     fragments: Fragments,
     buffers: &mut Buffers,

@@ -67,7 +67,7 @@ macro_rules! rules {
 
         impl Rule {
             /// All of them, in the order in which they are applied.
-            pub const ALL: &'static [Self] = &[$(Self::$Rule),+];
+            pub(crate) const ALL: &'static [Self] = &[$(Self::$Rule),+];
 
             /// Its short name.
             pub fn name(self) -> &'static str {

@@ -32,15 +32,15 @@ impl fmt::Display for Version {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerFacts {
     /// `redis`, or the name that a relative gives itself: `valkey`.
-    pub name: String,
+    pub(crate) name: String,
     /// The version of Redis that it is, or is compatible with.
     pub version: Version,
     /// The random id that the server drew when it started.
-    pub run_id: Option<String>,
+    pub(crate) run_id: Option<String>,
     /// The ACL user of the connection; `None` where the server would not say.
     pub user: Option<String>,
     /// `maxmemory` in bytes; 0 is no limit.
-    pub maxmemory: Option<u64>,
+    pub(crate) maxmemory: Option<u64>,
     /// `maxmemory-policy`.
     pub eviction: Option<String>,
     /// Whether every write goes to an append-only file; without one, a crash forgets what came

@@ -17,7 +17,7 @@ pub enum KeyKind {
 
 impl KeyKind {
     /// The name that `TYPE` gives it.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::List => "list",
             Self::Hash => "hash",
@@ -39,7 +39,7 @@ pub enum KeyOwner {
 
 /// A key that must hold a value of one type, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyNeed {
+pub(crate) struct KeyNeed {
     pub(super) owner: KeyOwner,
     pub(super) key: Vec<u8>,
     pub(super) kind: KeyKind,

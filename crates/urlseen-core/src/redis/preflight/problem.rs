@@ -93,19 +93,19 @@ impl PreflightProblem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingPermissions {
     /// The user.
-    pub user: String,
+    pub(crate) user: String,
     /// Commands that the user may not run, in capitals: `SCRIPT LOAD`.
-    pub commands: Vec<String>,
+    pub(crate) commands: Vec<String>,
     /// Keys that the user may not touch, each with the commands that were denied on it.
-    pub keys: Vec<(String, Vec<String>)>,
+    pub(crate) keys: Vec<(String, Vec<String>)>,
     /// Keys of which that cannot be told before the commands are granted.
-    pub unproven: Vec<String>,
+    pub(crate) unproven: Vec<String>,
     /// Whether the rest could not be checked, because `MULTI` is missing.
-    pub blind: bool,
+    pub(crate) blind: bool,
     /// The ACL rules that grant `commands` and `keys`, such as `+rpush ~demo:unseen`.
-    pub rules: Vec<String>,
+    pub(crate) rules: Vec<String>,
     /// The ACL rules that grant `unproven`.
-    pub unproven_rules: Vec<String>,
+    pub(crate) unproven_rules: Vec<String>,
 }
 
 impl fmt::Display for MissingPermissions {

@@ -6,7 +6,7 @@
 //! [`COMMON`](crate::script::COMMON) in a script.
 
 #[cfg(feature = "redis")]
-mod ask;
+pub mod ask;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::filter::shared::text;
 use crate::filter::{LINE_BITS, LINE_BYTES, Placing, Shared};
 use crate::fingerprint::Fingerprint;
 #[cfg(feature = "redis")]
-pub use ask::{ask, verdict};
+pub use ask::ask;
+pub use ask::verdict;
 
 /// How long a script may hold Redis up, about, in nanoseconds: what is judged at once is bounded by
 /// that.

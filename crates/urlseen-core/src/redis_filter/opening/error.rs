@@ -148,7 +148,7 @@ impl OpenError {
     }
 
     /// Whether trying again can help.
-    pub fn retry(&self) -> Retry {
+    pub(crate) fn retry(&self) -> Retry {
         match self {
             Self::Trouble(trouble) => trouble.retry(),
             _ => Retry::Never,

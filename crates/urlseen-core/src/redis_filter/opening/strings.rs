@@ -24,7 +24,7 @@ pub(super) struct Strings {
 
 impl Strings {
     /// Looks at all keys, and refuses those that are not what the layout has there.
-    pub(super) async fn look(link: &mut Link, filter: &Shared) -> Result<Self, OpenError> {
+    pub async fn look(link: &mut Link, filter: &Shared) -> Result<Self, OpenError> {
         let used = filter.used();
         let is_set = matches!(filter.placing(), Placing::Set);
         let needed = if is_set { "set" } else { "string" };

@@ -49,7 +49,7 @@ const RUN_BYTES: usize = 1 << 20;
 
 /// A change of the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Archived {
+pub(crate) enum Archived {
     /// A fingerprint was let through, or added.
     Through = 1,
     /// A fingerprint was forgotten, to pass once more.
@@ -58,7 +58,7 @@ pub enum Archived {
 
 /// The two ends of a part.
 #[derive(Debug)]
-pub(super) struct Part {
+pub struct Part {
     name: String,
     file: Box<dyn DiskFile>,
     /// Bytes before the trailer.

@@ -58,7 +58,8 @@ mod writer;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(super) use reader::{Snapshots, Summary};
-pub use writer::{Finished, SnapshotWriter};
+pub use writer::Finished;
+pub use writer::SnapshotWriter;
 pub(super) use writer::{Role, Sections, empty};
 
 use super::fields::POSITION;

@@ -22,7 +22,7 @@ pub(in crate::storage) struct Whole {
     pub(in crate::storage) at: Position,
     pub(in crate::storage) count: Count,
     /// Bytes of its body.
-    bytes: u64,
+    pub bytes: u64,
 }
 
 impl Sections {

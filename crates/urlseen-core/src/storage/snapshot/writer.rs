@@ -59,7 +59,7 @@ pub struct Finished {
     /// Its size.
     pub bytes: u64,
     /// The names of the files that went for it.
-    pub pruned: Vec<String>,
+    pub(crate) pruned: Vec<String>,
     /// Whether `horizon_bytes` made the folder reach back less far than it should.
     pub cut_by_bytes: bool,
 }
@@ -291,7 +291,7 @@ impl Sections {
     }
 
     /// Gives it the name by which it counts.
-    pub(in crate::storage) fn put(&mut self, last: Position) -> io::Result<()> {
+    pub fn put(&mut self, last: Position) -> io::Result<()> {
         self.dir.rename(self.role.aside(), &name(last.head.seq))?;
         self.is_done = true;
         self.dir.sync()

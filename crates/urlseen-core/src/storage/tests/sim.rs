@@ -141,7 +141,7 @@ impl SimDisk {
     }
 
     /// Puts bytes in the place of a file's, on the platter.
-    pub(super) fn put(&self, path: &Path, bytes: &[u8]) {
+    pub fn put(&self, path: &Path, bytes: &[u8]) {
         let mut state = self.state();
         let inode = state.inode_of(path);
         state.names.insert(path.to_owned(), inode);

@@ -33,7 +33,7 @@ fn pins(made: Made) -> Pins {
 /// What is brought back.
 #[derive(Default)]
 struct Brought {
-    filter: Option<Filter>,
+    pub filter: Option<Filter>,
     is_clear: bool,
 }
 

@@ -48,7 +48,7 @@ pub(super) enum Op {
 
 /// Something that was asked of the folder failed: the process cannot go on.
 #[derive(Debug)]
-pub(super) struct Stopped;
+pub struct Stopped;
 
 /// A batch that was logged, and the keys it added.
 #[derive(Debug, Clone)]

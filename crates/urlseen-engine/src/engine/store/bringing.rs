@@ -134,7 +134,7 @@ impl Local {
 
     /// Empties the filter in memory, and returns the head to [`Local::replace`] it at in the
     /// folder: only then it is empty for good. Nothing may be judged, asked or uncommitted.
-    pub fn empty(&mut self) -> Result<Head, Unfit> {
+    pub(crate) fn empty(&mut self) -> Result<Head, Unfit> {
         self.snapshotting = None;
         self.engine.clear();
         Ok(match &mut self.memory {

@@ -15,7 +15,8 @@ use std::time::{Instant, SystemTime};
 use crate::config::Fsync;
 use crate::engine::Engine;
 use crate::item::batch::{Batch, Judged, Logged};
-pub use bringing::{Brought, How};
+pub use bringing::Brought;
+pub use bringing::How;
 pub use footprint::Footprint;
 use snapshotting::Snapshotting;
 pub use unfit::Unfit;
@@ -65,7 +66,7 @@ pub struct Local {
 
 /// What is written down of a fingerprint that no batch has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub(crate) enum Change {
     /// It is seen from now on.
     Add,
     /// It is to pass once more.
@@ -164,7 +165,7 @@ impl Local {
 
     /// Adds what a batch has that is new, whatever becomes of the crawl's batches: its fingerprints
     /// are written down, and then are seen.
-    pub fn add(&mut self, batch: &Batch<Judged>) -> io::Result<()> {
+    pub(crate) fn add(&mut self, batch: &Batch<Judged>) -> io::Result<()> {
         let at = match &mut self.memory {
             Memory::Volatile(_) | Memory::Shared { .. } => Position::START,
             Memory::Kept(kept) if batch.added().is_empty() => kept.journal()?.position(),
@@ -177,7 +178,7 @@ impl Local {
     /// Writes down what a thread of the engine has answered outside of batches, whatever becomes of
     /// those: what is seen from now on, and what is to pass once more, in its order. It has been
     /// written when this returns, and is set soon.
-    pub fn record(
+    pub(crate) fn record(
         &mut self,
         owner: usize,
         changes: impl Iterator<Item = (Change, Fingerprint)>,
@@ -312,7 +313,7 @@ impl Local {
     }
 
     /// How far imports into the filter came.
-    pub fn marks(&self) -> Vec<Mark> {
+    pub(crate) fn marks(&self) -> Vec<Mark> {
         match &self.memory {
             Memory::Volatile(_) | Memory::Shared { .. } => Vec::new(),
             Memory::Kept(kept) => kept.folder.marks(),
@@ -321,7 +322,7 @@ impl Local {
 
     /// Records how far imports came: all that lies before was added. It and the marks are on the
     /// disk when this returns.
-    pub fn mark(&mut self, marks: &[Mark]) -> io::Result<()> {
+    pub(crate) fn mark(&mut self, marks: &[Mark]) -> io::Result<()> {
         let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
         kept.journal()?.sync()?;
         kept.folder.record_marks(marks)

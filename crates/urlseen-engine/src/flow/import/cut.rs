@@ -51,7 +51,7 @@ pub(super) type BadPlace = (u64, Option<u64>, Reason);
 
 /// What was cut.
 #[derive(Debug, Default)]
-pub(super) struct Cut {
+pub struct Cut {
     /// Where in the input the bytes begin that it is cut from.
     base: u64,
     digests: Vec<u8>,

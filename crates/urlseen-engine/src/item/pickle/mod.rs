@@ -19,7 +19,7 @@ use value::Value;
 
 /// What reads pickles, one after the other; it keeps its memory from one to the next.
 #[derive(Debug, Default)]
-pub struct Pickles {
+pub(crate) struct Pickles {
     machine: Machine,
     /// The `meta` of the request read last.
     meta: Option<Value>,
