@@ -29,28 +29,14 @@ mod socket;
 mod status;
 pub(crate) mod telemetry;
 
-pub use crate::pipeline::phase::HeldUpBy;
-pub use crate::pipeline::phase::Phase;
-pub use check::Checked;
-pub(crate) use check::ItemText;
-pub(crate) use check::Question;
-pub use check::Uncheckable;
-pub(crate) use check::Verdicts;
-pub use client::Client;
-pub use client::ClientError;
+pub use crate::pipeline::phase::{HeldUpBy, Phase};
+pub use check::{Checked, Uncheckable};
+pub(crate) use check::{ItemText, Question, Verdicts};
+pub use client::{Client, ClientError};
 pub use limits::Limits;
-pub use server::Server;
-pub use server::StartError;
+pub use server::{Server, StartError};
 pub use socket::SOCKET;
-pub use status::Archive;
-pub use status::Asked;
-pub use status::Counts;
-pub use status::Filter;
-pub use status::Head;
-pub use status::Lists;
-pub use status::Passed;
-pub use status::State;
-pub use status::Status;
+pub use status::{Archive, Asked, Counts, Filter, Head, Lists, Passed, State, Status};
 
 /// What the endpoint can see of a daemon.
 pub trait View: Send + Sync + 'static {

@@ -9,7 +9,11 @@ use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::redisbloom::dump::{self, DumpError, DumpProblem};
 
 /// Reads a filter from the file at `path`. Its layers are never to take more than `limit` bytes.
-pub(crate) fn read(path: &Path, limit: u64, progress: Progress<'_>) -> Result<Filter, TransferError> {
+pub(crate) fn read(
+    path: &Path,
+    limit: u64,
+    progress: Progress<'_>,
+) -> Result<Filter, TransferError> {
     let failed = |source| TransferError::File { path: path.to_owned(), source };
     let file = File::open(path).map_err(failed)?;
     // What is no file has no length: then nobody knows how much there is.
@@ -23,7 +27,11 @@ pub(crate) fn read(path: &Path, limit: u64, progress: Progress<'_>) -> Result<Fi
 
 /// Writes a filter to a new file at `path`. All of it is on the disk when this returns; where it
 /// fails nothing is left.
-pub(crate) fn write(path: &Path, filter: &Filter, progress: Progress<'_>) -> Result<(), TransferError> {
+pub(crate) fn write(
+    path: &Path,
+    filter: &Filter,
+    progress: Progress<'_>,
+) -> Result<(), TransferError> {
     let failed = |source| TransferError::File { path: path.to_owned(), source };
     let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
     let counted = Counted { inner: file, done: 0, all: dump::len(filter), progress };

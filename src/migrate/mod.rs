@@ -13,10 +13,8 @@ use urlseen_core::filter::redisbloom::BadChunk;
 use urlseen_core::filter::redisbloom::dump::DumpError;
 use urlseen_core::redis::trouble::Trouble;
 
-pub(crate) use file::read;
-pub(crate) use file::write;
-pub(crate) use server::dump;
-pub(crate) use server::load;
+pub(crate) use file::{read, write};
+pub(crate) use server::{dump, load};
 
 /// Who is told how far it is: bytes done, and bytes in all.
 pub(crate) type Progress<'a> = &'a mut dyn FnMut(u64, u64);

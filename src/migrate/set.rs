@@ -139,7 +139,11 @@ fn page_of(key: &str) -> Cmd {
 ///
 /// # Errors
 /// The output fails.
-pub(crate) fn write(output: &mut dyn Write, form: Form, fingerprint: &Fingerprint) -> io::Result<()> {
+pub(crate) fn write(
+    output: &mut dyn Write,
+    form: Form,
+    fingerprint: &Fingerprint,
+) -> io::Result<()> {
     match form {
         Form::Hex => writeln!(output, "{fingerprint}"),
         Form::RequestsSeen => {

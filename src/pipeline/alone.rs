@@ -36,7 +36,13 @@ pub(crate) struct Alone {
 impl Alone {
     /// Ready to answer those who ask at the `desk` by the filter in `store`; `stop` tells when to
     /// end.
-    pub(crate) fn new(store: Local, desk: Desk, design: Design, when_full: WhenFull, stop: Stop) -> Self {
+    pub(crate) fn new(
+        store: Local,
+        desk: Desk,
+        design: Design,
+        when_full: WhenFull,
+        stop: Stop,
+    ) -> Self {
         let fullness = design.sizing().copied().map(Fullness::new);
         let started = Instant::now();
         let fill = Fill::of(&design, store.engine.gauges());

@@ -35,7 +35,6 @@ use crate::pipeline::shutdown::Stop;
 pub(crate) use alone::Alone;
 use disk::{Disk, Hang, Watch};
 pub(crate) use failure::Failure;
-pub(crate) use queue::Diverged;
 pub(crate) use queue::Queue;
 pub(crate) use report::Live;
 pub use report::Report;

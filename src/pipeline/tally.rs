@@ -35,7 +35,11 @@ pub struct Tally {
 impl Tally {
     /// Adds committed batches. `unseen` says how many of their items were, where Redis has judged
     /// them.
-    pub(crate) fn add<'a>(&mut self, batches: impl IntoIterator<Item = &'a Logged>, unseen: Option<u64>) {
+    pub(crate) fn add<'a>(
+        &mut self,
+        batches: impl IntoIterator<Item = &'a Logged>,
+        unseen: Option<u64>,
+    ) {
         let before = *self;
         batches.into_iter().for_each(|batch| self.add_batch(batch));
         if let Some(unseen) = unseen {

@@ -28,7 +28,6 @@ use alarm::Alarm;
 pub use filter::Filter;
 use framing::Limits;
 pub use server::Server;
-pub use server::StartError;
 
 use urlseen_engine::config::{Config, Emit, Secret};
 use urlseen_engine::item::Options;

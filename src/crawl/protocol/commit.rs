@@ -174,7 +174,11 @@ impl Protocol {
     }
 
     /// The reply to [`Protocol::commit`]: of a transaction, the reply to its last command counts.
-    pub(crate) fn committed(&self, reply: Value, is_transaction: bool) -> Result<Committed, Unwelcome> {
+    pub(crate) fn committed(
+        &self,
+        reply: Value,
+        is_transaction: bool,
+    ) -> Result<Committed, Unwelcome> {
         let reply = match reply {
             Value::Array(mut replies) if is_transaction => replies.pop().unwrap_or(Value::Nil),
             other => other,

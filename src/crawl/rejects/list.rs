@@ -161,11 +161,6 @@ impl Scan {
         self.lengths.iter().sum()
     }
 
-    /// Whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Leaves out the next so many.
     pub(crate) fn skip(&mut self, count: u64) {
         self.at += count;

@@ -13,6 +13,5 @@ mod list;
 mod sort;
 
 pub use list::List;
-pub(crate) use list::Scan;
 pub use sort::Fate;
 pub(crate) use sort::Sorted;

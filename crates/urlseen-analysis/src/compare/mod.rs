@@ -21,7 +21,4 @@ mod tests;
 pub use cells::Cells;
 pub use form::Form;
 pub use ones::Ones;
-pub use overlap::Exact;
-pub use overlap::Interval;
-pub use overlap::Overlap;
-pub use overlap::Totals;
+pub use overlap::{Exact, Interval, Overlap, Totals};

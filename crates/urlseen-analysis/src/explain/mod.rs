@@ -10,10 +10,7 @@ mod tests;
 use serde::Serialize;
 
 pub use alike::Spelling;
-pub(crate) use pair::Difference;
-pub use pair::Pair;
-pub(crate) use pair::Verdict;
-pub use pair::pair;
+pub use pair::{Pair, pair};
 use urlseen_core::fingerprint::canonical::{Fragments, Step, Trace, trace, trace_verbatim};
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_engine::item::{Identity, Options, Outline, OwnedRequest, Reader};

@@ -1,5 +1,6 @@
 //! What is said of items.
 
+use super::pair::Difference;
 use super::*;
 use urlseen_engine::config::ItemForm;
 

@@ -12,8 +12,7 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use axis::Axis;
-pub use axis::Scale;
+pub use axis::{Axis, Scale};
 
 /// A plot.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +33,7 @@ pub struct Plot {
 pub struct Series {
     /// What it is called in the legend.
     pub name: String,
-    /// The number of its colour. There are [`COLOURS`]; the one behind the last is the first again.
+    /// The number of its colour. After the last comes the first again.
     pub colour: usize,
     /// How it is drawn.
     pub stroke: Stroke,
@@ -51,9 +50,6 @@ pub enum Stroke {
     /// For what was computed.
     Thin,
 }
-
-/// How many colours there are.
-pub(crate) const COLOURS: usize = draw::PALETTE.len();
 
 /// Why there is no plot.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use super::SHARDS;
 pub const LINE_BITS: u32 = 512;
 
 /// Bytes of a line.
-pub(crate) const LINE_BYTES: u32 = LINE_BITS / 8;
+pub const LINE_BYTES: u32 = LINE_BITS / 8;
 
 /// How many lines a key has its bits in, one in each part of its shard. More lines need fewer bits
 /// a key and cost more fetches.

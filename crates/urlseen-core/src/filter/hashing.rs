@@ -16,7 +16,7 @@ pub enum Hashing {
 
 /// The name of the rule by which keys of RedisBloom's layout become bit positions. Bits kept under
 /// one rule mean nothing under another.
-pub(crate) const REDISBLOOM_RULE: &str = "redisbloom/hex-digits/murmur64a-chained";
+pub const REDISBLOOM_RULE: &str = "redisbloom/hex-digits/murmur64a-chained";
 
 impl Hashing {
     /// Hashes a fingerprint.

@@ -1,6 +1,6 @@
 //! What a filter is made for.
 
-use super::{Capacity, ErrorRate, Layout, Sizing};
+use super::{Capacity, ErrorRate, Sizing};
 use crate::filter::redisbloom::{self, Filter, Forecast, Growth, Rate, ReserveError};
 
 /// What a filter is made for, by which layout.
@@ -13,14 +13,6 @@ pub enum Design {
 }
 
 impl Design {
-    /// Its layout.
-    pub(crate) fn layout(&self) -> Layout {
-        match self {
-            Self::Native(_) => Layout::Native,
-            Self::RedisBloom(_) => Layout::RedisBloom,
-        }
-    }
-
     /// The size of a filter whose size does not change.
     pub fn sizing(&self) -> Option<&Sizing> {
         match self {

@@ -7,7 +7,7 @@ pub const SHARDS: usize = 256;
 
 /// The name of the rule that [`ShardId`]s are made by. Bits kept under one rule mean nothing under
 /// another, so whatever keeps a filter keeps this beside it and compares.
-pub(crate) const SHARD_RULE: &str = "digest-leading-byte/text-murmur3-x64-128-top-byte";
+pub const SHARD_RULE: &str = "digest-leading-byte/text-murmur3-x64-128-top-byte";
 
 /// The part of the filter that holds all fingerprints with one leading byte. Only a layout makes
 /// one, so none can name a shard by another rule than [`SHARD_RULE`].

@@ -66,7 +66,7 @@ impl Shared {
     }
 
     /// The length in bytes that a string grows to and never exceeds; `None` where it is none.
-    pub(crate) fn max_bytes(&self, number: u32) -> Option<u64> {
+    pub fn max_bytes(&self, number: u32) -> Option<u64> {
         match &self.placing {
             Placing::Lines(native) => Some(native.geometry().bytes() / SHARDS as u64),
             Placing::Bits(strings) => Some(strings.max_bytes(number)),

@@ -11,15 +11,8 @@ mod reclaimer;
 mod record;
 mod request;
 
-pub use calls::Calls;
-pub use calls::Counted;
-pub use calls::Popped;
-pub use calls::Requeued;
-pub(crate) use calls::TooOften;
+pub use calls::{Calls, Counted, Popped, Requeued};
 pub use keys::Keys;
-pub use reclaimer::Reclaimer;
-pub use reclaimer::Stopped;
-pub use record::PROBE;
-pub use record::Record;
-pub use record::RecordError;
+pub use reclaimer::{Reclaimer, Stopped};
+pub use record::{PROBE, Record, RecordError};
 pub use request::HeldRequest;

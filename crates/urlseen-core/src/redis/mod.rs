@@ -21,6 +21,4 @@ mod reply;
 mod stream;
 pub mod trouble;
 
-pub use address::ALLOWED;
-pub use address::RedisAddress;
-pub use address::RedisAddressError;
+pub use address::{ALLOWED, RedisAddress, RedisAddressError};

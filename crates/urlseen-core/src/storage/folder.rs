@@ -260,13 +260,6 @@ impl Folder {
         Ok(recovered)
     }
 
-    /// The best state at or below `target`, on its history as far as that is known, that
-    /// [`Folder::recover`] could load.
-    pub(crate) fn best(&self, target: Head) -> Result<Option<Head>, Unrecoverable> {
-        let header = self.header.as_ref().ok_or(Unrecoverable::Fresh)?;
-        recovery::best(&self.dir, header, target)
-    }
-
     /// Makes the filter as the caller has it the only thing remembered, at `at`: what it holds is
     /// written through the writer returned, every shard once, and then all older files go. Killed
     /// in between, the folder is as it was, or recovers to `at`. Journals and snapshot writers made

@@ -43,7 +43,7 @@ use std::fmt::{self, Write as _};
 use super::error::Damage;
 use super::made::Made;
 use crate::filter::native::{Native, POSITION_RULE};
-use crate::filter::{Hashing, Layout, REDISBLOOM_RULE, SHARD_RULE};
+use crate::filter::{Layout, REDISBLOOM_RULE, SHARD_RULE};
 use crate::fingerprint::Algorithm;
 
 /// The format of a folder with a filter of shards, and that of all logs.
@@ -130,14 +130,6 @@ impl Header {
     /// What the folder was made for; the seed is there.
     pub fn pins(&self) -> &Pins {
         &self.pins
-    }
-
-    /// How the filter's fingerprints are hashed.
-    pub(crate) fn hashing(&self) -> Hashing {
-        match self.native() {
-            Some(native) => Hashing::Native(native),
-            None => Hashing::RedisBloom,
-        }
     }
 
     /// The names of the rules by which keys become positions and shards, and of the version of the

@@ -39,6 +39,7 @@ impl<'a> Rebase<'a> {
     }
 
     /// Where the filter stands.
+    #[cfg(test)]
     pub(crate) fn position(&self) -> Position {
         self.position
     }

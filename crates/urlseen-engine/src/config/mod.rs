@@ -30,52 +30,24 @@ mod span;
 mod value;
 
 pub use host_port::HostPort;
-pub(crate) use number::CountError;
+#[cfg(test)]
 pub(crate) use number::parse_count;
 pub use pass::PassRule;
-pub(crate) use pass::Pattern;
 pub(crate) use pass::host_and_path;
-pub use problem::Fault;
-pub(crate) use problem::Origin;
-pub use problem::Place;
-pub(crate) use problem::Problem;
-pub use problem::Problems;
+pub use problem::{Fault, Place, Problems};
 pub use secret::Secret;
-pub(crate) use sections::Admin;
-pub(crate) use sections::CAPACITY;
 pub use sections::Config;
-pub(crate) use sections::Crawl;
-pub(crate) use sections::ERROR_RATE;
-pub use sections::Filter;
-pub use sections::Fingerprint;
-pub(crate) use sections::Forget;
-pub(crate) use sections::Held;
+#[cfg(test)]
 pub(crate) use sections::KEYS;
-pub(crate) use sections::Log;
-pub(crate) use sections::Redis;
-pub(crate) use sections::Rejects;
-pub(crate) use sections::Serve;
 pub use sections::Sink;
 pub(crate) use sections::Source;
-pub(crate) use sections::State;
+pub use sections::{Filter, Fingerprint};
 pub use seed::SeedChoice;
 
-pub(crate) use urlseen_core::choice::Choice;
-pub(crate) use urlseen_core::choice::ChoiceError;
-pub use urlseen_core::choice::Emit;
-pub use urlseen_core::choice::End;
-pub use urlseen_core::choice::Fsync;
-pub use urlseen_core::choice::ItemForm;
-pub use urlseen_core::choice::Layout;
-pub use urlseen_core::choice::Level;
-pub use urlseen_core::choice::LogFormat;
-pub use urlseen_core::choice::RejectsFull;
-pub use urlseen_core::choice::Rollback;
-pub use urlseen_core::choice::SinkKind;
-pub use urlseen_core::choice::SourceKind;
-pub use urlseen_core::choice::Store;
-pub use urlseen_core::choice::WhenFull;
-pub use urlseen_core::choice::choose;
+pub use urlseen_core::choice::{
+    Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Rollback, SinkKind,
+    SourceKind, Store, WhenFull, choose,
+};
 
 use urlseen_core::filter::Seed;
 use urlseen_core::redis::keys::Keys;

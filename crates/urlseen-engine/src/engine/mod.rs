@@ -33,19 +33,16 @@ use tokio::sync::mpsc;
 
 use crate::item::batch::{Batch, Judged, Taken};
 use crate::item::{Options, Reader};
-pub use asking::Answer;
 pub(crate) use asking::Answers;
-pub use asking::Question;
-pub use asking::Wish;
+pub use asking::{Answer, Question, Wish};
 use awaited::Awaited;
-pub use error::Died;
-pub use error::StartError;
+pub use error::{Died, StartError};
 pub use fill::Fill;
 use forgotten::Forgotten;
-pub use gauges::Gauges;
-pub use gauges::Whole;
+pub use gauges::{Gauges, Whole};
 pub use handle::Handle;
 use in_flight::InFlight;
+#[cfg(test)]
 pub(crate) use owner::Copied;
 pub(crate) use owner::Frozen;
 use owner::{Done, Job, Owner, Read};

@@ -148,11 +148,6 @@ impl<'a> JsonRequest<'a> {
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         self.fingerprint.as_ref().map(|text| Fingerprint::from_text(text.as_bytes()))
     }
-
-    /// Whether the item is to be passed on unchecked and unrecorded.
-    pub(crate) fn dont_filter(&self) -> bool {
-        self.dont_filter
-    }
 }
 
 /// The known fields as they came; what is wrong with them is said with the field's name, and only

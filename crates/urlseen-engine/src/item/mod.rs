@@ -19,8 +19,7 @@ use std::borrow::Cow;
 
 pub use items::Items;
 use json::JsonError;
-pub use outline::Outline;
-pub use outline::OwnedRequest;
+pub use outline::{Outline, OwnedRequest};
 pub(crate) use pickle::PickleError;
 use pickle::Pickles;
 use said::Said;

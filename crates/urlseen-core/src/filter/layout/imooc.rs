@@ -64,12 +64,14 @@ impl Imooc {
     }
 
     /// The bits that its formula asks for, m. Only the number of blocks follows from them.
+    #[cfg(test)]
     pub(crate) fn m(&self) -> u64 {
         self.m
     }
 
     /// The hashes that its formula asks for, k: more than there are seeds below an error rate of
     /// about 1e-19.
+    #[cfg(test)]
     pub(crate) fn k(&self) -> u64 {
         self.k
     }

@@ -15,10 +15,8 @@ pub(crate) mod scrapy_redis_bloomfilter;
 
 use std::str::FromStr;
 
-pub use bit_strings::BitStrings;
-pub use bit_strings::Position;
-pub use bit_strings::Unplaced;
 pub(crate) use bit_strings::Unsuitable;
+pub use bit_strings::{BitStrings, Position, Unplaced};
 pub use block_cluster::BlockCluster;
 pub use imooc::Imooc;
 pub use pyrebloom::PyreBloom;

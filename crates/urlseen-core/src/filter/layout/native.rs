@@ -29,7 +29,7 @@ use crate::fingerprint::Fingerprint;
 
 /// The name of the rule above. Bits kept under one rule mean nothing under another, so whatever
 /// keeps a filter keeps this beside it and compares.
-pub(crate) const POSITION_RULE: &str = "murmur3-x64-128/wyrand/line-64/bit-9";
+pub const POSITION_RULE: &str = "murmur3-x64-128/wyrand/line-64/bit-9";
 
 /// Bits that number a position in a line.
 const POSITION_BITS: u32 = LINE_BITS.ilog2();

@@ -76,18 +76,14 @@ impl PyreBloom {
         Ok(Self { error_rate, m, seeds })
     }
 
-    /// The error rate that it is sized for: the one asked for, rounded to a C float by
-    /// [`PyreBloom::new`].
-    pub(crate) fn sized_for(&self) -> f64 {
-        self.error_rate
-    }
-
     /// All bits, m.
+    #[cfg(test)]
     pub(crate) fn m(&self) -> u64 {
         self.m
     }
 
     /// The seeds of the hashes, in order.
+    #[cfg(test)]
     pub(crate) fn seeds(&self) -> &[u32] {
         &self.seeds
     }

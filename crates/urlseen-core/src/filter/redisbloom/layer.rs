@@ -166,7 +166,7 @@ impl Layer {
     }
 
     /// How many of its bits are 1.
-    pub(crate) fn ones(&self) -> u64 {
+    pub fn ones(&self) -> u64 {
         self.ones
     }
 

@@ -31,17 +31,15 @@ mod rate;
 #[cfg(test)]
 mod tests;
 
-pub use error::AddError;
-pub use error::BadChunk;
+#[cfg(test)]
 pub(crate) use error::Problem;
 pub use error::ReserveError;
-pub use filter::Chunk;
-pub use filter::Filter;
-pub use filter::Growth;
+pub use error::{AddError, BadChunk};
+#[cfg(test)]
 pub(crate) use filter::MAX_CHUNK;
+pub use filter::{Chunk, Filter, Growth};
 pub use forecast::Forecast;
-pub use layer::Hashes;
-pub(crate) use layer::Layer;
+pub use layer::{Hashes, Layer};
 pub use loader::Loader;
 pub use places::Places;
 pub use rate::Rate;

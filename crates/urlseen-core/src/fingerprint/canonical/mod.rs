@@ -35,14 +35,9 @@ mod steps_tests;
 mod tests;
 
 pub use refusal::Refusal;
-pub use rule::Part;
 pub(crate) use rule::Pass;
-pub use rule::Rule;
-pub use steps::Step;
-pub use steps::Trace;
-pub use steps::parts;
-pub use steps::trace;
-pub use steps::trace_verbatim;
+pub use rule::{Part, Rule};
+pub use steps::{Step, Trace, parts, trace, trace_verbatim};
 
 use bytes::{SAFE, SAFE_SPECIAL_QUERY, push_quoted};
 use scheme::Scheme;
@@ -121,7 +116,12 @@ pub fn push_request_url(
 ///
 /// # Errors
 /// Where w3lib refuses the URL; what `out` holds then is of no use.
-pub(crate) fn push_safe_url(url: &str, buffers: &mut Buffers, out: &mut String) -> Result<(), Refusal> {
+#[cfg(test)]
+pub(crate) fn push_safe_url(
+    url: &str,
+    buffers: &mut Buffers,
+    out: &mut String,
+) -> Result<(), Refusal> {
     push_safe(&split::split(split::cleaned(url, &mut buffers.cleaned))?, out)
 }
 

@@ -67,6 +67,7 @@ macro_rules! rules {
 
         impl Rule {
             /// All of them, in the order in which they are applied.
+            #[cfg(test)]
             pub(crate) const ALL: &'static [Self] = &[$(Self::$Rule),+];
 
             /// Its short name.

@@ -13,15 +13,9 @@ use std::collections::HashMap;
 use redis::{FromRedisValue, Pipeline, RedisResult, Value};
 
 use self::facts::Info;
-pub use self::facts::ServerFacts;
-pub use self::facts::Version;
-pub use self::needs::CommandNeed;
-pub use self::needs::KeyKind;
-pub(crate) use self::needs::KeyNeed;
-pub use self::needs::KeyOwner;
-pub use self::needs::Needs;
+pub use self::facts::{ServerFacts, Version};
+pub use self::needs::{CommandNeed, KeyKind, KeyOwner, Needs};
 use self::permissions::{Refusals, shown};
-pub(crate) use self::problem::MissingPermissions;
 pub use self::problem::PreflightProblem;
 use super::connect::{Timeouts, connect};
 use super::link::Link;

@@ -11,8 +11,7 @@ use crate::filter::native::POSITION_RULE;
 use crate::filter::{SHARD_RULE, Seed};
 use crate::head::{self, Tip};
 use crate::script::hash_tag::tagged;
-pub use settings::Settings;
-pub use settings::Unbuildable;
+pub use settings::{Settings, Unbuildable};
 
 /// The script that defines a filter unless it is defined, and answers its definition. It takes the
 /// key of the definition, and [`Definition::words`], or none where nothing is to be defined.
@@ -93,7 +92,7 @@ impl Definition {
     }
 
     /// The field, and its value, that a filter has in place of a definition while it is written.
-    pub(crate) fn mark(id: Tip) -> [String; 2] {
+    pub fn mark(id: Tip) -> [String; 2] {
         [UNFINISHED.to_owned(), id.to_string()]
     }
 
@@ -103,7 +102,7 @@ impl Definition {
     }
 
     /// That of a filter which is known already.
-    pub(crate) fn keep(&mut self, id: Tip, seed: Seed) {
+    pub fn keep(&mut self, id: Tip, seed: Seed) {
         self.fields.insert(ID.to_owned(), id.to_string());
         if let Some(drawn) = self.fields.get_mut(SEED) {
             *drawn = seed.get().to_string();
@@ -111,7 +110,7 @@ impl Definition {
     }
 
     /// Sets what the filter was made for.
-    pub(crate) fn configure(&self, settings: &mut Settings) {
+    pub fn configure(&self, settings: &mut Settings) {
         fn set<T: FromStr>(field: Option<&String>, value: &mut T) {
             if let Some(read) = field.and_then(|field| field.parse().ok()) {
                 *value = read;

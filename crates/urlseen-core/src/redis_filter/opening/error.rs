@@ -1,7 +1,7 @@
 //! Why a filter in Redis cannot be worked with.
 
 use super::strings::shown;
-use crate::redis::trouble::{Retry, Trouble};
+use crate::redis::trouble::Trouble;
 use crate::redis_filter::definition::{Difference, Unbuildable};
 
 /// Why a filter in Redis cannot be worked with.
@@ -145,14 +145,6 @@ impl OpenError {
     /// Whether the configuration is what is wrong.
     pub fn is_wrong_use(&self) -> bool {
         matches!(self, Self::Unbuildable(_) | Self::Differs { .. })
-    }
-
-    /// Whether trying again can help.
-    pub(crate) fn retry(&self) -> Retry {
-        match self {
-            Self::Trouble(trouble) => trouble.retry(),
-            _ => Retry::Never,
-        }
     }
 }
 

@@ -19,22 +19,14 @@ use crate::head::{self, Tip};
 use crate::redis::link::Link;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::redis_filter::definition::{self, DEFINE, Definition, Settings};
-pub(crate) use ask::AskError;
 pub use ask::verdicts;
 pub use error::OpenError;
 pub(crate) use error::Problem;
-pub use moving::get;
-pub use moving::put;
-pub use sample::Sample;
-pub use sample::Samples;
-pub use sample::estimate;
-pub use sets::Members;
-pub(crate) use sets::SetError;
-pub use sets::common;
+pub use moving::{get, put};
+pub use sample::{Sample, Samples, estimate};
+pub use sets::{Members, common};
 use strings::Strings;
-pub use uniting::Defined;
-pub use uniting::Uniting;
-pub use uniting::page;
+pub use uniting::{Defined, Uniting, page};
 
 /// What a filter in Redis is to be, as configured.
 #[derive(Debug, Clone)]

@@ -58,8 +58,7 @@ mod writer;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(super) use reader::{Snapshots, Summary};
-pub use writer::Finished;
-pub use writer::SnapshotWriter;
+pub use writer::{Finished, SnapshotWriter};
 pub(super) use writer::{Role, Sections, empty};
 
 use super::fields::POSITION;

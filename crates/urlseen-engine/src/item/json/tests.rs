@@ -16,7 +16,7 @@ fn a_url_is_enough() {
     let item = parse(r#" {"url": "http://h/"} "#).unwrap();
     assert_eq!(item.request(), Some(Request::get("http://h/")));
     assert_eq!(item.fingerprint(), None);
-    assert!(!item.dont_filter());
+    assert!(!item.dont_filter);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn all_known_fields_are_read_and_others_are_not() {
             verbatim_url: true
         })
     );
-    assert!(item.dont_filter());
+    assert!(item.dont_filter);
 }
 
 #[test]

@@ -9,10 +9,11 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, RedisResult, Value};
 
 use super::calls::{Calls, Said, Wanted, firsts};
+use super::filter::DEFINED;
 use super::link::{client, is_unknown_script};
 use super::patience::Patience;
-use super::redis_filter::DEFINED;
-use super::{AsyncFilter, Error, Layout, RedisOptions};
+use super::{Layout, RedisOptions};
+use crate::{AsyncFilter, Error};
 use urlseen_core::fingerprint::Fingerprint;
 
 /// [`RedisFilter`](crate::RedisFilter) for tasks on tokio. All of them share one connection, with

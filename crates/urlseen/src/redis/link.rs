@@ -3,8 +3,9 @@
 use redis::{Client, Connection, ConnectionLike as _, ErrorKind as Kind, RedisResult};
 use redis::{ServerErrorKind, Value};
 
+use super::RedisOptions;
 use super::patience::Patience;
-use super::{Error, ErrorKind, RedisOptions};
+use crate::{Error, ErrorKind};
 use urlseen_core::script::Call;
 
 /// A way to a server: its address, and the connection while there is one.

@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 use redis::{Value, cmd};
 
+use super::RedisOptions;
 use super::link::{Link, client};
-use super::{Error, ErrorKind, RedisOptions};
+use crate::{Error, ErrorKind};
 use crawl::{Crawl, read_as, unexpected};
 pub use delivery::Delivery;
 use heartbeat::Heartbeat;

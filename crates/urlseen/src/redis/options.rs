@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Fingerprints;
+use crate::Fingerprints;
 
 /// How a filter in Redis is asked. The default is for Scrapy's fingerprints and a server that may
 /// be away for some seconds.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use redis::{FromRedisValue, RedisError, RedisResult, Value, cmd};
 
 use super::deliveries::Deliveries;
-use crate::link::Link;
+use crate::redis::link::Link;
 use crate::{Error, ErrorKind};
 use urlseen_core::held::{Calls, Keys, Record, RecordError, Requeued};
 

@@ -7,7 +7,8 @@ use redis::{Cmd, Connection, Pipeline, RedisResult, Value};
 
 use super::calls::{Calls, Said, Wanted, firsts};
 use super::link::{Link, client, is_unknown_script};
-use super::{Error, Filter, Layout, RedisOptions};
+use super::{Layout, RedisOptions};
+use crate::{Error, Filter};
 use urlseen_core::fingerprint::Fingerprint;
 
 /// A filter in Redis, which many processes share: those of this crate, the `urlseen` daemon with

@@ -8,7 +8,7 @@ use std::{io, thread};
 
 use super::crawl::Crawl;
 use super::deliveries::Differences;
-use crate::link::Link;
+use crate::redis::link::Link;
 use crate::{Error, ErrorKind};
 use urlseen_core::held::{Reclaimer, Stopped};
 

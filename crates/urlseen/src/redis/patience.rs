@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::{RedisError, RetryMethod};
 
-use super::{Error, ErrorKind};
+use crate::{Error, ErrorKind};
 use urlseen_core::head;
 
 const FIRST: Duration = Duration::from_millis(50);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 
-use super::{Error, ErrorKind, Layout, RedisOptions};
+use super::{Layout, RedisOptions};
+use crate::{Error, ErrorKind};
 use urlseen_core::filter::{Placing, Seed, Shared, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::head::{self, Tip};

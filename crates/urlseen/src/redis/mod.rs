@@ -1,0 +1,18 @@
+//! A filter in Redis and a consumer of held requests.
+
+#[cfg(feature = "tokio")]
+mod async_filter;
+mod calls;
+mod consumer;
+mod filter;
+mod layout;
+mod link;
+mod options;
+mod patience;
+
+#[cfg(feature = "tokio")]
+pub use async_filter::AsyncRedisFilter;
+pub use consumer::{Consumer, ConsumerOptions, Delivery};
+pub use filter::RedisFilter;
+pub use layout::Layout;
+pub use options::RedisOptions;
