@@ -1,168 +1,186 @@
-//! Which module may name which: the direction of the crate, kept by a test.
+//! Which room may name which: the direction of the code, kept by a test.
+//!
+//! A room is a top-level module of a crate. The compiler keeps the crates apart, this test the rooms.
+
+use std::path::{Component, Path};
 
 use crate::tidy::report;
 use crate::util::sources::rust_files;
 
-/// A module below `src/`, and the modules it may name.
+/// A room, and the rooms that it may name.
 type Rule = (&'static str, &'static [&'static str]);
 
-/// Stands for every module above.
-const ALL: &str = "*";
+/// Each crate by its name in Rust, its name here and its folder.
+const CRATES: &[(&str, &str, &str)] = &[
+    ("urlseen_core", "core", "crates/urlseen-core/src/"),
+    ("urlseen_engine", "engine", "crates/urlseen-engine/src/"),
+    ("urlseen_analysis", "analysis", "crates/urlseen-analysis/src/"),
+    ("urlseen", LIBRARY, "crates/urlseen/src/"),
+    ("urlseen_cli", "cli", "src/"),
+];
 
-/// From the bottom up: a module may name only modules above it in this list, and of those only the
-/// ones that it gives. So there is no cycle, and data goes one way.
+/// The crate for programs is one room.
+const LIBRARY: &str = "library";
+
+/// From the bottom up: a room may name only rooms above it in this list, and of those only the ones
+/// that it gives. So there is no cycle, and data goes one way.
 ///
-/// A module that is not here fails the test: say first what it may use.
+/// A room that is not here fails the test: say first what it may use.
 const MAY_USE: &[Rule] = &[
     // Pure: no files, no network, no clock, no threads.
-    ("request", &[]),
-    ("printable", &[]),
-    ("hash", &[]),
-    ("redisbloom", &["hash"]),
-    ("lanes", &[]),
-    ("head", &[]),
-    ("descriptors", &[]),
-    // Writes the file that it is told to.
-    ("plot", &[]),
-    ("canonical", &["lanes"]),
-    ("fingerprint", &["request", "lanes", "canonical"]),
-    ("filter", &["hash", "redisbloom", "fingerprint"]),
-    ("choice", &["fingerprint"]),
-    ("hash_tag", &[]),
-    ("script", &[]),
-    ("bounded", &[]),
-    ("reject", &["bounded"]),
-    ("held", &["hash_tag", "script", "reject"]),
-    ("definition", &["hash_tag", "head", "fingerprint", "filter", "choice"]),
-    ("judge", &["fingerprint", "filter"]),
-    ("compare", &["hash", "redisbloom", "fingerprint", "filter"]),
-    ("config", &["fingerprint", "choice"]),
-    ("item", &["request", "lanes", "bounded", "canonical", "fingerprint", "filter", "config"]),
-    ("batch", &["fingerprint", "item"]),
-    ("explain", &["request", "canonical", "fingerprint", "config", "item"]),
+    ("core::head", &[]),
+    ("core::script", &[]),
+    ("core::fingerprint", &[]),
+    ("core::choice", &["core::fingerprint"]),
+    ("core::filter", &["core::fingerprint"]),
+    ("core::reject", &[]),
+    ("core::held", &["core::script", "core::reject"]),
     // Files, blocking.
-    ("input", &["item"]),
-    ("state", &["redisbloom", "head", "descriptors", "fingerprint", "filter", "choice", "batch"]),
-    // The library, blocking and async.
+    ("core::storage", &["core::head", "core::fingerprint", "core::choice", "core::filter"]),
+    // Network, async.
+    ("core::redis", &["core::head", "core::script", "core::held", "core::storage"]),
+    (
+        "core::redis_filter",
+        &[
+            "core::head",
+            "core::script",
+            "core::fingerprint",
+            "core::choice",
+            "core::filter",
+            "core::redis",
+        ],
+    ),
+    // For programs: blocking and async.
     (
         "library",
         &[
-            "redisbloom",
-            "head",
-            "canonical",
-            "fingerprint",
-            "filter",
-            "choice",
-            "script",
-            "held",
-            "definition",
-            "judge",
-            "state",
+            "core::head",
+            "core::script",
+            "core::fingerprint",
+            "core::choice",
+            "core::filter",
+            "core::held",
+            "core::storage",
+            "core::redis_filter",
         ],
     ),
-    // Network, async. A source and a sink never name each other, nor the state.
-    ("redis", &["hash_tag", "head", "descriptors", "held", "config"]),
-    ("rejects", &["script", "reject", "config", "redis"]),
-    ("source", &["config", "item", "redis"]),
-    ("sink", &["config", "redis"]),
-    ("shared", &["head", "fingerprint", "filter", "definition", "judge", "config", "redis"]),
+    // The inside of the daemon.
     (
-        "protocol",
+        "engine::config",
+        &["core::fingerprint", "core::choice", "core::filter", "core::redis", "core::redis_filter"],
+    ),
+    (
+        "engine::item",
+        &["core::fingerprint", "core::filter", "core::reject", "core::storage", "engine::config"],
+    ),
+    ("engine::source", &["core::redis", "engine::config", "engine::item"]),
+    (
+        "engine::engine",
         &[
-            "request",
-            "head",
-            "filter",
-            "fingerprint",
-            "script",
-            "judge",
-            "config",
-            "item",
-            "state",
-            "redis",
-            "held",
-            "source",
-            "sink",
+            "core::head",
+            "core::fingerprint",
+            "core::filter",
+            "core::storage",
+            "engine::config",
+            "engine::item",
         ],
     ),
-    ("upkeep", &["head", "config", "redis", "protocol"]),
-    // Flow.
-    ("shutdown", &[]),
-    ("phase", &[]),
-    ("telemetry", &["printable", "config"]),
-    ("admin", &["printable", "head", "descriptors", "config", "phase"]),
     (
-        "engine",
-        &["request", "redisbloom", "head", "filter", "fingerprint", "config", "item", "batch"],
+        "engine::flow",
+        &["core::fingerprint", "core::storage", "core::redis", "engine::item", "engine::engine"],
     ),
+    // Analysis, apart from the daemon.
+    ("analysis::compare", &["core::filter"]),
+    ("analysis::explain", &["core::fingerprint", "engine::item"]),
+    ("analysis::plot", &[]),
     (
-        "store",
+        "analysis::replay",
         &[
-            "redisbloom",
-            "head",
-            "descriptors",
-            "filter",
-            "fingerprint",
-            "config",
-            "batch",
-            "state",
-            "engine",
+            "core::fingerprint",
+            "core::filter",
+            "core::redis",
+            "core::redis_filter",
+            "engine::config",
+            "engine::item",
+            "engine::source",
+            "engine::flow",
         ],
     ),
-    ("desk", &["descriptors", "engine", "fingerprint", "store"]),
-    ("pipe", &["item", "batch", "input", "engine", "store"]),
-    ("transfer", &["fingerprint", "redisbloom", "config", "redis"]),
+    // The crawl in Redis and the daemon.
     (
-        "import",
-        &["fingerprint", "config", "item", "batch", "input", "state", "redis", "engine", "store"],
-    ),
-    (
-        "replay",
+        "cli::crawl",
         &[
-            "redisbloom",
-            "fingerprint",
-            "filter",
-            "definition",
-            "config",
-            "item",
-            "input",
-            "redis",
-            "source",
-            "import",
+            "core::head",
+            "core::script",
+            "core::fingerprint",
+            "core::filter",
+            "core::reject",
+            "core::held",
+            "core::storage",
+            "core::redis",
+            "core::redis_filter",
+            "engine::config",
+            "engine::item",
+            "engine::source",
         ],
     ),
     (
-        "pipeline",
+        "cli::pipeline",
         &[
-            "redisbloom",
-            "head",
-            "descriptors",
-            "filter",
-            "bounded",
-            "reject",
-            "config",
-            "item",
-            "batch",
-            "state",
-            "redis",
-            "held",
-            "protocol",
-            "shutdown",
-            "phase",
-            "engine",
-            "store",
-            "shared",
-            "desk",
+            "core::head",
+            "core::filter",
+            "core::reject",
+            "core::held",
+            "core::storage",
+            "core::redis",
+            "core::redis_filter",
+            "engine::config",
+            "engine::item",
+            "engine::engine",
+            "cli::crawl",
         ],
     ),
-    ("serve", &["descriptors", "config", "engine", "fingerprint", "item", "desk"]),
-    ("cli", &[ALL]),
+    (
+        "cli::serve",
+        &["core::fingerprint", "core::storage", "engine::config", "engine::item", "engine::engine"],
+    ),
+    ("cli::admin", &["core::head", "core::storage", "engine::config", "cli::pipeline"]),
+    ("cli::migrate", &["core::fingerprint", "core::filter", "core::redis"]),
+    (
+        "cli::cli",
+        &[
+            "core::head",
+            "core::fingerprint",
+            "core::filter",
+            "core::reject",
+            "core::held",
+            "core::storage",
+            "core::redis",
+            "core::redis_filter",
+            "engine::config",
+            "engine::item",
+            "engine::engine",
+            "engine::flow",
+            "analysis::compare",
+            "analysis::explain",
+            "analysis::plot",
+            "analysis::replay",
+            "cli::crawl",
+            "cli::pipeline",
+            "cli::serve",
+            "cli::admin",
+            "cli::migrate",
+        ],
+    ),
 ];
 
 #[test]
-fn modules_name_only_what_they_may() {
+fn rooms_name_only_what_they_may() {
     let files = rust_files();
-    let sources = files.iter().filter(|file| file.path.starts_with("src/")).collect::<Vec<_>>();
-    assert!(sources.iter().any(|file| file.path == "src/request.rs"), "no sources found");
+    let sources = files.iter().filter(|file| place(&file.path).is_some()).collect::<Vec<_>>();
+    for (_, _, folder) in CRATES {
+        assert!(sources.iter().any(|file| file.path.starts_with(folder)), "no sources in {folder}");
+    }
     report(sources.iter().flat_map(|file| problems(MAY_USE, &file.path, &file.text)));
 }
 
@@ -171,35 +189,67 @@ fn the_table_goes_one_way() {
     report(table_problems(MAY_USE).into_iter());
 }
 
-/// What is wrong with the imports of the file at `path`, relative to the repository.
+/// The crate of a file by its name here, and the file's path inside it.
+fn place(path: &str) -> Option<(&'static str, &str)> {
+    CRATES.iter().find_map(|(_, name, folder)| Some((*name, path.strip_prefix(folder)?)))
+}
+
+/// Name of the room of `module` in a crate.
+fn room(crate_name: &str, module: &str) -> String {
+    if crate_name == LIBRARY { LIBRARY.to_owned() } else { format!("{crate_name}::{module}") }
+}
+
+/// The top-level module that a path inside a crate belongs to.
+fn module(inside: &str) -> &str {
+    inside.split(['/', '.']).next().unwrap_or_default()
+}
+
+/// Returns what is wrong with the imports of the file at `path`, relative to the repository.
 fn problems(table: &[Rule], path: &str, text: &str) -> Vec<String> {
-    let inside = path.strip_prefix("src/").expect("a file of the crate");
-    if ["lib.rs", "main.rs"].contains(&inside) {
+    let (crate_name, inside) = place(path).expect("a file of a crate");
+    if crate_name != LIBRARY && ["lib.rs", "main.rs"].contains(&inside) {
         return Vec::new();
     }
-    let module = inside.split(['/', '.']).next().unwrap_or_default();
-    let Some(row) = table.iter().position(|(name, _)| *name == module) else {
-        return vec![format!("{path}: the table of tests/it/imports.rs lacks the module {module}")];
+    let own = room(crate_name, module(inside));
+    let Some((_, allowed)) = table.iter().find(|(name, _)| *name == own) else {
+        return vec![format!("{path}: the table of tests/it/imports.rs lacks the room {own}")];
     };
-    let (_, allowed) = table[row];
-    let above = &table[..row];
-    let may = |name: &str| {
-        name == module
-            || allowed.contains(&name)
-            || allowed.contains(&ALL) && above.iter().any(|(other, _)| *other == name)
-    };
-
     let code = without_comments(text);
     let mut problems = Vec::new();
-    for name in named(&code) {
-        if !may(name) {
-            problems.push(format!("{path}: {module} may not name crate::{name}"));
+    for name in named(crate_name, &code).into_iter().chain(included(path, &code)) {
+        if name != own && !allowed.contains(&name.as_str()) {
+            problems.push(format!("{path}: {own} may not name {name}"));
         }
     }
     if climbs_out(inside, &code) {
         problems.push(format!("{path}: write crate::… for what lies outside of the module"));
     }
     problems
+}
+
+/// The rooms whose files are compiled into this one's.
+fn included(path: &str, code: &str) -> Vec<String> {
+    let folder = Path::new(path).parent().expect("a file in a folder");
+    let mut rooms = Vec::new();
+    for (start, found) in code.match_indices("include_str!(\"") {
+        let file = code[start + found.len()..].split('"').next().unwrap_or_default();
+        let whole = flattened(&folder.join(file));
+        // Data of tests belongs to no room.
+        rooms.extend(place(&whole).map(|(name, inside)| room(name, module(inside))));
+    }
+    rooms
+}
+
+/// The path without `..`.
+fn flattened(path: &Path) -> String {
+    let mut parts = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(parts.pop()),
+            part => parts.push(part.as_os_str().to_str().expect("a path in UTF-8")),
+        }
+    }
+    parts.join("/")
 }
 
 /// Whether a chain of `super::` leads to the crate's top, the other way to name a module. It counts
@@ -219,14 +269,14 @@ fn climbs_out(inside: &str, code: &str) -> bool {
 
 fn table_problems(table: &[Rule]) -> Vec<String> {
     let mut problems = Vec::new();
-    for (row, (module, allowed)) in table.iter().enumerate() {
+    for (row, (room, allowed)) in table.iter().enumerate() {
         let above = &table[..row];
-        if above.iter().any(|(other, _)| other == module) {
-            problems.push(format!("{module} stands twice in the table"));
+        if above.iter().any(|(other, _)| other == room) {
+            problems.push(format!("{room} stands twice in the table"));
         }
         for name in *allowed {
-            if *name != ALL && !above.iter().any(|(other, _)| other == name) {
-                problems.push(format!("{module} may use {name}, which does not stand above it"));
+            if !above.iter().any(|(other, _)| other == name) {
+                problems.push(format!("{room} may use {name}, which does not stand above it"));
             }
         }
     }
@@ -245,21 +295,31 @@ fn without_comments(text: &str) -> String {
     )
 }
 
-/// The first names behind each `crate::`, those of a braced group one by one.
-fn named(code: &str) -> Vec<&str> {
-    let mut names = Vec::new();
-    for (start, found) in code.match_indices("crate::") {
-        // Not `some_crate::`.
-        if code[..start].ends_with(is_word) {
+/// The rooms that `code` of a crate names, those of a braced group one by one.
+fn named(crate_name: &str, code: &str) -> Vec<String> {
+    let mut rooms = Vec::new();
+    for (start, _) in code.match_indices("::") {
+        let before = &code[..start];
+        let word = before.len() - before.chars().rev().take_while(|&it| is_word(it)).count();
+        // A module of a path may have the name of a crate.
+        if code[..word].ends_with("::") {
             continue;
         }
-        let rest = code[start + found.len()..].trim_start();
-        match rest.strip_prefix('{') {
-            None => names.push(first_word(rest)),
-            Some(group) => names.extend(group_names(group)),
-        }
+        let owner = match &code[word..start] {
+            "crate" => crate_name,
+            other => match CRATES.iter().find(|(name, _, _)| *name == other) {
+                Some((_, name, _)) => name,
+                None => continue,
+            },
+        };
+        let rest = code[start + 2..].trim_start();
+        let modules = match rest.strip_prefix('{') {
+            None => vec![first_word(rest)],
+            Some(group) => group_names(group),
+        };
+        rooms.extend(modules.into_iter().map(|module| room(owner, module)));
     }
-    names
+    rooms
 }
 
 /// The first name of each part of `a::b, c::{d, e}, f}` up to the brace that closes it.
@@ -296,75 +356,84 @@ fn is_word(character: char) -> bool {
 mod tests {
     use super::*;
 
-    const TABLE: &[Rule] =
-        &[("low", &[]), ("side", &[]), ("middle", &["low"]), ("top", &[ALL]), ("over", &["top"])];
+    const TABLE: &[Rule] = &[
+        ("core::low", &[]),
+        ("core::side", &[]),
+        ("core::middle", &["core::low"]),
+        (LIBRARY, &["core::low"]),
+        ("cli::top", &["core::low", "core::side", "core::middle"]),
+        ("cli::over", &["cli::top"]),
+    ];
+
+    /// The path of a file in the core.
+    fn core(path: &str) -> String {
+        format!("crates/urlseen-core/src/{path}")
+    }
 
     #[test]
-    fn a_module_names_itself_and_what_its_row_gives() {
+    fn a_room_names_itself_and_what_its_row_gives() {
         for (path, text) in [
-            ("src/middle.rs", "use crate::low::Thing;\nuse crate::middle::Other;"),
-            ("src/middle/deep/er.rs", "fn a() { crate::low::f() }"),
-            ("src/top.rs", "use crate::{low, middle::{a, b}, side::c};"),
-            ("src/middle.rs", "use crate::{low};\nstruct A { b: u8, side: u8 }"),
-            ("src/low.rs", "//! [`crate::top`]\n    // crate::side::x\nuse other_crate::top;"),
-            ("src/low/part.rs", "use super::top;"),
-            ("src/low/deep/part.rs", "use super::super::top;"),
-            ("src/low/part.rs", "mod tests {\n    use super::super::top;\n}"),
-            ("src/low.rs", "mod tests {\n    use super::*;\n}"),
-            ("src/lib.rs", "pub use crate::top::Thing;"),
-            ("src/main.rs", "use crate::anything;"),
+            (core("middle.rs"), "use crate::low::Thing;\nuse crate::middle::Other;"),
+            (core("middle/deep/er.rs"), "fn a() { crate::low::f() }"),
+            (core("middle.rs"), "use crate::{low};\nstruct A { b: u8, side: u8 }"),
+            (core("low.rs"), "//! [`crate::top`]\n    // crate::side::x\nuse other_crate::top;"),
+            (core("low/part.rs"), "use super::top;"),
+            (core("low/deep/part.rs"), "use super::super::top;"),
+            (core("low/part.rs"), "mod tests {\n    use super::super::top;\n}"),
+            (core("low.rs"), "mod tests {\n    use super::*;\n}"),
+            (core("low/deep/part.rs"), "const A: &str = include_str!(\"../a.lua\");"),
+            (core("low.rs"), "const A: &str = include_str!(\"../../../tests/data/a\");"),
+            (core("lib.rs"), "pub use crate::top::Thing;"),
+            ("crates/urlseen/src/lib.rs".to_owned(), "use crate::a::B;\nuse urlseen_core::low;"),
+            ("src/top.rs".to_owned(), "use urlseen_core::{low, middle::{a, b}, side::c};"),
+            ("src/over.rs".to_owned(), "use crate::top::x;"),
+            ("src/main.rs".to_owned(), "use crate::anything;"),
         ] {
-            assert_eq!(problems(TABLE, path, text), [""; 0], "{path}: {text}");
+            assert_eq!(problems(TABLE, &path, text), [""; 0], "{path}: {text}");
         }
     }
 
     #[test]
     fn anything_else_is_found_however_it_is_written() {
-        for (path, text, wrong) in [
-            ("src/middle.rs", "use crate::side;", "side"),
-            ("src/middle/mod.rs", "pub(in crate::top) fn a() {}", "top"),
-            ("src/middle/a.rs", "fn a() -> Vec<crate::side::B> {}", "side"),
-            ("src/middle.rs", "use crate::{\n    low::{self, x},\n    side::y,\n};", "side"),
-            ("src/middle.rs", "use crate::{low::{side, x}, top};", "top"),
-            ("src/middle.rs", "macro_rules! m { () => { $crate::top::f() } }", "top"),
-            ("src/middle.rs", "use crate::*;", "*"),
-            ("src/middle.rs", "use crate:: top;", "top"),
-            ("src/top.rs", "use crate::over::x;", "over"),
-            ("src/over.rs", "use crate::low::x;", "low"),
+        for (file, text, wrong) in [
+            ("middle.rs", "use crate::side;", "core::side"),
+            ("middle/mod.rs", "pub(in crate::top) fn a() {}", "core::top"),
+            ("middle/a.rs", "fn a() -> Vec<crate::side::B> {}", "core::side"),
+            ("middle.rs", "use crate::{\n    low::{self, x},\n    side::y,\n};", "core::side"),
+            ("middle.rs", "use crate::{low::{side, x}, top};", "core::top"),
+            ("middle.rs", "macro_rules! m { () => { $crate::top::f() } }", "core::top"),
+            ("middle.rs", "use crate::*;", "core::*"),
+            ("middle.rs", "use crate:: top;", "core::top"),
+            ("middle.rs", "use urlseen_cli::over::x;", "cli::over"),
+            ("middle.rs", "use urlseen::Filter;", LIBRARY),
+            ("middle/a.rs", "const A: &str = include_str!(\"../side/a.lua\");", "core::side"),
         ] {
-            let module = path[4..].split(['/', '.']).next().unwrap();
-            let expected = format!("{path}: {module} may not name crate::{wrong}");
-            assert_eq!(problems(TABLE, path, text), [expected], "{text}");
+            let expected = format!("{}: core::middle may not name {wrong}", core(file));
+            assert_eq!(problems(TABLE, &core(file), text), [expected], "{text}");
         }
     }
 
     #[test]
     fn the_crate_is_not_reached_by_climbing() {
-        for (path, text) in [
-            ("src/low.rs", "use super::top;"),
-            ("src/low.rs", "fn a() {\n    super::top::f()\n}"),
-            ("src/low.rs", "mod tests {\n    use super::*;\n}\nuse super::top;"),
-            ("src/low.rs", "mod tests {\n    use super::super::top;\n}"),
-            ("src/low/mod.rs", "use super::top;"),
-            ("src/low/part.rs", "    use super::super::top;"),
-            ("src/low/deep/mod.rs", "use super::super::top;"),
-            ("src/low/deep/part.rs", "use super::super::super::top;"),
+        for (file, text) in [
+            ("low.rs", "use super::top;"),
+            ("low.rs", "fn a() {\n    super::top::f()\n}"),
+            ("low.rs", "mod tests {\n    use super::*;\n}\nuse super::top;"),
+            ("low.rs", "mod tests {\n    use super::super::top;\n}"),
+            ("low/mod.rs", "use super::top;"),
+            ("low/part.rs", "    use super::super::top;"),
+            ("low/deep/mod.rs", "use super::super::top;"),
+            ("low/deep/part.rs", "use super::super::super::top;"),
         ] {
-            let found = problems(TABLE, path, text);
-            assert_eq!(
-                found,
-                [format!("{path}: write crate::… for what lies outside of the module")]
-            );
+            let wrong = "write crate::… for what lies outside of the module";
+            assert_eq!(problems(TABLE, &core(file), text), [format!("{}: {wrong}", core(file))]);
         }
     }
 
     #[test]
-    fn a_module_without_a_row_is_found() {
-        let found = problems(TABLE, "src/new/mod.rs", "");
-        assert_eq!(
-            found,
-            ["src/new/mod.rs: the table of tests/it/imports.rs lacks the module new"]
-        );
+    fn a_room_without_a_row_is_found() {
+        let wrong = "src/new/mod.rs: the table of tests/it/imports.rs lacks the room cli::new";
+        assert_eq!(problems(TABLE, "src/new/mod.rs", ""), [wrong]);
     }
 
     #[test]

@@ -145,6 +145,7 @@ impl RedisAddress {
     }
 
     /// The same with another password, unless there is none or it is empty.
+    #[must_use]
     pub fn with_password(mut self, password: Option<String>) -> Self {
         self.password = password.filter(|text| !text.is_empty()).or(self.password);
         self
