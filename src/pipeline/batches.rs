@@ -55,6 +55,14 @@ impl Pipeline {
         }
     }
 
+    /// Clears the oldest commit of suspicion if a connection was lost without it: connections break
+    /// for another reason then.
+    pub(super) fn acquit(&mut self, failure: &Failure) {
+        if failure.is_lost_connection() {
+            self.suspicion.lost_otherwise();
+        }
+    }
+
     /// Takes note of committed batches: only now are their fingerprints seen. `unseen` says how
     /// many of their items were, where Redis has judged them.
     pub(super) fn committed(&mut self, all: &[Prepared], unseen: Option<u64>) {

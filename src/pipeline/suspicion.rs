@@ -4,9 +4,13 @@
 //! are known ([`Limits`]). They are not if the server does not tell them, if they have just become
 //! lower, or if something between breaks the connection. Then the same commit would be sent for
 //! ever. So a commit that has broken some connections in a row, each of which had answered before,
-//! is not sent again. Its items are read and judged once more, one by one. The one whose commit
+//! is not sent again. In a row means that no connection was lost without it in between: then
+//! connections break for another reason. To see that, the commit waits for a while on the next ones. Its items are read and judged once more, one by one. The one whose commit
 //! still breaks connections is set aside, as a reject that is kept beside its item.
 
+use std::time::Duration;
+
+use tokio::time::Instant;
 use tracing::warn;
 
 use super::queue::{Prepared, Queue};
@@ -19,6 +23,10 @@ const BREAKS_MAX: u32 = 3;
 /// Connections that the commit of one item may break before the item is set aside. They are more:
 /// if connections break for another reason, a good item must not be blamed for it.
 const BREAKS_MAX_ALONE: u32 = 6;
+
+/// Connections that a commit may break before the next ones are watched first, and for how long.
+const BREAKS_BEFORE_CONTROL: u32 = 2;
+const CONTROL: Duration = Duration::from_millis(250);
 
 /// Evidence against the oldest commit.
 #[derive(Debug, Default)]
@@ -39,6 +47,19 @@ impl Suspicion {
             _ => 0,
         };
         self.broke = Some((head, before + 1));
+    }
+
+    /// A connection was lost while no commit was on its way. What broke it may have broken the
+    /// others, so they are no evidence any more.
+    pub(super) fn lost_otherwise(&mut self) {
+        self.broke = None;
+    }
+
+    /// Returns until when a new connection is watched before the oldest commit is sent on it: it
+    /// may break by itself, too.
+    pub(super) fn control(&self) -> Option<Instant> {
+        let is_due = self.broke.is_some_and(|(_, times)| times >= BREAKS_BEFORE_CONTROL);
+        is_due.then(|| Instant::now() + CONTROL)
     }
 
     /// Returns true if commits are sent one by one: the oldest one breaks the connection then.

@@ -15,7 +15,7 @@ impl Session<'_> {
     /// Sends what is judged and logged to be committed, unless it has to wait.
     pub(super) fn send_commits(&mut self) {
         let in_flight = if self.pipeline.suspicion.is_aroused() { 1 } else { IN_FLIGHT_MAX };
-        while self.sent < in_flight && self.link.has_room() {
+        while self.control.is_none() && self.sent < in_flight && self.link.has_room() {
             let held_up = self.held_up_by();
             self.tell_held_up(held_up);
             if held_up.is_some() {

@@ -8,11 +8,12 @@ mod idle;
 mod linger;
 mod reclaiming;
 mod renewing;
+mod ticks;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, sleep_until};
 
 use super::queue::Queue;
 use super::window::Window;
@@ -24,6 +25,7 @@ use forgetting::{FORGETS, Forgetting};
 use held_up::HELD_UP_POLL;
 use idle::receive;
 use linger::Linger;
+use ticks::{tick, ticks};
 use urlseen_core::held::Reclaimer;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::lease::{RENEWAL, Token};
@@ -77,6 +79,8 @@ struct Session<'a> {
     supply: Supply,
     /// Collects items before a claim.
     linger: Linger,
+    /// Until when the connection is watched before a commit is sent that may have broken others.
+    control: Option<Instant>,
     window: Window,
     /// How many items are claimed once all commits that were sent are done.
     taken: u64,
@@ -108,7 +112,13 @@ impl Pipeline {
         report_every: Option<Duration>,
         show: &mut dyn FnMut(&Report),
     ) -> Result<Ending, Failure> {
-        let mut session = Session::begin(self).await?;
+        let mut session = match Session::begin(self).await {
+            Ok(session) => session,
+            Err(failure) => {
+                self.acquit(&failure);
+                return Err(failure);
+            }
+        };
         let result = session.work(report_every, show).await;
         let result = match result {
             Ok(ending) => session.finish().await.map(|()| ending),
@@ -119,6 +129,8 @@ impl Pipeline {
         if let Err(failure) = &result {
             if is_committing && failure.is_lost_connection() {
                 self.suspect();
+            } else {
+                self.acquit(failure);
             }
             self.gather().await?;
         }
@@ -161,6 +173,7 @@ impl<'a> Session<'a> {
             asked: VecDeque::new(),
             supply: if taken > 0 { Supply::Claimed } else { Supply::Unknown },
             linger: Linger::new(settings.linger),
+            control: pipeline.suspicion.control(),
             window: Window::new(settings.batch, bytes).with_alone(pipeline.suspicion.alone(ahead)),
             taken,
             ahead,
@@ -222,7 +235,7 @@ impl<'a> Session<'a> {
                 // most.
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return Ok(Ending::Stopped),
-                () = tokio::time::sleep_until(self.lease_until) => return Err(self.lapsed()),
+                () = sleep_until(self.lease_until) => return Err(self.lapsed()),
                 _ = renewal.tick() => self.renew(),
                 _ = lengths.tick() => self.ask_lengths(),
                 _ = poll.tick(), if self.held_up.is_some() => self.look_again(),
@@ -242,6 +255,9 @@ impl<'a> Session<'a> {
                 Some(reply) = forgetting::answered(forgetting) => self.forgot(&reply),
                 found = receive(waiter.as_mut()) => self.woken(&found?.into_value()?),
                 () = linger.end() => {}
+                () = sleep_until(self.control.unwrap_or(self.lease_until)), if self.control.is_some() => {
+                    self.control = None;
+                }
             }
         }
     }
@@ -375,19 +391,4 @@ impl<'a> Session<'a> {
     fn queue_mut(&mut self) -> &mut Queue {
         self.pipeline.queue.as_mut().expect("set at the beginning")
     }
-}
-
-/// The next tick of an interval that may not be there.
-async fn tick(ticks: Option<&mut Interval>) {
-    match ticks {
-        Some(ticks) => drop(ticks.tick().await),
-        None => std::future::pending().await,
-    }
-}
-
-/// Ticks that are not made up for where they were missed, the first one interval from now.
-fn ticks(every: Duration) -> Interval {
-    let mut ticks = interval_at(Instant::now() + every, every);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    ticks
 }

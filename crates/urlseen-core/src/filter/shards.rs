@@ -16,8 +16,9 @@ use super::{Lines, SHARDS, ShardId, Verdict};
 /// while one key's lines are looked at, those of the next are under way.
 ///
 /// ```
-/// # use urlseen::filter::{Capacity, ErrorRate, Seed, Shards, Sizing, Verdict, native::Native};
-/// # use urlseen::fingerprint::Fingerprint;
+/// # use urlseen_core::filter::{Capacity, ErrorRate, Seed, Shards, Sizing, Verdict};
+/// # use urlseen_core::filter::native::Native;
+/// # use urlseen_core::fingerprint::Fingerprint;
 /// # let sizing = Sizing::new("1000".parse()?, "1e-6".parse()?);
 /// let native = Native::new(Seed::new(7), sizing.geometry());
 /// let mut shards = Shards::allocate(native, 0, 1)?;

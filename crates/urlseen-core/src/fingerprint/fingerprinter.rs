@@ -10,14 +10,14 @@ use crate::fingerprint::request::Request;
 /// each thread has its own.
 ///
 /// ```
-/// use urlseen::fingerprint::{Algorithm, Fingerprinter};
-/// use urlseen::request::Request;
+/// use urlseen_core::fingerprint::{Algorithm, Fingerprinter};
+/// use urlseen_core::fingerprint::request::Request;
 ///
 /// let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
 /// let one = fingerprinter.fingerprint(&Request::get("https://example.com/?b=2&a=1"))?;
 /// let same = fingerprinter.fingerprint(&Request::get("https://EXAMPLE.com?a=1&b=2#top"))?;
 /// assert_eq!(one, same);
-/// # Ok::<(), urlseen::canonical::Refusal>(())
+/// # Ok::<(), urlseen_core::fingerprint::canonical::Refusal>(())
 /// ```
 #[derive(Debug)]
 pub struct Fingerprinter {

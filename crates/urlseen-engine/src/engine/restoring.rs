@@ -8,8 +8,9 @@ use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::head::Position;
 
 impl Engine {
-    /// Puts a shard's bits, as [`Shards::bytes`](urlseen_core::filter::Shards::bytes) gave them, in place
-    /// of what it holds. Waits until that is done: shards are large, and none are to queue up.
+    /// Puts a shard's bits, as [`Shards::bytes`](urlseen_core::filter::Shards::bytes) gave them, in
+    /// place of what it holds. Waits until that is done: shards are large, and none are to queue
+    /// up.
     pub fn load(&self, shard: ShardId, bytes: Vec<u8>, count: Count) {
         let (reply, done) = crossbeam_channel::bounded(1);
         self.tell(shard.owner(self.owners.len()), Job::Load { shard, bytes, count, reply });

@@ -36,9 +36,9 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(
 /// A consumer of a crawl: pops the requests that the `urlseen` daemon found unseen, and holds each
 /// in Redis until its page is processed. So a crawler that is killed loses no request.
 ///
-/// It keeps the protocol of `docs/reference/held.md`, together with the daemon, the Scrapy package and other
-/// consumers. A thread beats over a second connection. Threads may share one consumer, and it waits
-/// for Redis in each call; an asynchronous program calls it from blocking tasks.
+/// It keeps the protocol of `docs/reference/held.md`, together with the daemon, the Scrapy package
+/// and other consumers. A thread beats over a second connection. Threads may share one consumer,
+/// and it waits for Redis in each call; an asynchronous program calls it from blocking tasks.
 ///
 /// From the sink on, a request is delivered *at least once*: a page whose consumer was killed is
 /// fetched again. Dropping the consumer requeues what it holds, except in a panic: then the others
