@@ -151,7 +151,13 @@ impl Link {
         loop {
             // A server that has much to say may read nothing before it was heard: both at once.
             let _ = self.poll_write(context)?;
-            let Some(replies) = self.waiting.front_mut() else { return Poll::Pending };
+            let Some(replies) = self.waiting.front_mut() else {
+                // Nothing is to come but the end of the connection.
+                match self.poll_read(context)? {
+                    Poll::Ready(()) => continue,
+                    Poll::Pending => return Poll::Pending,
+                }
+            };
             if let Some(frame) = self.scan.advance(&self.buffer).map_err(unreadable)? {
                 *replies -= 1;
                 let is_last = *replies == 0;
