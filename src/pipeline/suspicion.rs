@@ -5,8 +5,9 @@
 //! lower, or if something between breaks the connection. Then the same commit would be sent for
 //! ever. So a commit that has broken some connections in a row, each of which had answered before,
 //! is not sent again. In a row means that no connection was lost without it in between: then
-//! connections break for another reason. To see that, the commit waits for a while on the next ones. Its items are read and judged once more, one by one. The one whose commit
-//! still breaks connections is set aside, as a reject that is kept beside its item.
+//! connections break for another reason. To see that, the commit waits for a while on the next
+//! ones. Its items are read and judged once more, one by one. The one whose commit still breaks
+//! connections is set aside, as a reject that is kept beside its item.
 
 use std::time::Duration;
 

@@ -227,6 +227,7 @@ impl<'a> Session<'a> {
             self.wait_if_idle();
             self.pipeline.do_extras().await?;
             let (may_ask, is_hearing) = (self.pipeline.may_ask(), self.pipeline.is_hearing());
+            let control = self.control;
             let Self { pipeline, link, waiter, forgetting, linger, .. } = self;
             let Pipeline { store, desk, .. } = &mut **pipeline;
             let engine = &mut store.as_mut().expect("a session has the store").engine;
@@ -255,7 +256,7 @@ impl<'a> Session<'a> {
                 Some(reply) = forgetting::answered(forgetting) => self.forgot(&reply),
                 found = receive(waiter.as_mut()) => self.woken(&found?.into_value()?),
                 () = linger.end() => {}
-                () = sleep_until(self.control.unwrap_or(self.lease_until)), if self.control.is_some() => {
+                () = sleep_until(control.unwrap_or(self.lease_until)), if control.is_some() => {
                     self.control = None;
                 }
             }
