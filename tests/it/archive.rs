@@ -60,6 +60,7 @@ fn lines(output: &Output) -> BTreeSet<String> {
 
 fn shown(crawl: &Crawl) -> Value {
     let output = urlseen(["state", "show", "--json", "--state"]).arg(crawl.state_dir()).output();
+    assert_eq!(output.code(), Some(0), "{output:?}");
     serde_json::from_slice::<Value>(&output.stdout).unwrap()["archive"].clone()
 }
 

@@ -16,6 +16,9 @@ use super::snapshot::{Snapshots, Summary};
 use crate::filter::{Count, Layout};
 use crate::head::Position;
 
+/// Looks at a folder in which files vanish each time, before it counts as unreadable.
+const LOOKS: u32 = 16;
+
 /// What is in a folder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Look {
@@ -101,9 +104,20 @@ pub fn look(dir: &Path) -> Result<Look, OpenError> {
 
 pub(super) fn look_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Look, OpenError> {
     let dir = Dir::new(disk, path);
+    for _ in 1..LOOKS {
+        match look_once(&dir, path) {
+            // A running daemon pruned a file between the list and the look.
+            Err(OpenError::Missing { .. }) if dir.list().is_ok() => {}
+            looked => return looked,
+        }
+    }
+    look_once(&dir, path)
+}
+
+fn look_once(dir: &Dir, path: &Path) -> Result<Look, OpenError> {
     let failed = |reason| OpenError::unreadable(path, reason);
     let files = dir.list().map_err(failed)?;
-    let header = read_header(&dir, &files)?;
+    let header = read_header(dir, &files)?;
     // Let go at once, so that nobody finds the folder locked for being looked at.
     let busy = if files.iter().any(|file| file.name == LOCK) {
         dir.lock(LOCK, Lock::Shared).map_err(failed)?.err()
@@ -122,9 +136,9 @@ pub(super) fn look_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Look, OpenErro
         damages: Vec::new(),
     };
     if let Some(header) = header {
-        look.at_snapshots(&dir, &header).map_err(failed)?;
-        look.at_log(&dir, &header).map_err(failed)?;
-        look.archive = archive::standing(&dir, &header).map_err(failed)?;
+        look.at_snapshots(dir, &header).map_err(failed)?;
+        look.at_log(dir, &header).map_err(failed)?;
+        look.archive = archive::standing(dir, &header).map_err(failed)?;
         look.header = Some(header);
     }
     Ok(look)

@@ -59,9 +59,11 @@ impl Chain {
 /// more.
 pub(in crate::storage) fn start(dir: &Dir, header: &Header) -> io::Result<Option<Position>> {
     let all = Snapshots::list(dir, header)?;
-    match all.sound.last() {
-        Some(oldest) if oldest.is_empty(dir, header)? => Ok(Some(oldest.first)),
-        _ => Ok(None),
+    let Some(oldest) = all.sound.last() else { return Ok(None) };
+    match oldest.is_empty(dir, header) {
+        // The daemon pruned it meanwhile: later ones are not of an empty filter.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        is_empty => Ok(is_empty?.then_some(oldest.first)),
     }
 }
 
