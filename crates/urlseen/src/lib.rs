@@ -21,7 +21,7 @@
 //! | requests that the daemon found unseen, held until they are finished | [`Consumer`] |
 //! | for tests | [`ExactFilter`] |
 //! | what goes in | [`Fingerprinter`], [`Request`], [`Fingerprint`], or any text |
-//! | the canonical form of a URL | [`canonicalize`] |
+//! | the canonical form of a URL | [`canonicalize()`] |
 //!
 //! # Features
 //!
