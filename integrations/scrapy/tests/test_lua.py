@@ -11,7 +11,10 @@ from urlseen_scrapy import scripts
 
 def test_each_script_is_a_copy_of_the_daemons():
     folder = Path(urlseen_scrapy.__file__).parent / "lua"
-    daemons = [*(ROOT / "crates/urlseen-core/src/held").glob("*.lua"), ROOT / "crates/urlseen-core/src/script/common.lua"]
+    daemons = [
+        *(ROOT / "crates/urlseen-core/src/held").glob("*.lua"),
+        ROOT / "crates/urlseen-core/src/script/common.lua",
+    ]
     assert {path.name for path in daemons} == {path.name for path in folder.iterdir()}
     for path in daemons:
         assert (folder / path.name).read_bytes() == path.read_bytes(), path.name
