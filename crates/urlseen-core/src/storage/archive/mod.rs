@@ -1,10 +1,10 @@
 //! The archive: every fingerprint that the filter let through, in files beside the log.
 //!
 //! A file of the log holds the fingerprints of its records. Once snapshots cover it, it goes; with
-//! an archive it is first written anew as a [part](part::Part), without what only a recovery needs. So an
-//! archive costs no write of its own on the way of a batch, and what a recovery cuts off was never
-//! in it. A part replaces its file of the log under the same number: killed in between, both are
-//! there, and the log's counts. The newest fingerprints are in the log alone.
+//! an archive it is first written anew as a [part](part::Part), without what only a recovery needs.
+//! So an archive costs no write of its own on the way of a batch, and what a recovery cuts off was
+//! never in it. A part replaces its file of the log under the same number: killed in between, both
+//! are there, and the log's counts. The newest fingerprints are in the log alone.
 //!
 //! The empty file `archive` says that a folder has one. A folder without it loses what it prunes,
 //! which later shows as a gap: a part or file of the log that does not follow the one before.
