@@ -82,7 +82,7 @@ class Wide(Links):
 
     def parse(self, response, **kwargs):
         links = response.css("a::attr(href)").getall()
-        for n in range(100 if response.url.endswith(":/") else 1):
+        for n in range(1 if "/p/" in response.url else 100):
             for link in links:
                 yield response.follow(f"{link}#{n}")
 
