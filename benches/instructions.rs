@@ -13,7 +13,7 @@ use urlseen_core::filter::native::{Native, Probe};
 use urlseen_core::filter::{Seed, Shards, Sizing};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
-use urlseen_core::head::Head;
+use urlseen_core::storage::Head;
 use urlseen_core::redis::lease::Run;
 use urlseen_core::storage::{Folder, Made, Pins};
 use urlseen_engine::config::{Config, Fsync, ItemForm, Sources};

@@ -1,5 +1,5 @@
 //! What the log costs: items a second through the daemon's pipeline with nothing kept, with each
-//! `state.fsync`, and while a snapshot is taken, against a Redis of its own. `scripts/bench --only
+//! `storage.fsync`, and while a snapshot is taken, against a Redis of its own. `scripts/bench --only
 //! log` puts it into a table:
 //!
 //! ```text

@@ -18,7 +18,7 @@ use reqwest::Client;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use url::Url;
-use urlseen::{AsyncFilter, AsyncRedisFilter, Fingerprinter, Layout, LocalFilter, Request};
+use urlseen::{AsyncFilter, AsyncRedisFilter, Fingerprinter, FilterKind, LocalFilter, Request};
 
 /// Pages that are fetched at once.
 const AT_ONCE: usize = 8;
@@ -32,8 +32,8 @@ async fn main() -> Outcome<()> {
         [] => crawl(&site::serve().await?, LocalFilter::new(100_000, 1e-6)?).await?,
         [start] => crawl(start, LocalFilter::new(10_000_000, 1e-6)?).await?,
         [start, redis] => {
-            let layout = Layout::Native { capacity: 10_000_000, error_rate: 1e-6 };
-            crawl(start, AsyncRedisFilter::open(redis, "crawler:filter", layout).await?).await?
+            let kind = FilterKind::Native { capacity: 10_000_000, error_rate: 1e-6 };
+            crawl(start, AsyncRedisFilter::open(redis, "crawler:filter", kind).await?).await?
         }
         _ => return Err("give the page to start with, and a Redis if there is one".into()),
     };

@@ -22,8 +22,8 @@ class Daemon:
 
     def __init__(self, program, *settings, password=None):
         self.folder = tempfile.TemporaryDirectory(prefix="urlseen-served-")
-        state = Path(self.folder.name, "state")
-        own = ["source.kind=none", "serve.listen=127.0.0.1:0", f"state.dir={state}"]
+        storage = Path(self.folder.name, "storage")
+        own = ["source.kind=none", "serve.listen=127.0.0.1:0", f"storage.dir={storage}"]
         sets = [word for setting in (*own, *settings) for word in ("--set", setting)]
         self.command = [program, "run", *sets]
         self.log = Path(self.folder.name, "log")

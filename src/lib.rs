@@ -5,6 +5,5 @@
 pub mod admin;
 pub mod cli;
 pub mod crawl;
-pub(crate) mod migrate;
 pub mod pipeline;
 pub(crate) mod serve;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use urlseen_analysis::plot::{Axis, Plot, Scale, Series, Stroke};
+use urlseen_analysis::{Axis, Plot, Scale, Series, Stroke};
 
 use super::{Case, FILLS};
 

@@ -1,6 +1,6 @@
 //! Filters filled with sets of known overlap.
 
-use urlseen_analysis::compare::{Cells, Ones, Totals};
+use urlseen_analysis::{Cells, Ones, Totals};
 use urlseen_core::filter::layout::{BitStrings, Position, PyreBloom};
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{Capacity, ErrorRate, Seed, ShardId, Shards, Sizing};

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use fill::{Filled, Sets};
 use serde::{Deserialize, Serialize};
-use urlseen_analysis::compare::{Interval, Overlap};
+use urlseen_analysis::{Interval, Overlap};
 
 /// How many keys the filters are made for.
 const CAPACITY: u64 = 20_000;

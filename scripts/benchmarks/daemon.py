@@ -1,4 +1,4 @@
-"""The daemon as users run it, on a state folder of its own."""
+"""The daemon as users run it, on a storage folder of its own."""
 
 import http.client
 import json
@@ -23,7 +23,7 @@ batch = {batch}
 capacity = {capacity}
 error_rate = {error_rate}
 threads = {threads}
-[state]
+[storage]
 dir = "{folder}"
 fsync = "{fsync}"
 """
@@ -62,7 +62,7 @@ class Filter:
         )
         sizes = ["--capacity", str(self.capacity), "--error-rate", str(self.error_rate)]
         subprocess.run(
-            [programs.URLSEEN, "filter", "--state", folder, *sizes],
+            [programs.URLSEEN, "filter", "--storage", folder, *sizes],
             stdin=made.stdout, stdout=subprocess.DEVNULL, check=True,
         )
         made.wait()
@@ -73,7 +73,7 @@ class Daemon:
 
     def __init__(self, server, filter, folder, batch=1000, threads=0, fsync="interval"):
         self.server, self.filter = server, filter
-        self.folder = Path(folder) / "state"
+        self.folder = Path(folder) / "storage"
         self.config = Path(folder) / "config.toml"
         self.log = Path(folder) / "log"
         self.options = {"batch": batch, "threads": threads, "fsync": fsync}

@@ -184,7 +184,7 @@ class Daemon(Process):
         connection = http.client.HTTPConnection("urlseen", timeout=10)
         connection.sock = socket.socket(socket.AF_UNIX)
         try:
-            connection.sock.connect(str(self.folder / "state/docs/admin.sock"))
+            connection.sock.connect(str(self.folder / "storage/docs/admin.sock"))
             connection.request("GET", path)
             response = connection.getresponse()
             return response.status, response.read()

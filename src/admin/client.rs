@@ -1,4 +1,4 @@
-//! Asking a running daemon through the socket in its state folder.
+//! Asking a running daemon through the socket in its storage folder.
 
 use std::error::Error;
 use std::io;
@@ -24,9 +24,9 @@ const ESCAPED: usize = 6;
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// There is no socket, or nobody listens on it.
-    #[error("no daemon is running on the state folder {}", folder.display())]
+    #[error("no daemon is running on the storage folder {}", folder.display())]
     NoDaemon {
-        /// `state.dir`.
+        /// `storage.dir`.
         folder: PathBuf,
     },
     /// The socket belongs to somebody else.
@@ -48,16 +48,16 @@ pub enum ClientError {
     #[error("the daemon's answer cannot be read ({0}); it is of another version than this urlseen")]
     Nonsense(serde_json::Error),
     /// Whatever else.
-    #[error("the daemon on the state folder {} does not answer: {cause}", folder.display())]
+    #[error("the daemon on the storage folder {} does not answer: {cause}", folder.display())]
     Silent {
-        /// `state.dir`.
+        /// `storage.dir`.
         folder: PathBuf,
         /// What happened.
         cause: String,
     },
 }
 
-/// A way to the daemon that works on a state folder.
+/// A way to the daemon that works on a storage folder.
 pub struct Client {
     http: reqwest::Client,
     folder: PathBuf,

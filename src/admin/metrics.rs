@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-use super::{Asked, Counts, Filter, Lists, Phase, State, Status};
+use super::{Asked, Counts, Filter, Lists, Phase, Storage, Status};
 
 /// What all names begin with.
 const PREFIX: &str = "urlseen";
@@ -52,7 +52,7 @@ impl Collector for Snapshot {
             asked,
             lists,
             filter,
-            state,
+            storage,
         } = &self.status;
         metrics.info("build", "What runs", &[("version", version), ("crawl", crawl)])?;
         let started = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
@@ -79,8 +79,8 @@ impl Collector for Snapshot {
         if let Some(filter) = filter {
             metrics.filter(filter)?;
         }
-        if let Some(state) = state {
-            metrics.state(state, self.now)?;
+        if let Some(storage) = storage {
+            metrics.storage(storage, self.now)?;
         }
         Ok(())
     }
@@ -152,14 +152,14 @@ impl Metrics<'_> {
         self.gauge("filter_forgotten", help, Some(forgotten))
     }
 
-    fn state(&mut self, state: &State, now: SystemTime) -> fmt::Result {
-        let State { dir: _, fsync: _, snapshots, last_snapshot, log_bytes, archive: _ } = state;
-        self.gauge("state_snapshots", "Snapshots in the state folder", Some(*snapshots))?;
+    fn storage(&mut self, storage: &Storage, now: SystemTime) -> fmt::Result {
+        let Storage { dir: _, fsync: _, snapshots, last_snapshot, log_bytes, archive: _ } = storage;
+        self.gauge("state_snapshots", "Snapshots in the storage folder", Some(*snapshots))?;
         // A clock that was set back makes no age of less than nothing.
         let age = last_snapshot
             .map(|finished| now.duration_since(finished).unwrap_or_default().as_secs_f64());
         self.gauge("snapshot_age_seconds", "Time since the last snapshot was finished", age)?;
-        self.gauge("state_log_bytes", "Log in the state folder", Some(*log_bytes))
+        self.gauge("state_log_bytes", "Log in the storage folder", Some(*log_bytes))
     }
 
     fn info(&mut self, name: &str, help: &str, labels: &[(&str, &String)]) -> fmt::Result {

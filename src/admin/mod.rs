@@ -9,7 +9,7 @@
 //! | `GET /metrics` | the same as metrics, as Prometheus reads them |
 //! | `POST /check` | a [`Question`] as JSON; answers a [`Verdicts`] |
 //!
-//! It listens on a Unix socket in the state folder that only its owner can use, and at
+//! It listens on a Unix socket in the storage folder that only its owner can use, and at
 //! `admin.listen` where that is set, to requests for known hosts alone (`hosts.rs`). All it knows
 //! of the daemon is a [`View`]; nothing it answers changes anything. It has a thread and a runtime
 //! of its own, so that it answers while the pipeline is busy or waits.

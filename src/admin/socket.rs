@@ -1,4 +1,4 @@
-//! The Unix socket in the state folder.
+//! The Unix socket in the storage folder.
 //!
 //! An address of a Unix socket has room for a path of 107 bytes. A longer one is reached through
 //! the folder's descriptor, as `/proc/self/fd/N/admin.sock`.
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-/// The socket's name in the state folder.
+/// The socket's name in the storage folder.
 pub const SOCKET: &str = "admin.sock";
 
 /// Its name until it can be used.

@@ -40,22 +40,22 @@ pub struct Status {
     pub lists: Lists,
     /// The filter, once there is one.
     pub filter: Option<Filter>,
-    /// The state folder, once it is open.
-    pub state: Option<State>,
+    /// The storage folder, once it is open.
+    pub storage: Option<Storage>,
 }
 
-/// A batch that was committed: see [`urlseen_core::head::Head`].
+/// A batch that was committed: see [`urlseen_core::storage::Head`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// Its number.
     pub seq: u64,
     /// Its id, 16 hex digits.
-    pub tip: String,
+    pub commit_id: String,
 }
 
-impl From<urlseen_core::head::Head> for Head {
-    fn from(head: urlseen_core::head::Head) -> Self {
-        Self { seq: head.seq, tip: head.tip.to_string() }
+impl From<urlseen_core::storage::Head> for Head {
+    fn from(head: urlseen_core::storage::Head) -> Self {
+        Self { seq: head.seq, commit_id: head.commit_id.to_string() }
     }
 }
 
@@ -76,7 +76,7 @@ pub struct Counts {
     pub batches: u64,
     /// Batches judged, not committed, and judged again.
     pub batches_forgotten: u64,
-    /// Times that the filter was loaded from the state folder.
+    /// Times that the filter was loaded from the storage folder.
     pub recoveries: u64,
     /// Times that it went back because Redis had come back with older data.
     pub rollbacks: u64,
@@ -146,12 +146,12 @@ pub struct Filter {
     pub forgotten: u64,
 }
 
-/// The state folder.
+/// The storage folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
-    /// `state.dir`.
+pub struct Storage {
+    /// `storage.dir`.
     pub dir: PathBuf,
-    /// `state.fsync`.
+    /// `storage.fsync`.
     pub fsync: String,
     /// Snapshots in it.
     pub snapshots: u64,

@@ -29,7 +29,7 @@ Exit status:
 
 /// Tell whether items have been seen, without setting them.
 ///
-/// Asks the daemon that works on the state folder, through the socket there; where none does, the
+/// Asks the daemon that works on the storage folder, through the socket there; where none does, the
 /// folder itself is read, up to the last batch logged. A filter in Redis is asked there. An item is
 /// what the
 /// source would hold: a URL, a request in JSON, a fingerprint. Each is printed behind its verdict
@@ -122,7 +122,7 @@ impl Filter {
             }
             Self::AtRest(folder) => {
                 let Some(header) = folder.header() else {
-                    anyhow::bail!("no daemon is running, and the state folder is new: it is empty");
+                    anyhow::bail!("no daemon is running, and the storage folder is new: it is empty");
                 };
                 let pins = header.pins();
                 let form = ItemForm::Auto.into();

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crate::admin::printable::{json_text, printable, stdout};
 use indicatif::HumanCount;
 use serde_json::json;
-use urlseen_analysis::compare::{Interval, Ones, Overlap};
+use urlseen_analysis::{Interval, Ones, Overlap};
 
 use super::Outcome;
 use super::bar::Bar;
@@ -14,10 +14,10 @@ use super::settings::Settings;
 
 /// Estimate how many fingerprints two filters hold, together and in common, from their bits.
 ///
-/// Both must be of one layout, with the same parameters and the same seed: else their bits say
+/// Both must be of one kind, with the same parameters and the same seed: else their bits say
 /// nothing of each other, and both are shown side by side. They are only read; a daemon that works
-/// on a state folder goes on. Bounds are such that the truth is within them 95 times of 100; of
-/// sets (the layout scrapy-redis) all is exact.
+/// on a storage folder goes on. Bounds are such that the truth is within them 95 times of 100; of
+/// sets (the kind scrapy-redis) all is exact.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -25,7 +25,7 @@ pub(super) struct Args {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
-    /// A filter: a state folder, a snapshot, a dump, or URL#KEY
+    /// A filter: a storage folder, a snapshot, a dump, or URL#KEY
     #[arg(value_name = "A")]
     a: String,
     /// Another one
@@ -75,7 +75,7 @@ pub(super) fn caveats(a: &Operand, overlap: &Overlap) -> Vec<&'static str> {
     }
     if matches!(&a.source, Source::Redis(redis) if redis.is_uneven()) {
         caveats.push(
-            "the layout's hashes are not evenly spread: sizes can be wrong by another hundredth \
+            "the kind's hashes are not evenly spread: sizes can be wrong by another hundredth \
              beyond the bounds",
         );
     }
@@ -113,8 +113,8 @@ fn print(a: &Operand, b: &Operand, overlap: &Overlap, out: &mut impl Write) -> i
             writeln!(out, "{:<14} {forgotten} of it are to pass once more", "")?;
         }
     }
-    let layout = a.form.get("filter.layout").unwrap_or_default();
-    writeln!(out, "{:<14} {}", "layout", printable(layout.as_bytes(), None))?;
+    let kind = a.form.get("filter.kind").unwrap_or_default();
+    writeln!(out, "{:<14} {}", "kind", printable(kind.as_bytes(), None))?;
     for (name, interval) in [
         ("in A", overlap.a),
         ("in B", overlap.b),

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStringExt;
 use crate::admin::ItemText;
 use crate::admin::printable::{json_text, stdout};
 use serde::Serialize;
-use urlseen_analysis::explain::{Explained, Pair, explain, pair};
+use urlseen_analysis::{Explained, Pair, explain, pair};
 use urlseen_core::storage::{self, Header};
 use urlseen_engine::config::{Config, ItemForm};
 use urlseen_engine::item::Options;
@@ -59,7 +59,7 @@ struct Report {
 struct Subject {
     config: Config,
     place: Place,
-    /// What the state folder was made for, where there is one.
+    /// What the storage folder was made for, where there is one.
     header: Option<Header>,
     options: Options,
 }

@@ -6,11 +6,11 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use crate::admin::printable::{say, stdout};
-use crate::migrate::set::{Form, Written};
-use crate::migrate::{self, TransferError};
+use crate::cli::migrate::set::{Form, Written};
+use crate::cli::migrate::{self, TransferError};
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
-use urlseen_core::filter::Layout;
+use urlseen_core::filter::LocalKind;
 use urlseen_core::storage::{AtRest, Target};
 
 use super::bar::Bar;
@@ -24,12 +24,12 @@ use super::{Outcome, moving};
 /// With --to-redis a native filter goes to filter.key, as it is: with its seed, its id, and where
 /// the crawl stands. What is broken off is done by the same command again.
 ///
-/// What the state folder holds of a crawl with filter.layout = "redisbloom" becomes a file with a
+/// What the storage folder holds of a crawl with filter.kind = "redisbloom" becomes a file with a
 /// dump, or a key on a server with the module: byte for byte the filter that got the same
 /// fingerprints there. The folder is only read, and no daemon may be working on it.
 ///
 /// With --archive it is every fingerprint that was let through or imported and not forgotten since,
-/// as state.archive = true has kept them: those up to the last batch that Redis knows. With --state
+/// as storage.archive = true has kept them: those up to the last batch that Redis knows. With --storage
 /// in place of a configuration no Redis is asked: the batches that a killed daemon has left in the
 /// log all count. A key that is text is no fingerprint of Scrapy: it is left out and counted, and
 /// makes the exit status 1. What was ever forgotten is in memory meanwhile.
@@ -43,22 +43,22 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE", group = "to")]
     redisbloom_file: Option<PathBuf>,
     /// Load the filter into this new key of the configured redis.url
-    #[arg(long, value_name = "KEY", group = "to", conflicts_with = "state")]
+    #[arg(long, value_name = "KEY", group = "to", conflicts_with = "storage")]
     redisbloom: Option<String>,
-    /// Copy the native filter of the configured state folder to the configured filter.key in Redis,
-    /// for filter.store = "redis" to go on with
-    #[arg(long, group = "to", conflicts_with = "state")]
+    /// Copy the native filter of the configured storage folder to the configured filter.key in Redis,
+    /// for filter.place = "redis" to go on with
+    #[arg(long, group = "to", conflicts_with = "storage")]
     to_redis: bool,
     /// Print the fingerprints in this set of the configured redis.url: scrapy-redis names it
     /// SPIDER:dupefilter
-    #[arg(long, value_name = "KEY", group = "to", conflicts_with = "state")]
+    #[arg(long, value_name = "KEY", group = "to", conflicts_with = "storage")]
     redis_set: Option<String>,
-    /// Print the fingerprints in the archive of the state folder
+    /// Print the fingerprints in the archive of the storage folder
     #[arg(long, group = "to")]
     archive: bool,
     /// Add the fingerprints in the archive to this set of the configured redis.url, as scrapy-redis
     /// has them
-    #[arg(long, value_name = "KEY", group = "to", conflicts_with = "state")]
+    #[arg(long, value_name = "KEY", group = "to", conflicts_with = "storage")]
     archive_to_set: Option<String>,
     /// Export what there is of an archive that lacks fingerprints of the filter
     #[arg(long, conflicts_with_all = ["redisbloom_file", "redisbloom", "to_redis", "redis_set"])]
@@ -88,24 +88,24 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let dir = match args.folder.place()? {
         Place::Folder(dir) => dir,
         Place::Redis(_) => {
-            let words = "filter.store is \"redis\": the filter is in Redis, and none in a state \
+            let words = "filter.place is \"redis\": the filter is in Redis, and none in a storage \
                          folder, so there is nothing to export";
             return Err(Misused(words.to_owned()).into());
         }
     };
     let folder = AtRest::open(&dir)?;
-    match folder.header().map(|header| header.pins().made.layout()) {
-        Some(Layout::RedisBloom) => {}
-        Some(layout) => {
+    match folder.header().map(|header| header.pins().made.kind()) {
+        Some(LocalKind::RedisBloom) => {}
+        Some(kind) => {
             return Err(Misused(format!(
-                "the filter in {} has the layout {}, which RedisBloom cannot read: there is \
+                "the filter in {} has the kind {}, which RedisBloom cannot read: there is \
                  nothing to export",
                 dir.display(),
-                layout.name()
+                kind.name()
             ))
             .into());
         }
-        None => anyhow::bail!("the state folder {} is new: it holds no filter", dir.display()),
+        None => anyhow::bail!("the storage folder {} is new: it holds no filter", dir.display()),
     }
     let filter = folder.filter(Target::Last)?;
     let bar = Bar::new("written");

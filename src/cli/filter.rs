@@ -37,7 +37,7 @@ pub(super) struct Args {
     /// its own. A line counts as seen once it is written out. Killed in between, at most the last
     /// block of lines is printed again by the next run
     #[arg(long, value_name = "DIR")]
-    state: Option<PathBuf>,
+    storage: Option<PathBuf>,
     #[command(flatten)]
     shape: Shape,
     /// What lines look like: auto, url, json, fingerprint or tab
@@ -91,7 +91,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 /// The filter, kept if there is a folder for it.
 fn store(args: &Args) -> anyhow::Result<(Local, Design)> {
-    let folder = args.state.as_deref().map(Folder::open).transpose()?;
+    let folder = args.storage.as_deref().map(Folder::open).transpose()?;
     let pins = args.shape.pins(folder.as_ref())?;
     let design = shape::design(&pins)?;
     let items = Options::new(args.item.into(), pins.algorithm, pins.keep_fragments);
@@ -132,7 +132,7 @@ impl Audience for Teller {
     fn progress(&mut self, count: &Count, engine: &Engine) {
         let keys = engine.gauges().keys();
         if let Some(crossing) = self.fullness.as_mut().and_then(|it| it.observe(&keys)) {
-            let remedy = "It cannot be made larger: give a larger --capacity, and with --state a \
+            let remedy = "It cannot be made larger: give a larger --capacity, and with --storage a \
                           new folder";
             self.console.say(&format!("urlseen: {crossing}. {remedy}"));
         }

@@ -9,7 +9,7 @@ use crate::admin::printable::{printable, say, stdout};
 use anyhow::{Context, anyhow};
 use redis::{Cmd, cmd};
 use urlseen_core::redis::connect::{Timeouts, connect};
-use urlseen_engine::config::{Config, SourceKind, Store};
+use urlseen_engine::config::{Config, SourceKind, FilterPlace};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::Reader;
 
@@ -36,9 +36,9 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let config = args.settings.load()?;
-    if config.filter.store == Store::Redis {
+    if config.filter.place == FilterPlace::Redis {
         let reason = "a filter in Redis cannot forget; only one in the daemon's memory \
-                      (filter.store = \"local\") has the list of exceptions that this takes";
+                      (filter.place = \"local\") has the list of exceptions that this takes";
         return Err(start::Misused(reason.to_owned()).into());
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use urlseen_core::filter::{Design, Fullness};
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::storage::{Folder, Pins};
-use urlseen_engine::config::{Config, Store};
+use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Engine, Fill};
 use urlseen_engine::flow::import::{self, Audience, Bad, Count, Format, Meter, Origin};
@@ -33,12 +33,12 @@ const NAMED: usize = 10;
 /// Reads a Scrapy `requests.seen` (of a JOBDIR; as Scrapy 2.19 writes it, or lines of hex digits as
 /// older versions do), any lines of 32, 40 or 64 hex digits, or, with --redis-set, the set in which
 /// scrapy-redis keeps them, on the server that the configuration names. They go to the filter in
-/// the state folder, which no daemon may be using meanwhile.
+/// the storage folder, which no daemon may be using meanwhile.
 ///
 /// With --redisbloom-file or --redisbloom it is a filter of RedisBloom as a whole, which a new
-/// state folder then holds: filter.layout must be "redisbloom".
+/// storage folder then holds: filter.kind must be "redisbloom".
 ///
-/// With --from-redis it is the native filter at filter.key in Redis, for filter.store = "local" to
+/// With --from-redis it is the native filter at filter.key in Redis, for filter.place = "local" to
 /// go on with.
 ///
 /// With --algorithm you say how the fingerprints were computed. Another algorithm than the crawl's
@@ -50,9 +50,9 @@ const NAMED: usize = 10;
 pub(super) struct Args {
     #[command(flatten)]
     settings: Settings,
-    /// The state folder; without this option the one that the configuration names
+    /// The storage folder; without this option the one that the configuration names
     #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "set"])]
-    state: Option<PathBuf>,
+    storage: Option<PathBuf>,
     #[command(flatten)]
     shape: Shape,
     /// What the files hold: auto (as their first bytes tell), hex or requests-seen
@@ -60,30 +60,30 @@ pub(super) struct Args {
     format: Format,
     /// Import this set of the configured redis.url instead of files: scrapy-redis names it
     /// SPIDER:dupefilter
-    #[arg(long, value_name = "KEY", conflicts_with_all = ["files", "state", "format"])]
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["files", "storage", "format"])]
     redis_set: Option<String>,
-    /// Import the filter of RedisBloom that this file holds, as a dump: into a new state folder
+    /// Import the filter of RedisBloom that this file holds, as a dump: into a new storage folder
     #[arg(
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "files", "format", "redis_set", "layout", "capacity", "error_rate", "seed",
+            "files", "format", "redis_set", "kind", "capacity", "error_rate", "seed",
         ]
     )]
     redisbloom_file: Option<PathBuf>,
     /// Import the filter of RedisBloom that this key of the configured redis.url holds: into a new
-    /// state folder
+    /// storage folder
     #[arg(
         long,
         value_name = "KEY",
-        conflicts_with_all = ["files", "state", "format", "redis_set", "redisbloom_file"]
+        conflicts_with_all = ["files", "storage", "format", "redis_set", "redisbloom_file"]
     )]
     redisbloom: Option<String>,
-    /// Copy the native filter at the configured filter.key in Redis to a new state folder
+    /// Copy the native filter at the configured filter.key in Redis to a new storage folder
     #[arg(
         long,
         conflicts_with_all = [
-            "files", "state", "format", "redis_set", "redisbloom_file", "redisbloom",
+            "files", "storage", "format", "redis_set", "redisbloom_file", "redisbloom",
         ]
     )]
     from_redis: bool,
@@ -98,7 +98,7 @@ pub(super) struct Args {
 /// What the configuration says goes by it alone.
 pub(super) fn grammar(mut command: clap::Command) -> clap::Command {
     for id in shape::IDS.into_iter().filter(|&id| id != "algorithm") {
-        command = command.mut_arg(id, |argument| argument.requires("state"));
+        command = command.mut_arg(id, |argument| argument.requires("storage"));
     }
     command
 }
@@ -157,23 +157,23 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 fn prepare(args: &Args) -> anyhow::Result<(Local, Design, Origin)> {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let files = || Origin::Files { files: args.files.clone(), format: args.format };
-    let (folder, keeping, threads, origin) = if let Some(state) = &args.state {
-        let folder = Folder::open(state)?;
+    let (folder, keeping, threads, origin) = if let Some(storage) = &args.storage {
+        let folder = Folder::open(storage)?;
         let keeping = shape::keeping(args.shape.pins(Some(&folder))?);
         (folder, keeping, cores.get().min(64), files())
     } else {
         let config = args.settings.load()?;
-        if config.filter.store == Store::Redis {
+        if config.filter.place == FilterPlace::Redis {
             return Err(Misused(
-                "filter.store is \"redis\", and fingerprints are imported into a state folder. \
-                 With filter.layout = \"native\", import with --set filter.store=local, and then \
+                "filter.place is \"redis\", and fingerprints are imported into a storage folder. \
+                 With filter.kind = \"native\", import with --set filter.place=local, and then \
                  urlseen export --to-redis; else push them to the source, and empty the sink"
                     .to_owned(),
             )
             .into());
         }
         check_algorithm(args, &config)?;
-        let folder = Folder::open(&config.state.dir)?;
+        let folder = Folder::open(&config.storage.dir)?;
         if let Some(warning) = start::archive_warning(&config, &folder)? {
             say(format_args!("urlseen: {warning}"));
         }
@@ -245,7 +245,7 @@ impl Audience for Teller {
         if let Some(crossing) = observed.and_then(|it| it.observe(&engine.gauges().keys())) {
             self.say(&format!(
                 "{crossing}. It cannot be made larger: raise its capacity and import again, into \
-                 an empty state folder"
+                 an empty storage folder"
             ));
         }
         let all = meter.expected();

@@ -11,6 +11,7 @@ mod fingerprint;
 mod forget;
 mod held;
 mod import;
+pub(crate) mod migrate;
 mod moving;
 mod operand;
 mod plan;
@@ -21,7 +22,7 @@ mod settings;
 mod shape;
 mod shared;
 mod start;
-mod state;
+mod storage;
 mod status;
 mod union;
 mod view;
@@ -80,7 +81,7 @@ enum Command {
     Fingerprint(fingerprint::Args),
     Plan(plan::Plan),
     Replay(replay::Args),
-    State(state::Args),
+    Storage(storage::Args),
     Import(import::Args),
     Export(export::Args),
     Status(status::Args),
@@ -103,7 +104,7 @@ pub fn run() -> ExitCode {
         Command::Fingerprint(args) => fingerprint::run(&args),
         Command::Plan(plan) => plan::run(&plan),
         Command::Replay(args) => replay::run(&args),
-        Command::State(args) => state::run(&args),
+        Command::Storage(args) => storage::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Status(args) => status::run(&args),

@@ -1,4 +1,4 @@
-//! A native filter from the state folder into Redis, and back: `export --to-redis` and
+//! A native filter from the storage folder into Redis, and back: `export --to-redis` and
 //! `import --from-redis`.
 
 use std::fs;
@@ -11,23 +11,23 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use urlseen_core::filter::{Count, ShardId};
-use urlseen_core::head::Head;
+use urlseen_core::storage::Head;
 use urlseen_core::redis_filter::opening::{self, Wanted};
 use urlseen_core::storage::{Folder, Made, Pins};
-use urlseen_engine::config::{Config, Layout};
+use urlseen_engine::config::{Config, FilterKind};
 use urlseen_engine::engine::Died;
 
 use super::Outcome;
 use super::bar::Bar;
 use super::start::{self, Misused};
 
-/// Copies the filter of the configured state folder to the configured `filter.key`.
+/// Copies the filter of the configured storage folder to the configured `filter.key`.
 pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {
     let (wanted, runtime) = begin(config)?;
-    let mut folder = Folder::open(&config.state.dir)?;
+    let mut folder = Folder::open(&config.storage.dir)?;
     let dir = folder.dir().display().to_string();
     let Some(header) = folder.header() else {
-        anyhow::bail!("the state folder {dir} is new: it holds no filter");
+        anyhow::bail!("the storage folder {dir} is new: it holds no filter");
     };
     let Made::Native { seed: Some(seed), .. } = header.pins().made else {
         return Err(Misused(format!(
@@ -65,22 +65,22 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
     let keys: u64 = store.engine.gauges().keys().iter().sum();
     let place = format!("{} at {}", config.filter.key, config.redis.url);
     let words = format!(
-        "{place} holds the filter of {dir} now. Set filter.store = \"redis\" to go on with it; the \
+        "{place} holds the filter of {dir} now. Set filter.place = \"redis\" to go on with it; the \
      folder is of no more use then"
     );
     tell(as_json, keys, all, &words)?;
     Ok(Outcome::Done)
 }
 
-/// Copies the filter at the configured `filter.key` to the configured state folder, which must be
+/// Copies the filter at the configured `filter.key` to the configured storage folder, which must be
 /// new.
 pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {
     let (wanted, runtime) = begin(config)?;
-    let dir = &config.state.dir;
+    let dir = &config.storage.dir;
     if Folder::open(dir)?.header().is_some() {
         return Err(Misused(format!(
-            "the state folder {} holds a filter already: set another state.dir, or remove that \
-             folder (it is of no use where filter.store was \"redis\" since)",
+            "the storage folder {} holds a filter already: set another storage.dir, or remove that \
+             folder (it is of no use where filter.place was \"redis\" since)",
             dir.display()
         ))
         .into());
@@ -97,7 +97,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     let head = standing.head.unwrap_or(Head::START);
     if head != Head::START && standing.filter != Some(opened.id) {
         anyhow::bail!(
-            "the crawl belongs to another filter than {}: urlseen state adopt with filter.store = \
+            "the crawl belongs to another filter than {}: urlseen storage adopt with filter.place = \
              \"redis\" ties it to this one",
             config.filter.key
         );
@@ -140,7 +140,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
         upkeep.end().await
     })?;
     let words = format!(
-        "{} holds the filter {} now. Set filter.store = \"local\" to go on with it; urlseen state \
+        "{} holds the filter {} now. Set filter.place = \"local\" to go on with it; urlseen storage \
      drop with \"redis\" deletes the one in Redis",
         dir.display(),
         config.filter.key
@@ -150,10 +150,10 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
 }
 
 fn begin(config: &Config) -> anyhow::Result<(Wanted, Runtime)> {
-    if config.filter.layout != Layout::Native {
+    if config.filter.kind != FilterKind::Native {
         return Err(Misused(format!(
-            "filter.layout is {:?}; only native filters can live in both places",
-            config.filter.layout.name()
+            "filter.kind is {:?}; only native filters can live in both places",
+            config.filter.kind.name()
         ))
         .into());
     }

@@ -36,7 +36,7 @@ use sizing::Figures;
 const CAPACITY: u64 = 10_000_000;
 const ERROR_RATE: f64 = 1e-6;
 
-/// Show what a filter takes, by layout: bits, hashes and memory, and how the error rate grows past
+/// Show what a filter takes, by kind: bits, hashes and memory, and how the error rate grows past
 /// capacity.
 /// With --fits, show what fits into some memory: with --error-rate how many URLs, with --capacity
 /// at what error rate.
@@ -81,7 +81,7 @@ pub(super) struct Plan {
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
-    /// Draw the error rates of all layouts from 10 to 300 % of capacity, as an SVG file
+    /// Draw the error rates of all kinds from 10 to 300 % of capacity, as an SVG file
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }

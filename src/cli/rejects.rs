@@ -6,7 +6,7 @@ use crate::admin::printable::{printable, say};
 use crate::crawl::rejects::{Fate, List, Sorted};
 use anyhow::Context;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
-use urlseen_core::reject::Reject;
+use urlseen_core::redis::reject::Reject;
 
 use super::Outcome;
 use super::confirm::confirm;

@@ -10,13 +10,12 @@ use crate::admin::printable::say;
 use crate::pipeline::shutdown;
 use anyhow::Context;
 use indicatif::HumanCount;
-use urlseen_analysis::plot;
-use urlseen_analysis::replay::{
-    self, Audience, Ending, Input, Meter, Report, Seen, Setup, Tally, Wish,
+use urlseen_analysis::{
+    Audience, Ending, Input, Meter, Plot, Report, Seen, Setup, Tally, Wish, replay,
 };
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{Capacity, Design, ErrorRate, Sizing};
-use urlseen_engine::config::{Config, ItemForm, Layout, choose};
+use urlseen_engine::config::{Config, ItemForm, FilterKind, choose};
 
 use super::bar::Bar;
 use super::settings::Settings;
@@ -33,7 +32,7 @@ const NAMED: usize = 10;
 /// files, the configured source in Redis or the keys that --key names. Nothing is taken and nothing
 /// is written: no lease, no key, no folder; a user who may only read will do. What would pass, be
 /// dropped and be rejected is held against an exact set that is kept for the run, so that each
-/// wrong drop is known. It can be done beside a running crawl, and for several layouts at once.
+/// wrong drop is known. It can be done beside a running crawl, and for several kinds at once.
 ///
 /// The exit status is 1 where items would be rejected. SIGINT ends it with the report of what was
 /// read so far.
@@ -56,10 +55,10 @@ pub(super) struct Args {
     /// Replay so many items at most, as 1000000, 1e6 or 1M
     #[arg(long, value_name = "N")]
     count: Option<Capacity>,
-    /// The layouts that judge, with the configured settings: native, imooc, pyrebloom and so on as
-    /// in filter.layout, with commas between them; the configured one otherwise
-    #[arg(long, value_name = "LAYOUTS", value_delimiter = ',', value_parser = layout)]
-    layouts: Vec<Layout>,
+    /// The kinds that judge, with the configured settings: native, imooc, pyrebloom and so on as
+    /// in filter.kind, with commas between them; the configured one otherwise
+    #[arg(long, value_name = "LAYOUTS", value_delimiter = ',', value_parser = kind)]
+    kinds: Vec<FilterKind>,
     /// What items look like, in place of source.item
     #[arg(long, value_name = "FORM")]
     item: Option<ItemForm>,
@@ -74,16 +73,16 @@ pub(super) struct Args {
     files: Vec<PathBuf>,
 }
 
-/// A layout by its name in the configuration, or the short one of the longest.
-fn layout(word: &str) -> Result<Layout, String> {
-    let word = if word == "block-cluster" { Layout::BlockCluster.name() } else { word };
+/// A kind by its name in the configuration, or the short one of the longest.
+fn kind(word: &str) -> Result<FilterKind, String> {
+    let word = if word == "block-cluster" { FilterKind::BlockCluster.name() } else { word };
     choose(word).map_err(|error| error.to_string())
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let config = configured(args)?;
     if let Some(path) = &args.plot {
-        plot::check(path)?;
+        Plot::check(path)?;
     }
     let sizing = Sizing::new(
         Capacity::new(config.filter.capacity)?,
@@ -102,7 +101,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     };
     let mut teller = Teller { bar: None, named: 0 };
     let stop = listen()?;
-    let report = replay::run(setup, &stop, &mut teller)?;
+    let report = replay(setup, &stop, &mut teller)?;
     teller.bar = None;
     let (tally, named) = (&report.tally, teller.named as u64);
     if tally.given_bad > named {
@@ -136,7 +135,7 @@ fn failed(ending: Ending) -> anyhow::Result<Outcome> {
         }
         _ => anyhow::bail!(
             "the replay ended early, as the memory of the machine is nearly used up: the report is \
-             of what was read before; replay fewer items (--count) or layouts (--layouts)"
+             of what was read before; replay fewer items (--count) or kinds (--kinds)"
         ),
     }
 }
@@ -157,17 +156,17 @@ fn configured(args: &Args) -> anyhow::Result<Config> {
 
 /// The filters that judge: each once, in the order in which they were named.
 fn wishes(args: &Args, config: &Config) -> anyhow::Result<Vec<Wish>> {
-    let mut layouts = args.layouts.clone();
-    if layouts.is_empty() {
-        layouts.push(config.filter.layout);
+    let mut kinds = args.kinds.clone();
+    if kinds.is_empty() {
+        kinds.push(config.filter.kind);
     }
     let mut wishes = Vec::new();
-    for (number, &layout) in layouts.iter().enumerate() {
-        if layouts[..number].contains(&layout) {
+    for (number, &kind) in kinds.iter().enumerate() {
+        if kinds[..number].contains(&kind) {
             continue;
         }
         let mut config = config.clone();
-        config.filter.layout = layout;
+        config.filter.kind = kind;
         let design: Design = start::design(&config)?;
         wishes.push(Wish::new(&(&config).into(), design)?);
     }

@@ -21,7 +21,7 @@ use urlseen_core::filter::{Design, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 use urlseen_core::redis::lease::Holder;
 use urlseen_core::redis_filter::opening::Wanted;
 use urlseen_core::storage::Folder;
-use urlseen_engine::config::{Config, Layout, SourceKind, Store};
+use urlseen_engine::config::{Config, FilterKind, SourceKind, FilterPlace};
 use urlseen_engine::engine::desk::{self, Asker};
 use urlseen_engine::engine::store::Local;
 
@@ -49,7 +49,7 @@ pub(super) struct Args {
     /// End once the source is empty and everything is committed
     #[arg(long)]
     drain: bool,
-    /// Wait until nobody else runs the crawl, and then take over: for the lock of the state folder,
+    /// Wait until nobody else runs the crawl, and then take over: for the lock of the storage folder,
     /// and for the lease in Redis
     #[arg(long)]
     standby: bool,
@@ -138,8 +138,8 @@ fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &Args) -
 /// Answers those who ask how it goes. A filter in Redis has no folder with a socket in it.
 fn admin(config: &Config, view: Daemon) -> anyhow::Result<admin::Server> {
     let mut server = admin::Server::start(Arc::new(view), Limits::default())?;
-    if config.filter.store == Store::Local {
-        server.listen_in(&config.state.dir)?;
+    if config.filter.place == FilterPlace::Local {
+        server.listen_in(&config.storage.dir)?;
     }
     if let Some(address) = &config.admin.listen {
         let bound = server.listen_at(address, &config.admin.hosts)?;
@@ -216,20 +216,20 @@ async fn serve(config: &Config, design: &Design, asker: Asker) -> anyhow::Result
 /// its turn had come.
 async fn prepare(args: &Args, config: &Config) -> anyhow::Result<Option<(Work, Daemon)>> {
     let mut stop = shutdown::listen().context("cannot listen for signals")?;
-    let (design, store, shared) = match config.filter.store {
-        Store::Local => {
+    let (design, store, shared) = match config.filter.place {
+        FilterPlace::Local => {
             let folder = if args.standby {
-                let Some(folder) = start::standby(&config.state.dir, &mut stop).await? else {
+                let Some(folder) = start::standby(&config.storage.dir, &mut stop).await? else {
                     return Ok(None);
                 };
                 folder
             } else {
-                Folder::open(&config.state.dir)?
+                Folder::open(&config.storage.dir)?
             };
             let design = start::design(config)?;
             (design, store(config, folder, &design)?, None)
         }
-        Store::Redis => {
+        FilterPlace::Redis => {
             let wanted = Wanted::new(config)?;
             let Some(opened) = start::shared(config, &wanted, &mut stop).await? else {
                 return Ok(None);
@@ -280,11 +280,11 @@ async fn work(
         })
         .await;
     let (ending, report) = (ending?, work.report());
-    match config.filter.layout {
-        Layout::RedisBloom if ending == Ending::Full => error!(
+    match config.filter.kind {
+        FilterKind::RedisBloom if ending == Ending::Full => error!(
             "the filter holds {} fingerprints and has no room for more: what is not judged waits \
              in the source. Give the machine more memory if that was short. If it may not grow, \
-             set filter.expansion = 2 and empty it with urlseen state reset: all that was seen is \
+             set filter.expansion = 2 and empty it with urlseen storage reset: all that was seen is \
              emitted again",
             report.keys
         ),
@@ -293,9 +293,9 @@ async fn work(
              filter.when_full is \"stop\": what is not judged waits in the source. To go on with \
              more errors, set filter.when_full = \"warn\" and start again. {}",
             config.filter.capacity,
-            match config.filter.store {
-                Store::Local => REMEDY_IN_FOLDER,
-                Store::Redis => REMEDY_IN_REDIS,
+            match config.filter.place {
+                FilterPlace::Local => REMEDY_IN_FOLDER,
+                FilterPlace::Redis => REMEDY_IN_REDIS,
             }
         ),
         _ => {}

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use urlseen_engine::config::{Config, Fault, Problems, Sources, Store};
+use urlseen_engine::config::{Config, Fault, Problems, Sources, FilterPlace};
 
 /// Where the configuration comes from, beside the environment.
 #[derive(Debug, clap::Args)]
@@ -37,19 +37,19 @@ impl Settings {
     }
 }
 
-/// Whose daemon, or whose state at rest, is meant.
+/// Whose daemon, or whose storage at rest, is meant.
 #[derive(Debug, clap::Args)]
 pub(super) struct Folder {
     #[command(flatten)]
     settings: Settings,
-    /// The state folder; without this option the one that the configuration names
+    /// The storage folder; without this option the one that the configuration names
     #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "set"])]
-    state: Option<PathBuf>,
+    storage: Option<PathBuf>,
 }
 
 /// Where a filter is.
 pub(super) enum Place {
-    /// In a state folder.
+    /// In a storage folder.
     Folder(PathBuf),
     /// In the Redis of this configuration.
     Redis(Box<Config>),
@@ -65,7 +65,7 @@ impl Folder {
     /// changed.
     pub(super) fn both(&self) -> Result<(Config, Place), Problems> {
         let place = self.place()?;
-        Ok(match (&self.state, &place) {
+        Ok(match (&self.storage, &place) {
             (None, Place::Redis(config)) => (Config::clone(config), place),
             (None, Place::Folder(_)) => (self.settings.load()?, place),
             (Some(_), _) => (Config::default(), place),
@@ -74,18 +74,18 @@ impl Folder {
 
     /// Returns true if a folder was named in place of a configuration.
     pub(super) fn is_named(&self) -> bool {
-        self.state.is_some()
+        self.storage.is_some()
     }
 
     /// Where the filter is.
     pub(super) fn place(&self) -> Result<Place, Problems> {
-        if let Some(folder) = &self.state {
+        if let Some(folder) = &self.storage {
             return Ok(Place::Folder(folder.clone()));
         }
         let config = self.settings.load()?;
-        Ok(match config.filter.store {
-            Store::Local => Place::Folder(config.state.dir),
-            Store::Redis => Place::Redis(Box::new(config)),
+        Ok(match config.filter.place {
+            FilterPlace::Local => Place::Folder(config.storage.dir),
+            FilterPlace::Redis => Place::Redis(Box::new(config)),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Options that commands share: what a filter is made for.
 
 use urlseen_core::filter::redisbloom::Growth;
-use urlseen_core::filter::{Capacity, Design, ErrorRate, Layout, Reservation, Seed, Sizing};
+use urlseen_core::filter::{Capacity, Design, ErrorRate, LocalKind, Reservation, Seed, Sizing};
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::storage::{Folder, Made, Pins};
 use urlseen_engine::config::{Config, SeedChoice};
@@ -14,18 +14,18 @@ use super::start;
 #[derive(Debug, clap::Args)]
 pub(super) struct Shape {
     /// How a fingerprint becomes bit positions: native, or redisbloom for the filters of
-    /// RedisBloom; native unless the state folder says otherwise
-    #[arg(long, value_name = "LAYOUT", value_parser = parse_layout())]
-    layout: Option<Layout>,
+    /// RedisBloom; native unless the storage folder says otherwise
+    #[arg(long, value_name = "LAYOUT", value_parser = parse_kind())]
+    kind: Option<LocalKind>,
     /// How many different fingerprints the filter is made for: 5000000, 1e9, 200M; 10M unless the
-    /// state folder says otherwise
+    /// storage folder says otherwise
     #[arg(long, value_name = "N")]
     capacity: Option<Capacity>,
     /// The share of unseen ones that may be taken for seen once so many are in it; 1e-6 unless the
-    /// state folder says otherwise
+    /// storage folder says otherwise
     #[arg(long, value_name = "P")]
     error_rate: Option<ErrorRate>,
-    /// How fingerprints are computed; as by scrapy unless the state folder says otherwise
+    /// How fingerprints are computed; as by scrapy unless the storage folder says otherwise
     #[arg(long, value_name = "NAME", value_parser = parse_algorithm())]
     algorithm: Option<Algorithm>,
     /// Take URLs that differ in their fragments only for different ones
@@ -38,11 +38,11 @@ pub(super) struct Shape {
 
 /// The ids of these options.
 pub(super) const IDS: [&str; 6] =
-    ["layout", "capacity", "error_rate", "algorithm", "keep_fragments", "seed"];
+    ["kind", "capacity", "error_rate", "algorithm", "keep_fragments", "seed"];
 
-fn parse_layout() -> impl clap::builder::TypedValueParser<Value = Layout> {
+fn parse_kind() -> impl clap::builder::TypedValueParser<Value = LocalKind> {
     use clap::builder::{PossibleValuesParser, TypedValueParser};
-    PossibleValuesParser::new(Layout::NAMES).try_map(|name| name.parse::<Layout>())
+    PossibleValuesParser::new(LocalKind::NAMES).try_map(|name| name.parse::<LocalKind>())
 }
 
 impl Shape {
@@ -70,9 +70,9 @@ impl Shape {
 
     /// What the filter is to be made for, where it `is` made for that already.
     fn made(&self, is: Option<Made>, default: &Config) -> anyhow::Result<Made> {
-        let layout = self.layout.or(is.map(|made| made.layout())).unwrap_or(Layout::Native);
+        let kind = self.kind.or(is.map(|made| made.kind())).unwrap_or(LocalKind::Native);
         let is_given = self.capacity.is_some() || self.error_rate.is_some();
-        if let (Layout::RedisBloom, Some(Made::Imported), false) = (layout, is, is_given) {
+        if let (LocalKind::RedisBloom, Some(Made::Imported), false) = (kind, is, is_given) {
             return Ok(Made::Imported);
         }
         let (capacity, error_rate) = match is.and_then(|made| made.size()) {
@@ -88,9 +88,9 @@ impl Shape {
             Some(Made::RedisBloom(reservation)) => reservation.growth,
             _ => Reservation::growth_of(default.filter.expansion),
         };
-        let design = match layout {
-            Layout::Native => Design::Native(Sizing::new(capacity, error_rate)),
-            Layout::RedisBloom => Design::RedisBloom(Reservation { capacity, error_rate, growth }),
+        let design = match kind {
+            LocalKind::Native => Design::Native(Sizing::new(capacity, error_rate)),
+            LocalKind::RedisBloom => Design::RedisBloom(Reservation { capacity, error_rate, growth }),
         };
         Ok(start::made(&design, self.seed.map(Seed::new)))
     }
@@ -119,12 +119,12 @@ pub(super) fn seed(pins: &Pins) -> anyhow::Result<Seed> {
 
 /// How a filter is kept without a configuration.
 pub(super) fn keeping(pins: Pins) -> Keeping {
-    let state = Config::default().state;
+    let storage = Config::default().storage;
     Keeping {
         pins,
-        fsync: state.fsync,
-        snapshot_bytes: state.snapshot_bytes,
-        horizon_bytes: state.horizon_bytes,
+        fsync: storage.fsync,
+        snapshot_bytes: storage.snapshot_bytes,
+        horizon_bytes: storage.horizon_bytes,
         emit_again: false,
         // The folder says it.
         archive: None,

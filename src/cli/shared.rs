@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use urlseen_core::filter::{Estimate, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::head::Head;
+use urlseen_core::storage::Head;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::lease::{Holder, Run};
 use urlseen_core::redis::link::Link;
@@ -67,7 +67,7 @@ impl Crawl {
         let filter = &self.config.filter;
         let mut out = stdout();
         if as_json {
-            let head = head.map(|Head { seq, tip }| json!({ "seq": seq, "tip": tip.to_string() }));
+            let head = head.map(|Head { seq, commit_id }| json!({ "seq": seq, "commit_id": commit_id.to_string() }));
             let [source, taken, sink, rejected] = lists;
             let status = json!({
                 "crawl": self.config.crawl.name,
@@ -77,7 +77,7 @@ impl Crawl {
                 "lists": { "source": source, "taken": taken, "sink": sink, "rejected": rejected },
                 "filter": {
                     "id": opened.id.to_string(), "key": filter.key,
-                    "layout": filter.layout.name(), "keys": keys, "capacity": filter.capacity,
+                    "kind": filter.kind.name(), "keys": keys, "capacity": filter.capacity,
                     "error_rate": error_rate, "bytes": bytes,
                 },
             });
@@ -101,7 +101,7 @@ impl Crawl {
                  {} at {}, up to {}",
                 HumanCount(keys).to_string(),
                 HumanCount(filter.capacity),
-                filter.layout.name(),
+                filter.kind.name(),
                 filter.key,
                 BinaryBytes(bytes),
             ),

@@ -88,7 +88,7 @@ pub(super) async fn shared(
             Err(Failure::Shared(error)) => return Err((*error).into()),
             Err(failure) => return Err(failure.into()),
         };
-        let wait = backoff.next_wait(urlseen_core::head::random());
+        let wait = backoff.next_wait(urlseen_core::filter::id::random());
         warn!("{failure}. Trying again in {} ms", wait.as_millis());
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => return Ok(None),
@@ -158,16 +158,16 @@ pub(super) fn archive_warning(config: &Config, folder: &Folder) -> io::Result<Op
     if folder.header().is_none() {
         return Ok(None);
     }
-    let (archive, dir) = (folder.archive()?, config.state.dir.display());
-    Ok(match (config.state.archive, archive.lacks_before) {
+    let (archive, dir) = (folder.archive()?, config.storage.dir.display());
+    Ok(match (config.storage.archive, archive.lacks_before) {
         (true, Some(from)) => Some(format!(
             "the archive in {dir} lacks what was let through before {from}: that left the log \
-             while state.archive was false, or was never in a log here. urlseen export --archive \
+             while storage.archive was false, or was never in a log here. urlseen export --archive \
              then needs --partial"
         )),
         (false, _) if archive.parts > 0 => Some(format!(
-            "state.archive is false, and {dir} has an archive: it lacks what is pruned from the \
-             log from now on. Set state.archive = true to go on with it, or delete its files \
+            "storage.archive is false, and {dir} has an archive: it lacks what is pruned from the \
+             log from now on. Set storage.archive = true to go on with it, or delete its files \
              archive-*"
         )),
         _ => None,
@@ -188,11 +188,11 @@ pub(super) fn keeping(config: &Config, design: &Design) -> Keeping {
             algorithm: fingerprint.algorithm,
             keep_fragments: fingerprint.keep_fragments,
         },
-        fsync: state.fsync,
-        snapshot_bytes: state.snapshot_bytes,
-        horizon_bytes: state.horizon_bytes,
-        emit_again: state.on_rollback == Rollback::EmitAgain,
-        archive: Some(state.archive),
+        fsync: storage.fsync,
+        snapshot_bytes: storage.snapshot_bytes,
+        horizon_bytes: storage.horizon_bytes,
+        emit_again: storage.on_rollback == Rollback::EmitAgain,
+        archive: Some(storage.archive),
     }
 }
 
@@ -211,10 +211,10 @@ pub(super) fn made(design: &Design, seed: Option<Seed>) -> Made {
 
 /// The filter that is configured.
 pub(super) fn design(config: &Config) -> anyhow::Result<Design> {
-    let config::Filter { layout, capacity, error_rate, expansion, .. } = config.filter;
+    let config::Filter { kind, capacity, error_rate, expansion, .. } = config.filter;
     let (capacity, error_rate) = (Capacity::new(capacity)?, ErrorRate::new(error_rate)?);
-    Ok(match layout {
-        config::Layout::RedisBloom => {
+    Ok(match kind {
+        config::FilterKind::RedisBloom => {
             let growth = Reservation::growth_of(expansion);
             Design::RedisBloom(Reservation { capacity, error_rate, growth })
         }
@@ -254,7 +254,7 @@ pub(super) fn passed(rules: &[PassRule], counts: &[u64]) -> Vec<Passed> {
         .collect()
 }
 
-/// Opens a state folder once nobody else has it; `None` if it was asked to stop before that.
+/// Opens a storage folder once nobody else has it; `None` if it was asked to stop before that.
 pub(super) async fn standby(dir: &Path, stop: &mut Stop) -> Result<Option<Folder>, OpenError> {
     /// How often the lock is tried.
     const POLL: Duration = Duration::from_millis(200);
@@ -276,9 +276,9 @@ pub(super) async fn standby(dir: &Path, stop: &mut Stop) -> Result<Option<Folder
     }
 }
 
-/// A state folder was made for something else than what is wanted of it.
+/// A storage folder was made for something else than what is wanted of it.
 #[derive(Debug, thiserror::Error)]
-#[error("the state folder {folder} was made for something else:\n{differences}")]
+#[error("the storage folder {folder} was made for something else:\n{differences}")]
 pub(super) struct Unsuited {
     folder: String,
     differences: String,

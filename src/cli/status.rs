@@ -6,19 +6,19 @@ use std::time::{Duration, SystemTime};
 
 use crate::admin::printable::{json_text, printable, say, stdout};
 use crate::admin::{
-    Archive, Asked, Client, ClientError, Counts, Filter, Lists, Passed, State, Status,
+    Archive, Asked, Client, ClientError, Counts, Filter, Lists, Passed, Storage, Status,
 };
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
 
 use super::settings::{Folder, Place};
 use super::shared::Crawl;
-use super::{Outcome, state};
+use super::{Outcome, storage};
 
 /// Show what a daemon is doing: its phase, what it has done, and how full the filter is.
 ///
-/// Asks the daemon that works on the state folder, through the socket there. Where none does, it
-/// prints what the folder holds, as `urlseen state show` does. Of a filter in Redis it prints what
+/// Asks the daemon that works on the storage folder, through the socket there. Where none does, it
+/// prints what the folder holds, as `urlseen storage show` does. Of a filter in Redis it prints what
 /// Redis holds; what a daemon does with it is told at its `admin.listen`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -38,8 +38,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let status = runtime.block_on(async { Client::new(&folder)?.status::<Value>().await });
     let status = match status {
         Err(ClientError::NoDaemon { .. }) if folder.is_dir() => {
-            say("urlseen: no daemon is running on it; this is what the state folder holds");
-            return state::show(&folder, args.json);
+            say("urlseen: no daemon is running on it; this is what the storage folder holds");
+            return storage::show(&folder, args.json);
         }
         other => other?,
     };
@@ -69,7 +69,7 @@ fn print(status: &Status, now: SystemTime, out: &mut impl Write) -> io::Result<(
         asked,
         lists,
         filter,
-        state,
+        storage,
     } = status;
     let mut rows = Rows { out };
     rows.row("crawl", crawl)?;
@@ -77,7 +77,7 @@ fn print(status: &Status, now: SystemTime, out: &mut impl Write) -> io::Result<(
     rows.row("process", format!("{pid}, urlseen {version}, for {}", age(*since, now)))?;
     rows.row("redis", redis)?;
     if let Some(head) = head {
-        rows.row("batch", format!("{} ({})", HumanCount(head.seq), head.tip))?;
+        rows.row("batch", format!("{} ({})", HumanCount(head.seq), head.commit_id))?;
     }
     if let Some(seconds) = lease_seconds {
         rows.row("lease", format!("held for {seconds:.0} s unless it is renewed"))?;
@@ -88,8 +88,8 @@ fn print(status: &Status, now: SystemTime, out: &mut impl Write) -> io::Result<(
     if let Some(filter) = filter {
         rows.filter(filter)?;
     }
-    if let Some(state) = state {
-        rows.state(state, now)?;
+    if let Some(storage) = storage {
+        rows.storage(storage, now)?;
     }
     Ok(())
 }
@@ -183,12 +183,12 @@ impl<W: Write> Rows<'_, W> {
         Ok(())
     }
 
-    fn state(&mut self, state: &State, now: SystemTime) -> io::Result<()> {
-        let State { dir, fsync, snapshots, last_snapshot, log_bytes, archive } = state;
+    fn storage(&mut self, storage: &Storage, now: SystemTime) -> io::Result<()> {
+        let Storage { dir, fsync, snapshots, last_snapshot, log_bytes, archive } = storage;
         let last = last_snapshot
             .map_or_else(String::new, |last| format!(", the last one {} ago", age(last, now)));
         self.row(
-            "state",
+            "storage",
             format!(
                 "{}: snapshots: {snapshots}{last}; log: {}, fsync = {fsync}",
                 dir.display(),

@@ -9,10 +9,10 @@ use std::path::Path;
 use crate::admin::printable::{json_text, say, stdout};
 use indicatif::HumanCount;
 use serde_json::json;
-use urlseen_analysis::compare::{Interval, Totals};
+use urlseen_analysis::{Interval, Totals};
 use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::{Count, ShardId};
-use urlseen_core::head::Head;
+use urlseen_core::storage::Head;
 use urlseen_core::storage::Made;
 
 use super::Outcome;
@@ -26,7 +26,7 @@ use target::InRedis;
 
 /// Make one filter of two: all that has been seen in A or in B has been seen in C.
 ///
-/// Both must be of one layout, with the same parameters and the same seed. C is a new state folder,
+/// Both must be of one kind, with the same parameters and the same seed. C is a new storage folder,
 /// ready for urlseen run, or a new key in Redis; nothing that is there is written over, and what is
 /// broken off leaves no C. A and B are only read.
 ///
@@ -36,7 +36,7 @@ use target::InRedis;
 pub(super) struct Args {
     #[command(flatten)]
     settings: Settings,
-    /// The new state folder, or URL#KEY in Redis
+    /// The new storage folder, or URL#KEY in Redis
     #[arg(short, long, value_name = "C")]
     output: String,
     /// The crawl that the new folder is for; without this option that of A
@@ -45,7 +45,7 @@ pub(super) struct Args {
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
-    /// A filter: a state folder, a snapshot, a dump, or URL#KEY in Redis
+    /// A filter: a storage folder, a snapshot, a dump, or URL#KEY in Redis
     #[arg(value_name = "A")]
     a: String,
     /// Another one
@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let is_redis = args.output.contains("://");
     if !is_redis && Path::new(&args.output).exists() {
         return Err(Misused(format!(
-            "{} is there already, and a union makes a new state folder: give another name",
+            "{} is there already, and a union makes a new storage folder: give another name",
             args.output
         ))
         .into());
@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         (Source::Redis(redis), false) if a.made.is_none() => {
             let what = if redis.is_set() { "a set" } else { "a filter of another project" };
             return Err(Misused(format!(
-                "{} is {what}, which no state folder holds: give -o redis://…#KEY",
+                "{} is {what}, which no storage folder holds: give -o redis://…#KEY",
                 a.what
             ))
             .into());
@@ -130,7 +130,7 @@ fn to_folder(a: &mut Operand, b: &mut Operand, args: &Args) -> anyhow::Result<Un
     for (part, shard) in parts.into_iter().zip(ShardId::all()) {
         let mut of_a = a.read(part, 0, part.bytes)?;
         let of_b = b.read(part, 0, part.bytes)?;
-        let mut ones = urlseen_analysis::compare::Ones::default();
+        let mut ones = urlseen_analysis::Ones::default();
         ones.add(&of_a, &of_b);
         let (by_a, by_b) = (forgotten(a, shard), forgotten(b, shard));
         // Seen on one side and forgotten on the other, it is seen.
@@ -170,7 +170,7 @@ fn to_redis(a: &mut Operand, b: &mut Operand, args: &Args) -> anyhow::Result<Uni
         if side.forgotten() > 0 {
             return Err(Misused(format!(
                 "{}, of which {} fingerprints are to pass once more, and a filter in Redis cannot \
-                 forget: unite into a state folder, or let them pass first",
+                 forget: unite into a storage folder, or let them pass first",
                 side.what,
                 side.forgotten()
             ))
@@ -212,7 +212,7 @@ fn whole(a: &mut Operand, mut b: Operand, args: &Args) -> anyhow::Result<United>
     let mut totals = Totals::default();
     for part in a.parts() {
         let (of_a, of_b) = (a.read(part, 0, part.bytes)?, b.read(part, 0, part.bytes)?);
-        let mut ones = urlseen_analysis::compare::Ones::default();
+        let mut ones = urlseen_analysis::Ones::default();
         ones.add(&of_a, &of_b);
         totals.add(&part.cells, ones);
         sizes.push(part.cells.keys(ones.union));
@@ -220,7 +220,7 @@ fn whole(a: &mut Operand, mut b: Operand, args: &Args) -> anyhow::Result<United>
     let overlap = totals.overlap();
     let (Source::Whole(filter, by_a), Source::Whole(other, by_b)) = (&mut a.source, b.source)
     else {
-        unreachable!("both have the layout of the one")
+        unreachable!("both have the kind of the one")
     };
     let sizes = sized(filter, &other, &sizes)?;
     let has = |filter: &Filter, id: u128| {
@@ -238,7 +238,7 @@ fn whole(a: &mut Operand, mut b: Operand, args: &Args) -> anyhow::Result<United>
     if args.output.contains("://") {
         if !left.is_empty() {
             let words = "what was forgotten is to pass once more, and RedisBloom cannot forget: \
-                         unite into a state folder";
+                         unite into a storage folder";
             return Err(Misused(words.to_owned()).into());
         }
         target::load(&args.output, &args.settings, &filter)?;

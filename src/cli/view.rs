@@ -3,14 +3,14 @@
 use std::time::{Instant, SystemTime};
 
 use crate::admin::{
-    Archive, Asked, Checked, Counts, Filter as FilterStatus, Lists, State, Status, Uncheckable,
+    Archive, Asked, Checked, Counts, Filter as FilterStatus, Lists, Storage, Status, Uncheckable,
     View,
 };
 use crate::pipeline::Live;
 use tokio::sync::watch;
 use urlseen_core::filter::Verdict;
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_engine::config::{Config, SourceKind, Store};
+use urlseen_engine::config::{Config, SourceKind, FilterPlace};
 use urlseen_engine::engine::Handle;
 use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::item::{Identity, Options, Reader};
@@ -40,7 +40,7 @@ impl Daemon {
                 SourceKind::None => "none: there is no source".to_owned(),
             },
             items: start::items(config),
-            is_shared: config.filter.store == Store::Redis,
+            is_shared: config.filter.place == FilterPlace::Redis,
             live,
             filter,
         }
@@ -97,11 +97,11 @@ impl View for Daemon {
                 bytes: report.bytes,
                 forgotten: report.forgotten as u64,
             }),
-            state: kept.map(
+            storage: kept.map(
                 |Footprint { dir, fsync, snapshots, last_snapshot, log_bytes, archive, .. }| {
                     let fsync = fsync.to_string();
                     let archive = archive.map(|(bytes, is_whole)| Archive { bytes, is_whole });
-                    State { dir, fsync, snapshots, last_snapshot, log_bytes, archive }
+                    Storage { dir, fsync, snapshots, last_snapshot, log_bytes, archive }
                 },
             ),
         }

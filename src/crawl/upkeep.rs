@@ -1,7 +1,8 @@
 //! A crawl's place in Redis, held while its state is mended and nothing runs.
 
 use crate::crawl::protocol::{GivenBack, Protocol, Standing, Unwelcome};
-use urlseen_core::head::{Head, Tip};
+use urlseen_core::filter::id::RandomId;
+use urlseen_core::storage::Head;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::lease::{Holder, Run, Token};
@@ -40,7 +41,7 @@ impl Upkeep {
     }
 
     /// Ties the crawl to a filter; where Redis knew nothing of it, it stands at `head` now.
-    pub(crate) async fn tie(&mut self, filter: Tip, head: Head) -> Result<(), Unwelcome> {
+    pub(crate) async fn tie(&mut self, filter: RandomId, head: Head) -> Result<(), Unwelcome> {
         let begin = self.protocol.begin(&self.token, filter, head);
         let reply = self.link.call(&begin).await?;
         self.protocol.done(reply)

@@ -178,8 +178,8 @@ impl Alone {
 }
 
 /// Remedy for a full filter without a source.
-const REMEDY: &str = "It cannot be made larger. Raise filter.capacity (or set filter.layout = \
-     \"redisbloom\", which grows), and delete the state folder while no daemon runs: all that was \
+const REMEDY: &str = "It cannot be made larger. Raise filter.capacity (or set filter.kind = \
+     \"redisbloom\", which grows), and delete the storage folder while no daemon runs: all that was \
      added is forgotten, except what urlseen import brings back from lists of fingerprints";
 
 /// The next tick of an interval that may not be there.

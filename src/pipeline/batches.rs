@@ -5,8 +5,8 @@ use std::time::SystemTime;
 use super::queue::Prepared;
 use super::{Failure, Pipeline};
 use crate::crawl::protocol::Rejects;
-use urlseen_core::reject::bounded::most_made;
-use urlseen_core::reject::{self, Written};
+use urlseen_core::redis::reject::bounded::most_made;
+use urlseen_core::redis::reject::{self, Written};
 use urlseen_engine::item::batch::Logged;
 use urlseen_engine::item::batch::{Batch, Judged};
 

@@ -1,4 +1,4 @@
-//! The disk of the state folder, as far as the lease depends on it.
+//! The disk of the storage folder, as far as the lease depends on it.
 //!
 //! A daemon that cannot log cannot commit. If its network goes on renewing the lease, no other
 //! daemon takes over. So the lease is renewed only while the disk answers.
@@ -33,7 +33,7 @@ pub(super) struct Disk {
 /// A request that the disk did not answer within the bound.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(
-    "the disk of the state folder {} left {what} unanswered for {} s",
+    "the disk of the storage folder {} left {what} unanswered for {} s",
     dir.display(),
     waited.as_secs()
 )]

@@ -49,8 +49,8 @@ pub enum Failure {
     /// The filter in Redis is not what it was.
     #[error(transparent)]
     Shared(Box<OpenError>),
-    /// The state folder cannot be written.
-    #[error("the state folder cannot be written: {0}")]
+    /// The storage folder cannot be written.
+    #[error("the storage folder cannot be written: {0}")]
     Folder(io::Error),
     /// The log cannot be written.
     #[error("the log cannot be written: {0}. Nothing more is committed{then}", then = then(.0))]
@@ -113,7 +113,7 @@ impl Failure {
         }
     }
 
-    /// Returns true if the state folder could not be read or written for want of file descriptors.
+    /// Returns true if the storage folder could not be read or written for want of file descriptors.
     /// The folder has to be read again then, to know what the log holds.
     pub(super) fn is_for_want_of_descriptors(&self) -> bool {
         match self {
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use urlseen_core::storage::Unrecoverable;
 
-    /// The error of this number, as the state folder gives it.
+    /// The error of this number, as the storage folder gives it.
     fn error(number: i32) -> io::Error {
         descriptors::explained("cannot make a file", &io::Error::from_raw_os_error(number))
     }
@@ -152,7 +152,7 @@ mod tests {
                 Failure::Log(error(number)),
                 Failure::Folder(error(number)),
                 Unfit::Io(error(number)).into(),
-                Unfit::Unrecoverable("state".into(), unreadable).into(),
+                Unfit::Unrecoverable("storage".into(), unreadable).into(),
             ] {
                 assert_eq!(failure.is_mendable(), is_mendable, "{failure}");
             }

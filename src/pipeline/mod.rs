@@ -139,11 +139,11 @@ pub struct Pipeline {
     suspicion: Suspicion,
     /// Whether the lease was asked for, and so may be held.
     has_asked_for_lease: bool,
-    /// The runs before this one that the state folder knows, once it was asked.
+    /// The runs before this one that the storage folder knows, once it was asked.
     dead: Option<Vec<Run>>,
     /// What Redis said of how far back it may come.
     persistence: Persistence,
-    /// Whether it was said that the state folder goes back less far than it should.
+    /// Whether it was said that the storage folder goes back less far than it should.
     told_cut: bool,
     /// Who was last said to hold the lease that is waited for.
     told_holder: Option<String>,
@@ -230,7 +230,7 @@ impl Pipeline {
             let (wait, failure) = match session.map_err(|failure| self.checked(failure)) {
                 Ok(ending) => return Ok(ending),
                 Err(failure) if failure.is_mendable() => {
-                    let wait = self.backoff.next_wait(urlseen_core::head::random());
+                    let wait = self.backoff.next_wait(urlseen_core::filter::id::random());
                     warn!("{failure}. Trying again in {} ms", wait.as_millis());
                     if failure.is_for_want_of_descriptors() {
                         self.forget_queue();

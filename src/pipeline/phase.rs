@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Phase {
     /// Nothing is open yet.
     Starting,
-    /// Another process holds the state folder.
+    /// Another process holds the storage folder.
     WaitingForFolder {
         /// Who, for people.
         holder: String,
@@ -34,7 +34,7 @@ pub enum Phase {
         /// The last trouble.
         trouble: String,
     },
-    /// The disk of the state folder does not answer; work goes on once it does.
+    /// The disk of the storage folder does not answer; work goes on once it does.
     DiskAway {
         /// The last trouble.
         trouble: String,
@@ -105,7 +105,7 @@ impl fmt::Display for Phase {
         match self {
             Self::Starting => f.write_str("starting"),
             Self::WaitingForFolder { holder } => {
-                write!(f, "waiting for the state folder, which {holder} holds")
+                write!(f, "waiting for the storage folder, which {holder} holds")
             }
             Self::WaitingForLease { holder } => {
                 write!(f, "waiting for the lease, which {holder} holds")

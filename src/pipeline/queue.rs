@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::crawl::protocol::{Rejects, Standing};
-use urlseen_core::head::Head;
+use urlseen_core::storage::Head;
 use urlseen_engine::item::batch::Logged;
 
 /// A batch ready to be committed.

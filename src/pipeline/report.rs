@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Parts, Tally};
 use crate::pipeline::phase::Phase;
 use urlseen_core::filter::Estimate;
-use urlseen_core::head::Head;
+use urlseen_core::storage::Head;
 use urlseen_engine::engine::desk::Asked;
 use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::engine::{Fill, Gauges};

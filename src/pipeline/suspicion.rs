@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::queue::{Prepared, Queue};
-use urlseen_core::head::Head;
+use urlseen_core::storage::Head;
 use urlseen_core::redis::limits::Limits;
 
 /// Connections that the commit of several items may break before they are judged one by one.

@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
-use crate::daemon::Store;
+use crate::daemon::FilterPlace;
 use crate::oracle::{Verdict, Wrong};
 use crate::plan::{Kind, Plan, Scenario};
 
@@ -59,7 +59,7 @@ impl Broken {
     pub(crate) fn plan(self, seed: u64) -> Plan {
         let with_store =
             |kinds: &[Kind], store| Plan::draw(seed, Some(Scenario::Faults), STEPS, kinds, store);
-        let faults = |kinds: &[Kind]| with_store(kinds, Store::Local);
+        let faults = |kinds: &[Kind]| with_store(kinds, FilterPlace::Local);
         match self {
             Self::LogAfterCommit => {
                 let mut plan = faults(&[Kind::KillDaemon]);
@@ -67,7 +67,7 @@ impl Broken {
                 plan.settings.on_rollback = "emit-again";
                 plan
             }
-            Self::NoTip => Plan::draw(seed, Some(Scenario::Histories), 0, &[], Store::Local),
+            Self::NoTip => Plan::draw(seed, Some(Scenario::Histories), 0, &[], FilterPlace::Local),
             Self::NoSeq => faults(&[Kind::Cut, Kind::Late]),
             Self::BitsBeforeCommit => faults(&[Kind::Meddle, Kind::KillDaemon]),
         }

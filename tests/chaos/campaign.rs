@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use crate::broken::{Broken, ROUNDS};
-use crate::daemon::{Store, log_in};
+use crate::daemon::{FilterPlace, log_in};
 use crate::oracle::Verdict;
 use crate::plan::{Kind, Plan, Scenario};
 use crate::round::{Outcome, Round};
@@ -45,7 +45,7 @@ pub(crate) struct Campaign {
     pub(crate) scenario: Option<Scenario>,
     pub(crate) steps: usize,
     pub(crate) faults: Vec<Kind>,
-    pub(crate) store: Store,
+    pub(crate) store: FilterPlace,
     /// Keep the folders of rounds in which something is wrong.
     pub(crate) keep: bool,
 }
@@ -127,7 +127,7 @@ impl Campaign {
     /// The command that runs a round again.
     fn again(&self, plan: &Plan) -> String {
         let mut words = vec![format!("scripts/chaos --seed {} --rounds 1", plan.seed)];
-        if self.store == Store::Redis {
+        if self.store == FilterPlace::Redis {
             words.push("--store redis".to_owned());
         }
         if let Some(scenario) = self.scenario {

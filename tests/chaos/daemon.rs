@@ -28,19 +28,19 @@ pub(crate) const LEASE: &str = "urlseen:{demo:discovered}:lease";
 
 /// Where the filter is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Store {
-    /// in the daemon's memory and a state folder
+pub(crate) enum FilterPlace {
+    /// in the daemon's memory and a storage folder
     Local,
     /// in Redis, with no folder at all
     Redis,
 }
 
-/// The layouts of a filter in Redis, each large enough to err practically never.
+/// The kinds of a filter in Redis, each large enough to err practically never.
 const LAYOUTS: [&[&str]; 4] = [
-    &["filter.layout=native"],
-    &["filter.layout=pyrebloom"],
-    &["filter.layout=scrapy-redis-bloomfilter", "filter.bit=25", "filter.hash_number=14"],
-    &["filter.layout=scrapy-redis"],
+    &["filter.kind=native"],
+    &["filter.kind=pyrebloom"],
+    &["filter.kind=scrapy-redis-bloomfilter", "filter.bit=25", "filter.hash_number=14"],
+    &["filter.kind=scrapy-redis"],
 ];
 
 /// How it is configured: all that a round varies, in one place.
@@ -54,18 +54,18 @@ pub(crate) struct Settings {
     pub(crate) snapshot_bytes: u64,
     pub(crate) horizon_bytes: u64,
     pub(crate) on_rollback: &'static str,
-    pub(crate) store: Store,
-    /// For a filter in Redis: its layout, and how much is remembered of it.
-    pub(crate) layout: &'static [&'static str],
+    pub(crate) store: FilterPlace,
+    /// For a filter in Redis: its kind, and how much is remembered of it.
+    pub(crate) kind: &'static [&'static str],
     pub(crate) recent: u64,
 }
 
 impl Settings {
     /// Draws them; the capacity follows from the items.
-    pub(crate) fn draw(random: &mut Rng, store: Store) -> Self {
+    pub(crate) fn draw(random: &mut Rng, store: FilterPlace) -> Self {
         Self {
             store,
-            layout: LAYOUTS[0],
+            kind: LAYOUTS[0],
             recent: 1,
             batch: [1, 3, 20, 100, 400, 1000][random.usize(0..6)],
             threads: random.u8(1..=3),
@@ -81,8 +81,8 @@ impl Settings {
 
     /// Draws what only a filter in Redis has.
     fn with_layout(mut self, random: &mut Rng) -> Self {
-        if self.store == Store::Redis {
-            self.layout = LAYOUTS[random.usize(0..LAYOUTS.len())];
+        if self.store == FilterPlace::Redis {
+            self.kind = LAYOUTS[random.usize(0..LAYOUTS.len())];
             self.recent = [1, 100, 1 << 20][random.usize(0..3)];
         }
         self
@@ -91,8 +91,8 @@ impl Settings {
     /// How the filter is kept, in a few words.
     pub(crate) fn kept(&self) -> String {
         match self.store {
-            Store::Local => format!("fsync {}", self.fsync),
-            Store::Redis => format!("{}, {} remembered", self.layout[0], self.recent),
+            FilterPlace::Local => format!("fsync {}", self.fsync),
+            FilterPlace::Redis => format!("{}, {} remembered", self.kind[0], self.recent),
         }
     }
 
@@ -109,16 +109,16 @@ impl Settings {
             format!("filter.threads={}", self.threads),
             format!("filter.capacity={}", self.capacity),
             "filter.error_rate=1e-12".to_owned(),
-            format!("state.dir={}", state.display()),
-            format!("state.fsync={}", self.fsync),
-            format!("state.snapshot_bytes={}", self.snapshot_bytes),
-            format!("state.horizon_bytes={}", self.horizon_bytes),
-            format!("state.on_rollback={}", self.on_rollback),
+            format!("storage.dir={}", state.display()),
+            format!("storage.fsync={}", self.fsync),
+            format!("storage.snapshot_bytes={}", self.snapshot_bytes),
+            format!("storage.horizon_bytes={}", self.horizon_bytes),
+            format!("storage.on_rollback={}", self.on_rollback),
         ];
-        if self.store == Store::Redis {
-            lines.push("filter.store=redis".to_owned());
+        if self.store == FilterPlace::Redis {
+            lines.push("filter.place=redis".to_owned());
             lines.push(format!("filter.recent={}", self.recent));
-            lines.extend(self.layout.iter().map(ToString::to_string));
+            lines.extend(self.kind.iter().map(ToString::to_string));
         }
         lines
     }
@@ -127,11 +127,11 @@ impl Settings {
 /// Where and how daemons run.
 pub(crate) struct Runner {
     pub(crate) program: PathBuf,
-    /// A folder for what they say and for the state folder.
+    /// A folder for what they say and for the storage folder.
     pub(crate) folder: PathBuf,
     pub(crate) redis: SocketAddr,
     pub(crate) settings: Settings,
-    /// How often the state folder was moved.
+    /// How often the storage folder was moved.
     moves: u32,
 }
 
@@ -150,8 +150,8 @@ impl Runner {
         self.folder.join(format!("state-{}", self.moves))
     }
 
-    /// From now on the state folder is another one.
-    pub(crate) fn move_state(&mut self) {
+    /// From now on the storage folder is another one.
+    pub(crate) fn move_storage(&mut self) {
         self.moves += 1;
     }
 
@@ -185,13 +185,13 @@ impl Runner {
         log_in(&self.folder)
     }
 
-    /// Runs `urlseen state` with this command to its end.
-    pub(crate) fn state_command(&self, command: &str) -> Result<()> {
-        let mut arguments = vec!["state".to_owned(), command.to_owned()];
+    /// Runs `urlseen storage` with this command to its end.
+    pub(crate) fn storage_command(&self, command: &str) -> Result<()> {
+        let mut arguments = vec!["storage".to_owned(), command.to_owned()];
         arguments.extend(self.set());
         let mut process = Process::start(&self.program, arguments, &self.folder)?;
         let status = process.wait(SOON)?;
-        ensure!(status.success(), "urlseen state {command}: {status}: {}", process.said());
+        ensure!(status.success(), "urlseen storage {command}: {status}: {}", process.said());
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use redis::Connection;
 
 use crate::daemon::{SOURCE, STATE, TAKEN};
 
-/// The lengths of source and taken, `seq` and `tip`.
+/// The lengths of source and taken, `seq` and `commit_id`.
 type Reply = (u64, u64, (Option<u64>, Option<String>));
 
 /// Where the crawl stands.
@@ -21,9 +21,9 @@ impl Facts {
     /// All at one moment.
     pub(crate) fn read(connection: &mut Connection) -> Result<Self> {
         let mut pipe = redis::pipe();
-        pipe.atomic().llen(SOURCE).llen(TAKEN).cmd("HMGET").arg(STATE).arg(&["seq", "tip"]);
-        let (source, taken, (seq, tip)): Reply = pipe.query(connection)?;
-        Ok(Self { waiting: source + taken, head: seq.zip(tip) })
+        pipe.atomic().llen(SOURCE).llen(TAKEN).cmd("HMGET").arg(STATE).arg(&["seq", "commit_id"]);
+        let (source, taken, (seq, commit_id)): Reply = pipe.query(connection)?;
+        Ok(Self { waiting: source + taken, head: seq.zip(commit_id) })
     }
 
     pub(crate) fn seq(&self) -> u64 {

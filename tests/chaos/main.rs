@@ -15,7 +15,7 @@ mod proxy;
 mod round;
 mod scenario;
 mod server;
-mod state;
+mod storage;
 mod strike;
 mod tally;
 
@@ -28,7 +28,7 @@ use clap::Parser;
 
 use broken::Choice;
 use campaign::{Campaign, Needs};
-use daemon::Store;
+use daemon::FilterPlace;
 use plan::{Kind, Scenario};
 
 /// What a long run must have counted before it may pass.
@@ -78,7 +78,7 @@ struct Args {
     /// Where the filter is
     #[arg(long, value_name = "STORE", default_value = "local")]
     #[arg(conflicts_with_all = ["scenario", "broken"])]
-    store: Store,
+    store: FilterPlace,
     /// The urlseen that is tested
     #[arg(long, value_name = "FILE")]
     program: PathBuf,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use crate::daemon::{Settings, Store};
+use crate::daemon::{Settings, FilterPlace};
 use crate::proxy::{Act, Direction, Fault, Weather};
 use crate::server::Persistence;
 
@@ -41,7 +41,7 @@ pub(crate) enum Kind {
     FlipBit,
     /// bytes cut off the end of the log while the daemon is down
     TearLog,
-    /// an old copy of the state folder brought back
+    /// an old copy of the storage folder brought back
     OldFolder,
     /// a second daemon started beside the first
     SecondDaemon,
@@ -49,14 +49,14 @@ pub(crate) enum Kind {
     TakeOver,
     /// SIGSTOP until the lease has run out
     Freeze,
-    /// the disk with the state folder full
+    /// the disk with the storage folder full
     DiskFull,
     /// fsync of the daemon fails
     SyncFails,
 }
 
 impl Kind {
-    /// Whether it strikes the state folder.
+    /// Whether it strikes the storage folder.
     fn is_of_folder(self) -> bool {
         matches!(
             self,
@@ -143,7 +143,7 @@ pub(crate) struct Plan {
     pub(crate) settings: Settings,
     /// How many of 100 items are new.
     pub(crate) new_percent: u8,
-    /// Whether the state folder is on a small disk of its own.
+    /// Whether the storage folder is on a small disk of its own.
     pub(crate) own_disk: bool,
     pub(crate) steps: Vec<Step>,
 }
@@ -177,12 +177,12 @@ impl Plan {
         scenario: Option<Scenario>,
         steps: usize,
         kinds: &[Kind],
-        store: Store,
+        place: FilterPlace,
     ) -> Self {
         let mut random = Rng::with_seed(seed);
         // Without a folder there is nothing that could lack, or go back too little.
         let by_seed = || match (kinds, store) {
-            ([], Store::Local) => Scenario::of_seed(seed),
+            ([], FilterPlace::Local) => Scenario::of_seed(seed),
             _ => Scenario::Faults,
         };
         let scenario = scenario.unwrap_or_else(by_seed);
@@ -209,7 +209,7 @@ impl Plan {
 
     /// Scenarios put Redis's data back and forth, and count batches.
     fn of_scenario(seed: u64, scenario: Scenario, random: &mut Rng) -> Self {
-        let mut settings = Settings::draw(random, Store::Local);
+        let mut settings = Settings::draw(random, FilterPlace::Local);
         settings.batch = random.u64(4..12);
         settings.capacity = 20_000;
         if scenario == Scenario::Horizon {
@@ -247,10 +247,10 @@ impl Step {
 }
 
 /// The kinds to draw from, and how often.
-fn drawn(kinds: &[Kind], store: Store) -> Vec<(Kind, u32)> {
+fn drawn(kinds: &[Kind], store: FilterPlace) -> Vec<(Kind, u32)> {
     // Of what there is none of, nothing can be struck.
     let is_drawn = |kind: Kind| {
-        (store == Store::Local || !kind.is_of_folder())
+        (store == FilterPlace::Local || !kind.is_of_folder())
             && (kinds.is_empty() || kinds.contains(&kind))
     };
     WEIGHTS.iter().copied().filter(|&(kind, _)| is_drawn(kind)).collect()
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn a_plan_follows_from_its_seed() {
         let plan =
-            |seed| format!("{:?}", Plan::draw(seed, Some(Scenario::Faults), 50, &[], Store::Local));
+            |seed| format!("{:?}", Plan::draw(seed, Some(Scenario::Faults), 50, &[], FilterPlace::Local));
         assert_eq!(plan(1), plan(1));
         assert_ne!(plan(1), plan(2));
     }
@@ -311,9 +311,9 @@ mod tests {
             kinds.dedup();
             kinds
         };
-        assert_eq!(kinds(&[Kind::Cut, Kind::Late], Store::Redis), [Kind::Cut, Kind::Late]);
-        assert_eq!(kinds(&[], Store::Local).len(), WEIGHTS.len());
+        assert_eq!(kinds(&[Kind::Cut, Kind::Late], FilterPlace::Redis), [Kind::Cut, Kind::Late]);
+        assert_eq!(kinds(&[], FilterPlace::Local).len(), WEIGHTS.len());
         let of_folder = WEIGHTS.iter().filter(|(kind, _)| kind.is_of_folder()).count();
-        assert_eq!(kinds(&[], Store::Redis).len(), WEIGHTS.len() - of_folder);
+        assert_eq!(kinds(&[], FilterPlace::Redis).len(), WEIGHTS.len() - of_folder);
     }
 }

@@ -10,7 +10,7 @@ use fastrand::Rng;
 use redis::{Commands, Connection};
 use rustix::process::Signal;
 
-use crate::daemon::{Daemon, LEASE, REJECTED, Runner, SINK, SOURCE, Store};
+use crate::daemon::{Daemon, LEASE, REJECTED, Runner, SINK, SOURCE, FilterPlace};
 use crate::disk::Disk;
 use crate::facts::Facts;
 use crate::feeder::Feeder;
@@ -23,7 +23,7 @@ use crate::state;
 use crate::strike::OldFolder;
 use crate::tally::{Phase, Tally};
 
-/// How many runs a state folder knows, so that the next one takes their lease at once.
+/// How many runs a storage folder knows, so that the next one takes their lease at once.
 const RUNS_KNOWN: usize = 64;
 
 /// How long a fault waits for the moment it is meant for.
@@ -70,12 +70,12 @@ pub(crate) struct Round {
     pub(crate) feeder: Feeder,
     pub(crate) runner: Runner,
     pub(crate) daemon: Daemon,
-    /// Below the state folder, where that has one of its own.
+    /// Below the storage folder, where that has one of its own.
     pub(crate) disk: Option<Disk>,
     pub(crate) old_folder: Option<OldFolder>,
     pub(crate) random: Rng,
     pub(crate) tally: Tally,
-    /// The processes that worked with the state folder, oldest first.
+    /// The processes that worked with the storage folder, oldest first.
     runs: Vec<u32>,
     stops: Vec<String>,
 }
@@ -229,7 +229,7 @@ impl Round {
         });
         let Some(holder) = holder else { return Ok(false) };
         // Where there is no folder, nothing knows who is dead.
-        let is_local = self.runner.settings.store == Store::Local;
+        let is_local = self.runner.settings.store == FilterPlace::Local;
         let runs_since = self.runs.iter().rev().position(|&run| run == holder);
         let is_known = is_local && runs_since.is_some_and(|runs| runs < RUNS_KNOWN);
         if !is_known {
@@ -263,9 +263,9 @@ impl Round {
         std::mem::replace(&mut self.daemon, daemon)
     }
 
-    /// From now on the state folder is another one, which knows of no runs.
-    pub(crate) fn move_state(&mut self) {
-        self.runner.move_state();
+    /// From now on the storage folder is another one, which knows of no runs.
+    pub(crate) fn move_storage(&mut self) {
+        self.runner.move_storage();
         self.runs.clear();
     }
 

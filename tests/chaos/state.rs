@@ -1,4 +1,4 @@
-//! The state folder as an outsider finds it between two runs: copied, damaged, put back.
+//! The storage folder as an outsider finds it between two runs: copied, damaged, put back.
 //!
 //! `lock` is left where it is: its inode tells a folder from a copy of it.
 

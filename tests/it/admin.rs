@@ -54,7 +54,7 @@ fn status(phase: Phase) -> Status {
         since: SystemTime::UNIX_EPOCH + Duration::from_secs(1000),
         phase,
         redis: "redis://ann:***@127.0.0.1:6379/0".to_owned(),
-        head: Some(Head { seq: 17, tip: "00000000000000ab".to_owned() }),
+        head: Some(Head { seq: 17, commit_id: "00000000000000ab".to_owned() }),
         lease_seconds: Some(12.5),
         counts: Counts {
             unseen: 1,
@@ -81,7 +81,7 @@ fn status(phase: Phase) -> Status {
             forgotten: 16,
         }),
         state: Some(State {
-            dir: PathBuf::from("state/demo"),
+            dir: PathBuf::from("storage/demo"),
             fsync: "interval".to_owned(),
             snapshots: 3,
             last_snapshot: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(2000)),

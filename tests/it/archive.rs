@@ -1,4 +1,4 @@
-//! `state.archive`: what was let through comes out again, for scrapy-redis and Scrapy.
+//! `storage.archive`: what was let through comes out again, for scrapy-redis and Scrapy.
 
 mod guide;
 
@@ -24,9 +24,9 @@ fn crawl() -> Crawl {
 
 fn on(server: RedisServer) -> Crawl {
     Crawl::on(server)
-        .set("state.archive=true")
-        .set("state.snapshot_bytes=4096")
-        .set("state.horizon_bytes=1_048_576")
+        .set("storage.archive=true")
+        .set("storage.snapshot_bytes=4096")
+        .set("storage.horizon_bytes=1_048_576")
 }
 
 fn urls(from: usize, count: usize) -> Vec<String> {
@@ -59,7 +59,7 @@ fn lines(output: &Output) -> BTreeSet<String> {
 }
 
 fn shown(crawl: &Crawl) -> Value {
-    let output = urlseen(["state", "show", "--json", "--state"]).arg(crawl.state_dir()).output();
+    let output = urlseen(["storage", "show", "--json", "--storage"]).arg(crawl.storage_dir()).output();
     assert_eq!(output.code(), Some(0), "{output:?}");
     serde_json::from_slice::<Value>(&output.stdout).unwrap()["archive"].clone()
 }
@@ -120,8 +120,8 @@ fn a_batch_that_redis_does_not_know_is_not_exported() {
     drop(daemon);
     crawl.server.restart();
     assert_eq!(exported(&crawl, &[]), fingerprints(&urls(0, 100)));
-    let all = ["export", "--archive", "--state"];
-    let logged = lines(&urlseen(all).arg(crawl.state_dir()).output());
+    let all = ["export", "--archive", "--storage"];
+    let logged = lines(&urlseen(all).arg(crawl.storage_dir()).output());
     assert_eq!(logged, fingerprints(&urls(0, 150)), "no Redis was asked");
     crawl.push(&urls(120, 50));
     crawl.drain();
@@ -138,7 +138,7 @@ fn what_is_forgotten_imported_or_text_is_told_apart() {
     let forgotten = crawl.command("forget", &[&hex(1), &hex(2)]).output();
     assert_eq!(forgotten.code(), Some(0), "{forgotten:?}");
     let forgotten = || {
-        let status = urlseen(["status", "--json", "--state"]).arg(crawl.state_dir()).output();
+        let status = urlseen(["status", "--json", "--storage"]).arg(crawl.storage_dir()).output();
         serde_json::from_slice::<Value>(&status.stdout).unwrap()["asked"]["forgotten"].as_u64()
     };
     wait_until(SOON, "two forgotten", || forgotten() == Some(2));
@@ -163,17 +163,17 @@ fn what_is_forgotten_imported_or_text_is_told_apart() {
 
 #[test]
 fn an_archive_that_came_late_is_refused_unless_partial() {
-    let crawl = Crawl::new().set("state.snapshot_bytes=4096").set("state.horizon_bytes=1_048_576");
+    let crawl = Crawl::new().set("storage.snapshot_bytes=4096").set("storage.horizon_bytes=1_048_576");
     let numbers = |from: usize| -> String {
         (from..from + 50_000).map(|number| hex(number) + "\n").collect()
     };
     // With imports nothing needs to be gone back to: what snapshots cover is pruned at once.
     let import = |crawl: &Crawl, from| crawl.command("import", &[]).stdin(numbers(from)).output();
     assert_eq!(import(&crawl, 0).code(), Some(0));
-    let crawl = crawl.set("state.archive=true");
+    let crawl = crawl.set("storage.archive=true");
     let late = import(&crawl, 50_000);
     assert!(late.stderr.contains("lacks what was let through before record"), "{}", late.stderr);
-    let shown = urlseen(["state", "show", "--state"]).arg(crawl.state_dir()).output();
+    let shown = urlseen(["storage", "show", "--storage"]).arg(crawl.storage_dir()).output();
     assert!(shown.text().contains("; it lacks what came before record"), "{}", shown.text());
     let refused = crawl.command("export", &["--archive"]).output();
     assert_eq!((refused.code(), refused.text()), (Some(2), ""), "{refused:?}");
@@ -182,17 +182,17 @@ fn an_archive_that_came_late_is_refused_unless_partial() {
     assert!(numbers(50_000).lines().all(|line| partial.contains(line)), "{}", partial.len());
     assert!(partial.len() < 100_000);
 
-    let reset = crawl.command("state reset", &["--yes"]).output();
+    let reset = crawl.command("storage reset", &["--yes"]).output();
     assert_eq!(reset.code(), Some(0), "{reset:?}");
     assert_eq!(exported(&crawl, &[]), BTreeSet::new());
 }
 
 #[test]
 fn a_filter_in_redis_has_no_archive() {
-    let crawl = Crawl::new().set("filter.store=redis");
+    let crawl = Crawl::new().set("filter.place=redis");
     let output = crawl.command("export", &["--archive"]).output();
     assert_eq!(output.code(), Some(2), "{output:?}");
-    assert!(output.stderr.contains("no state folder has an archive"), "{output:?}");
+    assert!(output.stderr.contains("no storage folder has an archive"), "{output:?}");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn status_names_the_archive() {
     crawl.push(&urls(0, 100));
     crawl.drain();
     let daemon = crawl.start();
-    let status = urlseen(["status", "--state"]).arg(crawl.state_dir()).output();
+    let status = urlseen(["status", "--storage"]).arg(crawl.storage_dir()).output();
     assert!(status.text().contains("archive      0 B; with the log it is complete"), "{status:?}");
     stop(daemon);
 }

@@ -29,10 +29,10 @@ fn standing(explained: &Value) -> (&str, bool) {
     (standing["verdict"].as_str().unwrap(), standing["is_certain"].as_bool().unwrap())
 }
 
-/// The place by a layout.
-fn place<'a>(explained: &'a Value, layout: &str) -> &'a Value {
+/// The place by a kind.
+fn place<'a>(explained: &'a Value, kind: &str) -> &'a Value {
     let places = explained["places"].as_array().unwrap();
-    places.iter().find(|place| place["layout"] == layout).unwrap()
+    places.iter().find(|place| place["kind"] == kind).unwrap()
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_url_is_explained_where_nothing_runs() {
         "its lines and bits follow from the filter's seed, which is drawn when the filter is ",
         "               pyrebloom\n                  demo:filter.0 bits ",
         "a member of the set demo:filter\n",
-        "seen           unknown: state/demo holds no filter yet\n",
+        "seen           unknown: storage/demo holds no filter yet\n",
         "ignored        headers and cookies\n",
         "the same       http://example.com/?a=1&b=2   (the canonical URL itself)\n",
         "others         http://example.com:80/?a=1&b=2   (the default port, written out)",
@@ -167,7 +167,7 @@ fn a_daemon_and_its_folder_say_whether_an_item_was_seen() {
 #[test]
 fn what_no_log_names_is_as_sure_as_the_filter_is_empty() {
     let crawl = Crawl::new().set("filter.capacity=1000").set("filter.error_rate=0.1");
-    let redis = Crawl::new().set("filter.store=redis").set("filter.seed=7");
+    let redis = Crawl::new().set("filter.place=redis").set("filter.seed=7");
     let redis = redis.set("filter.capacity=1000").set("filter.error_rate=0.1");
     for crawl in [&crawl, &redis] {
         let items: Vec<String> = (0..60_000).map(|n| format!("http://example.com/{n}")).collect();
@@ -202,16 +202,16 @@ fn what_no_log_names_is_as_sure_as_the_filter_is_empty() {
 
 #[test]
 fn the_bits_of_other_layouts_are_those_that_are_set() {
-    for layout in ["pyrebloom", "scrapy-redis-bloomfilter"] {
-        let crawl = Crawl::new().set("filter.store=redis").set("filter.bit=20");
-        let crawl = crawl.set(&format!("filter.layout={layout}"));
+    for kind in ["pyrebloom", "scrapy-redis-bloomfilter"] {
+        let crawl = Crawl::new().set("filter.place=redis").set("filter.bit=20");
+        let crawl = crawl.set(&format!("filter.kind={kind}"));
         let missing = of(&crawl, URL);
         assert_eq!(standing(&missing), ("unknown", false), "{missing}");
         crawl.push(&[URL]);
         crawl.drain();
         let explained = of(&crawl, URL);
         assert_eq!(standing(&explained).0, "seen", "{explained}");
-        let place = place(&explained, layout);
+        let place = place(&explained, kind);
         assert_eq!(place["is_used"], true);
         let mut all = 0;
         for string in place["bits"].as_array().unwrap() {
@@ -224,7 +224,7 @@ fn the_bits_of_other_layouts_are_those_that_are_set() {
         }
         assert!(all > 1, "{place}");
     }
-    let crawl = Crawl::new().set("filter.store=redis").set("filter.layout=scrapy-redis");
+    let crawl = Crawl::new().set("filter.place=redis").set("filter.kind=scrapy-redis");
     crawl.push(&[URL]);
     crawl.drain();
     let explained = of(&crawl, URL);

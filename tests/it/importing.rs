@@ -34,14 +34,14 @@ impl Crawl {
     /// A command with the crawl's configuration.
     fn command(&self, command: &str, arguments: &[&str]) -> Run {
         let state = self.state();
-        let own = [format!("redis.url={}", self.server.url()), format!("state.dir={state}")];
+        let own = [format!("redis.url={}", self.server.url()), format!("storage.dir={state}")];
         let all = own.iter().map(String::as_str).chain(self.settings.iter().copied());
         let run = all.fold(urlseen([command]), |run, setting| run.arg("--set").arg(setting));
         arguments.iter().fold(run.dir(self.folder.path()), Run::arg)
     }
 
     fn state(&self) -> String {
-        self.path("state")
+        self.path("storage")
     }
 
     /// A file in the crawl's folder.
@@ -119,9 +119,9 @@ impl Imported {
     }
 }
 
-/// `urlseen import --state` for a folder of its own.
+/// `urlseen import --storage` for a folder of its own.
 fn import_to(state: &Path, arguments: &[&str]) -> Run {
-    urlseen(["import", "--json", "--state"]).arg(state).args(arguments)
+    urlseen(["import", "--json", "--storage"]).arg(state).args(arguments)
 }
 
 /// URLs that differ, by their numbers.

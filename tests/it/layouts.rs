@@ -13,7 +13,7 @@ use count::filter::{Filter, Size};
 use count::{Case, Count, PERCENT};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use urlseen_core::filter::layout::{BitStrings, Imooc};
+use urlseen_core::filter::kind::{BitStrings, Imooc};
 
 use crate::util::sources::root;
 
@@ -31,7 +31,7 @@ fn counted<T: DeserializeOwned>(group: &str) -> Vec<T> {
 
 #[test]
 fn the_page_shows_what_was_counted() {
-    let check = Command::new(root().join("scripts/layouts")).arg("--check").output().unwrap();
+    let check = Command::new(root().join("scripts/kinds")).arg("--check").output().unwrap();
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stderr));
 }
 
@@ -84,7 +84,7 @@ fn imoocs_fullest_block_spoils_all_of_it() {
 }
 
 /// What the page does with millions of keys, in small. imooc is not here: its strings are of 512
-/// MiB, however few keys there are. A unit test of the layouts counts it without the strings.
+/// MiB, however few keys there are. A unit test of the kinds counts it without the strings.
 #[test]
 fn small_filters_are_wrong_as_often_as_computed() {
     for (filter, made_for) in [
@@ -129,6 +129,6 @@ fn deviations(wrong: u64, asked: u64, computed: f64, inexact: f64) -> f64 {
 fn same(shown: f64, computed: f64) {
     assert!(
         (shown / computed - 1.0).abs() < 1e-6,
-        "{shown:e} is {computed:e}; run scripts/layouts"
+        "{shown:e} is {computed:e}; run scripts/kinds"
     );
 }

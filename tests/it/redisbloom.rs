@@ -118,9 +118,9 @@ impl Place {
         self.path(name)
     }
 
-    /// `urlseen COMMAND --state DIR …` on the state folder of that name.
+    /// `urlseen COMMAND --storage DIR …` on the storage folder of that name.
     fn command(&self, command: &str, state: &str, arguments: &[&str]) -> Run {
-        let run = urlseen([command, "--state"]).arg(self.path(state));
+        let run = urlseen([command, "--storage"]).arg(self.path(state));
         arguments.iter().fold(run, Run::arg)
     }
 

@@ -8,7 +8,7 @@ mod trouble;
 use std::time::{Duration, SystemTime};
 
 use redis::{Commands, Connection};
-use urlseen_core::reject::write;
+use urlseen_core::redis::reject::write;
 use urlseen_engine::item::Unreadable;
 
 use crate::util::binary::{Run, urlseen};

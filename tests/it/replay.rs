@@ -38,17 +38,17 @@ impl Replayed {
         number(&self.report[name])
     }
 
-    /// What a layout made of it.
+    /// What a kind made of it.
     #[track_caller]
-    fn layout(&self, name: &str) -> &Value {
-        let layouts = self.report["layouts"].as_array().unwrap();
-        layouts.iter().find(|it| it["layout"] == name).unwrap_or_else(|| panic!("{layouts:?}"))
+    fn kind(&self, name: &str) -> &Value {
+        let kinds = self.report["kinds"].as_array().unwrap();
+        kinds.iter().find(|it| it["kind"] == name).unwrap_or_else(|| panic!("{kinds:?}"))
     }
 
     /// The items, and what would become of them: unseen, seen, unfiltered, rejected.
     #[track_caller]
-    fn counts(&self, layout: &str) -> (usize, [usize; 4]) {
-        let lane = self.layout(layout);
+    fn counts(&self, kind: &str) -> (usize, [usize; 4]) {
+        let lane = self.kind(kind);
         let rejected = self.count("rejected") + number(&lane["no_place"]);
         let unseen = number(&lane["unseen"]);
         (self.count("items"), [unseen, number(&lane["seen"]), self.count("unfiltered"), rejected])
@@ -85,15 +85,15 @@ fn fingerprints(urls: &[String]) -> Vec<Fingerprint> {
 /// What the daemon commits of the same items is what was foretold, and the telling changed nothing.
 #[test]
 fn the_daemon_does_what_was_foretold_whatever_judges() {
-    let layouts: [&[&str]; 5] = [
-        &["filter.layout=native", "filter.seed=7"],
-        &["filter.layout=redisbloom"],
-        &["filter.layout=pyrebloom", "filter.store=redis"],
-        &["filter.layout=scrapy-redis-bloomfilter-block-cluster", "filter.store=redis"],
-        &["filter.layout=scrapy-redis", "filter.store=redis"],
+    let kinds: [&[&str]; 5] = [
+        &["filter.kind=native", "filter.seed=7"],
+        &["filter.kind=redisbloom"],
+        &["filter.kind=pyrebloom", "filter.place=redis"],
+        &["filter.kind=scrapy-redis-bloomfilter-block-cluster", "filter.place=redis"],
+        &["filter.kind=scrapy-redis", "filter.place=redis"],
     ];
     let seed = seeds(&[21])[0];
-    for settings in layouts {
+    for settings in kinds {
         let mut crawl = Crawl::new();
         for setting in settings.iter().chain(&["filter.block_num=3", "source.take_from=right"]) {
             crawl = crawl.set(setting);
@@ -105,10 +105,10 @@ fn the_daemon_does_what_was_foretold_whatever_judges() {
         let replayed = Replayed::of(crawl.command("replay", &["--json"]).output());
         assert_eq!(dump(&crawl), before, "{settings:?}: nothing is changed");
         assert_eq!(replayed.code, Some(1), "some are rejected: {replayed:?}");
-        let layout = settings[0].split_once('=').unwrap().1;
+        let kind = settings[0].split_once('=').unwrap().1;
         let summary: Summary = crawl.drain();
-        assert_eq!(replayed.counts(layout), summary.counts(), "{layout}, seed {seed}");
-        assert_eq!(number(&replayed.layout(layout)["wrong"]), 0, "{replayed:?}");
+        assert_eq!(replayed.counts(kind), summary.counts(), "{kind}, seed {seed}");
+        assert_eq!(number(&replayed.kind(kind)["wrong"]), 0, "{replayed:?}");
         let key = &replayed.report["keys"][0];
         assert_eq!((&key["before"], &key["after"]), (&4000.into(), &4000.into()));
     }
@@ -119,11 +119,11 @@ fn the_daemon_does_what_was_foretold_whatever_judges() {
 fn wrong_drops_are_those_of_the_real_daemon() {
     const DISTINCT: usize = 1500;
     let cluster = "scrapy-redis-bloomfilter-block-cluster";
-    for layout in ["pyrebloom", "scrapy-redis-bloomfilter", cluster] {
+    for kind in ["pyrebloom", "scrapy-redis-bloomfilter", cluster] {
         let crawl = Crawl::new()
-            .set("filter.store=redis")
+            .set("filter.place=redis")
             .set("filter.recent=1")
-            .set(&format!("filter.layout={layout}"))
+            .set(&format!("filter.kind={kind}"))
             .set("filter.bit=12")
             .set("source.batch=20")
             .set("filter.capacity=300")
@@ -132,14 +132,14 @@ fn wrong_drops_are_those_of_the_real_daemon() {
         crawl.push(&items);
         let replayed = Replayed::of(crawl.command("replay", &["--json"]).output());
         let summary: Summary = crawl.drain();
-        assert_eq!(replayed.counts(layout), summary.counts(), "{layout}");
-        let lane = replayed.layout(layout);
+        assert_eq!(replayed.counts(kind), summary.counts(), "{kind}");
+        let lane = replayed.kind(kind);
         let wrong = DISTINCT - number(&lane["unseen"]);
-        assert_eq!(number(&lane["wrong"]), wrong, "{layout}");
-        assert!(wrong > 100, "{layout}: {wrong}");
+        assert_eq!(number(&lane["wrong"]), wrong, "{kind}");
+        assert!(wrong > 100, "{kind}: {wrong}");
         let computed = lane["wrong_computed"].as_f64().unwrap();
         let deviation = 6.0 * computed.sqrt() + 1.0;
-        assert!((wrong as f64 - computed).abs() < deviation, "{layout}: {wrong}, not {computed}");
+        assert!((wrong as f64 - computed).abs() < deviation, "{kind}: {wrong}, not {computed}");
         assert_eq!((replayed.count("new"), replayed.count("again")), (DISTINCT, DISTINCT));
     }
 }
@@ -170,7 +170,7 @@ fn wrong_drops_of_a_full_native_filter_are_those_of_a_set_of_positions() {
     }
     let replayed = Replayed::of(run.arg("--set").arg(format!("source.batch={BATCH}")).output());
     assert_eq!(replayed.code, Some(0), "{replayed:?}");
-    let lane = replayed.layout("native");
+    let lane = replayed.kind("native");
     assert_eq!(number(&lane["wrong"]), wrong);
     assert!(wrong > 100, "{wrong}");
     assert_eq!(number(&lane["unseen"]), urls.len() - wrong);
@@ -188,18 +188,18 @@ fn redisbloom_grows_and_errs_as_the_module_does() {
     let added = |it: &Fingerprint| model.add(it.to_string().as_bytes()).unwrap();
     let new = fingerprints.iter().map(added).filter(|&new| new).count();
     let replay = |more: &str| {
-        let run = urlseen(["replay", "--json", "-", "--layouts", "redisbloom"]);
+        let run = urlseen(["replay", "--json", "-", "--kinds", "redisbloom"]);
         let run = run.stdin(urls.join("\n")).arg("--set").arg("filter.capacity=200");
         let run = run.arg("--set").arg("filter.error_rate=0.05").arg("--set").arg(more);
         Replayed::of(run.arg("--set").arg("source.batch=1").output())
     };
     let replayed = replay("filter.expansion=2");
-    let lane = replayed.layout("redisbloom");
+    let lane = replayed.kind("redisbloom");
     assert_eq!((number(&lane["unseen"]), number(&lane["wrong"])), (new, urls.len() - new));
     assert_eq!((number(&lane["filter_bytes"]) as u64), model.bytes());
     // One that may not grow ends, as the daemon does.
     let replayed = replay("filter.expansion=0");
-    let lane = replayed.layout("redisbloom");
+    let lane = replayed.kind("redisbloom");
     assert!(lane["stopped"].as_str().unwrap().contains("200"), "{lane}");
     assert_eq!(number(&lane["unseen"]), 200, "{lane}");
     assert_eq!((replayed.count("items"), replayed.code), (8000, Some(0)));
@@ -209,18 +209,18 @@ fn redisbloom_grows_and_errs_as_the_module_does() {
 fn every_layout_judges_at_once_and_has_a_line_of_the_plot() {
     let folder = TempDir::new().unwrap();
     let plot = folder.path().join("plot.svg");
-    let layouts = "native,imooc,pyrebloom,luw2007-bloomfilter,scrapy-redis-bloomfilter,\
+    let kinds = "native,imooc,pyrebloom,luw2007-bloomfilter,scrapy-redis-bloomfilter,\
                    block-cluster,redisbloom,scrapy-redis";
-    let run = urlseen(["replay", "-", "--layouts", layouts, "--plot"]).arg(&plot);
+    let run = urlseen(["replay", "-", "--kinds", kinds, "--plot"]).arg(&plot);
     let run = run.stdin([urls(3000), urls(3000)].concat().join("\n"));
     let settings = ["filter.capacity=500", "filter.error_rate=0.1", "filter.bit=12"];
     let settings = settings.iter().chain(&["source.batch=100", "crawl.name=a<&b"]);
     let run = settings.fold(run, |run, setting| run.arg("--set").arg(setting));
     let output = run.output();
     assert_eq!(output.code(), Some(0), "{output:?}");
-    for layout in layouts.split(',') {
-        let rows = output.text().lines().filter(|line| line.contains(layout)).count();
-        assert!(rows >= 2, "{layout}: {}", output.text());
+    for kind in kinds.split(',') {
+        let rows = output.text().lines().filter(|line| line.contains(kind)).count();
+        assert!(rows >= 2, "{kind}: {}", output.text());
     }
     let exact = output.text().lines().find(|line| line.starts_with("scrapy-redis ")).unwrap();
     let cells: Vec<_> = exact.split_whitespace().collect();

@@ -50,13 +50,13 @@ fn a_check_shows_items_and_reasons() {
         };
         Ok(items.iter().map(judge).collect())
     });
-    let shown = on_terminal("check --state \"$DIR\" \"s$H\" \"u$H\" \"$BYTES\"")
+    let shown = on_terminal("check --storage \"$DIR\" \"s$H\" \"u$H\" \"$BYTES\"")
         .env("DIR", endpoint.folder.path())
         .env("BYTES", OsStr::from_bytes(b"\xff\x9b31m"))
         .output();
     is_tame("on a terminal", &text(&shown));
     assert!(text(&shown).contains("\\xff\\x9b31m"), "{shown:?}");
-    let piped = urlseen(["check", "--state"]).arg(endpoint.folder.path());
+    let piped = urlseen(["check", "--storage"]).arg(endpoint.folder.path());
     let piped = piped.arg(format!("u{HOSTILE}")).output();
     is_tame("standard error", &piped.stderr);
     assert_eq!(piped.text(), format!("unreadable\t-\tu{HOSTILE}\n"), "rows for programs are data");
@@ -79,22 +79,22 @@ fn files_are_named_so_that_a_terminal_can_show_it() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join(HOSTILE), "no digest\n{\n").unwrap();
     for command in [
-        &["import", "--state", "state", HOSTILE][..],
-        &["import", "--state", "state", &format!("missing{HOSTILE}")],
+        &["import", "--storage", "storage", HOSTILE][..],
+        &["import", "--storage", "storage", &format!("missing{HOSTILE}")],
         &["filter", "--item", "json", HOSTILE],
         &["filter", &format!("missing{HOSTILE}")],
-        &["filter", "--state", HOSTILE],
+        &["filter", "--storage", HOSTILE],
         &["fingerprint", HOSTILE],
         &["fingerprint", &format!("missing{HOSTILE}")],
         &["run", "--config", &format!("missing{HOSTILE}")],
-        &["status", "--state", &format!("missing{HOSTILE}")],
+        &["status", "--storage", &format!("missing{HOSTILE}")],
     ] {
         let output = urlseen(command).dir(folder.path()).output();
         is_tame(command[0], &output.stderr);
     }
     let output = urlseen(["replay", HOSTILE]).dir(folder.path()).output();
     is_tame("replay", output.text());
-    let bad = on_terminal("import --state state \"$H\"").dir(folder.path()).output();
+    let bad = on_terminal("import --storage state \"$H\"").dir(folder.path()).output();
     is_tame("import on a terminal", &text(&bad));
 }
 
@@ -103,7 +103,7 @@ fn wrong_arguments_and_settings_are_shown() {
     for command in [
         &["check", &format!("--{HOSTILE}")][..],
         &["check", "a", "--set", &format!("log.level={HOSTILE}")],
-        &["state", "reset", "--set", &format!("state.dir={HOSTILE}")],
+        &["storage", "reset", "--set", &format!("storage.dir={HOSTILE}")],
     ] {
         let output = urlseen(command).output();
         assert_eq!(output.code(), Some(2), "{output:?}");
@@ -115,10 +115,10 @@ fn wrong_arguments_and_settings_are_shown() {
 fn a_state_folder_and_an_explanation_are_shown() {
     let folder = TempDir::new().unwrap();
     let dir = folder.path().join(HOSTILE);
-    let made = urlseen(["filter", "--state"]).arg(&dir).stdin("http://a/\n").output();
+    let made = urlseen(["filter", "--storage"]).arg(&dir).stdin("http://a/\n").output();
     assert_eq!(made.code(), Some(0), "{made:?}");
-    for command in ["state show", "status"] {
-        let output = urlseen(command.split(' ')).arg("--state").arg(&dir).output();
+    for command in ["storage show", "status"] {
+        let output = urlseen(command.split(' ')).arg("--storage").arg(&dir).output();
         is_tame(command, output.text());
     }
     is_tame("explain", urlseen(["explain", &format!("http://a/{HOSTILE}")]).output().text());

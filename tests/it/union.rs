@@ -37,7 +37,7 @@ impl Folders {
     /// Feeds a folder; answers which lines were unseen.
     #[track_caller]
     fn feed(&self, name: &str, options: &[&str], items: &[String]) -> Vec<String> {
-        let run = urlseen(["filter", "--state"]).arg(self.path(name));
+        let run = urlseen(["filter", "--storage"]).arg(self.path(name));
         let run = options.iter().fold(run, Run::arg);
         let output = run.stdin(items.join("\n") + "\n").output();
         assert_eq!(output.code(), Some(0), "{output:?}");
@@ -86,7 +86,7 @@ fn folders_are_compared_and_united() {
         holds(&found, name, truth);
     }
     let table = run("compare", &[&a, &b]);
-    for part in ["A              the state folder ", "in A and B     ", "of A in B      ", " to "] {
+    for part in ["A              the storage folder ", "in A and B     ", "of A in B      ", " to "] {
         assert!(table.text().contains(part), "{part}: {table:?}");
     }
 
@@ -137,7 +137,7 @@ fn filters_that_were_made_for_something_else_are_shown_side_by_side() {
         ("seed", &["--capacity", "20000", "--error-rate", "1e-9", "--seed", "8"][..], "seed"),
         ("capacity", &["--capacity", "20001", "--error-rate", "1e-9", "--seed", "7"], "capacity"),
         ("algorithm", &[SHAPE, &["--algorithm", "scrapy-redis"]].concat(), "fingerprint.algorithm"),
-        ("layout", &["--layout", "redisbloom", "--capacity", "20000"], "filter.layout"),
+        ("kind", &["--kind", "redisbloom", "--capacity", "20000"], "filter.kind"),
     ] {
         folders.feed(name, shape, &urls(0, 10));
         let (a, b) = (folders.name("a"), folders.name(name));
@@ -193,10 +193,10 @@ fn key(server: &RedisServer, key: &str) -> String {
 
 #[test]
 fn filters_in_redis_are_compared_and_united() {
-    for layout in ["native", "pyrebloom", "scrapy-redis-bloomfilter", "scrapy-redis"] {
-        let layout_is = format!("filter.layout={layout}");
+    for kind in ["native", "pyrebloom", "scrapy-redis-bloomfilter", "scrapy-redis"] {
+        let layout_is = format!("filter.kind={kind}");
         let small = ["filter.capacity=20_000", "filter.error_rate=1e-6", "filter.bit=20"];
-        let settings = [&["filter.store=redis", "filter.seed=7", &layout_is][..], &small].concat();
+        let settings = [&["filter.place=redis", "filter.seed=7", &layout_is][..], &small].concat();
         let [one, other] = crawls(&settings);
         one.push(&urls(0, 3000));
         one.drain();
@@ -207,36 +207,36 @@ fn filters_in_redis_are_compared_and_united() {
         let found = compared(&[&a, &b]);
         for (name, truth) in [("a", 3000.0), ("union", 5000.0), ("intersection", 1000.0)] {
             let value = found["estimated"][name]["value"].as_f64().unwrap();
-            assert!((value - truth).abs() < 50.0, "{layout}: {name}: {value}");
-            if layout != "scrapy-redis-bloomfilter" {
+            assert!((value - truth).abs() < 50.0, "{kind}: {name}: {value}");
+            if kind != "scrapy-redis-bloomfilter" {
                 holds(&found, name, truth);
             }
         }
         let exact = found["estimated"]["a"]["low"] == found["estimated"]["a"]["high"];
-        assert_eq!(exact, layout == "scrapy-redis");
+        assert_eq!(exact, kind == "scrapy-redis");
 
         let target = RedisServer::start();
         let c = key(&target, "united:filter");
         let united = run("union", &[&a, &b, "-o", &c]);
-        assert_eq!(united.code(), Some(0), "{layout}: {united:?}");
-        assert_eq!([one.dump(), other.dump()], before, "{layout}: what is read is not written to");
+        assert_eq!(united.code(), Some(0), "{kind}: {united:?}");
+        assert_eq!([one.dump(), other.dump()], before, "{kind}: what is read is not written to");
         let found = compared(&[&a, &c]);
         let share = found["estimated"]["a_in_b"]["value"].as_f64().unwrap();
-        assert!(share > 0.98, "{layout}: {share}");
+        assert!(share > 0.98, "{kind}: {share}");
         let mut connection = target.connection();
         let keys: Vec<String> = connection.keys("*").unwrap();
-        assert!(keys.iter().all(|key| !key.contains("uniting")), "{layout}: {keys:?}");
+        assert!(keys.iter().all(|key| !key.contains("uniting")), "{kind}: {keys:?}");
         for key in &keys {
-            assert_eq!(connection.ttl::<_, i64>(key).unwrap(), -1, "{layout}: {key} expires");
+            assert_eq!(connection.ttl::<_, i64>(key).unwrap(), -1, "{kind}: {key} expires");
         }
 
         // A daemon goes on with it.
         let crawl = settings.iter().fold(Crawl::on(target), |crawl, it| crawl.set(it));
         let crawl = crawl.set("filter.key=united:filter");
         crawl.push(&urls(0, 5010));
-        assert_eq!(crawl.drain().count("unseen"), 10, "{layout}");
+        assert_eq!(crawl.drain().count("unseen"), 10, "{kind}");
         let again = run("union", &[&a, &b, "-o", &key(&crawl.server, "united:filter")]);
-        assert_eq!(again.code(), Some(3), "{layout}: {again:?}");
+        assert_eq!(again.code(), Some(3), "{kind}: {again:?}");
         assert!(again.stderr.contains("holds a filter united:filter already"), "{again:?}");
     }
 }
@@ -270,13 +270,13 @@ fn what_is_half_made_is_none() {
 #[test]
 fn a_folder_and_a_filter_in_redis_are_compared_beside_a_daemon() {
     let [here, there] = crawls(&["filter.seed=7"]);
-    let there = there.set("filter.store=redis");
+    let there = there.set("filter.place=redis");
     here.push(&urls(0, 2000));
     let daemon = here.start();
     here.wait_for_sink(2000);
     there.push(&urls(1000, 2000));
     there.drain();
-    let a = here.state_dir().display().to_string();
+    let a = here.storage_dir().display().to_string();
     let b = key(&there.server, "demo:filter");
     let found = compared(&[&a, &b]);
     holds(&found, "intersection", 1000.0);
@@ -291,10 +291,10 @@ fn a_folder_and_a_filter_in_redis_are_compared_beside_a_daemon() {
     assert_eq!(stopped.count("unseen"), 2010);
 
     // The new folder is fit for a daemon of its own.
-    let fresh = Crawl::new().set("filter.seed=7").set(&format!("state.dir={}", c.display()));
+    let fresh = Crawl::new().set("filter.seed=7").set(&format!("storage.dir={}", c.display()));
     fresh.push(&urls(0, 3005));
     assert_eq!(fresh.drain().count("unseen"), 5);
-    let checked = urlseen(["check", "--state"]).arg(&c).arg("http://example.com/3004").output();
+    let checked = urlseen(["check", "--storage"]).arg(&c).arg("http://example.com/3004").output();
     assert_eq!(checked.code(), Some(0), "{checked:?}");
 }
 
@@ -320,12 +320,12 @@ fn what_was_forgotten_is_seen_if_either_has_seen_it() {
     forget(&one, &[&url(1), &url(2), &url(3)]);
     forget(&other, &[&url(2)]);
     let c = one.server.folder().join("united").display().to_string();
-    let (a, b) = (one.state_dir().display().to_string(), other.state_dir().display().to_string());
+    let (a, b) = (one.storage_dir().display().to_string(), other.storage_dir().display().to_string());
     let united = run("union", &["--json", &a, &b, "-o", &c]);
     assert_eq!(united.code(), Some(0), "{united:?}");
     let summary: Value = serde_json::from_slice(&united.stdout).unwrap();
     assert_eq!(summary["forgotten"], 2, "{summary}");
-    let fresh = Crawl::new().set("filter.seed=7").set(&format!("state.dir={c}"));
+    let fresh = Crawl::new().set("filter.seed=7").set(&format!("storage.dir={c}"));
     let all: Vec<String> = (1..=5).map(url).collect();
     fresh.push(&all);
     assert_eq!(fresh.drain().count("unseen"), 2);
@@ -336,7 +336,7 @@ fn what_was_forgotten_is_seen_if_either_has_seen_it() {
 #[test]
 fn filters_of_redisbloom_are_united_while_they_have_room() {
     let folders = Folders::new();
-    let shape = ["--layout", "redisbloom", "--capacity", "10000", "--error-rate", "1e-6"];
+    let shape = ["--kind", "redisbloom", "--capacity", "10000", "--error-rate", "1e-6"];
     folders.feed("a", &shape, &urls(0, 4000));
     folders.feed("b", &shape, &urls(3000, 4000));
     folders.feed("full", &shape, &urls(10_000, 9000));
@@ -358,7 +358,7 @@ fn filters_of_redisbloom_are_united_while_they_have_room() {
     // Dumps, as RedisBloom has them.
     for name in ["a", "b"] {
         let dump = folders.name(&format!("{name}.dump"));
-        let output = run("export", &["--state", &folders.name(name), "--redisbloom-file", &dump]);
+        let output = run("export", &["--storage", &folders.name(name), "--redisbloom-file", &dump]);
         assert_eq!(output.code(), Some(0), "{output:?}");
     }
     let found = compared(&[&folders.name("a.dump"), &b]);

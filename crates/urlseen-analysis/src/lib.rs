@@ -2,7 +2,15 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
-pub mod compare;
-pub mod explain;
-pub mod plot;
-pub mod replay;
+mod compare;
+mod explain;
+mod plot;
+mod replay;
+
+pub use compare::{Cells, Exact, Form, Interval, Ones, Overlap, Totals};
+pub use explain::{Explained, Pair, RequestShown, Spelling, explain, pair};
+pub use plot::{Axis, Plot, PlotError, Scale, Series, Stroke};
+pub use replay::{
+    Audience, Ending, Input, KeyRead, LaneReport, Meter, Point, Reason, Report, Seen, Setup, Tally,
+    Wish, run as replay,
+};

@@ -3,19 +3,11 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
-pub mod choice;
 pub mod filter;
 pub mod fingerprint;
-pub mod head;
 #[cfg(feature = "redis")]
-pub mod held;
-#[cfg(feature = "link")]
 pub mod redis;
 #[cfg(feature = "redis")]
 pub mod redis_filter;
-#[cfg(feature = "redis")]
-pub mod reject;
-#[cfg(feature = "redis")]
-pub mod script;
 #[cfg(feature = "storage")]
 pub mod storage;

@@ -6,4 +6,3 @@ pub mod config;
 pub mod engine;
 pub mod flow;
 pub mod item;
-pub mod source;

@@ -17,21 +17,21 @@ pub struct Error {
 #[non_exhaustive]
 pub enum ErrorKind {
     /// No filter or consumer can be what was asked for: a capacity, an error rate, a setting of a
-    /// layout, an option, an address.
+    /// kind, an option, an address.
     Unbuildable,
     /// The filter does not fit into memory, or the system has no thread for a heartbeat.
     Memory,
     /// There is a filter, and it was made for something else; or a crawl, and its record is of
     /// another version.
     Mismatch,
-    /// The layout has no place for a key; see [`Layout`](crate::Layout).
+    /// The kind has no place for a key; see [`FilterKind`](crate::FilterKind).
     Unplaced,
     /// No daemon has run for the source of a consumer yet.
     NoCrawl,
     /// A consumer holds as many requests as it may, or a push is larger than it may be.
     Limit,
-    /// The state folder failed, or the disk that it is on.
-    State,
+    /// The storage folder failed, or the disk that it is on.
+    Storage,
     /// Redis failed, or the way to it, and it did not help to try again.
     Redis,
 }

@@ -1,4 +1,4 @@
-//! A filter in memory that is kept in a state folder.
+//! A filter in memory that is kept in a storage folder.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,12 +9,13 @@ use std::thread::JoinHandle;
 
 use super::local_filter::Inner;
 use super::{Error, ErrorKind, Fingerprints};
-use urlseen_core::choice::Fsync;
+use urlseen_core::filter::choice::Fsync;
 use urlseen_core::filter::native::{Native, Probe};
 use urlseen_core::filter::redisbloom;
 use urlseen_core::filter::{Count, Seed, ShardId, Shards, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::head::{self, Head, Position};
+use urlseen_core::filter::id;
+use urlseen_core::storage::{Head, Position};
 use urlseen_core::storage::{
     Finished, Folder, Journal, LogHandle, Made, Moment, Pins, Restore, Retention, SnapshotWriter,
     Target,
@@ -54,8 +55,8 @@ impl Kept {
         Fingerprints { algorithm, keep_fragments }: Fingerprints,
         allocate: impl Fn(&Sizing, Native) -> Result<Shards, Error>,
     ) -> Result<Inner, Error> {
-        let failed = |error: io::Error| Error::new(ErrorKind::State, error);
-        let mut folder = Folder::open(dir).map_err(|error| Error::new(ErrorKind::State, error))?;
+        let failed = |error: io::Error| Error::new(ErrorKind::Storage, error);
+        let mut folder = Folder::open(dir).map_err(|error| Error::new(ErrorKind::Storage, error))?;
         let crawl = folder.header().map_or(CRAWL, |header| &header.pins().crawl).to_owned();
         let made = Made::Native {
             seed: None,
@@ -71,14 +72,14 @@ impl Kept {
             return Err(Error::new(ErrorKind::Mismatch, text));
         }
         if folder.header().is_none() {
-            folder.begin(&pins, head::random(), Head::START).map_err(failed)?;
+            folder.begin(&pins, id::random(), Head::START).map_err(failed)?;
         }
         let seed = folder.header().and_then(|header| header.pins().made.seed());
         let native = Native::new(seed.unwrap_or(Seed::new(0)), sizing.geometry());
         let (mut shards, mut forgotten) = (allocate(sizing, native)?, HashMap::new());
         let mut filling = Filling { native, shards: &mut shards, forgotten: &mut forgotten };
         let recovered = folder.recover(Target::Last, &mut filling);
-        let recovered = recovered.map_err(|error| Error::new(ErrorKind::State, error))?;
+        let recovered = recovered.map_err(|error| Error::new(ErrorKind::Storage, error))?;
         let journal = folder.journal(recovered.position, Fsync::Interval).map_err(failed)?;
         let every = SNAPSHOT_BYTES.max(sizing.geometry().bytes() / 8);
         let kept = Self {
@@ -123,7 +124,7 @@ impl Kept {
         match self.trouble.take() {
             Some(error) => {
                 let text = format!("no snapshot could be taken ({error}); the log grows on");
-                Err(Error::new(ErrorKind::State, text))
+                Err(Error::new(ErrorKind::Storage, text))
             }
             None => Ok(()),
         }
@@ -177,7 +178,7 @@ impl Kept {
 
     fn failed(&self, what: &str, error: &io::Error) -> Error {
         let dir = self.folder.dir().display();
-        Error::new(ErrorKind::State, format!("the state folder {dir} cannot be {what}: {error}"))
+        Error::new(ErrorKind::Storage, format!("the storage folder {dir} cannot be {what}: {error}"))
     }
 }
 
@@ -291,7 +292,7 @@ impl Restore for Filling<'_> {
     }
 
     fn load_whole(&mut self, _: Option<redisbloom::Filter>, _: Position) {
-        unreachable!("a folder of that layout is refused before");
+        unreachable!("a folder of that kind is refused before");
     }
 
     fn load_forgotten(&mut self, shard: ShardId, id: u128) {
@@ -378,7 +379,7 @@ mod tests {
         }
         let held = LocalFilter::open(&dir, 1000, 1e-6).unwrap();
         let error = LocalFilter::open(&dir, 1000, 1e-6).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::State);
+        assert_eq!(error.kind(), ErrorKind::Storage);
         assert!(error.to_string().contains("in use"), "{error}");
         assert!(held.contains("a").unwrap());
     }

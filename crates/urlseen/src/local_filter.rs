@@ -14,10 +14,10 @@ use urlseen_core::filter::{
     Capacity, ErrorRate, SHARDS, Seed, ShardId, Shards, Sizing, Verdict, memory,
 };
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::head;
+use urlseen_core::filter::id;
 
-/// A filter in this process's memory: urlseen's own layout, whose keys take one or two cache lines
-/// each. With [`LocalFilter::open`] it is kept in a state folder.
+/// A filter in this process's memory: urlseen's own kind, whose keys take one or two cache lines
+/// each. With [`LocalFilter::open`] it is kept in a storage folder.
 ///
 /// ```
 /// use urlseen::{Filter, Fingerprinter, LocalFilter, Request};
@@ -60,7 +60,7 @@ impl LocalFilter {
         let sizing = sizing(capacity, error_rate)?;
         // Half of a random number is one.
         #[allow(clippy::cast_possible_truncation)]
-        let native = Native::new(Seed::new(head::random() as u32), sizing.geometry());
+        let native = Native::new(Seed::new(id::random() as u32), sizing.geometry());
         let inner = Inner {
             native,
             shards: shards(&sizing, native)?,
@@ -75,8 +75,8 @@ impl LocalFilter {
     /// it outlives the process, however that ends; it outlives a crash of the machine if it was
     /// added a second before, or after [`LocalFilter::sync`].
     ///
-    /// It is a state folder as the `urlseen` command has it: `urlseen filter --state`, `urlseen
-    /// check --state` and a daemon can work with it in turns. One process has it at a time.
+    /// It is a storage folder as the `urlseen` command has it: `urlseen filter --storage`, `urlseen
+    /// check --storage` and a daemon can work with it in turns. One process has it at a time.
     ///
     /// # Errors
     /// Somebody has it open, its filter was made for something else, it cannot be read, or there is

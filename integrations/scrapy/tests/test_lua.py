@@ -12,8 +12,8 @@ from urlseen_scrapy import scripts
 def test_each_script_is_a_copy_of_the_daemons():
     folder = Path(urlseen_scrapy.__file__).parent / "lua"
     daemons = [
-        *(ROOT / "crates/urlseen-core/src/held").glob("*.lua"),
-        ROOT / "crates/urlseen-core/src/script/common.lua",
+        *(ROOT / "crates/urlseen-core/src/redis/held").glob("*.lua"),
+        ROOT / "crates/urlseen-core/src/redis/script/common.lua",
     ]
     assert {path.name for path in daemons} == {path.name for path in folder.iterdir()}
     for path in daemons:

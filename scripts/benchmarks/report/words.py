@@ -97,7 +97,7 @@ between: what crawlers push and pop, and what waits.""",
     "layouts": (
         "Filters in Redis",
         """\
-`filter.store = "redis"`, layout by layout, beside what the projects do whose layouts they are, in
+`filter.place = "redis"`, layout by layout, beside what the projects do whose layouts they are, in
 turn on one server: `urlseen run` with its defaults, and those as in the section on peers, with
 filters of the same size. *pyreBloom's formulas* are driven from Rust, a pipelined `SETBIT` a hash in
 the best of nine sizes of batches, as its own package cannot be installed. All begin empty; the slow

@@ -1,4 +1,4 @@
-//! Where in a filter a fingerprint belongs, by each layout.
+//! Where in a filter a fingerprint belongs, by each kind.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use urlseen_core::filter::{LINE_BITS, Placing, Reservation, Seed};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::Wanted;
 use urlseen_core::storage::Made;
-use urlseen_engine::config::{Config, Layout, SeedChoice, Store};
+use urlseen_engine::config::{Config, FilterKind, SeedChoice, FilterPlace};
 
 use super::super::settings::Place;
 use super::super::shared::Crawl;
 use super::Subject;
 
-/// Where a fingerprint belongs by one layout.
+/// Where a fingerprint belongs by one kind.
 #[derive(Debug, Serialize)]
 pub(super) struct PlaceShown {
-    /// The layout.
-    pub(super) layout: &'static str,
+    /// The kind.
+    pub(super) kind: &'static str,
     /// Whether it is the filter's.
     pub(super) is_used: bool,
     /// The shard: two hex digits.
@@ -47,42 +47,42 @@ pub(super) struct Bits {
     pub(super) numbers: Vec<u64>,
 }
 
-/// All layouts, the filter's first.
+/// All kinds, the filter's first.
 pub(super) fn of(key: &Fingerprint, subject: &Subject) -> Vec<PlaceShown> {
     let used = match &subject.header {
         Some(header) => match header.pins().made {
-            Made::Native { .. } => Layout::Native,
-            Made::RedisBloom(_) | Made::Imported => Layout::RedisBloom,
+            Made::Native { .. } => FilterKind::Native,
+            Made::RedisBloom(_) | Made::Imported => FilterKind::RedisBloom,
         },
-        None => subject.config.filter.layout,
+        None => subject.config.filter.kind,
     };
     let all = [
-        Layout::Native,
-        Layout::RedisBloom,
-        Layout::Imooc,
-        Layout::PyreBloom,
-        Layout::Luw2007,
-        Layout::ScrapyRedisBloomFilter,
-        Layout::BlockCluster,
-        Layout::ScrapyRedis,
+        FilterKind::Native,
+        FilterKind::RedisBloom,
+        FilterKind::Imooc,
+        FilterKind::PyreBloom,
+        FilterKind::Luw2007,
+        FilterKind::ScrapyRedisBloomFilter,
+        FilterKind::BlockCluster,
+        FilterKind::ScrapyRedis,
     ];
-    let mut places: Vec<_> = all.into_iter().map(|layout| by(layout, key, subject, used)).collect();
+    let mut places: Vec<_> = all.into_iter().map(|kind| by(kind, key, subject, used)).collect();
     places.sort_by_key(|place| !place.is_used);
     places
 }
 
-fn by(layout: Layout, key: &Fingerprint, subject: &Subject, used: Layout) -> PlaceShown {
+fn by(kind: FilterKind, key: &Fingerprint, subject: &Subject, used: FilterKind) -> PlaceShown {
     let mut place = PlaceShown {
-        layout: layout.name(),
-        is_used: layout == used,
+        kind: kind.name(),
+        is_used: kind == used,
         shard: None,
         bits: Vec::new(),
         note: None,
     };
-    match layout {
-        Layout::Native => native(&mut place, key, subject),
-        Layout::RedisBloom => redisbloom(&mut place, key, subject),
-        _ => strings(&mut place, layout, key, &subject.config),
+    match kind {
+        FilterKind::Native => native(&mut place, key, subject),
+        FilterKind::RedisBloom => redisbloom(&mut place, key, subject),
+        _ => strings(&mut place, kind, key, &subject.config),
     }
     place
 }
@@ -106,7 +106,7 @@ fn native(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
     }
     let line = |(line, bits)| Bits { key: None, line: Some(line), numbers: distinct(bits) };
     place.bits = lines.into_iter().map(line).collect();
-    if place.is_used && subject.config.filter.store == Store::Redis {
+    if place.is_used && subject.config.filter.place == FilterPlace::Redis {
         let placing = Placing::Lines(native);
         let shared = urlseen_core::filter::Shared::new(&subject.config.filter.key, placing);
         let positions = shared.positions(key).unwrap_or_default();
@@ -116,7 +116,7 @@ fn native(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
     }
 }
 
-/// The filter's layout, where its seed is known.
+/// The filter's kind, where its seed is known.
 fn seeded(is_used: bool, subject: &Subject) -> Option<Native> {
     if let Some(header) = &subject.header {
         return match header.pins().made {
@@ -155,9 +155,9 @@ fn redisbloom(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
     }
 }
 
-fn strings(place: &mut PlaceShown, layout: Layout, key: &Fingerprint, config: &Config) {
+fn strings(place: &mut PlaceShown, kind: FilterKind, key: &Fingerprint, config: &Config) {
     let mut config = config.clone();
-    config.filter.layout = layout;
+    config.filter.kind = kind;
     let positions = Wanted::new(&config).and_then(|wanted| wanted.filter(Seed::new(0)));
     let shared = match positions {
         Ok(shared) => shared,

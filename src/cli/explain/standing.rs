@@ -6,7 +6,7 @@ use serde::Serialize;
 use tokio::runtime::Builder;
 use urlseen_core::filter::{Geometry, Placing};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::head::Position;
+use urlseen_core::storage::Position;
 use urlseen_core::redis_filter::opening::OpenError;
 use urlseen_core::storage::{AtRest, Look, Made, Named, Target, look, named};
 
@@ -85,7 +85,7 @@ impl Standing {
                 (says, wrong)
             }
             Filter::AtRest(folder) => {
-                ("the state folder, at rest".to_owned(), at_rest(folder, &subject.place)?)
+                ("the storage folder, at rest".to_owned(), at_rest(folder, &subject.place)?)
             }
             Filter::Shared(crawl) => {
                 let (opened, estimate) = crawl.estimate()?;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use urlseen_analysis::explain::{Explained, Pair, RequestShown, Spelling};
+use urlseen_analysis::{Explained, Pair, RequestShown, Spelling};
 
 use super::Report;
 use super::places::PlaceShown;
@@ -108,7 +108,7 @@ impl<W: Write> Rows<'_, W> {
     }
 
     fn place(&mut self, name: &str, place: &PlaceShown) -> io::Result<()> {
-        let PlaceShown { layout, is_used, shard, bits, note } = place;
+        let PlaceShown { kind, is_used, shard, bits, note } = place;
         let mut parts = Vec::new();
         parts.extend(shard.as_ref().map(|shard| format!("shard {shard}")));
         for bits in bits {
@@ -122,7 +122,7 @@ impl<W: Write> Rows<'_, W> {
         }
         parts.extend(note.clone());
         let mark = if *is_used { "   (the filter's)" } else { "" };
-        self.row(name, &format!("{layout}{mark}"))?;
+        self.row(name, &format!("{kind}{mark}"))?;
         parts.iter().try_for_each(|part| self.more(&format!("   {part}")))
     }
 

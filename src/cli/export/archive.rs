@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::admin::printable::{say, stdout};
 use crate::crawl::protocol::Protocol;
-use crate::migrate::set::{Filling, Form, write};
+use crate::cli::migrate::set::{Filling, Form, write};
 use anyhow::Context;
 use indicatif::HumanCount;
 use serde_json::json;
@@ -28,8 +28,8 @@ const TELL: u64 = 100_000;
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let (config, place) = args.folder.both()?;
     let Place::Folder(dir) = place else {
-        let words = "filter.store is \"redis\": the filter is in Redis, and no state folder has an \
-                     archive. With filter.layout = \"scrapy-redis\" scrapy-redis goes on with the \
+        let words = "filter.place is \"redis\": the filter is in Redis, and no storage folder has an \
+                     archive. With filter.kind = \"scrapy-redis\" scrapy-redis goes on with the \
                      set as it is";
         return Err(Misused(words.to_owned()).into());
     };
@@ -37,7 +37,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     // Before Redis is asked: once nobody writes, both stand still.
     let folder = AtRest::open(&dir)?;
     let Some(header) = folder.header() else {
-        anyhow::bail!("the state folder {} is new: it holds no fingerprints", dir.display());
+        anyhow::bail!("the storage folder {} is new: it holds no fingerprints", dir.display());
     };
     let algorithm = header.pins().algorithm;
     let target = if args.folder.is_named() || config.source.kind == SourceKind::None {
@@ -98,7 +98,7 @@ async fn target(config: &Config) -> anyhow::Result<Target> {
         anyhow::Ok(head)
     };
     let head = ask.await.context(
-        "Redis has to say which batch of the crawl was the last. Without it, export with --state \
+        "Redis has to say which batch of the crawl was the last. Without it, export with --storage \
          in place of --config: then each batch in the log counts",
     )?;
     if head.is_none() {

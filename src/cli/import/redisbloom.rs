@@ -1,18 +1,18 @@
-//! A filter of RedisBloom as a whole, into a new state folder.
+//! A filter of RedisBloom as a whole, into a new storage folder.
 
 use std::io::{self, Write};
 
 use crate::admin::printable::{say, stdout};
-use crate::migrate;
+use crate::cli::migrate;
 use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use urlseen_core::filter::memory;
 use urlseen_core::filter::redisbloom::{Filter, Growth};
-use urlseen_core::head::Tip;
+use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::storage::{Folder, Made, Pins};
-use urlseen_engine::config::{Config, Layout};
+use urlseen_engine::config::{Config, FilterKind};
 
 use super::super::Outcome;
 use super::super::bar::Bar;
@@ -30,8 +30,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     if !folder.awaits_import()? {
         let dir = folder.dir().display();
         return Err(Misused(format!(
-            "the state folder {dir} holds a filter already, and a filter of RedisBloom is imported \
-             as a whole: set another state.dir, or give up what is there with urlseen state drop"
+            "the storage folder {dir} holds a filter already, and a filter of RedisBloom is imported \
+             as a whole: set another storage.dir, or give up what is there with urlseen storage drop"
         ))
         .into());
     }
@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
     };
     drop(bar);
-    let written = folder.import(&pins, Tip::random().get(), &filter);
+    let written = folder.import(&pins, RandomId::random().get(), &filter);
     written.with_context(|| {
         format!("{} cannot be written; give the same command again", folder.dir().display())
     })?;
@@ -66,24 +66,24 @@ fn prepare(args: &Args) -> anyhow::Result<(Folder, Pins, From<'_>)> {
         algorithm,
         keep_fragments,
     };
-    if let (Some(state), Some(file)) = (&args.state, &args.redisbloom_file) {
+    if let (Some(storage), Some(file)) = (&args.storage, &args.redisbloom_file) {
         let Config { crawl, fingerprint, .. } = Config::default();
         let (algorithm, keep) = args.shape.fingerprints();
         let algorithm = algorithm.unwrap_or(fingerprint.algorithm);
         let pins = pins(crawl.name, algorithm, keep);
-        return Ok((Folder::open(state)?, pins, From::File(file)));
+        return Ok((Folder::open(storage)?, pins, From::File(file)));
     }
     let config = args.settings.load()?;
     super::check_algorithm(args, &config)?;
-    if config.filter.layout != Layout::RedisBloom {
+    if config.filter.kind != FilterKind::RedisBloom {
         return Err(Misused(format!(
-            "filter.layout is {:?}, and a filter of RedisBloom goes into a crawl whose \
-             filter.layout is \"redisbloom\": set that first",
-            config.filter.layout.name()
+            "filter.kind is {:?}, and a filter of RedisBloom goes into a crawl whose \
+             filter.kind is \"redisbloom\": set that first",
+            config.filter.kind.name()
         ))
         .into());
     }
-    let folder = Folder::open(&config.state.dir)?;
+    let folder = Folder::open(&config.storage.dir)?;
     let Config { crawl, fingerprint, redis, .. } = config;
     let pins = pins(crawl.name, fingerprint.algorithm, fingerprint.keep_fragments);
     let from = match (&args.redisbloom_file, &args.redisbloom) {

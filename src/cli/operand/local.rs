@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::migrate;
-use urlseen_analysis::compare::Form;
+use crate::cli::migrate;
+use urlseen_analysis::Form;
 use urlseen_core::filter::redisbloom::dump::MAGIC;
 use urlseen_core::filter::{Reservation, memory};
 use urlseen_core::storage::{AtRest, Beside, Header, Made, Pins, ShardReader, Target, look};
-use urlseen_engine::config::{Config, Layout, SeedChoice};
+use urlseen_engine::config::{Config, FilterKind, SeedChoice};
 
 use super::super::settings::Settings;
 use super::super::start::Misused;
@@ -30,7 +30,7 @@ pub(super) fn open(path: &Path, settings: &Settings) -> anyhow::Result<Operand> 
         return dump(path, settings);
     }
     Err(Misused(format!(
-        "{} is neither a state folder, nor a snapshot in one, nor a dump of RedisBloom",
+        "{} is neither a storage folder, nor a snapshot in one, nor a dump of RedisBloom",
         path.display()
     ))
     .into())
@@ -39,7 +39,7 @@ pub(super) fn open(path: &Path, settings: &Settings) -> anyhow::Result<Operand> 
 fn folder(path: &Path) -> anyhow::Result<Operand> {
     let (folder, beside) = AtRest::open_beside(path)?;
     let Some(header) = folder.header().cloned() else {
-        anyhow::bail!("the state folder {} is new: it holds no filter", path.display());
+        anyhow::bail!("the storage folder {} is new: it holds no filter", path.display());
     };
     let at = path.display();
     let used = match beside {
@@ -50,7 +50,7 @@ fn folder(path: &Path) -> anyhow::Result<Operand> {
     if header.native().is_some() {
         let reader = ShardReader::of_folder(folder)?;
         let what =
-            format!("the state folder {at}{used}: {} and the log behind it", reader.snapshot());
+            format!("the storage folder {at}{used}: {} and the log behind it", reader.snapshot());
         return Ok(native(what, &header, reader));
     }
     let newest = look(path)?.snapshots.last().map_or(0, |snapshot| snapshot.bytes);
@@ -60,7 +60,7 @@ fn folder(path: &Path) -> anyhow::Result<Operand> {
     pins(&mut form, &mut config, &header);
     layers(&mut form, &filter);
     Ok(Operand {
-        what: format!("the state folder {at}{used}"),
+        what: format!("the storage folder {at}{used}"),
         form,
         made: Some(header.pins().made),
         config,
@@ -77,7 +77,7 @@ fn snapshot(path: &Path) -> anyhow::Result<Operand> {
 fn native(what: String, header: &Header, reader: ShardReader) -> Operand {
     let (mut form, mut config) = (Form::default(), Config::default());
     pins(&mut form, &mut config, header);
-    form.set("filter.layout", "native");
+    form.set("filter.kind", "native");
     divide(&mut form, reader.native().geometry());
     form.set("filter.seed", reader.native().seed().get());
     let [positions, shards, _] = header.rules();
@@ -102,7 +102,7 @@ fn pins(form: &mut Form, config: &mut Config, header: &Header) {
     }
     match made {
         Made::Native { seed, .. } => {
-            config.filter.layout = Layout::Native;
+            config.filter.kind = FilterKind::Native;
             form.set("filter.capacity", config.filter.capacity);
             form.set("filter.error_rate", format!("{:e}", config.filter.error_rate));
             if let Some(seed) = seed {
@@ -110,10 +110,10 @@ fn pins(form: &mut Form, config: &mut Config, header: &Header) {
             }
         }
         Made::RedisBloom(reservation) => {
-            config.filter.layout = Layout::RedisBloom;
+            config.filter.kind = FilterKind::RedisBloom;
             config.filter.expansion = Reservation::expansion(reservation);
         }
-        Made::Imported => config.filter.layout = Layout::RedisBloom,
+        Made::Imported => config.filter.kind = FilterKind::RedisBloom,
     }
 }
 
@@ -123,7 +123,7 @@ fn dump(path: &Path, settings: &Settings) -> anyhow::Result<Operand> {
     let mut form = Form::default();
     layers(&mut form, &filter);
     let mut config = settings.load()?;
-    config.filter.layout = Layout::RedisBloom;
+    config.filter.kind = FilterKind::RedisBloom;
     Ok(Operand {
         what: format!("the dump {}", path.display()),
         form,

@@ -1,4 +1,4 @@
-//! A filter that commands compare or unite: in a state folder, a snapshot, a dump or Redis. It is
+//! A filter that commands compare or unite: in a storage folder, a snapshot, a dump or Redis. It is
 //! only read, page by page.
 
 mod local;
@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use indicatif::BinaryBytes;
 use tokio::runtime::{Builder, Runtime};
-use urlseen_analysis::compare::{Cells, Form, Ones, Totals};
+use urlseen_analysis::{Cells, Form, Ones, Totals};
 use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::{Geometry, SHARDS, ShardId, memory};
 use urlseen_core::storage::{Made, ShardReader};
@@ -25,7 +25,7 @@ const PAGE: u64 = 4 << 20;
 
 /// Stands in the help of what takes filters.
 const NOTATION: &str = "\
-A filter is a state folder, a file `snapshot-…` in one, a dump of RedisBloom (urlseen export \
+A filter is a storage folder, a file `snapshot-…` in one, a dump of RedisBloom (urlseen export \
 --redisbloom-file), or a key in Redis: its URL, `#`, and the key, as in \
 redis://127.0.0.1:6379/0#demo:filter or unix:///run/redis.sock#demo:filter. What a filter in Redis \
 was made for is recorded there; for one of another project it is taken from the configuration. \
@@ -213,7 +213,7 @@ fn divide(form: &mut Form, geometry: Geometry) {
 
 /// What the bits of a filter of RedisBloom depend on.
 fn layers(form: &mut Form, filter: &Filter) {
-    form.set("filter.layout", "redisbloom");
+    form.set("filter.kind", "redisbloom");
     for (number, layer) in (0..).zip(filter.layers()) {
         let (bits, hashes, capacity) = (layer.bits(), layer.hashes(), layer.capacity());
         form.set(layer_name(number), format!("{bits} bits, {hashes} hashes, for {capacity}"));

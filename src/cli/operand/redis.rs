@@ -2,17 +2,17 @@
 
 use std::rc::Rc;
 
-use crate::migrate;
+use crate::cli::migrate;
 use redis::FromRedisValue;
 use tokio::runtime::Runtime;
-use urlseen_analysis::compare::{Cells, Exact, Form};
+use urlseen_analysis::{Cells, Exact, Form};
 use urlseen_core::filter::{Placing, Shared, memory};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Defined, Members, Wanted};
 use urlseen_core::storage::Made;
-use urlseen_engine::config::{Config, Layout, SeedChoice, Store};
+use urlseen_engine::config::{Config, FilterKind, SeedChoice, FilterPlace};
 
 use super::super::settings::Settings;
 use super::super::start::{self, Misused};
@@ -53,9 +53,9 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
         return module(&runtime, config, &key, what);
     }
     config.filter.key = key;
-    config.filter.store = Store::Redis;
-    if config.filter.layout == Layout::RedisBloom {
-        config.filter.layout = Layout::Native;
+    config.filter.place = FilterPlace::Redis;
+    if config.filter.kind == FilterKind::RedisBloom {
+        config.filter.kind = FilterKind::Native;
     }
     let wanted = Wanted::new(&config)?;
     let found = runtime.block_on(wanted.find_as_defined(&mut link))?;
@@ -104,7 +104,7 @@ fn module(
     let filter = runtime.block_on(migrate::dump(address, key, limit, &mut |_, _| ()))?;
     let mut form = Form::default();
     layers(&mut form, &filter);
-    config.filter.layout = Layout::RedisBloom;
+    config.filter.kind = FilterKind::RedisBloom;
     let source = Source::Whole(Box::new(filter), Vec::new());
     Ok(Operand { what, form, made: Some(Made::Imported), config, source })
 }
@@ -119,7 +119,7 @@ pub(in crate::cli) fn type_of(
 }
 
 impl InRedis {
-    /// Whether the layout's hashes are not evenly spread.
+    /// Whether the kind's hashes are not evenly spread.
     pub(in crate::cli) fn is_uneven(&self) -> bool {
         matches!(self.filter.placing(), Placing::Bits(strings) if strings.crowded_bits(0) > 0)
     }

@@ -67,11 +67,11 @@ pub(super) const WIRE_BYTES: f64 = 7.0;
 /// What the log takes for an unseen item: a tag and 20 bytes.
 pub(super) const LOG_BYTES: f64 = 21.0;
 
-/// By how many bytes the log grows before a snapshot is taken: `state.snapshot_bytes`, or a share
+/// By how many bytes the log grows before a snapshot is taken: `storage.snapshot_bytes`, or a share
 /// of the filter's size if that is more.
 pub(super) const SNAPSHOT_BYTES: f64 = 67_108_864.0;
 pub(super) const SNAPSHOT_SHARE: f64 = 0.125;
 /// How many snapshots are kept, each with the log behind it, unless they are together more than
-/// `state.horizon_bytes`.
+/// `storage.horizon_bytes`.
 pub(super) const SNAPSHOTS: f64 = 3.0;
 pub(super) const HORIZON_BYTES: f64 = 17_179_869_184.0;

@@ -1,6 +1,6 @@
-//! Error rates over how full a filter is, by layout, as a plot.
+//! Error rates over how full a filter is, by kind, as a plot.
 
-use urlseen_analysis::plot::{Axis, Plot, Scale, Series, Stroke};
+use urlseen_analysis::{Axis, Plot, Scale, Series, Stroke};
 use urlseen_core::filter::{Capacity, ErrorRate, Lines, Sizing};
 
 use super::others::Project;

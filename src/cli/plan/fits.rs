@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use urlseen_core::filter::{Capacity, ErrorRate, Layout, Sizing};
+use urlseen_core::filter::{Capacity, ErrorRate, LocalKind, Sizing};
 
 use super::others::{Made, Project};
 use super::rates::shown;
@@ -27,7 +27,7 @@ pub(super) enum Question {
     ErrorRate(Capacity),
 }
 
-/// The answers, by layout.
+/// The answers, by kind.
 #[derive(Debug, Serialize)]
 pub(super) struct Fits {
     bytes: u64,
@@ -37,7 +37,7 @@ pub(super) struct Fits {
 /// An answer.
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
-    pub(super) layout: &'static str,
+    pub(super) kind: &'static str,
     /// What fits; nothing where nothing does.
     #[serde(flatten)]
     pub(super) answer: Option<Answer>,
@@ -47,11 +47,11 @@ pub(super) struct Row {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Answer {
     pub(super) capacity: u64,
-    /// The error rate that the layout is to be configured for, if it takes one.
+    /// The error rate that the kind is to be configured for, if it takes one.
     pub(super) error_rate: Option<f64>,
     /// The one that it has with so many keys.
     pub(super) true_error_rate: f64,
-    /// `filter.bit`, where the layout is sized so.
+    /// `filter.bit`, where the kind is sized so.
     pub(super) bit: Option<u32>,
     /// What it takes: of the daemon's memory or of Redis's.
     pub(super) filter_bytes: u64,
@@ -60,14 +60,14 @@ pub(super) struct Answer {
 impl Fits {
     /// Finds them.
     pub(super) fn of(bytes: u64, question: Question) -> Self {
-        let mut rows = vec![Row { layout: Layout::Native.name(), answer: native(bytes, question) }];
+        let mut rows = vec![Row { kind: LocalKind::Native.name(), answer: native(bytes, question) }];
         rows.extend(Project::ALL.map(|project| {
             let answer = match project {
                 Project::ScrapyRedis => set(bytes, question),
                 _ if project.asks() => made_for(project, bytes, question),
                 _ => sized(project, bytes, question),
             };
-            Row { layout: project.name(), answer }
+            Row { kind: project.name(), answer }
         }));
         Self { bytes, rows }
     }
@@ -86,18 +86,18 @@ impl Fits {
         writeln!(
             out,
             "{:<24} {:>19} {:>10} {:>15} {:>4} {:>11}",
-            "layout", "capacity", "error rate", "true error rate", "bit", "memory"
+            "kind", "capacity", "error rate", "true error rate", "bit", "memory"
         )?;
-        for Row { layout, answer } in &self.rows {
+        for Row { kind, answer } in &self.rows {
             let Some(answer) = answer else {
-                writeln!(out, "{layout:<24} does not fit")?;
+                writeln!(out, "{kind:<24} does not fit")?;
                 continue;
             };
             let Answer { capacity, error_rate, true_error_rate, bit, filter_bytes } = answer;
             let none = || "-".to_owned();
             writeln!(
                 out,
-                "{layout:<24} {:>19} {:>10} {:>15} {:>4} {:>11}",
+                "{kind:<24} {:>19} {:>10} {:>15} {:>4} {:>11}",
                 grouped(*capacity),
                 error_rate.map_or_else(none, |rate| format!("{rate:e}")),
                 shown(*true_error_rate),
@@ -151,7 +151,7 @@ fn least_native(bytes: u64, capacity: Capacity) -> Option<ErrorRate> {
     None
 }
 
-/// A layout that is made for a capacity and an error rate.
+/// A kind that is made for a capacity and an error rate.
 fn made_for(project: Project, bytes: u64, question: Question) -> Option<Answer> {
     let fits = |capacity, rate| {
         let made = project.make(capacity, rate);
@@ -167,7 +167,7 @@ fn made_for(project: Project, bytes: u64, question: Question) -> Option<Answer> 
     Some(Answer::of(&made, capacity, Some(rate), None))
 }
 
-/// A layout whose one string has a number of bits that is a power of two.
+/// A kind whose one string has a number of bits that is a power of two.
 fn sized(project: Project, bytes: u64, question: Question) -> Option<Answer> {
     let fits = |bit: u32| {
         let made = project.sized(bit).ok()?;
@@ -264,47 +264,47 @@ mod tests {
 
     /// Whether an answer takes no more than it may, and whether the next one would.
     fn check(bytes: u64, question: Question) {
-        for Row { layout, answer } in Fits::of(bytes, question).rows {
+        for Row { kind, answer } in Fits::of(bytes, question).rows {
             let Some(answer) = answer else {
-                assert!(bytes < 1 << 30, "{layout} at {bytes} {question:?}");
+                assert!(bytes < 1 << 30, "{kind} at {bytes} {question:?}");
                 continue;
             };
-            assert!(answer.filter_bytes <= bytes, "{layout} {answer:?}");
+            assert!(answer.filter_bytes <= bytes, "{kind} {answer:?}");
             let taken = |capacity: u64, rate: f64| {
-                if layout == Layout::Native.name() {
+                if kind == LocalKind::Native.name() {
                     let rate = ErrorRate::new(rate).ok()?;
                     return Some(
                         Sizing::new(Capacity::new(capacity).ok()?, rate).geometry().bytes(),
                     );
                 }
-                let project = Project::ALL.into_iter().find(|it| it.name() == layout)?;
+                let project = Project::ALL.into_iter().find(|it| it.name() == kind)?;
                 Some(project.make(capacity, rate).ok()?.redis_bytes(capacity)[1])
             };
             let fits = |capacity, rate| taken(capacity, rate).is_some_and(|it| it <= bytes);
             match (question, answer.error_rate, answer.bit) {
                 (Question::Capacity(asked), Some(rate), _) => {
-                    assert!(rate == asked.get() && fits(answer.capacity, rate), "{layout}");
-                    assert!(!fits(answer.capacity + 1, rate), "{layout} {answer:?} takes one more");
+                    assert!(rate == asked.get() && fits(answer.capacity, rate), "{kind}");
+                    assert!(!fits(answer.capacity + 1, rate), "{kind} {answer:?} takes one more");
                 }
                 (Question::ErrorRate(asked), Some(rate), _) => {
                     assert!(answer.capacity == asked.get() && fits(answer.capacity, rate));
                     let number = (0..=RATES).find(|&number| self::rate(number) >= rate).unwrap();
                     let less = number.checked_sub(1).map(self::rate);
                     let less_fits = less.is_some_and(|less| fits(answer.capacity, less));
-                    assert!(!less_fits, "{layout} {answer:?} fits at {less:?}");
+                    assert!(!less_fits, "{kind} {answer:?} fits at {less:?}");
                 }
                 (Question::Capacity(asked), None, Some(bit)) => {
-                    let project = Project::ALL.into_iter().find(|it| it.name() == layout).unwrap();
+                    let project = Project::ALL.into_iter().find(|it| it.name() == kind).unwrap();
                     let made = project.sized(bit).unwrap();
                     let rate = |keys| made.error_rate(keys);
-                    assert!(rate(answer.capacity) <= asked.get(), "{layout} {answer:?}");
-                    assert!(rate(answer.capacity + 1) > asked.get(), "{layout} {answer:?}");
+                    assert!(rate(answer.capacity) <= asked.get(), "{kind} {answer:?}");
+                    assert!(rate(answer.capacity + 1) > asked.get(), "{kind} {answer:?}");
                     let larger = || project.sized(bit + 1).unwrap().redis_bytes(1)[1];
-                    assert!(bit == *BITS.end() || larger() > bytes, "{layout} {answer:?}");
+                    assert!(bit == *BITS.end() || larger() > bytes, "{kind} {answer:?}");
                 }
                 (Question::ErrorRate(_), None, Some(_)) => {}
                 (_, None, None) => {
-                    assert_eq!((layout, answer.true_error_rate), ("scrapy-redis", 0.0));
+                    assert_eq!((kind, answer.true_error_rate), ("scrapy-redis", 0.0));
                     if matches!(question, Question::Capacity(_)) {
                         assert!(!fits(answer.capacity + 1, 0.0), "{answer:?}");
                     }

@@ -106,7 +106,7 @@ pub(super) struct Needs {
     pub(super) traffic: Traffic,
     pub(super) machine: Machine,
     pub(super) resources: Vec<Resource>,
-    /// What the state folders take, all together.
+    /// What the storage folders take, all together.
     pub(super) folder_bytes: f64,
     /// What is written to them in a second: log and snapshots.
     pub(super) written_bytes_per_second: f64,

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use urlseen_core::filter::layout::{
+use urlseen_core::filter::kind::{
     BitStrings, BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter,
 };
 use urlseen_core::filter::redisbloom::{Forecast, Growth};
@@ -84,7 +84,7 @@ pub(super) enum Made {
     Set,
 }
 
-/// The layouts of other projects.
+/// The kinds of other projects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Project {
     Imooc,
@@ -161,9 +161,9 @@ impl Project {
     }
 }
 
-fn strings<L: BitStrings + 'static>(layout: Result<L, impl ToString>) -> Result<Made, String> {
-    match layout {
-        Ok(layout) => Ok(Made::Strings(Box::new(layout))),
+fn strings<L: BitStrings + 'static>(kind: Result<L, impl ToString>) -> Result<Made, String> {
+    match kind {
+        Ok(kind) => Ok(Made::Strings(Box::new(kind))),
         Err(refused) => Err(refused.to_string()),
     }
 }
@@ -178,7 +178,7 @@ impl Made {
     /// Its error rate once it holds so many keys.
     pub(super) fn error_rate(&self, keys: u64) -> f64 {
         match self {
-            Self::Strings(layout) => layout.error_rate(keys),
+            Self::Strings(kind) => kind.error_rate(keys),
             Self::RedisBloom { full, capacity, error_rate } => {
                 let grown = Forecast::of(*error_rate, *capacity, Growth::default(), keys);
                 // One that cannot grow takes no more.
@@ -191,9 +191,9 @@ impl Made {
     /// What it takes of Redis's memory with so many keys: the least and the most.
     pub(super) fn redis_bytes(&self, keys: u64) -> [u64; 2] {
         match self {
-            Self::Strings(layout) => {
-                let used = layout.used_strings().into_iter();
-                [used.map(|string| allocated(layout.max_bytes(string))).sum(); 2]
+            Self::Strings(kind) => {
+                let used = kind.used_strings().into_iter();
+                [used.map(|string| allocated(kind.max_bytes(string))).sum(); 2]
             }
             Self::RedisBloom { full, .. } => [allocated(full.bits / 8); 2],
             Self::Set => REDIS_SET_BYTES.map(|bytes| bytes.saturating_mul(keys)),
@@ -211,14 +211,14 @@ impl Made {
     /// Its strings, and bytes of bits in them.
     fn shape(&self) -> Option<(Shape, u64)> {
         match self {
-            Self::Strings(layout) => {
-                let used = layout.used_strings();
-                let bytes = used.iter().map(|&string| layout.max_bytes(string)).sum();
+            Self::Strings(kind) => {
+                let used = kind.used_strings();
+                let bytes = used.iter().map(|&string| kind.max_bytes(string)).sum();
                 let shape = Shape {
-                    strings: layout.strings(),
+                    strings: kind.strings(),
                     used: used.len(),
-                    k: layout.hashes(),
-                    bits: used.iter().map(|&string| layout.bits(string)).sum(),
+                    k: kind.hashes(),
+                    bits: used.iter().map(|&string| kind.bits(string)).sum(),
                 };
                 Some((shape, bytes))
             }

@@ -1,17 +1,17 @@
-//! What a filter takes: bits, hashes and memory, and how its error rate grows, by layout.
+//! What a filter takes: bits, hashes and memory, and how its error rate grows, by kind.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-use urlseen_core::filter::{Capacity, ErrorRate, Layout, Lines, Sizing};
+use urlseen_core::filter::{Capacity, ErrorRate, LocalKind, Lines, Sizing};
 
 use super::costs::REDIS_SET_BYTES;
 use super::others::{Filled, Found, Other, Others};
 use super::rates::{PERCENT, RateRow, rate_at, rates, shown};
 use super::text::{grouped, size};
 
-/// Where the error rate of the chosen layout is shown, in percent of capacity.
+/// Where the error rate of the chosen kind is shown, in percent of capacity.
 const GROWTH_PERCENT: [u64; 7] = [50, 80, 100, 125, 150, 200, 300];
 
 /// All that is printed, computed.
@@ -20,7 +20,7 @@ pub(super) struct Figures {
     capacity: u64,
     error_rate: f64,
     optimum: Optimum,
-    layouts: Vec<LayoutRow>,
+    kinds: Vec<LayoutRow>,
     growth: Vec<RateRow>,
     redis_set: RedisSet,
     others: Others,
@@ -37,7 +37,7 @@ struct Optimum {
 /// One way to lay the filter out.
 #[derive(Debug, Serialize)]
 struct LayoutRow {
-    layout: &'static str,
+    kind: &'static str,
     chosen: bool,
     lines: u32,
     k: u32,
@@ -60,10 +60,10 @@ impl Figures {
         let keys = capacity.get();
         let chosen = Sizing::new(capacity, error_rate);
         let bits_per_key = error_rate.optimal_bits_per_key();
-        let layouts = Lines::ALL
+        let kinds = Lines::ALL
             .map(|lines| Sizing::with_lines(capacity, error_rate, lines).geometry())
             .map(|geometry| LayoutRow {
-                layout: Layout::Native.name(),
+                kind: LocalKind::Native.name(),
                 chosen: geometry == chosen.geometry(),
                 lines: geometry.lines().get(),
                 k: geometry.k(),
@@ -81,7 +81,7 @@ impl Figures {
                 bits_per_key,
                 bytes: bits_per_key * keys as f64 / 8.0,
             },
-            layouts: layouts.into(),
+            kinds: kinds.into(),
             growth: GROWTH_PERCENT.map(|percent| rate_at(keys, percent, rate)).into(),
             redis_set: RedisSet {
                 bytes_per_key: REDIS_SET_BYTES,
@@ -93,20 +93,20 @@ impl Figures {
 
     /// Prints the tables.
     pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        let Self { optimum, layouts, growth, others, .. } = self;
+        let Self { optimum, kinds, growth, others, .. } = self;
         write!(
             out,
             "{:<24} {:>5} {:>4} {:>9} {:>11}",
-            "layout", "lines", "k", "bits/key", "memory"
+            "kind", "lines", "k", "bits/key", "memory"
         )?;
         for percent in PERCENT {
             write!(out, " {:>9}", format!("{percent} %"))?;
         }
         writeln!(out)?;
-        for LayoutRow { layout, chosen, lines, k, bits_per_key, bytes, error_rates, .. } in layouts
+        for LayoutRow { kind, chosen, lines, k, bits_per_key, bytes, error_rates, .. } in kinds
         {
             let cells = format!("{lines:>5} {k:>4} {bits_per_key:>9.1}");
-            row(layout, &cells, *bytes as f64, error_rates, out)?;
+            row(kind, &cells, *bytes as f64, error_rates, out)?;
             writeln!(out, "{}", if *chosen { "  <- chosen" } else { "" })?;
         }
         let Optimum { k, bits_per_key, bytes } = optimum;
@@ -142,13 +142,13 @@ impl Figures {
 
 /// A line of the first table, without its end.
 fn row(
-    layout: &str,
+    kind: &str,
     cells: &str,
     bytes: f64,
     rates: &[RateRow],
     out: &mut impl Write,
 ) -> io::Result<()> {
-    write!(out, "{layout:<24} {cells} {:>11}", size(bytes))?;
+    write!(out, "{kind:<24} {cells} {:>11}", size(bytes))?;
     for RateRow { error_rate, .. } in rates {
         write!(out, " {:>9}", shown(*error_rate))?;
     }

@@ -53,7 +53,7 @@ impl Needs {
         let parts = [
             ("daemons", grouped(*daemons)),
             ("Redis servers", grouped(*redis_servers)),
-            ("state folders", size(self.folder_bytes)),
+            ("storage folders", size(self.folder_bytes)),
             ("written to them", amount(self.written_bytes_per_second, Unit::BytesPerSecond)),
             ("filter full after", duration(self.full_after_seconds)),
         ];

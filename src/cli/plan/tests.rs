@@ -29,14 +29,14 @@ fn json_says_the_same_and_holds_the_error_rate_at_capacity() {
     let printed = printed(&["--capacity", "100M", "--error-rate", "1e-6", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(json["capacity"], 100_000_000);
-    let chosen: Vec<_> = json["layouts"].as_array().unwrap().iter().collect();
+    let chosen: Vec<_> = json["kinds"].as_array().unwrap().iter().collect();
     let chosen: Vec<_> = chosen.into_iter().filter(|row| row["chosen"] == true).collect();
     assert_eq!(chosen.len(), 1);
     assert_eq!((&chosen[0]["lines"], &chosen[0]["k"]), (&2.into(), &18.into()));
     let full = json["growth"].as_array().unwrap().iter().find(|row| row["percent"] == 100);
     let rate = full.unwrap()["error_rate"].as_f64().unwrap();
     assert!((0.99e-6..=1e-6).contains(&rate), "{rate}");
-    for row in json["layouts"].as_array().unwrap() {
+    for row in json["kinds"].as_array().unwrap() {
         let full = &rates(row)[1];
         assert!((0.9e-6..=1e-6).contains(full), "{row}");
     }
@@ -217,14 +217,14 @@ fn what_another_project_cannot_hold_is_said() {
     let tables = printed(&["--capacity", "5G", "--error-rate", "1e-6"]);
     assert!(tables.contains(&format!("\npyrebloom                {why}\n")), "{tables}");
     assert_eq!(tables.matches("pyrebloom").count(), 1, "{tables}");
-    let layouts = |table: usize| {
+    let kinds = |table: usize| {
         let table = tables.split("\n\n").nth(table).unwrap();
         table.lines().filter_map(|line| line.split(' ').next()).collect::<Vec<_>>()
     };
     let all = ["imooc", "pyrebloom", "luw2007-bloomfilter", "scrapy-redis-bloomfilter"];
-    let all = [&["layout", "native", "native", "native", "native", "textbook"], &all[..]].concat();
-    assert_eq!(layouts(1)[..10], all, "every layout is in one table");
-    assert_eq!(layouts(1)[10..13], ["block-cluster", "redisbloom", "scrapy-redis"]);
+    let all = [&["kind", "native", "native", "native", "native", "textbook"], &all[..]].concat();
+    assert_eq!(kinds(1)[..10], all, "every kind is in one table");
+    assert_eq!(kinds(1)[10..13], ["block-cluster", "redisbloom", "scrapy-redis"]);
     let smallest = other("pyrebloom", "1", "0.1");
     assert!(smallest["native_error_rate"].is_null(), "four bits are no line");
     assert_eq!(other("imooc", "1M", "1e-4")["native_error_rate"], 1e-12);

@@ -9,7 +9,7 @@ use crate::crawl::rejects::List;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use indicatif::{HumanCount, ProgressBar};
-use urlseen_core::reject::{Reject, RejectedItem};
+use urlseen_core::redis::reject::{Reject, RejectedItem};
 
 use super::super::Outcome;
 use super::super::settings::Settings;

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use crate::admin::printable::{json_text, printable, stdout};
 use serde_json::{Value, json};
-use urlseen_analysis::plot::{Axis, Plot, Scale, Series, Stroke};
-use urlseen_analysis::replay::{Ending, KeyRead, LaneReport, Point, Reason, Report, Tally};
-use urlseen_engine::config::{Config, Layout, Store};
+use urlseen_analysis::{Axis, Plot, Scale, Series, Stroke};
+use urlseen_analysis::{Ending, KeyRead, LaneReport, Point, Reason, Report, Tally};
+use urlseen_engine::config::{Config, FilterKind, FilterPlace};
 
 use super::super::plan::{DAEMON_BYTES, REDIS_SET_BYTES, allocated, grouped, size};
 use super::super::start;
@@ -35,18 +35,18 @@ impl Memory {
         let beside = DAEMON_BYTES as u64;
         let remembered = config.filter.recent as u64 * RECENT_BYTES;
         let is_shared = match lane.kind {
-            Layout::RedisBloom => false,
-            Layout::Native => config.filter.store == Store::Redis,
+            FilterKind::RedisBloom => false,
+            FilterKind::Native => config.filter.place == FilterPlace::Redis,
             _ => true,
         };
         let bytes = lane.filter_bytes.unwrap_or(0);
         match (is_shared, lane.kind) {
             (false, _) => Self { daemon: bytes + beside, redis: None },
-            (true, Layout::ScrapyRedis) => {
+            (true, FilterKind::ScrapyRedis) => {
                 let redis = REDIS_SET_BYTES.map(|each| each * lane.keys);
                 Self { daemon: remembered + beside, redis: Some(redis) }
             }
-            (true, Layout::Native) => Self { daemon: remembered + beside, redis: Some([bytes; 2]) },
+            (true, FilterKind::Native) => Self { daemon: remembered + beside, redis: Some([bytes; 2]) },
             (true, _) => {
                 let all = lane.strings.iter().map(|&bytes| allocated(bytes)).sum();
                 Self { daemon: remembered + beside, redis: Some([all; 2]) }
@@ -68,14 +68,14 @@ pub(super) fn print(as_json: bool, report: &Report, config: &Config) -> anyhow::
 }
 
 fn to_json(report: &Report, config: &Config) -> serde_json::Result<Value> {
-    let Report { tally, layouts, keys, exact_keys, exact_bytes, seconds, ending } = report;
+    let Report { tally, kinds, keys, exact_keys, exact_bytes, seconds, ending } = report;
     let reject = |(reason, found): (&String, &Reason)| {
         let Reason { items, place, item } = found;
         let item = printable(item, Some(SHOWN));
         json!({ "reason": reason, "items": items, "place": place, "item": item })
     };
     let mut lanes = Vec::new();
-    for lane in layouts {
+    for lane in kinds {
         let Memory { daemon, redis } = Memory::of(lane, config);
         let mut value = serde_json::to_value(lane)?;
         value["error_rate"] = json!(lane.error_rate());
@@ -97,7 +97,7 @@ fn to_json(report: &Report, config: &Config) -> serde_json::Result<Value> {
         "given": tally.given,
         "given_bad": tally.given_bad,
         "keys": keys,
-        "layouts": lanes,
+        "kinds": lanes,
         "exact_keys": exact_keys,
         "exact_bytes": exact_bytes,
         "seconds": seconds,
@@ -111,7 +111,7 @@ fn to_json(report: &Report, config: &Config) -> serde_json::Result<Value> {
 }
 
 fn table(report: &Report, config: &Config, out: &mut impl Write) -> io::Result<()> {
-    let Report { tally, layouts, keys, exact_keys, exact_bytes, seconds, .. } = report;
+    let Report { tally, kinds, keys, exact_keys, exact_bytes, seconds, .. } = report;
     for KeyRead { key, kind, before, after, read } in keys {
         let key = printable(key.as_bytes(), None);
         write!(out, "{key}, a {kind}: {} read of {}", grouped(*read), grouped(*before))?;
@@ -129,13 +129,13 @@ fn table(report: &Report, config: &Config, out: &mut impl Write) -> io::Result<(
     writeln!(
         out,
         "\n{:<38} {:>13} {:>13} {:>11} {:>11} {:>11}",
-        "layout", "would pass", "would drop", "wrong drops", "computed", "error rate"
+        "kind", "would pass", "would drop", "wrong drops", "computed", "error rate"
     )?;
-    for lane in layouts {
+    for lane in kinds {
         writeln!(
             out,
             "{:<38} {:>13} {:>13} {:>11} {:>11} {:>11}",
-            lane.layout,
+            lane.kind,
             grouped(lane.unseen + tally.unfiltered),
             grouped(lane.seen),
             grouped(lane.wrong),
@@ -146,16 +146,16 @@ fn table(report: &Report, config: &Config, out: &mut impl Write) -> io::Result<(
     writeln!(
         out,
         "\n{:<38} {:>13} {:>13} {:>11} {:>11} {:>11}",
-        "layout", "fingerprints", "of capacity", "rate now", "the daemon", "in Redis"
+        "kind", "fingerprints", "of capacity", "rate now", "the daemon", "in Redis"
     )?;
-    for lane in layouts {
+    for lane in kinds {
         let Memory { daemon, redis } = Memory::of(lane, config);
         let share = |capacity| format!("{:.1} %", 100.0 * lane.keys as f64 / capacity as f64);
         let redis = redis.map_or_else(|| "-".to_owned(), |[least, _]| size(least as f64));
         writeln!(
             out,
             "{:<38} {:>13} {:>13} {:>11} {:>11} {:>11}",
-            lane.layout,
+            lane.kind,
             grouped(lane.keys),
             lane.capacity.map_or_else(|| "-".to_owned(), share),
             rate(lane.error_rate_now),
@@ -163,7 +163,7 @@ fn table(report: &Report, config: &Config, out: &mut impl Write) -> io::Result<(
             redis,
         )?;
     }
-    for lane in layouts {
+    for lane in kinds {
         notes(lane, out)?;
     }
     writeln!(
@@ -210,23 +210,23 @@ fn items(tally: &Tally, seconds: f64, config: &Config, out: &mut impl Write) -> 
     Ok(())
 }
 
-/// What else is to be known of a layout.
+/// What else is to be known of a kind.
 fn notes(lane: &LaneReport, out: &mut impl Write) -> io::Result<()> {
-    let LaneReport { layout, no_place, stopped, full_after, items, warning, .. } = lane;
+    let LaneReport { kind, no_place, stopped, full_after, items, warning, .. } = lane;
     if let Some(full_after) = full_after {
         let after = grouped(*full_after);
-        writeln!(out, "{layout}: holds what it is made for after {after} items")?;
+        writeln!(out, "{kind}: holds what it is made for after {after} items")?;
     }
     if *no_place > 0 {
         let count = grouped(*no_place);
-        writeln!(out, "{layout}: would reject {count} more, which it has no place for")?;
+        writeln!(out, "{kind}: would reject {count} more, which it has no place for")?;
     }
     if let Some(warning) = warning {
-        writeln!(out, "{layout}: {warning}")?;
+        writeln!(out, "{kind}: {warning}")?;
     }
     if let Some(why) = stopped {
         let items = grouped(*items);
-        writeln!(out, "{layout}: judged {items} items, where a daemon would have ended: {why}")?;
+        writeln!(out, "{kind}: judged {items} items, where a daemon would have ended: {why}")?;
     }
     Ok(())
 }
@@ -243,11 +243,11 @@ fn expected(drops: f64) -> String {
 /// The error rates over the items: as counted, and as computed.
 pub(super) fn plot(report: &Report, config: &Config) -> Plot {
     let mut series = Vec::new();
-    for (colour, lane) in report.layouts.iter().enumerate() {
+    for (colour, lane) in report.kinds.iter().enumerate() {
         let line = |words: &str, stroke, of: fn(&Point) -> f64| {
             let name = match lane.kind {
-                Layout::BlockCluster => "block-cluster",
-                _ => lane.layout,
+                FilterKind::BlockCluster => "block-cluster",
+                _ => lane.kind,
             };
             let points = lane.curve.iter().map(|point| (point.items as f64, of(point)));
             Series { name: format!("{name}, {words}"), colour, stroke, points: points.collect() }

@@ -5,12 +5,12 @@ use std::io;
 
 use crate::admin::Limits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use urlseen_engine::config::{Config, Fault, SourceKind, Store};
+use urlseen_engine::config::{Config, Fault, SourceKind, FilterPlace};
 
 /// Connections to Redis at once: one that works, one that waits, and one that proves or releases.
 const REDIS: u64 = 4;
 
-/// Files and directories of the state folder at once: its lock, the log and those before it that
+/// Files and directories of the storage folder at once: its lock, the log and those before it that
 /// are not synced yet, the snapshot that is written, imports, and what is read back.
 const FILES: u64 = 16;
 
@@ -34,7 +34,7 @@ struct Need {
 impl Need {
     /// The need of a configuration, for a process that has so many open.
     fn of(config: &Config, open: u64) -> Self {
-        let is_local = config.filter.store == Store::Local;
+        let is_local = config.filter.place == FilterPlace::Local;
         let has_redis = config.source.kind == SourceKind::List || !is_local;
         let connections = Limits::default().connections as u64;
         let socket = if is_local { connections + 2 } else { 0 };
@@ -117,6 +117,6 @@ mod tests {
         let served = ["serve.listen=127.0.0.1:0", "serve.max_clients=5000"];
         assert_eq!(total(&served), least + 5002);
         assert_eq!(total(&[&served[..], &["source.kind=none"]].concat()), least + 5002 - 4);
-        assert_eq!(total(&["filter.store=redis"]), 4 + 32 + 3);
+        assert_eq!(total(&["filter.place=redis"]), 4 + 32 + 3);
     }
 }

@@ -1,17 +1,17 @@
-//! A new state folder, which is there once all of it is.
+//! A new storage folder, which is there once all of it is.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use urlseen_core::head::Tip;
+use urlseen_core::filter::id::RandomId;
 use urlseen_core::storage::{Folder, Made, Pins, Rebase};
 
 use super::super::operand::Operand;
 use super::AT;
 
-/// A state folder that is put together beside its place.
+/// A storage folder that is put together beside its place.
 pub(super) struct NewFolder {
     folder: Folder,
     aside: PathBuf,
@@ -38,7 +38,7 @@ impl NewFolder {
             algorithm: a.config.fingerprint.algorithm,
             keep_fragments: a.config.fingerprint.keep_fragments,
         };
-        folder.begin(&pins, Tip::random().get(), AT)?;
+        folder.begin(&pins, RandomId::random().get(), AT)?;
         Ok(Self { folder, aside, place: place.to_owned() })
     }
 

@@ -1,6 +1,6 @@
 //! A new filter in Redis, which is there once all of it is.
 
-use crate::migrate;
+use crate::cli::migrate;
 use redis::FromRedisValue;
 use tokio::runtime::{Builder, Runtime};
 use urlseen_core::filter::Seed;
@@ -8,7 +8,7 @@ use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{Uniting, Wanted};
-use urlseen_engine::config::{SeedChoice, Store};
+use urlseen_engine::config::{SeedChoice, FilterPlace};
 
 use super::super::operand::{Address, Operand};
 use super::super::settings::Settings;
@@ -27,10 +27,10 @@ impl InRedis {
         let mut wanted = a.config.clone();
         wanted.redis = config.redis;
         wanted.filter.key = key;
-        wanted.filter.store = Store::Redis;
+        wanted.filter.place = FilterPlace::Redis;
         let seed = match wanted.filter.seed {
             SeedChoice::Fixed(seed) => Seed::new(seed),
-            // No layout but native has one.
+            // No kind but native has one.
             SeedChoice::Random => Seed::new(0),
         };
         let runtime = Builder::new_current_thread().enable_all().build()?;

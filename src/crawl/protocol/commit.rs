@@ -167,8 +167,8 @@ impl Protocol {
     fn begin_commit(order: Order<'_>, mut command: Cmd) -> Cmd {
         let Order { token, batch, taken, .. } = order;
         let (base, head) = (batch.proof().base(), batch.proof().head());
-        command.arg(token.as_str()).arg(base.seq).arg(base.tip.to_string());
-        command.arg(head.seq).arg(head.tip.to_string());
+        command.arg(token.as_str()).arg(base.seq).arg(base.commit_id.to_string());
+        command.arg(head.seq).arg(head.commit_id.to_string());
         command.arg(taken).arg(batch.items().len());
         command
     }

@@ -8,7 +8,7 @@ use super::{COMMITTING, Protocol, Rejects, Script, Unwelcome, call, script};
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::Token;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
-use urlseen_engine::source::{List, Source};
+use urlseen_engine::flow::source::{List, Source};
 
 /// The scripts.
 pub(super) struct Forgets {

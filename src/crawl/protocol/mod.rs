@@ -20,16 +20,17 @@ pub(crate) use record::record;
 use reply::{Answer, VERSION};
 pub(crate) use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
 use urlseen_core::filter::Shared;
-use urlseen_core::head::{Head, Tip};
-use urlseen_core::held;
+use urlseen_core::filter::id::RandomId;
+use urlseen_core::storage::Head;
+use urlseen_core::redis::held;
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::{Holder, LEASE, Run, Token};
 use urlseen_core::redis::link::Reply;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs, Version};
 use urlseen_core::redis_filter::judge::Judge;
-use urlseen_core::script::{COMMON, Script};
+use urlseen_core::redis::script::{COMMON, Script};
 use urlseen_engine::config::Config;
-use urlseen_engine::source::{self, Source};
+use urlseen_engine::flow::source::{self, Source};
 
 /// How many items a clean exit should move at most to give back what was claimed. Giving back is
 /// one rename where one of the two lists is empty; this bounds how long Redis is held up elsewhere,
@@ -202,23 +203,23 @@ impl Protocol {
         if answer.status == "held" {
             let holder = Holder::of_lease(&answer.text()?);
             let milliseconds = answer.number()?;
-            let (seq, tip, filter) = (answer.text()?, answer.text()?, answer.text()?);
-            let (head, filter) = (Head::parse(&seq, &tip), Tip::parse(&filter));
+            let (seq, commit_id, filter) = (answer.text()?, answer.text()?, answer.text()?);
+            let (head, filter) = (Head::parse(&seq, &commit_id), RandomId::parse(&filter));
             let holder = holder.map(Box::new);
             return Err(Unwelcome::Held { holder, milliseconds, head, filter });
         }
         answer.ok()?;
-        let (seq, tip, version) = (answer.text()?, answer.text()?, answer.text()?);
-        let (filter, taken) = (Tip::parse(&answer.text()?), answer.count()?);
+        let (seq, commit_id, version) = (answer.text()?, answer.text()?, answer.text()?);
+        let (filter, taken) = (RandomId::parse(&answer.text()?), answer.count()?);
         let unseen = answer.text()?.parse().unwrap_or(0);
         if !version.is_empty() && version != VERSION {
             return Err(Unwelcome::Version { found: version });
         }
-        let head = match (seq.as_str(), tip.as_str()) {
+        let head = match (seq.as_str(), commit_id.as_str()) {
             ("", "") => None,
-            (seq, tip) => Some(Head::parse(seq, tip).ok_or_else(|| Unwelcome::Nonsense {
+            (seq, commit_id) => Some(Head::parse(seq, commit_id).ok_or_else(|| Unwelcome::Nonsense {
                 what: "own",
-                reply: format!("seq {seq:?}, tip {tip:?}"),
+                reply: format!("seq {seq:?}, commit_id {commit_id:?}"),
             })?),
         };
         Ok(Standing { head, filter, taken, unseen })
@@ -226,12 +227,12 @@ impl Protocol {
 
     /// Ties the crawl's state to a filter; where Redis knows nothing of the crawl, it stands at
     /// `head` from now on.
-    pub(crate) fn begin(&self, token: &Token, filter: Tip, head: Head) -> Cmd {
-        let Head { seq, tip } = head;
+    pub(crate) fn begin(&self, token: &Token, filter: RandomId, head: Head) -> Cmd {
+        let Head { seq, commit_id } = head;
         let Keys { lease, state, record, .. } = &self.keys;
         let mut command = call(&self.begin, &[lease, state, record]);
         command.arg(token.as_str()).arg(filter.to_string()).arg(VERSION);
-        command.arg(seq).arg(tip.to_string()).arg(self.held.record().fields());
+        command.arg(seq).arg(commit_id.to_string()).arg(self.held.record().fields());
         command
     }
 
@@ -249,8 +250,8 @@ impl Protocol {
     pub(crate) fn place(&self, reply: Value) -> Result<(Option<Head>, Option<Holder>), Unwelcome> {
         let mut answer = Answer::new("look", reply)?;
         answer.ok()?;
-        let (seq, tip, lease) = (answer.text()?, answer.text()?, answer.text()?);
-        Ok((Head::parse(&seq, &tip), Holder::of_lease(&lease)))
+        let (seq, commit_id, lease) = (answer.text()?, answer.text()?, answer.text()?);
+        Ok((Head::parse(&seq, &commit_id), Holder::of_lease(&lease)))
     }
 
     /// Renews the lease.

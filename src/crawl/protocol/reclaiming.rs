@@ -1,6 +1,6 @@
 //! The needs of a daemon that reclaims held requests.
 
-use urlseen_core::held::Calls;
+use urlseen_core::redis::held::Calls;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
 /// Adds what reclaiming needs of the server.

@@ -2,9 +2,9 @@
 
 use urlseen_core::fingerprint::Fingerprinter;
 use urlseen_core::fingerprint::request::Request;
-use urlseen_core::held::{PROBE, Record};
+use urlseen_core::redis::held::{PROBE, Record};
 use urlseen_core::redis::keys::Keys;
-use urlseen_engine::config::{Config, End, Store};
+use urlseen_engine::config::{Config, End, FilterPlace};
 
 /// The record of the crawl that is configured.
 pub(crate) fn record(config: &Config, keys: &Keys) -> Record {
@@ -20,9 +20,9 @@ pub(crate) fn record(config: &Config, keys: &Keys) -> Record {
         End::Right => "LEFT",
         End::Left => "RIGHT",
     };
-    let forget = match filter.store {
-        Store::Local => keys.forget.clone(),
-        Store::Redis => String::new(),
+    let forget = match filter.place {
+        FilterPlace::Local => keys.forget.clone(),
+        FilterPlace::Redis => String::new(),
     };
     Record {
         urlseen: env!("CARGO_PKG_VERSION").to_owned(),

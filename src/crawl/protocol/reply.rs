@@ -2,7 +2,8 @@
 
 use redis::Value;
 
-use urlseen_core::head::{Head, Tip};
+use urlseen_core::filter::id::RandomId;
+use urlseen_core::storage::Head;
 use urlseen_core::redis::lease::Holder;
 use urlseen_core::redis::trouble::Trouble;
 
@@ -15,7 +16,7 @@ pub(crate) struct Standing {
     /// The last committed batch; `None` where nothing was ever committed.
     pub(crate) head: Option<Head>,
     /// The filter that the crawl is tied to.
-    pub(crate) filter: Option<Tip>,
+    pub(crate) filter: Option<RandomId>,
     /// How many items are claimed and not committed.
     pub(crate) taken: u64,
     /// How many items were found unseen by commits to a filter that is in Redis.
@@ -57,12 +58,12 @@ pub enum Refusal {
         holder: Option<Holder>,
     },
     /// Another batch is the last one committed.
-    #[error("the last committed batch in Redis is number {seq:?} ({tip:?})")]
+    #[error("the last committed batch in Redis is number {seq:?} ({commit_id:?})")]
     Head {
         /// As found; empty where nothing was found.
         seq: String,
         /// As found.
-        tip: String,
+        commit_id: String,
     },
     /// The list of claimed items is not as long as it must be: somebody else changed it.
     #[error("somebody else changed the list of claimed items: it now holds {found}")]
@@ -91,7 +92,7 @@ pub enum Unwelcome {
         /// The last committed batch, if there is one.
         head: Option<Head>,
         /// The filter that the crawl is tied to.
-        filter: Option<Tip>,
+        filter: Option<RandomId>,
     },
     /// The crawl's state was written by another version.
     #[error(
@@ -107,7 +108,7 @@ pub enum Unwelcome {
         "the crawl record in Redis has protocol {protocol:?}, written by urlseen {urlseen:?}, and \
          this urlseen knows an earlier one: its consumers would not understand each other. Run \
          the urlseen that wrote it; to begin anew with this one, give the crawl up with that \
-         one's urlseen state drop"
+         one's urlseen storage drop"
     )]
     Record {
         /// As found.
@@ -158,7 +159,7 @@ impl Answer {
         Err(match self.status.as_str() {
             "ok" => return Ok(()),
             "lease" => Refusal::Lease { holder: Holder::of_lease(&self.text()?) }.into(),
-            "head" => Refusal::Head { seq: self.text()?, tip: self.text()? }.into(),
+            "head" => Refusal::Head { seq: self.text()?, commit_id: self.text()? }.into(),
             "record" => {
                 let (protocol, urlseen) = (self.text()?, self.text()?);
                 return Err(Unwelcome::Record { protocol, urlseen });

@@ -2,7 +2,7 @@
 
 use super::{Failure, Session, Supply};
 use crate::crawl::protocol::{Refusal, Unwelcome};
-use urlseen_core::held::Stopped;
+use urlseen_core::redis::held::Stopped;
 use urlseen_core::redis::lease::{LEASE, MARGIN};
 use urlseen_core::redis::link::Reply;
 use urlseen_core::redis_filter::opening::Sample;
@@ -97,7 +97,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Asks how far back the state folder must reach where a snapshot is due.
+    /// Asks how far back the storage folder must reach where a snapshot is due.
     pub(super) fn ask_for_snapshot(&mut self) {
         if self.pipeline.store().wants_snapshot() {
             self.ask_for_persistence();

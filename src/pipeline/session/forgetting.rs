@@ -10,7 +10,7 @@ use tracing::{info, warn};
 use super::{Asked, Failure, Session};
 use crate::crawl::protocol::Rejects;
 use urlseen_core::redis::limits::Limits;
-use urlseen_core::reject::{self, Written};
+use urlseen_core::redis::reject::{self, Written};
 use urlseen_engine::engine::desk::Reply;
 use urlseen_engine::engine::{Answer, Question, Wish};
 use urlseen_engine::item::{Identity, Reader};

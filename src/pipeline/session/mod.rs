@@ -26,7 +26,7 @@ use held_up::HELD_UP_POLL;
 use idle::receive;
 use linger::Linger;
 use ticks::{tick, ticks};
-use urlseen_core::held::Reclaimer;
+use urlseen_core::redis::held::Reclaimer;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::lease::{RENEWAL, Token};
 use urlseen_core::redis::link::Link;

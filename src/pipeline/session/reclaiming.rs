@@ -6,7 +6,7 @@ use redis::Value;
 use tracing::{info, warn};
 
 use super::{Asked, Failure, Session};
-use urlseen_core::held::{Calls, Requeued, Stopped};
+use urlseen_core::redis::held::{Calls, Requeued, Stopped};
 use urlseen_core::redis::trouble::Trouble;
 
 impl Session<'_> {

@@ -10,7 +10,7 @@ const BATCHES: u64 = 6;
 
 impl Round {
     /// An old copy of the folder is brought back, and nothing else is left: the daemon stops, and
-    /// goes on after `urlseen state adopt`, or where it is told to emit again. Nothing is lost;
+    /// goes on after `urlseen storage adopt`, or where it is told to emit again. Nothing is lost;
     /// what the folder lacks is repeated, as was said.
     pub(super) fn lacking(mut self) -> Result<Outcome> {
         let folder = self.runner.state();
@@ -28,7 +28,7 @@ impl Round {
             }
             self.daemon.kill()?;
             if way == "adopt" {
-                self.runner.state_command(way)?;
+                self.runner.storage_command(way)?;
             } else {
                 self.runner.settings.on_rollback = way;
             }

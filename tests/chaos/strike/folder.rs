@@ -1,4 +1,4 @@
-//! Faults of the state folder and of the disk below it.
+//! Faults of the storage folder and of the disk below it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A batch more or less is in the log before Redis knows of it; so many are not.
 const IN_FLIGHT: u64 = 16;
 
-/// A state folder as it once was.
+/// A storage folder as it once was.
 pub(crate) struct OldFolder {
     contents: Contents,
     seq: u64,

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use redis::Commands;
 use rustix::process::Signal;
 
-use crate::daemon::{LEASE, SOURCE, Store};
+use crate::daemon::{LEASE, SOURCE, FilterPlace};
 use crate::plan::Step;
 use crate::process::{SOON, wait_for};
 use crate::round::Round;
@@ -45,7 +45,7 @@ impl Round {
             self.daemon.kill()?;
             let phase = self.phase(&self.facts()?);
             self.tally.strike(step.kind, phase, &[Effect::DaemonKilled]);
-            if self.runner.settings.store == Store::Redis {
+            if self.runner.settings.store == FilterPlace::Redis {
                 // Only time tells that it is dead.
                 self.forget_lease()?;
             }
@@ -69,7 +69,7 @@ impl Round {
             return self.daemon.signal(Signal::CONT);
         }
         let contents = Contents::read(&self.runner.state())?;
-        self.move_state();
+        self.move_storage();
         contents.put_back(&self.runner.state())?;
         let second = self.runner.start(&[])?;
         let mut first = self.go_on_with(second);

@@ -10,7 +10,7 @@ use super::{Endpoint, status};
 use crate::util::binary::{Output, Run, urlseen};
 
 fn run(command: &str, endpoint: &Endpoint) -> Run {
-    urlseen([command, "--state"]).arg(endpoint.folder.path())
+    urlseen([command, "--storage"]).arg(endpoint.folder.path())
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn status_is_a_table() {
     assert!(process.contains("years "), "{process}");
     assert_eq!(lines.pop(), Some("archive      51 B; with the log it is complete"));
     let state = lines.pop().unwrap();
-    assert!(state.starts_with("state        state/demo: snapshots: 3, the last one "), "{state}");
+    assert!(state.starts_with("state        storage/demo: snapshots: 3, the last one "), "{state}");
     assert!(state.ends_with(" ago; log: 41 B, fsync = interval"), "{state}");
     let expected = "\
 crawl        a \"crawl\"
@@ -76,11 +76,11 @@ fn the_folder_is_the_one_that_the_configuration_names() {
     let endpoint = Endpoint::new();
     let config = TempDir::new().unwrap();
     let dir = endpoint.folder.path().display();
-    fs::write(config.path().join("config.toml"), format!("[state]\ndir = '{dir}'")).unwrap();
+    fs::write(config.path().join("config.toml"), format!("[storage]\ndir = '{dir}'")).unwrap();
     let by_default = urlseen(["status"]).dir(config.path());
     let by_name = urlseen(["status", "--config"]).arg(config.path().join("config.toml"));
-    let set = urlseen(["status", "--set"]).arg(format!("state.dir={dir}"));
-    let by_environment = urlseen(["status"]).env("URLSEEN_STATE__DIR", dir.to_string());
+    let set = urlseen(["status", "--set"]).arg(format!("storage.dir={dir}"));
+    let by_environment = urlseen(["status"]).env("URLSEEN_STORAGE__DIR", dir.to_string());
     for run in [by_default, by_name, set, by_environment] {
         let output = run.output();
         assert_eq!(output.code(), Some(0), "{output:?}");
@@ -94,16 +94,16 @@ fn where_no_daemon_runs_that_is_said() {
     let folder = TempDir::new().unwrap();
     let missing = folder.path().join("missing");
     for command in [&["status"][..], &["check", "http://a/"]] {
-        let output = urlseen(command).arg("--state").arg(&missing).output();
+        let output = urlseen(command).arg("--storage").arg(&missing).output();
         assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");
-        let said = format!("no daemon is running on the state folder {}", missing.display());
+        let said = format!("no daemon is running on the storage folder {}", missing.display());
         assert!(output.stderr.contains(&said), "{}", output.stderr);
         assert!(!missing.exists(), "asking makes no folder");
     }
-    let output = urlseen(["check", "http://a/", "--state"]).arg(folder.path()).output();
+    let output = urlseen(["check", "http://a/", "--storage"]).arg(folder.path()).output();
     assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");
-    assert!(output.stderr.contains("the state folder is new"), "{output:?}");
-    let output = urlseen(["status", "--state"]).arg(folder.path()).output();
+    assert!(output.stderr.contains("the storage folder is new"), "{output:?}");
+    let output = urlseen(["status", "--storage"]).arg(folder.path()).output();
     assert_eq!(output.code(), Some(0), "{output:?}");
     assert!(output.stderr.contains("no daemon is running"), "{output:?}");
     assert!(output.text().contains("the folder is new"), "{output:?}");

@@ -143,8 +143,8 @@ fn metrics_are_the_status_in_numbers() {
         ("urlseen_filter_error_ratio", 1e-6),
         ("urlseen_filter_bytes", 4096.0),
         ("urlseen_filter_forgotten", 16.0),
-        ("urlseen_state_snapshots", 3.0),
-        ("urlseen_state_log_bytes", 41.0),
+        ("urlseen_storage_snapshots", 3.0),
+        ("urlseen_storage_log_bytes", 41.0),
     ];
     assert_eq!(samples, expected.into_iter().collect());
 }

@@ -1,4 +1,4 @@
-//! The socket in the state folder.
+//! The socket in the storage folder.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -108,7 +108,7 @@ fn no_daemon_is_told_apart_from_one_that_may_not_be_asked() {
     let folder = TempDir::new().unwrap();
     for folder in [folder.path(), &folder.path().join("absent")] {
         let error = asked_in(folder).unwrap_err();
-        let said = format!("no daemon is running on the state folder {}", folder.display());
+        let said = format!("no daemon is running on the storage folder {}", folder.display());
         assert_eq!(error.to_string(), said);
     }
 }

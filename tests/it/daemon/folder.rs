@@ -1,4 +1,4 @@
-//! The state folder in the hands of others: removed, replaced, asked for twice, its clocks set.
+//! The storage folder in the hands of others: removed, replaced, asked for twice, its clocks set.
 
 use std::fs;
 use std::path::Path;
@@ -43,18 +43,18 @@ fn remove_log(dir: &Path) {
 fn a_folder_that_is_removed_or_replaced_stops_an_idle_daemon() {
     for fsync in ["always", "interval", "never"] {
         for break_it in [remove, rename, replace, remove_log] {
-            let crawl = Crawl::new().set(&format!("state.fsync={fsync}"));
+            let crawl = Crawl::new().set(&format!("storage.fsync={fsync}"));
             let mut daemon = crawl.start();
             crawl.push(&urls(0, 10));
             crawl.wait_for_sink(10);
             crawl.wait_until_idle();
-            break_it(&crawl.state_dir());
+            break_it(&crawl.storage_dir());
             let code = daemon.wait(SOON).code();
             let said = daemon.output(SOON).stderr;
             assert_eq!(code, Some(3), "{said}");
-            let dir = crawl.state_dir();
-            let gone = format!("the state folder {} was removed or replaced", dir.display());
-            for words in [gone.as_str(), "Nothing more is committed", "urlseen state reset"] {
+            let dir = crawl.storage_dir();
+            let gone = format!("the storage folder {} was removed or replaced", dir.display());
+            for words in [gone.as_str(), "Nothing more is committed", "urlseen storage reset"] {
                 assert!(said.contains(words), "{words:?} in {said}");
             }
         }
@@ -66,7 +66,7 @@ fn a_folder_that_is_removed_stops_a_daemon_without_a_source() {
     let crawl = Crawl::new().set("source.kind=none").set("serve.listen=127.0.0.1:0");
     let mut daemon = crawl.run(&[]).start();
     daemon.wait_for_line("the filter is empty", SOON);
-    remove(&crawl.state_dir());
+    remove(&crawl.storage_dir());
     let code = daemon.wait(SOON).code();
     let said = daemon.output(SOON).stderr;
     assert_eq!(code, Some(3), "{said}");
@@ -78,23 +78,23 @@ fn a_command_that_is_refused_makes_no_folder() {
     let crawl = Crawl::new();
     let daemon = crawl.start();
     let new = crawl.server.folder().join("new");
-    let setting = format!("state.dir={}", new.join("state").display());
-    for command in ["run", "state adopt", "state reset --yes", "state drop --yes"] {
+    let setting = format!("storage.dir={}", new.join("storage").display());
+    for command in ["run", "storage adopt", "storage reset --yes", "storage drop --yes"] {
         let output = crawl.command(command, &["--set", &setting]).output();
         assert_eq!(output.code(), Some(3), "{command}: {output:?}");
         assert!(!new.exists(), "{command}: {:?}", names(&new));
     }
     // One that was there is left there, as whoever made it may have had a reason to.
-    fs::create_dir_all(new.join("state")).unwrap();
+    fs::create_dir_all(new.join("storage")).unwrap();
     let output = crawl.run(&["--set", &setting]).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
-    assert!(new.join("state").exists());
+    assert!(new.join("storage").exists());
 
-    let before = names(&crawl.state_dir());
+    let before = names(&crawl.storage_dir());
     let output = crawl.run(&[]).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
     assert!(output.stderr.contains("is in use by process"), "{output:?}");
-    assert_eq!(names(&crawl.state_dir()), before);
+    assert_eq!(names(&crawl.storage_dir()), before);
     drop(daemon);
 }
 
@@ -119,13 +119,13 @@ fn set_back(dir: &Path) {
 fn a_clock_that_steps_forward_prunes_nothing_that_redis_may_come_back_to() {
     let mut crawl = Crawl::new()
         .set("filter.capacity=1000")
-        .set("state.snapshot_bytes=4096")
+        .set("storage.snapshot_bytes=4096")
         .set("source.batch=20");
     crawl.push(&urls(0, 500));
     crawl.drain();
     crawl.server.cli(&["save"]);
     for part in 1..5 {
-        set_back(&crawl.state_dir());
+        set_back(&crawl.storage_dir());
         crawl.push(&urls(500 * part, 500));
         crawl.drain();
     }

@@ -47,7 +47,7 @@ fn what_a_full_filter_advises_works() {
         let output = crawl.run(&[]).output();
         assert_eq!(output.code(), Some(3), "{output:?}");
         // In a warning or two, and at the end.
-        assert!(output.stderr.matches("urlseen state reset").count() >= 2, "{output:?}");
+        assert!(output.stderr.matches("urlseen storage reset").count() >= 2, "{output:?}");
         assert!(output.stderr.contains("all that was seen is emitted again"), "{output:?}");
 
         let going_on = crawl.set("filter.when_full=warn");
@@ -57,7 +57,7 @@ fn what_a_full_filter_advises_works() {
 
         let larger = going_on.set("filter.capacity=5000").set("filter.when_full=stop");
         assert_eq!(larger.run(&["--drain"]).output().code(), Some(2), "it cannot be made larger");
-        assert_eq!(larger.command("state reset", &["--yes"]).output().code(), Some(0));
+        assert_eq!(larger.command("storage reset", &["--yes"]).output().code(), Some(0));
         larger.push(&urls(0, 1500));
         let summary = larger.drain();
         assert_eq!(summary.counts(), (1500, [1500, 0, 0, 0]), "{summary:?}");
@@ -65,25 +65,25 @@ fn what_a_full_filter_advises_works() {
     }
 }
 
-/// The way on that keeps what was seen, and the layout that grows.
+/// The way on that keeps what was seen, and the kind that grows.
 #[test]
 fn a_full_filter_is_followed_by_one_that_knows_a_list_or_that_grows() {
     let crawl = Crawl::new().set("filter.capacity=1000");
     crawl.push(&urls(0, 1500));
     let warned = crawl.drain().stderr;
-    for words in ["urlseen import", "filter.layout = \"redisbloom\""] {
+    for words in ["urlseen import", "filter.kind = \"redisbloom\""] {
         assert!(warned.contains(words), "no {words:?} in {warned}");
     }
     let larger = crawl.set("filter.capacity=5000");
-    assert_eq!(larger.command("state reset", &["--yes"]).output().code(), Some(0));
+    assert_eq!(larger.command("storage reset", &["--yes"]).output().code(), Some(0));
     let list = crate::util::binary::urlseen(["fingerprint"]).stdin(urls(0, 1500).join("\n") + "\n");
     let imported = larger.command("import", &[]).stdin(list.output().text()).output();
     assert_eq!(imported.code(), Some(0), "{imported:?}");
     larger.push(&urls(0, 1600));
     assert_eq!(larger.drain().count("unseen"), 100);
 
-    let growing = larger.set("filter.capacity=1000").set("filter.layout=redisbloom");
-    assert_eq!(growing.command("state reset", &["--yes"]).output().code(), Some(0));
+    let growing = larger.set("filter.capacity=1000").set("filter.kind=redisbloom");
+    assert_eq!(growing.command("storage reset", &["--yes"]).output().code(), Some(0));
     growing.push(&urls(0, 4000));
     assert_eq!(growing.drain().counts(), (4000, [4000, 0, 0, 0]));
 }
@@ -91,7 +91,7 @@ fn a_full_filter_is_followed_by_one_that_knows_a_list_or_that_grows() {
 /// A filter whose hashes, not its bits, set its error rate says so at the start.
 #[test]
 fn a_filter_of_redisbloom_that_cannot_keep_its_error_rate_says_so() {
-    let crawl = Crawl::new().set("filter.layout=redisbloom").set("filter.capacity=300");
+    let crawl = Crawl::new().set("filter.kind=redisbloom").set("filter.capacity=300");
     crawl.push(&urls(0, 300));
     let summary = crawl.set("filter.error_rate=1e-10").drain();
     assert!(summary.stderr.contains("RedisBloom's hashes set the error rate"), "{summary:?}");

@@ -38,7 +38,7 @@ impl Drop for Tracer {
 /// Runs the daemon with a disk that hangs at the first sync of the log. That is of what it logs, if
 /// the folder is new, else of what the recovery finds.
 fn start_with_hanging_log(crawl: &Crawl) -> (Daemon, Tracer) {
-    let log = crawl.state_dir().join("log-00000000000000000001");
+    let log = crawl.storage_dir().join("log-00000000000000000001");
     let log = log.to_str().unwrap();
     // Detached, so that the daemon is the child.
     let tracer = ["-D", "-f", "-qq", "-o", "/dev/null", "-P", log, "-e", "trace=fdatasync"];
@@ -67,7 +67,7 @@ fn copy(from: &Path, to: &str) -> PathBuf {
 #[track_caller]
 fn check_takeover(crawl: &Crawl, (mut first, tracer): (Daemon, Tracer)) -> Output {
     first.wait_for_line("left a sync of the log unanswered for 5 s", SOON);
-    let dir = format!("state.dir={}", copy(&crawl.state_dir(), "copy").display());
+    let dir = format!("storage.dir={}", copy(&crawl.storage_dir(), "copy").display());
     let mut second = crawl.run(&["--standby", "--json", "--set", &dir]).start();
     second.wait_for_line("standing by: waiting for the lease, which crawl", SOON);
     second.wait_for_line(READY, SOON);
@@ -89,12 +89,12 @@ fn check_takeover(crawl: &Crawl, (mut first, tracer): (Daemon, Tracer)) -> Outpu
 /// With a disk that hangs at the first sync of what is logged.
 #[track_caller]
 fn check_takeover_with(fsync: &str) {
-    let crawl = Crawl::new().set(&format!("state.fsync={fsync}"));
+    let crawl = Crawl::new().set(&format!("storage.fsync={fsync}"));
     let (mut first, tracer) = start_with_hanging_log(&crawl);
     first.wait_for_line(READY, SOON);
     crawl.push(&urls(0, 20));
     let output = check_takeover(&crawl, (first, tracer));
-    let words = "the lease is lost: the disk of the state folder";
+    let words = "the lease is lost: the disk of the storage folder";
     assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
 }
 

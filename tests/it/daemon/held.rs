@@ -11,11 +11,11 @@ const RECORD: &str = "urlseen:{demo:discovered}:crawl";
 const CONSUMERS: &str = "urlseen:{demo:discovered}:consumers";
 const REQUEUES: &str = "urlseen:{demo:discovered}:requeues";
 
-const COMMON: &str = include_str!("../../../crates/urlseen-core/src/script/common.lua");
-const SINK_LUA: &str = include_str!("../../../crates/urlseen-core/src/held/sink.lua");
-const POP: &str = include_str!("../../../crates/urlseen-core/src/held/pop.lua");
-const FINISH: &str = include_str!("../../../crates/urlseen-core/src/held/finish.lua");
-const COUNT: &str = include_str!("../../../crates/urlseen-core/src/held/count.lua");
+const COMMON: &str = include_str!("../../../crates/urlseen-core/src/redis/script/common.lua");
+const SINK_LUA: &str = include_str!("../../../crates/urlseen-core/src/redis/held/sink.lua");
+const POP: &str = include_str!("../../../crates/urlseen-core/src/redis/held/pop.lua");
+const FINISH: &str = include_str!("../../../crates/urlseen-core/src/redis/held/finish.lua");
+const COUNT: &str = include_str!("../../../crates/urlseen-core/src/redis/held/count.lua");
 
 /// A consumer that pops by the documented protocol, and never beats by itself.
 struct Consumer {

@@ -8,8 +8,8 @@ use rustix::process::Signal;
 use super::{Crawl, LEASE, READY, SINK, stop, stop_process, urls};
 use crate::util::wait::{SOON, poll, wait_until};
 
-/// A run to the end with another state folder, so that it is not that which keeps it out.
-const ELSEWHERE: &[&str] = &["--drain", "--set", "state.dir=elsewhere"];
+/// A run to the end with another storage folder, so that it is not that which keeps it out.
+const ELSEWHERE: &[&str] = &["--drain", "--set", "storage.dir=elsewhere"];
 
 #[test]
 fn a_second_daemon_on_the_same_source_is_told_who_runs_it() {
@@ -87,7 +87,7 @@ fn a_daemon_that_lost_its_lease_to_another_stops() {
     // Nothing more is asked of Redis under the lease until it is renewed.
     crawl.wait_until_idle();
     let () = crawl.connection().del(LEASE).unwrap();
-    let mut second = crawl.run(&["--json", "--set", "state.dir=elsewhere"]).start();
+    let mut second = crawl.run(&["--json", "--set", "storage.dir=elsewhere"]).start();
     second.wait_for_line(READY, SOON);
     let output = first.output(SOON);
     assert_eq!(output.code(), Some(3), "{output:?}");
@@ -202,7 +202,7 @@ fn a_daemon_that_stands_by_takes_over_when_the_other_is_killed() {
 fn a_daemon_that_stands_by_waits_for_the_lease_too() {
     let crawl = Crawl::new();
     let mut first = crawl.start();
-    let mut second = crawl.run(&["--standby", "--json", "--set", "state.dir=elsewhere"]).start();
+    let mut second = crawl.run(&["--standby", "--json", "--set", "storage.dir=elsewhere"]).start();
     let line = second.wait_for_line("standing by: waiting for the lease, which crawl", SOON);
     assert!(line.contains(&format!("process {} on ", first.id())), "{line}");
     first.signal(Signal::KILL);
@@ -218,7 +218,7 @@ fn a_daemon_that_stands_by_waits_for_the_lease_too() {
 fn a_daemon_that_stands_by_ends_when_asked() {
     let crawl = Crawl::new();
     let first = crawl.start();
-    for arguments in [&["--standby"][..], &["--standby", "--set", "state.dir=elsewhere"]] {
+    for arguments in [&["--standby"][..], &["--standby", "--set", "storage.dir=elsewhere"]] {
         let mut second = crawl.run(arguments).start();
         second.wait_for_line("standing by", SOON);
         second.signal(Signal::TERM);
@@ -232,15 +232,15 @@ fn a_daemon_whose_folder_knows_nothing_of_the_crawl_does_not_stand_by() {
     let crawl = Crawl::new();
     let first = crawl.start();
     let elsewhere = |setting: &str| {
-        let arguments = ["--standby", "--json", "--set", "state.dir=elsewhere", "--set", setting];
+        let arguments = ["--standby", "--json", "--set", "storage.dir=elsewhere", "--set", setting];
         crawl.run(&arguments).start()
     };
     // So long as nothing is committed, any folder can become the crawl's.
-    let mut early = elsewhere("state.on_rollback=stop");
+    let mut early = elsewhere("storage.on_rollback=stop");
     early.wait_for_line("standing by: waiting for the lease", SOON);
     crawl.push(&urls(0, 10));
     crawl.wait_for_sink(10);
-    let late = elsewhere("state.on_rollback=stop");
+    let late = elsewhere("storage.on_rollback=stop");
     for standby in [early, late] {
         let output = standby.output(SOON);
         assert_eq!(output.code(), Some(3), "{output:?}");
@@ -249,7 +249,7 @@ fn a_daemon_whose_folder_knows_nothing_of_the_crawl_does_not_stand_by() {
         }
     }
     // This one would begin with an empty filter.
-    let mut empty = elsewhere("state.on_rollback=emit-again");
+    let mut empty = elsewhere("storage.on_rollback=emit-again");
     empty.wait_for_line("standing by: waiting for the lease", SOON);
     empty.signal(Signal::TERM);
     assert_eq!(empty.output(SOON).code(), Some(0));
@@ -259,7 +259,7 @@ fn a_daemon_whose_folder_knows_nothing_of_the_crawl_does_not_stand_by() {
     other.push(&urls(0, 10));
     other.drain();
     let _first = crawl.start();
-    let dir = format!("state.dir={}", other.state_dir().display());
+    let dir = format!("storage.dir={}", other.storage_dir().display());
     let output = crawl.run(&["--standby", "--set", &dir]).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
     assert!(output.stderr.contains("this daemon cannot stand by"), "{output:?}");

@@ -7,9 +7,9 @@ use super::{Crawl, LEASE, stop, urls};
 use crate::util::binary::{Output, Run, urlseen};
 use crate::util::wait::{SOON, wait_until};
 
-/// `urlseen COMMAND --state DIR ARGUMENTS…`.
+/// `urlseen COMMAND --storage DIR ARGUMENTS…`.
 fn ask(crawl: &Crawl, command: &str, arguments: &[&str]) -> Output {
-    let run = urlseen([command, "--state"]).arg(crawl.state_dir());
+    let run = urlseen([command, "--storage"]).arg(crawl.storage_dir());
     arguments.iter().fold(run, Run::arg).output()
 }
 
@@ -41,10 +41,10 @@ fn a_running_daemon_tells_what_it_does() {
     assert_eq!(told["filter"]["keys"], 30);
     assert_eq!((&told["lists"]["sink"], &told["lists"]["rejected"]), (&30.into(), &1.into()));
     assert_eq!(
-        (&told["state"]["snapshots"], &told["state"]["fsync"]),
+        (&told["storage"]["snapshots"], &told["storage"]["fsync"]),
         (&1.into(), &"interval".into())
     );
-    assert!(told["state"]["log_bytes"].as_u64().unwrap() > 30 * 21, "{told}");
+    assert!(told["storage"]["log_bytes"].as_u64().unwrap() > 30 * 21, "{told}");
     let seq: String = redis::Commands::hget(&mut crawl.connection(), super::STATE, "seq").unwrap();
     assert_eq!(told["head"]["seq"].to_string(), seq);
     let lease = told["lease_seconds"].as_f64().unwrap();
@@ -56,7 +56,7 @@ fn a_running_daemon_tells_what_it_does() {
 
 #[test]
 fn what_was_seen_is_told_running_and_at_rest_and_nothing_is_set() {
-    let crawl = Crawl::new().set("filter.capacity=2000").set("state.snapshot_bytes=4096");
+    let crawl = Crawl::new().set("filter.capacity=2000").set("storage.snapshot_bytes=4096");
     let daemon = crawl.start();
     crawl.push(&urls(0, 1000));
     crawl.wait_until_idle();
@@ -74,7 +74,7 @@ fn what_was_seen_is_told_running_and_at_rest_and_nothing_is_set() {
     stop(daemon);
     told(&crawl);
     let files = || {
-        let all = std::fs::read_dir(crawl.state_dir()).unwrap().map(|entry| entry.unwrap());
+        let all = std::fs::read_dir(crawl.storage_dir()).unwrap().map(|entry| entry.unwrap());
         let mut all: Vec<_> = all.map(|it| (it.file_name(), it.metadata().unwrap())).collect();
         all.sort_by_key(|(name, _)| name.clone());
         all.into_iter()
@@ -110,13 +110,13 @@ fn a_socket_that_was_left_behind_is_replaced() {
     let mut daemon = crawl.start();
     daemon.signal(Signal::KILL);
     daemon.wait(SOON);
-    assert!(crawl.state_dir().join("admin.sock").exists());
+    assert!(crawl.storage_dir().join("admin.sock").exists());
     let output = ask(&crawl, "status", &[]);
     assert!(output.stderr.contains("no daemon is running"), "{output:?}");
     let daemon = crawl.start();
     assert_eq!(status(&crawl)["pid"], daemon.id());
     stop(daemon);
-    assert!(!crawl.state_dir().join("admin.sock").exists());
+    assert!(!crawl.storage_dir().join("admin.sock").exists());
 }
 
 #[test]

@@ -116,8 +116,8 @@ impl Crawl {
     /// Adds all settings, and then these arguments.
     fn configured(&self, run: Run, url: &str, arguments: &[&str]) -> Run {
         let run = run.arg("--set").arg(format!("redis.url={url}"));
-        let dir = self.state_dir();
-        let run = run.arg("--set").arg(format!("state.dir={}", dir.display()));
+        let dir = self.storage_dir();
+        let run = run.arg("--set").arg(format!("storage.dir={}", dir.display()));
         let run = self.settings.iter().fold(run, |run, setting| run.arg("--set").arg(setting));
         arguments.iter().fold(run, Run::arg)
     }
@@ -136,9 +136,9 @@ impl Crawl {
         daemon
     }
 
-    /// The state folder of all runs.
-    pub(crate) fn state_dir(&self) -> PathBuf {
-        self.server.folder().join("state")
+    /// The storage folder of all runs.
+    pub(crate) fn storage_dir(&self) -> PathBuf {
+        self.server.folder().join("storage")
     }
 
     pub(crate) fn connection(&self) -> Connection {

@@ -1,4 +1,4 @@
-//! A native filter on its way between a state folder and Redis.
+//! A native filter on its way between a storage folder and Redis.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use redis::Commands;
 use super::{Crawl, LEASE, SINK, STATE, urls};
 
 /// A crawl on its own folder, and the same with its filter in Redis.
-const IN_REDIS: &[&str] = &["--set", "filter.store=redis"];
+const IN_REDIS: &[&str] = &["--set", "filter.place=redis"];
 
 fn drained(crawl: &Crawl, arguments: &[&str]) -> usize {
     let arguments = [&["--drain", "--json"][..], arguments].concat();
@@ -46,14 +46,14 @@ fn a_filter_goes_to_redis_and_back_and_knows_all_the_time() {
     let occupied = crawl.command("import", &["--from-redis"]).output();
     assert_eq!(occupied.code(), Some(2), "{occupied:?}");
     assert!(occupied.stderr.contains("holds a filter already"), "{occupied:?}");
-    std::fs::remove_dir_all(crawl.state_dir()).unwrap();
+    std::fs::remove_dir_all(crawl.storage_dir()).unwrap();
     let said = moved(&crawl, "import", "--from-redis");
     assert!(said.contains("1,500 fingerprints"), "{said}");
     crawl.push(&urls(1000, 1000));
     assert_eq!(drained(&crawl, &[]), 500);
     let expected: Vec<_> = urls(0, 2000).into_iter().map(String::into_bytes).collect();
     assert_eq!(crawl.list(SINK), expected);
-    assert!(!Path::new(&format!("{}.importing", crawl.state_dir().display())).exists());
+    assert!(!Path::new(&format!("{}.importing", crawl.storage_dir().display())).exists());
 }
 
 /// The same adds with the same seed make the same bits, wherever they are made.
@@ -63,7 +63,7 @@ fn bits_are_the_same_in_both_places() {
     here.push(&urls(0, 3000));
     here.drain();
     moved(&here, "export", "--to-redis");
-    let there = Crawl::new().set("filter.seed=7").set("filter.store=redis");
+    let there = Crawl::new().set("filter.seed=7").set("filter.place=redis");
     there.push(&urls(0, 3000));
     there.drain();
     // A string in Redis ends with the last line that was written.
@@ -105,7 +105,7 @@ fn what_is_there_is_not_written_over() {
     assert!(again.stderr.contains("holds a filter demo:filter already"), "{again:?}");
     let () = crawl.connection().del(LEASE).unwrap();
     assert_eq!(crawl.dump(), before);
-    let other = crawl.set("filter.layout=redisbloom");
+    let other = crawl.set("filter.kind=redisbloom");
     let refused = other.command("export", &["--to-redis"]).output();
     assert_eq!(refused.code(), Some(2), "{refused:?}");
 }
@@ -114,11 +114,11 @@ fn what_is_there_is_not_written_over() {
 fn fingerprints_go_to_redis_by_way_of_a_folder() {
     let crawl = Crawl::new();
     let line = format!("{}\n", "5a".repeat(20));
-    let refused = crawl.command("import", &["--set", "filter.store=redis"]).stdin(line.as_str());
+    let refused = crawl.command("import", &["--set", "filter.place=redis"]).stdin(line.as_str());
     let refused = refused.output();
     assert_eq!(refused.code(), Some(2), "{refused:?}");
     assert!(refused.stderr.contains("export --to-redis"), "{refused:?}");
-    assert!(!crawl.state_dir().exists());
+    assert!(!crawl.storage_dir().exists());
     let imported = crawl.command("import", &[]).stdin(line.as_str()).output();
     assert_eq!(imported.code(), Some(0), "{imported:?}");
     moved(&crawl, "export", "--to-redis");
@@ -128,7 +128,7 @@ fn fingerprints_go_to_redis_by_way_of_a_folder() {
 
 #[test]
 fn a_set_is_printed_in_both_forms_and_imported_again() {
-    let crawl = Crawl::new().set("filter.store=redis").set("filter.layout=scrapy-redis");
+    let crawl = Crawl::new().set("filter.place=redis").set("filter.kind=scrapy-redis");
     crawl.push(&urls(0, 25_000));
     crawl.drain();
     let () = crawl.connection().sadd("demo:filter", "none").unwrap();

@@ -55,7 +55,7 @@ fn each_pair(test: impl Fn(Crawl, bool)) {
 fn of_kind(server: RedisServer, sink: &str, store: &str, from: &str) -> Crawl {
     Crawl::on(server)
         .set(&format!("sink.kind={sink}"))
-        .set(&format!("filter.store={store}"))
+        .set(&format!("filter.place={store}"))
         .set(&format!("source.take_from={from}"))
 }
 
@@ -136,7 +136,7 @@ fn a_restart_in_the_middle_loses_and_doubles_nothing() {
             crawl.wait_for_sink(20 * round);
             daemon.signal(Signal::KILL);
             drop(daemon);
-            // Without a state folder, nothing proves that the one before is dead.
+            // Without a storage folder, nothing proves that the one before is dead.
             let () = crawl.connection().del(LEASE).unwrap();
         }
         crawl.drain();

@@ -1,4 +1,4 @@
-//! What a start makes of the state folder, and what a run makes of a Redis that went back.
+//! What a start makes of the storage folder, and what a run makes of a Redis that went back.
 //!
 //! The numbers are those of the argument in `ARCHITECTURE.md`, "Why nothing is lost or repeated".
 
@@ -11,7 +11,7 @@ use crate::util::wait::{SOON, wait_until};
 
 /// A crawl that takes a snapshot every few hundred unseen items.
 fn with_snapshots() -> Crawl {
-    Crawl::new().set("filter.capacity=1000").set("state.snapshot_bytes=4096").set("source.batch=20")
+    Crawl::new().set("filter.capacity=1000").set("storage.snapshot_bytes=4096").set("source.batch=20")
 }
 
 /// What a run to the end says that must fail.
@@ -26,7 +26,7 @@ fn refused(crawl: &Crawl, words: &[&str]) -> String {
     output.stderr
 }
 
-/// Runs `urlseen state …`, which must do what it says.
+/// Runs `urlseen storage …`, which must do what it says.
 #[track_caller]
 fn state(crawl: &Crawl, command: &str) -> String {
     let output = crawl.command(&format!("state {command}"), &[]).output();
@@ -159,7 +159,7 @@ fn a_redis_that_lost_everything_is_told_and_there_are_two_ways_on() {
         crawl.server.restart();
         crawl.push(&urls(0, 110));
         let words =
-            ["Redis knows nothing of this crawl", "stands at batch ", "urlseen state adopt"];
+            ["Redis knows nothing of this crawl", "stands at batch ", "urlseen storage adopt"];
         refused(&crawl, &words);
         assert_eq!(crawl.len(SINK), 0);
         state(&crawl, way);
@@ -173,7 +173,7 @@ fn a_damaged_log_is_not_taken_for_that_of_a_new_crawl() {
     let mut crawl = Crawl::new();
     crawl.push(&urls(0, 100));
     crawl.drain();
-    let mut logs = std::fs::read_dir(crawl.state_dir()).unwrap().map(|it| it.unwrap().path());
+    let mut logs = std::fs::read_dir(crawl.storage_dir()).unwrap().map(|it| it.unwrap().path());
     let log = logs.find(|path| path.to_string_lossy().contains("/log-")).unwrap();
     let mut bytes = std::fs::read(&log).unwrap();
     // In the first record.
@@ -216,9 +216,9 @@ fn a_crawl_without_its_folder_is_told_and_there_are_two_ways_on() {
         let crawl = Crawl::new();
         crawl.push(&urls(0, 100));
         crawl.drain();
-        std::fs::remove_dir_all(crawl.state_dir()).unwrap();
+        std::fs::remove_dir_all(crawl.storage_dir()).unwrap();
         crawl.push(&urls(0, 110));
-        refused(&crawl, &["Redis stands at batch ", "is new", "urlseen state adopt"]);
+        refused(&crawl, &["Redis stands at batch ", "is new", "urlseen storage adopt"]);
         assert_eq!(crawl.len(SINK), 100);
         state(&crawl, way);
         assert_eq!(crawl.drain().count("unseen"), 110, "{way}");
@@ -230,7 +230,7 @@ fn a_crawl_without_its_folder_is_told_and_there_are_two_ways_on() {
 fn a_crawl_that_committed_nothing_takes_any_folder_and_is_tied_to_it() {
     let crawl = Crawl::new();
     crawl.drain();
-    std::fs::remove_dir_all(crawl.state_dir()).unwrap();
+    std::fs::remove_dir_all(crawl.storage_dir()).unwrap();
     for count in [10, 20] {
         crawl.push(&urls(0, count));
         assert_eq!(crawl.drain().count("unseen"), 10);
@@ -245,18 +245,18 @@ fn a_folder_of_another_crawl_is_told_apart() {
     let other = Crawl::new();
     other.push(&urls(0, 10));
     other.drain();
-    std::fs::remove_dir_all(crawl.state_dir()).unwrap();
-    std::fs::rename(other.state_dir(), crawl.state_dir()).unwrap();
+    std::fs::remove_dir_all(crawl.storage_dir()).unwrap();
+    std::fs::rename(other.storage_dir(), crawl.storage_dir()).unwrap();
     refused(&crawl, &["belongs to the filter", "the folder of another crawl"]);
     state(&crawl, "adopt");
     crawl.push(&urls(0, 20));
     assert_eq!(crawl.drain().count("unseen"), 10);
 }
 
-/// A copy of the state folder as it is.
+/// A copy of the storage folder as it is.
 fn copy_of(crawl: &Crawl) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
-    for entry in std::fs::read_dir(crawl.state_dir()).unwrap() {
+    for entry in std::fs::read_dir(crawl.storage_dir()).unwrap() {
         let entry = entry.unwrap();
         if entry.file_type().unwrap().is_file() {
             std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
@@ -265,13 +265,13 @@ fn copy_of(crawl: &Crawl) -> tempfile::TempDir {
     copy
 }
 
-/// Puts a copy in the place of the state folder.
+/// Puts a copy in the place of the storage folder.
 fn put_back(crawl: &Crawl, copy: &tempfile::TempDir) {
-    std::fs::remove_dir_all(crawl.state_dir()).unwrap();
-    std::fs::create_dir(crawl.state_dir()).unwrap();
+    std::fs::remove_dir_all(crawl.storage_dir()).unwrap();
+    std::fs::create_dir(crawl.storage_dir()).unwrap();
     for entry in std::fs::read_dir(copy.path()).unwrap() {
         let entry = entry.unwrap();
-        std::fs::copy(entry.path(), crawl.state_dir().join(entry.file_name())).unwrap();
+        std::fs::copy(entry.path(), crawl.storage_dir().join(entry.file_name())).unwrap();
     }
 }
 
@@ -288,7 +288,7 @@ fn an_old_copy_of_the_folder_is_told_with_what_it_lacks() {
         crawl.push(&urls(0, 160));
         refused(&crawl, &["Redis stands at batch 15 (", "batch 10 (", "5 batches"]);
         let (crawl, unseen) = match way {
-            "on_rollback" => (crawl.set("state.on_rollback=emit-again"), 60),
+            "on_rollback" => (crawl.set("storage.on_rollback=emit-again"), 60),
             "adopt" => (crawl, 60),
             _ => (crawl, 160),
         };
@@ -302,7 +302,7 @@ fn an_old_copy_of_the_folder_is_told_with_what_it_lacks() {
     }
 }
 
-/// (5) The tip tells histories apart that the number does not.
+/// (5) The commit_id tells histories apart that the number does not.
 #[test]
 fn another_history_of_the_same_length_is_told() {
     let mut crawl = Crawl::new();
@@ -347,7 +347,7 @@ fn what_would_be_gone_for_good_is_asked_about() {
     let crawl = Crawl::new();
     crawl.push(&urls(0, 10));
     crawl.drain();
-    for command in ["state reset", "state drop"] {
+    for command in ["storage reset", "storage drop"] {
         let output = crawl.command(command, &[]).output();
         assert_eq!(output.code(), Some(2), "{output:?}");
         assert!(output.stderr.contains("give --yes"), "{output:?}");
@@ -389,16 +389,16 @@ fn a_folder_in_use_is_refused_with_who_uses_it() {
     let daemon = crawl.start();
     let stderr = refused(&crawl, &["is in use"]);
     assert!(stderr.contains(&format!("process {} on ", daemon.id())), "{stderr}");
-    for command in ["state adopt", "state reset --yes", "state drop --yes"] {
+    for command in ["storage adopt", "storage reset --yes", "storage drop --yes"] {
         let output = crawl.command(command, &[]).output();
         assert_eq!(output.code(), Some(3), "{output:?}");
     }
-    state_of_running(&crawl);
+    storage_of_running(&crawl);
     stop(daemon);
 }
 
 /// Looking is allowed beside whoever runs.
-fn state_of_running(crawl: &Crawl) {
+fn storage_of_running(crawl: &Crawl) {
     let shown = state(crawl, "show");
     for words in ["crawl       demo", "in use by   process", "snapshot-", "log-"] {
         assert!(shown.contains(words), "no {words:?} in {shown}");
@@ -407,7 +407,7 @@ fn state_of_running(crawl: &Crawl) {
 
 #[test]
 fn snapshots_come_and_go_while_items_pass() {
-    let crawl = with_snapshots().set("filter.capacity=20000").set("state.snapshot_bytes=50_000");
+    let crawl = with_snapshots().set("filter.capacity=20000").set("storage.snapshot_bytes=50_000");
     let mut daemon = crawl.start();
     for part in 0..5 {
         crawl.push(&urls(10_000 * part, 10_000));
@@ -417,7 +417,7 @@ fn snapshots_come_and_go_while_items_pass() {
     crawl.wait_until_idle();
     daemon.signal(Signal::KILL);
     daemon.wait(SOON);
-    let output = crawl.command("state show", &[]).output();
+    let output = crawl.command("storage show", &[]).output();
     let shown = output.text();
     // The kill may have come while the next file of the log was begun, which is no loss.
     let is_begun = |line: &str| line.ends_with("the header was never written to its end");

@@ -11,11 +11,11 @@ use crate::util::wait::{SOON, wait_until};
 
 /// A filter that grows soon, and at an error rate at which it is often wrong.
 fn growing() -> Crawl {
-    with(&["filter.capacity=200", "filter.error_rate=0.02", "state.snapshot_bytes=4096"])
+    with(&["filter.capacity=200", "filter.error_rate=0.02", "storage.snapshot_bytes=4096"])
 }
 
 fn with(settings: &[&str]) -> Crawl {
-    let crawl = Crawl::new().set("filter.layout=redisbloom").set("source.batch=20");
+    let crawl = Crawl::new().set("filter.kind=redisbloom").set("source.batch=20");
     settings.iter().fold(crawl, |crawl, setting| crawl.set(setting))
 }
 
@@ -122,7 +122,7 @@ fn growth_is_told_and_when_full_does_not_end_it() {
     assert!(!summary.stderr.contains("what it is made for"), "{}", summary.stderr);
     assert_eq!(summary.count("keys") as u64, model(&crawl).size());
     assert_eq!(summary.count("capacity") as u64, model(&crawl).capacity());
-    let shown = crawl.command("state show", &[]).output();
+    let shown = crawl.command("storage show", &[]).output();
     assert!(shown.text().contains("RedisBloom's, reserved for 200 fingerprints at 2e-2, grows"));
 }
 
@@ -151,10 +151,10 @@ fn a_folder_of_another_layout_or_reservation_is_refused_with_both_values() {
     let crawl = Crawl::new().set("filter.capacity=1000");
     crawl.push(&digests(0, 5));
     crawl.drain();
-    let crawl = crawl.set("filter.layout=redisbloom");
+    let crawl = crawl.set("filter.kind=redisbloom");
     let output = crawl.run(&["--drain"]).output();
     assert_eq!(output.code(), Some(2), "{output:?}");
-    let words = "filter.layout is redisbloom, and the state folder was made for native";
+    let words = "filter.kind is redisbloom, and the storage folder was made for native";
     assert!(output.stderr.contains(words), "{output:?}");
 
     let crawl = growing();
@@ -162,7 +162,7 @@ fn a_folder_of_another_layout_or_reservation_is_refused_with_both_values() {
     crawl.drain();
     let output = crawl.set("filter.expansion=4").run(&["--drain"]).output();
     assert_eq!(output.code(), Some(2), "{output:?}");
-    let words = "filter.expansion is 4, and the state folder was made for 2";
+    let words = "filter.expansion is 4, and the storage folder was made for 2";
     assert!(output.stderr.contains(words), "{output:?}");
 }
 
@@ -176,7 +176,7 @@ fn one_that_is_larger_than_the_memory_is_refused_at_the_start() {
 
 #[test]
 fn its_bits_cannot_live_in_redis() {
-    let output = growing().set("filter.store=redis").run(&["--drain"]).output();
+    let output = growing().set("filter.place=redis").run(&["--drain"]).output();
     assert_eq!(output.code(), Some(2), "{output:?}");
-    assert!(output.stderr.contains("filter.layout is \"redisbloom\", and"), "{output:?}");
+    assert!(output.stderr.contains("filter.kind is \"redisbloom\", and"), "{output:?}");
 }

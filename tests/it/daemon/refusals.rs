@@ -56,11 +56,11 @@ fn settings_that_contradict_the_crawl_are_refused_by_name() {
     for (setting, words) in [
         ("fingerprint.algorithm=scrapy-redis", "fingerprint.algorithm"),
         ("fingerprint.keep_fragments=true", "fingerprint.keep_fragments"),
-        ("filter.layout=redisbloom", "filter.layout"),
+        ("filter.kind=redisbloom", "filter.kind"),
         ("filter.capacity=200_000", "filter.capacity"),
-        ("filter.store=redis", "filter.store"),
+        ("filter.place=redis", "filter.place"),
         ("crawl.name=other", "crawl.name"),
-        ("state.dir=elsewhere", "is new"),
+        ("storage.dir=elsewhere", "is new"),
     ] {
         let run = crawl.run(&["--drain", "--set", setting, "--set", "source.key=demo:discovered"]);
         let output = run.output();

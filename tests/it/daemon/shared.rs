@@ -1,4 +1,4 @@
-//! A filter in Redis, of every layout, alone and shared.
+//! A filter in Redis, of every kind, alone and shared.
 
 use redis::Commands;
 use rustix::process::Signal;
@@ -9,24 +9,24 @@ use super::{
 };
 use crate::util::wait::{SOON, wait_until};
 
-/// Every layout, small, and with what it is sized by.
+/// Every kind, small, and with what it is sized by.
 pub(super) const LAYOUTS: [&[&str]; 6] = [
-    &["filter.layout=native"],
-    &["filter.layout=pyrebloom"],
-    &["filter.layout=luw2007-bloomfilter"],
-    &["filter.layout=scrapy-redis-bloomfilter", "filter.bit=20", "filter.hash_number=12"],
+    &["filter.kind=native"],
+    &["filter.kind=pyrebloom"],
+    &["filter.kind=luw2007-bloomfilter"],
+    &["filter.kind=scrapy-redis-bloomfilter", "filter.bit=20", "filter.hash_number=12"],
     &[
-        "filter.layout=scrapy-redis-bloomfilter-block-cluster",
+        "filter.kind=scrapy-redis-bloomfilter-block-cluster",
         "filter.bit=20",
         "filter.block_num=3",
     ],
-    &["filter.layout=scrapy-redis"],
+    &["filter.kind=scrapy-redis"],
 ];
 
 /// A crawl whose filter is in Redis.
-pub(super) fn crawl(layout: &[&str]) -> Crawl {
-    let crawl = Crawl::new().set("filter.store=redis");
-    layout.iter().fold(crawl, |crawl, setting| crawl.set(setting))
+pub(super) fn crawl(kind: &[&str]) -> Crawl {
+    let crawl = Crawl::new().set("filter.place=redis");
+    kind.iter().fold(crawl, |crawl, setting| crawl.set(setting))
 }
 
 /// Items of all kinds with many duplicates, and what becomes of them: those that go on, in order,
@@ -57,34 +57,34 @@ fn mixed(seed: u64, count: usize) -> (Vec<String>, Vec<String>, usize) {
 
 #[test]
 fn every_layout_passes_what_is_unseen_once_and_in_order() {
-    for layout in LAYOUTS {
+    for kind in LAYOUTS {
         // So little is remembered that nearly all is asked in Redis.
         for recent in ["filter.recent=1", "filter.recent=100_000"] {
-            let crawl = crawl(layout).set(recent);
+            let crawl = crawl(kind).set(recent);
             let seed = seeds(&[11])[0];
             let (items, onward, rejected) = mixed(seed, 3000);
             crawl.push(&items);
             let summary = crawl.drain();
             let sink: Vec<_> =
                 crawl.list(SINK).into_iter().map(|it| String::from_utf8(it).unwrap()).collect();
-            assert_eq!(sink, onward, "{layout:?}, seed {seed}");
-            assert_eq!(crawl.len(REJECTED), rejected, "{layout:?}");
+            assert_eq!(sink, onward, "{kind:?}, seed {seed}");
+            assert_eq!(crawl.len(REJECTED), rejected, "{kind:?}");
             let unfiltered = onward.iter().filter(|it| it.contains("dont_filter")).count();
             let seen = items.len() - onward.len() - rejected;
             let fates = [onward.len() - unfiltered, seen, unfiltered, rejected];
-            assert_eq!(summary.counts(), (items.len(), fates), "{layout:?}");
+            assert_eq!(summary.counts(), (items.len(), fates), "{kind:?}");
             let keys = summary.count("keys");
             let truth = onward.len() - unfiltered;
-            assert!(keys.abs_diff(truth) <= truth / 10, "{layout:?}: {keys} for {truth}");
-            assert!(!crawl.state_dir().exists(), "a state folder was made");
+            assert!(keys.abs_diff(truth) <= truth / 10, "{kind:?}: {keys} for {truth}");
+            assert!(!crawl.storage_dir().exists(), "a storage folder was made");
         }
     }
 }
 
 #[test]
 fn what_was_seen_is_asked_and_never_written() {
-    for layout in LAYOUTS {
-        let crawl = crawl(layout).set("filter.recent=1");
+    for kind in LAYOUTS {
+        let crawl = crawl(kind).set("filter.recent=1");
         crawl.push(&urls(0, 500));
         assert_eq!(crawl.drain().count("unseen"), 500);
         crawl.server.cli(&["config", "resetstat"]);
@@ -93,15 +93,15 @@ fn what_was_seen_is_asked_and_never_written() {
         let calls = crawl.server.cli(&["info", "commandstats"]);
         assert!(calls.contains("cmdstat_hset"), "no commit: {calls}");
         for write in ["setrange", "bitfield:", "setbit", "sadd", "rpush:calls=2"] {
-            assert!(!calls.contains(&format!("cmdstat_{write}")), "{layout:?}: {calls}");
+            assert!(!calls.contains(&format!("cmdstat_{write}")), "{kind:?}: {calls}");
         }
     }
 }
 
 #[test]
 fn two_crawls_share_one_filter_and_pass_each_link_once() {
-    for layout in LAYOUTS {
-        let one = crawl(layout).set("filter.key=common").set("source.batch=37");
+    for kind in LAYOUTS {
+        let one = crawl(kind).set("filter.key=common").set("source.batch=37");
         let other = |arguments: &[&str]| {
             let settings =
                 ["crawl.name=other", "source.key=other:discovered", "sink.key=other:out"];
@@ -129,14 +129,14 @@ fn two_crawls_share_one_filter_and_pass_each_link_once() {
         passed.sort();
         let mut expected: Vec<_> = urls(0, 3300).into_iter().map(String::into_bytes).collect();
         expected.sort();
-        assert_eq!(passed, expected, "{layout:?}");
+        assert_eq!(passed, expected, "{kind:?}");
     }
 }
 
 #[test]
 fn another_process_takes_over_from_one_that_was_stopped() {
-    for layout in [LAYOUTS[0], LAYOUTS[1], LAYOUTS[5]] {
-        let crawl = crawl(layout).set("source.batch=50");
+    for kind in [LAYOUTS[0], LAYOUTS[1], LAYOUTS[5]] {
+        let crawl = crawl(kind).set("source.batch=50");
         crawl.push(&urls(0, 20_000));
         let first = crawl.start();
         crawl.wait_for_sink(100);
@@ -154,14 +154,14 @@ fn another_process_takes_over_from_one_that_was_stopped() {
         crawl.wait_until_idle();
         stop(second);
         let expected: Vec<_> = urls(0, 20_100).into_iter().map(String::into_bytes).collect();
-        assert_eq!(crawl.list(SINK), expected, "{layout:?}");
+        assert_eq!(crawl.list(SINK), expected, "{kind:?}");
     }
 }
 
 #[test]
 fn a_killed_run_is_gone_on_from_without_a_folder() {
-    for layout in [LAYOUTS[0], LAYOUTS[3], LAYOUTS[5]] {
-        let crawl = crawl(layout).set("source.batch=50");
+    for kind in [LAYOUTS[0], LAYOUTS[3], LAYOUTS[5]] {
+        let crawl = crawl(kind).set("source.batch=50");
         crawl.push(&urls(0, 10_000));
         crawl.push(&urls(0, 10_000));
         for passed in [100, 3000, 7000] {
@@ -173,7 +173,7 @@ fn a_killed_run_is_gone_on_from_without_a_folder() {
         }
         crawl.drain();
         let expected: Vec<_> = urls(0, 10_000).into_iter().map(String::into_bytes).collect();
-        assert_eq!(crawl.list(SINK), expected, "{layout:?}");
+        assert_eq!(crawl.list(SINK), expected, "{kind:?}");
         let unseen: usize = crawl.connection().hget(STATE, "unseen").unwrap();
         assert_eq!(unseen, 10_000);
     }
@@ -182,7 +182,7 @@ fn a_killed_run_is_gone_on_from_without_a_folder() {
 #[test]
 fn a_commit_judges_no_more_than_is_bounded() {
     // 64 hashes.
-    let crawl = crawl(&["filter.layout=imooc", "source.batch=5000"]);
+    let crawl = crawl(&["filter.kind=imooc", "source.batch=5000"]);
     crawl.push(&urls(0, 5000));
     let summary = crawl.drain();
     assert_eq!(summary.counts(), (5000, [5000, 0, 0, 0]));
@@ -195,8 +195,8 @@ fn a_commit_judges_no_more_than_is_bounded() {
 
 #[test]
 fn a_filter_that_somebody_emptied_is_empty() {
-    for layout in LAYOUTS {
-        let crawl = crawl(layout);
+    for kind in LAYOUTS {
+        let crawl = crawl(kind);
         crawl.push(&urls(0, 300));
         let mut daemon = crawl.start();
         crawl.wait_for_sink(300);
@@ -230,8 +230,8 @@ fn a_server_that_answers_nothing_for_a_while_is_not_asked_more_and_more() {
 
 #[test]
 fn what_redis_forgot_is_not_remembered_here() {
-    for layout in [LAYOUTS[0], LAYOUTS[5]] {
-        let mut crawl = crawl(layout);
+    for kind in [LAYOUTS[0], LAYOUTS[5]] {
+        let mut crawl = crawl(kind);
         let mut daemon = crawl.start();
         crawl.push(&urls(0, 100));
         crawl.wait_for_sink(100);
@@ -253,8 +253,8 @@ fn changes(crawl: &Crawl) -> String {
 
 #[test]
 fn check_and_status_ask_redis() {
-    for layout in LAYOUTS {
-        let crawl = crawl(layout);
+    for kind in LAYOUTS {
+        let crawl = crawl(kind);
         crawl.push(&urls(0, 50));
         crawl.drain();
         let changes = changes(&crawl);
@@ -268,9 +268,9 @@ fn check_and_status_ask_redis() {
         for words in ["demo", "nobody", "batch ", " % of 100,000; error rate", "at demo:filter"] {
             assert!(status.text().contains(words), "no {words:?} in {status:?}");
         }
-        let status = crawl.command("state show", &["--json"]).output();
+        let status = crawl.command("storage show", &["--json"]).output();
         let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
-        assert_eq!(status["filter"]["layout"], layout[0].split_once('=').unwrap().1);
+        assert_eq!(status["filter"]["kind"], kind[0].split_once('=').unwrap().1);
         assert_eq!(status["lists"]["sink"], 50);
         assert!(status["head"]["seq"].as_u64() > Some(0), "{status}");
         assert_eq!(self::changes(&crawl), changes, "looking changed something");
@@ -279,18 +279,18 @@ fn check_and_status_ask_redis() {
 
 #[test]
 fn a_filter_is_emptied_deleted_and_taken_over() {
-    for layout in LAYOUTS {
-        let crawl = crawl(layout);
+    for kind in LAYOUTS {
+        let crawl = crawl(kind);
         let unseen = |summary: Summary| summary.count("unseen");
         crawl.push(&urls(0, 100));
         assert_eq!(unseen(crawl.drain()), 100);
         // Nobody is there to be asked.
-        let asked = crawl.command("state drop", &[]).output();
+        let asked = crawl.command("storage drop", &[]).output();
         assert_ne!(asked.code(), Some(0), "{asked:?}");
-        assert!(crawl.command("state reset", &["--yes"]).output().code() == Some(0));
+        assert!(crawl.command("storage reset", &["--yes"]).output().code() == Some(0));
         crawl.push(&urls(0, 100));
         assert_eq!(unseen(crawl.drain()), 100);
-        let dropped = crawl.command("state drop", &["--yes"]).output();
+        let dropped = crawl.command("storage drop", &["--yes"]).output();
         assert_eq!(dropped.code(), Some(0), "{dropped:?}");
         let left: Vec<String> = crawl.connection().keys("*").unwrap();
         assert_eq!(left, [SINK]);
@@ -300,8 +300,8 @@ fn a_filter_is_emptied_deleted_and_taken_over() {
         let other = crawl.set("filter.key=other");
         let refused = other.run(&["--drain"]).output();
         assert_eq!(refused.code(), Some(3), "{refused:?}");
-        assert!(refused.stderr.contains("urlseen state adopt"), "{refused:?}");
-        let adopted = other.command("state adopt", &[]).output();
+        assert!(refused.stderr.contains("urlseen storage adopt"), "{refused:?}");
+        let adopted = other.command("storage adopt", &[]).output();
         assert_eq!(adopted.code(), Some(0), "{adopted:?}");
         other.push(&urls(0, 100));
         assert_eq!(unseen(other.drain()), 100);

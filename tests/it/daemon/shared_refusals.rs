@@ -23,13 +23,13 @@ fn refused(crawl: &Crawl, status: i32, words: &[&str]) {
 
 #[test]
 fn keys_that_hold_something_else() {
-    for (layout, key) in [
+    for (kind, key) in [
         (LAYOUTS[0], "demo:filter:7f"),
         (LAYOUTS[1], "demo:filter.0"),
         (LAYOUTS[3], "demo:filter"),
         (LAYOUTS[4], "demo:filter2"),
     ] {
-        let crawl = crawl(layout);
+        let crawl = crawl(kind);
         let () = crawl.connection().sadd(key, "member").unwrap();
         refused(&crawl, 3, &[key, "holds a set", "a string there"]);
     }
@@ -51,7 +51,7 @@ fn strings_of_a_larger_filter() {
 
 #[test]
 fn a_filter_made_for_something_else() {
-    for (layout, setting) in [
+    for (kind, setting) in [
         (LAYOUTS[0], "filter.capacity=200_000"),
         (LAYOUTS[0], "filter.seed=7"),
         (LAYOUTS[0], "fingerprint.algorithm=scrapy-2.6"),
@@ -59,12 +59,12 @@ fn a_filter_made_for_something_else() {
         (LAYOUTS[3], "filter.hash_number=5"),
         (LAYOUTS[4], "filter.block_num=5"),
     ] {
-        let crawl = crawl(layout);
+        let crawl = crawl(kind);
         crawl.push(&urls(0, 10));
         crawl.drain();
         let () = crawl.connection().del(SINK).unwrap();
         let key = setting.split_once('=').unwrap().0;
-        refused(&crawl.set(setting), 2, &["was made for something else", key, "state drop"]);
+        refused(&crawl.set(setting), 2, &["was made for something else", key, "storage drop"]);
     }
 }
 
@@ -75,8 +75,8 @@ fn bits_whose_seed_is_gone() {
     crawl.drain();
     let () = crawl.connection().del(SINK).unwrap();
     let () = crawl.connection().del("urlseen:{demo:filter}:definition").unwrap();
-    refused(&crawl, 3, &["urlseen:{demo:filter}:definition is gone", "seed", "state drop"]);
-    let dropped = crawl.command("state drop", &["--yes"]).output();
+    refused(&crawl, 3, &["urlseen:{demo:filter}:definition is gone", "seed", "storage drop"]);
+    let dropped = crawl.command("storage drop", &["--yes"]).output();
     assert_eq!(dropped.code(), Some(0), "{dropped:?}");
     crawl.push(&urls(0, 10));
     assert_eq!(crawl.drain().count("unseen"), 10);
@@ -84,8 +84,8 @@ fn bits_whose_seed_is_gone() {
 
 #[test]
 fn another_filter_in_the_place_of_the_one_that_was_there() {
-    for layout in [LAYOUTS[0], LAYOUTS[5]] {
-        let crawl = crawl(layout);
+    for kind in [LAYOUTS[0], LAYOUTS[5]] {
+        let crawl = crawl(kind);
         let daemon = crawl.start();
         let definition = "urlseen:{demo:filter}:definition";
         let () = crawl.connection().hset(definition, "id", "0123456789abcdef").unwrap();
@@ -98,20 +98,20 @@ fn another_filter_in_the_place_of_the_one_that_was_there() {
 
 #[test]
 fn a_filter_of_another_size_can_be_deleted_and_another_value_cannot() {
-    for (layout, setting) in
+    for (kind, setting) in
         [(LAYOUTS[0], "filter.capacity=100"), (LAYOUTS[4], "filter.block_num=1")]
     {
-        let crawl = crawl(layout);
+        let crawl = crawl(kind);
         crawl.push(&urls(0, 2000));
         crawl.drain();
         let smaller = crawl.set(setting);
-        let dropped = smaller.command("state drop", &["--yes"]).output();
+        let dropped = smaller.command("storage drop", &["--yes"]).output();
         assert_eq!(dropped.code(), Some(0), "{dropped:?}");
         assert_eq!(smaller.connection().keys::<_, Vec<String>>("*").unwrap(), [SINK]);
     }
     let set = crawl(LAYOUTS[5]);
     let () = set.connection().rpush("demo:filter", "an item").unwrap();
-    let dropped = set.command("state drop", &["--yes"]).output();
+    let dropped = set.command("storage drop", &["--yes"]).output();
     assert_eq!(dropped.code(), Some(3), "{dropped:?}");
     assert_eq!(set.len("demo:filter"), 1);
 }
@@ -125,19 +125,19 @@ fn a_capacity_that_the_layout_cannot_count() {
 #[test]
 fn a_server_without_the_memory() {
     let server = RedisServer::start_with(&["--maxmemory", "64mb"]);
-    let crawl = Crawl::on(server).set("filter.store=redis").set("filter.layout=imooc");
+    let crawl = Crawl::on(server).set("filter.place=redis").set("filter.kind=imooc");
     refused(&crawl, 3, &["512.00 MiB more", "64.00 MiB (maxmemory)", "smaller size"]);
 }
 
 #[test]
 fn what_the_user_may_not_do_is_named() {
-    for (layout, denied) in [
+    for (kind, denied) in [
         (LAYOUTS[0], &["setrange", "getrange"][..]),
         (LAYOUTS[1], &["bitfield", "bitfield_ro"]),
         (LAYOUTS[5], &["sadd", "smismember"]),
     ] {
         for command in denied {
-            let crawl = crawl(layout).with_user("ann");
+            let crawl = crawl(kind).with_user("ann");
             crawl.server.cli(&["acl", "setuser", "ann", &format!("-{command}")]);
             let named = command.to_uppercase();
             refused(&crawl, 3, &["the Redis user ann may not", &named, "ACL SETUSER ann"]);
@@ -148,7 +148,7 @@ fn what_the_user_may_not_do_is_named() {
 #[test]
 fn a_node_of_a_cluster() {
     let server = RedisServer::start_with(&["--cluster-enabled", "yes"]);
-    let crawl = Crawl::on(server).set("filter.store=redis");
+    let crawl = Crawl::on(server).set("filter.place=redis");
     let output = crawl.run(&["--drain"]).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
     assert!(output.stderr.contains("cluster mode"), "{output:?}");

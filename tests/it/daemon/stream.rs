@@ -170,7 +170,7 @@ fn start_urls_go_on_where_the_config_says_so() {
 /// Rules are only in a file.
 #[test]
 fn what_a_rule_names_passes_each_time_and_is_counted() {
-    for store in ["filter.store=local", "filter.store=redis"] {
+    for store in ["filter.place=local", "filter.place=redis"] {
         for batch in ["source.batch=1", "source.batch=100"] {
             let crawl = Crawl::new().set(store).set(batch);
             let file = crawl.server.folder().join("rules.toml");

@@ -16,7 +16,7 @@ use crate::util::wait::{SOON, wait_until};
 
 /// Crawls with a sorted set, with each kind of store.
 fn crawls() -> [Crawl; 2] {
-    ["filter.store=local", "filter.store=redis"]
+    ["filter.place=local", "filter.place=redis"]
         .map(|store| Crawl::new().set("sink.kind=zset").set(store))
 }
 

@@ -23,7 +23,7 @@ fn an_import_that_was_killed_goes_on_where_it_was() {
     let file = folder.path().join("requests.seen");
     let bytes = frames(raw(0..ALL));
     std::fs::write(&file, &bytes).unwrap();
-    let state = folder.path().join("state");
+    let state = folder.path().join("storage");
     let name = file.to_str().unwrap();
     let arguments = ["--capacity", "3M", "--error-rate", "1e-12", name];
     kill_midway(import_to(&state, &arguments).start(), &state);
@@ -58,7 +58,7 @@ fn lines_are_numbered_on_in_a_later_import() {
     let mut text: String = raw(0..500_000).map(|digest| format!("{}\n", hex(&digest))).collect();
     text.push_str("end");
     std::fs::write(&file, text).unwrap();
-    let state = folder.path().join("state");
+    let state = folder.path().join("storage");
     let arguments = ["--capacity", "1M", "--error-rate", "1e-12", file.to_str().unwrap()];
     kill_midway(import_to(&state, &arguments).start(), &state);
     let rest = Imported::of(import_to(&state, &arguments).output());

@@ -49,10 +49,10 @@ fn many_files_compressed_or_not_and_standard_input_are_read_one_after_the_other(
 #[test]
 fn snapshots_are_taken_as_the_log_grows() {
     let mut crawl = Crawl::new();
-    crawl.settings.push("state.snapshot_bytes=1_000_000");
+    crawl.settings.push("storage.snapshot_bytes=1_000_000");
     crawl.write("frames", frames(raw(0..500_000)));
     crawl.import(&["frames"]).check([500_000, 500_000, 0, 0]);
-    let show = urlseen(["state", "show", "--json", "--state", &crawl.state()]).output();
+    let show = urlseen(["storage", "show", "--json", "--storage", &crawl.state()]).output();
     let show: serde_json::Value = serde_json::from_slice(&show.stdout).unwrap();
     let newest = show["snapshots"].as_array().unwrap().last().unwrap();
     assert!(newest["keys"].as_u64() > Some(0), "{show}");
@@ -66,7 +66,7 @@ fn snapshots_are_taken_as_the_log_grows() {
 fn a_crawl_can_go_back_to_before_an_import() {
     let mut crawl = Crawl::new();
     crawl.settings =
-        vec!["filter.capacity=100_000", "filter.error_rate=1e-12", "state.snapshot_bytes=100_000"];
+        vec!["filter.capacity=100_000", "filter.error_rate=1e-12", "storage.snapshot_bytes=100_000"];
     assert_eq!(crawl.crawl(&urls(0..10)), urls(0..10));
     crawl.server.cli(&["save"]);
     for number in 0..5 {
@@ -111,7 +111,7 @@ fn lines_that_are_no_fingerprints_are_named_by_line_and_byte() {
     let digests = lines(raw(0..2));
     std::fs::write(&file, format!("{digests}\nhttp://a/\n{}abc", lines(raw(2..4)))).unwrap();
     let name = file.to_str().unwrap();
-    let state = folder.path().join("state");
+    let state = folder.path().join("storage");
     let imported = Imported::of(import_to(&state, &["--capacity", "1000", name]).output());
     assert_eq!((imported.counts(), imported.code), ([4, 4, 0, 2], Some(1)));
     let said = [

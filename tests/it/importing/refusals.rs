@@ -93,10 +93,10 @@ fn fingerprints_of_another_algorithm_are_refused_with_the_remedy() {
 fn options_that_do_not_go_together_are_refused() {
     for (arguments, words) in [
         (&["--redis-set", "a", "file"][..], "'--redis-set <KEY>' cannot be used with '[FILE]...'"),
-        (&["--redis-set", "a", "--state", "b"], "cannot be used with"),
+        (&["--redis-set", "a", "--storage", "b"], "cannot be used with"),
         (&["--redis-set", "a", "--format", "hex"], "cannot be used with"),
-        (&["--capacity", "1000"], "--state <DIR>"),
-        (&["--state", "a", "--set", "b=c"], "cannot be used with"),
+        (&["--capacity", "1000"], "--storage <DIR>"),
+        (&["--storage", "a", "--set", "b=c"], "cannot be used with"),
         (&["--format", "csv"], "possible values: auto, hex, requests-seen"),
     ] {
         let output = urlseen(["import"]).args(arguments).output();

@@ -17,45 +17,45 @@ fn set(run: Run, settings: &[&str]) -> Run {
 
 #[test]
 fn a_daemon_and_a_program_share_a_filter_in_redis() {
-    for (layout, settings) in LAYOUTS {
+    for (kind, settings) in LAYOUTS {
         let server = RedisServer::start();
         let url = format!("redis.url={}", server.url());
-        let settings = [settings, &[url.as_str(), "filter.store=redis"]].concat();
-        let filter = RedisFilter::open(&server.url(), "demo:filter", layout).unwrap();
+        let settings = [settings, &[url.as_str(), "filter.place=redis"]].concat();
+        let filter = RedisFilter::open(&server.url(), "demo:filter", kind).unwrap();
         let mut scrapy = Fingerprinter::default();
         let mut fingerprint = |url: &String| scrapy.fingerprint(&Request::get(url)).unwrap();
         let ours: Vec<_> = urls(0..100).iter().map(&mut fingerprint).collect();
-        assert!(filter.extend(&ours).unwrap().iter().all(|is_new| *is_new), "{layout:?}");
+        assert!(filter.extend(&ours).unwrap().iter().all(|is_new| *is_new), "{kind:?}");
 
         let items = urls(50..150);
         let push: Vec<&str> = items.iter().map(String::as_str).collect();
         server.cli(&[&["rpush", "demo:discovered"], &push[..]].concat());
         set(urlseen(["run", "--drain"]), &settings).output();
         let unseen = server.cli(&["lrange", "demo:unseen", "0", "-1"]);
-        assert_eq!(unseen.lines().collect::<Vec<_>>(), push[50..], "{layout:?}");
+        assert_eq!(unseen.lines().collect::<Vec<_>>(), push[50..], "{kind:?}");
 
         let theirs: Vec<_> = urls(100..150).iter().map(&mut fingerprint).collect();
-        assert!(filter.contains_all(&theirs).unwrap().iter().all(|seen| *seen), "{layout:?}");
+        assert!(filter.contains_all(&theirs).unwrap().iter().all(|seen| *seen), "{kind:?}");
         let more = urls(150..160).iter().map(&mut fingerprint).collect::<Vec<_>>();
-        assert!(filter.contains_all(&more).unwrap().iter().all(|seen| !seen), "{layout:?}");
+        assert!(filter.contains_all(&more).unwrap().iter().all(|seen| !seen), "{kind:?}");
     }
 }
 
 #[test]
 fn a_command_and_a_program_take_turns_with_a_folder() {
     let folder = TempDir::new().unwrap();
-    let dir = folder.path().join("state");
+    let dir = folder.path().join("storage");
     let mut scrapy = Fingerprinter::default();
     let mut fingerprint = |url: &String| scrapy.fingerprint(&Request::get(url)).unwrap();
     let filter = LocalFilter::open(&dir, 10_000, 1e-9).unwrap();
     let ours: Vec<_> = urls(0..100).iter().map(&mut fingerprint).collect();
     assert!(filter.extend(&ours).unwrap().iter().all(|is_new| *is_new));
-    let refused = urlseen(["filter", "--state"]).arg(&dir).stdin("").output();
+    let refused = urlseen(["filter", "--storage"]).arg(&dir).stdin("").output();
     assert!(refused.stderr.contains("in use"), "{}", refused.stderr);
     drop(filter);
 
     let lines = urls(50..150).join("\n");
-    let printed = urlseen(["filter", "--state"]).arg(&dir).stdin(lines).output();
+    let printed = urlseen(["filter", "--storage"]).arg(&dir).stdin(lines).output();
     assert_eq!(printed.text().lines().collect::<Vec<_>>(), urls(100..150));
     let filter = LocalFilter::open(&dir, 10_000, 1e-9).unwrap();
     let all: Vec<_> = urls(0..151).iter().map(&mut fingerprint).collect();
@@ -67,8 +67,8 @@ fn a_command_and_a_program_take_turns_with_a_folder() {
 #[test]
 fn what_the_daemon_was_told_to_forget_is_new_to_a_program_once() {
     let (server, folder) = (RedisServer::start(), TempDir::new().unwrap());
-    let dir = folder.path().join("state");
-    let settings = [format!("redis.url={}", server.url()), format!("state.dir={}", dir.display())];
+    let dir = folder.path().join("storage");
+    let settings = [format!("redis.url={}", server.url()), format!("storage.dir={}", dir.display())];
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
     let settings = [&settings[..], &["filter.capacity=10000", "filter.error_rate=1e-9"]].concat();
     let drain = || assert!(set(urlseen(["run", "--drain"]), &settings).output().status.success());

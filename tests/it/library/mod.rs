@@ -9,46 +9,46 @@ mod features;
 mod redis;
 mod tasks;
 
-use urlseen::{Layout, RedisOptions};
+use urlseen::{FilterKind, RedisOptions};
 
-/// Every layout that Redis holds, small, and the settings that it has as a configuration.
-const LAYOUTS: [(Layout, &[&str]); 7] = [
+/// Every kind that Redis holds, small, and the settings that it has as a configuration.
+const LAYOUTS: [(FilterKind, &[&str]); 7] = [
     (
-        Layout::Native { capacity: 10_000, error_rate: 1e-9 },
-        &["filter.layout=native", "filter.capacity=10000", "filter.error_rate=1e-9"],
+        FilterKind::Native { capacity: 10_000, error_rate: 1e-9 },
+        &["filter.kind=native", "filter.capacity=10000", "filter.error_rate=1e-9"],
     ),
     (
-        Layout::Imooc { capacity: 10_000, error_rate: 1e-9 },
-        &["filter.layout=imooc", "filter.capacity=10000", "filter.error_rate=1e-9"],
+        FilterKind::Imooc { capacity: 10_000, error_rate: 1e-9 },
+        &["filter.kind=imooc", "filter.capacity=10000", "filter.error_rate=1e-9"],
     ),
     (
-        Layout::PyreBloom { capacity: 10_000, error_rate: 1e-9 },
-        &["filter.layout=pyrebloom", "filter.capacity=10000", "filter.error_rate=1e-9"],
+        FilterKind::PyreBloom { capacity: 10_000, error_rate: 1e-9 },
+        &["filter.kind=pyrebloom", "filter.capacity=10000", "filter.error_rate=1e-9"],
     ),
     (
-        Layout::Luw2007 { capacity: 10_000, error_rate: 1e-9 },
-        &["filter.layout=luw2007-bloomfilter", "filter.capacity=10000", "filter.error_rate=1e-9"],
+        FilterKind::Luw2007 { capacity: 10_000, error_rate: 1e-9 },
+        &["filter.kind=luw2007-bloomfilter", "filter.capacity=10000", "filter.error_rate=1e-9"],
     ),
     (
-        Layout::ScrapyRedisBloomFilter { bit: 20, hash_number: 12 },
-        &["filter.layout=scrapy-redis-bloomfilter", "filter.bit=20", "filter.hash_number=12"],
+        FilterKind::ScrapyRedisBloomFilter { bit: 20, hash_number: 12 },
+        &["filter.kind=scrapy-redis-bloomfilter", "filter.bit=20", "filter.hash_number=12"],
     ),
     (
-        Layout::BlockCluster { bit: 20, hash_number: 12, block_num: 3 },
+        FilterKind::BlockCluster { bit: 20, hash_number: 12, block_num: 3 },
         &[
-            "filter.layout=scrapy-redis-bloomfilter-block-cluster",
+            "filter.kind=scrapy-redis-bloomfilter-block-cluster",
             "filter.bit=20",
             "filter.hash_number=12",
             "filter.block_num=3",
         ],
     ),
-    (Layout::ScrapyRedis, &["filter.layout=scrapy-redis"]),
+    (FilterKind::ScrapyRedis, &["filter.kind=scrapy-redis"]),
 ];
 
-/// The layout that a test takes that is about something else.
-const NATIVE: Layout = LAYOUTS[0].0;
+/// The kind that a test takes that is about something else.
+const NATIVE: FilterKind = LAYOUTS[0].0;
 
-/// Digests, as hex digits: every layout has a place for those.
+/// Digests, as hex digits: every kind has a place for those.
 fn digests(range: std::ops::Range<u32>) -> Vec<String> {
     let digest = |number: u32| format!("{:08x}", number.wrapping_mul(0x9e37_79b9)).repeat(5);
     range.map(digest).collect()

@@ -1,7 +1,7 @@
 //! A filter in Redis, for threads.
 
 use redis::Commands;
-use urlseen::{ErrorKind, Filter, Fingerprints, Layout, LocalFilter, RedisFilter, RedisOptions};
+use urlseen::{ErrorKind, Filter, Fingerprints, FilterKind, LocalFilter, RedisFilter, RedisOptions};
 
 use super::cutting::Cutting;
 use super::{LAYOUTS, NATIVE, digests, impatient};
@@ -10,38 +10,38 @@ use crate::util::redis::RedisServer;
 #[test]
 fn the_verbs_do_the_same_in_every_layout() {
     let server = RedisServer::start();
-    for (layout, _) in LAYOUTS {
-        let filter = RedisFilter::open(&server.url(), "f", layout).unwrap();
+    for (kind, _) in LAYOUTS {
+        let filter = RedisFilter::open(&server.url(), "f", kind).unwrap();
         let keys = digests(0..1000);
         let twice = keys.iter().chain(&keys).map(String::as_str);
         let is_new = filter.extend(twice).unwrap();
         assert_eq!((is_new.len(), is_new.iter().filter(|new| **new).count()), (2000, 1000));
-        assert!(is_new[..1000].iter().all(|is_new| *is_new), "{layout:?}");
-        assert!(!filter.add(keys[5].as_str()).unwrap(), "{layout:?}");
+        assert!(is_new[..1000].iter().all(|is_new| *is_new), "{kind:?}");
+        assert!(!filter.add(keys[5].as_str()).unwrap(), "{kind:?}");
         let more = digests(900..1100);
         let seen = filter.contains_all(more.iter().map(String::as_str)).unwrap();
-        assert_eq!(seen, [[true; 100], [false; 100]].concat(), "{layout:?}");
+        assert_eq!(seen, [[true; 100], [false; 100]].concat(), "{kind:?}");
         assert!(!filter.contains(more[150].as_str()).unwrap(), "asking adds nothing");
 
         let mut connection = server.connection();
         let are_there: Vec<String> = connection.keys("f*").unwrap();
         let named = filter.keys();
-        assert!(are_there.iter().all(|key| named.contains(key)), "{layout:?}: {are_there:?}");
-        assert_eq!(filter.bits() == 0, layout == Layout::ScrapyRedis);
-        assert_eq!(filter.hashes() == 0, layout == Layout::ScrapyRedis);
+        assert!(are_there.iter().all(|key| named.contains(key)), "{kind:?}: {are_there:?}");
+        assert_eq!(filter.bits() == 0, kind == FilterKind::ScrapyRedis);
+        assert_eq!(filter.hashes() == 0, kind == FilterKind::ScrapyRedis);
         filter.delete().unwrap();
-        assert!(!filter.contains(keys[5].as_str()).unwrap(), "{layout:?}");
+        assert!(!filter.contains(keys[5].as_str()).unwrap(), "{kind:?}");
         assert!(filter.add(keys[5].as_str()).unwrap(), "it can be used on");
         filter.delete().unwrap();
-        assert!(!connection.exists::<_, bool>(&named).unwrap(), "{layout:?}");
+        assert!(!connection.exists::<_, bool>(&named).unwrap(), "{kind:?}");
     }
 }
 
 #[test]
 fn bits_and_hashes_are_those_of_the_layouts() {
     let server = RedisServer::start();
-    let open = |key, layout| RedisFilter::open(&server.url(), key, layout).unwrap();
-    let pyre = open("p", Layout::PyreBloom { capacity: 10_000, error_rate: 0.01 });
+    let open = |key, kind| RedisFilter::open(&server.url(), key, kind).unwrap();
+    let pyre = open("p", FilterKind::PyreBloom { capacity: 10_000, error_rate: 0.01 });
     // What pyreBloom 1.0's own `bits` and `hashes` are for these.
     assert_eq!((pyre.bits(), pyre.hashes()), (95_850, 7));
     assert_eq!(pyre.keys(), ["p.0"]);
@@ -54,15 +54,15 @@ fn bits_and_hashes_are_those_of_the_layouts() {
 #[test]
 fn keys_may_be_any_text_where_the_layout_takes_it() {
     let server = RedisServer::start();
-    for (layout, _) in LAYOUTS {
-        let filter = RedisFilter::open(&server.url(), &format!("{layout:?}"), layout).unwrap();
+    for (kind, _) in LAYOUTS {
+        let filter = RedisFilter::open(&server.url(), &format!("{kind:?}"), kind).unwrap();
         let added = filter.add("hello");
-        if matches!(layout, Layout::BlockCluster { .. }) {
+        if matches!(kind, FilterKind::BlockCluster { .. }) {
             assert_eq!(added.unwrap_err().kind(), ErrorKind::Unplaced);
             let asked = filter.contains("hello");
             assert_eq!(asked.unwrap_err().kind(), ErrorKind::Unplaced);
         } else {
-            assert!(added.unwrap() && filter.contains("hello").unwrap(), "{layout:?}");
+            assert!(added.unwrap() && filter.contains("hello").unwrap(), "{kind:?}");
         }
     }
 }
@@ -71,15 +71,15 @@ fn keys_may_be_any_text_where_the_layout_takes_it() {
 fn what_was_new_when_its_answer_was_lost_is_new_still() {
     let server = RedisServer::start();
     let proxy = Cutting::before(&server);
-    for (layout, _) in LAYOUTS {
-        let filter = RedisFilter::open(&proxy.url(), &format!("{layout:?}"), layout).unwrap();
+    for (kind, _) in LAYOUTS {
+        let filter = RedisFilter::open(&proxy.url(), &format!("{kind:?}"), kind).unwrap();
         let keys = digests(0..3);
         // Before the script is known to the server, and after.
         for (key, lost) in keys.iter().zip([0, 1, 3]) {
             proxy.lose_next(lost);
-            assert!(filter.add(key.as_str()).unwrap(), "{layout:?}: {lost} answers were lost");
+            assert!(filter.add(key.as_str()).unwrap(), "{kind:?}: {lost} answers were lost");
             assert_eq!(proxy.to_lose(), 0, "not all that were to be lost were");
-            assert!(!filter.add(key.as_str()).unwrap(), "{layout:?}");
+            assert!(!filter.add(key.as_str()).unwrap(), "{kind:?}");
         }
     }
 }
@@ -125,7 +125,7 @@ fn another_filter_is_refused() {
     let fragments = Fingerprints { keep_fragments: true, ..Fingerprints::default() };
     let options = RedisOptions { fingerprints: fragments, ..RedisOptions::default() };
     for (refused, part) in [
-        (RedisFilter::open(&server.url(), "f", Layout::ScrapyRedis), "filter.layout"),
+        (RedisFilter::open(&server.url(), "f", FilterKind::ScrapyRedis), "filter.kind"),
         (RedisFilter::open_with(&server.url(), "f", NATIVE, options), "keep_fragments"),
     ] {
         let error = refused.unwrap_err();

@@ -18,17 +18,17 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 fn the_verbs_do_the_same_in_every_layout() {
     let server = RedisServer::start();
     run(async {
-        for (layout, _) in LAYOUTS {
-            let filter = AsyncRedisFilter::open(&server.url(), "f", layout).await.unwrap();
+        for (kind, _) in LAYOUTS {
+            let filter = AsyncRedisFilter::open(&server.url(), "f", kind).await.unwrap();
             let keys = digests(0..1000);
             let twice = keys.iter().chain(&keys).map(String::as_str);
             let is_new = filter.extend(twice).await.unwrap();
-            assert_eq!(is_new, [[true; 1000], [false; 1000]].concat(), "{layout:?}");
+            assert_eq!(is_new, [[true; 1000], [false; 1000]].concat(), "{kind:?}");
             let more = digests(900..1100);
             let seen = filter.contains_all(more.iter().map(String::as_str)).await.unwrap();
-            assert_eq!(seen, [[true; 100], [false; 100]].concat(), "{layout:?}");
+            assert_eq!(seen, [[true; 100], [false; 100]].concat(), "{kind:?}");
             filter.delete().await.unwrap();
-            assert!(!filter.contains(keys[5].as_str()).await.unwrap(), "{layout:?}");
+            assert!(!filter.contains(keys[5].as_str()).await.unwrap(), "{kind:?}");
             assert!(filter.add(keys[5].as_str()).await.unwrap(), "it can be used on");
             filter.delete().await.unwrap();
         }

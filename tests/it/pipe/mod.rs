@@ -7,7 +7,7 @@ mod fullness;
 mod inputs;
 mod live;
 mod model;
-mod state;
+mod storage;
 
 use std::io::Write;
 

@@ -16,16 +16,16 @@ fn a_filter_of_the_server_comes_in_answers_as_it_does_and_goes_out_to_the_byte()
     for dump in DUMPS.iter() {
         let place = Place::new();
         let file = place.write("in", &file_of(&dump.chunks()));
-        done(&place.import("state", &file));
+        done(&place.import("storage", &file));
         let others = format!("other-{}", dump.name);
         let lines: String = (0..20_000).map(|n| item(&others, n) + "\n").collect();
-        let checked = place.command("check", "state", &["-"]).stdin(lines).output();
+        let checked = place.command("check", "storage", &["-"]).stdin(lines).output();
         let seen = |line: &str| line.starts_with("seen\t");
         let seen: Vec<_> =
             (0..).zip(checked.text().lines()).filter(|(_, line)| seen(line)).collect();
         assert_eq!(seen.len(), dump.others_seen.len(), "{}", dump.name);
         assert!(seen.iter().all(|(n, _)| dump.others_seen.contains(n)), "{}", dump.name);
-        done(&place.export("state", &place.path("out")));
+        done(&place.export("storage", &place.path("out")));
         assert!(fs::read(place.path("out")).unwrap() == fs::read(file).unwrap(), "{}", dump.name);
     }
 }
@@ -34,10 +34,10 @@ fn a_filter_of_the_server_comes_in_answers_as_it_does_and_goes_out_to_the_byte()
 fn crawl(server: &RedisServer, place: &Place, dump: &Dump, command: &str) -> Run {
     let own = [
         format!("redis.url={}", server.url()),
-        format!("state.dir={}", place.path("state").display()),
-        "filter.layout=redisbloom".to_owned(),
+        format!("storage.dir={}", place.path("storage").display()),
+        "filter.kind=redisbloom".to_owned(),
         "source.batch=50".to_owned(),
-        "state.snapshot_bytes=4096".to_owned(),
+        "storage.snapshot_bytes=4096".to_owned(),
     ];
     let all = own.into_iter().chain(dump.settings());
     all.fold(urlseen([command]), |run, setting| run.arg("--set").arg(setting))
@@ -69,17 +69,17 @@ fn an_imported_filter_goes_on_where_it_was() {
     let dump = Dump::named("scaled");
     let place = Place::new();
     let file = place.write("in", &file_of(&dump.chunks()));
-    done(&place.import("state", &file));
+    done(&place.import("storage", &file));
     let mut model = dump.filter();
     let lines: Vec<String> = (0..3000).map(|n| item("more", n)).collect();
-    let passed = place.command("filter", "state", &[]).stdin(lines.join("\n") + "\n").output();
+    let passed = place.command("filter", "storage", &[]).stdin(lines.join("\n") + "\n").output();
     done(&passed);
     for line in &lines {
         model.add(line.as_bytes()).unwrap();
     }
-    let old = place.command("filter", "state", &[]).stdin(dump.items().join("\n") + "\n").output();
+    let old = place.command("filter", "storage", &[]).stdin(dump.items().join("\n") + "\n").output();
     assert_eq!(old.text(), "", "all of them have been seen");
-    done(&place.export("state", &place.path("out")));
+    done(&place.export("storage", &place.path("out")));
     let mut expected = Vec::new();
     dump::write(&model, &mut expected).unwrap();
     assert!(fs::read(place.path("out")).unwrap() == expected);
@@ -88,15 +88,15 @@ fn an_imported_filter_goes_on_where_it_was() {
 #[test]
 fn the_pipe_makes_such_filters_too() {
     let place = Place::new();
-    let made = ["--layout", "redisbloom", "--capacity", "100", "--error-rate", "0.01"];
+    let made = ["--kind", "redisbloom", "--capacity", "100", "--error-rate", "0.01"];
     let lines: String = (0..1000).map(|n| item("piped", n) + "\n").collect();
-    done(&place.command("filter", "state", &made).stdin(lines.clone()).output());
+    done(&place.command("filter", "storage", &made).stdin(lines.clone()).output());
     // What it was made for need not be said again.
-    let again = place.command("filter", "state", &[]).stdin(lines).output();
+    let again = place.command("filter", "storage", &[]).stdin(lines).output();
     assert_eq!(again.text(), "");
-    let other = place.command("filter", "state", &["--layout", "native"]).stdin("").output();
-    refused(&other, 2, "filter.layout is native, and the state folder was made for redisbloom");
-    done(&place.export("state", &place.path("out")));
+    let other = place.command("filter", "storage", &["--kind", "native"]).stdin("").output();
+    refused(&other, 2, "filter.kind is native, and the storage folder was made for redisbloom");
+    done(&place.export("storage", &place.path("out")));
     let mut model = urlseen_core::filter::redisbloom::Filter::reserve(
         0.01,
         100,
@@ -123,30 +123,30 @@ fn files_that_hold_no_whole_dump_are_refused_by_name_and_byte() {
         ("changed", &changed, "changed, at byte 260: the CRC of the chunk that begins here"),
         ("longer", &[&whole[..], b"x"].concat(), "more follows behind the end"),
     ] {
-        let output = place.import("state", &place.write(name, bytes));
+        let output = place.import("storage", &place.write(name, bytes));
         refused(&output, 3, words);
         assert!(output.stderr.contains(&*place.path(name).to_string_lossy()), "{output:?}");
     }
-    refused(&place.import("state", &place.path("none")), 3, "none: No such file");
+    refused(&place.import("storage", &place.path("none")), 3, "none: No such file");
     // None of it is left in the way.
-    done(&place.import("state", &place.write("whole", &whole)));
+    done(&place.import("storage", &place.write("whole", &whole)));
 }
 
 #[test]
 fn what_is_there_already_stays() {
     let place = Place::new();
     let file = place.write("in", &file_of(&Dump::named("scaled").chunks()));
-    done(&place.import("state", &file));
-    refused(&place.import("state", &file), 2, "holds a filter already");
-    done(&place.export("state", &place.path("out")));
-    refused(&place.export("state", &place.path("out")), 3, "out: File exists");
+    done(&place.import("storage", &file));
+    refused(&place.import("storage", &file), 2, "holds a filter already");
+    done(&place.export("storage", &place.path("out")));
+    refused(&place.export("storage", &place.path("out")), 3, "out: File exists");
     let native = place.command("filter", "native", &[]).stdin("http://example.com/\n").output();
     done(&native);
     refused(&place.import("native", &file), 2, "holds a filter already");
-    refused(&place.export("native", &place.path("n")), 2, "has the layout native");
+    refused(&place.export("native", &place.path("n")), 2, "has the kind native");
     assert!(!place.path("n").exists());
     let server = RedisServer::start();
     let run = urlseen(["import", "--redisbloom-file"]).arg(&file);
     let run = run.arg("--set").arg(format!("redis.url={}", server.url()));
-    refused(&run.output(), 2, "filter.layout is \"native\"");
+    refused(&run.output(), 2, "filter.kind is \"native\"");
 }

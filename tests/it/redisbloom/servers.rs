@@ -9,8 +9,8 @@ use crate::util::redis::RedisServer;
 fn run(place: &Place, url: &str, command: &str, key: &str) -> Output {
     let settings = [
         format!("redis.url={url}"),
-        format!("state.dir={}", place.path("state").display()),
-        "filter.layout=redisbloom".to_owned(),
+        format!("storage.dir={}", place.path("storage").display()),
+        "filter.kind=redisbloom".to_owned(),
     ];
     let run = urlseen([command, "--redisbloom", key]);
     settings.iter().fold(run, |run: Run, setting| run.arg("--set").arg(setting)).output()
@@ -69,7 +69,7 @@ fn a_server_without_the_module_is_told_from_others() {
     server.cli(&["set", "text", "x"]);
     refused(&run(&place, &server.url(), "import", "text"), 3, "the key text holds a string");
     let file = place.write("in", &super::file_of(&Dump::named("scaled").chunks()));
-    done(&place.import("state", &file));
+    done(&place.import("storage", &file));
     refused(&run(&place, &server.url(), "export", "new"), 3, "it has no RedisBloom");
     assert_eq!(server.cli(&["exists", "new"]), "0");
 }

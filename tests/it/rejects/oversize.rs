@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use serde_json::Value;
-use urlseen_core::reject::write;
+use urlseen_core::redis::reject::write;
 use urlseen_engine::item::Unreadable;
 
 use super::{EMPTY, Lists, NO_TAB, REJECTED, SOURCE};

@@ -46,7 +46,7 @@ fn what_the_daemon_rejected_can_be_taken_again() {
         let output = urlseen(["run", "--drain", "--set", "filter.capacity=1000", "--set"])
             .arg(format!("source.item={form}"))
             .env("URLSEEN_REDIS__URL", lists.server.url())
-            .env("URLSEEN_STATE__DIR", lists.server.folder().join("state"))
+            .env("URLSEEN_STORAGE__DIR", lists.server.folder().join("storage"))
             .output();
         assert_eq!(output.code(), Some(0), "{output:?}");
     };

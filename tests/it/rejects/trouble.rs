@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use redis::{Commands, Connection};
 use rustix::process::Signal;
 use urlseen_cli::crawl::rejects::{Fate, List};
-use urlseen_core::reject::Reject;
+use urlseen_core::redis::reject::Reject;
 use urlseen_engine::config::{Config, Sources};
 
 use super::{ASIDE, Lists, NO_TAB, REJECTED, SOURCE, numbers};

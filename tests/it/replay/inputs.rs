@@ -156,14 +156,14 @@ fn files_of_every_kind_count_and_what_was_seen_comes_first() {
     let frames = digests[50..].iter().flat_map(|it| [&[0, 20][..], it.as_bytes()].concat());
     std::fs::write(path("requests.seen"), frames.collect::<Vec<u8>>()).unwrap();
     let names = ["some.txt", "more.zst", "--seen", "seen.txt", "--seen", "requests.seen"];
-    let run = urlseen(["replay", "--json", "--layouts", "native,pyrebloom"]).dir(folder.path());
+    let run = urlseen(["replay", "--json", "--kinds", "native,pyrebloom"]).dir(folder.path());
     let replayed = Replayed::of(names.iter().fold(run, Run::arg).output());
     assert_eq!(replayed.report["forms"], serde_json::json!({ "json": 500, "url": 600 }));
     assert_eq!((replayed.count("given"), replayed.count("given_bad")), (100, 1));
     assert_eq!((replayed.count("new"), replayed.count("again")), (900, 200));
-    for layout in ["native", "pyrebloom"] {
-        assert_eq!(replayed.counts(layout), (1100, [900, 200, 0, 0]));
-        assert_eq!(replayed.layout(layout)["keys"], 1000);
+    for kind in ["native", "pyrebloom"] {
+        assert_eq!(replayed.counts(kind), (1100, [900, 200, 0, 0]));
+        assert_eq!(replayed.kind(kind)["keys"], 1000);
     }
     assert_eq!(replayed.code, Some(1), "something given is no fingerprint");
     assert!(replayed.stderr.contains("seen.txt, line 61"), "{}", replayed.stderr);
@@ -227,12 +227,12 @@ fn what_cannot_be_replayed_is_refused_with_the_way_on() {
         (&["no-such-file"], 3, "cannot open no-such-file"),
         (&["-", "--seen", "demo:dupefilter"], 3, "there is no key demo:dupefilter at"),
         (&["-", "--key", "a"], 2, "cannot be used with"),
-        (&["-", "--layouts", "native,bloom"], 2, "\"bloom\" is not known"),
+        (&["-", "--kinds", "native,bloom"], 2, "\"bloom\" is not known"),
         (&["-", "--item", "pickle"], 2, "a pickle may hold line feeds"),
         (&["-", "--set", "filter.capacity=1e12"], 3, "this does not fit: the filters of the"),
         (&["-", "--plot", nowhere], 3, "cannot be written: No such file"),
         (
-            &["-", "--layouts", "pyrebloom", "--set", "filter.capacity=1e10"],
+            &["-", "--kinds", "pyrebloom", "--set", "filter.capacity=1e10"],
             2,
             "at most 4294967295",
         ),

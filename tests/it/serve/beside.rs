@@ -10,7 +10,7 @@ use crate::util::wait::{SOON, wait_until};
 const SINK: &str = "demo:unseen";
 
 fn crawl() -> Crawl {
-    Crawl::new().set("serve.listen=127.0.0.1:0").set("state.fsync=always")
+    Crawl::new().set("serve.listen=127.0.0.1:0").set("storage.fsync=always")
 }
 
 fn start(crawl: &Crawl) -> Running {

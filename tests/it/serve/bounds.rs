@@ -141,10 +141,10 @@ fn a_filter_is_emptied_only_where_that_is_allowed() {
     assert!(refused.contains("serve.allow_delete"), "{refused}");
     assert_eq!(client.scard::<_, u64>("demo").unwrap(), 100);
 
-    for layout in ["native", "redisbloom"] {
+    for kind in ["native", "redisbloom"] {
         let allowing = Served::new("demo")
             .set("serve.allow_delete=true")
-            .set(&format!("filter.layout={layout}"));
+            .set(&format!("filter.kind={kind}"));
         let mut running = allowing.start();
         let mut client = running.connection();
         let _: u64 = client.sadd("demo", &all).unwrap();
@@ -154,7 +154,7 @@ fn a_filter_is_emptied_only_where_that_is_allowed() {
         running.daemon.signal(rustix::process::Signal::KILL);
         running.daemon.wait(SOON);
         let running = allowing.start();
-        assert_eq!(running.connection().scard::<_, u64>("demo").unwrap(), 10, "{layout}");
+        assert_eq!(running.connection().scard::<_, u64>("demo").unwrap(), 10, "{kind}");
     }
 }
 
@@ -178,7 +178,7 @@ fn a_full_filter_says_so_and_goes_on_answering() {
 fn what_cannot_be_served_is_refused_before_anything_starts() {
     for (settings, said) in [
         (&["source.kind=none"][..], "nothing to do unless somebody may ask"),
-        (&["serve.listen=127.0.0.1:0", "filter.store=redis"], "ask that Redis itself"),
+        (&["serve.listen=127.0.0.1:0", "filter.place=redis"], "ask that Redis itself"),
         (&["serve.listen=127.0.0.1:0", "serve.allow_delete=true"], "cannot be emptied on the way"),
         (&["serve.listen=6390"], "host:port"),
         (&["serve.keys="], "an array of 1 to 1000 Redis keys"),

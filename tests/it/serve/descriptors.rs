@@ -17,14 +17,14 @@ const SOME: usize = 1000;
 /// The daemon with a soft and a hard limit on file descriptors.
 fn limited(served: &Served, limits: &str) -> Run {
     let program = env!("CARGO_BIN_EXE_urlseen");
-    let state = format!("state.dir={}", served.state_dir().display());
+    let state = format!("storage.dir={}", served.storage_dir().display());
     let run = Run::of("prlimit", [&format!("--nofile={limits}"), program, "run", "--set", &state]);
     served.settings.iter().fold(run, |run, setting| run.arg("--set").arg(setting))
 }
 
 /// The snapshot of a filter that no batch goes through, told from the one in its place later.
 fn snapshot(served: &Served) -> Option<u64> {
-    let file = served.state_dir().join("snapshot-00000000000000000000");
+    let file = served.storage_dir().join("snapshot-00000000000000000000");
     fs::metadata(file).ok().map(|file| file.ino())
 }
 
@@ -54,7 +54,7 @@ fn assert_kept(served: &Served, mut running: Running, added: usize) {
 #[test]
 fn a_thousand_silent_clients_leave_room_for_a_snapshot() {
     raise_own();
-    let served = Served::new("demo").set("state.snapshot_bytes=4096").set("state.fsync=always");
+    let served = Served::new("demo").set("storage.snapshot_bytes=4096").set("storage.fsync=always");
     let running = Running::of(limited(&served, "1024:4096").start());
     let mut client = running.connection();
     let mut silent: Vec<_> = (0..1100).map(|_| running.socket()).collect();
@@ -88,7 +88,7 @@ fn more_clients_than_the_hard_limit_allows_are_refused_before_anything_starts() 
         assert!(clients.contains(words), "no {words:?} in {clients}");
     }
     assert_eq!(count, "2 problems in the configuration, nothing was started");
-    assert!(!served.state_dir().exists());
+    assert!(!served.storage_dir().exists());
     // As many as the message says there is room for.
     let room = clients.rsplit(' ').find_map(|word| word.parse::<u64>().ok()).unwrap();
     let start = |clients: u64| {
@@ -103,7 +103,7 @@ fn more_clients_than_the_hard_limit_allows_are_refused_before_anything_starts() 
 #[test]
 fn without_descriptors_a_snapshot_waits_and_nothing_is_lost() {
     for free in 0..4 {
-        let served = Served::new("demo").set("state.snapshot_bytes=4096").set("state.fsync=always");
+        let served = Served::new("demo").set("storage.snapshot_bytes=4096").set("storage.fsync=always");
         let running = served.start();
         let mut client = running.connection();
         let mut added = 0;

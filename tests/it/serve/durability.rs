@@ -15,26 +15,26 @@ fn add(running: &Running, items: &[String]) -> Vec<bool> {
 
 #[test]
 fn what_was_added_survives_every_end_in_every_mode_and_layout() {
-    for (layout, fsync) in [
+    for (kind, fsync) in [
         ("native", "interval"),
         ("native", "always"),
         ("redisbloom", "interval"),
         ("redisbloom", "never"),
     ] {
         let served = Served::new("demo")
-            .set(&format!("filter.layout={layout}"))
-            .set(&format!("state.fsync={fsync}"))
-            .set("state.snapshot_bytes=4096");
+            .set(&format!("filter.kind={kind}"))
+            .set(&format!("storage.fsync={fsync}"))
+            .set("storage.snapshot_bytes=4096");
         let items = urls(0..4000);
         for (round, part) in items.chunks(1000).enumerate() {
             let mut running = served.start();
-            assert!(add(&running, part).iter().all(|&is_new| is_new), "{layout} {fsync}");
+            assert!(add(&running, part).iter().all(|&is_new| is_new), "{kind} {fsync}");
             let signal = if round % 2 == 0 { Signal::KILL } else { Signal::TERM };
             running.daemon.signal(signal);
             running.daemon.wait(SOON);
         }
         let running = served.start();
-        assert!(add(&running, &items).iter().all(|&is_new| !is_new), "{layout} {fsync}");
+        assert!(add(&running, &items).iter().all(|&is_new| !is_new), "{kind} {fsync}");
         let count: u64 = running.connection().scard("demo").unwrap();
         assert_eq!(count, 4000);
     }

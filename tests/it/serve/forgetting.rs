@@ -10,9 +10,9 @@ use crate::util::wait::{SOON, wait_until};
 
 #[test]
 fn what_is_forgotten_passes_once_more_also_after_a_kill() {
-    for layout in ["native", "redisbloom"] {
+    for kind in ["native", "redisbloom"] {
         let served =
-            Served::new("demo").set(&format!("filter.layout={layout}")).set("forget.max_len=60");
+            Served::new("demo").set(&format!("filter.kind={kind}")).set("forget.max_len=60");
         let all = urls(0..200);
         let mut running = served.start();
         let mut client = running.connection();
@@ -40,7 +40,7 @@ fn what_is_forgotten_passes_once_more_also_after_a_kill() {
         let mut client = running.connection();
         let seen: Vec<bool> = client.smismember("demo", &all).unwrap();
         let unseen: Vec<usize> = (0..200).filter(|&number| !seen[number]).collect();
-        assert_eq!(unseen, (30..50).chain(60..90).collect::<Vec<_>>(), "{layout}");
+        assert_eq!(unseen, (30..50).chain(60..90).collect::<Vec<_>>(), "{kind}");
         assert_eq!(client.sadd::<_, _, u64>("demo", &all).unwrap(), 50);
         assert_eq!(client.sadd::<_, _, u64>("demo", &all).unwrap(), 0);
     }
@@ -49,7 +49,7 @@ fn what_is_forgotten_passes_once_more_also_after_a_kill() {
 #[test]
 fn a_snapshot_has_what_was_forgotten() {
     let served = Served::new("demo")
-        .set("state.snapshot_bytes=4096")
+        .set("storage.snapshot_bytes=4096")
         .set("filter.capacity=5000")
         .set("filter.threads=1");
     let all = urls(0..3000);
@@ -60,7 +60,7 @@ fn a_snapshot_has_what_was_forgotten() {
     let _: u64 = client.sadd("demo", &all[..50]).unwrap();
     // So much that a snapshot is behind all that.
     let has_snapshot = || {
-        let files = std::fs::read_dir(served.state_dir()).unwrap();
+        let files = std::fs::read_dir(served.storage_dir()).unwrap();
         files
             .filter(|file| {
                 let name = file.as_ref().unwrap().file_name();

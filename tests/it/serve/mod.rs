@@ -44,12 +44,12 @@ impl Served {
         self
     }
 
-    fn state_dir(&self) -> std::path::PathBuf {
-        self.folder.path().join("state")
+    fn storage_dir(&self) -> std::path::PathBuf {
+        self.folder.path().join("storage")
     }
 
     fn command(&self, command: &str) -> Run {
-        configured(command, &self.state_dir(), &self.settings)
+        configured(command, &self.storage_dir(), &self.settings)
     }
 
     fn run(&self) -> Run {
@@ -64,7 +64,7 @@ impl Served {
 }
 
 fn configured(command: &str, state: &Path, settings: &[String]) -> Run {
-    let run = urlseen([command, "--set", &format!("state.dir={}", state.display())]);
+    let run = urlseen([command, "--set", &format!("storage.dir={}", state.display())]);
     settings.iter().fold(run, |run, setting| run.arg("--set").arg(setting))
 }
 

@@ -52,7 +52,7 @@ fn unknown(name: &str, arguments: &str) -> String {
 
 /// The servers that play the one of the transcript: each filter of it needs one of its own.
 fn servers() -> Vec<(&'static str, Served)> {
-    let bloom = |keys: &str| Served::new(keys).set("filter.layout=redisbloom");
+    let bloom = |keys: &str| Served::new(keys).set("filter.kind=redisbloom");
     vec![
         ("f", bloom("f").set("filter.capacity=1000").set("filter.error_rate=0.001")),
         ("g", bloom("g").set("filter.capacity=100").set("filter.error_rate=0.01")),

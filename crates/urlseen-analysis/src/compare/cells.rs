@@ -34,7 +34,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// A shard of the native layout.
+    /// A shard of the native kind.
     pub fn shard(geometry: Geometry) -> Self {
         Self {
             parts: geometry.lines().get().into(),

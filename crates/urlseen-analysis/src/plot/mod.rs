@@ -83,15 +83,15 @@ pub enum PlotError {
     },
 }
 
-/// Whether a plot can be written there, to be asked before the work that it is to show.
-///
-/// # Errors
-/// It cannot.
-pub fn check(path: &Path) -> Result<(), PlotError> {
-    file::check(path)
-}
-
 impl Plot {
+    /// Checks that a plot can be written to `path`, before the work that it is to show.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn check(path: &Path) -> Result<(), PlotError> {
+        file::check(path)
+    }
+
     /// The plot as the text of an SVG file.
     ///
     /// # Errors

@@ -46,8 +46,8 @@ pub enum ReplayError {
     },
     /// The machine has less.
     #[error(
-        "this does not fit: the filters of the layouts take {:.2} GiB and the exact set {:.2} \
-         GiB, and {:.2} GiB are available {}; replay fewer layouts (--layouts) or items (--count), \
+        "this does not fit: the filters of the kinds take {:.2} GiB and the exact set {:.2} \
+         GiB, and {:.2} GiB are available {}; replay fewer kinds (--kinds) or items (--count), \
          lower filter.capacity, or give the process more memory",
         gib(*filters), gib(*exact), gib(available.bytes), available.limit
     )]

@@ -1,9 +1,9 @@
-//! A layout that judges: a filter of its own, held against the exact set.
+//! A kind that judges: a filter of its own, held against the exact set.
 
 use super::curve::{Curve, Point};
 use super::error::ReplayError;
 use super::report::LaneReport;
-use urlseen_core::filter::layout::BitStrings;
+use urlseen_core::filter::kind::BitStrings;
 use urlseen_core::filter::native::{Native, Probe};
 use urlseen_core::filter::redisbloom::{self, Forecast, Hashes};
 use urlseen_core::filter::{
@@ -11,12 +11,12 @@ use urlseen_core::filter::{
 };
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::definition::{Settings, Unbuildable};
-use urlseen_engine::config::Layout;
+use urlseen_engine::config::FilterKind;
 
 /// A filter that is to judge, and not made yet.
 #[derive(Debug)]
 pub struct Wish {
-    layout: Layout,
+    kind: FilterKind,
     capacity: Option<u64>,
     kind: Kind,
     bytes: u64,
@@ -31,19 +31,19 @@ enum Kind {
 }
 
 impl Wish {
-    /// A filter as configured; `design` makes it, where its layout is for a daemon's memory.
+    /// A filter as configured; `design` makes it, where its kind is for a daemon's memory.
     ///
     /// # Errors
-    /// The layout cannot be what is configured.
+    /// The kind cannot be what is configured.
     pub fn new(settings: &Settings, design: Design) -> Result<Self, Unbuildable> {
-        let layout = settings.layout;
-        let capacity = match layout {
-            Layout::ScrapyRedis | Layout::ScrapyRedisBloomFilter | Layout::BlockCluster => None,
+        let kind = settings.kind;
+        let capacity = match kind {
+            FilterKind::ScrapyRedis | FilterKind::ScrapyRedisBloomFilter | FilterKind::BlockCluster => None,
             _ => Some(settings.capacity),
         };
-        let kind = match (layout, settings.bit_strings()?) {
+        let kind = match (kind, settings.bit_strings()?) {
             (_, Some(strings)) => Kind::Strings(strings),
-            (Layout::ScrapyRedis, _) => Kind::Set,
+            (FilterKind::ScrapyRedis, _) => Kind::Set,
             (_, None) => Kind::Made(design),
         };
         let bytes = match &kind {
@@ -57,7 +57,7 @@ impl Wish {
             Kind::Strings(strings) => lengths(&**strings).iter().sum(),
             Kind::Set => 0,
         };
-        Ok(Self { layout, capacity, kind, bytes })
+        Ok(Self { kind, capacity, kind, bytes })
     }
 
     /// The memory that its bits take.
@@ -67,8 +67,8 @@ impl Wish {
 }
 
 /// How long the strings get that ever have a bit.
-fn lengths(layout: &(dyn BitStrings + Send + Sync)) -> Vec<u64> {
-    layout.used_strings().into_iter().map(|string| layout.max_bytes(string)).collect()
+fn lengths(kind: &(dyn BitStrings + Send + Sync)) -> Vec<u64> {
+    kind.used_strings().into_iter().map(|string| kind.max_bytes(string)).collect()
 }
 
 /// A batch, with all that is known of it.
@@ -87,7 +87,7 @@ pub(super) struct Judgable {
 /// A filter that judges.
 #[derive(Debug)]
 pub(super) struct Lane {
-    wish: (Layout, Option<u64>),
+    wish: (FilterKind, Option<u64>),
     filter: Filter,
     report: Counts,
     new: u64,
@@ -143,7 +143,7 @@ impl Lane {
             Kind::Set => Filter::Set,
         };
         Ok(Self {
-            wish: (wish.layout, wish.capacity),
+            wish: (wish.kind, wish.capacity),
             filter,
             report: Counts::default(),
             new: 0,
@@ -219,7 +219,7 @@ impl Lane {
             self.mark();
         }
         let keys = self.keys();
-        let (layout, capacity) = self.wish;
+        let (kind, capacity) = self.wish;
         let Counts { unseen, seen, wrong, no_place } = self.report;
         let (filter_bytes, strings, capacity) = match &self.filter {
             Filter::Native { sizing, .. } => {
@@ -229,14 +229,14 @@ impl Lane {
                 (Some(filter.bytes()), vec![filter.bytes()], Some(filter.capacity()))
             }
             Filter::Strings(filter) => {
-                let lengths = lengths(filter.layout());
+                let lengths = lengths(filter.kind());
                 (Some(lengths.iter().sum()), lengths, capacity)
             }
             Filter::Set => (None, Vec::new(), capacity),
         };
         LaneReport {
-            layout: layout.name(),
-            kind: layout,
+            kind: kind.name(),
+            kind: kind,
             items: self.items,
             unseen,
             seen,
@@ -342,7 +342,7 @@ impl Filter {
                 sizing.geometry().error_rate_of(&keys)
             }
             Self::RedisBloom(filter) => filter.error_rate_now(),
-            Self::Strings(filter) => filter.layout().error_rate(given),
+            Self::Strings(filter) => filter.kind().error_rate(given),
             Self::Set => 0.0,
         }
     }

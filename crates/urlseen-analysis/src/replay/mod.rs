@@ -1,11 +1,11 @@
 //! A replay: what urlseen would do with a source, a file or a recorded stream, without doing it.
 //!
 //! ```text
-//! feed (one thread) -> readers (fingerprints, in turn) -> exact set -> a lane for each layout
+//! feed (one thread) -> readers (fingerprints, in turn) -> exact set -> a lane for each kind
 //! ```
 //!
 //! Items go in batches, in order. Whether a fingerprint was there before is known exactly; each
-//! lane has a filter of its layout in this process's memory, judges what the exact set knows, and
+//! lane has a filter of its kind in this process's memory, judges what the exact set knows, and
 //! counts where the two differ. Nothing is written anywhere: no lease, no key, no folder.
 
 mod curve;
@@ -59,7 +59,7 @@ pub struct Setup<'a> {
     pub items: Options,
     /// How fingerprints are hashed by `native` and by the exact set.
     pub native: Native,
-    /// The layouts that judge.
+    /// The kinds that judge.
     pub wishes: Vec<Wish>,
     /// How many threads read items.
     pub threads: usize,
@@ -151,10 +151,10 @@ pub fn run(
     };
     audience.progress(&judging.tally, &meter);
     let Judging { exact, tally, lanes } = judging;
-    let layouts = lanes.into_iter().map(Running::end).collect();
+    let kinds = lanes.into_iter().map(Running::end).collect();
     Ok(Report {
         tally,
-        layouts,
+        kinds,
         keys: fed.keys,
         exact_keys: exact.len(),
         exact_bytes: exact.bytes(),

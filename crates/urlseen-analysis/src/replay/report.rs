@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::curve::Point;
 use super::error::ReplayError;
 use super::reading::Readings;
-use urlseen_engine::config::Layout;
+use urlseen_engine::config::FilterKind;
 use urlseen_engine::item::Unreadable;
 
 /// How many different reasons are kept apart.
@@ -18,8 +18,8 @@ const REASONS: usize = 50;
 pub struct Report {
     /// What was counted of items, whatever judges them.
     pub tally: Tally,
-    /// What each layout made of them, in the order in which they were named.
-    pub layouts: Vec<LaneReport>,
+    /// What each kind made of them, in the order in which they were named.
+    pub kinds: Vec<LaneReport>,
     /// The keys that were read, if it was keys.
     pub keys: Vec<KeyRead>,
     /// Fingerprints in the exact set.
@@ -100,14 +100,14 @@ pub struct KeyRead {
     pub read: u64,
 }
 
-/// What a layout made of the items.
+/// What a kind made of the items.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LaneReport {
     /// Its name in the configuration.
-    pub layout: &'static str,
+    pub kind: &'static str,
     /// The same as a value.
     #[serde(skip)]
-    pub kind: Layout,
+    pub kind: FilterKind,
     /// Items that it judged.
     pub items: u64,
     /// Those that are unseen to it.

@@ -8,7 +8,7 @@ use super::*;
 use urlseen_core::filter::{Capacity, Design, ErrorRate, Seed, Sizing};
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::redis_filter::definition::Settings;
-use urlseen_engine::config::{ItemForm, Layout, Sources};
+use urlseen_engine::config::{ItemForm, FilterKind, Sources};
 
 struct Silent;
 
@@ -27,24 +27,24 @@ fn config(set: &[&str]) -> Config {
 }
 
 /// Replays these lines, by so many threads.
-fn replay(lines: &[u8], set: &[&str], layouts: &[Layout], threads: usize) -> Report {
+fn replay(lines: &[u8], set: &[&str], kinds: &[FilterKind], threads: usize) -> Report {
     let mut file = NamedTempFile::new().unwrap();
     file.write_all(lines).unwrap();
     let config = config(set);
     let capacity = Capacity::new(config.filter.capacity).unwrap();
     let sizing = Sizing::new(capacity, ErrorRate::new(config.filter.error_rate).unwrap());
-    let wish = |&layout: &Layout| {
+    let wish = |&kind: &FilterKind| {
         let urlseen_engine::config::Filter { capacity, error_rate, bit, hash_number, .. } =
             config.filter;
         let native = Settings::native("f", capacity, error_rate);
-        let settings = Settings { layout, bit, hash_number, ..native };
+        let settings = Settings { kind, bit, hash_number, ..native };
         Wish::new(&settings, Design::Native(sizing)).unwrap()
     };
     let setup = Setup {
         config: &config,
         items: Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false),
         native: Native::new(Seed::new(3), sizing.geometry()),
-        wishes: layouts.iter().map(wish).collect(),
+        wishes: kinds.iter().map(wish).collect(),
         threads,
         seen: Vec::new(),
         input: Input::Files(vec![file.path().to_owned()]),
@@ -57,17 +57,17 @@ fn replay(lines: &[u8], set: &[&str], layouts: &[Layout], threads: usize) -> Rep
 fn however_many_threads_read_the_order_is_that_of_the_items() {
     let lines = (0..5000).map(|number| format!("http://a/{}", number % 3000));
     let lines = lines.collect::<Vec<_>>().join("\n");
-    let layouts = [Layout::Native, Layout::PyreBloom, Layout::ScrapyRedis];
+    let kinds = [FilterKind::Native, FilterKind::PyreBloom, FilterKind::ScrapyRedis];
     let set = ["filter.capacity=300", "filter.error_rate=0.05", "source.batch=7"];
-    let one = replay(lines.as_bytes(), &set, &layouts, 1);
-    let five = replay(lines.as_bytes(), &set, &layouts, 5);
-    assert_eq!(one.layouts, five.layouts);
+    let one = replay(lines.as_bytes(), &set, &kinds, 1);
+    let five = replay(lines.as_bytes(), &set, &kinds, 5);
+    assert_eq!(one.kinds, five.kinds);
     assert_eq!((one.tally.items, one.tally.new, one.tally.again), (5000, 3000, 2000));
-    let [native, pyrebloom, set] = &one.layouts[..] else { panic!("three layouts") };
+    let [native, pyrebloom, set] = &one.kinds[..] else { panic!("three kinds") };
     for lane in [native, pyrebloom] {
-        assert_eq!(lane.unseen + lane.wrong, 3000, "{}", lane.layout);
-        assert_eq!(lane.unseen + lane.seen, 5000, "{}", lane.layout);
-        assert!(lane.keys >= lane.unseen - 100, "{}", lane.layout);
+        assert_eq!(lane.unseen + lane.wrong, 3000, "{}", lane.kind);
+        assert_eq!(lane.unseen + lane.seen, 5000, "{}", lane.kind);
+        assert!(lane.keys >= lane.unseen - 100, "{}", lane.kind);
         let Point { items, new, wrong, .. } = lane.curve[lane.curve.len() - 1];
         assert_eq!((items, new, wrong), (5000, 3000, lane.wrong));
         assert!(lane.full_after.is_some_and(|items| (300..400).contains(&items)));
@@ -81,7 +81,7 @@ fn however_many_threads_read_the_order_is_that_of_the_items() {
 #[test]
 fn reasons_are_counted_and_the_first_of_each_is_named() {
     let lines = b"http://a/\n\n/a\nhttp://a/\xff\n/b\nhttp://a/b\xffc\n";
-    let report = replay(lines, &[], &[Layout::Native], 2);
+    let report = replay(lines, &[], &[FilterKind::Native], 2);
     let tally = &report.tally;
     assert_eq!((tally.items, tally.rejected, tally.new), (6, 5, 1));
     let found = |words: &str| {

@@ -9,14 +9,14 @@ fn marks() -> impl Iterator<Item = u64> {
     [80, 100, 150].into_iter().chain(doublings)
 }
 
-/// Remedy for a full filter of a crawl, in its state folder.
+/// Remedy for a full filter of a crawl, in its storage folder.
 pub const REMEDY_IN_FOLDER: &str = "It cannot be made larger. Raise filter.capacity (or set \
-     filter.layout = \"redisbloom\", which grows) and empty it with urlseen state reset: all that \
+     filter.kind = \"redisbloom\", which grows) and empty it with urlseen storage reset: all that \
      was seen is emitted again, except what urlseen import brings back from lists of fingerprints";
 
 /// Remedy for a full filter in Redis.
 pub const REMEDY_IN_REDIS: &str = "It cannot be made larger. Raise filter.capacity and empty it \
-     with urlseen state reset: all that was seen is emitted again";
+     with urlseen storage reset: all that was seen is emitted again";
 
 /// What has crossed a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

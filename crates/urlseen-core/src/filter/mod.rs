@@ -11,6 +11,7 @@
 //! A [`Shards`] belongs to one thread; nothing in it is locked or atomic.
 
 mod capacity;
+pub mod choice;
 mod error_rate;
 mod expectation;
 mod fitting;
@@ -18,6 +19,7 @@ mod fullness;
 mod geometry;
 pub mod hash;
 mod hashing;
+pub mod id;
 pub mod layout;
 mod line;
 pub mod memory;
@@ -42,7 +44,7 @@ pub use fullness::{Fullness, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 pub use geometry::LINE_BYTES;
 pub use geometry::{Geometry, LINE_BITS, Lines};
 pub use hashing::{Hashing, REDISBLOOM_RULE};
-pub use layout::{Layout, Unplaced, native};
+pub use layout::{LocalKind, Unplaced, native};
 pub use recent::Recent;
 pub use region::AllocationError;
 pub use reservation::{Design, Reservation};

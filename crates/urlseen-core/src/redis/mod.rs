@@ -1,24 +1,13 @@
-//! Redis, as urlseen uses it: reaching it, telling its troubles apart, proving before the start
-//! that everything a crawl needs will work, and a connection on which commands keep their order.
-//!
-//! ```text
-//! RedisAddress -> connect -> preflight -> Link
-//!                    \___________\_________\____ Trouble -> retry() -> Backoff
-//! ```
+//! Redis, as urlseen uses it: scripts, held requests, rejects, and the daemon's connection.
 
-mod address;
-pub mod backoff;
-mod classify;
-pub mod connect;
-pub mod keys;
-pub mod lease;
-pub mod limits;
-pub mod link;
-pub mod packed;
-mod page;
-pub mod preflight;
-mod reply;
-mod stream;
-pub mod trouble;
+#[cfg(feature = "link")]
+mod connection;
+pub(crate) mod hash_tag;
+pub mod held;
+pub mod reject;
+pub mod script;
 
-pub use address::{ALLOWED, RedisAddress, RedisAddressError};
+#[cfg(feature = "link")]
+pub use connection::{
+    ALLOWED, RedisAddress, RedisAddressError, backoff, connect, keys, lease, limits, link, packed, preflight, trouble,
+};

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `boot` names the start of the machine (and the time namespace) whose clock counts. `known` has
-//! the last position of each snapshot, by the number and the tip of its record, and the
+//! the last position of each snapshot, by the number and the commit_id of its record, and the
 //! milliseconds since that start by which the filter had come there. The last line is the CRC-32C
 //! of all before it.
 //!
@@ -23,7 +23,8 @@ use super::disk::{Dir, aside};
 use super::imports::crc_line;
 use super::moment::Moment;
 use super::snapshot::Summary;
-use crate::head::{Position, Tip};
+use crate::filter::id::RandomId;
+use crate::storage::head::Position;
 
 /// The file's name.
 pub(super) const NAME: &str = "ages";
@@ -42,13 +43,13 @@ pub(super) fn note(dir: &Dir, all: &[Summary], now: Moment) -> Vec<Moment> {
     let milliseconds = u64::try_from(now.since_boot().as_millis()).unwrap_or(u64::MAX);
     let since = |last: Position| {
         let is_it =
-            |number, tip: &str| number == last.number && Tip::parse(tip) == Some(last.head.tip);
-        let found = known.iter().find(|(number, tip, _)| is_it(*number, tip));
+            |number, commit_id: &str| number == last.number && RandomId::parse(commit_id) == Some(last.head.commit_id);
+        let found = known.iter().find(|(number, commit_id, _)| is_it(*number, commit_id));
         // A clock that stands before that was not this one.
         found.map_or(milliseconds, |(_, _, at)| milliseconds.min(*at))
     };
     let ages: Vec<_> = all.iter().map(|each| (each.last, since(each.last))).collect();
-    let known = ages.iter().map(|(last, at)| (last.number, last.head.tip.to_string(), *at));
+    let known = ages.iter().map(|(last, at)| (last.number, last.head.commit_id.to_string(), *at));
     // Snapshots that are not recorded seem younger to the next one who asks.
     let _ = write(dir, &File { boot: now.boot().to_owned(), known: known.collect() });
     ages.into_iter().map(|(_, at)| Moment::new(now.boot(), Duration::from_millis(at))).collect()

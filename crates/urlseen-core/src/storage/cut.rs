@@ -17,7 +17,7 @@ use super::error::Unrecoverable;
 use super::history::{Place, Segments};
 use super::record::{self, Kind};
 use super::segment;
-use crate::head::{Head, Position};
+use crate::storage::head::{Head, Position};
 
 /// Bytes that are copied at once.
 const COPY: usize = 1 << 20;

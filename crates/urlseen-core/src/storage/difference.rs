@@ -10,7 +10,7 @@ impl Header {
     /// What `wanted`, done by this program, differs in from what the folder was made for.
     pub(crate) fn differences(&self, wanted: &Pins) -> Vec<Difference> {
         let pins = self.pins();
-        let own = Rules::own(wanted.made.layout(), wanted.algorithm);
+        let own = Rules::own(wanted.made.kind(), wanted.algorithm);
         let mut all = Vec::new();
         let mut compare = |what, folder: &dyn fmt::Display, wanted: &dyn fmt::Display, way_on| {
             let (folder, wanted) = (folder.to_string(), wanted.to_string());
@@ -19,14 +19,14 @@ impl Header {
             }
         };
         compare("crawl.name", &pins.crawl, &wanted.crawl, WayOn::OwnFolder);
-        let (folder, layout) = (pins.made.layout().name(), wanted.made.layout().name());
-        compare("filter.layout", &folder, &layout, WayOn::SetBack);
+        let (folder, kind) = (pins.made.kind().name(), wanted.made.kind().name());
+        compare("filter.kind", &folder, &kind, WayOn::SetBack);
         if let (Some(folder), Some(wanted)) = (pins.made.seed(), wanted.made.seed()) {
             compare("filter.seed", &folder.get(), &wanted.get(), WayOn::SetBack);
         }
-        // Where the layouts differ, the rest is not worth a word. What was imported is as it is.
+        // Where the kinds differ, the rest is not worth a word. What was imported is as it is.
         if let (true, Some(folder), Some(wanted)) =
-            (folder == layout, pins.made.size(), wanted.made.size())
+            (folder == kind, pins.made.size(), wanted.made.size())
         {
             let ((capacity, rate), (wanted_capacity, wanted_rate)) = (folder, wanted);
             let (capacity, wanted_capacity) = (capacity.get(), wanted_capacity.get());
@@ -56,7 +56,7 @@ impl Header {
         }
         let keep = |pins: &Pins| pins.keep_fragments;
         compare("fingerprint.keep_fragments", &keep(pins), &keep(wanted), WayOn::SetBack);
-        if folder == layout {
+        if folder == kind {
             let rules = &self.rules;
             compare("the rule of positions", &rules.positions, &own.positions, WayOn::Version);
             compare("the rule of shards", &rules.shards, &own.shards, WayOn::Version);
@@ -89,13 +89,13 @@ enum WayOn {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, folder, wanted, way_on } = self;
-        write!(f, "{what} is {wanted}, and the state folder was made for {folder}: ")?;
+        write!(f, "{what} is {wanted}, and the storage folder was made for {folder}: ")?;
         f.write_str(match way_on {
-            WayOn::SetBack => "set it back, or forget what was seen with urlseen state reset",
-            WayOn::OwnFolder => "give this crawl a state.dir of its own, or set the name back",
+            WayOn::SetBack => "set it back, or forget what was seen with urlseen storage reset",
+            WayOn::OwnFolder => "give this crawl a storage.dir of its own, or set the name back",
             WayOn::Version => {
                 "run the version of urlseen that made it, or forget what was seen with urlseen \
-                 state reset"
+                 storage reset"
             }
         })
     }
@@ -129,7 +129,7 @@ mod tests {
                 Some(("1e-6", "1e-7")),
             ),
             (made(native(7, Lines::Four, 1000, "1e-6")), "the division of the filter's bits", None),
-            (made(reserved(5, "1e-3", 2)), "filter.layout", Some(("native", "redisbloom"))),
+            (made(reserved(5, "1e-3", 2)), "filter.kind", Some(("native", "redisbloom"))),
             (
                 Pins { algorithm: Algorithm::ScrapyRedis, ..pins() },
                 "fingerprint.algorithm",
@@ -161,7 +161,7 @@ mod tests {
         let header = Header::new(1, &made(Made::Imported));
         assert_eq!(header.differences(&wanted), []);
         let whats: Vec<_> = header.differences(&pins()).iter().map(|each| each.what).collect();
-        assert_eq!(whats, ["filter.layout"]);
+        assert_eq!(whats, ["filter.kind"]);
     }
 
     #[test]

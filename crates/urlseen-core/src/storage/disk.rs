@@ -1,4 +1,4 @@
-//! The file system, as far as the state folder needs it. Nothing else in this module names it, so
+//! The file system, as far as the storage folder needs it. Nothing else in this module names it, so
 //! that tests can put a disk in its place that loses power, fills up or fails at any step.
 
 use std::fmt::Debug;
@@ -14,7 +14,7 @@ use crate::storage::descriptors;
 /// The ending of files that are being written aside: such a file counts for nothing.
 pub(super) const ASIDE: &str = ".tmp";
 
-/// What a state folder asks of a file system. Each call is one step that may fail, or be the last
+/// What a storage folder asks of a file system. Each call is one step that may fail, or be the last
 /// one before the power goes.
 pub(super) trait Disk: Debug + Send + Sync {
     /// Makes a directory and those above it, for this user alone, and returns those that were not

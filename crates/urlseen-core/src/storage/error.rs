@@ -1,18 +1,18 @@
-//! What can be wrong with a state folder.
+//! What can be wrong with a storage folder.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::holder::Holder;
-use crate::head::Head;
+use crate::storage::head::Head;
 
-/// A state folder could not be opened.
+/// A storage folder could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The file system failed.
     #[error(
-        "the state folder {dir} cannot be opened: {reason}. See to the disk and to the permissions \
+        "the storage folder {dir} cannot be opened: {reason}. See to the disk and to the permissions \
          of this process there, or name another folder", dir = dir.display()
     )]
     Io {
@@ -23,7 +23,7 @@ pub enum OpenError {
     },
     /// The folder does not exist.
     #[error(
-        "there is no state folder {dir}, so it holds no filter. Name the folder of a crawl that \
+        "there is no storage folder {dir}, so it holds no filter. Name the folder of a crawl that \
          has begun", dir = dir.display()
     )]
     Missing {
@@ -32,8 +32,8 @@ pub enum OpenError {
     },
     /// Somebody else has it open: to write, or to read it at rest.
     #[error(
-        "the state folder {dir} is in use{by}; stop that process, or give this one another \
-         state.dir", dir = dir.display(), by = by(holder.as_ref())
+        "the storage folder {dir} is in use{by}; stop that process, or give this one another \
+         storage.dir", dir = dir.display(), by = by(holder.as_ref())
     )]
     Locked {
         /// The folder.
@@ -43,14 +43,14 @@ pub enum OpenError {
     },
     /// Its header cannot be trusted.
     #[error(
-        "the header of the state folder is damaged: {0}; bring the folder back from a copy, or \
-         give it up with urlseen state drop"
+        "the header of the storage folder is damaged: {0}; bring the folder back from a copy, or \
+         give it up with urlseen storage drop"
     )]
     Header(Damage),
     /// There are a log and snapshots, but no header to say of what.
     #[error(
-        "the state folder {dir} has lost its header (its file `header` is missing, {file} is \
-         there); bring the file back from a copy, or give the folder up with urlseen state drop",
+        "the storage folder {dir} has lost its header (its file `header` is missing, {file} is \
+         there); bring the file back from a copy, or give the folder up with urlseen storage drop",
         dir = dir.display()
     )]
     HeaderMissing {
@@ -61,7 +61,7 @@ pub enum OpenError {
     },
     /// It was written by a version that this one does not understand.
     #[error(
-        "the state folder {dir} is of format {found}, and this version reads {known}; run the \
+        "the storage folder {dir} is of format {found}, and this version reads {known}; run the \
          version that wrote it", dir = dir.display(), known = super::header::FORMATS
     )]
     Format {
@@ -98,8 +98,8 @@ impl fmt::Display for Damage {
 pub enum Unrecoverable {
     /// The folder's log ends, or is damaged, before the target.
     #[error(
-        "Redis stands at {target}, and the state folder goes no further than {end}: it lacks the \
-         fingerprints of {missing} batches{why}. urlseen state show tells more; urlseen state \
+        "Redis stands at {target}, and the storage folder goes no further than {end}: it lacks the \
+         fingerprints of {missing} batches{why}. urlseen storage show tells more; urlseen storage \
          adopt goes on without them (their URLs are emitted again)", why = because(damage.as_ref())
     )]
     Behind {
@@ -116,8 +116,8 @@ pub enum Unrecoverable {
     },
     /// The target is older than all that the folder can go back to.
     #[error(
-        "Redis stands at {target}, and the state folder goes no further back than {oldest}{why}. \
-         urlseen state show tells more; urlseen state adopt or reset goes on from here",
+        "Redis stands at {target}, and the storage folder goes no further back than {oldest}{why}. \
+         urlseen storage show tells more; urlseen storage adopt or reset goes on from here",
         why = because(damage.as_ref())
     )]
     Beyond {
@@ -132,9 +132,9 @@ pub enum Unrecoverable {
     },
     /// Folder and Redis agree on the number of a batch and not on its id.
     #[error(
-        "Redis stands at {target}, and the state folder knows {ours} instead: these are two \
-         histories. Is this another crawl's folder, or an old copy of it? urlseen state show \
-         tells more; urlseen state adopt or reset goes on from here"
+        "Redis stands at {target}, and the storage folder knows {ours} instead: these are two \
+         histories. Is this another crawl's folder, or an old copy of it? urlseen storage show \
+         tells more; urlseen storage adopt or reset goes on from here"
     )]
     OtherHistory {
         /// Where the filter was to be brought.
@@ -146,8 +146,8 @@ pub enum Unrecoverable {
     },
     /// No snapshot can be read.
     #[error(
-        "the state folder has no snapshot that can be loaded{why}. Bring it back from a copy, or \
-         go on with an empty filter: urlseen state reset", why = because(damage.as_ref())
+        "the storage folder has no snapshot that can be loaded{why}. Bring it back from a copy, or \
+         go on with an empty filter: urlseen storage reset", why = because(damage.as_ref())
     )]
     NoSnapshot {
         /// What is wrong with the newest one, if there is one.
@@ -167,10 +167,10 @@ pub enum Unrecoverable {
         kind: u8,
     },
     /// The folder was never begun.
-    #[error("the state folder is new: there is nothing to recover")]
+    #[error("the storage folder is new: there is nothing to recover")]
     Fresh,
     /// The file system failed.
-    #[error("the state folder cannot be read: {0}")]
+    #[error("the storage folder cannot be read: {0}")]
     Io(#[from] io::Error),
 }
 

@@ -1,6 +1,7 @@
 //! Numbers in files: little endian, one after the other.
 
-use crate::head::{Head, Position, Tip};
+use crate::filter::id::RandomId;
+use crate::storage::head::{Head, Position};
 
 /// Bytes of a [`Position`].
 pub(super) const POSITION: usize = 24;
@@ -28,18 +29,18 @@ impl Fields<'_> {
         u64::from_le_bytes(self.array())
     }
 
-    /// 8 bytes number, 8 seq, 8 tip.
+    /// 8 bytes number, 8 seq, 8 commit_id.
     pub(super) fn position(&mut self) -> Position {
         let number = self.u64();
         let seq = self.u64();
-        Position { number, head: Head { seq, tip: Tip::new(self.u64()) } }
+        Position { number, head: Head { seq, commit_id: RandomId::new(self.u64()) } }
     }
 }
 
 /// What [`Fields::position`] reads.
 pub(super) fn push_position(bytes: &mut Vec<u8>, position: Position) {
-    let Position { number, head: Head { seq, tip } } = position;
-    for field in [number, seq, tip.get()] {
+    let Position { number, head: Head { seq, commit_id } } = position;
+    for field in [number, seq, commit_id.get()] {
         bytes.extend(field.to_le_bytes());
     }
 }

@@ -1,4 +1,4 @@
-//! The state folder, held by the one process that writes it.
+//! The storage folder, held by the one process that writes it.
 //!
 //! ```text
 //! lock        locked by whoever has the folder open; says who that is
@@ -34,12 +34,13 @@ use super::recovery::{self, Recovered, Restore, Target};
 use super::requests::Requests;
 use super::segment;
 use super::snapshot::{self, SnapshotWriter};
-use crate::choice::Fsync;
+use crate::filter::choice::Fsync;
 use crate::filter::Seed;
 use crate::filter::redisbloom::Filter;
-use crate::head::{self, Head, Position};
+use crate::filter::id;
+use crate::storage::head::{Head, Position};
 
-/// A state folder, locked: nobody else writes to it while this lives, nor while a [`Journal`] or a
+/// A storage folder, locked: nobody else writes to it while this lives, nor while a [`Journal`] or a
 /// [`SnapshotWriter`] that came from it does.
 #[derive(Debug)]
 pub struct Folder {
@@ -155,7 +156,7 @@ impl Folder {
         assert!(self.header.is_none(), "a folder is begun once");
         // Half of 64 random bits are 32.
         #[allow(clippy::cast_possible_truncation)]
-        let made = pins.made.seeded(|| Seed::new(head::random() as u32));
+        let made = pins.made.seeded(|| Seed::new(id::random() as u32));
         let header = Header::new(filter, &Pins { made, ..pins.clone() });
         self.forget_history()?;
         let position = snapshot::empty(&self.dir, &header, at)?;

@@ -1,14 +1,14 @@
-//! What a state folder was made for: the file `header`.
+//! What a storage folder was made for: the file `header`.
 //!
 //! Text, so that it can be read without this program; a line `key = value` each, strings as JSON
 //! writes them, and at the end the CRC-32C of all bytes before that line:
 //!
 //! ```text
-//! urlseen state folder
+//! urlseen storage folder
 //! format = 1
 //! filter = "2b1d9f0c66a1e4d7"
 //! crawl = "demo"
-//! layout = "native"
+//! kind = "native"
 //! positions = "murmur3-x64-128/wyrand/line-64/bit-9"
 //! shards = "digest-leading-byte/text-murmur3-x64-128-top-byte"
 //! seed = 3735928559
@@ -25,11 +25,11 @@
 //! crc = "89abcdef"
 //! ```
 //!
-//! A filter of RedisBloom has the format 2. From `layout` on to `algorithm` its header says what
+//! A filter of RedisBloom has the format 2. From `kind` on to `algorithm` its header says what
 //! the filter was reserved for, or that it was imported, in which case its first layer says that:
 //!
 //! ```text
-//! layout = "redisbloom"
+//! kind = "redisbloom"
 //! positions = "redisbloom/hex-digits/murmur64a-chained"
 //! capacity = 10000000                     imported = true
 //! error_rate = 1e-6
@@ -43,7 +43,7 @@ use std::fmt::{self, Write as _};
 use super::error::Damage;
 use super::made::Made;
 use crate::filter::native::{Native, POSITION_RULE};
-use crate::filter::{Layout, REDISBLOOM_RULE, SHARD_RULE};
+use crate::filter::{LocalKind, REDISBLOOM_RULE, SHARD_RULE};
 use crate::fingerprint::Algorithm;
 
 /// The format of a folder with a filter of shards, and that of all logs.
@@ -56,7 +56,7 @@ pub(super) const FORMATS: &str = "1 and 2";
 /// The file's name.
 pub(super) const NAME: &str = "header";
 
-const TITLE: &str = "urlseen state folder";
+const TITLE: &str = "urlseen storage folder";
 
 /// All that moves a bit or changes a fingerprint, and whose filter it is.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,11 +90,11 @@ pub(super) struct Rules {
 
 impl Rules {
     /// What this program does.
-    pub(super) fn own(layout: Layout, algorithm: Algorithm) -> Self {
-        let (positions, shards) = match layout {
-            Layout::Native => (POSITION_RULE, SHARD_RULE),
+    pub(super) fn own(kind: LocalKind, algorithm: Algorithm) -> Self {
+        let (positions, shards) = match kind {
+            LocalKind::Native => (POSITION_RULE, SHARD_RULE),
             // It is in one piece.
-            Layout::RedisBloom => (REDISBLOOM_RULE, ""),
+            LocalKind::RedisBloom => (REDISBLOOM_RULE, ""),
         };
         let algorithm = algorithm.version().to_owned();
         Self { positions: positions.to_owned(), shards: shards.to_owned(), algorithm }
@@ -118,7 +118,7 @@ impl Header {
     pub(super) fn new(filter: u64, pins: &Pins) -> Self {
         let is_open = matches!(pins.made, Made::Native { seed: None, .. });
         assert!(!is_open, "the seed is drawn before");
-        let rules = Rules::own(pins.made.layout(), pins.algorithm);
+        let rules = Rules::own(pins.made.kind(), pins.algorithm);
         Self { filter, pins: pins.clone(), rules }
     }
 
@@ -139,7 +139,7 @@ impl Header {
         [positions, shards, algorithm]
     }
 
-    /// urlseen's own layout, if it is that.
+    /// urlseen's own kind, if it is that.
     pub fn native(&self) -> Option<Native> {
         match self.pins.made {
             Made::Native { seed: Some(seed), geometry, .. } => Some(Native::new(seed, geometry)),
@@ -154,9 +154,9 @@ impl Header {
 
     /// The format of the folder, and of its snapshots.
     pub(super) fn format(&self) -> u32 {
-        match self.pins.made.layout() {
-            Layout::Native => FORMAT,
-            Layout::RedisBloom => FORMAT_REDISBLOOM,
+        match self.pins.made.kind() {
+            LocalKind::Native => FORMAT,
+            LocalKind::RedisBloom => FORMAT_REDISBLOOM,
         }
     }
 
@@ -171,7 +171,7 @@ impl Header {
         line("format", &self.format());
         line("filter", &quoted(&format!("{:016x}", self.filter)));
         line("crawl", &quoted(crawl));
-        line("layout", &quoted(made.layout().name()));
+        line("kind", &quoted(made.kind().name()));
         line("positions", &quoted(positions));
         match made {
             Made::Native { seed, geometry, .. } => {
@@ -221,20 +221,20 @@ impl Header {
 
     fn parse(text: &str) -> Option<Self> {
         let string = |key| serde_json::from_str::<String>(value(text, key)?).ok();
-        let layout = string("layout")?.parse().ok()?;
+        let kind = string("kind")?.parse().ok()?;
         Some(Self {
             filter: u64::from_str_radix(&string("filter")?, 16).ok()?,
             pins: Pins {
                 crawl: string("crawl")?,
-                made: Made::parse(text, layout)?,
+                made: Made::parse(text, kind)?,
                 algorithm: string("algorithm")?.parse().ok()?,
                 keep_fragments: value(text, "keep_fragments")?.parse().ok()?,
             },
             rules: Rules {
                 positions: string("positions")?,
-                shards: match layout {
-                    Layout::Native => string("shards")?,
-                    Layout::RedisBloom => String::new(),
+                shards: match kind {
+                    LocalKind::Native => string("shards")?,
+                    LocalKind::RedisBloom => String::new(),
                 },
                 algorithm: string("algorithm_version")?,
             },
@@ -318,7 +318,7 @@ pub(super) mod tests {
         }
     }
 
-    /// A folder of RedisBloom's layout is of a format that versions without it refuse by number.
+    /// A folder of RedisBloom's kind is of a format that versions without it refuse by number.
     #[test]
     fn the_layouts_have_formats_of_their_own() {
         let format = |made| {

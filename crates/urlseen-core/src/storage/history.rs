@@ -6,7 +6,7 @@ use std::io;
 use super::disk::Dir;
 use super::error::{Damage, Unrecoverable};
 use super::segment::{self, Entry, Segment, Stop};
-use crate::head::{Head, Position};
+use crate::storage::head::{Head, Position};
 
 /// The files of the log by what their first record follows, and their sizes.
 #[derive(Debug)]

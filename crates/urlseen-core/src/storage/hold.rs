@@ -1,4 +1,4 @@
-//! The lock of a state folder, held by the one process that writes there.
+//! The lock of a storage folder, held by the one process that writes there.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ pub(super) const LOCK: &str = "lock";
 /// Most tries to make a folder that others remove.
 const TRIES: usize = 10;
 
-/// A state folder's lock. Dropped, it removes a folder that was made for it and never begun.
+/// A storage folder's lock. Dropped, it removes a folder that was made for it and never begun.
 #[derive(Debug)]
 pub(super) struct Hold {
     dir: Dir,
@@ -88,9 +88,9 @@ impl Drop for Hold {
 /// Says that `file` is not in the folder any more, or another one in its place.
 pub(super) fn gone(dir: &Dir, file: &str) -> io::Error {
     io::Error::other(format!(
-        "the state folder {} was removed or replaced while this process worked with it (its file \
+        "the storage folder {} was removed or replaced while this process worked with it (its file \
          {file} is gone, or another one): a start would not find what was seen. Bring the folder \
-         back from a copy, or go on with an empty filter: urlseen state reset",
+         back from a copy, or go on with an empty filter: urlseen storage reset",
         dir.path().display()
     ))
 }

@@ -1,4 +1,4 @@
-//! Who holds a state folder, as its file `lock` says in JSON. Only the lock itself proves anything.
+//! Who holds a storage folder, as its file `lock` says in JSON. Only the lock itself proves anything.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::disk::{DiskFile, read_all};
 use super::snapshot::unix_ms;
 
-/// Who holds a state folder, as told to those who would like to.
+/// Who holds a storage folder, as told to those who would like to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
     /// The process.

@@ -16,9 +16,9 @@ use super::recovery::Target;
 use super::scan::Scan;
 use super::segment::{self, Segment};
 use super::sync::{INTERVAL, LogHandle, Syncing, Unsynced};
-use crate::choice::Fsync;
+use crate::filter::choice::Fsync;
 use crate::fingerprint::Fingerprint;
-use crate::head::{Head, Position};
+use crate::storage::head::{Head, Position};
 
 /// About how many bytes of adds go into one record: so many are read into memory at once.
 const ADDS: usize = 1 << 20;
@@ -26,7 +26,7 @@ const ADDS: usize = 1 << 20;
 /// Bytes of memory that are kept from one record to the next.
 const BUFFER: usize = 8 << 20;
 
-/// The log of a state folder, open to be written to. One thread has it.
+/// The log of a storage folder, open to be written to. One thread has it.
 ///
 /// A failed write or sync is the last: what was to be written is cut off again where that can be
 /// done, and all that is asked of the log afterwards fails with the first reason.

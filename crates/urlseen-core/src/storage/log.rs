@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::fingerprint::Fingerprint;
-use crate::head::{Head, Position};
+use crate::storage::head::{Head, Position};
 
 /// Proof that the log has a batch, under this head. Only a log makes one.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use super::hold::LOCK;
 use super::holder::Holder;
 use super::segment::{self, Segment, Stop};
 use super::snapshot::{Snapshots, Summary};
-use crate::filter::{Count, Layout};
-use crate::head::Position;
+use crate::filter::{Count, LocalKind};
+use crate::storage::head::Position;
 
 /// Looks at a folder in which files vanish each time, before it counts as unreadable.
 const LOOKS: u32 = 16;
@@ -154,12 +154,12 @@ impl Look {
                 keys += count.keys;
                 ones += count.ones;
             };
-            let looked = match header.pins().made.layout() {
-                Layout::Native => summary.sections(dir, header, |section, _| {
+            let looked = match header.pins().made.kind() {
+                LocalKind::Native => summary.sections(dir, header, |section, _| {
                     add(section.count);
                     Ok(Ok(()))
                 })?,
-                Layout::RedisBloom => summary.whole(dir)?.map(|whole| add(whole.count)),
+                LocalKind::RedisBloom => summary.whole(dir)?.map(|whole| add(whole.count)),
             };
             self.damages.extend(looked.err());
             let Summary { name, bytes, first, last, begun, finished, .. } = summary;

@@ -166,7 +166,7 @@ impl AtRest {
     /// The filter of RedisBloom, whole, brought to `target` in memory.
     ///
     /// # Errors
-    /// As [`Folder::recover`](super::Folder::recover); where it is a filter of another layout, and
+    /// As [`Folder::recover`](super::Folder::recover); where it is a filter of another kind, and
     /// where there is no memory for it.
     pub fn filter(&self, target: Target) -> Result<Filter, Unrecoverable> {
         self.rebuilt(target).map(|(filter, _)| filter)

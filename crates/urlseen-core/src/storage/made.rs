@@ -1,9 +1,9 @@
 //! What a filter was made for.
 
 use super::header::value;
-use crate::filter::{Capacity, ErrorRate, Geometry, Layout, Lines, Reservation, Seed};
+use crate::filter::{Capacity, ErrorRate, Geometry, LocalKind, Lines, Reservation, Seed};
 
-/// What a filter was made for, and by which layout.
+/// What a filter was made for, and by which kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Made {
     /// urlseen's own.
@@ -24,11 +24,11 @@ pub enum Made {
 }
 
 impl Made {
-    /// The layout.
-    pub fn layout(&self) -> Layout {
+    /// The kind.
+    pub fn kind(&self) -> LocalKind {
         match self {
-            Self::Native { .. } => Layout::Native,
-            Self::RedisBloom(_) | Self::Imported => Layout::RedisBloom,
+            Self::Native { .. } => LocalKind::Native,
+            Self::RedisBloom(_) | Self::Imported => LocalKind::RedisBloom,
         }
     }
 
@@ -57,15 +57,15 @@ impl Made {
         self
     }
 
-    /// Reads it from a header of that layout.
-    pub(super) fn parse(text: &str, layout: Layout) -> Option<Self> {
+    /// Reads it from a header of that kind.
+    pub(super) fn parse(text: &str, kind: LocalKind) -> Option<Self> {
         let number = |key| value(text, key)?.parse::<u32>().ok();
-        if layout == Layout::RedisBloom && value(text, "imported").is_some() {
+        if kind == LocalKind::RedisBloom && value(text, "imported").is_some() {
             return Some(Self::Imported);
         }
         let capacity = Capacity::new(value(text, "capacity")?.parse().ok()?).ok()?;
         let error_rate = value(text, "error_rate")?.parse().ok()?;
-        if layout == Layout::RedisBloom {
+        if kind == LocalKind::RedisBloom {
             let growth = Reservation::growth_of(number("expansion")?);
             return Some(Self::RedisBloom(Reservation { capacity, error_rate, growth }));
         }

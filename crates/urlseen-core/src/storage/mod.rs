@@ -1,4 +1,4 @@
-//! What is remembered of the filter beyond this process: the state folder.
+//! What is remembered of the filter beyond this process: the storage folder.
 //!
 //! ```text
 //! Folder::open -> begin | check -> recover -> journal ------> append, sync, cut
@@ -21,6 +21,7 @@ mod disk;
 mod error;
 mod fields;
 mod folder;
+mod head;
 mod header;
 mod history;
 mod hold;
@@ -55,6 +56,7 @@ pub use difference::Difference;
 pub(crate) use error::Damage;
 pub use error::{OpenError, Unrecoverable};
 pub use folder::Folder;
+pub use head::{Head, Position};
 pub use header::{Header, Pins};
 pub use imports::Mark;
 pub use journal::Journal;

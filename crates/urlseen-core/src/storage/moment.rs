@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::disk;
-use crate::head;
+use crate::filter::id;
 
 /// A moment by the time since the machine was started (`CLOCK_BOOTTIME`), sleep included. Setting
 /// the time of day does not move it. Only moments of the same boot can be compared.
@@ -21,7 +21,7 @@ impl Moment {
     pub fn now() -> Self {
         static BOOT: OnceLock<String> = OnceLock::new();
         // An id of this process alone makes no moment of another process older than it is.
-        let unknown = |_| format!("{:016x}", head::random());
+        let unknown = |_| format!("{:016x}", id::random());
         let boot = BOOT.get_or_init(|| disk::boot().unwrap_or_else(unknown));
         let time = clock_gettime(ClockId::Boottime);
         let seconds = Duration::from_secs(time.tv_sec.cast_unsigned());

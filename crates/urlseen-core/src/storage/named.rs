@@ -11,7 +11,7 @@ use super::history::Segments;
 use super::record::Kind;
 use super::segment::{self, Segment, Stop};
 use crate::fingerprint::Fingerprint;
-use crate::head::Position;
+use crate::storage::head::Position;
 
 /// The last that a log says of a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

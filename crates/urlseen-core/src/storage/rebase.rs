@@ -17,7 +17,7 @@ use super::segment;
 use super::snapshot::{self, Role, Sections, Snapshots};
 use crate::filter::redisbloom::Filter;
 use crate::filter::{Count, ShardId};
-use crate::head::{Head, Position};
+use crate::storage::head::{Head, Position};
 
 /// Writes the filter that a folder is to remember instead of all that it does. Dropped, it changes
 /// nothing.

@@ -10,7 +10,7 @@ use super::recovery::Restore;
 use crate::filter::redisbloom::{AddError, Filter};
 use crate::filter::{Count, Hashing, ShardId};
 use crate::fingerprint::Fingerprint;
-use crate::head::Position;
+use crate::storage::head::Position;
 
 /// The filter, as far as it has been brought.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Rebuilt {
     pub(super) fn new(header: &Header) -> Result<Self, Unrecoverable> {
         let made = header.pins().made;
         if let Made::Native { .. } = made {
-            let words = "the state folder holds a filter of the layout native, which RedisBloom \
+            let words = "the storage folder holds a filter of the kind native, which RedisBloom \
                          cannot read";
             return Err(Unrecoverable::Io(io::Error::other(words)));
         }
@@ -53,7 +53,7 @@ impl Rebuilt {
                 Ok(none.insert(reservation.reserve(u64::MAX).map_err(AddError::NoLayer)?))
             }
             (None, Made::Native { .. } | Made::Imported) => {
-                unreachable!("what was imported is there, and the native layout was refused")
+                unreachable!("what was imported is there, and the native kind was refused")
             }
         }
     }

@@ -5,8 +5,8 @@
 //!  0      1  kind: 1 batch, counts if Redis committed it; 2 adds, 3 forgets: count always
 //!  1      8  number: one more than that of the record before
 //!  9      8  seq   ┐ batch: its own
-//! 17      8  tip   ┘ adds, forgets: those of the last batch logged before
-//! 25      8  tip of the last batch logged before
+//! 17      8  commit_id   ┘ adds, forgets: those of the last batch logged before
+//! 25      8  commit_id of the last batch logged before
 //! 33      4  count of fingerprints
 //! 37      4  length of what follows the head
 //! 41      4  CRC-32C of what follows the head
@@ -22,7 +22,8 @@ use std::io;
 
 use super::fields::{Fields, checked, push_crc, push_position};
 use crate::fingerprint::Fingerprint;
-use crate::head::{Head, Position, Tip};
+use crate::filter::id::RandomId;
+use crate::storage::head::{Head, Position};
 
 /// Bytes of a record before its fingerprints.
 pub(super) const HEAD: usize = 49;
@@ -46,7 +47,7 @@ pub(super) enum Kind {
 pub(super) struct RecordHead {
     pub(super) kind: Kind,
     pub(super) position: Position,
-    pub(super) predecessor: Tip,
+    pub(super) predecessor: RandomId,
     pub(super) count: u32,
     pub(super) length: u32,
     body_crc: u32,
@@ -74,7 +75,7 @@ impl RecordHead {
         Ok(Self {
             kind,
             position: fields.position(),
-            predecessor: Tip::new(fields.u64()),
+            predecessor: RandomId::new(fields.u64()),
             count: fields.u32(),
             length: fields.u32(),
             body_crc: fields.u32(),
@@ -87,11 +88,11 @@ impl RecordHead {
             Kind::Batch => before.head.seq.wrapping_add(1),
             Kind::Adds | Kind::Forgets => before.head.seq,
         };
-        let tip_fits = self.kind == Kind::Batch || self.position.head.tip == before.head.tip;
+        let commit_id_fits = self.kind == Kind::Batch || self.position.head.commit_id == before.head.commit_id;
         self.position.number == before.number.wrapping_add(1)
             && self.position.head.seq == seq
-            && self.predecessor == before.head.tip
-            && tip_fits
+            && self.predecessor == before.head.commit_id
+            && commit_id_fits
     }
 
     /// Whether `body` is what was written behind this head.
@@ -125,7 +126,7 @@ pub(super) fn encode(
     let mut head = Vec::with_capacity(HEAD);
     head.push(kind as u8);
     push_position(&mut head, position);
-    head.extend(before.tip.get().to_le_bytes());
+    head.extend(before.commit_id.get().to_le_bytes());
     for field in [count, length, crc32c::crc32c(body)] {
         head.extend(field.to_le_bytes());
     }
@@ -200,8 +201,8 @@ mod tests {
     }
 
     fn positions() -> (Position, Position) {
-        let before = Position { number: 6, head: Head { seq: 3, tip: Tip::new(33) } };
-        (before, Position { number: 7, head: Head { seq: 4, tip: Tip::new(44) } })
+        let before = Position { number: 6, head: Head { seq: 3, commit_id: RandomId::new(33) } };
+        (before, Position { number: 7, head: Head { seq: 4, commit_id: RandomId::new(44) } })
     }
 
     fn encoded() -> Vec<u8> {
@@ -244,13 +245,13 @@ mod tests {
     #[test]
     fn a_record_follows_only_the_one_before() {
         let (before, position) = positions();
-        let elsewhere = Tip::new(9);
+        let elsewhere = RandomId::new(9);
         for kind in [Kind::Batch, Kind::Adds, Kind::Forgets] {
             let own = if kind == Kind::Batch { position.head } else { before.head };
             let head = RecordHead {
                 kind,
                 position: Position { number: 7, head: own },
-                predecessor: before.head.tip,
+                predecessor: before.head.commit_id,
                 count: 0,
                 length: 0,
                 body_crc: 0,
@@ -262,7 +263,7 @@ mod tests {
                 Position { number: 7, ..before },
                 with_head(Head { seq: 2, ..before.head }),
                 with_head(Head { seq: 4, ..before.head }),
-                with_head(Head { tip: elsewhere, ..before.head }),
+                with_head(Head { commit_id: elsewhere, ..before.head }),
             ] {
                 assert!(!head.follows(other), "{kind:?} behind {other}");
             }
@@ -270,12 +271,12 @@ mod tests {
         let mut renamed = RecordHead {
             kind: Kind::Adds,
             position: Position { number: 7, head: before.head },
-            predecessor: before.head.tip,
+            predecessor: before.head.commit_id,
             count: 0,
             length: 0,
             body_crc: 0,
         };
-        renamed.position.head.tip = elsewhere;
+        renamed.position.head.commit_id = elsewhere;
         assert!(!renamed.follows(before), "adds move no head");
     }
 

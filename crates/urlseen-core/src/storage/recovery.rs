@@ -23,7 +23,7 @@ use super::snapshot::{Snapshots, Summary};
 use crate::filter::redisbloom::Filter;
 use crate::filter::{Count, ShardId};
 use crate::fingerprint::Fingerprint;
-use crate::head::{Head, Position};
+use crate::storage::head::{Head, Position};
 
 /// Where a filter is to be brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

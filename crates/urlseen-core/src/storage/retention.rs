@@ -11,7 +11,7 @@ use super::history::Segments;
 use super::moment::Moment;
 use super::segment;
 use super::snapshot::Snapshots;
-use crate::head::Position;
+use crate::storage::head::Position;
 
 /// How many snapshots are kept at least.
 const SNAPSHOTS: usize = 3;

@@ -6,7 +6,7 @@ use super::error::Unrecoverable;
 use super::history::{Place, Segments, Walk};
 use super::record::Kind;
 use super::recovery::{Cut, Target};
-use crate::head::{Head, Position};
+use crate::storage::head::{Head, Position};
 
 /// What the log says about a position and a target.
 #[derive(Debug)]

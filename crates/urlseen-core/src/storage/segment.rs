@@ -5,7 +5,7 @@
 //!  0      8  "urlseenL"
 //!  8      4  format, 1
 //! 12      8  id of the filter
-//! 20     24  what the first record follows: number, seq, tip
+//! 20     24  what the first record follows: number, seq, commit_id
 //! 44      4  CRC-32C of bytes 0 to 43
 //! 48         records
 //! ```
@@ -25,7 +25,7 @@ use super::fields::{Fields, POSITION, checked, push_crc, push_position};
 use super::header::FORMAT;
 use super::record::{self, HEAD, NoHead, RecordHead};
 use crate::fingerprint::Fingerprint;
-use crate::head::Position;
+use crate::storage::head::Position;
 
 /// Bytes of a file before its first record.
 pub(super) const SEGMENT_HEADER: usize = 20 + POSITION + 4;

@@ -13,7 +13,7 @@ use super::recovery::{self, Target};
 use super::snapshot::Summary;
 use crate::filter::native::{Native, Probe};
 use crate::filter::{SHARDS, ShardId};
-use crate::head::Position;
+use crate::storage::head::Position;
 
 /// How many fingerprints of the log are held at once. Where it has more, it is read several times.
 const MOST: u64 = 1 << 22;
@@ -59,7 +59,7 @@ impl ShardReader {
     /// log behind it.
     ///
     /// # Errors
-    /// Where the folder is new or has a filter of another layout, and as
+    /// Where the folder is new or has a filter of another kind, and as
     /// [`Folder::recover`](super::Folder::recover).
     pub fn of_folder(folder: AtRest) -> Result<Self, Unrecoverable> {
         let header = folder.header().ok_or(Unrecoverable::Fresh)?.clone();
@@ -119,7 +119,7 @@ impl ShardReader {
         let (folder, _) = AtRest::open_beside(parent)?;
         let other = |what| failed(std::io::Error::other(what));
         let header = folder.header().cloned().ok_or_else(|| other("the folder is new"))?;
-        let native = header.native().ok_or_else(|| other(OTHER_LAYOUT))?;
+        let native = header.native().ok_or_else(|| other(OTHER_KIND))?;
         let dir = folder.dir.clone();
         let damaged = |damage: Damage| failed(std::io::Error::other(damage.to_string()));
         let summary = Summary::read(&dir, &name, &header).map_err(failed)?.map_err(damaged)?;
@@ -218,10 +218,10 @@ impl Log {
     }
 }
 
-const OTHER_LAYOUT: &str = "the filter has no shards: it has another layout than native";
+const OTHER_KIND: &str = "the filter has no shards: it has another kind than native";
 
 fn other_layout() -> Unrecoverable {
-    Unrecoverable::Io(std::io::Error::other(OTHER_LAYOUT))
+    Unrecoverable::Io(std::io::Error::other(OTHER_KIND))
 }
 
 fn damaged(damage: Damage) -> Unrecoverable {

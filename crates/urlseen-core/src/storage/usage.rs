@@ -1,11 +1,11 @@
-//! How much a state folder holds, from the names and sizes of its files alone.
+//! How much a storage folder holds, from the names and sizes of its files alone.
 
 use std::io;
 
 use super::folder::Folder;
 use super::{archive, segment, snapshot};
 
-/// What lies in a state folder.
+/// What lies in a storage folder.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// Snapshots.

@@ -10,7 +10,7 @@ use super::secret::Secret;
 use super::sections::Config;
 use super::value::Rule;
 use std::collections::{BTreeMap, BTreeSet};
-use urlseen_core::choice::{Emit, End, ItemForm, Layout, SinkKind, SourceKind, Store};
+use urlseen_core::filter::choice::{Emit, End, ItemForm, FilterKind, SinkKind, SourceKind, FilterPlace};
 use urlseen_core::redis::{RedisAddress, RedisAddressError};
 
 /// Hands out typed values by key.
@@ -177,23 +177,23 @@ impl Taker {
     /// Other projects' bits are where those projects have them. RedisBloom's lie in a type of its
     /// own, which only its module sets bits in.
     fn check_layout(&mut self, config: &Config) {
-        let (layout, store) = (config.filter.layout, config.filter.store);
-        if !self.is_sound(&["filter.layout", "filter.store"]) {
+        let (kind, store) = (config.filter.kind, config.filter.place);
+        if !self.is_sound(&["filter.kind", "filter.place"]) {
             return;
         }
-        let name = layout.name();
-        match (store, layout) {
-            (Store::Local, Layout::Native | Layout::RedisBloom) => {}
-            (Store::Local, _) => {
-                let store_origin = self.origin("filter.store");
-                let fault = Fault::LayoutOfRedis { layout: name, store_origin };
-                self.refuse("filter.layout", fault);
+        let name = kind.name();
+        match (store, kind) {
+            (FilterPlace::Local, FilterKind::Native | FilterKind::RedisBloom) => {}
+            (FilterPlace::Local, _) => {
+                let place_origin = self.origin("filter.place");
+                let fault = Fault::LayoutOfRedis { kind: name, place_origin };
+                self.refuse("filter.kind", fault);
             }
-            (Store::Redis, Layout::RedisBloom) => {
-                let store_origin = self.origin("filter.store");
-                self.refuse("filter.layout", Fault::LayoutOfMemory { layout: name, store_origin });
+            (FilterPlace::Redis, FilterKind::RedisBloom) => {
+                let place_origin = self.origin("filter.place");
+                self.refuse("filter.kind", Fault::KindInMemory { kind: name, place_origin });
             }
-            (Store::Redis, _) => {}
+            (FilterPlace::Redis, _) => {}
         }
     }
 
@@ -201,7 +201,7 @@ impl Taker {
     /// batches go through it.
     fn check_serve(&mut self, config: &Config) {
         let refuse = |taker: &mut Self, key: &'static str, found: String, reason: &str| {
-            if taker.is_sound(&[key, "source.kind", "serve.listen", "filter.store"]) {
+            if taker.is_sound(&[key, "source.kind", "serve.listen", "filter.place"]) {
                 let (key_name, reason) = (key.to_owned(), reason.to_owned());
                 taker.refuse(key, Fault::Refused { key: key_name, found, reason });
             }
@@ -213,9 +213,9 @@ impl Taker {
                           serve.listen, or source.kind = \"list\"";
             refuse(self, "source.kind", "\"none\"".to_owned(), reason);
         }
-        if let (Some(listen), Store::Redis) = (&serve.listen, filter.store) {
-            let reason = "whoever asks is answered from the memory of the daemon, and filter.store \
-                          is \"redis\"; ask that Redis itself, or set filter.store = \"local\"";
+        if let (Some(listen), FilterPlace::Redis) = (&serve.listen, filter.place) {
+            let reason = "whoever asks is answered from the memory of the daemon, and filter.place \
+                          is \"redis\"; ask that Redis itself, or set filter.place = \"local\"";
             refuse(self, "serve.listen", format!("{:?}", listen.to_string()), reason);
         }
         if serve.allow_delete && !is_alone {

@@ -44,9 +44,9 @@ pub(crate) use sections::Source;
 pub use sections::{Filter, Fingerprint};
 pub use seed::SeedChoice;
 
-pub use urlseen_core::choice::{
-    Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Rollback, SinkKind,
-    SourceKind, Store, WhenFull, choose,
+pub use urlseen_core::filter::choice::{
+    Emit, End, Fsync, ItemForm, FilterKind, Level, LogFormat, RejectsFull, Rollback, SinkKind,
+    SourceKind, FilterPlace, WhenFull, choose,
 };
 
 use urlseen_core::filter::Seed;
@@ -110,9 +110,9 @@ impl Config {
 
     /// Sets the filter to what one in Redis was made for.
     pub fn made_for(&mut self, settings: &Settings) {
-        let Settings { layout, capacity, error_rate, bit, hash_number, block_num, .. } = *settings;
+        let Settings { kind, capacity, error_rate, bit, hash_number, block_num, .. } = *settings;
         let filter = &mut self.filter;
-        (filter.layout, filter.capacity, filter.error_rate) = (layout, capacity, error_rate);
+        (filter.kind, filter.capacity, filter.error_rate) = (kind, capacity, error_rate);
         (filter.bit, filter.hash_number, filter.block_num) = (bit, hash_number, block_num);
     }
 
@@ -135,7 +135,7 @@ impl From<&Config> for Settings {
         let Config { filter, fingerprint, .. } = config;
         Self {
             key: filter.key.clone(),
-            layout: filter.layout,
+            kind: filter.kind,
             capacity: filter.capacity,
             error_rate: filter.error_rate,
             seed: match filter.seed {

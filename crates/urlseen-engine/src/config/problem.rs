@@ -237,28 +237,28 @@ pub enum Fault {
         /// What is wrong with it, and what to do.
         reason: String,
     },
-    /// Nothing but Redis holds bits in that layout.
+    /// Nothing but Redis holds bits in that kind.
     #[error(
-        "filter.layout is {layout:?}, whose bits are in Redis, but filter.store is \"local\" \
-        ({store_origin}); allowed: filter.store = \"redis\", or filter.layout = \"native\" or \
+        "filter.kind is {kind:?}, whose bits are in Redis, but filter.place is \"local\" \
+        ({place_origin}); allowed: filter.place = \"redis\", or filter.kind = \"native\" or \
         \"redisbloom\""
     )]
     LayoutOfRedis {
-        /// `filter.layout`.
-        layout: &'static str,
-        /// Where `filter.store` is set.
-        store_origin: Origin,
+        /// `filter.kind`.
+        kind: &'static str,
+        /// Where `filter.place` is set.
+        place_origin: Origin,
     },
-    /// Redis has bits in that layout in a type of the module's own.
+    /// Redis has bits in that kind in a type of the module's own.
     #[error(
-        "filter.layout is {layout:?}, and filter.store is \"redis\" ({store_origin}), where only \
-        the module of RedisBloom sets its bits; allowed: filter.store = \"local\" with it"
+        "filter.kind is {kind:?}, and filter.place is \"redis\" ({place_origin}), where only \
+        the module of RedisBloom sets its bits; allowed: filter.place = \"local\" with it"
     )]
-    LayoutOfMemory {
-        /// `filter.layout`.
-        layout: &'static str,
-        /// Where `filter.store` is set.
-        store_origin: Origin,
+    KindInMemory {
+        /// `filter.kind`.
+        kind: &'static str,
+        /// Where `filter.place` is set.
+        place_origin: Origin,
     },
     /// The process may not have as many file descriptors as it needs.
     #[error(

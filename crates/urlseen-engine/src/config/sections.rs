@@ -15,9 +15,9 @@ use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
-use urlseen_core::choice::{
-    Emit, End, Fsync, ItemForm, Layout, Level, LogFormat, RejectsFull, Rollback, SinkKind,
-    SourceKind, Store, WhenFull,
+use urlseen_core::filter::choice::{
+    Emit, End, Fsync, ItemForm, FilterKind, Level, LogFormat, RejectsFull, Rollback, SinkKind,
+    SourceKind, FilterPlace, WhenFull,
 };
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::redis::RedisAddress;
@@ -78,7 +78,7 @@ const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 sections! {
     /// The crawl.
     crawl: Crawl {
-        /// What it is called: names the default keys, the state folder and the metrics.
+        /// What it is called: names the default keys, the storage folder and the metrics.
         name: String = Name, |_| "demo".to_owned();
     }
 
@@ -118,31 +118,31 @@ sections! {
     /// The filter that knows which fingerprints have been seen.
     filter: Filter {
         /// How a fingerprint becomes bit positions.
-        layout: Layout = Word, |_| Layout::Native;
+        kind: FilterKind = Word, |_| FilterKind::Native;
         /// Where the bits live.
-        store: Store = Word, |_| Store::Local;
+        place: FilterPlace = Word, |_| FilterPlace::Local;
         /// How many fingerprints the filter holds at its error rate.
         capacity: u64 = Whole(CAPACITY, ""), |_| 10_000_000;
         /// The chance that an unseen fingerprint passes for a seen one once `capacity` are held.
         error_rate: f64 = Number(ERROR_RATE), |_| 1e-6;
-        /// How many times the capacity of the last layer the next one has, for the layout
+        /// How many times the capacity of the last layer the next one has, for the kind
         /// `redisbloom`; 0 for a filter that does not grow.
         expansion: u32 = Whole(0..=EXPANSION, ""), |_| 2;
         /// What the hash is seeded with.
         seed: SeedChoice = Seed, |_| SeedChoice::Random;
         /// What happens once more than `capacity` fingerprints are held.
         when_full: WhenFull = Word, |_| WhenFull::Warn;
-        /// Bits of a string as a power of two, as `BLOOMFILTER_BIT` has it: for the layouts
+        /// Bits of a string as a power of two, as `BLOOMFILTER_BIT` has it: for the kinds
         /// `scrapy-redis-bloomfilter` and `scrapy-redis-bloomfilter-block-cluster`.
         bit: u32 = Whole(1..=32, ""), |_| 30;
-        /// Hashes, as `BLOOMFILTER_HASH_NUMBER` has it, for the same layouts.
+        /// Hashes, as `BLOOMFILTER_HASH_NUMBER` has it, for the same kinds.
         hash_number: u32 = Whole(1..=100, ""), |_| 6;
         /// Strings, as `BLOOMFILTER_BLOCK_NUM` has it, for the latter.
         block_num: u32 = Whole(1..=4096, ""), |_| 1;
         /// How many fingerprints a daemon remembers that it knows to be seen, where the bits live
         /// in Redis: so as not to ask again. Each takes 8 bytes.
         recent: usize = Whole(1..=1 << 30, ""), |_| 1 << 22;
-        /// The Redis key, or what all the layout's keys begin with, of bits that live in Redis.
+        /// The Redis key, or what all the kind's keys begin with, of bits that live in Redis.
         key: String = RedisKey, |crawl| format!("{crawl}:filter");
         /// How many threads own shards, 0 to go by the machine: see [`Filter::owners`].
         threads: usize = Whole(0..=MOST_THREADS.get() as u64, ""), |_| 0;
@@ -210,9 +210,9 @@ sections! {
     }
 
     /// What is kept on this machine.
-    state: State {
+    storage: Storage {
         /// The folder it is kept in.
-        dir: PathBuf = Folder, |crawl| PathBuf::from("state").join(crawl);
+        dir: PathBuf = Folder, |crawl| PathBuf::from("storage").join(crawl);
         /// When the log is flushed to the disk.
         fsync: Fsync = Word, |_| Fsync::Interval;
         /// By how many bytes the log grows before the filter is saved whole (a snapshot); an
@@ -228,7 +228,7 @@ sections! {
 
     /// Metrics, health and status over HTTP.
     admin: Admin {
-        /// Where to listen beside the Unix socket in the state folder.
+        /// Where to listen beside the Unix socket in the storage folder.
         listen: Option<HostPort> = Address, |_| None;
         /// Names of hosts that requests there may be addressed to, beside `localhost`.
         hosts: Vec<String> = HostNames, |_| Vec::new();
@@ -273,7 +273,7 @@ pub struct Config {
     /// The password that those have to give, from the environment alone.
     pub serve_password: Option<Secret>,
     /// What is kept on this machine.
-    pub state: State,
+    pub storage: Storage,
     /// Metrics, health and status over HTTP.
     pub admin: Admin,
     /// What is logged.
@@ -299,7 +299,7 @@ impl Config {
             held: Held::take(taker),
             serve: Serve::take(taker),
             serve_password: taker.serve_password(),
-            state: State::take(taker),
+            storage: Storage::take(taker),
             admin: Admin::take(taker),
             log: Log::take(taker),
             pass: taker.take_pass(),
@@ -345,6 +345,6 @@ mod tests {
         assert_eq!(Rejects::take(&mut taker).key, "shop:rejected");
         assert_eq!(Forget::take(&mut taker).key, "shop:forget");
         assert_eq!(Serve::take(&mut taker).keys, ["shop", "shop:dupefilter"]);
-        assert_eq!(State::take(&mut taker).dir, PathBuf::from("state/shop"));
+        assert_eq!(Storage::take(&mut taker).dir, PathBuf::from("storage/shop"));
     }
 }

@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 use toml::de::DeValue;
-use urlseen_core::choice::{self, Choice, ChoiceError, choose};
+use urlseen_core::filter::choice::{self, Choice, ChoiceError, choose};
 use urlseen_core::redis::RedisAddress;
 
 /// What a key takes, and how it becomes a `T`.

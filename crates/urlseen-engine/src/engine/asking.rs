@@ -5,7 +5,7 @@ use super::{Engine, GROUPS_MAX};
 use urlseen_core::filter::Verdict;
 use urlseen_core::filter::native::Probe;
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::head::Position;
+use urlseen_core::storage::Position;
 
 /// What is wanted of a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -50,7 +50,7 @@ pub use place::Place;
 use progress::Progress;
 use urlseen_core::filter::Hashing;
 use urlseen_core::filter::redisbloom::AddError;
-use urlseen_core::head::Position;
+use urlseen_core::storage::Position;
 
 /// How many batches may be submitted and not yet committed or forgotten.
 pub(crate) const BATCHES_MAX: usize = 32;

@@ -19,7 +19,7 @@ use urlseen_core::filter::native::Probe;
 use urlseen_core::filter::redisbloom::{AddError, Filter};
 use urlseen_core::filter::{Count, Hashing, ShardId, Shared, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::head::Position;
+use urlseen_core::storage::Position;
 
 /// After how many items the lines of their keys are fetched: often enough for memory not to be idle
 /// while items are read, and not at each item, as nobody can foresee whether it is of an own shard.

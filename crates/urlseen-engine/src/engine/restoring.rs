@@ -5,7 +5,7 @@ use super::owner::Job;
 use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::{Count, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::head::Position;
+use urlseen_core::storage::Position;
 
 impl Engine {
     /// Puts a shard's bits, as [`Shards::bytes`](urlseen_core::filter::Shards::bytes) gave them, in

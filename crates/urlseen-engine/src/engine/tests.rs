@@ -9,7 +9,7 @@ use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{Seed, ShardId, Sizing, Verdict};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
-use urlseen_core::head::Head;
+use urlseen_core::storage::Head;
 
 pub(super) fn engine(threads: usize) -> Engine {
     let sizing = Sizing::new("10000".parse().unwrap(), "1e-12".parse().unwrap());

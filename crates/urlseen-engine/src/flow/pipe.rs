@@ -36,8 +36,8 @@ pub enum PipeError {
     #[error("cannot write the output: {0}")]
     Output(io::Error),
     /// What is kept of the filter.
-    #[error("the state folder cannot be written: {0}. What is not in it is printed again")]
-    State(io::Error),
+    #[error("the storage folder cannot be written: {0}. What is not in it is printed again")]
+    Storage(io::Error),
     /// In the middle.
     #[error(transparent)]
     Died(#[from] Died),
@@ -106,7 +106,7 @@ pub async fn run(
                 write(&judged, print, output).map_err(PipeError::Output)?;
                 // Written down once it is printed: whoever kills this in between sees the lines of
                 // one block again, and misses none.
-                store.add(&judged).map_err(PipeError::State)?;
+                store.add(&judged).map_err(PipeError::Storage)?;
                 tell_no_snapshot(store.tend(), audience);
                 for (index, (_, reason)) in judged.rejected_at().zip(judged.rejects()) {
                     audience.bad_line(block.place(index), reason);
@@ -133,7 +133,7 @@ pub async fn run(
     }
     store.engine.settled().await?;
     tell_no_snapshot(store.wait_for_snapshot().and_then(Result::err), audience);
-    store.rest_as_it_is().map_err(PipeError::State)?;
+    store.rest_as_it_is().map_err(PipeError::Storage)?;
     audience.progress(&count, &store.engine);
     end.unwrap_or(Ok(()))?;
     Ok(count)

@@ -29,7 +29,7 @@ use urlseen_core::filter::Unplaced;
 use urlseen_core::fingerprint::canonical::Refusal;
 use urlseen_core::fingerprint::lanes;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
-use urlseen_core::reject::bounded::{TooLong, most_made};
+use urlseen_core::redis::reject::bounded::{TooLong, most_made};
 
 /// What an item says.
 #[derive(Debug, PartialEq)]
@@ -92,7 +92,7 @@ pub enum Unreadable {
     Priority { found: &'static str },
     #[error("{length} bytes are no digest, which has 16, 20 or 32")]
     NoDigest { length: usize },
-    #[error("the filter's layout has no place for it: {0}")]
+    #[error("the filter's kind has no place for it: {0}")]
     NoPlace(Unplaced),
     #[error(
         "what would go on in its place (sink.emit) has more than {most} bytes: more than twice as \

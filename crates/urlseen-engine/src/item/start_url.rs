@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::json::{JsonError, unmarked};
 use super::said::Said;
-use urlseen_core::reject::bounded::{Bounded, TooLong};
+use urlseen_core::redis::reject::bounded::{Bounded, TooLong};
 
 /// JSON for the request to `url` with this `meta`, which is JSON, or nothing; at most `most` bytes.
 pub(super) fn write(

@@ -12,7 +12,7 @@ use super::calls::{Calls, Said, Wanted, firsts};
 use super::filter::DEFINED;
 use super::link::{client, is_unknown_script};
 use super::patience::Patience;
-use super::{Layout, RedisOptions};
+use super::{FilterKind, RedisOptions};
 use crate::{AsyncFilter, Error};
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -20,11 +20,11 @@ use urlseen_core::fingerprint::Fingerprint;
 /// as many questions under way as there are.
 ///
 /// ```no_run
-/// use urlseen::{AsyncFilter, AsyncRedisFilter, Layout};
+/// use urlseen::{AsyncFilter, AsyncRedisFilter, FilterKind};
 ///
 /// # async fn example() -> Result<(), urlseen::Error> {
-/// let layout = Layout::PyreBloom { capacity: 10_000_000, error_rate: 1e-6 };
-/// let seen = AsyncRedisFilter::open("redis://127.0.0.1/", "bf:crawl", layout).await?;
+/// let kind = FilterKind::PyreBloom { capacity: 10_000_000, error_rate: 1e-6 };
+/// let seen = AsyncRedisFilter::open("redis://127.0.0.1/", "bf:crawl", kind).await?;
 /// assert!(seen.add("hello").await?);
 /// # Ok(())
 /// # }
@@ -46,8 +46,8 @@ impl AsyncRedisFilter {
     ///
     /// # Errors
     /// There is another one, or none can be what was asked for; Redis is not there.
-    pub async fn open(url: &str, key: &str, layout: Layout) -> Result<Self, Error> {
-        Self::open_with(url, key, layout, RedisOptions::default()).await
+    pub async fn open(url: &str, key: &str, kind: FilterKind) -> Result<Self, Error> {
+        Self::open_with(url, key, kind, RedisOptions::default()).await
     }
 
     /// The same with options.
@@ -57,10 +57,10 @@ impl AsyncRedisFilter {
     pub async fn open_with(
         url: &str,
         key: &str,
-        layout: Layout,
+        kind: FilterKind,
         options: RedisOptions,
     ) -> Result<Self, Error> {
-        let wanted = Wanted::new(key, layout, &options)?;
+        let wanted = Wanted::new(key, kind, &options)?;
         let client = client(url)?;
         let define = wanted.define();
         let mut patience = Patience::new(options.retries);

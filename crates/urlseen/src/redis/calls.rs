@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 
-use super::{Layout, RedisOptions};
+use super::{FilterKind, RedisOptions};
 use crate::{Error, ErrorKind};
 use urlseen_core::filter::{Placing, Seed, Shared, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::head::{self, Tip};
+use urlseen_core::filter::id::{self, RandomId};
 use urlseen_core::redis_filter::definition::{self, DEFINE, Definition, Settings};
 use urlseen_core::redis_filter::judge::{Judge, Question, ask, verdict};
-use urlseen_core::script::{COMMON, Script};
+use urlseen_core::redis::script::{COMMON, Script};
 
 /// How many keys one pipeline asks for.
 const ASKED: usize = 200;
@@ -21,7 +21,7 @@ const ASKED: usize = 200;
 #[derive(Debug)]
 pub(super) struct Calls {
     settings: Settings,
-    id: Tip,
+    id: RandomId,
     /// Under its id and seed, to define it again where Redis lost it.
     definition: Definition,
     judge: Judge,
@@ -48,14 +48,14 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// A filter that is named after `key`.
-    pub(super) fn new(key: &str, layout: Layout, options: &RedisOptions) -> Result<Self, Error> {
+    pub(super) fn new(key: &str, kind: FilterKind, options: &RedisOptions) -> Result<Self, Error> {
         let fingerprints = options.fingerprints;
         let settings = Settings {
             algorithm: fingerprints.algorithm,
             keep_fragments: fingerprints.keep_fragments,
-            ..layout.settings(key)
+            ..kind.settings(key)
         };
-        // Refuses what the layout cannot be before Redis is asked.
+        // Refuses what the kind cannot be before Redis is asked.
         let unbuildable = |error| Error::new(ErrorKind::Unbuildable, error);
         settings.sizing().and_then(|_| settings.filter(Seed::new(0))).map_err(unbuildable)?;
         Ok(Self { definition: Definition::new(&settings), settings })
@@ -82,7 +82,7 @@ impl Wanted {
         let filter = filter.map_err(|error| Error::new(ErrorKind::Unbuildable, error))?;
         let judge = Judge::new(Arc::new(filter));
         let text = [COMMON, &judge.lua(), include_str!("add.lua")].join("\n");
-        let answers = definition::answers(&self.settings.key, head::random());
+        let answers = definition::answers(&self.settings.key, id::random());
         let settings = self.settings.clone();
         Ok(Calls { settings, id, definition: found, judge, add: Script::new(&text), answers })
     }
@@ -94,7 +94,7 @@ impl Calls {
         self.judge.filter()
     }
 
-    /// Refuses keys that the layout has no place for.
+    /// Refuses keys that the kind has no place for.
     pub(super) fn check(&self, keys: &[Fingerprint]) -> Result<(), Error> {
         keys.iter().try_for_each(|key| {
             let unplaced = |why| Error::new(ErrorKind::Unplaced, format!("the key {key}: {why}"));

@@ -7,12 +7,12 @@ use redis::{Cmd, Connection, Pipeline, RedisResult, Value};
 
 use super::calls::{Calls, Said, Wanted, firsts};
 use super::link::{Link, client, is_unknown_script};
-use super::{Layout, RedisOptions};
+use super::{FilterKind, RedisOptions};
 use crate::{Error, Filter};
 use urlseen_core::fingerprint::Fingerprint;
 
 /// A filter in Redis, which many processes share: those of this crate, the `urlseen` daemon with
-/// `filter.store = "redis"`, and the programs of the project whose [`Layout`] it has.
+/// `filter.place = "redis"`, and the programs of the project whose [`FilterKind`] it has.
 ///
 /// Keys are tested and set in one script, so of those who add the same key at once one is told that
 /// it is new. Where the connection is lost, the same is asked again on a new one, a bounded number
@@ -21,10 +21,10 @@ use urlseen_core::fingerprint::Fingerprint;
 /// Needs Redis 6.2 or later, or Valkey.
 ///
 /// ```no_run
-/// use urlseen::{Filter, Layout, RedisFilter};
+/// use urlseen::{Filter, FilterKind, RedisFilter};
 ///
-/// let layout = Layout::Native { capacity: 10_000_000, error_rate: 1e-6 };
-/// let seen = RedisFilter::open("redis://127.0.0.1/", "demo:filter", layout)?;
+/// let kind = FilterKind::Native { capacity: 10_000_000, error_rate: 1e-6 };
+/// let seen = RedisFilter::open("redis://127.0.0.1/", "demo:filter", kind)?;
 /// assert_eq!(seen.extend(["a", "b", "a"])?, [true, true, false]);
 /// # Ok::<(), urlseen::Error>(())
 /// ```
@@ -48,8 +48,8 @@ impl RedisFilter {
     ///
     /// # Errors
     /// There is another one, or none can be what was asked for; Redis is not there.
-    pub fn open(url: &str, key: &str, layout: Layout) -> Result<Self, Error> {
-        Self::open_with(url, key, layout, RedisOptions::default())
+    pub fn open(url: &str, key: &str, kind: FilterKind) -> Result<Self, Error> {
+        Self::open_with(url, key, kind, RedisOptions::default())
     }
 
     /// The same with options.
@@ -59,10 +59,10 @@ impl RedisFilter {
     pub fn open_with(
         url: &str,
         key: &str,
-        layout: Layout,
+        kind: FilterKind,
         options: RedisOptions,
     ) -> Result<Self, Error> {
-        let wanted = Wanted::new(key, layout, &options)?;
+        let wanted = Wanted::new(key, kind, &options)?;
         let link = Link::new(client(url)?, options);
         let mut asking = Asking { link, calls: 0 };
         let define = wanted.define();

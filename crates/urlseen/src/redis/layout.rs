@@ -1,18 +1,18 @@
 //! How a filter lies in Redis.
 
-use urlseen_core::choice;
+use urlseen_core::filter::choice;
 use urlseen_core::redis_filter::definition::Settings;
 
 /// How a filter lies in Redis: urlseen's own way, or that of a project that has one there already.
 /// The bits are the same as theirs, both ways.
 ///
-/// The layouts of other projects hash text: the hex digits of a fingerprint, any other key as it
+/// The kinds of other projects hash text: the hex digits of a fingerprint, any other key as it
 /// is. Some have no place for some text ([`ErrorKind::Unplaced`](crate::ErrorKind::Unplaced)):
 /// none for text that is not UTF-8 or empty, and `BlockCluster` none for what does not begin with
 /// hex digits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-pub enum Layout {
+pub enum FilterKind {
     /// urlseen's own: 256 strings by leading byte, bits confined to a few lines of 64 bytes, a
     /// seed.
     Native {
@@ -62,35 +62,35 @@ pub enum Layout {
     ScrapyRedis,
 }
 
-impl Layout {
+impl FilterKind {
     /// The settings of a filter under `key`.
     pub(super) fn settings(self, key: &str) -> Settings {
         let base = Settings::native(key, 1, 0.1);
         match self {
             Self::Native { capacity, error_rate } => Settings { capacity, error_rate, ..base },
             Self::Imooc { capacity, error_rate } => {
-                Settings { layout: choice::Layout::Imooc, capacity, error_rate, ..base }
+                Settings { kind: choice::FilterKind::Imooc, capacity, error_rate, ..base }
             }
             Self::PyreBloom { capacity, error_rate } => {
-                let (layout, capacity) = (choice::Layout::PyreBloom, capacity.into());
-                Settings { layout, capacity, error_rate, ..base }
+                let (kind, capacity) = (choice::FilterKind::PyreBloom, capacity.into());
+                Settings { kind, capacity, error_rate, ..base }
             }
             Self::Luw2007 { capacity, error_rate } => {
-                let (layout, capacity) = (choice::Layout::Luw2007, capacity.into());
-                Settings { layout, capacity, error_rate, ..base }
+                let (kind, capacity) = (choice::FilterKind::Luw2007, capacity.into());
+                Settings { kind, capacity, error_rate, ..base }
             }
             Self::ScrapyRedisBloomFilter { bit, hash_number } => {
-                let layout = choice::Layout::ScrapyRedisBloomFilter;
-                Settings { layout, bit, hash_number, ..base }
+                let kind = choice::FilterKind::ScrapyRedisBloomFilter;
+                Settings { kind, bit, hash_number, ..base }
             }
             Self::BlockCluster { bit, hash_number, block_num } => Settings {
-                layout: choice::Layout::BlockCluster,
+                kind: choice::FilterKind::BlockCluster,
                 bit,
                 hash_number,
                 block_num,
                 ..base
             },
-            Self::ScrapyRedis => Settings { layout: choice::Layout::ScrapyRedis, ..base },
+            Self::ScrapyRedis => Settings { kind: choice::FilterKind::ScrapyRedis, ..base },
         }
     }
 }

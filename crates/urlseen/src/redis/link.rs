@@ -6,7 +6,7 @@ use redis::{ServerErrorKind, Value};
 use super::RedisOptions;
 use super::patience::Patience;
 use crate::{Error, ErrorKind};
-use urlseen_core::script::Call;
+use urlseen_core::redis::script::Call;
 
 /// A way to a server: its address, and the connection while there is one.
 pub(super) struct Link {

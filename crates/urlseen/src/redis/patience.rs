@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::{RedisError, RetryMethod};
 
 use crate::{Error, ErrorKind};
-use urlseen_core::head;
+use urlseen_core::filter::id;
 
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(2);
@@ -38,7 +38,7 @@ impl Patience {
         let wait = FIRST.saturating_mul(1 << self.tried.min(16)).min(LONGEST);
         self.tried += 1;
         // Not all that wait come back at once.
-        let share = (head::random() >> 32) as f64 / f64::from(u32::MAX);
+        let share = (id::random() >> 32) as f64 / f64::from(u32::MAX);
         Ok(wait.mul_f64(0.5 + share / 2.0))
     }
 }

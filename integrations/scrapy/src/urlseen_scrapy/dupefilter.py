@@ -68,7 +68,7 @@ class DupeFilter(BaseDupeFilter):
         logger.info(
             "urlseen remembers what was seen: a spider does not empty its filter, whatever"
             " SCHEDULER_PERSIST and SCHEDULER_FLUSH_ON_START say. To begin anew, stop the daemon"
-            " and give the command: urlseen state reset"
+            " and give the command: urlseen storage reset"
         )
 
     def log(self, request: Request, spider: Spider) -> None:

@@ -125,7 +125,7 @@ class _Queue:
             "%d requests stay in %s and %s, whatever SCHEDULER_PERSIST and"
             " SCHEDULER_FLUSH_ON_START say: urlseen remembers them, so they would never be fetched"
             " if they were dropped here. To begin anew, stop the daemon, delete these keys, and"
-            " give the command: urlseen state reset",
+            " give the command: urlseen storage reset",
             len(self),
             self.source,
             self.key,

@@ -1,10 +1,10 @@
 -- Ties the crawl's state to a filter, and sets where the crawl stands if nothing is known of it.
 -- Publishes the crawl record.
 -- KEYS: lease, state, crawl record
--- ARGV: token, filter id, version, seq, tip, then the fields and values of the record, of which the
+-- ARGV: token, filter id, version, seq, commit_id, then the fields and values of the record, of which the
 --       protocol is the first
 local lease, state, record = unpack(KEYS)
-local token, filter, version, seq, tip = unpack(ARGV)
+local token, filter, version, seq, commit_id = unpack(ARGV)
 
 local refusal = lease_refusal(lease, token)
 if refusal then
@@ -16,7 +16,7 @@ if not theirs or theirs > ours then
     return {'record', found[1], found[2] or ''}
 end
 redis.call('HSETNX', state, 'seq', seq)
-redis.call('HSETNX', state, 'tip', tip)
+redis.call('HSETNX', state, 'commit_id', commit_id)
 redis.call('HSET', state, 'filter', filter, 'version', version)
 redis.call('DEL', record)
 redis.call('HSET', record, unpack(ARGV, 6))

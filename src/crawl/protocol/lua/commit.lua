@@ -5,12 +5,12 @@
 -- Redis does not roll a script back, so all that can fail is checked before the first write here.
 -- Out of memory, Redis refuses the whole transaction.
 -- KEYS: lease, state, taken, sink, rejected, oversize
--- ARGV: token, seq, tip, next seq, next tip, length of taken, items in the batch, items pushed, the
+-- ARGV: token, seq, commit_id, next seq, next commit_id, length of taken, items in the batch, items pushed, the
 --       last of them, longest list of rejects (0: no bound), rejects, the rejects, then place
 --       and reject of each item that is too large to be in one
 -- Answers 'ok', length of sink, length of rejected, rejects dropped.
 local lease, state, taken, sink, rejected, oversize = unpack(KEYS)
-local token, seq, tip, next_seq, next_tip = unpack(ARGV, 1, 5)
+local token, seq, commit_id, next_seq, next_commit_id = unpack(ARGV, 1, 5)
 local taken_len, count = tonumber(ARGV[6]), tonumber(ARGV[7])
 local onward, last_onward, rejected_max = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
 local rejects, first_reject = tonumber(ARGV[11]), 12
@@ -19,10 +19,10 @@ local large = (#ARGV - first_large + 1) / 2
 
 local function commit()
     local refusal = lease_refusal(lease, token)
-        or head_refusal(state, seq, tip)
+        or head_refusal(state, seq, commit_id)
         or source_refusal(taken, taken_len)
         or rejects_refusal(taken, rejected, oversize, rejects, large)
-        or permission_refusal('HSET', state, 'seq', next_seq, 'tip', next_tip)
+        or permission_refusal('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
     if refusal then
         return refusal
     end
@@ -33,7 +33,7 @@ local function commit()
     -- From here on nothing fails.
     push_rejects(rejected, first_reject, first_large - 1)
     remove_items(taken, count, oversize, first_large)
-    redis.call('HSET', state, 'seq', next_seq, 'tip', next_tip)
+    redis.call('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
     local dropped
     rejected_len, dropped = bound_rejects(
         rejected, oversize, rejected_len + rejects, large_len + large,

@@ -1,8 +1,8 @@
 -- What commits share: the head, and what becomes of items that could not be read.
 
-local function head_refusal(state, seq, tip)
-    local head = redis.call('HMGET', state, 'seq', 'tip')
-    if head[1] ~= seq or head[2] ~= tip then
+local function head_refusal(state, seq, commit_id)
+    local head = redis.call('HMGET', state, 'seq', 'commit_id')
+    if head[1] ~= seq or head[2] ~= commit_id then
         return {'head', head[1] or '', head[2] or ''}
     end
 end

@@ -1,5 +1,5 @@
 -- Answers where the crawl stands and who runs it, and changes nothing.
 -- KEYS: lease, state
--- Answers 'ok', seq, tip, lease; empty where there is none.
-local found = redis.call('HMGET', KEYS[2], 'seq', 'tip')
+-- Answers 'ok', seq, commit_id, lease; empty where there is none.
+local found = redis.call('HMGET', KEYS[2], 'seq', 'commit_id')
 return {'ok', found[1] or '', found[2] or '', redis.call('GET', KEYS[1]) or ''}

@@ -1,5 +1,5 @@
 //! How a fingerprint becomes a shard and bit positions. A new layout is one file here and one line
-//! in [`Layout`].
+//! in [`LocalKind`].
 //!
 //! Beside this program's own there are those of other projects, whose bits lie in Redis strings:
 //! [`BitStrings`] says where each key's are.
@@ -24,7 +24,7 @@ pub use scrapy_redis_bloomfilter::ScrapyRedisBloomFilter;
 
 /// The layouts by their names in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Layout {
+pub enum LocalKind {
     /// This program's own: bits confined to a few cache lines of one of 256 shards.
     Native,
     /// RedisBloom's: layers that grow, in one piece.
@@ -33,10 +33,10 @@ pub enum Layout {
 
 /// A name that no layout has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no filter layout is called {0:?}; there is {known}", known = Layout::NAMES.join(", "))]
+#[error("no filter layout is called {0:?}; there is {known}", known = LocalKind::NAMES.join(", "))]
 pub struct UnknownLayout(String);
 
-impl Layout {
+impl LocalKind {
     /// All of them.
     pub(crate) const ALL: [Self; 2] = [Self::Native, Self::RedisBloom];
     /// Their names, in the same order.
@@ -48,7 +48,7 @@ impl Layout {
     }
 }
 
-impl FromStr for Layout {
+impl FromStr for LocalKind {
     type Err = UnknownLayout;
 
     fn from_str(name: &str) -> Result<Self, UnknownLayout> {
@@ -63,10 +63,10 @@ mod tests {
 
     #[test]
     fn layouts_are_known_by_their_names() {
-        for layout in Layout::ALL {
+        for layout in LocalKind::ALL {
             assert_eq!(layout.name().parse(), Ok(layout));
         }
-        let refused = "bloom".parse::<Layout>().unwrap_err();
+        let refused = "bloom".parse::<LocalKind>().unwrap_err();
         assert_eq!(
             refused.to_string(),
             r#"no filter layout is called "bloom"; there is native, redisbloom"#

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::choice::Layout;
+use crate::filter::choice::FilterKind;
 use crate::filter::native::POSITION_RULE;
 use crate::filter::{SHARD_RULE, Seed};
-use crate::head::{self, Tip};
-use crate::script::hash_tag::tagged;
+use crate::filter::id::{self, RandomId};
+use crate::redis::hash_tag::tagged;
 pub use settings::{Settings, Unbuildable};
 
 /// The script that defines a filter unless it is defined, and answers its definition. It takes the
@@ -36,7 +36,7 @@ const ID: &str = "id";
 /// The field that says that the filter is being written.
 const UNFINISHED: &str = "unfinished";
 
-/// The field with the seed of a layout that has one.
+/// The field with the seed of a kind that has one.
 const SEED: &str = "filter.seed";
 
 /// A filter's settings by their names in the configuration, and its id; a Redis hash.
@@ -51,15 +51,15 @@ impl Definition {
         let mut fields = BTreeMap::new();
         let mut set = |name: &str, value: String| drop(fields.insert(name.to_owned(), value));
         set("version", VERSION.to_owned());
-        set(ID, Tip::random().to_string());
-        set("filter.layout", settings.layout.name().to_owned());
+        set(ID, RandomId::random().to_string());
+        set("filter.kind", settings.kind.name().to_owned());
         set("fingerprint.algorithm", settings.algorithm.name().to_owned());
         set("fingerprint.keep_fragments", settings.keep_fragments.to_string());
-        match settings.layout {
-            Layout::Native => {
+        match settings.kind {
+            FilterKind::Native => {
                 // The upper half of a random number is one.
                 #[allow(clippy::cast_possible_truncation)]
-                let drawn = || (head::random() >> 32) as u32;
+                let drawn = || (id::random() >> 32) as u32;
                 let seed = settings.seed.map_or_else(drawn, Seed::get);
                 set(SEED, seed.to_string());
                 set("the rule of positions", POSITION_RULE.to_owned());
@@ -67,21 +67,21 @@ impl Definition {
                 set("filter.capacity", settings.capacity.to_string());
                 set("filter.error_rate", settings.error_rate.to_string());
             }
-            Layout::Imooc | Layout::PyreBloom | Layout::Luw2007 => {
+            FilterKind::Imooc | FilterKind::PyreBloom | FilterKind::Luw2007 => {
                 set("filter.capacity", settings.capacity.to_string());
                 set("filter.error_rate", settings.error_rate.to_string());
             }
-            Layout::ScrapyRedisBloomFilter => {
+            FilterKind::ScrapyRedisBloomFilter => {
                 set("filter.bit", settings.bit.to_string());
                 set("filter.hash_number", settings.hash_number.to_string());
             }
-            Layout::BlockCluster => {
+            FilterKind::BlockCluster => {
                 set("filter.bit", settings.bit.to_string());
                 set("filter.hash_number", settings.hash_number.to_string());
                 set("filter.block_num", settings.block_num.to_string());
             }
             // The latter is refused before.
-            Layout::ScrapyRedis | Layout::RedisBloom => {}
+            FilterKind::ScrapyRedis | FilterKind::RedisBloom => {}
         }
         Self { fields }
     }
@@ -92,17 +92,17 @@ impl Definition {
     }
 
     /// The field, and its value, that a filter has in place of a definition while it is written.
-    pub fn mark(id: Tip) -> [String; 2] {
+    pub fn mark(id: RandomId) -> [String; 2] {
         [UNFINISHED.to_owned(), id.to_string()]
     }
 
     /// The id of the filter, if it is not all there.
-    pub fn unfinished(&self) -> Option<Tip> {
-        Tip::parse(self.fields.get(UNFINISHED)?)
+    pub fn unfinished(&self) -> Option<RandomId> {
+        RandomId::parse(self.fields.get(UNFINISHED)?)
     }
 
     /// That of a filter which is known already.
-    pub fn keep(&mut self, id: Tip, seed: Seed) {
+    pub fn keep(&mut self, id: RandomId, seed: Seed) {
         self.fields.insert(ID.to_owned(), id.to_string());
         if let Some(drawn) = self.fields.get_mut(SEED) {
             *drawn = seed.get().to_string();
@@ -117,7 +117,7 @@ impl Definition {
             }
         }
         let field = |name| self.fields.get(name);
-        set(field("filter.layout"), &mut settings.layout);
+        set(field("filter.kind"), &mut settings.kind);
         set(field("filter.capacity"), &mut settings.capacity);
         set(field("filter.error_rate"), &mut settings.error_rate);
         set(field("filter.bit"), &mut settings.bit);
@@ -131,8 +131,8 @@ impl Definition {
     }
 
     /// The filter's id.
-    pub fn id(&self) -> Option<Tip> {
-        Tip::parse(self.fields.get(ID)?)
+    pub fn id(&self) -> Option<RandomId> {
+        RandomId::parse(self.fields.get(ID)?)
     }
 
     /// The seed that was drawn for it.
@@ -215,8 +215,8 @@ mod tests {
             assert_eq!(differ(&other), [Difference { what, found, wanted }]);
         }
         assert_eq!(differ(&Settings { seed: Some(Seed::new(7)), ..base.clone() }).len(), 1);
-        let other = differ(&Settings { layout: Layout::ScrapyRedis, ..base.clone() });
-        assert!(other.iter().any(|it| it.what == "filter.layout"), "{other:?}");
+        let other = differ(&Settings { kind: FilterKind::ScrapyRedis, ..base.clone() });
+        assert!(other.iter().any(|it| it.what == "filter.kind"), "{other:?}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a filter in Redis is to be.
 
-use crate::choice::Layout;
-use crate::filter::layout::{
+use crate::filter::choice::FilterKind;
+use crate::filter::kind::{
     BitStrings, BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter, Unsuitable,
 };
 use crate::filter::native::Native;
@@ -16,14 +16,14 @@ pub struct Settings {
     /// What its keys are named after: `filter.key`.
     pub key: String,
     /// How a fingerprint becomes what Redis holds.
-    pub layout: Layout,
-    /// Fingerprints that it is made for, in layouts that are sized by that.
+    pub kind: FilterKind,
+    /// Fingerprints that it is made for, in kinds that are sized by that.
     pub capacity: u64,
     /// At which error rate.
     pub error_rate: f64,
     /// The seed of `native`'s hash; drawn where there is none.
     pub seed: Option<Seed>,
-    /// `filter.bit`, for layouts that are sized by it.
+    /// `filter.bit`, for kinds that are sized by it.
     pub bit: u32,
     /// `filter.hash_number`, for the same.
     pub hash_number: u32,
@@ -38,7 +38,7 @@ pub struct Settings {
 /// Why there is no such filter.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Unbuildable {
-    /// The layout cannot be that large, or that small.
+    /// The kind cannot be that large, or that small.
     #[error(transparent)]
     Unsuitable(#[from] Unsuitable),
     /// Nor can any.
@@ -47,29 +47,29 @@ pub enum Unbuildable {
     /// As little as that.
     #[error(transparent)]
     ErrorRate(#[from] ErrorRateError),
-    /// The layout's bits are nowhere in Redis.
-    #[error("the filter layout redisbloom is for filter.store = \"local\" alone")]
+    /// The kind's bits are nowhere in Redis.
+    #[error("the filter kind redisbloom is for filter.place = \"local\" alone")]
     NotInRedis,
-    /// More than the layout can count.
+    /// More than the kind can count.
     #[error(
-        "filter.capacity is {capacity}, and the layout {layout} is made for at most {} \
-         fingerprints; lower it, or use another layout",
+        "filter.capacity is {capacity}, and the kind {kind} is made for at most {} \
+         fingerprints; lower it, or use another kind",
         u32::MAX
     )]
     TooMany {
-        /// The layout.
-        layout: &'static str,
+        /// The kind.
+        kind: &'static str,
         /// What was asked for.
         capacity: u64,
     },
 }
 
 impl Settings {
-    /// Those of urlseen's own layout, for Scrapy's fingerprints; all else as configured by default.
+    /// Those of urlseen's own kind, for Scrapy's fingerprints; all else as configured by default.
     pub fn native(key: impl Into<String>, capacity: u64, error_rate: f64) -> Self {
         Self {
             key: key.into(),
-            layout: Layout::Native,
+            kind: FilterKind::Native,
             capacity,
             error_rate,
             seed: None,
@@ -89,25 +89,25 @@ impl Settings {
         Ok(Sizing::new(Capacity::new(self.capacity)?, ErrorRate::new(self.error_rate)?))
     }
 
-    /// Where it has its bits in strings, if its layout is one that does.
+    /// Where it has its bits in strings, if its kind is one that does.
     ///
     /// # Errors
-    /// The layout cannot be what is set.
+    /// The kind cannot be what is set.
     pub fn bit_strings(&self) -> Result<Option<Box<dyn BitStrings + Send + Sync>>, Unbuildable> {
         let Self { capacity, error_rate, bit, hash_number, block_num, .. } = *self;
         let few = || {
-            let layout = self.layout.name();
-            u32::try_from(capacity).map_err(|_| Unbuildable::TooMany { layout, capacity })
+            let kind = self.kind.name();
+            u32::try_from(capacity).map_err(|_| Unbuildable::TooMany { kind, capacity })
         };
-        Ok(Some(match self.layout {
-            Layout::Imooc => Box::new(Imooc::new(capacity, error_rate)?),
-            Layout::PyreBloom => Box::new(PyreBloom::new(few()?, error_rate)?),
-            Layout::Luw2007 => Box::new(PyreBloom::unrounded(few()?, error_rate)?),
-            Layout::ScrapyRedisBloomFilter => {
+        Ok(Some(match self.kind {
+            FilterKind::Imooc => Box::new(Imooc::new(capacity, error_rate)?),
+            FilterKind::PyreBloom => Box::new(PyreBloom::new(few()?, error_rate)?),
+            FilterKind::Luw2007 => Box::new(PyreBloom::unrounded(few()?, error_rate)?),
+            FilterKind::ScrapyRedisBloomFilter => {
                 Box::new(ScrapyRedisBloomFilter::new(bit, hash_number)?)
             }
-            Layout::BlockCluster => Box::new(BlockCluster::new(bit, hash_number, block_num)?),
-            Layout::Native | Layout::ScrapyRedis | Layout::RedisBloom => return Ok(None),
+            FilterKind::BlockCluster => Box::new(BlockCluster::new(bit, hash_number, block_num)?),
+            FilterKind::Native | FilterKind::ScrapyRedis | FilterKind::RedisBloom => return Ok(None),
         }))
     }
 
@@ -116,10 +116,10 @@ impl Settings {
     /// # Errors
     /// There is no such filter.
     pub fn filter(&self, seed: Seed) -> Result<Shared, Unbuildable> {
-        let placing = match (self.layout, self.bit_strings()?) {
+        let placing = match (self.kind, self.bit_strings()?) {
             (_, Some(strings)) => Placing::Bits(strings),
-            (Layout::Native, _) => Placing::Lines(Native::new(seed, self.sizing()?.geometry())),
-            (Layout::ScrapyRedis, _) => Placing::Set,
+            (FilterKind::Native, _) => Placing::Lines(Native::new(seed, self.sizing()?.geometry())),
+            (FilterKind::ScrapyRedis, _) => Placing::Set,
             (_, None) => return Err(Unbuildable::NotInRedis),
         };
         Ok(Shared::new(&self.key, placing))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use redis::{FromRedisValue, Pipeline, RedisError, Value};
 
-use crate::filter::layout::Unplaced;
+use crate::filter::kind::Unplaced;
 use crate::filter::shared::text;
 use crate::filter::{Placing, Shared, Verdict};
 use crate::fingerprint::Fingerprint;
@@ -12,7 +12,7 @@ use crate::fingerprint::Fingerprint;
 /// Adds the questions about a fingerprint; answers how many.
 ///
 /// # Errors
-/// The layout has no place for it. Nothing is added then.
+/// The kind has no place for it. Nothing is added then.
 pub fn ask(
     pipeline: &mut Pipeline,
     filter: &Shared,

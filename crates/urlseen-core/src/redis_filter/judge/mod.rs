@@ -3,7 +3,7 @@
 //! Each kind of filter has its functions in Lua beside this file, all under the same names:
 //! `filter_refusal(keys)`, and `judge(keys, places, first, last, first_extra)`, which answers what
 //! goes on, how much of that is unseen, and a function that remembers it. They stand behind
-//! [`COMMON`](crate::script::COMMON) in a script.
+//! [`COMMON`](crate::redis::script::COMMON) in a script.
 
 #[cfg(feature = "redis")]
 pub mod ask;
@@ -11,7 +11,7 @@ pub mod ask;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::filter::layout::Position;
+use crate::filter::kind::Position;
 use crate::filter::native::Native;
 use crate::filter::shared::text;
 use crate::filter::{LINE_BITS, LINE_BYTES, Placing, Shared};

@@ -2,7 +2,7 @@
 
 use redis::{Pipeline, RedisResult, Value};
 
-use crate::filter::layout::Unplaced;
+use crate::filter::kind::Unplaced;
 use crate::filter::{Shared, Verdict};
 use crate::fingerprint::Fingerprint;
 use crate::redis::link::Link;
@@ -18,7 +18,7 @@ pub enum AskError {
     /// Redis, or the way to it.
     #[error(transparent)]
     Trouble(#[from] Trouble),
-    /// The layout has no place for it.
+    /// The kind has no place for it.
     #[error("{fingerprint}: {why}")]
     Unplaced {
         /// The fingerprint.
@@ -31,7 +31,7 @@ pub enum AskError {
 /// What the filter says of fingerprints, in their order.
 ///
 /// # Errors
-/// Redis fails, or the layout has no place for one of them.
+/// Redis fails, or the kind has no place for one of them.
 pub async fn verdicts(
     link: &mut Link,
     filter: &Shared,

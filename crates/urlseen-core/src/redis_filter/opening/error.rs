@@ -16,7 +16,7 @@ pub enum OpenError {
     /// It was made for something else.
     #[error(
         "the filter {key} in Redis was made for something else:\n{}\nSet that back, choose another \
-         filter.key, or delete the filter with urlseen state drop",
+         filter.key, or delete the filter with urlseen storage drop",
         list(differences)
     )]
     Differs {
@@ -26,13 +26,13 @@ pub enum OpenError {
         differences: Vec<Difference>,
     },
     /// What its keys hold is something else.
-    #[error("what Redis holds is not a filter of this layout and size:\n{}", list(.0))]
+    #[error("what Redis holds is not a filter of this kind and size:\n{}", list(.0))]
     Keys(Vec<Problem>),
     /// Bits that nobody can read any more.
     #[error(
         "Redis holds bits of the filter {key}, and not what they were made with ({definition} is \
          gone): nobody can read them without their seed. Choose another filter.key, or delete the \
-         filter with urlseen state drop"
+         filter with urlseen storage drop"
     )]
     Undefined {
         /// `filter.key`.
@@ -43,7 +43,7 @@ pub enum OpenError {
     /// A filter that is only partly there.
     #[error(
         "the filter {key} in Redis is not all there: an export to it was broken off. Give the same \
-         command again, or delete what is there with urlseen state drop"
+         command again, or delete what is there with urlseen storage drop"
     )]
     Unfinished {
         /// `filter.key`.
@@ -52,7 +52,7 @@ pub enum OpenError {
     /// A filter where another is to go.
     #[error(
         "Redis holds a filter {key} already: choose another filter.key, or delete that one with \
-         urlseen state drop and filter.store = \"redis\""
+         urlseen storage drop and filter.place = \"redis\""
     )]
     Taken {
         /// `filter.key`.
@@ -99,7 +99,7 @@ pub enum OpenError {
 pub enum Problem {
     /// Another type.
     #[error(
-        "{key} holds a {found}, and this layout has a {needed} there: filter.layout or filter.key \
+        "{key} holds a {found}, and this kind has a {needed} there: filter.kind or filter.key \
          is another one's"
     )]
     Type {
@@ -110,9 +110,9 @@ pub enum Problem {
         /// The type that it has.
         found: String,
     },
-    /// More bytes than the layout ever writes.
+    /// More bytes than the kind ever writes.
     #[error(
-        "{key} is {length} bytes long, and a filter of this layout and size never has more than \
+        "{key} is {length} bytes long, and a filter of this kind and size never has more than \
          {most} there: it was made with another capacity, error rate or bit"
     )]
     TooLong {
@@ -125,7 +125,7 @@ pub enum Problem {
     },
     /// A string of a larger filter.
     #[error(
-        "{key} is there, which a filter of this layout and size does not have: it was made with a \
+        "{key} is there, which a filter of this kind and size does not have: it was made with a \
          larger capacity, or more blocks"
     )]
     Beyond {

@@ -1,5 +1,5 @@
 //! A filter in Redis, opened: what it was made for is settled among all that share it, its keys are
-//! what its layout has there, and there is room for what they grow to.
+//! what its kind has there, and there is room for what they grow to.
 
 mod ask;
 mod error;
@@ -12,10 +12,10 @@ mod uniting;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::choice::Layout;
+use crate::filter::choice::FilterKind;
 use crate::filter::native::Native;
 use crate::filter::{Seed, Shared, Sizing};
-use crate::head::{self, Tip};
+use crate::filter::id::{self, RandomId};
 use crate::redis::link::Link;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::redis_filter::definition::{self, DEFINE, Definition, Settings};
@@ -39,12 +39,12 @@ pub struct Wanted {
 #[derive(Debug, Clone)]
 pub struct Opened {
     /// Its id.
-    pub id: Tip,
+    pub id: RandomId,
     /// Its keys.
     pub filter: Arc<Shared>,
     /// Names fingerprints within this process: for `native` as the filter does.
     pub native: Native,
-    /// How large it is: only the capacity counts where the layout is not `native`.
+    /// How large it is: only the capacity counts where the kind is not `native`.
     pub sizing: Sizing,
     /// Bytes that its keys may still grow by.
     pub growth: u64,
@@ -65,7 +65,7 @@ impl Wanted {
     pub fn new(settings: impl Into<Settings>) -> Result<Self, OpenError> {
         let settings = settings.into();
         let wanted = Self { sizing: settings.sizing()?, settings };
-        // Refuses what the layout cannot be before Redis is asked.
+        // Refuses what the kind cannot be before Redis is asked.
         wanted.settings.filter(Seed::new(0))?;
         Ok(wanted)
     }
@@ -75,10 +75,10 @@ impl Wanted {
         self.sizing
     }
 
-    /// The filter's keys, and how it places fingerprints. Only the layout `native` has a seed.
+    /// The filter's keys, and how it places fingerprints. Only the kind `native` has a seed.
     ///
     /// # Errors
-    /// The layout cannot be that large or small, or is none that Redis holds.
+    /// The kind cannot be that large or small, or is none that Redis holds.
     pub fn filter(&self, seed: Seed) -> Result<Shared, OpenError> {
         Ok(self.settings.filter(seed)?)
     }
@@ -120,8 +120,8 @@ impl Wanted {
         match found {
             Some(found) => self.held_to(&found, &Definition::new(&self.settings)),
             // Another project's needs none.
-            None if strings.are_there() && self.settings.layout != Layout::Native => {
-                self.opened(Tip::random(), Seed::new(0))
+            None if strings.are_there() && self.settings.kind != FilterKind::Native => {
+                self.opened(RandomId::random(), Seed::new(0))
             }
             None => Err(OpenError::Missing { key: self.settings.key.clone() }),
         }
@@ -149,9 +149,9 @@ impl Wanted {
         &self,
         link: &mut Link,
         wanted: &Definition,
-        known: Option<Tip>,
+        known: Option<RandomId>,
     ) -> Result<Opened, OpenError> {
-        let is_native = self.settings.layout == Layout::Native;
+        let is_native = self.settings.kind == FilterKind::Native;
         if is_native && known.is_none() && self.definition(link, None).await?.is_none() {
             let filter = self.settings.filter(Seed::new(0))?;
             if Strings::look(link, &filter).await?.are_there() {
@@ -176,18 +176,18 @@ impl Wanted {
         }
         let nonsense = || OpenError::Nonsense(self.definition_key());
         let id = found.id().ok_or_else(nonsense)?;
-        let seed = match self.settings.layout {
-            Layout::Native => Seed::new(found.seed().ok_or_else(nonsense)?),
+        let seed = match self.settings.kind {
+            FilterKind::Native => Seed::new(found.seed().ok_or_else(nonsense)?),
             _ => Seed::new(0),
         };
         self.opened(id, seed)
     }
 
-    fn opened(&self, id: Tip, seed: Seed) -> Result<Opened, OpenError> {
-        let is_native = self.settings.layout == Layout::Native;
-        // Another layout's filter has no seed; what names fingerprints here should.
+    fn opened(&self, id: RandomId, seed: Seed) -> Result<Opened, OpenError> {
+        let is_native = self.settings.kind == FilterKind::Native;
+        // Another kind's filter has no seed; what names fingerprints here should.
         #[allow(clippy::cast_possible_truncation)]
-        let named_by = if is_native { seed } else { Seed::new(head::random() as u32) };
+        let named_by = if is_native { seed } else { Seed::new(id::random() as u32) };
         Ok(Opened {
             id,
             filter: Arc::new(self.settings.filter(seed)?),

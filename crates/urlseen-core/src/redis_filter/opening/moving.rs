@@ -5,7 +5,7 @@ use redis::{Pipeline, Value};
 use super::strings::{Strings, value};
 use super::{OpenError, Wanted};
 use crate::filter::{Seed, ShardId, Shared};
-use crate::head::Tip;
+use crate::filter::id::RandomId;
 use crate::redis::link::Link;
 use crate::redis::trouble::Trouble;
 use crate::redis_filter::definition::Definition;
@@ -22,7 +22,7 @@ impl Wanted {
     pub async fn begin_move(
         &self,
         link: &mut Link,
-        id: Tip,
+        id: RandomId,
         seed: Seed,
     ) -> Result<Shared, OpenError> {
         let filter = self.settings.filter(seed)?;
@@ -43,7 +43,7 @@ impl Wanted {
     ///
     /// # Errors
     /// Redis fails.
-    pub async fn finish_move(&self, link: &mut Link, id: Tip, seed: Seed) -> Result<(), OpenError> {
+    pub async fn finish_move(&self, link: &mut Link, id: RandomId, seed: Seed) -> Result<(), OpenError> {
         let mut definition = Definition::new(&self.settings);
         definition.keep(id, seed);
         let mut finish = Pipeline::new();

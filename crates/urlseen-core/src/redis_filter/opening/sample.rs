@@ -4,7 +4,7 @@ use redis::{Cmd, Pipeline, Value};
 
 use super::strings::SAMPLE;
 use crate::filter::{Estimate, Placing, Shared};
-use crate::head;
+use crate::filter::id;
 use crate::redis::link::Link;
 use crate::redis::trouble::Trouble;
 
@@ -82,7 +82,7 @@ impl Samples {
         }
         let length = bytes.min(SAMPLE);
         // Somewhere else each time.
-        let from = head::random() % (bytes - length + 1);
+        let from = id::random() % (bytes - length + 1);
         let mut count = redis::cmd("BITCOUNT");
         count.arg(key).arg(from).arg(from + length - 1);
         let in_string = match filter.placing() {

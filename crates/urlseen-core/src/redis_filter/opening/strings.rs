@@ -23,7 +23,7 @@ pub(super) struct Strings {
 }
 
 impl Strings {
-    /// Looks at all keys, and refuses those that are not what the layout has there.
+    /// Looks at all keys, and refuses those that are not what the kind has there.
     pub async fn look(link: &mut Link, filter: &Shared) -> Result<Self, OpenError> {
         let used = filter.used();
         let is_set = matches!(filter.placing(), Placing::Set);

@@ -7,9 +7,9 @@ use redis::Value;
 
 use super::strings::{Strings, value};
 use super::{OpenError, Opened, Wanted};
-use crate::choice::Layout;
+use crate::filter::choice::FilterKind;
 use crate::filter::{Seed, Shared};
-use crate::head::Tip;
+use crate::filter::id::RandomId;
 use crate::redis::link::Link;
 use crate::redis::trouble::Trouble;
 use crate::redis_filter::definition::{Definition, Settings};
@@ -42,7 +42,7 @@ impl Wanted {
     /// Where nothing defines it, as with filters of other projects, the configuration does.
     ///
     /// # Errors
-    /// There is none, or what is there is none of that layout.
+    /// There is none, or what is there is none of that kind.
     pub async fn find_as_defined(&self, link: &mut Link) -> Result<Defined, OpenError> {
         let key = || self.settings.key.clone();
         let found = self.definition(link, None).await?;
@@ -51,7 +51,7 @@ impl Wanted {
         }
         let (theirs, definition) = match found {
             Some(found) => (self.made_for(&found), found),
-            None if self.settings.layout == Layout::Native => {
+            None if self.settings.kind == FilterKind::Native => {
                 return Err(OpenError::Missing { key: key() });
             }
             None => (self.clone(), Definition::new(&self.settings)),
@@ -63,8 +63,8 @@ impl Wanted {
         }
         let nonsense = || OpenError::Nonsense(theirs.definition_key());
         let id = definition.id().ok_or_else(nonsense)?;
-        let seed = match theirs.settings.layout {
-            Layout::Native => Seed::new(definition.seed().ok_or_else(nonsense)?),
+        let seed = match theirs.settings.kind {
+            FilterKind::Native => Seed::new(definition.seed().ok_or_else(nonsense)?),
             _ => Seed::new(0),
         };
         let opened = theirs.opened(id, seed)?;
@@ -85,7 +85,7 @@ impl Wanted {
         }
         Strings::look(link, &target).await?.check_room(link, &target).await?;
         let mut aside = self.clone();
-        let id = Tip::random();
+        let id = RandomId::random();
         aside.settings.key = format!("{}:uniting:{id}", key());
         let mut definition = Definition::new(&self.settings);
         definition.keep(id, seed);

@@ -5,7 +5,7 @@
 //!  0      8  "urlseenA"
 //!  8      4  format, 1
 //! 12      8  id of the filter
-//! 20     24  what the first record of its file of the log followed: number, seq, tip
+//! 20     24  what the first record of its file of the log followed: number, seq, commit_id
 //! 44      4  CRC-32C of bytes 0 to 43
 //! 48         runs
 //!
@@ -19,7 +19,7 @@
 //! 18         body: fingerprints, one after the other; text is 4 bytes of length and the text
 //!
 //! behind the runs
-//!  0     24  the last record of its file of the log: number, seq, tip
+//!  0     24  the last record of its file of the log: number, seq, commit_id
 //! 24      8  fingerprints that were let through
 //! 32      1  1 if the filter was empty before the first record, else 0
 //! 33      4  CRC-32C of bytes 0 to 32
@@ -35,7 +35,7 @@ use super::super::error::Damage;
 use super::super::fields::{Fields, POSITION, checked, push_crc, push_position};
 use super::super::record::TEXT;
 use crate::fingerprint::Fingerprint;
-use crate::head::Position;
+use crate::storage::head::Position;
 
 const MAGIC: &[u8; 8] = b"urlseenA";
 const FORMAT: u32 = 1;

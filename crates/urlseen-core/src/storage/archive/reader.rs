@@ -16,7 +16,7 @@ use super::part::{Archived, Part};
 use super::retire::kind;
 use super::standing::{Chain, start};
 use crate::fingerprint::Fingerprint;
-use crate::head::Position;
+use crate::storage::head::Position;
 
 /// All fingerprints that a filter let through, as far as archive and log have them.
 ///

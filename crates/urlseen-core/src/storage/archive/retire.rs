@@ -7,7 +7,7 @@ use super::super::folder::{Shared, Turn};
 use super::super::record::Kind;
 use super::super::segment::{Segment, Stop};
 use super::part::{Archived, PartWriter};
-use crate::head::Position;
+use crate::storage::head::Position;
 
 /// Replaces files of the log by parts, oldest first. Killed or failing in between, what is left of
 /// the log is replaced the next time.

@@ -9,7 +9,7 @@ use super::super::history::Segments;
 use super::super::segment::{self, Segment};
 use super::super::snapshot::Snapshots;
 use super::part::Part;
-use crate::head::Position;
+use crate::storage::head::Position;
 
 /// What a folder's archive and log hold of what the filter holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

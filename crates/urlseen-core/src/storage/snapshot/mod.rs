@@ -13,7 +13,7 @@
 //! a section
 //!  0      1  shard
 //!  1      1  1 if no bit is set, else 0
-//!  2     24  where it stands: number, seq, tip of the last record it holds
+//!  2     24  where it stands: number, seq, commit_id of the last record it holds
 //! 26      8  keys
 //! 34      8  bits that are set
 //! 42      4  CRC-32C of the body

@@ -9,8 +9,8 @@ use super::super::fields::{Fields, checked};
 use super::super::header::Header;
 use super::super::recovery::Restore;
 use super::{EMPTY, FORGOTTEN, FORGOTTEN_END, FORMAT, HEADER, MAGIC, SECTION, TRAILER, name, seq};
-use crate::filter::{Count, Layout, ShardId};
-use crate::head::Position;
+use crate::filter::{Count, LocalKind, ShardId};
+use crate::storage::head::Position;
 
 /// What a snapshot says of itself at its two ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,10 +136,10 @@ impl Summary {
         if !self.is_origin || EMPTY.contains(&self.bytes) {
             return Ok(self.is_origin);
         }
-        match header.pins().made.layout() {
-            Layout::Native => Ok(false),
+        match header.pins().made.kind() {
+            LocalKind::Native => Ok(false),
             // It has a layer from its beginning.
-            Layout::RedisBloom => Ok(self.whole(dir)?.is_ok_and(|whole| whole.count.keys == 0)),
+            LocalKind::RedisBloom => Ok(self.whole(dir)?.is_ok_and(|whole| whole.count.keys == 0)),
         }
     }
 
@@ -151,7 +151,7 @@ impl Summary {
         header: &Header,
         filter: &mut dyn Restore,
     ) -> io::Result<Result<(), Damage>> {
-        let loaded = if header.pins().made.layout() == Layout::RedisBloom {
+        let loaded = if header.pins().made.kind() == LocalKind::RedisBloom {
             self.load_whole(dir, header, filter)?
         } else {
             self.sections(dir, header, |section, body| {

@@ -14,7 +14,7 @@ use super::{HEADER, WHOLE};
 use crate::filter::redisbloom::dump::{self, DumpError, DumpProblem};
 use crate::filter::redisbloom::{Filter, Layer};
 use crate::filter::{Count, SHARDS};
-use crate::head::Position;
+use crate::storage::head::Position;
 
 /// The filter as a snapshot has it, but for its bits.
 #[derive(Debug, Clone, Copy)]

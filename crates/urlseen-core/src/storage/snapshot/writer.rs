@@ -14,8 +14,8 @@ use super::super::retention::{self, Pruned, Retention};
 use super::super::sync::LogHandle;
 use super::{FORGOTTEN, FORMAT, MAGIC, name, unix_ms};
 use crate::filter::redisbloom::Filter;
-use crate::filter::{Count, Layout, SHARDS, ShardId};
-use crate::head::{Head, Position};
+use crate::filter::{Count, LocalKind, SHARDS, ShardId};
+use crate::storage::head::{Head, Position};
 
 /// Bytes that are gathered before they are written.
 const WRITE: usize = 1 << 20;
@@ -311,13 +311,13 @@ impl Drop for Sections {
 pub(in crate::storage) fn empty(dir: &Dir, header: &Header, at: Head) -> io::Result<Position> {
     let mut sections = Sections::begin(dir, Role::Origin, header)?;
     let position = Position { number: 0, head: at };
-    match header.pins().made.layout() {
-        Layout::Native => {
+    match header.pins().made.kind() {
+        LocalKind::Native => {
             for shard in ShardId::all() {
                 sections.write(shard, Count::default(), position, &[])?;
             }
         }
-        Layout::RedisBloom => sections.write_whole(None, position, &mut || Ok(()))?,
+        LocalKind::RedisBloom => sections.write_whole(None, position, &mut || Ok(()))?,
     }
     let (last, _) = sections.seal()?;
     sections.put(last)?;

@@ -12,9 +12,9 @@ use super::filter::{Key, fingerprints, head, key, pins, write_all};
 use super::random::Random;
 use super::sim::{Fault, SimDisk};
 use super::world::World;
-use crate::choice::Fsync;
+use crate::filter::choice::Fsync;
 use crate::filter::{Count, ShardId};
-use crate::head::{Head, Position};
+use crate::storage::head::{Head, Position};
 
 /// A folder that has an archive, and the log that it is written from.
 struct Crawl {

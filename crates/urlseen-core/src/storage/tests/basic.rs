@@ -8,11 +8,11 @@ use std::time::{Duration, SystemTime};
 use super::super::{Folder, Journal, Log as _, OpenError, Retention, Target, Unrecoverable};
 use super::filter::{Exact, Key, batch, fingerprints, head, pins, shard_of, write_all};
 use super::sim::SimDisk;
-use crate::choice::Fsync;
+use crate::filter::choice::Fsync;
 use crate::filter::ShardId;
-use crate::head::{Head, Position};
+use crate::storage::head::{Head, Position};
 
-pub(super) const DIR: &str = "/state/demo";
+pub(super) const DIR: &str = "/storage/demo";
 
 pub(super) fn open(disk: &SimDisk) -> Folder {
     Folder::open_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap()

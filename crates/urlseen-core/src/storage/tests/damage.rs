@@ -10,9 +10,9 @@ use super::basic::{DIR, append, keep_all};
 use super::filter::{Exact, Key, shard_of, write_all};
 use super::fixture::{ADDS, LATE_ADDS, RUNS, expected, heads, write};
 use super::sim::SimDisk;
-use crate::choice::Fsync;
+use crate::filter::choice::Fsync;
 use crate::filter::ShardId;
-use crate::head::{Head, Position};
+use crate::storage::head::{Head, Position};
 
 fn open(disk: &SimDisk) -> Result<Folder, OpenError> {
     Folder::open_on(Arc::new(disk.clone()), Path::new(DIR))

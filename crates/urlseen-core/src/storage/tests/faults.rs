@@ -4,7 +4,7 @@
 use super::random::{Random, seeds};
 use super::sim::Fault;
 use super::world::{Op, World};
-use crate::choice::Fsync;
+use crate::filter::choice::Fsync;
 
 /// Every kind of step, each in more than one state of the folder.
 const CRAWL: &[Op] = &[

@@ -6,7 +6,7 @@ use super::super::recovery::Restore;
 use super::super::{Made, Pins, SnapshotWriter};
 use crate::filter::{Capacity, Count, Geometry, Lines, SHARDS, ShardId};
 use crate::fingerprint::{Algorithm, Fingerprint};
-use crate::head::{Head, Position};
+use crate::storage::head::{Head, Position};
 
 /// Bytes of a shard of the smallest filter.
 pub(super) const SHARD: usize = 64;
@@ -79,8 +79,8 @@ pub(super) fn pins() -> Pins {
 }
 
 /// The head of an invented batch.
-pub(super) fn head(seq: u64, tip: u64) -> Head {
-    Head { seq, tip: crate::head::Tip::new(tip) }
+pub(super) fn head(seq: u64, commit_id: u64) -> Head {
+    Head { seq, commit_id: crate::filter::id::RandomId::new(commit_id) }
 }
 
 impl Restore for Exact {

@@ -16,9 +16,9 @@ use super::super::{Folder, Journal, Retention, Target, Unrecoverable, snapshot};
 use super::basic::{DIR, open, recover};
 use super::filter::{Exact, Key, fingerprints, head, pins, write_all};
 use super::sim::SimDisk;
-use crate::choice::Fsync;
+use crate::filter::choice::Fsync;
 use crate::filter::ShardId;
-use crate::head::{Head, Position};
+use crate::storage::head::{Head, Position};
 
 /// Where the history begins, and the batches behind it.
 const BASE: Head = Head::START;

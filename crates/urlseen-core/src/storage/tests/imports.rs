@@ -5,7 +5,7 @@ use super::super::imports::{MARKS_MAX, NAME};
 use super::basic::{begun, open};
 use super::filter::pins;
 use super::sim::SimDisk;
-use crate::head::Head;
+use crate::storage::head::Head;
 
 fn mark(source: &str, at: u64) -> Mark {
     Mark { source: source.to_owned(), version: "1".to_owned(), at, count: at / 22 }

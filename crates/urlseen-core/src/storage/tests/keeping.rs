@@ -8,9 +8,9 @@ use super::super::{Finished, Folder, Journal, Moment, Retention, Target, Unrecov
 use super::basic::{DIR, append, begun, keep_all, open, recover};
 use super::filter::{Exact, Key, head, shard_of, write_all};
 use super::sim::{Fault, SimDisk};
-use crate::choice::Fsync;
+use crate::filter::choice::Fsync;
 use crate::filter::ShardId;
-use crate::head::{Head, Position};
+use crate::storage::head::{Head, Position};
 
 const START: Position = Position { number: 0, head: Head::START };
 

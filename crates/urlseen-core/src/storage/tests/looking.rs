@@ -9,10 +9,10 @@ use super::super::{AtRest, Folder, OpenError, Target};
 use super::basic::{DIR, append, begun, keep_all};
 use super::filter::{Key, batch, fingerprint, fingerprints, pins};
 use super::sim::SimDisk;
-use crate::choice::Fsync;
+use crate::filter::choice::Fsync;
 use crate::filter::native::Native;
 use crate::filter::{Count, ShardId, Shards, Verdict};
-use crate::head::{Head, Position};
+use crate::storage::head::{Head, Position};
 use crate::storage::Log as _;
 
 fn at_rest(disk: &SimDisk) -> Result<AtRest, OpenError> {

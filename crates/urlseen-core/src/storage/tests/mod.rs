@@ -1,4 +1,4 @@
-//! The state folder as a whole, on a disk that can do its worst.
+//! The storage folder as a whole, on a disk that can do its worst.
 
 mod archive;
 mod basic;

@@ -7,8 +7,8 @@ use super::super::{Journal, Log as _, Target};
 use super::basic::{append, begun, keep_all, open, recover};
 use super::filter::{Exact, batch, fingerprints, write_all};
 use super::sim::{Fault, SimDisk};
-use crate::choice::Fsync;
-use crate::head::{Head, Position};
+use crate::filter::choice::Fsync;
+use crate::storage::head::{Head, Position};
 
 const START: Position = Position { number: 0, head: Head::START };
 

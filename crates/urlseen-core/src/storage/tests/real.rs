@@ -10,9 +10,9 @@ use std::thread;
 use super::super::{AtRest, Folder, Log as _, OpenError, Target, look};
 use super::basic::{append, keep_all, recover};
 use super::filter::{batch, fingerprints, pins, shard_of, write_all};
-use crate::choice::Fsync;
+use crate::filter::choice::Fsync;
 use crate::filter::ShardId;
-use crate::head::{Head, Position};
+use crate::storage::head::{Head, Position};
 
 const START: Position = Position { number: 0, head: Head::START };
 
@@ -24,7 +24,7 @@ fn mode(path: &Path) -> u32 {
 fn a_folder_lives_on_a_real_disk() {
     for fsync in [Fsync::Always, Fsync::Interval, Fsync::Never] {
         let scratch = tempfile::tempdir().unwrap();
-        let dir = scratch.path().join("state/demo");
+        let dir = scratch.path().join("storage/demo");
         let mut folder = Folder::open(&dir).unwrap();
         folder.begin(&pins(), 5, Head::START).unwrap();
         folder.record_runs(&[1, 2]).unwrap();

@@ -9,11 +9,11 @@ use super::super::{AtRest, Folder, Journal, Made, Pins, Target};
 use super::basic::{DIR, append, keep_all, open};
 use super::filter::{Key, fingerprint, fingerprints};
 use super::sim::SimDisk;
-use crate::choice::Fsync;
+use crate::filter::choice::Fsync;
 use crate::filter::redisbloom::{Filter, dump};
 use crate::filter::{Count, Reservation, ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
-use crate::head::{Head, Position};
+use crate::storage::head::{Head, Position};
 
 const LIMIT: u64 = 1 << 20;
 const START: Position = Position { number: 0, head: Head::START };

@@ -15,9 +15,9 @@ use super::basic::DIR;
 use super::filter::{Exact, Key, batch, fingerprints, key, pins, shard_of};
 use super::random::Random;
 use super::sim::SimDisk;
-use crate::choice::Fsync;
+use crate::filter::choice::Fsync;
 use crate::filter::ShardId;
-use crate::head::{Head, Position};
+use crate::storage::head::{Head, Position};
 
 /// What a crawl does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -65,7 +65,7 @@ fn the_defaults_are_the_contract() {
     assert_eq!((config.source.batch, config.source.batch_bytes), (1000, 8 << 20));
     assert_eq!(config.fingerprint.algorithm, Algorithm::Scrapy);
     assert!(!config.fingerprint.keep_fragments);
-    assert_eq!((config.filter.layout, config.filter.store), (Layout::Native, Store::Local));
+    assert_eq!((config.filter.kind, config.filter.place), (FilterKind::Native, FilterPlace::Local));
     assert_eq!((config.filter.capacity, config.filter.error_rate), (10_000_000, 1e-6));
     assert_eq!(config.filter.seed, SeedChoice::Random);
     assert_eq!(config.filter.when_full, WhenFull::Warn);
@@ -76,8 +76,8 @@ fn the_defaults_are_the_contract() {
     assert_eq!(config.rejects.key, "demo:rejected");
     assert_eq!(config.rejects.max_len, 1_000_000);
     assert_eq!(config.rejects.when_full, RejectsFull::Wait);
-    assert_eq!(config.state.dir, Path::new("state/demo"));
-    assert_eq!(config.state.fsync, Fsync::Interval);
+    assert_eq!(config.storage.dir, Path::new("storage/demo"));
+    assert_eq!(config.storage.fsync, Fsync::Interval);
     assert_eq!((config.admin.listen, config.serve.listen), (None, None));
     assert_eq!(config.serve.keys, ["demo", "demo:dupefilter"]);
     assert_eq!((config.log.level, config.log.format), (Level::Info, LogFormat::Text));

@@ -28,8 +28,8 @@ fn every_key_can_be_set_from_everywhere() {
         ("source.linger", "5ms"),
         ("fingerprint.algorithm", "scrapy-2.6"),
         ("fingerprint.keep_fragments", "true"),
-        ("filter.layout", "native"),
-        ("filter.store", "local"),
+        ("filter.kind", "native"),
+        ("filter.place", "local"),
         ("filter.capacity", "1e9"),
         ("filter.error_rate", "1e-8"),
         ("filter.expansion", "0"),
@@ -60,12 +60,12 @@ fn every_key_can_be_set_from_everywhere() {
         ("serve.greeting_timeout", "5s"),
         ("serve.request_bytes", "1M"),
         ("serve.allow_delete", "false"),
-        ("state.dir", "/var/lib/urlseen"),
-        ("state.fsync", "always"),
-        ("state.snapshot_bytes", "1M"),
-        ("state.horizon_bytes", "1G"),
-        ("state.archive", "true"),
-        ("state.on_rollback", "emit-again"),
+        ("storage.dir", "/var/lib/urlseen"),
+        ("storage.fsync", "always"),
+        ("storage.snapshot_bytes", "1M"),
+        ("storage.horizon_bytes", "1G"),
+        ("storage.archive", "true"),
+        ("storage.on_rollback", "emit-again"),
         ("admin.listen", "[::1]:9090"),
         ("admin.hosts", "one,two"),
         ("log.level", "debug"),
@@ -98,7 +98,7 @@ fn every_key_can_be_set_from_everywhere() {
     assert_eq!(config.filter.seed, SeedChoice::Fixed(7));
     assert_eq!(config.admin.listen.map(|listen| listen.port), Some(9090));
     assert_eq!(config.log.progress, None);
-    assert_eq!(config.state.dir, Path::new("/var/lib/urlseen"));
+    assert_eq!(config.storage.dir, Path::new("/var/lib/urlseen"));
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn names_follow_the_crawl_unless_they_are_set() {
     assert_eq!(config.filter.key, "shop:filter");
     assert_eq!(config.sink.key, "shop:unseen");
     assert_eq!(config.rejects.key, "shop:rejected");
-    assert_eq!(config.state.dir, Path::new("state/shop"));
+    assert_eq!(config.storage.dir, Path::new("storage/shop"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ capacity = 0
 capasity = 10
 error_rate = 0.5
 seed = "42"
-layout = "bloom"
+kind = "bloom"
 store = 'disk'
 [source]
 item = "jsonl"
@@ -31,10 +31,10 @@ capacity = 10
             "config.toml:6:14: filter.error_rate is 0.5; allowed: a number from 1e-12 to 0.1",
             "config.toml:7:8: filter.seed is \"42\"; allowed: \"random\", or a whole number from 0 \
              to 4_294_967_295 without quotes",
-            "config.toml:8:10: filter.layout is \"bloom\"; allowed: native, redisbloom, imooc, \
+            "config.toml:8:10: filter.kind is \"bloom\"; allowed: native, redisbloom, imooc, \
              pyrebloom, luw2007-bloomfilter, scrapy-redis-bloomfilter, \
              scrapy-redis-bloomfilter-block-cluster, scrapy-redis",
-            "config.toml:9:9: filter.store is \"disk\"; allowed: local, redis",
+            "config.toml:9:9: filter.place is \"disk\"; allowed: local, redis",
             "config.toml:11:8: source.item is \"jsonl\"; allowed: auto, url, json, fingerprint, \
              tab, pickle",
             "config.toml:12:9: source.batch is \"1000\", a string; allowed: a whole number from 1 \
@@ -229,25 +229,25 @@ fn a_sorted_set_has_no_ends() {
 
 #[test]
 fn what_lives_in_redis_is_not_kept_locally() {
-    for layout in ["imooc", "pyrebloom", "scrapy-redis-bloomfilter", "scrapy-redis"] {
+    for kind in ["imooc", "pyrebloom", "scrapy-redis-bloomfilter", "scrapy-redis"] {
         assert_eq!(
-            refused(&format!("filter.layout = '{layout}'"), &[], &[]),
+            refused(&format!("filter.kind = '{kind}'"), &[], &[]),
             [format!(
-                "config.toml:1:17: filter.layout is \"{layout}\", whose bits are in Redis, but \
-                 filter.store is \"local\" (default); allowed: filter.store = \"redis\", or \
-                 filter.layout = \"native\" or \"redisbloom\""
+                "config.toml:1:17: filter.kind is \"{kind}\", whose bits are in Redis, but \
+                 filter.place is \"local\" (default); allowed: filter.place = \"redis\", or \
+                 filter.kind = \"native\" or \"redisbloom\""
             )]
         );
-        assert!(load(&format!("filter.layout = '{layout}'"), &[], &["filter.store=redis"]).is_ok());
+        assert!(load(&format!("filter.kind = '{kind}'"), &[], &["filter.place=redis"]).is_ok());
     }
-    assert!(load("filter.layout = 'redisbloom'", &[], &[]).is_ok());
+    assert!(load("filter.kind = 'redisbloom'", &[], &[]).is_ok());
     assert_eq!(
-        refused("filter.layout = 'redisbloom'", &[], &["filter.store=redis"]),
-        ["config.toml:1:17: filter.layout is \"redisbloom\", and filter.store is \"redis\" \
-             (--set filter.store), where only the module of RedisBloom sets its bits; allowed: \
-             filter.store = \"local\" with it"]
+        refused("filter.kind = 'redisbloom'", &[], &["filter.place=redis"]),
+        ["config.toml:1:17: filter.kind is \"redisbloom\", and filter.place is \"redis\" \
+             (--set filter.place), where only the module of RedisBloom sets its bits; allowed: \
+             filter.place = \"local\" with it"]
     );
-    assert!(load("filter.store = 'redis'", &[], &[]).is_ok());
+    assert!(load("filter.place = 'redis'", &[], &[]).is_ok());
 }
 
 #[test]

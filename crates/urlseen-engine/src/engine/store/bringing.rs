@@ -10,7 +10,8 @@ use crate::engine::{Died, Engine};
 use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::{Count, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::head::{Head, Position, Tip};
+use urlseen_core::filter::id::RandomId;
+use urlseen_core::storage::{Head, Position};
 use urlseen_core::storage::{Recovered, Restore, Target, Unrecoverable};
 
 /// The filter stands where it is to stand.
@@ -19,7 +20,7 @@ pub struct Brought {
     /// The batch that it stands at.
     pub head: Head,
     /// The id of the filter.
-    pub filter: Tip,
+    pub filter: RandomId,
     /// How it came there.
     pub how: How,
 }
@@ -52,7 +53,7 @@ pub enum How {
 impl Local {
     /// Checks that the filter can belong to where Redis stands, as far as the folder's header
     /// tells.
-    pub fn check_fit(&self, theirs: Option<Head>, filter: Option<Tip>) -> Result<(), Unfit> {
+    pub fn check_fit(&self, theirs: Option<Head>, filter: Option<RandomId>) -> Result<(), Unfit> {
         // At batch 0 nothing is lost that the state could be tied to.
         let Some(head) = theirs.filter(|head| head.seq > 0) else { return Ok(()) };
         let other_than = |ours| filter.filter(|&theirs| theirs != ours);
@@ -77,7 +78,7 @@ impl Local {
     pub fn bring_to(
         &mut self,
         theirs: Option<Head>,
-        filter: Option<Tip>,
+        filter: Option<RandomId>,
     ) -> Result<Brought, Unfit> {
         self.check_fit(theirs, filter)?;
         let Self { engine, memory, snapshotting } = self;
@@ -86,7 +87,7 @@ impl Local {
             Memory::Kept(kept) => kept,
             Memory::Volatile(_) => {
                 engine.clear();
-                return Ok(Brought { head, filter: Tip::random(), how: How::New });
+                return Ok(Brought { head, filter: RandomId::random(), how: How::New });
             }
             Memory::Shared { filter: ours, .. } => {
                 engine.clear();
@@ -150,7 +151,7 @@ impl Local {
         let Memory::Kept(kept) = memory else { return Ok(theirs.unwrap_or(Head::START)) };
         if kept.folder.header().is_none() {
             let at = theirs.unwrap_or(Head::START);
-            kept.folder.begin(&kept.keeping.pins, Tip::random().get(), at)?;
+            kept.folder.begin(&kept.keeping.pins, RandomId::random().get(), at)?;
             return Ok(at);
         }
         let (ours, _) = kept.load(engine, Target::Last)?;
@@ -163,8 +164,8 @@ impl Local {
 }
 
 impl Kept {
-    fn filter(&self) -> Tip {
-        Tip::new(self.folder.header().expect("the folder is not new").filter())
+    fn filter(&self) -> RandomId {
+        RandomId::new(self.folder.header().expect("the folder is not new").filter())
     }
 
     /// The new folder's lack of what Redis knows.
@@ -176,7 +177,7 @@ impl Kept {
     fn begin(&mut self, engine: &mut Engine, theirs: Option<Head>) -> Result<Brought, Unfit> {
         let at = theirs.unwrap_or(Head::START);
         let lacking = (at.seq > 0).then(|| self.knows_nothing_of(at));
-        self.folder.begin(&self.keeping.pins, Tip::random().get(), at)?;
+        self.folder.begin(&self.keeping.pins, RandomId::random().get(), at)?;
         self.load(engine, Target::At(at))?;
         let how = match lacking {
             Some(lacking) => How::Partly { best: None, lacking },
@@ -313,7 +314,7 @@ impl How {
                 damaged.map(|damage| format!("passed over as damaged: {damage}")).collect()
             }
             Self::Partly { lacking, .. } => {
-                vec![format!("{lacking}. Going on, as state.on_rollback is \"emit-again\"")]
+                vec![format!("{lacking}. Going on, as storage.on_rollback is \"emit-again\"")]
             }
         }
     }
@@ -322,7 +323,7 @@ impl How {
 impl fmt::Display for How {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::New => f.write_str("The state folder is new, the filter is empty"),
+            Self::New => f.write_str("The storage folder is new, the filter is empty"),
             Self::Stayed => f.write_str("The filter stands there already"),
             Self::Shared => f.write_str("The filter is in Redis, and stands where Redis stands"),
             Self::Loaded { recovered, took } => {

@@ -1,4 +1,4 @@
-//! What a filter's state folder holds, as far as it is known without reading it.
+//! What a filter's storage folder holds, as far as it is known without reading it.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -7,7 +7,7 @@ use super::{Local, Memory};
 use crate::config::Fsync;
 use urlseen_core::storage::{Journal, Usage};
 
-/// The state folder of a filter that is worked with.
+/// The storage folder of a filter that is worked with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footprint {
     /// Where it is.

@@ -20,7 +20,8 @@ pub use footprint::Footprint;
 use snapshotting::Snapshotting;
 pub use unfit::Unfit;
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::head::{Head, Position, Tip};
+use urlseen_core::filter::id::RandomId;
+use urlseen_core::storage::{Head, Position};
 use urlseen_core::storage::descriptors::{self, Waits};
 use urlseen_core::storage::{
     Finished, Folder, Journal, Log, Made, Mark, Moment, Pins, Requests, Retention, Standing,
@@ -82,7 +83,7 @@ enum Memory {
     Shared {
         log: Volatile,
         /// The id of the filter.
-        filter: Tip,
+        filter: RandomId,
     },
 }
 
@@ -115,7 +116,7 @@ impl Local {
     }
 
     /// The filter of this id, which Redis has.
-    pub fn shared(engine: Engine, filter: Tip) -> Self {
+    pub fn shared(engine: Engine, filter: RandomId) -> Self {
         let memory = Memory::Shared { log: Volatile::default(), filter };
         Self { snapshotting: None, engine, memory }
     }
@@ -357,9 +358,9 @@ impl Local {
     }
 
     /// The id of the filter, where it is kept and not new.
-    pub fn filter(&self) -> Option<Tip> {
+    pub fn filter(&self) -> Option<RandomId> {
         let Memory::Kept(kept) = &self.memory else { return None };
-        kept.folder.header().map(|header| Tip::new(header.filter()))
+        kept.folder.header().map(|header| RandomId::new(header.filter()))
     }
 
     /// Records that `run` is about to take the lease; the runs before it are dead, as they held

@@ -4,7 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::engine::Died;
-use urlseen_core::head::{Head, Tip};
+use urlseen_core::filter::id::RandomId;
+use urlseen_core::storage::Head;
 use urlseen_core::storage::descriptors;
 use urlseen_core::storage::{OpenError, Unrecoverable};
 
@@ -13,9 +14,9 @@ use urlseen_core::storage::{OpenError, Unrecoverable};
 pub enum Unfit {
     /// The folder is new, Redis is not.
     #[error(
-        "Redis stands at {theirs}, and the state folder {dir} is new: it knows nothing of what was \
-         seen so far. If the crawl has a folder elsewhere, set state.dir to it. Without it, \
-         urlseen state adopt goes on with an empty filter (what was seen is emitted again)",
+        "Redis stands at {theirs}, and the storage folder {dir} is new: it knows nothing of what was \
+         seen so far. If the crawl has a folder elsewhere, set storage.dir to it. Without it, \
+         urlseen storage adopt goes on with an empty filter (what was seen is emitted again)",
         dir = dir.display()
     )]
     New {
@@ -26,10 +27,10 @@ pub enum Unfit {
     },
     /// Redis knows nothing, the folder does.
     #[error(
-        "Redis knows nothing of this crawl, and the state folder {dir} stands at {ours}: Redis \
-         lost its data, or this is another server or source than before. urlseen state adopt \
+        "Redis knows nothing of this crawl, and the storage folder {dir} stands at {ours}: Redis \
+         lost its data, or this is another server or source than before. urlseen storage adopt \
          keeps the filter (what was seen is not emitted again, though lists that Redis lost are \
-         lost); urlseen state reset begins with an empty one (all is emitted again)",
+         lost); urlseen storage reset begins with an empty one (all is emitted again)",
         dir = dir.display()
     )]
     NoState {
@@ -40,39 +41,39 @@ pub enum Unfit {
     },
     /// The crawl is tied to another filter.
     #[error(
-        "the crawl in Redis belongs to the filter {theirs}, and the state folder {dir} holds the \
-         filter {ours}: this is the folder of another crawl, or one that was reset. Set state.dir \
-         to the right one; urlseen state adopt goes on with this one all the same",
+        "the crawl in Redis belongs to the filter {theirs}, and the storage folder {dir} holds the \
+         filter {ours}: this is the folder of another crawl, or one that was reset. Set storage.dir \
+         to the right one; urlseen storage adopt goes on with this one all the same",
         dir = dir.display()
     )]
     OtherFilter {
         /// The folder.
         dir: PathBuf,
         /// Its filter.
-        ours: Tip,
+        ours: RandomId,
         /// The one that Redis names.
-        theirs: Tip,
+        theirs: RandomId,
     },
     /// The crawl is tied to another filter, and this one is in Redis.
     #[error(
         "the crawl in Redis belongs to the filter {theirs}, and filter.key names the filter \
          {ours}: it was dropped and made anew, or the crawl had another one before. Set filter.key \
-         (or filter.store) back; urlseen state adopt goes on with this one all the same"
+         (or filter.place) back; urlseen storage adopt goes on with this one all the same"
     )]
     OtherFilterInRedis {
         /// The one that the config names.
-        ours: Tip,
+        ours: RandomId,
         /// The one that the crawl belongs to.
-        theirs: Tip,
+        theirs: RandomId,
     },
     /// The folder does not lead there.
-    #[error("{1} (state folder {dir})", dir = .0.display())]
+    #[error("{1} (storage folder {dir})", dir = .0.display())]
     Unrecoverable(PathBuf, Box<Unrecoverable>),
     /// The folder cannot be looked at.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The file system failed.
-    #[error("the state folder cannot be written: {0}")]
+    #[error("the storage folder cannot be written: {0}")]
     Io(#[from] io::Error),
     /// A filter thread panicked.
     #[error(transparent)]

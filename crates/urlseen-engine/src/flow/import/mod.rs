@@ -147,8 +147,8 @@ pub enum ImportError {
         found: String,
     },
     /// What is kept of the filter.
-    #[error("the state folder cannot be written: {0}")]
-    State(io::Error),
+    #[error("the storage folder cannot be written: {0}")]
+    Storage(io::Error),
     /// A thread of the engine.
     #[error(transparent)]
     Died(#[from] Died),
@@ -274,7 +274,7 @@ pub async fn run(
             judged = store.engine.judged(), if !judging.is_empty() => {
                 let judged = judged?;
                 let page = judging.pop_front().expect("every batch was a page");
-                store.add(&judged).map_err(ImportError::State)?;
+                store.add(&judged).map_err(ImportError::Storage)?;
                 tell_no_snapshot(store.tend(), audience);
                 let (read, new) = (judged.items().len() as u64, judged.onward_len() as u64);
                 progress.done(page, read, new, audience);
@@ -297,7 +297,7 @@ pub async fn run(
     store.engine.settled().await?;
     tell_no_snapshot(store.wait_for_snapshot().and_then(Result::err), audience);
     progress.mark_all(store)?;
-    store.rest_as_it_is().map_err(ImportError::State)?;
+    store.rest_as_it_is().map_err(ImportError::Storage)?;
     audience.progress(&progress.count, &meter, &store.engine);
     end.unwrap_or(Ok(()))?;
     Ok(progress.count)
@@ -352,7 +352,7 @@ impl Progress {
         if marks.is_empty() {
             return Ok(());
         }
-        store.mark(&marks).map_err(ImportError::State)
+        store.mark(&marks).map_err(ImportError::Storage)
     }
 }
 

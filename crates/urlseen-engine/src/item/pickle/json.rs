@@ -2,7 +2,7 @@
 
 use super::PickleError;
 use super::value::{Heap, Value};
-use urlseen_core::reject::bounded::{Bounded, TooLong, most_made};
+use urlseen_core::redis::reject::bounded::{Bounded, TooLong, most_made};
 
 /// How deep containers may be nested.
 const DEEPEST: usize = 100;

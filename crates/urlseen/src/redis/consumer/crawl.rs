@@ -9,7 +9,7 @@ use redis::{FromRedisValue, RedisError, RedisResult, Value, cmd};
 use super::deliveries::Deliveries;
 use crate::redis::link::Link;
 use crate::{Error, ErrorKind};
-use urlseen_core::held::{Calls, Keys, Record, RecordError, Requeued};
+use urlseen_core::redis::held::{Calls, Keys, Record, RecordError, Requeued};
 
 /// The crawl, its record, and the consumer's deliveries.
 pub(super) struct Crawl {

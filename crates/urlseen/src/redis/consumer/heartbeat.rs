@@ -10,7 +10,7 @@ use super::crawl::Crawl;
 use super::deliveries::Differences;
 use crate::redis::link::Link;
 use crate::{Error, ErrorKind};
-use urlseen_core::held::{Reclaimer, Stopped};
+use urlseen_core::redis::held::{Reclaimer, Stopped};
 
 /// The longest wait after a heartbeat that failed.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);

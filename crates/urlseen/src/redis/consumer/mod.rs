@@ -21,8 +21,8 @@ use crawl::{Crawl, read_as, unexpected};
 pub use delivery::Delivery;
 use heartbeat::Heartbeat;
 pub use options::ConsumerOptions;
-use urlseen_core::held::{Calls, Counted, HeldRequest, Popped};
-use urlseen_core::script::Call;
+use urlseen_core::redis::held::{Calls, Counted, HeldRequest, Popped};
+use urlseen_core::redis::script::Call;
 
 /// Most items in one push; a push has at most [`ConsumerOptions::max_push_bytes`], too.
 const PUSH_ITEMS: usize = 1000;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{Error, ErrorKind, RedisOptions};
-use urlseen_core::head;
+use urlseen_core::filter::id;
 
 /// Most requests that a consumer may hold: a heartbeat lists all of them.
 const MOST_HELD: usize = 2000;
@@ -78,7 +78,7 @@ impl ConsumerOptions {
 
     /// The name with a random incarnation, so that no two processes share one.
     pub(super) fn incarnation(&self) -> String {
-        format!("{}#{:016x}", self.name, head::random())
+        format!("{}#{:016x}", self.name, id::random())
     }
 
     /// How Redis is asked for all but heartbeats.

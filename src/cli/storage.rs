@@ -1,4 +1,4 @@
-//! `urlseen state`: what a state folder holds, and the ways on where it and Redis do not go
+//! `urlseen storage`: what a storage folder holds, and the ways on where it and Redis do not go
 //! together.
 
 use std::io::{self, Write};
@@ -12,18 +12,19 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 use urlseen_core::filter::Reservation;
-use urlseen_core::head::{Head, Position, Tip};
+use urlseen_core::filter::id::RandomId;
+use urlseen_core::storage::{Head, Position};
 use urlseen_core::storage::{Folder, Look, Made, SegmentLook, SnapshotLook, Standing, look};
-use urlseen_engine::config::{Config, Store};
+use urlseen_engine::config::{Config, FilterPlace};
 
 use super::confirm::confirm;
 use super::settings::{Folder as FolderOf, Place, Settings};
 use super::shared::Crawl;
 use super::{Outcome, start};
 
-/// Look at a state folder, and go on where it and Redis do not go together.
+/// Look at a storage folder, and go on where it and Redis do not go together.
 ///
-/// A crawl has two memories: Redis knows the last batch that was committed, the state folder which
+/// A crawl has two memories: Redis knows the last batch that was committed, the storage folder which
 /// fingerprints were in it and in all before. `urlseen run` brings the filter to where Redis stands
 /// by itself; where it cannot, it says why and names one of these commands.
 #[derive(Debug, clap::Args)]
@@ -106,7 +107,7 @@ impl Show {
 
 /// Prints what a folder holds.
 pub(super) fn show(dir: &Path, as_json: bool) -> anyhow::Result<Outcome> {
-    anyhow::ensure!(dir.is_dir(), "there is no state folder {}", dir.display());
+    anyhow::ensure!(dir.is_dir(), "there is no storage folder {}", dir.display());
     let look = look(dir)?;
     let mut out = stdout();
     if as_json {
@@ -122,10 +123,10 @@ pub(super) fn show(dir: &Path, as_json: bool) -> anyhow::Result<Outcome> {
 impl Adopt {
     fn run(&self) -> anyhow::Result<Outcome> {
         let config = self.settings.load()?;
-        if config.filter.store == Store::Redis {
+        if config.filter.place == FilterPlace::Redis {
             return Crawl::new(config)?.adopt();
         }
-        let mut folder = Folder::open(&config.state.dir)?;
+        let mut folder = Folder::open(&config.storage.dir)?;
         let redis = Redis::take(&config, &mut folder)?;
         let theirs = redis.standing().head;
         let design = start::design(&config)?;
@@ -138,7 +139,7 @@ impl Adopt {
         writeln!(
             stdout(),
             "{} holds {} fingerprints and belongs to {head} now; urlseen run goes on from there",
-            config.state.dir.display(),
+            config.storage.dir.display(),
             HumanCount(keys),
         )?;
         Ok(Outcome::Done)
@@ -148,11 +149,11 @@ impl Adopt {
 impl Reset {
     fn run(&self) -> anyhow::Result<Outcome> {
         let config = self.settings.load()?;
-        if config.filter.store == Store::Redis {
+        if config.filter.place == FilterPlace::Redis {
             return Crawl::new(config)?.reset(self.yes);
         }
-        let mut folder = Folder::open(&config.state.dir)?;
-        let dir = config.state.dir.display();
+        let mut folder = Folder::open(&config.storage.dir)?;
+        let dir = config.storage.dir.display();
         let question = format!("Empty the filter in {dir}? All that was seen is emitted again.");
         if !self.yes && !confirm(&question)? {
             writeln!(stdout(), "nothing is changed")?;
@@ -162,7 +163,7 @@ impl Reset {
         let head = redis.standing().head.unwrap_or(Head::START);
         let design = start::design(&config)?;
         folder.erase()?;
-        let filter = Tip::random();
+        let filter = RandomId::random();
         folder.begin(&start::keeping(&config, &design).pins, filter.get(), head)?;
         redis.tie(Some(filter), head)?;
         writeln!(stdout(), "{dir} holds an empty filter and belongs to {head} now")?;
@@ -173,11 +174,11 @@ impl Reset {
 impl Forget {
     fn run(&self) -> anyhow::Result<Outcome> {
         let config = self.settings.load()?;
-        if config.filter.store == Store::Redis {
+        if config.filter.place == FilterPlace::Redis {
             return Crawl::new(config)?.drop(self.yes);
         }
-        let mut folder = Folder::open(&config.state.dir)?;
-        let dir = config.state.dir.display();
+        let mut folder = Folder::open(&config.storage.dir)?;
+        let dir = config.storage.dir.display();
         let question = format!(
             "Delete the filter in {dir}, and what Redis knows of where the crawl {:?} stands?",
             config.crawl.name
@@ -217,7 +218,7 @@ impl Redis {
     }
 
     /// Ties the crawl to a filter, and lets go of it.
-    fn tie(mut self, filter: Option<Tip>, head: Head) -> anyhow::Result<()> {
+    fn tie(mut self, filter: Option<RandomId>, head: Head) -> anyhow::Result<()> {
         let filter = filter.expect("the folder was begun");
         self.runtime.block_on(async {
             self.upkeep.tie(filter, head).await?;
@@ -249,7 +250,7 @@ fn print(look: &Look, dir: &Path, out: &mut impl Write) -> io::Result<()> {
     };
     let pins = header.pins();
     writeln!(out, "crawl       {}", pins.crawl)?;
-    writeln!(out, "filter      {}, {}", Tip::new(header.filter()), described(&pins.made))?;
+    writeln!(out, "filter      {}, {}", RandomId::new(header.filter()), described(&pins.made))?;
     writeln!(
         out,
         "computed    as by {}, fragments {}",
@@ -288,7 +289,7 @@ fn print_archive(archive: &Standing, out: &mut impl Write) -> io::Result<()> {
         None => "with the log it is complete".to_owned(),
         Some(from) => format!("it lacks what came before {from}"),
     };
-    let ended = if *is_on { "" } else { "; state.archive is false since" };
+    let ended = if *is_on { "" } else { "; storage.archive is false since" };
     writeln!(out, "archive     {parts} files: {size}, fingerprints: {keys}; {extent}{ended}")
 }
 
@@ -318,8 +319,8 @@ fn described(made: &Made) -> String {
 fn to_json(look: &Look) -> Value {
     let Look { header, is_held, holder, snapshots, segments, archive, last, bytes, damages } = look;
     let position = |position: &Position| {
-        let Position { number, head: Head { seq, tip } } = position;
-        json!({ "number": number, "seq": seq, "tip": tip.to_string() })
+        let Position { number, head: Head { seq, commit_id } } = position;
+        json!({ "number": number, "seq": seq, "commit_id": commit_id.to_string() })
     };
     let header = header.as_ref().map(|header| {
         let pins = header.pins();
@@ -330,8 +331,8 @@ fn to_json(look: &Look) -> Value {
         };
         json!({
             "crawl": pins.crawl,
-            "filter": Tip::new(header.filter()).to_string(),
-            "layout": pins.made.layout().name(),
+            "filter": RandomId::new(header.filter()).to_string(),
+            "kind": pins.made.kind().name(),
             "capacity": size.map(|(capacity, _)| capacity.get()),
             "error_rate": size.map(|(_, error_rate)| error_rate.get()),
             "bytes": geometry.map(|geometry| geometry.bytes()),

@@ -1,14 +1,14 @@
 //! The names of the keys that a crawl uses in Redis.
 
-use crate::held;
-use crate::script::hash_tag::tagged;
+use crate::redis::held;
+use crate::redis::hash_tag::tagged;
 
 /// A crawl's keys. Those up to `source` are urlseen's own; the others are named by the config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
     /// String: who may run the crawl now.
     pub lease: String,
-    /// Hash: `seq`, `tip`, `filter` and `version`.
+    /// Hash: `seq`, `commit_id`, `filter` and `version`.
     pub state: String,
     /// List: items claimed and not committed yet.
     pub taken: String,

@@ -1,4 +1,4 @@
-//! `urlseen filter --state`: what was printed is remembered.
+//! `urlseen filter --storage`: what was printed is remembered.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -14,7 +14,7 @@ use crate::util::redis::RedisServer;
 use crate::util::wait::{SOON, poll, wait_until};
 
 fn filter(folder: &Path, arguments: &[&str]) -> Run {
-    let run = urlseen(["filter", "--state"]).arg(folder);
+    let run = urlseen(["filter", "--storage"]).arg(folder);
     arguments.iter().fold(run, Run::arg)
 }
 
@@ -66,7 +66,7 @@ fn what_a_folder_was_made_for_need_not_be_said_again_and_must_not_be_said_otherw
 fn a_folder_in_use_is_refused() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().to_str().unwrap();
-    let mut first = Live::start(&["filter", "--state", path], Stdio::piped());
+    let mut first = Live::start(&["filter", "--storage", path], Stdio::piped());
     let stdin = first.stdin();
     wait_until(SOON, "folder", || folder.path().join("header").exists());
     let output = filter(folder.path(), &[]).stdin(lines(0..1)).output();
@@ -84,7 +84,7 @@ fn a_killed_run_has_at_most_its_last_lines_printed_again() {
     let folder = TempDir::new().unwrap();
     let input = folder.path().join("input");
     std::fs::write(&input, lines(0..LINES)).unwrap();
-    let state = folder.path().join("state");
+    let state = folder.path().join("storage");
     let made = ["--capacity", "200000", "--error-rate", "1e-12"];
     let mut printed: Vec<String> = Vec::new();
     let mut kills = 0;
@@ -134,7 +134,7 @@ impl Shared {
         let output = urlseen(["run", "--drain", "--json", "--set"])
             .arg(format!("redis.url={}", self.server.url()))
             .arg("--set")
-            .arg(format!("state.dir={}", self.folder.path().display()))
+            .arg(format!("storage.dir={}", self.folder.path().display()))
             .output();
         let summary = done(&output);
         serde_json::from_str::<serde_json::Value>(&summary).unwrap()["unseen"].as_u64().unwrap()

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::facts::Version;
 use super::needs::KeyOwner;
-use crate::redis::trouble::{Retry, Trouble};
+use crate::redis::connection::trouble::{Retry, Trouble};
 
 /// One reason not to start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
 
-use crate::reject::bounded::Bounded;
+use crate::redis::reject::bounded::Bounded;
 
 /// Bytes of an oversize item that its reject shows.
 const BEGINNING: usize = 512;

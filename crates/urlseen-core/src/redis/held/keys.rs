@@ -1,6 +1,6 @@
 //! The names of the keys that a daemon and the consumers of its crawl share.
 
-use crate::script::hash_tag::tagged;
+use crate::redis::hash_tag::tagged;
 
 /// The keys of the crawl that reads one source, beside those that its record names.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,5 @@
 //! Scripts that run in Redis.
 
-pub(crate) mod hash_tag;
-
 use redis::{Cmd, cmd};
 
 /// What stands before all else in a script: how many arguments Lua hands over at once, and the

@@ -127,7 +127,7 @@ choices! {
     } later []
 
     /// How a fingerprint becomes bit positions.
-    Layout {
+    FilterKind {
         /// urlseen's own: shards by leading byte, bits confined to a few cache lines.
         Native = "native",
         /// RedisBloom's: layers that grow.
@@ -147,8 +147,8 @@ choices! {
     } later []
 
     /// Where the filter's bits live.
-    Store {
-        /// In this process's memory, kept in the state folder.
+    FilterPlace {
+        /// In this process's memory, kept in the storage folder.
         Local = "local",
         /// In Redis, where others can share them.
         Redis = "redis",
@@ -188,7 +188,7 @@ choices! {
         DropOldest = "drop-oldest",
     } later []
 
-    /// When the state folder's log is flushed to the disk. It is always written before the commit
+    /// When the storage folder's log is flushed to the disk. It is always written before the commit
     /// it belongs to, so only a crash of the whole machine can tell these apart.
     Fsync {
         /// Before every commit.
@@ -200,7 +200,7 @@ choices! {
     } later []
 
     /// What happens where the filter cannot be brought to just what Redis knows: Redis went back
-    /// further than the state folder does, or the folder lacks batches that Redis has.
+    /// further than the storage folder does, or the folder lacks batches that Redis has.
     Rollback {
         /// The daemon says so and ends.
         Stop = "stop",
@@ -261,13 +261,13 @@ mod tests {
         each_word_reads_back::<End>();
         each_word_reads_back::<Fsync>();
         each_word_reads_back::<ItemForm>();
-        each_word_reads_back::<Layout>();
+        each_word_reads_back::<FilterKind>();
         each_word_reads_back::<Level>();
         each_word_reads_back::<LogFormat>();
         each_word_reads_back::<RejectsFull>();
         each_word_reads_back::<Rollback>();
         each_word_reads_back::<SinkKind>();
-        each_word_reads_back::<Store>();
+        each_word_reads_back::<FilterPlace>();
         each_word_reads_back::<WhenFull>();
         assert_eq!(RejectsFull::DropOldest.to_string(), "drop-oldest");
     }

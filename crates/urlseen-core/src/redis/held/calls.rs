@@ -6,8 +6,8 @@ use std::time::SystemTime;
 use redis::{Cmd, FromRedisValue, RedisResult, Value, cmd};
 
 use super::{HeldRequest, Keys, Record};
-use crate::reject;
-use crate::script::{COMMON, Call, Script};
+use crate::redis::reject;
+use crate::redis::script::{COMMON, Call, Script};
 
 /// Most bytes of a reject with its item in it; a larger item is kept beside its reject.
 const MOST: usize = 1 << 20;

@@ -9,8 +9,8 @@ use redis::{Pipeline, RedisResult, Value};
 
 use super::needs::Needs;
 use super::problem::{MissingPermissions, PreflightProblem};
-use crate::redis::link::Link;
-use crate::redis::trouble::{Denied, Trouble};
+use crate::redis::connection::link::Link;
+use crate::redis::connection::trouble::{Denied, Trouble};
 
 /// Everything that was refused so far, to be reported at once.
 #[derive(Default)]

@@ -1,0 +1,46 @@
+//! Random ids: of a filter, and of a batch that was committed.
+
+use std::fmt;
+
+/// Random 64-bit id, shown as 16 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct RandomId(u64);
+
+impl RandomId {
+    /// Draws a fresh id.
+    pub fn random() -> Self {
+        Self(random())
+    }
+
+    /// Reads 16 hex digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        u64::from_str_radix(text, 16).ok().filter(|_| text.len() == 16).map(Self)
+    }
+
+    /// Wraps an id that was kept as a number.
+    pub const fn new(id: u64) -> Self {
+        Self(id)
+    }
+
+    /// Returns the number, to be kept.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+/// Draws a random number from the system.
+pub fn random() -> u64 {
+    getrandom::u64().expect("the system has a source of random numbers")
+}
+
+impl fmt::Display for RandomId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl fmt::Debug for RandomId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
