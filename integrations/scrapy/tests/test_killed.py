@@ -8,10 +8,13 @@ import re
 import signal
 
 import pytest
+from scrapy import Request
+from scrapy.utils.request import fingerprint
 
 from pages import PAGES
 from queues import held, make_queue, moved, pushed, put, to, waiting
-from servers import RedisServer, until, write_record
+from servers import Proxy, RedisServer, until, write_record
+from test_dupefilter import DUPEFILTER, scrapy_redis
 from test_held import CONSUMERS, names, next_of
 from test_lost import COMMANDS
 from urlseen_scrapy import FifoQueue
@@ -247,6 +250,26 @@ def test_a_replica_that_is_not_promoted_is_waited_for(redis_server, proxy, repli
     replica.client.replicaof("NO", "ONE")
     until(lambda: queue.deliveries.flush() and not held(replica), "the acknowledgement")
     queue.deliveries.close()
+
+
+def test_h9_asking_loses_the_link_between_answer_and_queue(
+    seen_server, redis_server, site, start_crawl
+):
+    """As docs/guides/asking.md says. Only forgetting the link brings its page back."""
+    proxy = Proxy(seen_server.port)
+    settings = scrapy_redis(redis_server.url) | DUPEFILTER | {"SCHEDULER_PERSIST": True}
+    first = start_crawl("Links", settings | {"URLSEEN_URL": proxy.url}, url=site.url)
+    proxy.lose(b"SADD", "answer", first.process.kill)
+    first.process.wait(timeout=100)
+    proxy.close()
+    lost = "/p/0"
+    for expected in (EVERY_PAGE - {lost}, {lost}):
+        site.hits.clear()
+        crawl = start_crawl("Links", settings | {"URLSEEN_URL": seen_server.url}, url=site.url)
+        assert crawl.wait()["finish_reason"] == "finished", crawl.log
+        assert set(site.page_hits()) == expected
+        link = Request(site.url.rstrip("/") + lost + "?x=1&y=2")
+        assert seen_server.client.srem("demo:dupefilter", fingerprint(link).hex()) == 1
 
 
 @pytest.mark.parametrize("what", ["question", "answer"])
