@@ -18,7 +18,7 @@ use reqwest::Client;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use url::Url;
-use urlseen::{AsyncFilter, AsyncRedisFilter, Fingerprinter, FilterKind, LocalFilter, Request};
+use urlseen::{AsyncFilter, AsyncRedisFilter, FilterKind, Fingerprinter, LocalFilter, Request};
 
 /// Pages that are fetched at once.
 const AT_ONCE: usize = 8;

@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-use super::{Asked, Counts, Filter, Lists, Phase, Storage, Status};
+use super::{Asked, Counts, Filter, Lists, Phase, Status, Storage};
 
 /// What all names begin with.
 const PREFIX: &str = "urlseen";

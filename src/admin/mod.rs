@@ -36,7 +36,7 @@ pub use client::{Client, ClientError};
 pub use limits::Limits;
 pub use server::{Server, StartError};
 pub use socket::SOCKET;
-pub use status::{Archive, Asked, Counts, Filter, Head, Lists, Passed, State, Status};
+pub use status::{Archive, Asked, Counts, Filter, Head, Lists, Passed, Status, Storage};
 
 /// What the endpoint can see of a daemon.
 pub trait View: Send + Sync + 'static {

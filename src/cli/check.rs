@@ -122,7 +122,9 @@ impl Filter {
             }
             Self::AtRest(folder) => {
                 let Some(header) = folder.header() else {
-                    anyhow::bail!("no daemon is running, and the storage folder is new: it is empty");
+                    anyhow::bail!(
+                        "no daemon is running, and the storage folder is new: it is empty"
+                    );
                 };
                 let pins = header.pins();
                 let form = ItemForm::Auto.into();

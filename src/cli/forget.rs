@@ -9,7 +9,7 @@ use crate::admin::printable::{printable, say, stdout};
 use anyhow::{Context, anyhow};
 use redis::{Cmd, cmd};
 use urlseen_core::redis::connect::{Timeouts, connect};
-use urlseen_engine::config::{Config, SourceKind, FilterPlace};
+use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::Reader;
 

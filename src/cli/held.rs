@@ -9,8 +9,8 @@ use anyhow::Context;
 use indicatif::HumanCount;
 use redis::Value;
 use serde::Serialize;
-use urlseen_core::redis::held::{Calls, HeldRequest, Reclaimer, Requeued, Stopped};
 use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::held::{Calls, HeldRequest, Reclaimer, Requeued, Stopped};
 use urlseen_core::redis::link::Link;
 use urlseen_engine::config::Config;
 

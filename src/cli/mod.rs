@@ -22,8 +22,8 @@ mod settings;
 mod shape;
 mod shared;
 mod start;
-mod storage;
 mod status;
+mod storage;
 mod union;
 mod view;
 

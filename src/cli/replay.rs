@@ -15,7 +15,7 @@ use urlseen_analysis::{
 };
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{Capacity, Design, ErrorRate, Sizing};
-use urlseen_engine::config::{Config, ItemForm, FilterKind, choose};
+use urlseen_engine::config::{Config, FilterKind, ItemForm, choose};
 
 use super::bar::Bar;
 use super::settings::Settings;

@@ -21,7 +21,7 @@ use urlseen_core::filter::{Design, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 use urlseen_core::redis::lease::Holder;
 use urlseen_core::redis_filter::opening::Wanted;
 use urlseen_core::storage::Folder;
-use urlseen_engine::config::{Config, FilterKind, SourceKind, FilterPlace};
+use urlseen_engine::config::{Config, FilterKind, FilterPlace, SourceKind};
 use urlseen_engine::engine::desk::{self, Asker};
 use urlseen_engine::engine::store::Local;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use urlseen_engine::config::{Config, Fault, Problems, Sources, FilterPlace};
+use urlseen_engine::config::{Config, Fault, FilterPlace, Problems, Sources};
 
 /// Where the configuration comes from, beside the environment.
 #[derive(Debug, clap::Args)]

@@ -90,7 +90,9 @@ impl Shape {
         };
         let design = match kind {
             LocalKind::Native => Design::Native(Sizing::new(capacity, error_rate)),
-            LocalKind::RedisBloom => Design::RedisBloom(Reservation { capacity, error_rate, growth }),
+            LocalKind::RedisBloom => {
+                Design::RedisBloom(Reservation { capacity, error_rate, growth })
+            }
         };
         Ok(start::made(&design, self.seed.map(Seed::new)))
     }

@@ -10,11 +10,11 @@ use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use urlseen_core::filter::{Estimate, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::Head;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::lease::{Holder, Run};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
+use urlseen_core::storage::Head;
 use urlseen_engine::config::Config;
 
 use super::Outcome;
@@ -67,7 +67,9 @@ impl Crawl {
         let filter = &self.config.filter;
         let mut out = stdout();
         if as_json {
-            let head = head.map(|Head { seq, commit_id }| json!({ "seq": seq, "commit_id": commit_id.to_string() }));
+            let head = head.map(
+                |Head { seq, commit_id }| json!({ "seq": seq, "commit_id": commit_id.to_string() }),
+            );
             let [source, taken, sink, rejected] = lists;
             let status = json!({
                 "crawl": self.config.crawl.name,

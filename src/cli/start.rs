@@ -176,7 +176,7 @@ pub(super) fn archive_warning(config: &Config, folder: &Folder) -> io::Result<Op
 
 /// How a crawl's filter is kept, as configured.
 pub(super) fn keeping(config: &Config, design: &Design) -> Keeping {
-    let Config { crawl, filter, fingerprint, state, .. } = config;
+    let Config { crawl, filter, fingerprint, storage, .. } = config;
     let seed = match filter.seed {
         SeedChoice::Fixed(seed) => Some(Seed::new(seed)),
         SeedChoice::Random => None,

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::admin::printable::{json_text, printable, say, stdout};
 use crate::admin::{
-    Archive, Asked, Client, ClientError, Counts, Filter, Lists, Passed, Storage, Status,
+    Archive, Asked, Client, ClientError, Counts, Filter, Lists, Passed, Status, Storage,
 };
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;

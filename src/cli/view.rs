@@ -3,14 +3,14 @@
 use std::time::{Instant, SystemTime};
 
 use crate::admin::{
-    Archive, Asked, Checked, Counts, Filter as FilterStatus, Lists, Storage, Status, Uncheckable,
+    Archive, Asked, Checked, Counts, Filter as FilterStatus, Lists, Status, Storage, Uncheckable,
     View,
 };
 use crate::pipeline::Live;
 use tokio::sync::watch;
 use urlseen_core::filter::Verdict;
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_engine::config::{Config, SourceKind, FilterPlace};
+use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::engine::Handle;
 use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::item::{Identity, Options, Reader};

@@ -2,11 +2,11 @@
 
 use crate::crawl::protocol::{GivenBack, Protocol, Standing, Unwelcome};
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::storage::Head;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::lease::{Holder, Run, Token};
 use urlseen_core::redis::link::Link;
+use urlseen_core::storage::Head;
 
 /// The lease of a crawl that nobody runs, and where the crawl stands.
 pub(crate) struct Upkeep {

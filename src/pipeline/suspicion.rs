@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::queue::{Prepared, Queue};
-use urlseen_core::storage::Head;
 use urlseen_core::redis::limits::Limits;
+use urlseen_core::storage::Head;
 
 /// Connections that the commit of several items may break before they are judged one by one.
 const BREAKS_MAX: u32 = 3;

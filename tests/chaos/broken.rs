@@ -57,9 +57,9 @@ impl Broken {
 
     /// A round in which it does harm, and would do none otherwise.
     pub(crate) fn plan(self, seed: u64) -> Plan {
-        let with_store =
-            |kinds: &[Kind], store| Plan::draw(seed, Some(Scenario::Faults), STEPS, kinds, store);
-        let faults = |kinds: &[Kind]| with_store(kinds, FilterPlace::Local);
+        let with_place =
+            |kinds: &[Kind], place| Plan::draw(seed, Some(Scenario::Faults), STEPS, kinds, place);
+        let faults = |kinds: &[Kind]| with_place(kinds, FilterPlace::Local);
         match self {
             Self::LogAfterCommit => {
                 let mut plan = faults(&[Kind::KillDaemon]);

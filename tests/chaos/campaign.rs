@@ -45,7 +45,7 @@ pub(crate) struct Campaign {
     pub(crate) scenario: Option<Scenario>,
     pub(crate) steps: usize,
     pub(crate) faults: Vec<Kind>,
-    pub(crate) store: FilterPlace,
+    pub(crate) place: FilterPlace,
     /// Keep the folders of rounds in which something is wrong.
     pub(crate) keep: bool,
 }
@@ -67,7 +67,7 @@ impl Campaign {
                 break;
             }
             let seed = self.seed.wrapping_add(round);
-            let plan = Plan::draw(seed, self.scenario, self.steps, &self.faults, self.store);
+            let plan = Plan::draw(seed, self.scenario, self.steps, &self.faults, self.place);
             match run_round(&plan, &self.program, self.keep, &self.again(&plan)) {
                 Ok(outcome) => {
                     unclean += u64::from(!outcome.is_clean());
@@ -127,8 +127,8 @@ impl Campaign {
     /// The command that runs a round again.
     fn again(&self, plan: &Plan) -> String {
         let mut words = vec![format!("scripts/chaos --seed {} --rounds 1", plan.seed)];
-        if self.store == FilterPlace::Redis {
-            words.push("--store redis".to_owned());
+        if self.place == FilterPlace::Redis {
+            words.push("--place redis".to_owned());
         }
         if let Some(scenario) = self.scenario {
             words.push(format!("--scenario {}", scenario.name()));

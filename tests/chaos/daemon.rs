@@ -54,7 +54,7 @@ pub(crate) struct Settings {
     pub(crate) snapshot_bytes: u64,
     pub(crate) horizon_bytes: u64,
     pub(crate) on_rollback: &'static str,
-    pub(crate) store: FilterPlace,
+    pub(crate) place: FilterPlace,
     /// For a filter in Redis: its kind, and how much is remembered of it.
     pub(crate) kind: &'static [&'static str],
     pub(crate) recent: u64,
@@ -62,9 +62,9 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Draws them; the capacity follows from the items.
-    pub(crate) fn draw(random: &mut Rng, store: FilterPlace) -> Self {
+    pub(crate) fn draw(random: &mut Rng, place: FilterPlace) -> Self {
         Self {
-            store,
+            place,
             kind: LAYOUTS[0],
             recent: 1,
             batch: [1, 3, 20, 100, 400, 1000][random.usize(0..6)],
@@ -81,7 +81,7 @@ impl Settings {
 
     /// Draws what only a filter in Redis has.
     fn with_layout(mut self, random: &mut Rng) -> Self {
-        if self.store == FilterPlace::Redis {
+        if self.place == FilterPlace::Redis {
             self.kind = LAYOUTS[random.usize(0..LAYOUTS.len())];
             self.recent = [1, 100, 1 << 20][random.usize(0..3)];
         }
@@ -90,7 +90,7 @@ impl Settings {
 
     /// How the filter is kept, in a few words.
     pub(crate) fn kept(&self) -> String {
-        match self.store {
+        match self.place {
             FilterPlace::Local => format!("fsync {}", self.fsync),
             FilterPlace::Redis => format!("{}, {} remembered", self.kind[0], self.recent),
         }
@@ -115,7 +115,7 @@ impl Settings {
             format!("storage.horizon_bytes={}", self.horizon_bytes),
             format!("storage.on_rollback={}", self.on_rollback),
         ];
-        if self.store == FilterPlace::Redis {
+        if self.place == FilterPlace::Redis {
             lines.push("filter.place=redis".to_owned());
             lines.push(format!("filter.recent={}", self.recent));
             lines.extend(self.kind.iter().map(ToString::to_string));

@@ -78,7 +78,7 @@ struct Args {
     /// Where the filter is
     #[arg(long, value_name = "STORE", default_value = "local")]
     #[arg(conflicts_with_all = ["scenario", "broken"])]
-    store: FilterPlace,
+    place: FilterPlace,
     /// The urlseen that is tested
     #[arg(long, value_name = "FILE")]
     program: PathBuf,
@@ -107,7 +107,7 @@ fn main() -> Result<ExitCode> {
         scenario: args.scenario,
         steps: args.steps,
         faults: args.faults,
-        store: args.store,
+        place: args.place,
         keep: args.keep,
     };
     let passes = match args.broken {

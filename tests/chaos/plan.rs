@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use crate::daemon::{Settings, FilterPlace};
+use crate::daemon::{FilterPlace, Settings};
 use crate::proxy::{Act, Direction, Fault, Weather};
 use crate::server::Persistence;
 
@@ -181,7 +181,7 @@ impl Plan {
     ) -> Self {
         let mut random = Rng::with_seed(seed);
         // Without a folder there is nothing that could lack, or go back too little.
-        let by_seed = || match (kinds, store) {
+        let by_seed = || match (kinds, place) {
             ([], FilterPlace::Local) => Scenario::of_seed(seed),
             _ => Scenario::Faults,
         };
@@ -192,11 +192,11 @@ impl Plan {
         let persistence =
             [Persistence::Always, Persistence::EverySecond, Persistence::Saves][random.usize(0..3)];
         let new_percent = [5, 30, 30, 60][random.usize(0..4)];
-        let mut settings = Settings::draw(&mut random, store);
+        let mut settings = Settings::draw(&mut random, place);
         // Batches enough for the fault to strike among them.
         let feed = (settings.batch * random.u64(10..60)).clamp(200, 15_000);
         let steps: Vec<Step> = {
-            let drawn = drawn(kinds, store);
+            let drawn = drawn(kinds, place);
             (0..steps).map(|_| Step::draw(&mut random, feed, &drawn)).collect()
         };
         let items: u64 = steps.iter().map(|step| step.feed).sum();
@@ -247,10 +247,10 @@ impl Step {
 }
 
 /// The kinds to draw from, and how often.
-fn drawn(kinds: &[Kind], store: FilterPlace) -> Vec<(Kind, u32)> {
+fn drawn(kinds: &[Kind], place: FilterPlace) -> Vec<(Kind, u32)> {
     // Of what there is none of, nothing can be struck.
     let is_drawn = |kind: Kind| {
-        (store == FilterPlace::Local || !kind.is_of_folder())
+        (place == FilterPlace::Local || !kind.is_of_folder())
             && (kinds.is_empty() || kinds.contains(&kind))
     };
     WEIGHTS.iter().copied().filter(|&(kind, _)| is_drawn(kind)).collect()
@@ -296,16 +296,17 @@ mod tests {
 
     #[test]
     fn a_plan_follows_from_its_seed() {
-        let plan =
-            |seed| format!("{:?}", Plan::draw(seed, Some(Scenario::Faults), 50, &[], FilterPlace::Local));
+        let plan = |seed| {
+            format!("{:?}", Plan::draw(seed, Some(Scenario::Faults), 50, &[], FilterPlace::Local))
+        };
         assert_eq!(plan(1), plan(1));
         assert_ne!(plan(1), plan(2));
     }
 
     #[test]
     fn only_the_wanted_kinds_are_drawn_and_all_of_them() {
-        let kinds = |wanted: &[Kind], store| {
-            let plan = Plan::draw(1, Some(Scenario::Faults), 2_000, wanted, store);
+        let kinds = |wanted: &[Kind], place| {
+            let plan = Plan::draw(1, Some(Scenario::Faults), 2_000, wanted, place);
             let mut kinds: Vec<Kind> = plan.steps.iter().map(|step| step.kind).collect();
             kinds.sort();
             kinds.dedup();

@@ -10,7 +10,7 @@ use fastrand::Rng;
 use redis::{Commands, Connection};
 use rustix::process::Signal;
 
-use crate::daemon::{Daemon, LEASE, REJECTED, Runner, SINK, SOURCE, FilterPlace};
+use crate::daemon::{Daemon, FilterPlace, LEASE, REJECTED, Runner, SINK, SOURCE};
 use crate::disk::Disk;
 use crate::facts::Facts;
 use crate::feeder::Feeder;
@@ -19,7 +19,7 @@ use crate::plan::{Plan, Step};
 use crate::process::{POLL, SOON, wait_for};
 use crate::proxy::{Proxy, Weather};
 use crate::server::Server;
-use crate::state;
+use crate::storage;
 use crate::strike::OldFolder;
 use crate::tally::{Phase, Tally};
 
@@ -229,7 +229,7 @@ impl Round {
         });
         let Some(holder) = holder else { return Ok(false) };
         // Where there is no folder, nothing knows who is dead.
-        let is_local = self.runner.settings.store == FilterPlace::Local;
+        let is_local = self.runner.settings.place == FilterPlace::Local;
         let runs_since = self.runs.iter().rev().position(|&run| run == holder);
         let is_known = is_local && runs_since.is_some_and(|runs| runs < RUNS_KNOWN);
         if !is_known {
@@ -293,7 +293,7 @@ impl Round {
 
     /// Whether a snapshot is being written, or was when the daemon was killed.
     pub(crate) fn is_writing_snapshot(&self) -> bool {
-        state::has_unfinished_snapshot(&self.runner.state())
+        storage::has_unfinished_snapshot(&self.runner.state())
     }
 
     /// Starts the daemon again if it has ended, as it may have.

@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 use urlseen_cli::admin::{
     Archive, Asked, Checked, Counts, Filter, Head, Limits, Lists, Passed, Phase, SOCKET, Server,
-    State, Status, Uncheckable, View,
+    Status, Storage, Uncheckable, View,
 };
 use urlseen_engine::config::{Config, HostPort, Sources};
 
@@ -80,7 +80,7 @@ fn status(phase: Phase) -> Status {
             bytes: 4096,
             forgotten: 16,
         }),
-        state: Some(State {
+        storage: Some(Storage {
             dir: PathBuf::from("storage/demo"),
             fsync: "interval".to_owned(),
             snapshots: 3,

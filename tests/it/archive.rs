@@ -59,7 +59,8 @@ fn lines(output: &Output) -> BTreeSet<String> {
 }
 
 fn shown(crawl: &Crawl) -> Value {
-    let output = urlseen(["storage", "show", "--json", "--storage"]).arg(crawl.storage_dir()).output();
+    let output =
+        urlseen(["storage", "show", "--json", "--storage"]).arg(crawl.storage_dir()).output();
     assert_eq!(output.code(), Some(0), "{output:?}");
     serde_json::from_slice::<Value>(&output.stdout).unwrap()["archive"].clone()
 }
@@ -163,7 +164,8 @@ fn what_is_forgotten_imported_or_text_is_told_apart() {
 
 #[test]
 fn an_archive_that_came_late_is_refused_unless_partial() {
-    let crawl = Crawl::new().set("storage.snapshot_bytes=4096").set("storage.horizon_bytes=1_048_576");
+    let crawl =
+        Crawl::new().set("storage.snapshot_bytes=4096").set("storage.horizon_bytes=1_048_576");
     let numbers = |from: usize| -> String {
         (from..from + 50_000).map(|number| hex(number) + "\n").collect()
     };

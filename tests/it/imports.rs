@@ -39,13 +39,16 @@ const MAY_USE: &[Rule] = &[
     // For programs: blocking and async.
     (
         "library",
-        &["core::fingerprint", "core::filter", "core::storage", "core::redis", "core::redis_filter"],
+        &[
+            "core::fingerprint",
+            "core::filter",
+            "core::storage",
+            "core::redis",
+            "core::redis_filter",
+        ],
     ),
     // The inside of the daemon.
-    (
-        "engine::config",
-        &["core::fingerprint", "core::filter", "core::redis", "core::redis_filter"],
-    ),
+    ("engine::config", &["core::fingerprint", "core::filter", "core::redis", "core::redis_filter"]),
     (
         "engine::item",
         &["core::fingerprint", "core::filter", "core::storage", "core::redis", "engine::config"],
@@ -153,7 +156,11 @@ fn place(path: &str) -> Option<(&'static str, &str)> {
 
 /// Name of the room of `module` in a crate.
 fn room(crate_name: &str, module: &str) -> String {
-    if FLAT.contains(&crate_name) { crate_name.to_owned() } else { format!("{crate_name}::{module}") }
+    if FLAT.contains(&crate_name) {
+        crate_name.to_owned()
+    } else {
+        format!("{crate_name}::{module}")
+    }
 }
 
 /// The top-level module that a path inside a crate belongs to.

@@ -86,7 +86,8 @@ fn folders_are_compared_and_united() {
         holds(&found, name, truth);
     }
     let table = run("compare", &[&a, &b]);
-    for part in ["A              the storage folder ", "in A and B     ", "of A in B      ", " to "] {
+    for part in ["A              the storage folder ", "in A and B     ", "of A in B      ", " to "]
+    {
         assert!(table.text().contains(part), "{part}: {table:?}");
     }
 
@@ -320,7 +321,8 @@ fn what_was_forgotten_is_seen_if_either_has_seen_it() {
     forget(&one, &[&url(1), &url(2), &url(3)]);
     forget(&other, &[&url(2)]);
     let c = one.server.folder().join("united").display().to_string();
-    let (a, b) = (one.storage_dir().display().to_string(), other.storage_dir().display().to_string());
+    let (a, b) =
+        (one.storage_dir().display().to_string(), other.storage_dir().display().to_string());
     let united = run("union", &["--json", &a, &b, "-o", &c]);
     assert_eq!(united.code(), Some(0), "{united:?}");
     let summary: Value = serde_json::from_slice(&united.stdout).unwrap();

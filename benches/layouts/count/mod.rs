@@ -59,7 +59,7 @@ pub struct Count {
 impl Case {
     /// Fills the filter, and `native` behind it, and hands over each count.
     pub fn count(self, mut each: impl FnMut(Count)) {
-        let layout = self.filter.kind();
+        let layout = self.filter.layout();
         self.count_in(Bits::new(&*layout), false, &mut each);
         self.count_in(Lines::new(self.filter.native(self.made_for)), true, &mut each);
     }
@@ -86,7 +86,7 @@ impl Case {
         if native {
             self.filter.native(self.made_for).error_rate_at(keys)
         } else {
-            self.filter.kind().error_rate(keys)
+            self.filter.layout().error_rate(keys)
         }
     }
 }

@@ -10,16 +10,16 @@ use std::thread::JoinHandle;
 use super::local_filter::Inner;
 use super::{Error, ErrorKind, Fingerprints};
 use urlseen_core::filter::choice::Fsync;
+use urlseen_core::filter::id;
 use urlseen_core::filter::native::{Native, Probe};
 use urlseen_core::filter::redisbloom;
 use urlseen_core::filter::{Count, Seed, ShardId, Shards, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::filter::id;
-use urlseen_core::storage::{Head, Position};
 use urlseen_core::storage::{
     Finished, Folder, Journal, LogHandle, Made, Moment, Pins, Restore, Retention, SnapshotWriter,
     Target,
 };
+use urlseen_core::storage::{Head, Position};
 
 /// The crawl of a new folder: the default of `crawl.name`, so that the daemon takes it as it is.
 const CRAWL: &str = "demo";
@@ -56,7 +56,8 @@ impl Kept {
         allocate: impl Fn(&Sizing, Native) -> Result<Shards, Error>,
     ) -> Result<Inner, Error> {
         let failed = |error: io::Error| Error::new(ErrorKind::Storage, error);
-        let mut folder = Folder::open(dir).map_err(|error| Error::new(ErrorKind::Storage, error))?;
+        let mut folder =
+            Folder::open(dir).map_err(|error| Error::new(ErrorKind::Storage, error))?;
         let crawl = folder.header().map_or(CRAWL, |header| &header.pins().crawl).to_owned();
         let made = Made::Native {
             seed: None,
@@ -178,7 +179,10 @@ impl Kept {
 
     fn failed(&self, what: &str, error: &io::Error) -> Error {
         let dir = self.folder.dir().display();
-        Error::new(ErrorKind::Storage, format!("the storage folder {dir} cannot be {what}: {error}"))
+        Error::new(
+            ErrorKind::Storage,
+            format!("the storage folder {dir} cannot be {what}: {error}"),
+        )
     }
 }
 

@@ -9,12 +9,12 @@ use super::Fingerprints;
 #[cfg(feature = "storage")]
 use super::kept::{Kept, Snapshot};
 use super::{Error, ErrorKind, Filter};
+use urlseen_core::filter::id;
 use urlseen_core::filter::native::{Native, Probe};
 use urlseen_core::filter::{
     Capacity, ErrorRate, SHARDS, Seed, ShardId, Shards, Sizing, Verdict, memory,
 };
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::filter::id;
 
 /// A filter in this process's memory: urlseen's own kind, whose keys take one or two cache lines
 /// each. With [`LocalFilter::open`] it is kept in a storage folder.

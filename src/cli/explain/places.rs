@@ -9,7 +9,7 @@ use urlseen_core::filter::{LINE_BITS, Placing, Reservation, Seed};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::Wanted;
 use urlseen_core::storage::Made;
-use urlseen_engine::config::{Config, FilterKind, SeedChoice, FilterPlace};
+use urlseen_engine::config::{Config, FilterKind, FilterPlace, SeedChoice};
 
 use super::super::settings::Place;
 use super::super::shared::Crawl;

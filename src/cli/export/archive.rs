@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::admin::printable::{say, stdout};
-use crate::crawl::protocol::Protocol;
 use crate::cli::migrate::set::{Filling, Form, write};
+use crate::crawl::protocol::Protocol;
 use anyhow::Context;
 use indicatif::HumanCount;
 use serde_json::json;

@@ -12,7 +12,7 @@ use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Defined, Members, Wanted};
 use urlseen_core::storage::Made;
-use urlseen_engine::config::{Config, FilterKind, SeedChoice, FilterPlace};
+use urlseen_engine::config::{Config, FilterKind, FilterPlace, SeedChoice};
 
 use super::super::settings::Settings;
 use super::super::start::{self, Misused};

@@ -60,7 +60,8 @@ pub(super) struct Answer {
 impl Fits {
     /// Finds them.
     pub(super) fn of(bytes: u64, question: Question) -> Self {
-        let mut rows = vec![Row { kind: LocalKind::Native.name(), answer: native(bytes, question) }];
+        let mut rows =
+            vec![Row { kind: LocalKind::Native.name(), answer: native(bytes, question) }];
         rows.extend(Project::ALL.map(|project| {
             let answer = match project {
                 Project::ScrapyRedis => set(bytes, question),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use urlseen_core::filter::kind::{
+use urlseen_core::filter::layout::{
     BitStrings, BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter,
 };
 use urlseen_core::filter::redisbloom::{Forecast, Growth};

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use urlseen_core::filter::{Capacity, ErrorRate, LocalKind, Lines, Sizing};
+use urlseen_core::filter::{Capacity, ErrorRate, Lines, LocalKind, Sizing};
 
 use super::costs::REDIS_SET_BYTES;
 use super::others::{Filled, Found, Other, Others};
@@ -94,17 +94,12 @@ impl Figures {
     /// Prints the tables.
     pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let Self { optimum, kinds, growth, others, .. } = self;
-        write!(
-            out,
-            "{:<24} {:>5} {:>4} {:>9} {:>11}",
-            "kind", "lines", "k", "bits/key", "memory"
-        )?;
+        write!(out, "{:<24} {:>5} {:>4} {:>9} {:>11}", "kind", "lines", "k", "bits/key", "memory")?;
         for percent in PERCENT {
             write!(out, " {:>9}", format!("{percent} %"))?;
         }
         writeln!(out)?;
-        for LayoutRow { kind, chosen, lines, k, bits_per_key, bytes, error_rates, .. } in kinds
-        {
+        for LayoutRow { kind, chosen, lines, k, bits_per_key, bytes, error_rates, .. } in kinds {
             let cells = format!("{lines:>5} {k:>4} {bits_per_key:>9.1}");
             row(kind, &cells, *bytes as f64, error_rates, out)?;
             writeln!(out, "{}", if *chosen { "  <- chosen" } else { "" })?;

@@ -46,7 +46,9 @@ impl Memory {
                 let redis = REDIS_SET_BYTES.map(|each| each * lane.keys);
                 Self { daemon: remembered + beside, redis: Some(redis) }
             }
-            (true, FilterKind::Native) => Self { daemon: remembered + beside, redis: Some([bytes; 2]) },
+            (true, FilterKind::Native) => {
+                Self { daemon: remembered + beside, redis: Some([bytes; 2]) }
+            }
             (true, _) => {
                 let all = lane.strings.iter().map(|&bytes| allocated(bytes)).sum();
                 Self { daemon: remembered + beside, redis: Some([all; 2]) }
@@ -247,7 +249,7 @@ pub(super) fn plot(report: &Report, config: &Config) -> Plot {
         let line = |words: &str, stroke, of: fn(&Point) -> f64| {
             let name = match lane.kind {
                 FilterKind::BlockCluster => "block-cluster",
-                _ => lane.kind,
+                _ => lane.name,
             };
             let points = lane.curve.iter().map(|point| (point.items as f64, of(point)));
             Series { name: format!("{name}, {words}"), colour, stroke, points: points.collect() }

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::admin::Limits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use urlseen_engine::config::{Config, Fault, SourceKind, FilterPlace};
+use urlseen_engine::config::{Config, Fault, FilterPlace, SourceKind};
 
 /// Connections to Redis at once: one that works, one that waits, and one that proves or releases.
 const REDIS: u64 = 4;

@@ -8,7 +8,7 @@ use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{Uniting, Wanted};
-use urlseen_engine::config::{SeedChoice, FilterPlace};
+use urlseen_engine::config::{FilterPlace, SeedChoice};
 
 use super::super::operand::{Address, Operand};
 use super::super::settings::Settings;

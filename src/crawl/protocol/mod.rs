@@ -21,14 +21,14 @@ use reply::{Answer, VERSION};
 pub(crate) use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
 use urlseen_core::filter::Shared;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::storage::Head;
 use urlseen_core::redis::held;
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::{Holder, LEASE, Run, Token};
 use urlseen_core::redis::link::Reply;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs, Version};
-use urlseen_core::redis_filter::judge::Judge;
 use urlseen_core::redis::script::{COMMON, Script};
+use urlseen_core::redis_filter::judge::Judge;
+use urlseen_core::storage::Head;
 use urlseen_engine::config::Config;
 use urlseen_engine::flow::source::{self, Source};
 
@@ -217,10 +217,12 @@ impl Protocol {
         }
         let head = match (seq.as_str(), commit_id.as_str()) {
             ("", "") => None,
-            (seq, commit_id) => Some(Head::parse(seq, commit_id).ok_or_else(|| Unwelcome::Nonsense {
-                what: "own",
-                reply: format!("seq {seq:?}, commit_id {commit_id:?}"),
-            })?),
+            (seq, commit_id) => {
+                Some(Head::parse(seq, commit_id).ok_or_else(|| Unwelcome::Nonsense {
+                    what: "own",
+                    reply: format!("seq {seq:?}, commit_id {commit_id:?}"),
+                })?)
+            }
         };
         Ok(Standing { head, filter, taken, unseen })
     }

@@ -3,9 +3,9 @@
 use redis::Value;
 
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::storage::Head;
 use urlseen_core::redis::lease::Holder;
 use urlseen_core::redis::trouble::Trouble;
+use urlseen_core::storage::Head;
 
 /// The version of the state's fields. Another one is refused.
 pub(super) const VERSION: &str = "1";

@@ -4,8 +4,8 @@ use redis::{Script, cmd};
 
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::link::Link;
-use urlseen_core::redis::trouble::Trouble;
 use urlseen_core::redis::script::COMMON;
+use urlseen_core::redis::trouble::Trouble;
 use urlseen_engine::config::{Config, End};
 
 /// How many rejects are read at once: of the first time, as nothing is known of their sizes yet,

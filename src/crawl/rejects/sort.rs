@@ -7,8 +7,8 @@ use sha1::{Digest, Sha1};
 
 use super::List;
 use super::list::Scripts;
-use urlseen_core::redis::trouble::Trouble;
 use urlseen_core::redis::reject::{Reject, RejectedItem};
+use urlseen_core::redis::trouble::Trouble;
 use urlseen_engine::config::End;
 
 /// How many rejects are given back at once. This bounds how long Redis is held up elsewhere, at

@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 use crate::daemon::SOURCE;
 use crate::process::{SOON, wait_for};
 use crate::round::Round;
-use crate::state::Contents;
+use crate::storage::Contents;
 
 /// Batches before the fork, and in each history behind it.
 const BATCHES: u64 = 6;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::round::{Outcome, Round};
-use crate::state::Contents;
+use crate::storage::Contents;
 
 /// Batches before the copy of the folder, and behind it.
 const BATCHES: u64 = 6;

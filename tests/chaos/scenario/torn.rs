@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use crate::round::Round;
-use crate::state::Contents;
+use crate::storage::Contents;
 
 /// Batches before the torn one.
 const BATCHES: u64 = 6;

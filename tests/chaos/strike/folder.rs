@@ -11,7 +11,7 @@ use crate::facts::Facts;
 use crate::plan::{Kind, Step};
 use crate::process::{POLL, SOON, wait_for};
 use crate::round::Round;
-use crate::state::{self, Contents, Flipped};
+use crate::storage::{self, Contents, Flipped};
 use crate::tally::Phase;
 
 /// How long a daemon may work on with a disk that fails.
@@ -39,7 +39,7 @@ impl Round {
         };
         let damaged = match &flipped {
             Some(flipped) => Some(flipped.file.clone()),
-            None => state::tear_log(&folder, most_torn(random), random)?,
+            None => storage::tear_log(&folder, most_torn(random), random)?,
         };
         self.start_daemon()?;
         let phase = if damaged.is_some() { Phase::Recovery } else { Phase::Idle };

@@ -6,11 +6,11 @@ use anyhow::{Context, Result, ensure};
 use redis::Commands;
 use rustix::process::Signal;
 
-use crate::daemon::{LEASE, SOURCE, FilterPlace};
+use crate::daemon::{FilterPlace, LEASE, SOURCE};
 use crate::plan::Step;
 use crate::process::{SOON, wait_for};
 use crate::round::Round;
-use crate::state::Contents;
+use crate::storage::Contents;
 use crate::tally::{Effect, Phase};
 
 /// How long a lease lasts, and a little more.
@@ -45,7 +45,7 @@ impl Round {
             self.daemon.kill()?;
             let phase = self.phase(&self.facts()?);
             self.tally.strike(step.kind, phase, &[Effect::DaemonKilled]);
-            if self.runner.settings.store == FilterPlace::Redis {
+            if self.runner.settings.place == FilterPlace::Redis {
                 // Only time tells that it is dead.
                 self.forget_lease()?;
             }

@@ -11,7 +11,10 @@ use crate::util::wait::{SOON, wait_until};
 
 /// A crawl that takes a snapshot every few hundred unseen items.
 fn with_snapshots() -> Crawl {
-    Crawl::new().set("filter.capacity=1000").set("storage.snapshot_bytes=4096").set("source.batch=20")
+    Crawl::new()
+        .set("filter.capacity=1000")
+        .set("storage.snapshot_bytes=4096")
+        .set("source.batch=20")
 }
 
 /// What a run to the end says that must fail.

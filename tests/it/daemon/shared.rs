@@ -15,11 +15,7 @@ pub(super) const LAYOUTS: [&[&str]; 6] = [
     &["filter.kind=pyrebloom"],
     &["filter.kind=luw2007-bloomfilter"],
     &["filter.kind=scrapy-redis-bloomfilter", "filter.bit=20", "filter.hash_number=12"],
-    &[
-        "filter.kind=scrapy-redis-bloomfilter-block-cluster",
-        "filter.bit=20",
-        "filter.block_num=3",
-    ],
+    &["filter.kind=scrapy-redis-bloomfilter-block-cluster", "filter.bit=20", "filter.block_num=3"],
     &["filter.kind=scrapy-redis"],
 ];
 

@@ -98,8 +98,7 @@ fn another_filter_in_the_place_of_the_one_that_was_there() {
 
 #[test]
 fn a_filter_of_another_size_can_be_deleted_and_another_value_cannot() {
-    for (kind, setting) in
-        [(LAYOUTS[0], "filter.capacity=100"), (LAYOUTS[4], "filter.block_num=1")]
+    for (kind, setting) in [(LAYOUTS[0], "filter.capacity=100"), (LAYOUTS[4], "filter.block_num=1")]
     {
         let crawl = crawl(kind);
         crawl.push(&urls(0, 2000));

@@ -65,8 +65,11 @@ fn snapshots_are_taken_as_the_log_grows() {
 #[test]
 fn a_crawl_can_go_back_to_before_an_import() {
     let mut crawl = Crawl::new();
-    crawl.settings =
-        vec!["filter.capacity=100_000", "filter.error_rate=1e-12", "storage.snapshot_bytes=100_000"];
+    crawl.settings = vec![
+        "filter.capacity=100_000",
+        "filter.error_rate=1e-12",
+        "storage.snapshot_bytes=100_000",
+    ];
     assert_eq!(crawl.crawl(&urls(0..10)), urls(0..10));
     crawl.server.cli(&["save"]);
     for number in 0..5 {

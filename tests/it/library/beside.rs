@@ -68,7 +68,8 @@ fn a_command_and_a_program_take_turns_with_a_folder() {
 fn what_the_daemon_was_told_to_forget_is_new_to_a_program_once() {
     let (server, folder) = (RedisServer::start(), TempDir::new().unwrap());
     let dir = folder.path().join("storage");
-    let settings = [format!("redis.url={}", server.url()), format!("storage.dir={}", dir.display())];
+    let settings =
+        [format!("redis.url={}", server.url()), format!("storage.dir={}", dir.display())];
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
     let settings = [&settings[..], &["filter.capacity=10000", "filter.error_rate=1e-9"]].concat();
     let drain = || assert!(set(urlseen(["run", "--drain"]), &settings).output().status.success());

@@ -1,7 +1,9 @@
 //! A filter in Redis, for threads.
 
 use redis::Commands;
-use urlseen::{ErrorKind, Filter, Fingerprints, FilterKind, LocalFilter, RedisFilter, RedisOptions};
+use urlseen::{
+    ErrorKind, Filter, FilterKind, Fingerprints, LocalFilter, RedisFilter, RedisOptions,
+};
 
 use super::cutting::Cutting;
 use super::{LAYOUTS, NATIVE, digests, impatient};

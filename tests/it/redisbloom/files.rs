@@ -77,7 +77,8 @@ fn an_imported_filter_goes_on_where_it_was() {
     for line in &lines {
         model.add(line.as_bytes()).unwrap();
     }
-    let old = place.command("filter", "storage", &[]).stdin(dump.items().join("\n") + "\n").output();
+    let old =
+        place.command("filter", "storage", &[]).stdin(dump.items().join("\n") + "\n").output();
     assert_eq!(old.text(), "", "all of them have been seen");
     done(&place.export("storage", &place.path("out")));
     let mut expected = Vec::new();

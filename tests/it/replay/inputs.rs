@@ -231,11 +231,7 @@ fn what_cannot_be_replayed_is_refused_with_the_way_on() {
         (&["-", "--item", "pickle"], 2, "a pickle may hold line feeds"),
         (&["-", "--set", "filter.capacity=1e12"], 3, "this does not fit: the filters of the"),
         (&["-", "--plot", nowhere], 3, "cannot be written: No such file"),
-        (
-            &["-", "--kinds", "pyrebloom", "--set", "filter.capacity=1e10"],
-            2,
-            "at most 4294967295",
-        ),
+        (&["-", "--kinds", "pyrebloom", "--set", "filter.capacity=1e10"], 2, "at most 4294967295"),
     ] {
         let output = crawl.command("replay", arguments).stdin("").output();
         assert_eq!(output.code(), Some(code), "{arguments:?}: {output:?}");

@@ -142,9 +142,8 @@ fn a_filter_is_emptied_only_where_that_is_allowed() {
     assert_eq!(client.scard::<_, u64>("demo").unwrap(), 100);
 
     for kind in ["native", "redisbloom"] {
-        let allowing = Served::new("demo")
-            .set("serve.allow_delete=true")
-            .set(&format!("filter.kind={kind}"));
+        let allowing =
+            Served::new("demo").set("serve.allow_delete=true").set(&format!("filter.kind={kind}"));
         let mut running = allowing.start();
         let mut client = running.connection();
         let _: u64 = client.sadd("demo", &all).unwrap();

@@ -103,7 +103,8 @@ fn more_clients_than_the_hard_limit_allows_are_refused_before_anything_starts() 
 #[test]
 fn without_descriptors_a_snapshot_waits_and_nothing_is_lost() {
     for free in 0..4 {
-        let served = Served::new("demo").set("storage.snapshot_bytes=4096").set("storage.fsync=always");
+        let served =
+            Served::new("demo").set("storage.snapshot_bytes=4096").set("storage.fsync=always");
         let running = served.start();
         let mut client = running.connection();
         let mut added = 0;

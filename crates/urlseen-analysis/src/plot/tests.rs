@@ -110,10 +110,10 @@ fn a_file_is_replaced_whole_or_not_at_all() {
     let names = || std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(names(), 1, "nothing is left beside it");
 
-    check(&path).unwrap();
+    Plot::check(&path).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), good.svg().unwrap(), "only asked");
     for (place, words) in [("", "is no file"), ("no/such/plot.svg", "No such file")] {
-        let refused = check(&folder.path().join(place)).unwrap_err();
+        let refused = Plot::check(&folder.path().join(place)).unwrap_err();
         assert!(refused.to_string().contains(words), "{refused}");
     }
 

@@ -10,8 +10,8 @@ use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::link::{Link, Page as Scanned, Reply};
 use urlseen_core::redis::trouble::Trouble;
 use urlseen_engine::config::Config;
-use urlseen_engine::item::Items;
 use urlseen_engine::flow::source::{self, Source};
+use urlseen_engine::item::Items;
 
 /// About how many bytes a page has, and the most items: Redis serves nobody else meanwhile.
 const PAGE_BYTES: u64 = 1 << 20;

@@ -3,7 +3,7 @@
 use super::curve::{Curve, Point};
 use super::error::ReplayError;
 use super::report::LaneReport;
-use urlseen_core::filter::kind::BitStrings;
+use urlseen_core::filter::layout::BitStrings;
 use urlseen_core::filter::native::{Native, Probe};
 use urlseen_core::filter::redisbloom::{self, Forecast, Hashes};
 use urlseen_core::filter::{
@@ -18,13 +18,13 @@ use urlseen_engine::config::FilterKind;
 pub struct Wish {
     kind: FilterKind,
     capacity: Option<u64>,
-    kind: Kind,
+    parts: Parts,
     bytes: u64,
 }
 
 /// What it is made of.
 #[derive(Debug)]
-enum Kind {
+enum Parts {
     Made(Design),
     Strings(Box<dyn BitStrings + Send + Sync>),
     Set,
@@ -38,26 +38,28 @@ impl Wish {
     pub fn new(settings: &Settings, design: Design) -> Result<Self, Unbuildable> {
         let kind = settings.kind;
         let capacity = match kind {
-            FilterKind::ScrapyRedis | FilterKind::ScrapyRedisBloomFilter | FilterKind::BlockCluster => None,
+            FilterKind::ScrapyRedis
+            | FilterKind::ScrapyRedisBloomFilter
+            | FilterKind::BlockCluster => None,
             _ => Some(settings.capacity),
         };
-        let kind = match (kind, settings.bit_strings()?) {
-            (_, Some(strings)) => Kind::Strings(strings),
-            (FilterKind::ScrapyRedis, _) => Kind::Set,
-            (_, None) => Kind::Made(design),
+        let parts = match (kind, settings.bit_strings()?) {
+            (_, Some(strings)) => Parts::Strings(strings),
+            (FilterKind::ScrapyRedis, _) => Parts::Set,
+            (_, None) => Parts::Made(design),
         };
-        let bytes = match &kind {
-            Kind::Made(Design::Native(sizing)) => sizing.geometry().bytes(),
-            Kind::Made(Design::RedisBloom(reservation)) => {
+        let bytes = match &parts {
+            Parts::Made(Design::Native(sizing)) => sizing.geometry().bytes(),
+            Parts::Made(Design::RedisBloom(reservation)) => {
                 let (rate, keys) = (reservation.error_rate.get(), reservation.capacity.get());
                 let first = Forecast::of(rate, keys, reservation.growth, 0);
                 // What cannot be made at all is refused when it is made.
                 first.ok().flatten().map_or(0, |forecast| forecast.bits / 8)
             }
-            Kind::Strings(strings) => lengths(&**strings).iter().sum(),
-            Kind::Set => 0,
+            Parts::Strings(strings) => lengths(&**strings).iter().sum(),
+            Parts::Set => 0,
         };
-        Ok(Self { kind, capacity, kind, bytes })
+        Ok(Self { kind, capacity, parts, bytes })
     }
 
     /// The memory that its bits take.
@@ -67,8 +69,8 @@ impl Wish {
 }
 
 /// How long the strings get that ever have a bit.
-fn lengths(kind: &(dyn BitStrings + Send + Sync)) -> Vec<u64> {
-    kind.used_strings().into_iter().map(|string| kind.max_bytes(string)).collect()
+fn lengths(layout: &(dyn BitStrings + Send + Sync)) -> Vec<u64> {
+    layout.used_strings().into_iter().map(|string| layout.max_bytes(string)).collect()
 }
 
 /// A batch, with all that is known of it.
@@ -128,19 +130,19 @@ enum Fate {
 impl Lane {
     /// Takes the memory of the filter.
     pub(super) fn start(wish: Wish, native: Native) -> Result<Self, ReplayError> {
-        let filter = match wish.kind {
-            Kind::Made(Design::Native(sizing)) => {
+        let filter = match wish.parts {
+            Parts::Made(Design::Native(sizing)) => {
                 let native = Native::new(native.seed(), sizing.geometry());
                 let shards = Box::new(Shards::allocate(native, 0, 1)?);
                 Filter::Native { shards, sizing }
             }
-            Kind::Made(Design::RedisBloom(reservation)) => {
+            Parts::Made(Design::RedisBloom(reservation)) => {
                 let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
                 // As a daemon has it, which copies the newest layer at times.
                 Filter::RedisBloom(reservation.reserve(limit / 2)?)
             }
-            Kind::Strings(strings) => Filter::Strings(StringFilter::new(strings)),
-            Kind::Set => Filter::Set,
+            Parts::Strings(strings) => Filter::Strings(StringFilter::new(strings)),
+            Parts::Set => Filter::Set,
         };
         Ok(Self {
             wish: (wish.kind, wish.capacity),
@@ -229,14 +231,14 @@ impl Lane {
                 (Some(filter.bytes()), vec![filter.bytes()], Some(filter.capacity()))
             }
             Filter::Strings(filter) => {
-                let lengths = lengths(filter.kind());
+                let lengths = lengths(filter.layout());
                 (Some(lengths.iter().sum()), lengths, capacity)
             }
             Filter::Set => (None, Vec::new(), capacity),
         };
         LaneReport {
-            kind: kind.name(),
-            kind: kind,
+            name: kind.name(),
+            kind,
             items: self.items,
             unseen,
             seen,
@@ -342,7 +344,7 @@ impl Filter {
                 sizing.geometry().error_rate_of(&keys)
             }
             Self::RedisBloom(filter) => filter.error_rate_now(),
-            Self::Strings(filter) => filter.kind().error_rate(given),
+            Self::Strings(filter) => filter.layout().error_rate(given),
             Self::Set => 0.0,
         }
     }

@@ -103,8 +103,9 @@ pub struct KeyRead {
 /// What a kind made of the items.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LaneReport {
-    /// Its name in the configuration.
-    pub kind: &'static str,
+    /// Its kind, by its name in the configuration.
+    #[serde(rename = "kind")]
+    pub name: &'static str,
     /// The same as a value.
     #[serde(skip)]
     pub kind: FilterKind,

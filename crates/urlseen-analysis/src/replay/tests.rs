@@ -8,7 +8,7 @@ use super::*;
 use urlseen_core::filter::{Capacity, Design, ErrorRate, Seed, Sizing};
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::redis_filter::definition::Settings;
-use urlseen_engine::config::{ItemForm, FilterKind, Sources};
+use urlseen_engine::config::{FilterKind, ItemForm, Sources};
 
 struct Silent;
 

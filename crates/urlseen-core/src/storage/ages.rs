@@ -42,8 +42,9 @@ pub(super) fn note(dir: &Dir, all: &[Summary], now: Moment) -> Vec<Moment> {
     let known = known.unwrap_or_default();
     let milliseconds = u64::try_from(now.since_boot().as_millis()).unwrap_or(u64::MAX);
     let since = |last: Position| {
-        let is_it =
-            |number, commit_id: &str| number == last.number && RandomId::parse(commit_id) == Some(last.head.commit_id);
+        let is_it = |number, commit_id: &str| {
+            number == last.number && RandomId::parse(commit_id) == Some(last.head.commit_id)
+        };
         let found = known.iter().find(|(number, commit_id, _)| is_it(*number, commit_id));
         // A clock that stands before that was not this one.
         found.map_or(milliseconds, |(_, _, at)| milliseconds.min(*at))

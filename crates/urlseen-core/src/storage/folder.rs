@@ -34,10 +34,10 @@ use super::recovery::{self, Recovered, Restore, Target};
 use super::requests::Requests;
 use super::segment;
 use super::snapshot::{self, SnapshotWriter};
-use crate::filter::choice::Fsync;
 use crate::filter::Seed;
-use crate::filter::redisbloom::Filter;
+use crate::filter::choice::Fsync;
 use crate::filter::id;
+use crate::filter::redisbloom::Filter;
 use crate::storage::head::{Head, Position};
 
 /// A storage folder, locked: nobody else writes to it while this lives, nor while a [`Journal`] or a

@@ -1,7 +1,7 @@
 //! What a filter was made for.
 
 use super::header::value;
-use crate::filter::{Capacity, ErrorRate, Geometry, LocalKind, Lines, Reservation, Seed};
+use crate::filter::{Capacity, ErrorRate, Geometry, Lines, LocalKind, Reservation, Seed};
 
 /// What a filter was made for, and by which kind.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -21,8 +21,8 @@
 use std::io;
 
 use super::fields::{Fields, checked, push_crc, push_position};
-use crate::fingerprint::Fingerprint;
 use crate::filter::id::RandomId;
+use crate::fingerprint::Fingerprint;
 use crate::storage::head::{Head, Position};
 
 /// Bytes of a record before its fingerprints.
@@ -88,7 +88,8 @@ impl RecordHead {
             Kind::Batch => before.head.seq.wrapping_add(1),
             Kind::Adds | Kind::Forgets => before.head.seq,
         };
-        let commit_id_fits = self.kind == Kind::Batch || self.position.head.commit_id == before.head.commit_id;
+        let commit_id_fits =
+            self.kind == Kind::Batch || self.position.head.commit_id == before.head.commit_id;
         self.position.number == before.number.wrapping_add(1)
             && self.position.head.seq == seq
             && self.predecessor == before.head.commit_id

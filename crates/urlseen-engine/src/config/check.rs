@@ -10,7 +10,9 @@ use super::secret::Secret;
 use super::sections::Config;
 use super::value::Rule;
 use std::collections::{BTreeMap, BTreeSet};
-use urlseen_core::filter::choice::{Emit, End, ItemForm, FilterKind, SinkKind, SourceKind, FilterPlace};
+use urlseen_core::filter::choice::{
+    Emit, End, FilterKind, FilterPlace, ItemForm, SinkKind, SourceKind,
+};
 use urlseen_core::redis::{RedisAddress, RedisAddressError};
 
 /// Hands out typed values by key.

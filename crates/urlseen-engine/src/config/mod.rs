@@ -45,8 +45,8 @@ pub use sections::{Filter, Fingerprint};
 pub use seed::SeedChoice;
 
 pub use urlseen_core::filter::choice::{
-    Emit, End, Fsync, ItemForm, FilterKind, Level, LogFormat, RejectsFull, Rollback, SinkKind,
-    SourceKind, FilterPlace, WhenFull, choose,
+    Emit, End, FilterKind, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback,
+    SinkKind, SourceKind, WhenFull, choose,
 };
 
 use urlseen_core::filter::Seed;

@@ -16,8 +16,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 use urlseen_core::filter::choice::{
-    Emit, End, Fsync, ItemForm, FilterKind, Level, LogFormat, RejectsFull, Rollback, SinkKind,
-    SourceKind, FilterPlace, WhenFull,
+    Emit, End, FilterKind, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback,
+    SinkKind, SourceKind, WhenFull,
 };
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::redis::RedisAddress;

@@ -7,12 +7,12 @@ use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 
 use super::{FilterKind, RedisOptions};
 use crate::{Error, ErrorKind};
+use urlseen_core::filter::id::{self, RandomId};
 use urlseen_core::filter::{Placing, Seed, Shared, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::filter::id::{self, RandomId};
+use urlseen_core::redis::script::{COMMON, Script};
 use urlseen_core::redis_filter::definition::{self, DEFINE, Definition, Settings};
 use urlseen_core::redis_filter::judge::{Judge, Question, ask, verdict};
-use urlseen_core::redis::script::{COMMON, Script};
 
 /// How many keys one pipeline asks for.
 const ASKED: usize = 200;

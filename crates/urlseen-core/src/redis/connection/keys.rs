@@ -1,7 +1,7 @@
 //! The names of the keys that a crawl uses in Redis.
 
-use crate::redis::held;
 use crate::redis::hash_tag::tagged;
+use crate::redis::held;
 
 /// A crawl's keys. Those up to `source` are urlseen's own; the others are named by the config.
 #[derive(Debug, Clone, PartialEq, Eq)]

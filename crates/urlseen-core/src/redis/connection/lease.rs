@@ -28,7 +28,7 @@ pub struct Run(u64);
 impl Run {
     /// A fresh one.
     pub fn random() -> Self {
-        Self(crate::id::random())
+        Self(crate::filter::id::random())
     }
 
     /// The one that [`Run::get`] gave.
@@ -43,7 +43,7 @@ impl Run {
 
     /// A token for a new connection.
     pub fn token(self) -> Token {
-        Token(format!("{self}{:016x}", crate::id::random()))
+        Token(format!("{self}{:016x}", crate::filter::id::random()))
     }
 }
 

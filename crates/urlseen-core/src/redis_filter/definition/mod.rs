@@ -7,9 +7,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::filter::choice::FilterKind;
+use crate::filter::id::{self, RandomId};
 use crate::filter::native::POSITION_RULE;
 use crate::filter::{SHARD_RULE, Seed};
-use crate::filter::id::{self, RandomId};
 use crate::redis::hash_tag::tagged;
 pub use settings::{Settings, Unbuildable};
 

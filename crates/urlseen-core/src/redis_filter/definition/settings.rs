@@ -1,7 +1,7 @@
 //! What a filter in Redis is to be.
 
 use crate::filter::choice::FilterKind;
-use crate::filter::kind::{
+use crate::filter::layout::{
     BitStrings, BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter, Unsuitable,
 };
 use crate::filter::native::Native;
@@ -107,7 +107,9 @@ impl Settings {
                 Box::new(ScrapyRedisBloomFilter::new(bit, hash_number)?)
             }
             FilterKind::BlockCluster => Box::new(BlockCluster::new(bit, hash_number, block_num)?),
-            FilterKind::Native | FilterKind::ScrapyRedis | FilterKind::RedisBloom => return Ok(None),
+            FilterKind::Native | FilterKind::ScrapyRedis | FilterKind::RedisBloom => {
+                return Ok(None);
+            }
         }))
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use redis::{FromRedisValue, Pipeline, RedisError, Value};
 
-use crate::filter::kind::Unplaced;
+use crate::filter::layout::Unplaced;
 use crate::filter::shared::text;
 use crate::filter::{Placing, Shared, Verdict};
 use crate::fingerprint::Fingerprint;

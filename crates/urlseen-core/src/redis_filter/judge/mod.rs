@@ -11,7 +11,7 @@ pub mod ask;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::filter::kind::Position;
+use crate::filter::layout::Position;
 use crate::filter::native::Native;
 use crate::filter::shared::text;
 use crate::filter::{LINE_BITS, LINE_BYTES, Placing, Shared};

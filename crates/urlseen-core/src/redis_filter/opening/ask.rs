@@ -2,7 +2,7 @@
 
 use redis::{Pipeline, RedisResult, Value};
 
-use crate::filter::kind::Unplaced;
+use crate::filter::layout::Unplaced;
 use crate::filter::{Shared, Verdict};
 use crate::fingerprint::Fingerprint;
 use crate::redis::link::Link;

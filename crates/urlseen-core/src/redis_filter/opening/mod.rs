@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::filter::choice::FilterKind;
+use crate::filter::id::{self, RandomId};
 use crate::filter::native::Native;
 use crate::filter::{Seed, Shared, Sizing};
-use crate::filter::id::{self, RandomId};
 use crate::redis::link::Link;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::redis_filter::definition::{self, DEFINE, Definition, Settings};

@@ -4,8 +4,8 @@ use redis::{Pipeline, Value};
 
 use super::strings::{Strings, value};
 use super::{OpenError, Wanted};
-use crate::filter::{Seed, ShardId, Shared};
 use crate::filter::id::RandomId;
+use crate::filter::{Seed, ShardId, Shared};
 use crate::redis::link::Link;
 use crate::redis::trouble::Trouble;
 use crate::redis_filter::definition::Definition;
@@ -43,7 +43,12 @@ impl Wanted {
     ///
     /// # Errors
     /// Redis fails.
-    pub async fn finish_move(&self, link: &mut Link, id: RandomId, seed: Seed) -> Result<(), OpenError> {
+    pub async fn finish_move(
+        &self,
+        link: &mut Link,
+        id: RandomId,
+        seed: Seed,
+    ) -> Result<(), OpenError> {
         let mut definition = Definition::new(&self.settings);
         definition.keep(id, seed);
         let mut finish = Pipeline::new();

@@ -3,8 +3,8 @@
 use redis::{Cmd, Pipeline, Value};
 
 use super::strings::SAMPLE;
-use crate::filter::{Estimate, Placing, Shared};
 use crate::filter::id;
+use crate::filter::{Estimate, Placing, Shared};
 use crate::redis::link::Link;
 use crate::redis::trouble::Trouble;
 

@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 use super::super::{Folder, Journal, Log as _, OpenError, Retention, Target, Unrecoverable};
 use super::filter::{Exact, Key, batch, fingerprints, head, pins, shard_of, write_all};
 use super::sim::SimDisk;
-use crate::filter::choice::Fsync;
 use crate::filter::ShardId;
+use crate::filter::choice::Fsync;
 use crate::storage::head::{Head, Position};
 
 pub(super) const DIR: &str = "/storage/demo";

@@ -10,8 +10,8 @@ use super::basic::{DIR, append, keep_all};
 use super::filter::{Exact, Key, shard_of, write_all};
 use super::fixture::{ADDS, LATE_ADDS, RUNS, expected, heads, write};
 use super::sim::SimDisk;
-use crate::filter::choice::Fsync;
 use crate::filter::ShardId;
+use crate::filter::choice::Fsync;
 use crate::storage::head::{Head, Position};
 
 fn open(disk: &SimDisk) -> Result<Folder, OpenError> {

@@ -16,8 +16,8 @@ use super::super::{Folder, Journal, Retention, Target, Unrecoverable, snapshot};
 use super::basic::{DIR, open, recover};
 use super::filter::{Exact, Key, fingerprints, head, pins, write_all};
 use super::sim::SimDisk;
-use crate::filter::choice::Fsync;
 use crate::filter::ShardId;
+use crate::filter::choice::Fsync;
 use crate::storage::head::{Head, Position};
 
 /// Where the history begins, and the batches behind it.

@@ -8,8 +8,8 @@ use super::super::{Finished, Folder, Journal, Moment, Retention, Target, Unrecov
 use super::basic::{DIR, append, begun, keep_all, open, recover};
 use super::filter::{Exact, Key, head, shard_of, write_all};
 use super::sim::{Fault, SimDisk};
-use crate::filter::choice::Fsync;
 use crate::filter::ShardId;
+use crate::filter::choice::Fsync;
 use crate::storage::head::{Head, Position};
 
 const START: Position = Position { number: 0, head: Head::START };

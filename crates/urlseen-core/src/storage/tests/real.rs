@@ -10,8 +10,8 @@ use std::thread;
 use super::super::{AtRest, Folder, Log as _, OpenError, Target, look};
 use super::basic::{append, keep_all, recover};
 use super::filter::{batch, fingerprints, pins, shard_of, write_all};
-use crate::filter::choice::Fsync;
 use crate::filter::ShardId;
+use crate::filter::choice::Fsync;
 use crate::storage::head::{Head, Position};
 
 const START: Position = Position { number: 0, head: Head::START };

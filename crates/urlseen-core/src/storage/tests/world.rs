@@ -15,8 +15,8 @@ use super::basic::DIR;
 use super::filter::{Exact, Key, batch, fingerprints, key, pins, shard_of};
 use super::random::Random;
 use super::sim::SimDisk;
-use crate::filter::choice::Fsync;
 use crate::filter::ShardId;
+use crate::filter::choice::Fsync;
 use crate::storage::head::{Head, Position};
 
 /// What a crawl does next.

@@ -7,10 +7,10 @@ use indicatif::{BinaryBytes, HumanCount};
 
 use super::{Kept, LOGGED, Local, Memory, Unfit};
 use crate::engine::{Died, Engine};
+use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::{Count, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::filter::id::RandomId;
 use urlseen_core::storage::{Head, Position};
 use urlseen_core::storage::{Recovered, Restore, Target, Unrecoverable};
 

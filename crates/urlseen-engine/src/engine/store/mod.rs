@@ -19,14 +19,14 @@ pub use bringing::{Brought, How};
 pub use footprint::Footprint;
 use snapshotting::Snapshotting;
 pub use unfit::Unfit;
-use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::storage::{Head, Position};
+use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::descriptors::{self, Waits};
 use urlseen_core::storage::{
     Finished, Folder, Journal, Log, Made, Mark, Moment, Pins, Requests, Retention, Standing,
     Volatile,
 };
+use urlseen_core::storage::{Head, Position};
 
 /// The share of the filter's size that the log grows by at least before a snapshot is taken: with
 /// more, snapshots of a large filter write much for little; with less, a start replays long logs.

@@ -13,7 +13,7 @@ use count::filter::{Filter, Size};
 use count::{Case, Count, PERCENT};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use urlseen_core::filter::kind::{BitStrings, Imooc};
+use urlseen_core::filter::layout::{BitStrings, Imooc};
 
 use crate::util::sources::root;
 
@@ -127,8 +127,5 @@ fn deviations(wrong: u64, asked: u64, computed: f64, inexact: f64) -> f64 {
 
 #[track_caller]
 fn same(shown: f64, computed: f64) {
-    assert!(
-        (shown / computed - 1.0).abs() < 1e-6,
-        "{shown:e} is {computed:e}; run scripts/kinds"
-    );
+    assert!((shown / computed - 1.0).abs() < 1e-6, "{shown:e} is {computed:e}; run scripts/kinds");
 }
