@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::json;
 use urlseen_cli::crawl::protocol::{Commit, Order, Protocol, Rejects};
-use urlseen_core::filter::native::{Native, Probe};
+use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::filter::{Seed, Shards, Sizing};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
@@ -79,21 +79,21 @@ fn items(kind: &str, items: &[String]) {
 
 fn filter(native: Native, fingerprints: &[Fingerprint]) {
     let mut shards = Shards::allocate(native, 0, 1).expect("memory");
-    let probes: Vec<Probe> =
-        fingerprints.iter().map(|fingerprint| native.probe(fingerprint)).collect();
-    count("probe", "key", probes.len(), || {
+    let key_hashes: Vec<KeyHash> =
+        fingerprints.iter().map(|fingerprint| native.key_hash(fingerprint)).collect();
+    count("key_hash", "key", key_hashes.len(), || {
         for fingerprint in fingerprints {
-            black_box(native.probe(black_box(fingerprint)));
+            black_box(native.key_hash(black_box(fingerprint)));
         }
     });
     let test = |shards: &Shards| {
-        black_box(shards.test_all(black_box(&probes).iter().copied()));
+        black_box(shards.test_all(black_box(&key_hashes).iter().copied()));
     };
-    count("test of an unseen key", "key", probes.len(), || test(&shards));
-    count_once("set", "key", probes.len(), || {
-        shards.set_all(black_box(&probes).iter().copied());
+    count("test of an unseen key", "key", key_hashes.len(), || test(&shards));
+    count_once("set", "key", key_hashes.len(), || {
+        shards.set_all(black_box(&key_hashes).iter().copied());
     });
-    count("test of a seen key", "key", probes.len(), || test(&shards));
+    count("test of a seen key", "key", key_hashes.len(), || test(&shards));
 }
 
 /// The items judged by a filter that has seen none of them.
@@ -128,7 +128,7 @@ fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
         archive: None,
     };
     let mut store = Local::kept(engine, Folder::open(folder).expect("a folder"), keeping);
-    store.bring_to(None, None).expect("an empty folder");
+    store.recover_to(None, None).expect("an empty folder");
     let (first, second) = items.split_at(items.len() / 2);
     let first = judged(&mut store, first);
     let first = store.append(Head::START, first).expect("room on the disk");
@@ -147,7 +147,7 @@ fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     count("make a commit", "unseen item", second.len(), || {
         let (token, batch) = (&token, &logged);
         let rejects = Rejects::default();
-        let order = Order { token, batch, rejects: &rejects, taken: 1000, rejects_max: 0 };
+        let order = Order { token, batch, rejects: &rejects, processing: 1000, rejects_max: 0 };
         let Commit::Transaction { push, script } = protocol.commit(order) else {
             panic!("a thousand items are no small batch");
         };

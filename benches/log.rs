@@ -1,6 +1,6 @@
 //! What the log costs: items a second through the daemon's pipeline with nothing kept, with each
-//! `storage.fsync`, and while a snapshot is taken, against a Redis of its own. `scripts/bench --only
-//! log` puts it into a table:
+//! `storage.fsync`, and while a snapshot is taken, against a Redis of its own. `scripts/bench
+//! --only log` puts it into a table:
 //!
 //! ```text
 //! cargo bench --bench log [-- ITEMS ROUNDS]
@@ -27,7 +27,7 @@ use urlseen_core::filter::{Design, Seed, Sizing};
 use urlseen_core::redis::lease::Holder;
 use urlseen_core::storage::{Folder, Made, Moment, Pins};
 use urlseen_engine::config::{Config, Fsync, RejectsFull, Sources, WhenFull};
-use urlseen_engine::engine::desk;
+use urlseen_engine::engine::query;
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{self, Engine};
 use urlseen_engine::item::Options;
@@ -118,13 +118,14 @@ fn configured(server: &RedisServer) -> Config {
 fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Report {
     let config = configured(server);
     let keys = config.keys();
-    let old = [&keys.state, &keys.lease, &keys.taken, &keys.source, &keys.sink, &keys.rejected];
+    let old =
+        [&keys.state, &keys.lease, &keys.processing, &keys.source, &keys.sink, &keys.rejected];
     let () = redis::cmd("UNLINK").arg(&old).query(connection).unwrap();
     let () = redis::cmd("COPY").arg(STOCK).arg(&keys.source).query(connection).unwrap();
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let (sizing, mut store) = store(mode, folder.path(), &config);
     if mode == Mode::Snapshot {
-        store.bring_to(None, None).unwrap();
+        store.recover_to(None, None).unwrap();
         store.begin_snapshot(Some(Moment::now())).unwrap();
     }
     let protocol = Protocol::new(&config);
@@ -150,7 +151,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
         },
     };
     let (_ask, stop) = watch::channel(false);
-    let (_, desk) = desk::open(0);
+    let (_, desk) = query::open(0);
     let mut pipeline = Pipeline::new(parts, store, desk, stop);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(pipeline.run(None, &mut |_| ())).unwrap();

@@ -50,8 +50,12 @@ pub fn between(sizing: Sizing) {
         let mut other = Other::new();
         rounds.case(format!("urlseen, hashed before, {size} KiB between"), move || {
             let mut filter = filter.borrow_mut();
-            let probes = filter.probes(&fingerprints(&mut crawl.borrow_mut()));
-            per_key(probes.chunks(BATCH), |batch| filter.judge_probes(batch), || other.work(size))
+            let key_hashes = filter.key_hashes(&fingerprints(&mut crawl.borrow_mut()));
+            per_key(
+                key_hashes.chunks(BATCH),
+                |batch| filter.judge_key_hashes(batch),
+                || other.work(size),
+            )
         });
         let mut other = Other::new();
         rounds.case(format!("the machine's limit, {size} KiB between"), move || {

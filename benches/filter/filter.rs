@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use urlseen_core::filter::native::{Native, Probe};
+use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::filter::{Seed, Shards, Sizing, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -30,38 +30,38 @@ impl Filter {
     /// Sets the keys that fall into its shards.
     pub fn fill(&mut self, keys: Range<u64>) {
         let (native, owner, owners) = (self.native, self.owner, self.owners);
-        let probes = keys.map(|key| native.probe(&fingerprint(key)));
-        self.shards.set_all(probes.filter(|probe| probe.shard().owner(owners) == owner));
+        let key_hashes = keys.map(|key| native.key_hash(&fingerprint(key)));
+        self.shards.set_all(key_hashes.filter(|key_hash| key_hash.shard().owner(owners) == owner));
     }
 
     /// Those of the keys that fall into its shards.
     pub fn own(&self, keys: &[Fingerprint]) -> Vec<Fingerprint> {
         let is_own =
-            |key: &&Fingerprint| self.native.probe(key).shard().owner(self.owners) == self.owner;
+            |key: &&Fingerprint| self.native.key_hash(key).shard().owner(self.owners) == self.owner;
         keys.iter().filter(is_own).cloned().collect()
     }
 
     /// The keys, hashed.
-    pub fn probes(&self, keys: &[Fingerprint]) -> Vec<Probe> {
-        keys.iter().map(|key| self.native.probe(key)).collect()
+    pub fn key_hashes(&self, keys: &[Fingerprint]) -> Vec<KeyHash> {
+        keys.iter().map(|key| self.native.key_hash(key)).collect()
     }
 
     /// Tests keys and sets the unseen; how many were unseen.
     pub fn judge(&mut self, keys: &[Fingerprint]) -> usize {
-        keys.chunks(BATCH).map(|batch| self.judge_batch(&self.probes(batch))).sum()
+        keys.chunks(BATCH).map(|batch| self.judge_batch(&self.key_hashes(batch))).sum()
     }
 
     /// The same with keys that are hashed already.
-    pub fn judge_probes(&mut self, probes: &[Probe]) -> usize {
-        probes.chunks(BATCH).map(|batch| self.judge_batch(batch)).sum()
+    pub fn judge_key_hashes(&mut self, key_hashes: &[KeyHash]) -> usize {
+        key_hashes.chunks(BATCH).map(|batch| self.judge_batch(batch)).sum()
     }
 
-    fn judge_batch(&mut self, probes: &[Probe]) -> usize {
-        let verdicts = self.shards.test_all(probes.iter().copied());
-        let judged = probes.iter().zip(verdicts);
-        let unseen: Vec<Probe> = judged
+    fn judge_batch(&mut self, key_hashes: &[KeyHash]) -> usize {
+        let verdicts = self.shards.test_all(key_hashes.iter().copied());
+        let judged = key_hashes.iter().zip(verdicts);
+        let unseen: Vec<KeyHash> = judged
             .filter(|&(_, verdict)| verdict == Verdict::Unseen)
-            .map(|(&probe, _)| probe)
+            .map(|(&key_hash, _)| key_hash)
             .collect();
         self.shards.set_all(unseen.iter().copied());
         unseen.len()
@@ -72,8 +72,8 @@ impl Filter {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let of_batch = |first: u64| {
             let batch = first..(first + BATCH as u64).min(keys.end);
-            let probes = batch.map(|key| self.native.probe(&fingerprint(key)));
-            let verdicts = self.shards.test_all(probes);
+            let key_hashes = batch.map(|key| self.native.key_hash(&fingerprint(key)));
+            let verdicts = self.shards.test_all(key_hashes);
             verdicts.iter().filter(|&&verdict| verdict == Verdict::Seen).count()
         };
         std::thread::scope(|scope| {

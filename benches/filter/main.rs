@@ -78,8 +78,8 @@ fn test_and_set(group: &str, sizing: Sizing, with_exact: bool) {
     });
     rounds.case("urlseen, hashed before", || {
         let keys = fingerprints(&mut crawl.borrow_mut());
-        let probes = filter.borrow().probes(&keys);
-        per_key(|| filter.borrow_mut().judge_probes(&probes))
+        let key_hashes = filter.borrow().key_hashes(&keys);
+        per_key(|| filter.borrow_mut().judge_key_hashes(&key_hashes))
     });
     for (name, mut fastbloom) in
         ["fastbloom", "fastbloom in huge pages"].into_iter().zip(fastblooms)

@@ -56,7 +56,7 @@ impl Filled {
                 let native = Native::new(seed, geometry);
                 let filled = |keys: &[Fingerprint]| {
                     let mut shards = Shards::allocate(native, 0, 1).expect("a small filter");
-                    shards.set_all(keys.iter().map(|key| native.probe(key)).collect::<Vec<_>>());
+                    shards.set_all(keys.iter().map(|key| native.key_hash(key)).collect::<Vec<_>>());
                     shards
                 };
                 let ((a, b), mut by_book) = ((filled(a), filled(b)), 0.0);

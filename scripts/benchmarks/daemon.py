@@ -12,8 +12,8 @@ from .folders import CACHE
 from .server import wait_until
 
 SOURCE, SINK = "demo:discovered", "demo:unseen"
-TAKEN = f"urlseen:{{{SOURCE}}}:taken"
-OWN_KEYS = [SOURCE, SINK, TAKEN, *(f"urlseen:{{{SOURCE}}}:{key}" for key in ("state", "lease"))]
+PROCESSING = f"urlseen:{{{SOURCE}}}:processing"
+OWN_KEYS = [SOURCE, SINK, PROCESSING, *(f"urlseen:{{{SOURCE}}}:{key}" for key in ("state", "lease"))]
 CONFIG = """\
 [redis]
 url = "unix://{socket}"
@@ -155,7 +155,7 @@ class Daemon:
         self.server.client.copy(stock, "waiting")
         process.forget_peak(self.pid)
         served, used = self.server.processor_time(), process.processor_time(self.pid)
-        seconds = self.server.time_until_gone(SOURCE, "waiting", TAKEN, watch=self.check)
+        seconds = self.server.time_until_gone(SOURCE, "waiting", PROCESSING, watch=self.check)
         served = self.server.processor_time() - served
         used = process.processor_time(self.pid) - used
         return seconds, served, used

@@ -12,7 +12,7 @@ from w3lib.url import canonicalize_url
 
 from .kills import DAEMON, IN_THE_MIDDLE, SPIDER, held_by
 from .processes import Daemon, Redis, Spider, Trouble, until
-from .ways import REJECTED, SOURCE, TAKEN
+from .ways import REJECTED, SOURCE, PROCESSING
 
 #: How long nothing may be fetched before it is given up.
 PATIENCE_S = 60
@@ -45,7 +45,7 @@ class Found:
     #: Pages that some spider found and none has done.
     lost: set = field(default_factory=set)
     #: Items that killed daemons had taken and not committed.
-    taken: int = 0
+    claimed: int = 0
     waiting: int = 0
     rejected: int = 0
     errors: list = field(default_factory=list)
@@ -124,7 +124,7 @@ class Crawl:
     def kill_at_once(self, kill):
         if kill.victim == DAEMON:
             self.daemon.kill()
-            self.restart_daemon(self.redis.client.llen(TAKEN))
+            self.restart_daemon(self.redis.client.llen(PROCESSING))
             return
         victims = kill.drawn(self.running)
         for victim in victims:
@@ -167,13 +167,13 @@ class Crawl:
             while not client.llen(SOURCE) and time.monotonic() < end:
                 time.sleep(0.001)
             # Where little is left to crawl there may be none.
-            return client.llen(TAKEN) or (self.is_idle() and "no")
+            return client.llen(PROCESSING) or (self.is_idle() and "no")
 
         taken = self.daemon.kill_when(is_the_moment, "it to hold items", self.check)
         self.restart_daemon(0 if taken == "no" else taken)
 
     def restart_daemon(self, taken):
-        self.found.taken += taken
+        self.found.claimed += taken
         self.found.daemon_kills += 1
         say(f"  urlseen is killed: it had taken {taken} items and not committed them")
         self.start_daemon()

@@ -25,7 +25,7 @@ ROUND_HEADINGS = {
     "spider_kills": "spiders killed",
     "daemon_kills": "daemons killed",
     "held": "held by killed spiders",
-    "taken": "taken by killed daemons",
+    "processing": "claimed by killed daemons",
     "again": "fetched again",
     "missed": "pages missed",
     "beyond": "fetched too often",
@@ -59,7 +59,7 @@ def row(found, plain):
         "missed": len(set(plain.done) - set(found.done)),
         "missed_pages": sorted(page for page, _ in set(plain.done) - set(found.done)),
         "twice": sum(times > 1 for times in found.fetched.values()),
-        "taken_by_the_killed_daemon": found.taken,
+        "taken_by_the_killed_daemon": found.claimed,
     }
 
 
@@ -72,7 +72,7 @@ def round_row(seed, found, plain):
         "spider_kills": len(found.killed),
         "daemon_kills": found.daemon_kills,
         "held": found.held.total(),
-        "taken": found.taken,
+        "processing": found.claimed,
         "again": fetched.total() - len(fetched),
         "missed": len(set(plain.done) - set(found.done)),
         "beyond": len(too_often(fetched, found)),

@@ -25,7 +25,7 @@ class Way:
 
 
 SOURCE, REJECTED = "docs:discovered", "docs:rejected"
-TAKEN = f"urlseen:{{{SOURCE}}}:taken"
+PROCESSING = f"urlseen:{{{SOURCE}}}:processing"
 #: The consumers; what each of them holds is beside it.
 CONSUMERS = f"urlseen:{{{SOURCE}}}:consumers"
 URLSEEN = Way(
@@ -35,8 +35,8 @@ URLSEEN = Way(
         "SCHEDULER_QUEUE_CLASS": "urlseen_scrapy.PriorityQueue",
         "DUPEFILTER_CLASS": "urlseen_scrapy.NoDupeFilter",
     },
-    queue=[SOURCE, TAKEN, "docs:unseen", CONSUMERS],
-    dedup=[SOURCE, TAKEN, f"urlseen:{{{SOURCE}}}:state", f"urlseen:{{{SOURCE}}}:lease"],
+    queue=[SOURCE, PROCESSING, "docs:unseen", CONSUMERS],
+    dedup=[SOURCE, PROCESSING, f"urlseen:{{{SOURCE}}}:state", f"urlseen:{{{SOURCE}}}:lease"],
 )
 WAYS = {
     way.name: way

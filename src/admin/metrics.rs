@@ -100,7 +100,7 @@ impl Metrics<'_> {
             rejected,
             rejects_dropped,
             batches,
-            batches_forgotten,
+            batches_aborted,
             recoveries,
             rollbacks,
             snapshots,
@@ -116,7 +116,7 @@ impl Metrics<'_> {
         for (name, help, value) in [
             ("rejects_dropped", "Rejects dropped from a full list", rejects_dropped),
             ("batches", "Batches committed", batches),
-            ("batches_forgotten", "Batches judged again without a commit", batches_forgotten),
+            ("batches_aborted", "Batches judged again without a commit", batches_aborted),
             ("recoveries", "Times that the filter was loaded from the folder", recoveries),
             ("rollbacks", "Times that the filter went back with Redis", rollbacks),
             ("snapshots", "Snapshots finished", snapshots),
@@ -131,12 +131,17 @@ impl Metrics<'_> {
         let Asked { seen, unseen, full, forgotten } = *asked;
         let answers =
             [("seen", seen), ("unseen", unseen), ("full", full), ("forgotten", forgotten)];
-        self.counters("questions", "Fingerprints asked for, by the answer", "answer", &answers)
+        self.counters("queries", "Fingerprints asked for, by the answer", "answer", &answers)
     }
 
     fn lists(&mut self, lists: &Lists) -> fmt::Result {
-        let Lists { source, taken, sink, rejected } = *lists;
-        let lists = [("source", source), ("taken", taken), ("sink", sink), ("rejected", rejected)];
+        let Lists { source, processing, sink, rejected } = *lists;
+        let lists = [
+            ("source", source),
+            ("processing", processing),
+            ("sink", sink),
+            ("rejected", rejected),
+        ];
         self.gauges("list_items", "Items in a list in Redis, as last seen", "list", &lists)
     }
 
@@ -149,17 +154,17 @@ impl Metrics<'_> {
         self.gauge("filter_error_ratio", help, Some(error_rate))?;
         self.gauge("filter_bytes", "Memory that it takes", Some(bytes))?;
         let help = "Fingerprints in it that are to pass once more";
-        self.gauge("filter_forgotten", help, Some(forgotten))
+        self.gauge("filter_tombstones", help, Some(forgotten))
     }
 
     fn storage(&mut self, storage: &Storage, now: SystemTime) -> fmt::Result {
         let Storage { dir: _, fsync: _, snapshots, last_snapshot, log_bytes, archive: _ } = storage;
-        self.gauge("state_snapshots", "Snapshots in the storage folder", Some(*snapshots))?;
+        self.gauge("storage_snapshots", "Snapshots in the storage folder", Some(*snapshots))?;
         // A clock that was set back makes no age of less than nothing.
         let age = last_snapshot
             .map(|finished| now.duration_since(finished).unwrap_or_default().as_secs_f64());
         self.gauge("snapshot_age_seconds", "Time since the last snapshot was finished", age)?;
-        self.gauge("state_log_bytes", "Log in the storage folder", Some(*log_bytes))
+        self.gauge("storage_log_bytes", "Log in the storage folder", Some(*log_bytes))
     }
 
     fn info(&mut self, name: &str, help: &str, labels: &[(&str, &String)]) -> fmt::Result {

@@ -29,7 +29,7 @@ mod socket;
 mod status;
 pub(crate) mod telemetry;
 
-pub use crate::pipeline::phase::{HeldUpBy, Phase};
+pub use crate::pipeline::phase::{Backpressure, Phase};
 pub use check::{Checked, Uncheckable};
 pub(crate) use check::{ItemText, Question, Verdicts};
 pub use client::{Client, ClientError};

@@ -28,8 +28,8 @@ pub enum StartError {
     Thread(io::Error),
     /// The Unix socket cannot be made.
     #[error(
-        "cannot make the admin socket {}: {error}; the storage folder must be on a file system that \
-         has sockets, and writable for this user",
+        "cannot make the admin socket {}: {error}; the storage folder must be on a file system \
+         that has sockets, and writable for this user",
         path.display()
     )]
     Socket {
@@ -83,8 +83,9 @@ impl Server {
         })
     }
 
-    /// Listens on the socket [`SOCKET`] in the storage folder, in place of one that an ended process
-    /// left there. The caller holds the folder's lock, and drops this before it lets go of it.
+    /// Listens on the socket [`SOCKET`] in the storage folder, in place of one that an ended
+    /// process left there. The caller holds the folder's lock, and drops this before it lets go of
+    /// it.
     pub fn listen_in(&mut self, folder: &Path) -> Result<(), StartError> {
         let failed = |error| StartError::Socket { path: folder.join(SOCKET), error };
         let (listener, file) = socket::listen(folder).map_err(failed)?;

@@ -75,7 +75,7 @@ pub struct Counts {
     /// Batches committed.
     pub batches: u64,
     /// Batches judged, not committed, and judged again.
-    pub batches_forgotten: u64,
+    pub batches_aborted: u64,
     /// Times that the filter was loaded from the storage folder.
     pub recoveries: u64,
     /// Times that it went back because Redis had come back with older data.
@@ -121,7 +121,7 @@ pub struct Lists {
     /// Items that wait to be claimed.
     pub source: Option<u64>,
     /// Items claimed and not committed.
-    pub taken: Option<u64>,
+    pub processing: Option<u64>,
     /// Unseen items that wait for crawlers.
     pub sink: Option<u64>,
     /// Items that could not be read.

@@ -90,7 +90,7 @@ pub(super) fn caveats(a: &Operand, overlap: &Overlap) -> Vec<&'static str> {
 
 fn json(a: &Operand, b: &Operand, overlap: &Overlap, ones: Option<Ones>) -> serde_json::Value {
     let side = |side: &Operand, ones: Option<u64>| {
-        let forgotten = side.forgotten();
+        let forgotten = side.tombstones();
         json!({ "what": side.what, "ones": ones, "forgotten": forgotten })
     };
     json!({
@@ -108,8 +108,8 @@ fn json(a: &Operand, b: &Operand, overlap: &Overlap, ones: Option<Ones>) -> serd
 fn print(a: &Operand, b: &Operand, overlap: &Overlap, out: &mut impl Write) -> io::Result<()> {
     for (name, side) in [("A", a), ("B", b)] {
         writeln!(out, "{name:<14} {}", printable(side.what.as_bytes(), None))?;
-        if side.forgotten() > 0 {
-            let forgotten = HumanCount(side.forgotten() as u64);
+        if side.tombstones() > 0 {
+            let forgotten = HumanCount(side.tombstones() as u64);
             writeln!(out, "{:<14} {forgotten} of it are to pass once more", "")?;
         }
     }

@@ -1,7 +1,7 @@
 //! `urlseen explain`: what becomes of an item, and why.
 
+mod answer;
 mod places;
-mod standing;
 mod text;
 
 use std::ffi::OsString;
@@ -18,8 +18,8 @@ use urlseen_engine::item::Options;
 
 use super::settings::{Folder, Place};
 use super::{Outcome, start};
+use answer::AnswerShown;
 use places::PlaceShown;
-use standing::Standing;
 
 /// Explain what becomes of an item: its form, its canonical URL step by step, its fingerprints,
 /// where in a filter it belongs, whether it has been seen and how sure that is, and what else has
@@ -52,7 +52,7 @@ struct Report {
     #[serde(flatten)]
     explained: Explained,
     places: Vec<PlaceShown>,
-    standing: Option<Standing>,
+    answer: Option<AnswerShown>,
 }
 
 /// What items are explained by.
@@ -86,11 +86,11 @@ impl Subject {
             Some(key) => places::of(key, self),
             None => Vec::new(),
         };
-        let standing = match &explained.key {
-            Some(key) => Some(Standing::of(item, key, self)?),
+        let answer = match &explained.key {
+            Some(key) => Some(AnswerShown::of(item, key, self)?),
             None => None,
         };
-        Ok(Report { item: ItemText::of(item), explained, places, standing })
+        Ok(Report { item: ItemText::of(item), explained, places, answer })
     }
 }
 
@@ -122,7 +122,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     let is_bad = |report: &Report| report.explained.unreadable.is_some();
     let is_unknown =
-        |report: &Report| report.standing.as_ref().is_some_and(|standing| standing.has_failed);
+        |report: &Report| report.answer.as_ref().is_some_and(|answer| answer.has_failed);
     Ok(if reports.iter().any(is_bad) {
         Outcome::BadInput
     } else if reports.iter().any(is_unknown) {

@@ -29,10 +29,10 @@ use super::{Outcome, moving};
 /// fingerprints there. The folder is only read, and no daemon may be working on it.
 ///
 /// With --archive it is every fingerprint that was let through or imported and not forgotten since,
-/// as storage.archive = true has kept them: those up to the last batch that Redis knows. With --storage
-/// in place of a configuration no Redis is asked: the batches that a killed daemon has left in the
-/// log all count. A key that is text is no fingerprint of Scrapy: it is left out and counted, and
-/// makes the exit status 1. What was ever forgotten is in memory meanwhile.
+/// as storage.archive = true has kept them: those up to the last batch that Redis knows. With
+/// --storage in place of a configuration no Redis is asked: the batches that a killed daemon has
+/// left in the log all count. A key that is text is no fingerprint of Scrapy: it is left out and
+/// counted, and makes the exit status 1. What was ever forgotten is in memory meanwhile.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("to").required(true))]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option")]
@@ -45,8 +45,8 @@ pub(super) struct Args {
     /// Load the filter into this new key of the configured redis.url
     #[arg(long, value_name = "KEY", group = "to", conflicts_with = "storage")]
     redisbloom: Option<String>,
-    /// Copy the native filter of the configured storage folder to the configured filter.key in Redis,
-    /// for filter.place = "redis" to go on with
+    /// Copy the native filter of the configured storage folder to the configured filter.key in
+    /// Redis, for filter.place = "redis" to go on with
     #[arg(long, group = "to", conflicts_with = "storage")]
     to_redis: bool,
     /// Print the fingerprints in this set of the configured redis.url: scrapy-redis names it

@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::admin::printable::say;
 use crate::admin::telemetry::Console;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use urlseen_core::filter::{Design, Fullness};
+use urlseen_core::filter::{Design, FillWatch};
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::ItemForm;
 use urlseen_engine::engine::store::Local;
@@ -68,8 +68,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let (mut store, design) = store(args)?;
     let print = if args.invert { Print::Seen } else { Print::Unseen };
     let mut output = BufWriter::with_capacity(BUFFER, io::stdout().lock());
-    let fullness = design.sizing().copied().map(Fullness::new);
-    let mut teller = Teller { console: Console::new(), design, fullness, started: Instant::now() };
+    let fill = design.sizing().copied().map(FillWatch::new);
+    let mut teller = Teller { console: Console::new(), design, fill, started: Instant::now() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let files = args.files.clone();
     let result = runtime.block_on(pipe::run(files, &mut store, print, &mut output, &mut teller));
@@ -102,7 +102,7 @@ fn store(args: &Args) -> anyhow::Result<(Local, Design)> {
         return Ok((Local::volatile(start::engine(&design, seed, items, threads)?), design));
     };
     let mut store = start::kept(folder, shape::keeping(pins), &design, items, threads)?;
-    let how = store.bring_back()?;
+    let how = store.recover()?;
     for warning in how.warnings() {
         say(format_args!("urlseen: {warning}"));
     }
@@ -116,7 +116,7 @@ fn store(args: &Args) -> anyhow::Result<(Local, Design)> {
 struct Teller {
     console: Console,
     design: Design,
-    fullness: Option<Fullness>,
+    fill: Option<FillWatch>,
     started: Instant,
 }
 
@@ -131,7 +131,7 @@ impl Audience for Teller {
 
     fn progress(&mut self, count: &Count, engine: &Engine) {
         let keys = engine.gauges().keys();
-        if let Some(crossing) = self.fullness.as_mut().and_then(|it| it.observe(&keys)) {
+        if let Some(crossing) = self.fill.as_mut().and_then(|it| it.observe(&keys)) {
             let remedy = "It cannot be made larger: give a larger --capacity, and with --storage a \
                           new folder";
             self.console.say(&format!("urlseen: {crossing}. {remedy}"));

@@ -11,7 +11,7 @@ use crate::admin::printable::{json_text, say, stdout};
 use anyhow::Context;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use urlseen_core::filter::{Design, Fullness};
+use urlseen_core::filter::{Design, FillWatch};
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::storage::{Folder, Pins};
 use urlseen_engine::config::{Config, FilterPlace};
@@ -120,13 +120,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         return redisbloom::run(args);
     }
     let (mut store, design, origin) = prepare(args)?;
-    let how = store.bring_back()?;
+    let how = store.recover()?;
     for warning in how.warnings() {
         say(format_args!("urlseen: {warning}"));
     }
     let mut teller = Teller {
         bar: ProgressBar::new(0),
-        fullness: design.sizing().copied().map(Fullness::new),
+        fill: design.sizing().copied().map(FillWatch::new),
         count: Count::default(),
         named: Vec::new(),
     };
@@ -215,7 +215,7 @@ fn check_algorithm(args: &Args, config: &Config) -> Result<(), Misused> {
 /// Tells what goes on on standard error.
 struct Teller {
     bar: ProgressBar,
-    fullness: Option<Fullness>,
+    fill: Option<FillWatch>,
     /// As of the last time that progress was told.
     count: Count,
     named: Vec<Bad>,
@@ -241,7 +241,7 @@ impl Audience for Teller {
 
     fn progress(&mut self, count: &Count, meter: &Meter, engine: &Engine) {
         self.count = *count;
-        let observed = self.fullness.as_mut();
+        let observed = self.fill.as_mut();
         if let Some(crossing) = observed.and_then(|it| it.observe(&engine.gauges().keys())) {
             self.say(&format!(
                 "{crossing}. It cannot be made larger: raise its capacity and import again, into \

@@ -42,12 +42,12 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
     let (items, threads) = (start::items(config), start::threads(config));
     let mut store = start::kept(folder, keeping, &design, items, threads)?;
     let standing = upkeep.standing();
-    let brought = store.bring_to(standing.head, standing.filter)?;
+    let recovered = store.recover_to(standing.head, standing.filter)?;
     let bar = Bar::new("written");
     let (handle, all) = (store.engine.handle(), bytes(&wanted));
     runtime.block_on(async {
         let link = upkeep.link();
-        let filter = wanted.begin_move(link, brought.filter, seed).await?;
+        let filter = wanted.begin_move(link, recovered.filter, seed).await?;
         let (mut done, mut memory) = (0, Vec::new());
         for shard in ShardId::all() {
             let copied = handle.copy(shard, memory).ok_or(Died::Panicked)?;
@@ -56,8 +56,8 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
             done += memory.len() as u64;
             bar.show(done, all);
         }
-        wanted.finish_move(link, brought.filter, seed).await?;
-        upkeep.tie(brought.filter, brought.head).await?;
+        wanted.finish_move(link, recovered.filter, seed).await?;
+        upkeep.tie(recovered.filter, recovered.head).await?;
         upkeep.end().await?;
         anyhow::Ok(())
     })?;
@@ -97,8 +97,8 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     let head = standing.head.unwrap_or(Head::START);
     if head != Head::START && standing.filter != Some(opened.id) {
         anyhow::bail!(
-            "the crawl belongs to another filter than {}: urlseen storage adopt with filter.place = \
-             \"redis\" ties it to this one",
+            "the crawl belongs to another filter than {}: urlseen storage adopt with filter.place \
+             = \"redis\" ties it to this one",
             config.filter.key
         );
     }
@@ -110,7 +110,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     let (items, threads) = (start::items(config), start::threads(config));
     folder.begin(&pins, opened.id.get(), head)?;
     let mut store = start::kept(folder, keeping, &design, items, threads)?;
-    store.bring_to(Some(head), Some(opened.id))?;
+    store.recover_to(Some(head), Some(opened.id))?;
     let bar = Bar::new("read");
     let (all, native) = (bytes(&wanted), opened.native);
     let length = usize::try_from(all / 256).context("a shard is larger than memory")?;
@@ -140,8 +140,8 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
         upkeep.end().await
     })?;
     let words = format!(
-        "{} holds the filter {} now. Set filter.place = \"local\" to go on with it; urlseen storage \
-     drop with \"redis\" deletes the one in Redis",
+        "{} holds the filter {} now. Set filter.place = \"local\" to go on with it; urlseen \
+     storage drop with \"redis\" deletes the one in Redis",
         dir.display(),
         config.filter.key
     );

@@ -11,7 +11,7 @@ use crate::pipeline::shutdown;
 use anyhow::Context;
 use indicatif::HumanCount;
 use urlseen_analysis::{
-    Audience, Ending, Input, Meter, Plot, Report, Seen, Setup, Tally, Wish, replay,
+    Audience, Ending, Input, LaneSpec, Meter, Plot, Report, Seen, Setup, Tally, replay,
 };
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{Capacity, Design, ErrorRate, Sizing};
@@ -92,7 +92,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let setup = Setup {
         items: start::items(&config),
         native: Native::new(seed, sizing.geometry()),
-        wishes: wishes(args, &config)?,
+        specs: specs(args, &config)?,
         threads: start::threads(&config),
         seen: args.seen.iter().map(seen).collect(),
         input: input(args, &config),
@@ -155,12 +155,12 @@ fn configured(args: &Args) -> anyhow::Result<Config> {
 }
 
 /// The filters that judge: each once, in the order in which they were named.
-fn wishes(args: &Args, config: &Config) -> anyhow::Result<Vec<Wish>> {
+fn specs(args: &Args, config: &Config) -> anyhow::Result<Vec<LaneSpec>> {
     let mut kinds = args.kinds.clone();
     if kinds.is_empty() {
         kinds.push(config.filter.kind);
     }
-    let mut wishes = Vec::new();
+    let mut specs = Vec::new();
     for (number, &kind) in kinds.iter().enumerate() {
         if kinds[..number].contains(&kind) {
             continue;
@@ -168,9 +168,9 @@ fn wishes(args: &Args, config: &Config) -> anyhow::Result<Vec<Wish>> {
         let mut config = config.clone();
         config.filter.kind = kind;
         let design: Design = start::design(&config)?;
-        wishes.push(Wish::new(&(&config).into(), design)?);
+        specs.push(LaneSpec::new(&(&config).into(), design)?);
     }
-    Ok(wishes)
+    Ok(specs)
 }
 
 fn input(args: &Args, config: &Config) -> Input {

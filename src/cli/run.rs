@@ -22,7 +22,7 @@ use urlseen_core::redis::lease::Holder;
 use urlseen_core::redis_filter::opening::Wanted;
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterKind, FilterPlace, SourceKind};
-use urlseen_engine::engine::desk::{self, Asker};
+use urlseen_engine::engine::query::{self, Asker};
 use urlseen_engine::engine::store::Local;
 
 use summary::Progress;
@@ -49,8 +49,8 @@ pub(super) struct Args {
     /// End once the source is empty and everything is committed
     #[arg(long)]
     drain: bool,
-    /// Wait until nobody else runs the crawl, and then take over: for the lock of the storage folder,
-    /// and for the lease in Redis
+    /// Wait until nobody else runs the crawl, and then take over: for the lock of the storage
+    /// folder, and for the lease in Redis
     #[arg(long)]
     standby: bool,
     /// Print the summary at the end as JSON
@@ -239,17 +239,17 @@ async fn prepare(args: &Args, config: &Config) -> anyhow::Result<Option<(Work, D
             (design, Local::shared(engine, opened.id), Some(Shared::new(wanted, opened)))
         }
     };
-    let (asker, desk) = desk::open(config.forget.max_len);
+    let (asker, dispatcher) = query::open(config.forget.max_len);
     serve(config, &design, asker).await?;
     let filter = store.engine.handle();
     let work = match config.source.kind {
         SourceKind::None => {
             let when_full = config.filter.when_full;
-            Work::Alone(Box::new(Alone::new(store, desk, design, when_full, stop)))
+            Work::Alone(Box::new(Alone::new(store, dispatcher, design, when_full, stop)))
         }
         SourceKind::List => {
             let parts = parts(config, design, shared, args);
-            Work::Queue(Box::new(Pipeline::new(parts, store, desk, stop)))
+            Work::Queue(Box::new(Pipeline::new(parts, store, dispatcher, stop)))
         }
     };
     let view = Daemon::new(config, work.live(), filter);
@@ -284,8 +284,8 @@ async fn work(
         FilterKind::RedisBloom if ending == Ending::Full => error!(
             "the filter holds {} fingerprints and has no room for more: what is not judged waits \
              in the source. Give the machine more memory if that was short. If it may not grow, \
-             set filter.expansion = 2 and empty it with urlseen storage reset: all that was seen is \
-             emitted again",
+             set filter.expansion = 2 and empty it with urlseen storage reset: all that was seen \
+             is emitted again",
             report.keys
         ),
         _ if ending == Ending::Full => error!(

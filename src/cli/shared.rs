@@ -70,13 +70,18 @@ impl Crawl {
             let head = head.map(
                 |Head { seq, commit_id }| json!({ "seq": seq, "commit_id": commit_id.to_string() }),
             );
-            let [source, taken, sink, rejected] = lists;
+            let [source, processing, sink, rejected] = lists;
             let status = json!({
                 "crawl": self.config.crawl.name,
                 "redis": self.config.redis.url.to_string(),
                 "head": head,
                 "holder": holder,
-                "lists": { "source": source, "taken": taken, "sink": sink, "rejected": rejected },
+                "lists": {
+                    "source": source,
+                    "processing": processing,
+                    "sink": sink,
+                    "rejected": rejected,
+                },
                 "filter": {
                     "id": opened.id.to_string(), "key": filter.key,
                     "kind": filter.kind.name(), "keys": keys, "capacity": filter.capacity,
@@ -91,7 +96,7 @@ impl Crawl {
         row("redis", self.config.redis.url.to_string())?;
         row("batch", head.map_or_else(|| "none was committed".to_owned(), |it| it.to_string()))?;
         row("run by", holder.map_or_else(|| "nobody".to_owned(), |it| it.to_string()))?;
-        let names = ["source", "taken", "sink", "rejects"];
+        let names = ["source", "processing", "sink", "rejects"];
         for (name, length) in names.into_iter().zip(lists) {
             row(name, format!("{:>15}", HumanCount(length).to_string()))?;
         }
@@ -218,6 +223,6 @@ struct Found {
     error_rate: f64,
     head: Option<Head>,
     holder: Option<Holder>,
-    /// Lengths of source, taken, sink and rejects.
+    /// Lengths of source, processing, sink and rejects.
     lists: [u64; 4],
 }

@@ -18,8 +18,8 @@ use super::{Outcome, storage};
 /// Show what a daemon is doing: its phase, what it has done, and how full the filter is.
 ///
 /// Asks the daemon that works on the storage folder, through the socket there. Where none does, it
-/// prints what the folder holds, as `urlseen storage show` does. Of a filter in Redis it prints what
-/// Redis holds; what a daemon does with it is told at its `admin.listen`.
+/// prints what the folder holds, as `urlseen storage show` does. Of a filter in Redis it prints
+/// what Redis holds; what a daemon does with it is told at its `admin.listen`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -110,10 +110,10 @@ impl<W: Write> Rows<'_, W> {
     }
 
     fn lists(&mut self, lists: &Lists) -> io::Result<()> {
-        let Lists { source, taken, sink, rejected } = *lists;
+        let Lists { source, processing, sink, rejected } = *lists;
         for (name, length, what) in [
             ("source", source, "items wait to be claimed"),
-            ("taken", taken, "items are claimed and not committed"),
+            ("processing", processing, "items are claimed and not committed"),
             ("sink", sink, "unseen items wait for crawlers"),
             ("rejects", rejected, "items could not be read and wait for people"),
         ] {
@@ -137,7 +137,7 @@ impl<W: Write> Rows<'_, W> {
         self.number("batches", batches, "committed since the start")?;
         // What does not happen as a rule.
         for (name, number, what) in [
-            ("", counts.batches_forgotten, "batches were judged again without a commit"),
+            ("", counts.batches_aborted, "batches were judged again without a commit"),
             ("", counts.rejects_dropped, "rejects were dropped from a full list"),
             ("", counts.rollbacks, "times the filter went back with Redis"),
         ] {

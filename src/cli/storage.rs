@@ -24,9 +24,9 @@ use super::{Outcome, start};
 
 /// Look at a storage folder, and go on where it and Redis do not go together.
 ///
-/// A crawl has two memories: Redis knows the last batch that was committed, the storage folder which
-/// fingerprints were in it and in all before. `urlseen run` brings the filter to where Redis stands
-/// by itself; where it cannot, it says why and names one of these commands.
+/// A crawl has two memories: Redis knows the last batch that was committed, the storage folder
+/// which fingerprints were in it and in all before. `urlseen run` brings the filter to where Redis
+/// stands by itself; where it cannot, it says why and names one of these commands.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]

@@ -103,10 +103,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 type United = (Interval, usize);
 
 /// What was forgotten on one side, by shard.
-fn forgotten(side: &Operand, shard: ShardId) -> Vec<u128> {
+fn tombstones(side: &Operand, shard: ShardId) -> Vec<u128> {
     match &side.source {
         Source::Shards(reader, _) => {
-            let all = reader.forgotten().range((shard, 0)..=(shard, u128::MAX));
+            let all = reader.tombstones().range((shard, 0)..=(shard, u128::MAX));
             all.map(|&(_, id)| id).collect()
         }
         Source::Whole(..) | Source::Redis(_) => Vec::new(),
@@ -122,7 +122,7 @@ fn to_folder(a: &mut Operand, b: &mut Operand, args: &Args) -> anyhow::Result<Un
     let native = urlseen_core::filter::native::Native::new(seed, geometry);
     let mut folder = NewFolder::begin(Path::new(&args.output), a, made)?;
     let mut rebase = folder.rebase()?;
-    let (mut totals, mut left_forgotten) = (Totals::default(), 0);
+    let (mut totals, mut left_tombstones) = (Totals::default(), 0);
     let parts = a.parts();
     let bar = Bar::new("written");
     let all: u64 = parts.iter().map(|part| part.bytes).sum();
@@ -132,10 +132,10 @@ fn to_folder(a: &mut Operand, b: &mut Operand, args: &Args) -> anyhow::Result<Un
         let of_b = b.read(part, 0, part.bytes)?;
         let mut ones = urlseen_analysis::Ones::default();
         ones.add(&of_a, &of_b);
-        let (by_a, by_b) = (forgotten(a, shard), forgotten(b, shard));
+        let (by_a, by_b) = (tombstones(a, shard), tombstones(b, shard));
         // Seen on one side and forgotten on the other, it is seen.
         let is_set = |bytes: &[u8], id: u128| {
-            native.positions(native.probe_of(shard, id)).all(|position| {
+            native.positions(native.key_hash_of(shard, id)).all(|position| {
                 let byte = usize::try_from(position / 8).expect("within a shard");
                 bytes[byte] >> (position % 8) & 1 == 1
             })
@@ -153,26 +153,26 @@ fn to_folder(a: &mut Operand, b: &mut Operand, args: &Args) -> anyhow::Result<Un
         }
         let keys = geometry.keys_from_ones(ones.union);
         rebase.write(shard, Count { keys, ones: ones.union }, &of_a)?;
-        rebase.forgotten(shard, &left);
-        left_forgotten += left.len();
+        rebase.tombstones(shard, &left);
+        left_tombstones += left.len();
         done += part.bytes;
         bar.show(done, all);
     }
     rebase.finish()?;
     drop(bar);
     folder.finish()?;
-    Ok((totals.overlap().union, left_forgotten))
+    Ok((totals.overlap().union, left_tombstones))
 }
 
 /// Unites native filters, or strings of other projects, into strings in Redis.
 fn to_redis(a: &mut Operand, b: &mut Operand, args: &Args) -> anyhow::Result<United> {
     for side in [&*a, &*b] {
-        if side.forgotten() > 0 {
+        if side.tombstones() > 0 {
             return Err(Misused(format!(
                 "{}, of which {} fingerprints are to pass once more, and a filter in Redis cannot \
                  forget: unite into a storage folder, or let them pass first",
                 side.what,
-                side.forgotten()
+                side.tombstones()
             ))
             .into());
         }
@@ -224,7 +224,7 @@ fn whole(a: &mut Operand, mut b: Operand, args: &Args) -> anyhow::Result<United>
     };
     let sizes = sized(filter, &other, &sizes)?;
     let has = |filter: &Filter, id: u128| {
-        // The upper half first, as `Probe::id` has it.
+        // The upper half first, as `KeyHash::id` has it.
         #[allow(clippy::cast_possible_truncation)]
         let words = [(id >> 64) as u64, id as u64];
         filter.has(urlseen_core::filter::redisbloom::Hashes::from_words(words))
@@ -250,7 +250,7 @@ fn whole(a: &mut Operand, mut b: Operand, args: &Args) -> anyhow::Result<United>
         let mut folder = NewFolder::begin(Path::new(&args.output), a, made)?;
         let mut rebase = folder.rebase()?;
         rebase.write_whole(&filter)?;
-        rebase.forgotten(ShardId::WHOLE, &left);
+        rebase.tombstones(ShardId::WHOLE, &left);
         rebase.finish()?;
         folder.finish()?;
     }

@@ -70,7 +70,7 @@ impl View for Daemon {
                 rejected: tally.rejected,
                 rejects_dropped: tally.rejects_dropped,
                 batches: tally.batches,
-                batches_forgotten: tally.batches_forgotten,
+                batches_aborted: tally.batches_aborted,
                 recoveries: tally.recoveries,
                 rollbacks: tally.rollbacks,
                 snapshots: tally.snapshots,
@@ -85,7 +85,7 @@ impl View for Daemon {
             },
             lists: Lists {
                 source: is_known.then_some(report.source),
-                taken: is_known.then_some(report.taken),
+                processing: is_known.then_some(report.processing),
                 sink,
                 rejected,
             },

@@ -12,9 +12,9 @@ use super::report::{Live, Report, report};
 use super::{Ending, Failure, Tally};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
-use urlseen_core::filter::{Design, Fullness};
+use urlseen_core::filter::{Design, FillWatch};
 use urlseen_engine::config::WhenFull;
-use urlseen_engine::engine::desk::Desk;
+use urlseen_engine::engine::query::QueryDispatcher;
 use urlseen_engine::engine::store::{How, Local};
 use urlseen_engine::engine::{Died, Fill, Heard};
 
@@ -24,31 +24,31 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Answers those who ask, until it is told to stop.
 pub(crate) struct Alone {
     store: Local,
-    desk: Desk,
+    dispatcher: QueryDispatcher,
     design: Design,
     when_full: WhenFull,
-    fullness: Option<Fullness>,
+    fill_watch: Option<FillWatch>,
     live: watch::Sender<Live>,
     started: Instant,
     stop: Stop,
 }
 
 impl Alone {
-    /// Ready to answer those who ask at the `desk` by the filter in `store`; `stop` tells when to
-    /// end.
+    /// Ready to answer those who ask at the `dispatcher` by the filter in `store`; `stop` tells
+    /// when to end.
     pub(crate) fn new(
         store: Local,
-        desk: Desk,
+        dispatcher: QueryDispatcher,
         design: Design,
         when_full: WhenFull,
         stop: Stop,
     ) -> Self {
-        let fullness = design.sizing().copied().map(Fullness::new);
+        let fill_watch = design.sizing().copied().map(FillWatch::new);
         let started = Instant::now();
         let fill = Fill::of(&design, store.engine.gauges());
         let live = Live {
             phase: Phase::Starting,
-            report: report(fill, Tally::default(), (desk.asked(), 0), started, 0, 0),
+            report: report(fill, Tally::default(), (dispatcher.asked(), 0), started, 0, 0),
             head: None,
             lease_until: None,
             sink: None,
@@ -57,7 +57,7 @@ impl Alone {
             passed: Vec::new(),
         };
         let live = watch::Sender::new(live);
-        Self { store, desk, design, when_full, fullness, live, started, stop }
+        Self { store, dispatcher, design, when_full, fill_watch, live, started, stop }
     }
 
     /// How it goes, for others to look at while it runs.
@@ -73,7 +73,7 @@ impl Alone {
         show: &mut dyn FnMut(&Report),
     ) -> Result<Ending, Failure> {
         self.enter(Phase::Recovering);
-        info!("{}", self.bring_back()?);
+        info!("{}", self.recover()?);
         self.enter(Phase::Working);
         let ended = self.answer(every, show).await;
         match &ended {
@@ -81,7 +81,7 @@ impl Alone {
             Err(failure) => self.enter(Phase::Failed { reason: failure.to_string() }),
         }
         ended?;
-        self.desk.drain(&mut self.store).await?;
+        self.dispatcher.drain(&mut self.store).await?;
         self.store.engine.settled().await?;
         if let Some(Err(error)) = self.store.wait_for_snapshot() {
             warn!("no snapshot could be taken ({error}); the log has it all");
@@ -92,12 +92,12 @@ impl Alone {
 
     /// Reads on a thread of its own, as a runtime's thread may not wait for the engine's. There is
     /// nothing else to do meanwhile: whoever connects is heard once the filter is there.
-    fn bring_back(&mut self) -> Result<How, Failure> {
+    fn recover(&mut self) -> Result<How, Failure> {
         thread::scope(|scope| {
             let thread = thread::Builder::new().name("recovery".to_owned());
-            let reading = thread.spawn_scoped(scope, || self.store.bring_back());
-            let brought = reading.map_err(Failure::Thread)?.join();
-            Ok(brought.map_err(|_| Failure::Died(Died::Panicked))??)
+            let reading = thread.spawn_scoped(scope, || self.store.recover());
+            let recovered = reading.map_err(Failure::Thread)?.join();
+            Ok(recovered.map_err(|_| Failure::Died(Died::Panicked))??)
         })
     }
 
@@ -109,10 +109,10 @@ impl Alone {
         let mut stop = self.stop.clone();
         let (mut look, mut tell) = (ticks(LOOK), every.map(ticks));
         loop {
-            if self.desk.has_extras() {
-                self.desk.do_extras(&mut self.store).await?;
+            if self.dispatcher.has_extras() {
+                self.dispatcher.do_extras(&mut self.store).await?;
             }
-            let Self { store, desk, .. } = self;
+            let Self { store, dispatcher, .. } = self;
             let (may_ask, is_asked) = (store.engine.has_room_to_ask(), store.engine.asking() > 0);
             tokio::select! {
                 biased;
@@ -124,10 +124,12 @@ impl Alone {
                 () = tick(tell.as_mut()) => show(&self.report()),
                 heard = store.engine.heard(), if is_asked => {
                     if let Heard::Answers(answers) = heard? {
-                        desk.answered(answers, store).map_err(Failure::Log)?;
+                        dispatcher.answered(answers, store).map_err(Failure::Log)?;
                     }
                 }
-                inquiry = desk.next(), if may_ask => desk.hand_on(inquiry, &mut store.engine),
+                query = dispatcher.next(), if may_ask => {
+                    dispatcher.hand_on(query, &mut store.engine);
+                }
             }
         }
     }
@@ -138,22 +140,21 @@ impl Alone {
             warn!("no snapshot could be taken ({error}); the log grows on");
         }
         let keys = self.store.engine.gauges().keys();
-        if let Some(crossing) = self.fullness.as_mut().and_then(|fullness| fullness.observe(&keys))
-        {
+        if let Some(crossing) = self.fill_watch.as_mut().and_then(|watch| watch.observe(&keys)) {
             warn!("{crossing}. {REMEDY}");
         }
         let is_past = |capacity: u64| keys.iter().sum::<u64>() >= capacity;
         let capacity = self.design.sizing().map(|sizing| sizing.capacity().get());
         let is_full = self.when_full == WhenFull::Stop && capacity.is_some_and(is_past);
-        if is_full && !self.desk.is_full() {
+        if is_full && !self.dispatcher.is_full() {
             warn!(
                 "the filter holds as many fingerprints as it is made for, and filter.when_full is \
                  \"stop\": nothing is added any more. {REMEDY}"
             );
         }
-        self.desk.set_full(is_full);
-        if self.live.borrow().report.asked != self.desk.asked() {
-            debug!("{:?}", self.desk.asked());
+        self.dispatcher.set_full(is_full);
+        if self.live.borrow().report.asked != self.dispatcher.asked() {
+            debug!("{:?}", self.dispatcher.asked());
             self.publish();
         }
     }
@@ -172,15 +173,15 @@ impl Alone {
     pub(crate) fn report(&self) -> Report {
         let gauges = self.store.engine.gauges();
         let tally = Tally::default();
-        let asked = (self.desk.asked(), gauges.forgotten());
+        let asked = (self.dispatcher.asked(), gauges.tombstones());
         report(Fill::of(&self.design, gauges), tally, asked, self.started, 0, 0)
     }
 }
 
 /// Remedy for a full filter without a source.
 const REMEDY: &str = "It cannot be made larger. Raise filter.capacity (or set filter.kind = \
-     \"redisbloom\", which grows), and delete the storage folder while no daemon runs: all that was \
-     added is forgotten, except what urlseen import brings back from lists of fingerprints";
+     \"redisbloom\", which grows), and delete the storage folder while no daemon runs: all that \
+     was added is forgotten, except what urlseen import brings back from lists of fingerprints";
 
 /// The next tick of an interval that may not be there.
 async fn tick(ticks: Option<&mut Interval>) {

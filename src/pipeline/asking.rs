@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::pin;
 
 use super::{Failure, Pipeline};
-use urlseen_engine::engine::desk::DeskError;
+use urlseen_engine::engine::query::QueryError;
 use urlseen_engine::engine::{Died, Heard};
 
 impl Pipeline {
@@ -29,7 +29,7 @@ impl Pipeline {
             Ok(Heard::Judged(judged)) => self.take_judged(Ok(judged)),
             Ok(Heard::Answers(answers)) => {
                 let store = self.store.as_mut().expect("its engine was heard");
-                self.desk.answered(answers, store).map_err(Failure::Log)
+                self.dispatcher.answered(answers, store).map_err(Failure::Log)
             }
             Err(died) => self.take_judged(Err(died)),
         }
@@ -46,9 +46,9 @@ impl Pipeline {
 
     /// Does what is wanted beside answers.
     pub(super) async fn do_extras(&mut self) -> Result<(), Failure> {
-        if self.desk.has_extras() {
+        if self.dispatcher.has_extras() {
             let store = self.store.as_mut().expect("somebody asked its engine");
-            self.desk.do_extras(store).await?;
+            self.dispatcher.do_extras(store).await?;
         }
         Ok(())
     }
@@ -66,8 +66,8 @@ impl Pipeline {
             tokio::select! {
                 biased;
                 done = &mut work => return Ok(done),
-                inquiry = self.desk.next(), if may_ask => {
-                    self.desk.hand_on(inquiry, &mut store.engine);
+                query = self.dispatcher.next(), if may_ask => {
+                    self.dispatcher.hand_on(query, &mut store.engine);
                 }
                 heard = store.engine.heard(), if is_asking => self.take_heard(heard)?,
             }
@@ -75,12 +75,12 @@ impl Pipeline {
     }
 }
 
-impl From<DeskError> for Failure {
-    fn from(error: DeskError) -> Self {
+impl From<QueryError> for Failure {
+    fn from(error: QueryError) -> Self {
         match error {
-            DeskError::Died(died) => died.into(),
-            DeskError::Log(error) => Self::Log(error),
-            DeskError::Unfit(unfit) => Self::Unfit(unfit),
+            QueryError::Died(died) => died.into(),
+            QueryError::Log(error) => Self::Log(error),
+            QueryError::Unfit(unfit) => Self::Unfit(unfit),
         }
     }
 }

@@ -26,7 +26,7 @@ impl Pipeline {
         let head = self.queue.as_ref().expect("a session has one").head();
         self.store().forget(head).map_err(Failure::Log)?;
         self.store().engine.settled().await?;
-        self.watch_fullness();
+        self.watch_fill();
         Ok(())
     }
 

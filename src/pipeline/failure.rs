@@ -37,7 +37,7 @@ pub enum Failure {
     /// A thread could not be had.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(io::Error),
-    /// The filter cannot be brought to where Redis stands.
+    /// The filter cannot be recovered to where Redis stands.
     #[error(transparent)]
     Unfit(Box<Unfit>),
     /// A daemon that stands by has a filter that is not the crawl's.
@@ -113,8 +113,8 @@ impl Failure {
         }
     }
 
-    /// Returns true if the storage folder could not be read or written for want of file descriptors.
-    /// The folder has to be read again then, to know what the log holds.
+    /// Returns true if the storage folder could not be read or written for want of file
+    /// descriptors. The folder has to be read again then, to know what the log holds.
     pub(super) fn is_for_want_of_descriptors(&self) -> bool {
         match self {
             Self::Unfit(unfit) => unfit.is_for_want_of_descriptors(),

@@ -9,7 +9,7 @@ mod asking;
 mod batches;
 mod disk;
 mod failure;
-mod fullness;
+mod fill;
 pub(crate) mod phase;
 mod queue;
 mod recovery;
@@ -42,7 +42,7 @@ pub(crate) use shared::Shared;
 use suspicion::Suspicion;
 pub(crate) use tally::Tally;
 use urlseen_core::filter::redisbloom::AddError;
-use urlseen_core::filter::{Design, Fullness};
+use urlseen_core::filter::{Design, FillWatch};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::connect::{Timeouts, connect};
@@ -52,7 +52,7 @@ use urlseen_core::redis::preflight::{Needs, preflight};
 use urlseen_core::redis::trouble::{Retry, Trouble};
 use urlseen_engine::config::{RejectsFull, WhenFull};
 use urlseen_engine::engine::Gauges;
-use urlseen_engine::engine::desk::Desk;
+use urlseen_engine::engine::query::QueryDispatcher;
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::item::Options;
 
@@ -89,7 +89,7 @@ pub struct Settings {
     pub batch: usize,
     /// Bytes a batch has at most, unless a single item is larger.
     pub batch_bytes: usize,
-    /// How long a claim waits for more items while the last one brought few.
+    /// How long a claim waits for more items while the last one recovered few.
     pub linger: Duration,
     /// How long the sink may be before commits wait; 0 for no bound.
     pub sink_max: u64,
@@ -128,7 +128,7 @@ pub struct Pipeline {
     /// Where it is kept, if it is kept on a disk.
     disk: Option<Disk>,
     /// Who asks about single fingerprints.
-    desk: Desk,
+    dispatcher: QueryDispatcher,
     gauges: Arc<Gauges>,
     /// Who wants to know how it goes.
     live: watch::Sender<Live>,
@@ -149,7 +149,7 @@ pub struct Pipeline {
     told_holder: Option<String>,
     backoff: Backoff,
     /// Where the filter has a size that it may outgrow.
-    fullness: Option<Fullness>,
+    fill_watch: Option<FillWatch>,
     /// Layers of a filter that grows, as last told.
     layers: usize,
     /// Why the filter has no room for what is unseen, if it has none.
@@ -165,13 +165,13 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Ready to run with the filter in `store`, and to answer those who ask at the `desk`; `stop`
-    /// tells when to end.
-    pub fn new(parts: Parts, store: Local, desk: Desk, stop: Stop) -> Self {
+    /// Ready to run with the filter in `store`, and to answer those who ask at the `dispatcher`;
+    /// `stop` tells when to end.
+    pub fn new(parts: Parts, store: Local, dispatcher: QueryDispatcher, stop: Stop) -> Self {
         let gauges = Arc::clone(store.engine.gauges());
         let (tally, started) = (Tally::default(), Instant::now());
         let fill = report::fill(&parts, &gauges);
-        let report = report::report(fill, tally, (desk.asked(), 0), started, 0, 0);
+        let report = report::report(fill, tally, (dispatcher.asked(), 0), started, 0, 0);
         let phase = Phase::Starting;
         let live = Live {
             phase,
@@ -184,13 +184,13 @@ impl Pipeline {
             passed: Vec::new(),
         };
         Self {
-            fullness: parts.design.sizing().copied().map(Fullness::new),
+            fill_watch: parts.design.sizing().copied().map(FillWatch::new),
             layers: gauges.whole().map_or(0, |whole| whole.layers),
             parts,
             run: Run::random(),
             disk: Disk::of(&store),
             store: Some(store),
-            desk,
+            dispatcher,
             gauges,
             live: watch::Sender::new(live),
             queue: None,
@@ -302,7 +302,7 @@ impl Pipeline {
         live.phase != *phase
             || tally != self.tally
             || source != self.source_length
-            || asked != self.desk.asked()
+            || asked != self.dispatcher.asked()
     }
 
     /// Tells everybody how it goes.
@@ -373,10 +373,10 @@ impl Pipeline {
 
     /// What the run looks like now.
     pub fn report(&self) -> Report {
-        let taken = self.queue.as_ref().map_or(0, Queue::taken);
+        let processing = self.queue.as_ref().map_or(0, Queue::processing);
         let fill = report::fill(&self.parts, &self.gauges);
-        let asked = (self.desk.asked(), self.gauges.forgotten());
-        report::report(fill, self.tally, asked, self.started, self.source_length, taken)
+        let asked = (self.dispatcher.asked(), self.gauges.tombstones());
+        report::report(fill, self.tally, asked, self.started, self.source_length, processing)
     }
 
     /// How many items passed by each rule, by its number; none behind the last that any passed by.

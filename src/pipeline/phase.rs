@@ -20,14 +20,14 @@ pub enum Phase {
         /// Who, for people.
         holder: String,
     },
-    /// The filter is being brought to where Redis stands.
+    /// The filter is being recovered to where Redis stands.
     Recovering,
     /// Items are taken, judged and committed, or waited for.
     Working,
     /// Commits wait because a list is as long as it may be.
-    HeldUp {
+    Backpressure {
         /// Which one.
-        by: HeldUpBy,
+        by: Backpressure,
     },
     /// The connection is lost; work goes on once Redis is back.
     RedisAway {
@@ -51,7 +51,7 @@ pub enum Phase {
 /// A list that commits wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum HeldUpBy {
+pub enum Backpressure {
     /// The sink has `sink.max_len` items.
     Sink,
     /// The rejects list has `rejects.max_len`.
@@ -66,7 +66,7 @@ impl Phase {
         "waiting-for-lease",
         "recovering",
         "working",
-        "held-up",
+        "backpressure",
         "redis-away",
         "disk-away",
         "stopping",
@@ -81,7 +81,7 @@ impl Phase {
             Self::WaitingForLease { .. } => 2,
             Self::Recovering => 3,
             Self::Working => 4,
-            Self::HeldUp { .. } => 5,
+            Self::Backpressure { .. } => 5,
             Self::RedisAway { .. } => 6,
             Self::DiskAway { .. } => 7,
             Self::Stopping => 8,
@@ -91,7 +91,7 @@ impl Phase {
 
     /// Whether the daemon is recovered, connected and holds the lease.
     pub(crate) fn is_ready(&self) -> bool {
-        matches!(self, Self::Working | Self::HeldUp { .. })
+        matches!(self, Self::Working | Self::Backpressure { .. })
     }
 
     /// Whether the daemon has failed.
@@ -111,13 +111,13 @@ impl fmt::Display for Phase {
                 write!(f, "waiting for the lease, which {holder} holds")
             }
             Self::Recovering => {
-                f.write_str("recovering: bringing the filter to where Redis stands")
+                f.write_str("recovering: recovering the filter to where Redis stands")
             }
             Self::Working => f.write_str("working"),
-            Self::HeldUp { by: HeldUpBy::Sink } => {
+            Self::Backpressure { by: Backpressure::Sink } => {
                 f.write_str("held up: the sink is as long as sink.max_len lets it be")
             }
-            Self::HeldUp { by: HeldUpBy::Rejects } => f.write_str(
+            Self::Backpressure { by: Backpressure::Rejects } => f.write_str(
                 "held up: there are as many rejects as rejects.max_len lets there be; see \
                  urlseen rejects",
             ),
@@ -142,7 +142,7 @@ mod tests {
             Phase::WaitingForLease { holder: text() },
             Phase::Recovering,
             Phase::Working,
-            Phase::HeldUp { by: HeldUpBy::Sink },
+            Phase::Backpressure { by: Backpressure::Sink },
             Phase::RedisAway { trouble: text() },
             Phase::DiskAway { trouble: text() },
             Phase::Stopping,
@@ -153,7 +153,7 @@ mod tests {
             assert_eq!(serde_json::to_value(phase).unwrap()["name"], name);
         }
         let ready = all.iter().filter(|phase| phase.is_ready()).map(Phase::name);
-        assert_eq!(ready.collect::<Vec<_>>(), ["working", "held-up"]);
+        assert_eq!(ready.collect::<Vec<_>>(), ["working", "backpressure"]);
         let failed = all.iter().filter(|phase| phase.has_failed()).map(Phase::name);
         assert_eq!(failed.collect::<Vec<_>>(), ["failed"]);
     }

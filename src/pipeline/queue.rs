@@ -29,7 +29,7 @@ impl Prepared {
 pub(crate) struct Queue {
     head: Head,
     /// How many items are claimed as of `head`.
-    taken: u64,
+    processing: u64,
     batches: VecDeque<Prepared>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Settled {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "Redis {}, this run last committed {ours}: either Redis came back with older data, or somebody \
-     changed the crawl's state. The filter is brought to where Redis stands",
+     changed the crawl's state. The filter is recovered to where Redis stands",
     theirs.as_ref().map_or_else(
         || "knows nothing of the crawl any more".to_owned(), |head| format!("is at {head}")))]
 pub(crate) struct Diverged {
@@ -58,8 +58,8 @@ pub(crate) struct Diverged {
 
 impl Queue {
     /// Nothing queued, at the place where Redis stands.
-    pub(crate) fn new(head: Head, taken: u64) -> Self {
-        Self { head, taken, batches: VecDeque::new() }
+    pub(crate) fn new(head: Head, processing: u64) -> Self {
+        Self { head, processing, batches: VecDeque::new() }
     }
 
     /// The last batch known to be committed.
@@ -73,8 +73,8 @@ impl Queue {
     }
 
     /// How many items are claimed as of the last commit known.
-    pub(crate) fn taken(&self) -> u64 {
-        self.taken
+    pub(crate) fn processing(&self) -> u64 {
+        self.processing
     }
 
     /// How many items the queued batches have.
@@ -107,13 +107,13 @@ impl Queue {
     pub(crate) fn committed(&mut self) -> Option<Prepared> {
         let prepared = self.batches.pop_front()?;
         self.head = prepared.batch.proof().head();
-        self.taken = self.taken.saturating_sub(prepared.batch.items().len() as u64);
+        self.processing = self.processing.saturating_sub(prepared.batch.items().len() as u64);
         Some(prepared)
     }
 
     /// So many items are claimed, now that nothing is queued.
-    pub(crate) fn claimed(&mut self, taken: u64) {
-        self.taken = taken;
+    pub(crate) fn claimed(&mut self, processing: u64) {
+        self.processing = processing;
     }
 
     /// Drops all batches; answers how many.
@@ -132,8 +132,8 @@ impl Queue {
             None => return Err(diverged),
         };
         let committed = (0..committed).filter_map(|_| self.committed()).collect();
-        let stale = self.taken != standing.taken;
-        self.taken = standing.taken;
+        let stale = self.processing != standing.processing;
+        self.processing = standing.processing;
         Ok(Settled { committed, stale })
     }
 }
@@ -160,21 +160,21 @@ mod tests {
         (queue, heads)
     }
 
-    fn standing(head: Option<Head>, taken: u64) -> Standing {
-        Standing { head, filter: None, taken, unseen: 0 }
+    fn standing(head: Option<Head>, processing: u64) -> Standing {
+        Standing { head, filter: None, processing, unseen: 0 }
     }
 
     #[test]
     fn settling_commits_what_redis_knows_and_keeps_the_rest() {
         for known in 0..=3 {
             let (mut queue, heads) = queue();
-            let taken = 10 - 2 * known as u64;
-            let standing = standing(Some(heads[known]), taken);
+            let processing = 10 - 2 * known as u64;
+            let standing = standing(Some(heads[known]), processing);
             let settled = queue.settle(standing).unwrap();
             assert_eq!((settled.committed.len(), settled.stale), (known, false));
             assert_eq!(
-                (queue.batches(), queue.taken(), queue.head),
-                (3 - known, taken, heads[known])
+                (queue.batches(), queue.processing(), queue.head),
+                (3 - known, processing, heads[known])
             );
         }
     }
@@ -184,7 +184,7 @@ mod tests {
         let (mut queue, heads) = queue();
         let settled = queue.settle(standing(Some(heads[1]), 9)).unwrap();
         assert_eq!((settled.committed.len(), settled.stale), (1, true));
-        assert_eq!(queue.taken(), 9);
+        assert_eq!(queue.processing(), 9);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Taking the lease, and bringing the filter to where Redis stands: what each session begins with.
+//! Taking the lease, and recovering the filter to where Redis stands: what each session begins
+//! with.
 
 use std::thread;
 
@@ -16,7 +17,7 @@ use urlseen_core::redis::lease::{LEASE, MARGIN, RENEWAL, Run, Token};
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::link::Link;
 use urlseen_engine::engine::Died;
-use urlseen_engine::engine::store::Brought;
+use urlseen_engine::engine::store::Recovery;
 
 /// The lease, and what was found under it.
 pub(super) struct Held {
@@ -91,7 +92,7 @@ impl Pipeline {
     /// Gives up what is judged and not committed: the filter has to be recovered.
     pub(super) fn forget_queue(&mut self) {
         let forgotten = self.queue.take().map_or(0, |queue| queue.batches());
-        self.tally.batches_forgotten += forgotten as u64;
+        self.tally.batches_aborted += forgotten as u64;
     }
 
     fn settle(&mut self, settled: Settled, standing: Standing) -> Result<(), Failure> {
@@ -107,7 +108,7 @@ impl Pipeline {
         let forgotten = if stale { queue.clear() } else { 0 };
         let (again, head) = (queue.batches(), queue.head());
         if stale {
-            self.tally.batches_forgotten += forgotten as u64;
+            self.tally.batches_aborted += forgotten as u64;
             self.store().forget(head).map_err(Failure::Log)?;
         }
         info!(
@@ -120,43 +121,43 @@ impl Pipeline {
 
     /// Brings the filter to where Redis stands, and ties the two together.
     async fn recover(&mut self, link: &mut Link, held: &mut Held) -> Result<(), Failure> {
-        let Standing { taken, unseen, .. } = held.standing;
+        let Standing { processing, unseen, .. } = held.standing;
         self.unseen = unseen;
         self.answer_all().await?;
         self.enter(Phase::Recovering);
-        let Brought { head, filter: ours, how } = self.bring_to(link, held).await?;
+        let Recovery { head, filter: ours, how } = self.recover_to(link, held).await?;
         let protocol = &self.parts.protocol;
         let begin = protocol.begin(&held.token, ours, head);
         protocol.done(link.call(&begin).await?)?;
         self.tally.recoveries += 1;
-        info!("the lease is taken; Redis is at {head}, {taken} items are claimed. {how}");
+        info!("the lease is taken; Redis is at {head}, {processing} items are claimed. {how}");
         for warning in how.warnings() {
             warn!("{warning}");
         }
-        self.queue = Some(Queue::new(head, taken));
-        self.watch_fullness();
+        self.queue = Some(Queue::new(head, processing));
+        self.watch_fill();
         Ok(())
     }
 
     /// Does the reading on a thread of its own, and keeps the lease meanwhile.
-    async fn bring_to(&mut self, link: &mut Link, held: &mut Held) -> Result<Brought, Failure> {
+    async fn recover_to(&mut self, link: &mut Link, held: &mut Held) -> Result<Recovery, Failure> {
         let Standing { head: theirs, filter, .. } = held.standing;
         let (tell, mut told) = oneshot::channel();
         let mut store = self.store.take().expect("a session has the store");
         let life = move || {
-            let brought = store.bring_to(theirs, filter);
+            let recovered = store.recover_to(theirs, filter);
             // Nobody listens only where the whole run has ended.
-            let _ = tell.send((store, brought));
+            let _ = tell.send((store, recovered));
         };
         thread::Builder::new().name("recovery".to_owned()).spawn(life).map_err(Failure::Thread)?;
         let mut renewal = interval_at(Instant::now() + RENEWAL, RENEWAL);
         let mut lost = None;
-        let brought = loop {
+        let recovered = loop {
             tokio::select! {
                 told = &mut told => {
-                    let (store, brought) = told.map_err(|_| Failure::Died(Died::Panicked))?;
+                    let (store, recovered) = told.map_err(|_| Failure::Died(Died::Panicked))?;
                     self.store = Some(store);
-                    break brought;
+                    break recovered;
                 }
                 _ = renewal.tick(), if lost.is_none() => {
                     if self.hang().is_none() {
@@ -168,7 +169,7 @@ impl Pipeline {
         match lost {
             // What was read stays, and is not read again by the session that comes next.
             Some(failure) => Err(failure),
-            None => Ok(brought?),
+            None => Ok(recovered?),
         }
     }
 

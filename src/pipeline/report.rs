@@ -8,7 +8,7 @@ use super::{Parts, Tally};
 use crate::pipeline::phase::Phase;
 use urlseen_core::filter::Estimate;
 use urlseen_core::storage::Head;
-use urlseen_engine::engine::desk::Asked;
+use urlseen_engine::engine::query::Asked;
 use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::engine::{Fill, Gauges};
 
@@ -27,7 +27,7 @@ pub struct Report {
     /// Items that wait in the source, as last seen.
     pub(crate) source: u64,
     /// Items claimed and not committed.
-    pub(crate) taken: u64,
+    pub(crate) processing: u64,
     /// Fingerprints in the filter, estimated from its fill.
     pub keys: u64,
     /// Fingerprints that it is made for; more once it has grown.
@@ -80,7 +80,7 @@ pub(super) fn report(
     (asked, forgotten): (Asked, usize),
     started: Instant,
     source: u64,
-    taken: u64,
+    processing: u64,
 ) -> Report {
     let Fill { keys, capacity, bytes, error_rate } = fill;
     Report {
@@ -89,7 +89,7 @@ pub(super) fn report(
         forgotten,
         seconds: started.elapsed().as_secs_f64(),
         source,
-        taken,
+        processing,
         keys,
         capacity,
         bytes,

@@ -23,8 +23,8 @@ pub struct Tally {
     /// Batches committed.
     pub(crate) batches: u64,
     /// Batches that were judged, not committed, and judged again.
-    pub(crate) batches_forgotten: u64,
-    /// Times that the filter was brought to where Redis stood.
+    pub(crate) batches_aborted: u64,
+    /// Times that the filter was recovered to where Redis stood.
     pub(crate) recoveries: u64,
     /// Of these, times that Redis had come back with other data while the run went on.
     pub(crate) rollbacks: u64,

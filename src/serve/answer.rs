@@ -2,17 +2,17 @@
 
 use super::command::Shape;
 use super::reply::Reply;
-use urlseen_engine::engine::{Answer, Wish};
+use urlseen_engine::engine::{Answer, Wanted};
 
 /// What RedisBloom says where a filter can take no more.
 const FULL: &str = "ERR non scaling filter is full";
 
-/// The reply to a command that wishes for each of its members what was answered.
-pub(super) fn reply(shape: Shape, wish: Wish, answers: &[Answer]) -> Reply {
+/// The reply to a command that wanted for each of its members what was answered.
+pub(super) fn reply(shape: Shape, wanted: Wanted, answers: &[Answer]) -> Reply {
     // `BF.ADD` says whether something is new, `BF.EXISTS` whether it is there.
-    let is = |answer: Answer| match wish {
-        Wish::Add => answer == Answer::Unseen,
-        Wish::Test | Wish::Forget => answer == Answer::Seen,
+    let is = |answer: Answer| match wanted {
+        Wanted::Add => answer == Answer::Unseen,
+        Wanted::Test | Wanted::Forget => answer == Answer::Seen,
     };
     let bloom = |answer: Answer| match answer {
         Answer::Full => Reply::error(FULL),
@@ -55,19 +55,19 @@ mod tests {
     #[test]
     fn adding_says_what_is_new_and_testing_what_is_there() {
         let all = [Seen, Unseen];
-        let bools = |wish| reply(Shape::Bools, wish, &all);
+        let bools = |wanted| reply(Shape::Bools, wanted, &all);
         let said = |first, second| Reply::Array(vec![Reply::Bool(first), Reply::Bool(second)]);
-        assert_eq!(bools(Wish::Add), said(false, true));
-        assert_eq!(bools(Wish::Test), said(true, false));
-        assert_eq!(reply(Shape::Added, Wish::Add, &[Seen, Unseen, Unseen]), Reply::Number(2));
-        assert_eq!(reply(Shape::Removed, Wish::Forget, &[Seen, Unseen]), Reply::Number(1));
+        assert_eq!(bools(Wanted::Add), said(false, true));
+        assert_eq!(bools(Wanted::Test), said(true, false));
+        assert_eq!(reply(Shape::Added, Wanted::Add, &[Seen, Unseen, Unseen]), Reply::Number(2));
+        assert_eq!(reply(Shape::Removed, Wanted::Forget, &[Seen, Unseen]), Reply::Number(1));
     }
 
     #[test]
     fn nothing_is_said_behind_the_first_that_had_no_room() {
         let full = || Reply::error(FULL);
-        let said = reply(Shape::Bools, Wish::Add, &[Unseen, Full, Full]);
+        let said = reply(Shape::Bools, Wanted::Add, &[Unseen, Full, Full]);
         assert_eq!(said, Reply::Array(vec![Reply::Bool(true), full()]));
-        assert_eq!(reply(Shape::Added, Wish::Add, &[Unseen, Full]), full());
+        assert_eq!(reply(Shape::Added, Wanted::Add, &[Unseen, Full]), full());
     }
 }

@@ -14,8 +14,8 @@ use super::reply::{Reply, Version};
 use super::session::{self, Session};
 use super::transaction::{Received, Transaction};
 use super::{House, about, answer, filter};
-use urlseen_engine::engine::desk::{self, Asker, Counts, Extra};
-use urlseen_engine::engine::{Answer, Question, Wish};
+use urlseen_engine::engine::query::{self, Asker, Counts, Extra};
+use urlseen_engine::engine::{Answer, Question, Wanted};
 use urlseen_engine::item::Reader;
 
 /// About how many questions of a client are asked at once; and the most commands.
@@ -42,7 +42,7 @@ enum Due {
     Said(usize),
     /// What so many answers make of it, in the version that was spoken then; those of some members
     /// are known.
-    Answers { version: Version, shape: Shape, wish: Wish, count: usize, unfiltered: Vec<usize> },
+    Answers { version: Version, shape: Shape, wanted: Wanted, count: usize, passing: Vec<usize> },
 }
 
 /// Commands that are answered together.
@@ -243,8 +243,8 @@ impl Client {
             return Last::Nothing;
         }
         let reply = match command {
-            Command::Ask { wish, members, shape, .. } => {
-                self.ask(wish, &members, shape, batch);
+            Command::Ask { wanted, members, shape, .. } => {
+                self.ask(wanted, &members, shape, batch);
                 return Last::Nothing;
             }
             Command::Card { .. } => {
@@ -302,15 +302,15 @@ impl Client {
     }
 
     /// Makes questions of a command's members.
-    fn ask(&mut self, wish: Wish, members: &[&[u8]], shape: Shape, batch: &mut Batch) {
+    fn ask(&mut self, wanted: Wanted, members: &[&[u8]], shape: Shape, batch: &mut Batch) {
         let (version, questions) = (self.session.version, &mut batch.questions);
-        let (begin, mut unfiltered) = (questions.len(), Vec::new());
+        let (begin, mut passing) = (questions.len(), Vec::new());
         for (place, bytes) in members.iter().enumerate() {
             match member::read(&mut self.reader, self.house.items, bytes) {
                 Ok(Read::Fingerprint(fingerprint)) => {
-                    questions.push(Question { wish, fingerprint });
+                    questions.push(Question { wanted, fingerprint });
                 }
-                Ok(Read::Unfiltered) => unfiltered.push(place),
+                Ok(Read::Unfiltered) => passing.push(place),
                 Err(unreadable) => {
                     questions.truncate(begin);
                     let refusal = format!(
@@ -322,7 +322,7 @@ impl Client {
             }
         }
         let count = questions.len() - begin;
-        batch.due.push(Due::Answers { version, shape, wish, count, unfiltered });
+        batch.due.push(Due::Answers { version, shape, wanted, count, passing });
     }
 
     /// Has the questions answered, and writes all replies.
@@ -334,11 +334,11 @@ impl Client {
             Last::Empty => Extra::Empty,
         };
         let reply = if questions.is_empty() && extra == Extra::Nothing {
-            Some(desk::Reply { answers: Vec::new(), counts: None })
+            Some(query::Reply { answers: Vec::new(), counts: None })
         } else {
             self.asker.ask(questions, extra).await
         };
-        let Some(desk::Reply { answers, counts }) = reply else {
+        let Some(query::Reply { answers, counts }) = reply else {
             // What was added may be in the log, so nothing can be said of it.
             self.is_leaving = true;
             return self.reply(Reply::error(
@@ -350,12 +350,12 @@ impl Client {
         for due in due {
             match due {
                 Due::Said(len) => self.connection.replies.extend_from_slice(&said.split_to(len)),
-                Due::Answers { version, shape, wish, count, unfiltered } => {
+                Due::Answers { version, shape, wanted, count, passing } => {
                     let mut own: Vec<Answer> = answers.by_ref().take(count).collect();
-                    for place in unfiltered {
+                    for place in passing {
                         own.insert(place, Answer::Unseen);
                     }
-                    answer::reply(shape, wish, &own).write(version, &mut self.connection.replies);
+                    answer::reply(shape, wanted, &own).write(version, &mut self.connection.replies);
                 }
             }
         }

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use super::bloom::{self, Field, Insert};
 use super::reply::Reply;
-use urlseen_engine::engine::Wish;
+use urlseen_engine::engine::Wanted;
 
 /// What is known of a command.
 pub(super) struct Spec {
@@ -84,7 +84,7 @@ pub(super) enum Shape {
 /// What a client wants.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command<'a> {
-    Ask { wish: Wish, key: &'a [u8], members: Vec<&'a [u8]>, shape: Shape },
+    Ask { wanted: Wanted, key: &'a [u8], members: Vec<&'a [u8]>, shape: Shape },
     Card { key: &'a [u8] },
     Info { key: &'a [u8], field: Option<Field> },
     Reserve { key: &'a [u8] },
@@ -121,15 +121,15 @@ impl<'a> Command<'a> {
         }
         let key = words.get(1).copied().unwrap_or_default();
         let behind = |at: usize| words.get(at..).unwrap_or_default().to_vec();
-        let ask = |wish, shape| Self::Ask { wish, key, members: behind(2), shape };
+        let ask = |wanted, shape| Self::Ask { wanted, key, members: behind(2), shape };
         Ok(match spec.name {
-            "bf.add" => ask(Wish::Add, Shape::Bool),
-            "bf.madd" => ask(Wish::Add, Shape::Bools),
-            "bf.exists" => ask(Wish::Test, Shape::Bool),
-            "bf.mexists" => ask(Wish::Test, Shape::Bools),
+            "bf.add" => ask(Wanted::Add, Shape::Bool),
+            "bf.madd" => ask(Wanted::Add, Shape::Bools),
+            "bf.exists" => ask(Wanted::Test, Shape::Bool),
+            "bf.mexists" => ask(Wanted::Test, Shape::Bools),
             "bf.insert" => {
                 let Insert { items } = bloom::insert(&words[2..])?;
-                Self::Ask { wish: Wish::Add, key, members: items, shape: Shape::Bools }
+                Self::Ask { wanted: Wanted::Add, key, members: items, shape: Shape::Bools }
             }
             "bf.reserve" => {
                 bloom::reserve(&words[2..])?;
@@ -137,10 +137,10 @@ impl<'a> Command<'a> {
             }
             "bf.info" => Self::Info { key, field: bloom::field(&words[2..])? },
             "bf.card" | "scard" => Self::Card { key },
-            "sadd" => ask(Wish::Add, Shape::Added),
-            "sismember" => ask(Wish::Test, Shape::Number),
-            "smismember" => ask(Wish::Test, Shape::Numbers),
-            "srem" => ask(Wish::Forget, Shape::Removed),
+            "sadd" => ask(Wanted::Add, Shape::Added),
+            "sismember" => ask(Wanted::Test, Shape::Number),
+            "smismember" => ask(Wanted::Test, Shape::Numbers),
+            "srem" => ask(Wanted::Forget, Shape::Removed),
             "del" => Self::Delete { keys: behind(1) },
             "ping" if words.len() > 2 => return Err(wrong_arity("ping")),
             "ping" => Self::Ping { message: words.get(1).copied() },

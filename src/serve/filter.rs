@@ -2,7 +2,7 @@
 
 use super::bloom::Field;
 use super::reply::Reply;
-use urlseen_engine::engine::desk::Counts;
+use urlseen_engine::engine::query::Counts;
 
 /// What a filter was made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

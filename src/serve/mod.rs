@@ -2,7 +2,7 @@
 //!
 //! Clients of Redis sets and of RedisBloom ask for members of the keys that are served, all of
 //! which are the one filter of the crawl. What they add is in the log before they are answered.
-//! Knows the filter by the [desk](urlseen_engine::engine::desk) alone.
+//! Knows the filter by the [dispatcher](urlseen_engine::engine::query) alone.
 
 mod about;
 mod alarm;

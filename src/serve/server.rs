@@ -15,7 +15,7 @@ use super::connection::Connection;
 use super::{Filter, House};
 use urlseen_core::storage::descriptors;
 use urlseen_engine::config::{Config, HostPort};
-use urlseen_engine::engine::desk::Asker;
+use urlseen_engine::engine::query::Asker;
 use urlseen_engine::item::Options;
 
 /// How long to wait where a connection cannot be accepted, for want of descriptors as a rule.
@@ -41,8 +41,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at `address`, to answer for the filter that is asked at the desk by `asker`. Whoever
-    /// connects waits until the server runs.
+    /// Listens at `address`, to answer for the filter that is asked at the dispatcher by `asker`.
+    /// Whoever connects waits until the server runs.
     pub(crate) async fn bind(
         address: &HostPort,
         config: &Config,

@@ -22,7 +22,7 @@ const STANDING_BY: &str = "standing by";
 pub(crate) const SOURCE: &str = "demo:discovered";
 pub(crate) const SINK: &str = "demo:unseen";
 pub(crate) const REJECTED: &str = "demo:rejected";
-pub(crate) const TAKEN: &str = "urlseen:{demo:discovered}:taken";
+pub(crate) const PROCESSING: &str = "urlseen:{demo:discovered}:processing";
 pub(crate) const STATE: &str = "urlseen:{demo:discovered}:state";
 pub(crate) const LEASE: &str = "urlseen:{demo:discovered}:lease";
 

@@ -3,9 +3,9 @@
 use anyhow::Result;
 use redis::Connection;
 
-use crate::daemon::{SOURCE, STATE, TAKEN};
+use crate::daemon::{PROCESSING, SOURCE, STATE};
 
-/// The lengths of source and taken, `seq` and `commit_id`.
+/// The lengths of source and processing, `seq` and `commit_id`.
 type Reply = (u64, u64, (Option<u64>, Option<String>));
 
 /// Where the crawl stands.
@@ -21,9 +21,14 @@ impl Facts {
     /// All at one moment.
     pub(crate) fn read(connection: &mut Connection) -> Result<Self> {
         let mut pipe = redis::pipe();
-        pipe.atomic().llen(SOURCE).llen(TAKEN).cmd("HMGET").arg(STATE).arg(&["seq", "commit_id"]);
-        let (source, taken, (seq, commit_id)): Reply = pipe.query(connection)?;
-        Ok(Self { waiting: source + taken, head: seq.zip(commit_id) })
+        pipe.atomic()
+            .llen(SOURCE)
+            .llen(PROCESSING)
+            .cmd("HMGET")
+            .arg(STATE)
+            .arg(&["seq", "commit_id"]);
+        let (source, processing, (seq, commit_id)): Reply = pipe.query(connection)?;
+        Ok(Self { waiting: source + processing, head: seq.zip(commit_id) })
     }
 
     pub(crate) fn seq(&self) -> u64 {

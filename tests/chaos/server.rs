@@ -43,7 +43,7 @@ pub(crate) struct Server {
 
 /// The data as it was once.
 struct Copy {
-    taken: Instant,
+    processing: Instant,
     kept: Kept,
 }
 
@@ -135,7 +135,7 @@ impl Server {
         } else {
             Kept::Length(fs::metadata(self.append_only()?)?.len())
         };
-        self.copies.push(Copy { taken: Instant::now(), kept });
+        self.copies.push(Copy { processing: Instant::now(), kept });
         Ok(())
     }
 
@@ -179,7 +179,7 @@ impl Server {
     /// was one.
     pub(crate) fn roll_back(&mut self, random: &mut Rng) -> Result<bool> {
         self.kill()?;
-        self.copies.retain(|copy| copy.taken.elapsed() < COPY_AGE);
+        self.copies.retain(|copy| copy.processing.elapsed() < COPY_AGE);
         if self.copies.is_empty() {
             return Ok(false);
         }

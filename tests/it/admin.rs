@@ -63,7 +63,7 @@ fn status(phase: Phase) -> Status {
             rejected: 4,
             rejects_dropped: 5,
             batches: 6,
-            batches_forgotten: 7,
+            batches_aborted: 7,
             recoveries: 8,
             rollbacks: 9,
             snapshots: 10,
@@ -71,7 +71,7 @@ fn status(phase: Phase) -> Status {
         },
         passed: vec![Passed { rule: "list pages".to_owned(), items: 12 }],
         asked: Asked { seen: 13, unseen: 14, full: 15, forgotten: 17 },
-        lists: Lists { source: Some(21), taken: Some(22), sink: Some(23), rejected: Some(24) },
+        lists: Lists { source: Some(21), processing: Some(22), sink: Some(23), rejected: Some(24) },
         filter: Some(Filter {
             keys: 31,
             capacity: 124,

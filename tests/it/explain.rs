@@ -24,9 +24,9 @@ const URL: &str = "HTTP://Example.com?b=2&a=1#top";
 const FINGERPRINT: &str = "4c9e1aa2eb2b1b4bd2a1f8a4b1c6d9f1b5f5b8a0";
 
 /// The standing of an item: verdict, and whether it is certain.
-fn standing(explained: &Value) -> (&str, bool) {
-    let standing = &explained["standing"];
-    (standing["verdict"].as_str().unwrap(), standing["is_certain"].as_bool().unwrap())
+fn answer_of(explained: &Value) -> (&str, bool) {
+    let answer = &explained["answer"];
+    (answer["verdict"].as_str().unwrap(), answer["is_certain"].as_bool().unwrap())
 }
 
 /// The place by a kind.
@@ -129,10 +129,10 @@ fn a_daemon_and_its_folder_say_whether_an_item_was_seen() {
     let unseen = "http://example.com/unseen";
     let check = |says: &str| {
         let explained = of(&crawl, URL);
-        assert_eq!(standing(&explained), ("seen", true), "{explained}");
-        let how_sure = explained["standing"]["how_sure"].as_str().unwrap();
+        assert_eq!(answer_of(&explained), ("seen", true), "{explained}");
+        let how_sure = explained["answer"]["how_sure"].as_str().unwrap();
         assert!(how_sure.contains("the log names it, as unseen (record 1, batch 1 "), "{how_sure}");
-        assert!(explained["standing"]["says"].as_str().unwrap().contains(says), "{explained}");
+        assert!(explained["answer"]["says"].as_str().unwrap().contains(says), "{explained}");
         let native = place(&explained, "native");
         assert_eq!(native["is_used"], true);
         let first = &explained["fingerprint"].as_str().unwrap()[..2];
@@ -145,21 +145,21 @@ fn a_daemon_and_its_folder_say_whether_an_item_was_seen() {
             .sum();
         assert!((20..=36).contains(&bits), "{native}");
         let explained = of(&crawl, unseen);
-        assert_eq!(standing(&explained), ("unseen", true), "{explained}");
+        assert_eq!(answer_of(&explained), ("unseen", true), "{explained}");
     };
     check("at rest");
     let daemon = crawl.start();
     check("the daemon of the crawl \"demo\"");
     crawl.push(&[unseen]);
     crawl.wait_for_sink(2);
-    assert_eq!(standing(&of(&crawl, unseen)), ("seen", true));
+    assert_eq!(answer_of(&of(&crawl, unseen)), ("seen", true));
     let forgotten = crawl.command("forget", &[unseen]).output();
     assert_eq!(forgotten.code(), Some(0), "{forgotten:?}");
     crate::util::wait::wait_until(crate::util::wait::SOON, "forgotten item", || {
-        standing(&of(&crawl, unseen)).0 == "unseen"
+        answer_of(&of(&crawl, unseen)).0 == "unseen"
     });
     let explained = of(&crawl, unseen);
-    assert!(explained["standing"]["how_sure"].as_str().unwrap().contains("forgotten"));
+    assert!(explained["answer"]["how_sure"].as_str().unwrap().contains("forgotten"));
     drop(daemon);
 }
 
@@ -178,9 +178,9 @@ fn what_no_log_names_is_as_sure_as_the_filter_is_empty() {
     let mut believed = 0;
     for number in 0..60 {
         let explained = of(&crawl, &format!("http://example.com/other/{number}"));
-        if standing(&explained).0 == "seen" {
-            assert_eq!(standing(&explained), ("seen", false), "{explained}");
-            let said = &explained["standing"];
+        if answer_of(&explained).0 == "seen" {
+            assert_eq!(answer_of(&explained), ("seen", false), "{explained}");
+            let said = &explained["answer"];
             let rate = said["error_rate"].as_f64().unwrap();
             assert!((0.1..0.99).contains(&rate), "{said}");
             assert!(said["how_sure"].as_str().unwrap().contains("errs more than it should"));
@@ -189,8 +189,8 @@ fn what_no_log_names_is_as_sure_as_the_filter_is_empty() {
     }
     assert!(believed > 5, "{believed}");
     let explained = of(&redis, "http://example.com/1");
-    assert_eq!(standing(&explained), ("seen", false), "{explained}");
-    assert!(explained["standing"]["says"].as_str().unwrap().contains("demo:filter in Redis"));
+    assert_eq!(answer_of(&explained), ("seen", false), "{explained}");
+    assert!(explained["answer"]["says"].as_str().unwrap().contains("demo:filter in Redis"));
     let native = place(&explained, "native");
     let last = native["bits"].as_array().unwrap().last().unwrap();
     let (key, bits) = (last["key"].as_str().unwrap(), last["bits"].as_array().unwrap());
@@ -206,11 +206,11 @@ fn the_bits_of_other_layouts_are_those_that_are_set() {
         let crawl = Crawl::new().set("filter.place=redis").set("filter.bit=20");
         let crawl = crawl.set(&format!("filter.kind={kind}"));
         let missing = of(&crawl, URL);
-        assert_eq!(standing(&missing), ("unknown", false), "{missing}");
+        assert_eq!(answer_of(&missing), ("unknown", false), "{missing}");
         crawl.push(&[URL]);
         crawl.drain();
         let explained = of(&crawl, URL);
-        assert_eq!(standing(&explained).0, "seen", "{explained}");
+        assert_eq!(answer_of(&explained).0, "seen", "{explained}");
         let place = place(&explained, kind);
         assert_eq!(place["is_used"], true);
         let mut all = 0;
@@ -228,8 +228,8 @@ fn the_bits_of_other_layouts_are_those_that_are_set() {
     crawl.push(&[URL]);
     crawl.drain();
     let explained = of(&crawl, URL);
-    assert_eq!(standing(&explained), ("seen", true), "{explained}");
-    assert_eq!(explained["standing"]["how_sure"], "certain: it is an exact set");
+    assert_eq!(answer_of(&explained), ("seen", true), "{explained}");
+    assert_eq!(explained["answer"]["how_sure"], "certain: it is an exact set");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn filled(native: Native, keys: u64) -> Shards {
 }
 
 fn set(shards: &mut Shards, native: Native, numbers: std::ops::Range<u64>) {
-    shards.set_all(numbers.map(|number| native.probe(&fingerprint(number))));
+    shards.set_all(numbers.map(|number| native.key_hash(&fingerprint(number))));
 }
 
 /// Those of `numbers` that the filter says were seen.
@@ -49,8 +49,8 @@ fn seen(shards: &Shards, native: Native, numbers: std::ops::Range<u64>) -> Vec<u
     let mut seen = Vec::new();
     for first in numbers.clone().step_by(1000) {
         let numbers = first..(first + 1000).min(numbers.end);
-        let probes = numbers.clone().map(|number| native.probe(&fingerprint(number)));
-        let all = numbers.zip(shards.test_all(probes));
+        let key_hashes = numbers.clone().map(|number| native.key_hash(&fingerprint(number)));
+        let all = numbers.zip(shards.test_all(key_hashes));
         seen.extend(all.filter(|&(_, verdict)| verdict == Verdict::Seen).map(|(number, _)| number));
     }
     seen
@@ -119,7 +119,7 @@ fn the_number_of_keys_is_estimated_to_one_percent() {
         assert!((total as f64 / keys as f64 - 1.0).abs() < 0.01, "{percent} %: {total}");
         let mut of_shard = [0u64; SHARDS];
         (0..keys).for_each(|number| {
-            of_shard[native.probe(&fingerprint(number)).shard().index()] += 1;
+            of_shard[native.key_hash(&fingerprint(number)).shard().index()] += 1;
         });
         for (shard, count) in shards.counts() {
             let off = estimate(count.ones) as f64 / of_shard[shard.index()] as f64 - 1.0;
@@ -173,18 +173,18 @@ proptest! {
             (0..owners).map(|owner| Shards::allocate(native, owner, owners).unwrap()).collect();
         let mut exact = HashSet::new();
         for fingerprint in &asked {
-            let probe = native.probe(fingerprint);
-            let shards = &mut owned[probe.shard().owner(owners)];
+            let key_hash = native.key_hash(fingerprint);
+            let shards = &mut owned[key_hash.shard().owner(owners)];
             let unseen = exact.insert(fingerprint.clone());
             let verdict = if unseen { Verdict::Unseen } else { Verdict::Seen };
-            prop_assert_eq!(shards.test_all([probe]), [verdict], "{}", fingerprint);
-            shards.set_all([probe]);
-            prop_assert_eq!(shards.test_all([probe]), [Verdict::Seen]);
+            prop_assert_eq!(shards.test_all([key_hash]), [verdict], "{}", fingerprint);
+            shards.set_all([key_hash]);
+            prop_assert_eq!(shards.test_all([key_hash]), [Verdict::Seen]);
         }
         for fingerprint in &exact {
-            let probe = native.probe(fingerprint);
-            let shards = &owned[probe.shard().owner(owners)];
-            prop_assert_eq!(shards.test_all([probe]), [Verdict::Seen]);
+            let key_hash = native.key_hash(fingerprint);
+            let shards = &owned[key_hash.shard().owner(owners)];
+            prop_assert_eq!(shards.test_all([key_hash]), [Verdict::Seen]);
         }
         let counts = owned.iter().flat_map(Shards::counts);
         let (shards, keys): (Vec<ShardId>, Vec<u64>) = counts.map(|(id, c)| (id, c.keys)).unzip();

@@ -154,8 +154,8 @@ fn wrong_drops_of_a_full_native_filter_are_those_of_a_set_of_positions() {
     let (mut set, mut wrong) = (HashSet::new(), 0);
     for batch in fingerprints(&urls).chunks(BATCH) {
         let places = batch.iter().map(|fingerprint| {
-            let probe = native.probe(fingerprint);
-            native.positions(probe).map(|it| (probe.shard(), it)).collect::<Vec<_>>()
+            let key_hash = native.key_hash(fingerprint);
+            native.positions(key_hash).map(|it| (key_hash.shard(), it)).collect::<Vec<_>>()
         });
         let places: Vec<_> = places.collect();
         let (seen, unseen): (Vec<_>, Vec<_>) =

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use urlseen_core::filter::native::{Native, Probe};
+use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::filter::{Geometry, Seed, Shards, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -31,15 +31,15 @@ impl Lines {
 impl Fill for Lines {
     fn fill(&mut self, keys: Range<u64>) {
         for batch in batches(keys) {
-            let probes = probes(self.native, batch);
-            self.shards.set_all(probes.iter().copied());
+            let key_hashes = key_hashes(self.native, batch);
+            self.shards.set_all(key_hashes.iter().copied());
         }
     }
 
     fn seen(&self, keys: Range<u64>) -> u64 {
         let of_batch = |batch| {
-            let probes = probes(self.native, batch);
-            let verdicts = self.shards.test_all(probes.iter().copied());
+            let key_hashes = key_hashes(self.native, batch);
+            let verdicts = self.shards.test_all(key_hashes.iter().copied());
             verdicts.iter().filter(|&&verdict| verdict == Verdict::Seen).count() as u64
         };
         batches(keys).map(of_batch).sum()
@@ -51,6 +51,6 @@ fn batches(keys: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     starts.map(move |first| first..keys.end.min(first + BATCH))
 }
 
-fn probes(native: Native, keys: Range<u64>) -> Vec<Probe> {
-    keys.map(|key| native.probe(&Fingerprint::from_text(&fingerprint(key)))).collect()
+fn key_hashes(native: Native, keys: Range<u64>) -> Vec<KeyHash> {
+    keys.map(|key| native.key_hash(&Fingerprint::from_text(&fingerprint(key)))).collect()
 }

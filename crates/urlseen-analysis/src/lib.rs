@@ -11,6 +11,6 @@ pub use compare::{Cells, Exact, Form, Interval, Ones, Overlap, Totals};
 pub use explain::{Explained, Pair, RequestShown, Spelling, explain, pair};
 pub use plot::{Axis, Plot, PlotError, Scale, Series, Stroke};
 pub use replay::{
-    Audience, Ending, Input, KeyRead, LaneReport, Meter, Point, Reason, Report, Seen, Setup, Tally,
-    Wish, run as replay,
+    Audience, Ending, Input, KeyRead, LaneReport, LaneSpec, Meter, Point, Reason, Report, Seen,
+    Setup, Tally, run as replay,
 };

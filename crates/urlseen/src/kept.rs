@@ -11,7 +11,7 @@ use super::local_filter::Inner;
 use super::{Error, ErrorKind, Fingerprints};
 use urlseen_core::filter::choice::Fsync;
 use urlseen_core::filter::id;
-use urlseen_core::filter::native::{Native, Probe};
+use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::filter::redisbloom;
 use urlseen_core::filter::{Count, Seed, ShardId, Shards, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
@@ -40,7 +40,7 @@ pub(super) struct Kept {
     /// `None` once writing it failed in a way that cannot be mended.
     journal: Option<Journal>,
     /// What is set and is to pass once more, by the 128 bits that the layout makes of it.
-    forgotten: HashMap<u128, ShardId>,
+    tombstones: HashMap<u128, ShardId>,
     /// By how many bytes the log grows before a snapshot.
     every: u64,
     /// How long the log is when the next one is due.
@@ -77,8 +77,8 @@ impl Kept {
         }
         let seed = folder.header().and_then(|header| header.pins().made.seed());
         let native = Native::new(seed.unwrap_or(Seed::new(0)), sizing.geometry());
-        let (mut shards, mut forgotten) = (allocate(sizing, native)?, HashMap::new());
-        let mut filling = Filling { native, shards: &mut shards, forgotten: &mut forgotten };
+        let (mut shards, mut tombstones) = (allocate(sizing, native)?, HashMap::new());
+        let mut filling = Filling { native, shards: &mut shards, tombstones: &mut tombstones };
         let recovered = folder.recover(Target::Last, &mut filling);
         let recovered = recovered.map_err(|error| Error::new(ErrorKind::Storage, error))?;
         let journal = folder.journal(recovered.position, Fsync::Interval).map_err(failed)?;
@@ -88,7 +88,7 @@ impl Kept {
             trouble: None,
             folder,
             journal: Some(journal),
-            forgotten,
+            tombstones,
             every,
             // What was replayed is to be covered by a snapshot soon: 21 bytes a fingerprint.
             snapshot_at: every.saturating_sub(21 * recovered.fingerprints),
@@ -97,14 +97,14 @@ impl Kept {
     }
 
     /// Whether a key is to pass once more.
-    pub(super) fn forgot(&self, probe: Probe) -> bool {
-        !self.forgotten.is_empty() && self.forgotten.contains_key(&probe.id())
+    pub(super) fn forgot(&self, key_hash: KeyHash) -> bool {
+        !self.tombstones.is_empty() && self.tombstones.contains_key(&key_hash.id())
     }
 
     /// A key was added: it does not pass again.
     pub(super) fn remember(&mut self, id: u128) {
-        if !self.forgotten.is_empty() {
-            self.forgotten.remove(&id);
+        if !self.tombstones.is_empty() {
+            self.tombstones.remove(&id);
         }
     }
 
@@ -133,7 +133,7 @@ impl Kept {
 
     /// The filter is empty now: so is the folder.
     pub(super) fn empty(&mut self) -> Result<(), Error> {
-        self.forgotten.clear();
+        self.tombstones.clear();
         let emptied = self.rebase_empty();
         emptied.map_err(|error| self.failed("emptied", &error))
     }
@@ -259,19 +259,19 @@ fn write(
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let (count, at, forgotten) = {
+        let (count, at, tombstones) = {
             let mut inner: MutexGuard<'_, Inner> =
                 shared.lock().unwrap_or_else(PoisonError::into_inner);
             let Inner { shards, kept, .. } = &mut *inner;
             let Some(kept) = kept else { return Ok(None) };
             bytes.clear();
             bytes.extend_from_slice(shards.bytes(shard));
-            let ids = kept.forgotten.iter().filter(|(_, of)| **of == shard);
+            let ids = kept.tombstones.iter().filter(|(_, of)| **of == shard);
             let ids: Vec<u128> = ids.map(|(&id, _)| id).collect();
             (shards.count(shard), kept.journal()?.position(), ids)
         };
         writer.write(shard, count, at, &bytes)?;
-        writer.forgotten(shard, &forgotten);
+        writer.tombstones(shard, &tombstones);
     }
     writer.finish(log, retention).map(Some)
 }
@@ -280,13 +280,13 @@ fn write(
 struct Filling<'a> {
     native: Native,
     shards: &'a mut Shards,
-    forgotten: &'a mut HashMap<u128, ShardId>,
+    tombstones: &'a mut HashMap<u128, ShardId>,
 }
 
 impl Restore for Filling<'_> {
     fn clear(&mut self) {
         ShardId::all().for_each(|shard| self.shards.clear(shard));
-        self.forgotten.clear();
+        self.tombstones.clear();
     }
 
     fn load(&mut self, shard: ShardId, count: Count, _: Position, bytes: Vec<u8>) {
@@ -299,21 +299,22 @@ impl Restore for Filling<'_> {
         unreachable!("a folder of that kind is refused before");
     }
 
-    fn load_forgotten(&mut self, shard: ShardId, id: u128) {
-        self.forgotten.insert(id, shard);
+    fn load_tombstone(&mut self, shard: ShardId, id: u128) {
+        self.tombstones.insert(id, shard);
     }
 
     fn add(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
-        let probes: Vec<Probe> = fingerprints.iter().map(|it| self.native.probe(it)).collect();
-        for probe in &probes {
-            self.forgotten.remove(&probe.id());
+        let key_hashes: Vec<KeyHash> =
+            fingerprints.iter().map(|it| self.native.key_hash(it)).collect();
+        for key_hash in &key_hashes {
+            self.tombstones.remove(&key_hash.id());
         }
-        self.shards.set_all(probes);
+        self.shards.set_all(key_hashes);
     }
 
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
-        for probe in fingerprints.iter().map(|it| self.native.probe(it)) {
-            self.forgotten.insert(probe.id(), probe.shard());
+        for key_hash in fingerprints.iter().map(|it| self.native.key_hash(it)) {
+            self.tombstones.insert(key_hash.id(), key_hash.shard());
         }
     }
 }

@@ -17,7 +17,7 @@
 //! |---|---|
 //! | the verbs of a filter | [`Filter`], and [`AsyncFilter`] for tasks |
 //! | in this process's memory | [`LocalFilter`]; kept in a folder with [`LocalFilter::open`] |
-//! | in Redis, shared | [`RedisFilter`], [`AsyncRedisFilter`], in the [`FilterKind`]s of six projects |
+//! | in Redis, shared | [`RedisFilter`], [`AsyncRedisFilter`]; a [`FilterKind`] for each project |
 //! | requests that the daemon found unseen, held until they are finished | [`Consumer`] |
 //! | for tests | [`ExactFilter`] |
 //! | what goes in | [`Fingerprinter`], [`Request`], [`Fingerprint`], or any text |

@@ -10,7 +10,7 @@ use super::Fingerprints;
 use super::kept::{Kept, Snapshot};
 use super::{Error, ErrorKind, Filter};
 use urlseen_core::filter::id;
-use urlseen_core::filter::native::{Native, Probe};
+use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::filter::{
     Capacity, ErrorRate, SHARDS, Seed, ShardId, Shards, Sizing, Verdict, memory,
 };
@@ -161,7 +161,7 @@ impl Filter for LocalFilter {
     ) -> Result<Vec<bool>, Error> {
         let keys: Vec<Fingerprint> = keys.into_iter().map(Into::into).collect();
         let inner = self.lock();
-        Ok(inner.test(&inner.probes(&keys)))
+        Ok(inner.test(&inner.key_hashes(&keys)))
     }
 
     /// None: the filter is in memory.
@@ -208,26 +208,29 @@ impl Drop for LocalFilter {
 }
 
 impl Inner {
-    fn probes(&self, keys: &[Fingerprint]) -> Vec<Probe> {
-        keys.iter().map(|key| self.native.probe(key)).collect()
+    fn key_hashes(&self, keys: &[Fingerprint]) -> Vec<KeyHash> {
+        keys.iter().map(|key| self.native.key_hash(key)).collect()
     }
 
-    fn test(&self, probes: &[Probe]) -> Vec<bool> {
-        let verdicts = self.shards.test_all(probes.iter().copied());
+    fn test(&self, key_hashes: &[KeyHash]) -> Vec<bool> {
+        let verdicts = self.shards.test_all(key_hashes.iter().copied());
         let seen = verdicts.into_iter().map(|verdict| verdict == Verdict::Seen);
         #[cfg(feature = "storage")]
         if let Some(kept) = &self.kept {
-            return seen.zip(probes).map(|(seen, probe)| seen && !kept.forgot(*probe)).collect();
+            return seen
+                .zip(key_hashes)
+                .map(|(seen, key_hash)| seen && !kept.forgot(*key_hash))
+                .collect();
         }
         seen.collect()
     }
 
     fn extend(&mut self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
-        let probes = self.probes(keys);
-        let mut is_new: Vec<bool> = self.test(&probes).into_iter().map(|seen| !seen).collect();
+        let key_hashes = self.key_hashes(keys);
+        let mut is_new: Vec<bool> = self.test(&key_hashes).into_iter().map(|seen| !seen).collect();
         let mut added = std::collections::HashSet::new();
-        for (is_new, probe) in is_new.iter_mut().zip(&probes) {
-            *is_new = *is_new && added.insert(probe.id());
+        for (is_new, key_hash) in is_new.iter_mut().zip(&key_hashes) {
+            *is_new = *is_new && added.insert(key_hash.id());
         }
         #[cfg(feature = "storage")]
         if let Some(kept) = &mut self.kept {
@@ -237,8 +240,8 @@ impl Inner {
                 kept.remember(id);
             }
         }
-        let unseen = probes.into_iter().zip(&is_new).filter(|(_, is_new)| **is_new);
-        self.shards.set_all(unseen.map(|(probe, _)| probe).collect::<Vec<_>>());
+        let unseen = key_hashes.into_iter().zip(&is_new).filter(|(_, is_new)| **is_new);
+        self.shards.set_all(unseen.map(|(key_hash, _)| key_hash).collect::<Vec<_>>());
         Ok(is_new)
     }
 }

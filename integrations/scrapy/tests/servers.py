@@ -112,7 +112,7 @@ def write_record(client: redis.Redis, **fields: str | int) -> dict[str, str]:
     fingerprinter = load_object(FINGERPRINTERS[record["algorithm"]])()
     record.setdefault("probe", fingerprinter.fingerprint(Request(PROBE)).hex())
     tagged = f"urlseen:{{{record['source']}}}"
-    record.setdefault("processing", f"{tagged}:taken")
+    record.setdefault("processing", f"{tagged}:processing")
     with client.pipeline(transaction=True) as pipe:
         pipe.delete(f"{tagged}:crawl")
         pipe.hset(f"{tagged}:crawl", mapping=record)

@@ -102,9 +102,9 @@ def test_h4_what_waits_is_on_its_way_or_held_counts(redis_server, cls):
     for n in range(3):
         queue.push(Request(f"https://example.com/{n}"))
     assert len(queue) == 3
-    redis_server.client.rename("demo:discovered", "urlseen:{demo:discovered}:taken")
+    redis_server.client.rename("demo:discovered", "urlseen:{demo:discovered}:processing")
     assert len(queue) == 3
-    redis_server.client.rename("urlseen:{demo:discovered}:taken", "demo:discovered")
+    redis_server.client.rename("urlseen:{demo:discovered}:processing", "demo:discovered")
     queue.push(Request("https://example.com/3"))
     move_through(redis_server, queue)
     assert len(queue) == 4

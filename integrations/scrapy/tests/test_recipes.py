@@ -124,7 +124,7 @@ def test_a_trial_is_undone_or_becomes_a_move(redis_server, site, start_crawl, fo
     daemon, settings = follow("README.md", "Try it on a live crawl")
     start_crawl("Links", {**project, **settings, **part}, url=site.url).wait()
     assert before < len(site.page_hits()) < PAGES
-    waiting = ["demo:discovered", "urlseen:{demo:discovered}:taken"]
+    waiting = ["demo:discovered", "urlseen:{demo:discovered}:processing"]
     until(lambda: redis_server.client.exists(*waiting) == 0, "nothing in source and taken")
     daemon.stop()
 

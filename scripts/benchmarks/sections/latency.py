@@ -8,7 +8,7 @@ import tempfile
 import time
 
 from .. import feeder, items, process
-from ..daemon import SINK, SOURCE, TAKEN, Daemon, Filter
+from ..daemon import SINK, SOURCE, PROCESSING, Daemon, Filter
 from ..folders import ROOT
 from ..line import line
 from ..measured import Measured, say
@@ -106,5 +106,5 @@ def loaded(server, stock, rate, seconds):
     if feeding.returncode != 0:
         raise RuntimeError(f"the feeder ended with status {feeding.returncode}")
     kept = float(feeding.stdout.read())
-    waiting = server.client.llen(SOURCE) + server.client.llen(TAKEN)
+    waiting = server.client.llen(SOURCE) + server.client.llen(PROCESSING)
     return times, kept, kept * (1 - waiting / (rate * seconds))

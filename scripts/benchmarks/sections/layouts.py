@@ -8,7 +8,7 @@ import time
 import redis
 
 from .. import items, process
-from ..daemon import SINK, SOURCE, TAKEN, Shared
+from ..daemon import SINK, SOURCE, PROCESSING, Shared
 from ..items import TAB, URL
 from ..line import missing
 from ..measured import STOCK, Measured

@@ -97,10 +97,10 @@ fn native(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
         place.note = Some(words.to_owned());
         return;
     };
-    let probe = native.probe(key);
-    place.shard = Some(probe.shard().to_string());
+    let key_hash = native.key_hash(key);
+    place.shard = Some(key_hash.shard().to_string());
     let mut lines: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-    for position in native.positions(probe) {
+    for position in native.positions(key_hash) {
         let bits = lines.entry(position / u64::from(LINE_BITS)).or_default();
         bits.push(position % u64::from(LINE_BITS));
     }
@@ -111,7 +111,7 @@ fn native(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
         let shared = urlseen_core::filter::Shared::new(&subject.config.filter.key, placing);
         let positions = shared.positions(key).unwrap_or_default();
         let numbers = distinct(positions.iter().map(|position| position.bit.into()).collect());
-        let key = Some(shared.key_of(probe.shard()));
+        let key = Some(shared.key_of(key_hash.shard()));
         place.bits.push(Bits { key, line: None, numbers });
     }
 }

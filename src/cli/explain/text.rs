@@ -41,15 +41,15 @@ impl<W: Write> Rows<'_, W> {
 
     fn report(&mut self, report: &Report, item: &[u8]) -> io::Result<()> {
         writeln!(self.out, "{:<14} {}", "item", printable(item, None))?;
-        let Report { explained, places, standing, .. } = report;
+        let Report { explained, places, answer, .. } = report;
         self.explained(explained)?;
         for (index, place) in places.iter().enumerate() {
             self.place(if index == 0 { "places" } else { "" }, place)?;
         }
-        if let Some(standing) = standing {
-            self.row("seen", &format!("{}: {}", standing.verdict, standing.says))?;
-            if !standing.how_sure.is_empty() {
-                self.more(&standing.how_sure)?;
+        if let Some(answer) = answer {
+            self.row("seen", &format!("{}: {}", answer.verdict, answer.says))?;
+            if !answer.how_sure.is_empty() {
+                self.more(&answer.how_sure)?;
             }
         }
         for (index, ignored) in explained.ignored.iter().enumerate() {

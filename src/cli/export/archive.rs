@@ -28,8 +28,8 @@ const TELL: u64 = 100_000;
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let (config, place) = args.folder.both()?;
     let Place::Folder(dir) = place else {
-        let words = "filter.place is \"redis\": the filter is in Redis, and no storage folder has an \
-                     archive. With filter.kind = \"scrapy-redis\" scrapy-redis goes on with the \
+        let words = "filter.place is \"redis\": the filter is in Redis, and no storage folder has \
+                     an archive. With filter.kind = \"scrapy-redis\" scrapy-redis goes on with the \
                      set as it is";
         return Err(Misused(words.to_owned()).into());
     };

@@ -30,8 +30,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     if !folder.awaits_import()? {
         let dir = folder.dir().display();
         return Err(Misused(format!(
-            "the storage folder {dir} holds a filter already, and a filter of RedisBloom is imported \
-             as a whole: set another storage.dir, or give up what is there with urlseen storage drop"
+            "the storage folder {dir} holds a filter already, and a filter of RedisBloom is \
+             imported as a whole: set another storage.dir, or give up what is there with urlseen \
+             storage drop"
         ))
         .into());
     }

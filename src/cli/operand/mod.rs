@@ -79,9 +79,9 @@ impl Operand {
     }
 
     /// What was forgotten in it and has not passed again: how many.
-    pub(super) fn forgotten(&self) -> usize {
+    pub(super) fn tombstones(&self) -> usize {
         match &self.source {
-            Source::Shards(reader, _) => reader.forgotten().len(),
+            Source::Shards(reader, _) => reader.tombstones().len(),
             Source::Whole(_, forgotten) => forgotten.len(),
             Source::Redis(_) => 0,
         }

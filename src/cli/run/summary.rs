@@ -7,7 +7,7 @@ use crate::admin::Passed;
 use crate::admin::printable::{json_text, stdout};
 use crate::pipeline::{Ending, Report};
 use urlseen_engine::config::SourceKind;
-use urlseen_engine::engine::desk::Asked;
+use urlseen_engine::engine::query::Asked;
 
 /// One line that says how the work goes.
 pub(super) struct Progress<'a> {
@@ -18,7 +18,7 @@ pub(super) struct Progress<'a> {
 
 impl fmt::Display for Progress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report { tally, asked, seconds, source, taken, fill, error_rate, .. } = self.now;
+        let Report { tally, asked, seconds, source, processing, fill, error_rate, .. } = self.now;
         let since = self.before.map_or(0.0, |before| before.seconds);
         let rate = |now: u64, of: fn(&Report) -> u64| {
             (now - self.before.map_or(0, of)) as f64 / (seconds - since).max(1e-3)
@@ -26,7 +26,7 @@ impl fmt::Display for Progress<'_> {
         if self.source == SourceKind::List {
             let rate = rate(tally.items, |before| before.tally.items);
             let (items, unseen) = (tally.items, tally.unseen);
-            let waiting = source + taken;
+            let waiting = source + processing;
             write!(f, "{items} items, {unseen} unseen, {rate:.0}/s, {waiting} waiting, ")?;
         }
         if self.source == SourceKind::None || *asked != Asked::default() {

@@ -21,7 +21,7 @@ pub struct Order<'a> {
     /// Its rejects.
     pub rejects: &'a Rejects,
     /// How many items are claimed before.
-    pub taken: u64,
+    pub processing: u64,
     /// How long the list of rejects may become before the oldest are dropped; 0: without end.
     pub rejects_max: u64,
 }
@@ -158,18 +158,18 @@ impl Protocol {
 
     /// The keys that both kinds of commits begin with, and then the filter's.
     fn own_keys<'a>(&'a self, filter: &'a [String]) -> Vec<&'a str> {
-        let Keys { lease, state, taken, sink, rejected, oversize, .. } = &self.keys;
-        let own: [&str; 6] = [lease, state, taken, sink, rejected, oversize];
+        let Keys { lease, state, processing, sink, rejected, oversize, .. } = &self.keys;
+        let own: [&str; 6] = [lease, state, processing, sink, rejected, oversize];
         own.into_iter().chain(filter.iter().map(String::as_str)).collect()
     }
 
     /// What both kinds of commits begin with.
     fn begin_commit(order: Order<'_>, mut command: Cmd) -> Cmd {
-        let Order { token, batch, taken, .. } = order;
+        let Order { token, batch, processing, .. } = order;
         let (base, head) = (batch.proof().base(), batch.proof().head());
         command.arg(token.as_str()).arg(base.seq).arg(base.commit_id.to_string());
         command.arg(head.seq).arg(head.commit_id.to_string());
-        command.arg(taken).arg(batch.items().len());
+        command.arg(processing).arg(batch.items().len());
         command
     }
 

@@ -17,7 +17,7 @@ pub use commit::{Commit, Order, Rejects};
 use forgets::Forgets;
 pub(crate) use persistence::Persistence;
 pub(crate) use record::record;
-use reply::{Answer, VERSION};
+use reply::{Answer, FORMAT};
 pub(crate) use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
 use urlseen_core::filter::Shared;
 use urlseen_core::filter::id::RandomId;
@@ -132,7 +132,7 @@ impl Protocol {
         let mut needs = Needs::new();
         self.source.needs(&self.keys, &mut needs);
         self.sink.needs(&self.keys, &mut needs);
-        let Keys { lease, state, taken, source, sink, rejected, oversize, .. } = &self.keys;
+        let Keys { lease, state, processing, source, sink, rejected, oversize, .. } = &self.keys;
         needs.key(KeyOwner::Own("list of oversize items"), oversize.as_str(), KeyKind::List);
         needs.key(KeyOwner::Setting("rejects.key"), rejected.as_str(), KeyKind::List);
         needs.key(KeyOwner::Own("state"), state.as_str(), KeyKind::Hash);
@@ -148,9 +148,10 @@ impl Protocol {
         needs.command(command("EVALSHA").arg("0".repeat(40)).arg("1").key(lease.as_str()));
         needs.command(command("EXEC"));
         needs.command(command("EVAL").arg("return 1").arg("1").key(lease.as_str()));
-        for key in [lease, state, taken, source, sink, rejected, oversize] {
+        for key in [lease, state, processing, source, sink, rejected, oversize] {
             needs.command(command("TYPE").key(key.as_str()));
         }
+        needs.command(command("TYPE").key(self.keys.earlier_processing.as_str()));
         needs.command(command("GET").key(lease.as_str()));
         needs.command(command("PTTL").key(lease.as_str()));
         needs.command(command("SET").key(lease.as_str()).arg("").arg("PX").arg("1"));
@@ -165,7 +166,7 @@ impl Protocol {
         needs.command(command("LLEN").key(oversize.as_str()));
         needs.command(command("RPUSH").key(oversize.as_str()).arg(""));
         needs.command(command("LTRIM").key(oversize.as_str()).arg("0").arg("-1"));
-        let (from, to) = (taken.as_str(), oversize.as_str());
+        let (from, to) = (processing.as_str(), oversize.as_str());
         needs.command(command("LMOVE").key(from).key(to).arg("LEFT").arg("RIGHT"));
         if let Some((judge, _)) = &self.shared {
             needs.command(command("HGET").key(state.as_str()).arg("unseen"));
@@ -188,8 +189,8 @@ impl Protocol {
 
     /// Takes the lease, from an earlier connection of the same run too, and from `dead` runs.
     pub(crate) fn own(&self, token: &Token, holder: &Holder, dead: &[Run]) -> Cmd {
-        let Keys { lease, state, taken, .. } = &self.keys;
-        let mut command = call(&self.own, &[lease, state, taken]);
+        let Keys { lease, state, processing, earlier_processing, .. } = &self.keys;
+        let mut command = call(&self.own, &[lease, state, processing, earlier_processing]);
         command.arg(token.as_str()).arg(holder.to_json()).arg(milliseconds());
         for run in dead {
             command.arg(run.to_string());
@@ -209,11 +210,11 @@ impl Protocol {
             return Err(Unwelcome::Held { holder, milliseconds, head, filter });
         }
         answer.ok()?;
-        let (seq, commit_id, version) = (answer.text()?, answer.text()?, answer.text()?);
-        let (filter, taken) = (RandomId::parse(&answer.text()?), answer.count()?);
+        let (seq, commit_id, format) = (answer.text()?, answer.text()?, answer.text()?);
+        let (filter, processing) = (RandomId::parse(&answer.text()?), answer.count()?);
         let unseen = answer.text()?.parse().unwrap_or(0);
-        if !version.is_empty() && version != VERSION {
-            return Err(Unwelcome::Version { found: version });
+        if !format.is_empty() && format != FORMAT {
+            return Err(Unwelcome::Format { found: format });
         }
         let head = match (seq.as_str(), commit_id.as_str()) {
             ("", "") => None,
@@ -224,7 +225,7 @@ impl Protocol {
                 })?)
             }
         };
-        Ok(Standing { head, filter, taken, unseen })
+        Ok(Standing { head, filter, processing, unseen })
     }
 
     /// Ties the crawl's state to a filter; where Redis knows nothing of the crawl, it stands at
@@ -233,7 +234,7 @@ impl Protocol {
         let Head { seq, commit_id } = head;
         let Keys { lease, state, record, .. } = &self.keys;
         let mut command = call(&self.begin, &[lease, state, record]);
-        command.arg(token.as_str()).arg(filter.to_string()).arg(VERSION);
+        command.arg(token.as_str()).arg(filter.to_string()).arg(FORMAT);
         command.arg(seq).arg(commit_id.to_string()).arg(self.held.record().fields());
         command
     }
@@ -271,8 +272,8 @@ impl Protocol {
 
     /// Claims what the source holds.
     pub(crate) fn claim(&self, token: &Token) -> Cmd {
-        let Keys { lease, taken, source, .. } = &self.keys;
-        let mut command = call(&self.claim, &[lease, taken, source]);
+        let Keys { lease, processing, source, .. } = &self.keys;
+        let mut command = call(&self.claim, &[lease, processing, source]);
         command.arg(token.as_str());
         command
     }
@@ -286,7 +287,7 @@ impl Protocol {
 
     /// Reads claimed items.
     pub(crate) fn window(&self, from: u64, count: u64) -> Cmd {
-        self.source.window(&self.keys.taken, from, count)
+        self.source.window(&self.keys.processing, from, count)
     }
 
     /// The reply to [`Protocol::window`].
@@ -297,8 +298,8 @@ impl Protocol {
 
     /// Gives unread items back, unless that moves more than `most`, and releases the lease.
     pub(crate) fn give_back(&self, token: &Token, most: usize) -> Cmd {
-        let Keys { lease, taken, source, .. } = &self.keys;
-        let mut command = call(&self.give_back, &[lease, taken, source]);
+        let Keys { lease, processing, source, .. } = &self.keys;
+        let mut command = call(&self.give_back, &[lease, processing, source]);
         command.arg(token.as_str()).arg(most);
         command
     }
@@ -345,10 +346,10 @@ impl Protocol {
         eval(&self.rejected_length, &[&self.keys.rejected, &self.keys.oversize])
     }
 
-    /// How long source, `taken`, sink and rejects are.
+    /// How long source, `processing`, sink and rejects are.
     pub(crate) fn lengths(&self) -> [Cmd; 4] {
-        let taken = self.source.length(&self.keys.taken);
-        [self.source_length(), taken, self.sink_length(), self.rejected_length()]
+        let processing = self.source.length(&self.keys.processing);
+        [self.source_length(), processing, self.sink_length(), self.rejected_length()]
     }
 
     /// Asks how far back Redis may come.

@@ -28,7 +28,7 @@ pub(crate) fn record(config: &Config, keys: &Keys) -> Record {
         urlseen: env!("CARGO_PKG_VERSION").to_owned(),
         source: keys.source.clone(),
         push: push.to_owned(),
-        processing: keys.taken.clone(),
+        processing: keys.processing.clone(),
         sink: keys.sink.clone(),
         sink_kind: sink.kind.name().to_owned(),
         pop: pop.to_owned(),

@@ -8,7 +8,7 @@ use urlseen_core::redis::trouble::Trouble;
 use urlseen_core::storage::Head;
 
 /// The version of the state's fields. Another one is refused.
-pub(super) const VERSION: &str = "1";
+pub(super) const FORMAT: &str = "2";
 
 /// Where a crawl stands in Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) struct Standing {
     /// The filter that the crawl is tied to.
     pub(crate) filter: Option<RandomId>,
     /// How many items are claimed and not committed.
-    pub(crate) taken: u64,
+    pub(crate) processing: u64,
     /// How many items were found unseen by commits to a filter that is in Redis.
     pub(crate) unseen: u64,
 }
@@ -67,7 +67,7 @@ pub enum Refusal {
     },
     /// The list of claimed items is not as long as it must be: somebody else changed it.
     #[error("somebody else changed the list of claimed items: it now holds {found}")]
-    Taken {
+    Processing {
         /// Its length.
         found: u64,
     },
@@ -94,12 +94,22 @@ pub enum Unwelcome {
         /// The filter that the crawl is tied to.
         filter: Option<RandomId>,
     },
+    /// An earlier version left keys that this one does not read.
+    #[error(
+        "an earlier version of urlseen left {key} in Redis, and this one would begin a new crawl \
+         beside it. End that crawl with the earlier version's \"urlseen state drop\", which gives \
+         claimed items back to the source; or delete the key, if they may be lost"
+    )]
+    Earlier {
+        /// One of the keys.
+        key: String,
+    },
     /// The crawl's state was written by another version.
     #[error(
-        "the crawl's state in Redis has version {found}, this urlseen knows version {VERSION}: \
-         use the urlseen that wrote it"
+        "the crawl's state in Redis has format {found}, this urlseen knows format {FORMAT}: use \
+         the urlseen that wrote it"
     )]
-    Version {
+    Format {
         /// As found.
         found: String,
     },
@@ -164,7 +174,8 @@ impl Answer {
                 let (protocol, urlseen) = (self.text()?, self.text()?);
                 return Err(Unwelcome::Record { protocol, urlseen });
             }
-            "taken" => Refusal::Taken { found: self.count()? }.into(),
+            "earlier" => return Err(Unwelcome::Earlier { key: self.text()? }),
+            "processing" => Refusal::Processing { found: self.count()? }.into(),
             other => nonsense(self.what, &other),
         })
     }

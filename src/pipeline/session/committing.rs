@@ -1,12 +1,12 @@
 //! Sending commits, and what they may hold.
 
-use super::{Asked, Session};
+use super::{Pending, Session};
 use crate::crawl::protocol::{Commit, Order};
 use crate::pipeline::Parts;
 use crate::pipeline::queue::Prepared;
 use urlseen_engine::config::RejectsFull;
 use urlseen_engine::item::Items;
-use urlseen_engine::item::batch::{Batch, Taken};
+use urlseen_engine::item::batch::{Batch, Claimed};
 
 /// Commits sent and not answered.
 const IN_FLIGHT_MAX: usize = 3;
@@ -16,9 +16,9 @@ impl Session<'_> {
     pub(super) fn send_commits(&mut self) {
         let in_flight = if self.pipeline.suspicion.is_aroused() { 1 } else { IN_FLIGHT_MAX };
         while self.control.is_none() && self.sent < in_flight && self.link.has_room() {
-            let held_up = self.held_up_by();
-            self.tell_held_up(held_up);
-            if held_up.is_some() {
+            let backpressure = self.backpressure();
+            self.tell_backpressure(backpressure);
+            if backpressure.is_some() {
                 return;
             }
             let Parts { protocol, settings, .. } = &self.pipeline.parts;
@@ -28,18 +28,18 @@ impl Session<'_> {
                 RejectsFull::DropOldest => settings.rejects_max,
             };
             let Prepared { batch, rejects, .. } = prepared;
-            let (token, taken) = (&self.token, self.taken);
-            let commit = protocol.commit(Order { token, batch, rejects, taken, rejects_max });
+            let (token, processing) = (&self.token, self.processing);
+            let commit = protocol.commit(Order { token, batch, rejects, processing, rejects_max });
             let items = batch.items().len() as u64;
-            self.taken -= items;
+            self.processing -= items;
             self.ahead -= items;
             self.sent += 1;
             match commit {
                 Commit::Script(script) => {
-                    self.ask(Asked::Commit { is_transaction: false }, &script);
+                    self.ask(Pending::Commit { is_transaction: false }, &script);
                 }
                 Commit::Transaction { push, script } => {
-                    self.asked.push_back(Asked::Commit { is_transaction: true });
+                    self.pending.push_back(Pending::Commit { is_transaction: true });
                     self.link.send_transaction(&push, &script);
                 }
             }
@@ -55,6 +55,6 @@ impl Session<'_> {
         let most = if is_condemned { 0 } else { self.pipeline.limits.word };
         let parts = self.window.split(items);
         self.backlog
-            .extend(parts.into_iter().map(|items| Batch::<Taken>::new(items).bounded(most)));
+            .extend(parts.into_iter().map(|items| Batch::<Claimed>::new(items).bounded(most)));
     }
 }

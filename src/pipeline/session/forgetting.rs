@@ -7,12 +7,12 @@ use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant};
 use tracing::{info, warn};
 
-use super::{Asked, Failure, Session};
+use super::{Failure, Pending, Session};
 use crate::crawl::protocol::Rejects;
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::reject::{self, Written};
-use urlseen_engine::engine::desk::Reply;
-use urlseen_engine::engine::{Answer, Question, Wish};
+use urlseen_engine::engine::query::Reply;
+use urlseen_engine::engine::{Answer, Question, Wanted};
 use urlseen_engine::item::{Identity, Reader};
 
 /// The time between two looks at the list.
@@ -31,7 +31,7 @@ pub(super) enum Forgetting {
     #[default]
     Idle,
     /// Redis was asked.
-    Asked,
+    Pending,
     /// The threads were.
     Answering { answer: oneshot::Receiver<Reply>, count: usize, rejects: Rejects },
     /// Nothing is asked before that, as there is no room.
@@ -41,7 +41,7 @@ pub(super) enum Forgetting {
 impl Forgetting {
     /// Whether something is being forgotten, or looked for.
     pub(super) fn is_under_way(&self) -> bool {
-        matches!(self, Self::Asked | Self::Answering { .. })
+        matches!(self, Self::Pending | Self::Answering { .. })
     }
 }
 
@@ -52,11 +52,11 @@ impl Session<'_> {
             self.ask_for_forgets();
         } else if !self.forgetting.is_under_way()
             && self.pipeline.parts.shared.is_none()
-            && !self.is_asking(&Asked::ForgetLength)
+            && !self.is_asking(&Pending::ForgetLength)
             && self.link.has_room()
         {
             let length = self.pipeline.parts.protocol.forget_length();
-            self.ask(Asked::ForgetLength, &length);
+            self.ask(Pending::ForgetLength, &length);
         }
     }
 
@@ -71,8 +71,8 @@ impl Session<'_> {
         let is_here = self.pipeline.parts.shared.is_none();
         if is_free && is_here && !is_ending && self.link.has_room() {
             let forgets = self.pipeline.parts.protocol.forgets(&self.token, AT_ONCE);
-            self.ask(Asked::Forgets, &forgets);
-            self.forgetting = Forgetting::Asked;
+            self.ask(Pending::Forgets, &forgets);
+            self.forgetting = Forgetting::Pending;
         }
     }
 
@@ -87,7 +87,7 @@ impl Session<'_> {
         for (place, item) in items.iter().enumerate() {
             match reader.read(item).map(|read| read.identity) {
                 Ok(Identity::Fingerprint(fingerprint)) => {
-                    questions.push(Question { wish: Wish::Forget, fingerprint });
+                    questions.push(Question { wanted: Wanted::Forget, fingerprint });
                 }
                 // It is never seen.
                 Ok(Identity::Unfiltered) => {}
@@ -107,7 +107,7 @@ impl Session<'_> {
             warn!("{} items to be forgotten cannot be read; they are rejected", rejects.len());
         }
         let store = self.pipeline.store.as_mut().expect("a session has the store");
-        let answer = self.pipeline.desk.put(questions, &mut store.engine);
+        let answer = self.pipeline.dispatcher.put(questions, &mut store.engine);
         self.forgetting = Forgetting::Answering { answer, count: items.len(), rejects };
     }
 
@@ -128,8 +128,8 @@ impl Session<'_> {
         let seen = reply.answers.iter().filter(|&&answer| answer == Answer::Seen).count();
         info!("{seen} fingerprints are to pass once more");
         let done = self.pipeline.parts.protocol.forgotten(&self.token, count, &rejects);
-        self.ask(Asked::Forgotten, &done);
-        self.forgetting = Forgetting::Asked;
+        self.ask(Pending::Tombstones, &done);
+        self.forgetting = Forgetting::Pending;
     }
 
     /// Waits until what the threads were asked to forget is done with.

@@ -11,7 +11,7 @@ const ENOUGH: u64 = 64;
 #[derive(Debug)]
 pub(super) struct Linger {
     span: Duration,
-    /// True if the last claim brought few items.
+    /// True if the last claim recovered few items.
     is_trickle: bool,
     until: Option<Instant>,
 }

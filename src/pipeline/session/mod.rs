@@ -1,11 +1,11 @@
 //! The work on one connection, from taking the lease to releasing it.
 
-mod asked;
+mod backpressure;
 mod committing;
 mod forgetting;
-mod held_up;
 mod idle;
 mod linger;
+mod pending;
 mod reclaiming;
 mod renewing;
 mod ticks;
@@ -19,19 +19,19 @@ use super::queue::Queue;
 use super::window::Window;
 use super::{Ending, Failure, Pipeline, Report};
 use crate::crawl::protocol::GIVE_BACK_MAX;
-use crate::pipeline::phase::{HeldUpBy, Phase};
-use asked::Asked;
+use crate::pipeline::phase::{Backpressure, Phase};
+use backpressure::BACKPRESSURE_POLL;
 use forgetting::{FORGETS, Forgetting};
-use held_up::HELD_UP_POLL;
 use idle::receive;
 use linger::Linger;
+use pending::Pending;
 use ticks::{tick, ticks};
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::held::Reclaimer;
 use urlseen_core::redis::lease::{RENEWAL, Token};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis::preflight::preflight;
-use urlseen_engine::item::batch::{Batch, Taken};
+use urlseen_engine::item::batch::{Batch, Claimed};
 
 /// Batches read and not committed, in all stages.
 const AHEAD_MAX: usize = 8;
@@ -75,7 +75,7 @@ struct Session<'a> {
     renewal_asked: Instant,
     /// The disk hung when the lease was to be renewed.
     is_renewal_due: bool,
-    asked: VecDeque<Asked>,
+    pending: VecDeque<Pending>,
     supply: Supply,
     /// Collects items before a claim.
     linger: Linger,
@@ -83,26 +83,26 @@ struct Session<'a> {
     control: Option<Instant>,
     window: Window,
     /// How many items are claimed once all commits that were sent are done.
-    taken: u64,
+    processing: u64,
     /// How many of those are read or being read.
     ahead: u64,
     /// Windows being read.
     windows: usize,
     /// Batches read that the engine has no room for.
-    backlog: VecDeque<Batch<Taken>>,
+    backlog: VecDeque<Batch<Claimed>>,
     /// How many of the queued batches were sent to be committed.
     sent: usize,
     /// How many items wait in the sink, as last seen, and on the rejects list.
     sink_length: u64,
     rejected_length: u64,
-    held_up: Option<HeldUpBy>,
+    backpressure: Option<Backpressure>,
     /// What is done about what is to be forgotten.
     forgetting: Forgetting,
     /// Finds the consumers that stopped.
     reclaimer: Reclaimer,
     /// What was last said of it, and when it was last said that commits wait.
-    told_held_up: Option<HeldUpBy>,
-    held_up_told: Option<Instant>,
+    told_backpressure: Option<Backpressure>,
+    backpressure_told: Option<Instant>,
 }
 
 impl Pipeline {
@@ -160,7 +160,7 @@ impl<'a> Session<'a> {
         let rejected_length = protocol.length(link.call(&protocol.rejected_length()).await?)?;
         pipeline.go_on_from(&mut link, &mut held).await?;
         let queue = pipeline.queue.as_ref().expect("set above");
-        let (taken, ahead) = (queue.taken(), queue.items());
+        let (processing, ahead) = (queue.processing(), queue.items());
         let settings = pipeline.parts.settings;
         let bytes = settings.batch_bytes.min(pipeline.limits.batch);
         let mut session = Self {
@@ -170,23 +170,23 @@ impl<'a> Session<'a> {
             lease_until: held.until,
             renewal_asked: held.until,
             is_renewal_due: false,
-            asked: VecDeque::new(),
-            supply: if taken > 0 { Supply::Claimed } else { Supply::Unknown },
+            pending: VecDeque::new(),
+            supply: if processing > 0 { Supply::Claimed } else { Supply::Unknown },
             linger: Linger::new(settings.linger),
             control: pipeline.suspicion.control(),
             window: Window::new(settings.batch, bytes).with_alone(pipeline.suspicion.alone(ahead)),
-            taken,
+            processing,
             ahead,
             windows: 0,
             backlog: VecDeque::new(),
             sent: 0,
             sink_length,
             rejected_length,
-            held_up: None,
+            backpressure: None,
             forgetting: Forgetting::default(),
             reclaimer: Reclaimer::new(settings.held_timeout),
-            told_held_up: None,
-            held_up_told: None,
+            told_backpressure: None,
+            backpressure_told: None,
             pipeline,
         };
         session.look();
@@ -202,7 +202,7 @@ impl<'a> Session<'a> {
         let settings = self.pipeline.parts.settings;
         let mut stop = self.pipeline.stop.clone();
         let mut renewal = ticks(RENEWAL);
-        let mut poll = ticks(HELD_UP_POLL);
+        let mut poll = ticks(BACKPRESSURE_POLL);
         let mut look = ticks(LOOK);
         let is_watched = report_every.is_some_and(|every| every < WATCHED);
         let mut lengths = ticks(if is_watched { WATCHED } else { LENGTHS });
@@ -229,7 +229,7 @@ impl<'a> Session<'a> {
             let (may_ask, is_hearing) = (self.pipeline.may_ask(), self.pipeline.is_hearing());
             let control = self.control;
             let Self { pipeline, link, waiter, forgetting, linger, .. } = self;
-            let Pipeline { store, desk, .. } = &mut **pipeline;
+            let Pipeline { store, dispatcher, .. } = &mut **pipeline;
             let engine = &mut store.as_mut().expect("a session has the store").engine;
             tokio::select! {
                 // What the clock and people ask for comes first: work never runs out when it is
@@ -239,7 +239,7 @@ impl<'a> Session<'a> {
                 () = sleep_until(self.lease_until) => return Err(self.lapsed()),
                 _ = renewal.tick() => self.renew(),
                 _ = lengths.tick() => self.ask_lengths(),
-                _ = poll.tick(), if self.held_up.is_some() => self.look_again(),
+                _ = poll.tick(), if self.backpressure.is_some() => self.look_again(),
                 _ = look.tick() => {
                     self.pipeline.store().check().map_err(Failure::Log)?;
                     self.look();
@@ -250,7 +250,7 @@ impl<'a> Session<'a> {
                 () = tick(report.as_mut()) => show(&self.pipeline.report()),
                 _ = consumers.tick() => self.look_for_stopped_consumers(),
                 // Groups of questions are few, so this keeps nothing else waiting for long.
-                inquiry = desk.next(), if may_ask => desk.hand_on(inquiry, engine),
+                query = dispatcher.next(), if may_ask => dispatcher.hand_on(query, engine),
                 reply = link.receive() => self.take_note(reply?)?,
                 heard = engine.heard(), if is_hearing => self.pipeline.take_heard(heard)?,
                 Some(reply) = forgetting::answered(forgetting) => self.forgot(&reply),
@@ -268,7 +268,7 @@ impl<'a> Session<'a> {
         self.waiter = None;
         self.pipeline.enter(Phase::Stopping);
         self.finish_forgetting().await?;
-        while !self.asked.is_empty() {
+        while !self.pending.is_empty() {
             let reply = self.link.receive().await?;
             self.take_note(reply)?;
         }
@@ -290,7 +290,7 @@ impl<'a> Session<'a> {
 
     /// Tells everybody how it goes, if there is news, and looks after the filter and its folder.
     fn look(&mut self) {
-        self.pipeline.watch_fullness();
+        self.pipeline.watch_fill();
         self.pipeline.tell_snapshot();
         self.ask_for_snapshot();
         let (sink, rejected) = (Some(self.sink_length), Some(self.rejected_length));
@@ -300,7 +300,7 @@ impl<'a> Session<'a> {
             (live.sink, live.rejected, live.lease_until) = (sink, rejected, lease_until);
             before != (sink, rejected, lease_until)
         });
-        let phase = self.held_up.map_or(Phase::Working, |by| Phase::HeldUp { by });
+        let phase = self.backpressure.map_or(Phase::Working, |by| Phase::Backpressure { by });
         if is_new || self.pipeline.has_news(&phase) {
             self.pipeline.enter(phase);
         }
@@ -308,9 +308,9 @@ impl<'a> Session<'a> {
 
     /// Asks how long the lists are that others push to and take from.
     fn ask_lengths(&mut self) {
-        if !self.is_asking(&Asked::SourceLength) {
+        if !self.is_asking(&Pending::SourceLength) {
             let length = self.pipeline.parts.protocol.source_length();
-            self.ask(Asked::SourceLength, &length);
+            self.ask(Pending::SourceLength, &length);
         }
         self.look_again();
     }
@@ -318,13 +318,13 @@ impl<'a> Session<'a> {
     /// Asks how full some keys of a filter in Redis are, once it has answered that of others: a
     /// server that is slow must not be asked more and more, until nothing else can be asked.
     fn ask_fill(&mut self) {
-        if self.asked.iter().any(|asked| matches!(asked, Asked::Fill(_))) {
+        if self.pending.iter().any(|pending| matches!(pending, Pending::Fill(_))) {
             return;
         }
         for _ in 0..FILLS {
             let Some(shared) = &mut self.pipeline.parts.shared else { return };
             let (sample, ask) = shared.ask();
-            self.ask(Asked::Fill(sample), &ask);
+            self.ask(Pending::Fill(sample), &ask);
         }
     }
 
@@ -342,13 +342,13 @@ impl<'a> Session<'a> {
         while self.link.has_room()
             && self.windows < self.window.at_once(AHEAD_MAX)
             && self.on_their_way() < AHEAD_MAX
-            && self.ahead < self.taken
+            && self.ahead < self.processing
         {
-            let items = self.window.items().min(self.taken - self.ahead);
+            let items = self.window.items().min(self.processing - self.ahead);
             let window = self.pipeline.parts.protocol.window(self.ahead, items);
             self.ahead += items;
             self.windows += 1;
-            self.ask(Asked::Window { items }, &window);
+            self.ask(Pending::Window { items }, &window);
         }
     }
 
@@ -359,7 +359,7 @@ impl<'a> Session<'a> {
 
     /// Claims what the source holds once all that was claimed is committed.
     fn claim(&mut self) {
-        if self.taken > 0 {
+        if self.processing > 0 {
             return;
         }
         if self.supply == Supply::Claimed {
@@ -370,7 +370,7 @@ impl<'a> Session<'a> {
         if self.supply == Supply::Unknown && self.linger.is_over() {
             let claim = self.pipeline.parts.protocol.claim(&self.token);
             self.supply = Supply::Claiming;
-            self.ask(Asked::Claim, &claim);
+            self.ask(Pending::Claim, &claim);
         }
     }
 

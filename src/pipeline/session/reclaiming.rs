@@ -5,16 +5,16 @@ use std::time::Instant;
 use redis::Value;
 use tracing::{info, warn};
 
-use super::{Asked, Failure, Session};
+use super::{Failure, Pending, Session};
 use urlseen_core::redis::held::{Calls, Requeued, Stopped};
 use urlseen_core::redis::trouble::Trouble;
 
 impl Session<'_> {
     /// Asks for the heartbeats of all consumers, unless that is under way.
     pub(super) fn look_for_stopped_consumers(&mut self) {
-        if self.link.has_room() && !self.is_asking(&Asked::Consumers) {
+        if self.link.has_room() && !self.is_asking(&Pending::Consumers) {
             let consumers = self.pipeline.parts.protocol.held().consumers();
-            self.ask(Asked::Consumers, &consumers);
+            self.ask(Pending::Consumers, &consumers);
         }
     }
 
@@ -29,7 +29,7 @@ impl Session<'_> {
             let Stopped { consumer, heartbeat } = &stopped;
             let held = self.pipeline.parts.protocol.held();
             let requeue = held.requeue(consumer, heartbeat, &[]).by_text();
-            self.ask(Asked::Requeued(stopped), &requeue);
+            self.ask(Pending::Requeued(stopped), &requeue);
         }
         Ok(())
     }
@@ -56,7 +56,7 @@ impl Session<'_> {
             );
             let held = self.pipeline.parts.protocol.held();
             let reject = held.reject_too_often(consumer, &too_often).by_text();
-            self.ask(Asked::HeldRejected, &reject);
+            self.ask(Pending::HeldRejected, &reject);
         }
         Ok(())
     }

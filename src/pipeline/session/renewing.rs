@@ -2,19 +2,19 @@
 
 use tokio::time::Instant;
 
-use super::{Asked, Failure, Session};
+use super::{Failure, Pending, Session};
 
 impl Session<'_> {
     /// Asks for a renewal, unless one is under way or the disk hangs: then it is due.
     pub(super) fn renew(&mut self) {
-        if self.is_asking(&Asked::Renewal) {
+        if self.is_asking(&Pending::Renewal) {
             return;
         }
         self.is_renewal_due = self.pipeline.hang().is_some();
         if !self.is_renewal_due {
             let renew = self.pipeline.parts.protocol.renew(&self.token);
             self.renewal_asked = Instant::now();
-            self.ask(Asked::Renewal, &renew);
+            self.ask(Pending::Renewal, &renew);
         }
     }
 

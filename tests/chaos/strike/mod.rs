@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use rustix::process::Signal;
 
-use crate::daemon::{SOURCE, TAKEN};
+use crate::daemon::{PROCESSING, SOURCE};
 use crate::plan::{Kind, Step};
 use crate::process::POLL;
 use crate::round::Round;
@@ -154,7 +154,7 @@ impl Round {
 
     fn meddle(&mut self, step: &Step) -> Result<()> {
         let phase = self.phase(&self.facts()?);
-        self.feeder.feed(&self.server, TAKEN, 1 + step.draw % 3)?;
+        self.feeder.feed(&self.server, PROCESSING, 1 + step.draw % 3)?;
         // An idle daemon looks at what is claimed when it claims.
         self.feeder.feed(&self.server, SOURCE, 1)?;
         self.tally.strike(step.kind, phase, &[]);

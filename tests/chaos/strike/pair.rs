@@ -55,7 +55,7 @@ impl Round {
     }
 
     /// The daemon is stopped where it is until its lease has run out, and wakes again: alone, or
-    /// when another one with a copy of its folder has taken over.
+    /// when another one with a copy of its folder has processing over.
     pub(super) fn freeze(&mut self, step: &Step) -> Result<()> {
         self.wait_until_ready()?;
         self.daemon.signal(Signal::STOP)?;

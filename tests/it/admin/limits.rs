@@ -84,7 +84,7 @@ fn what_is_too_large_is_refused() {
     assert_eq!(endpoint.request(&chunked).status, 413);
     let long = format!("GET / HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
     let mut stream = endpoint.connect();
-    // The rest is not taken any more once the beginning is refused.
+    // The rest is not processing any more once the beginning is refused.
     let _ = stream.write_all(long.as_bytes());
     assert_eq!(super::answer(&read_to_end(stream)).status, 431);
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: x\r\n".repeat(100));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use urlseen_cli::admin::{HeldUpBy, Phase, Status};
+use urlseen_cli::admin::{Backpressure, Phase, Status};
 
 use super::{Endpoint, ask, connect_tcp, status};
 use crate::tidy::report;
@@ -19,7 +19,7 @@ fn health_is_lost_by_failure_alone_and_readiness_by_anything_but_work() {
         (Phase::WaitingForLease { holder: text() }, 200, 503),
         (Phase::Recovering, 200, 503),
         (Phase::Working, 200, 200),
-        (Phase::HeldUp { by: HeldUpBy::Sink }, 200, 200),
+        (Phase::Backpressure { by: Backpressure::Sink }, 200, 200),
         (Phase::RedisAway { trouble: text() }, 200, 503),
         (Phase::DiskAway { trouble: text() }, 200, 503),
         (Phase::Stopping, 200, 503),
@@ -110,7 +110,7 @@ fn metrics_are_the_status_in_numbers() {
         (r#"urlseen_phase{phase="waiting-for-lease"}"#, 0.0),
         (r#"urlseen_phase{phase="recovering"}"#, 0.0),
         (r#"urlseen_phase{phase="working"}"#, 1.0),
-        (r#"urlseen_phase{phase="held-up"}"#, 0.0),
+        (r#"urlseen_phase{phase="backpressure"}"#, 0.0),
         (r#"urlseen_phase{phase="redis-away"}"#, 0.0),
         (r#"urlseen_phase{phase="disk-away"}"#, 0.0),
         (r#"urlseen_phase{phase="stopping"}"#, 0.0),
@@ -129,12 +129,12 @@ fn metrics_are_the_status_in_numbers() {
         ("urlseen_rollbacks_total", 9.0),
         ("urlseen_snapshots_total", 10.0),
         ("urlseen_log_written_bytes_total", 11.0),
-        (r#"urlseen_questions_total{answer="seen"}"#, 13.0),
-        (r#"urlseen_questions_total{answer="unseen"}"#, 14.0),
-        (r#"urlseen_questions_total{answer="full"}"#, 15.0),
-        (r#"urlseen_questions_total{answer="forgotten"}"#, 17.0),
+        (r#"urlseen_queries_total{answer="seen"}"#, 13.0),
+        (r#"urlseen_queries_total{answer="unseen"}"#, 14.0),
+        (r#"urlseen_queries_total{answer="full"}"#, 15.0),
+        (r#"urlseen_queries_total{answer="forgotten"}"#, 17.0),
         (r#"urlseen_list_items{list="source"}"#, 21.0),
-        (r#"urlseen_list_items{list="taken"}"#, 22.0),
+        (r#"urlseen_list_items{list="processing"}"#, 22.0),
         (r#"urlseen_list_items{list="sink"}"#, 23.0),
         (r#"urlseen_list_items{list="rejected"}"#, 24.0),
         ("urlseen_filter_keys", 31.0),
@@ -142,7 +142,7 @@ fn metrics_are_the_status_in_numbers() {
         ("urlseen_filter_fill_ratio", 0.25),
         ("urlseen_filter_error_ratio", 1e-6),
         ("urlseen_filter_bytes", 4096.0),
-        ("urlseen_filter_forgotten", 16.0),
+        ("urlseen_filter_tombstones", 16.0),
         ("urlseen_storage_snapshots", 3.0),
         ("urlseen_storage_log_bytes", 41.0),
     ];

@@ -16,15 +16,15 @@ fn a_full_sink_holds_the_daemon_up_and_is_never_overfilled() {
     let mut daemon = crawl.start();
     daemon.wait_for_line("waiting: demo:unseen holds 21 items, sink.max_len is 20", SOON);
     let mut connection = crawl.connection();
-    let mut taken: Vec<String> = Vec::new();
+    let mut processing: Vec<String> = Vec::new();
     wait_until(SOON, "all items", || {
         let waiting: usize = connection.llen(SINK).unwrap();
         assert!(waiting < max + 2 * batch, "{waiting}");
         let some: Vec<String> = connection.lpop(SINK, std::num::NonZero::new(30)).unwrap();
-        taken.extend(some);
-        taken.len() == items.len()
+        processing.extend(some);
+        processing.len() == items.len()
     });
-    assert_eq!(taken, items);
+    assert_eq!(processing, items);
     daemon.wait_for_line("going on", SOON);
     let summary = stop(daemon);
     // Waiting and going on for each batch, it says so only now and then.

@@ -2,7 +2,7 @@
 
 use redis::Commands;
 
-use super::{Crawl, SINK, TAKEN, stop, urls};
+use super::{Crawl, PROCESSING, SINK, stop, urls};
 use crate::util::descriptors::{forbid, leave, restore};
 use crate::util::wait::{SOON, wait_until};
 
@@ -36,7 +36,7 @@ fn without_descriptors_the_log_is_cut_later_and_nothing_is_lost() {
     daemon.wait_for_line("waiting", SOON);
     leave(&daemon, 0);
     let mut connection = crawl.connection();
-    let () = connection.rpush(TAKEN, "http://b/").unwrap();
+    let () = connection.rpush(PROCESSING, "http://b/").unwrap();
     let mut out: Vec<String> = connection.lpop(SINK, std::num::NonZero::new(100)).unwrap();
     let said = daemon.wait_for_line("LimitNOFILE=", SOON);
     assert!(said.contains("the log cannot be written"), "{said}");

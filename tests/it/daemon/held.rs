@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use redis::{Commands, Connection, FromRedisValue};
 
-use super::{Crawl, REJECTED, SINK, SOURCE, TAKEN, stop, urls};
+use super::{Crawl, PROCESSING, REJECTED, SINK, SOURCE, stop, urls};
 use crate::util::wait::{SOON, wait_until};
 
 const RECORD: &str = "urlseen:{demo:discovered}:crawl";
@@ -75,7 +75,7 @@ fn the_daemon_publishes_the_crawl_record() {
         ("protocol", "1"),
         ("source", SOURCE),
         ("push", "RPUSH"),
-        ("processing", TAKEN),
+        ("processing", PROCESSING),
         ("sink", SINK),
         ("sink_kind", "zset"),
         ("pop", "LEFT"),
@@ -138,13 +138,13 @@ fn a_count_sees_held_requests_of_all_consumers() {
     let crawl = Crawl::new();
     let () = crawl.connection().rpush(SINK, urls(0, 3)).unwrap();
     let () = crawl.connection().rpush(SOURCE, urls(3, 2)).unwrap();
-    let () = crawl.connection().rpush(TAKEN, urls(5, 1)).unwrap();
+    let () = crawl.connection().rpush(PROCESSING, urls(5, 1)).unwrap();
     let mut one = Consumer::new(&crawl, "a#1", "list");
     let mut other = Consumer::new(&crawl, "b#2", "list");
     one.pop_as("1").unwrap();
     other.pop_as("1").unwrap();
     let (a, b) = (held("a#1"), held("b#2"));
-    let keys = [SOURCE, TAKEN, SINK, CONSUMERS, &a, &b];
+    let keys = [SOURCE, PROCESSING, SINK, CONSUMERS, &a, &b];
     let total: u64 = one.call(&[COUNT], &keys, &["list", "a#1", "b#2"]);
     assert_eq!(total, 6);
     let mut names: Vec<String> = one.call(&[COUNT], &keys[..5], &["list", "a#1"]);

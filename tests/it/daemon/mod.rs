@@ -42,7 +42,7 @@ use crate::util::wait::{SOON, wait_until};
 const SOURCE: &str = "demo:discovered";
 const SINK: &str = "demo:unseen";
 const REJECTED: &str = "demo:rejected";
-const TAKEN: &str = "urlseen:{demo:discovered}:taken";
+const PROCESSING: &str = "urlseen:{demo:discovered}:processing";
 const OVERSIZE: &str = "urlseen:{demo:discovered}:oversize";
 const STATE: &str = "urlseen:{demo:discovered}:state";
 const LEASE: &str = "urlseen:{demo:discovered}:lease";
@@ -188,7 +188,7 @@ impl Crawl {
         let mut connection = self.connection();
         wait_until(SOON, "idle daemon", || {
             let clients: String = redis::cmd("INFO").arg("clients").query(&mut connection).unwrap();
-            connection.exists::<_, usize>(&[SOURCE, TAKEN]).unwrap() == 0
+            connection.exists::<_, usize>(&[SOURCE, PROCESSING]).unwrap() == 0
                 && clients.contains("blocked_clients:1")
         });
     }

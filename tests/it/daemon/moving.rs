@@ -82,7 +82,7 @@ fn what_was_broken_off_cannot_be_opened_and_is_done_again() {
     crawl.drain();
     // As a kill after some of the strings leaves it.
     let filter: String = crawl.connection().hget(STATE, "filter").unwrap();
-    let definition = "urlseen:{demo:filter}:definition";
+    let definition = "urlseen:{demo:filter}:spec";
     let () = crawl.connection().hset(definition, "unfinished", &filter).unwrap();
     let () = crawl.connection().set("demo:filter:00", "some").unwrap();
     let half = crawl.run(&[&["--drain"], IN_REDIS].concat()).output();

@@ -210,7 +210,7 @@ fn a_state_that_somebody_deleted_is_not_taken_for_a_new_crawl() {
     let output = daemon.output(SOON);
     assert_eq!(output.code(), Some(3), "{output:?}");
     assert!(output.stderr.contains("Redis knows nothing of this crawl"), "{output:?}");
-    assert_eq!((crawl.len(SINK), crawl.len(super::TAKEN)), (10, 10));
+    assert_eq!((crawl.len(SINK), crawl.len(super::PROCESSING)), (10, 10));
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn a_crawl_can_be_given_up() {
     daemon.wait_for_line("waiting: ", SOON);
     daemon.signal(Signal::KILL);
     daemon.wait(SOON);
-    assert_eq!((crawl.len(SINK), crawl.len(super::TAKEN)), (5, 15));
+    assert_eq!((crawl.len(SINK), crawl.len(super::PROCESSING)), (5, 15));
     state(&crawl, "drop --yes");
     assert_eq!((crawl.len(SINK), crawl.len(super::SOURCE)), (5, 15));
     assert!(!crawl.connection().exists::<_, bool>(STATE).unwrap());

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use urlseen_core::filter::redisbloom::{Filter, Growth};
 
-use super::{Crawl, READY, SINK, SOURCE, TAKEN, stop};
+use super::{Crawl, PROCESSING, READY, SINK, SOURCE, stop};
 use crate::util::wait::{SOON, wait_until};
 
 /// A filter that grows soon, and at an error rate at which it is often wrong.
@@ -138,7 +138,7 @@ fn a_filter_that_may_not_grow_takes_what_it_was_reserved_for_and_no_more() {
     assert!((81..=100).contains(&held), "{held}");
     let mut connection = crawl.connection();
     let left = |key: &str| connection.llen::<_, usize>(key).unwrap();
-    assert_eq!([SINK, SOURCE, TAKEN].map(left).iter().sum::<usize>(), 150, "none is lost");
+    assert_eq!([SINK, SOURCE, PROCESSING].map(left).iter().sum::<usize>(), 150, "none is lost");
     // What it holds is known, however full it is.
     let items = digests(0, 150).join("\n") + "\n";
     let output = crawl.command("check", &["-"]).stdin(items).output();

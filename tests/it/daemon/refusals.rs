@@ -7,18 +7,18 @@ use redis::Commands;
 use rustix::process::Signal;
 
 use super::{
-    Bytes, Crawl, LEASE, OVERSIZE, READY, REJECTED, SINK, SOURCE, STATE, TAKEN, is_sorted,
+    Bytes, Crawl, LEASE, OVERSIZE, PROCESSING, READY, REJECTED, SINK, SOURCE, STATE, is_sorted,
     stop_process, urls,
 };
 use crate::util::binary::Output;
 use crate::util::wait::SOON;
 
-pub(super) const KEYS: [&str; 7] = [SOURCE, TAKEN, STATE, LEASE, SINK, REJECTED, OVERSIZE];
+pub(super) const KEYS: [&str; 7] = [SOURCE, PROCESSING, STATE, LEASE, SINK, REJECTED, OVERSIZE];
 
 /// Commands that the daemon runs on each key, and that a commit cannot do without.
 const COMMANDS: [(&str, &str); 11] = [
     ("rename", SOURCE),
-    ("ltrim", TAKEN),
+    ("ltrim", PROCESSING),
     ("hset", STATE),
     ("get", LEASE),
     ("rpush", SINK),
@@ -35,7 +35,7 @@ const LARGE: usize = 100;
 
 /// Commands that the commit of a small batch needs as well.
 const NEEDED_BY_SMALL: [(&str, &str); 4] =
-    [("ltrim", TAKEN), ("hset", STATE), ("rpush", SINK), ("rpush", REJECTED)];
+    [("ltrim", PROCESSING), ("hset", STATE), ("rpush", SINK), ("rpush", REJECTED)];
 
 #[track_caller]
 pub(super) fn assert_refused(output: &Output, words: &[&str]) {
@@ -156,8 +156,8 @@ fn harm_batch(
 /// All keys, with claimed items and those that wait as one list.
 fn standing(crawl: &Crawl) -> BTreeMap<String, Bytes> {
     let mut dump = crawl.dump();
-    if let Some(taken) = dump.remove(TAKEN) {
-        assert!(dump.insert(SOURCE.to_owned(), taken).is_none());
+    if let Some(processing) = dump.remove(PROCESSING) {
+        assert!(dump.insert(SOURCE.to_owned(), processing).is_none());
     }
     dump
 }

@@ -116,8 +116,8 @@ fn two_crawls_share_one_filter_and_pass_each_link_once() {
         }
         wait_until(SOON, "all items are done", || {
             let keys = [SOURCE, "other:discovered"];
-            let taken = keys.map(|key| format!("urlseen:{{{key}}}:taken"));
-            connection.exists::<_, usize>((&keys[..], &taken[..])).unwrap() == 0
+            let processing = keys.map(|key| format!("urlseen:{{{key}}}:processing"));
+            connection.exists::<_, usize>((&keys[..], &processing[..])).unwrap() == 0
         });
         stop(first);
         stop(second);

@@ -74,8 +74,8 @@ fn bits_whose_seed_is_gone() {
     crawl.push(&urls(0, 10));
     crawl.drain();
     let () = crawl.connection().del(SINK).unwrap();
-    let () = crawl.connection().del("urlseen:{demo:filter}:definition").unwrap();
-    refused(&crawl, 3, &["urlseen:{demo:filter}:definition is gone", "seed", "storage drop"]);
+    let () = crawl.connection().del("urlseen:{demo:filter}:spec").unwrap();
+    refused(&crawl, 3, &["urlseen:{demo:filter}:spec is gone", "seed", "storage drop"]);
     let dropped = crawl.command("storage drop", &["--yes"]).output();
     assert_eq!(dropped.code(), Some(0), "{dropped:?}");
     crawl.push(&urls(0, 10));
@@ -87,7 +87,7 @@ fn another_filter_in_the_place_of_the_one_that_was_there() {
     for kind in [LAYOUTS[0], LAYOUTS[5]] {
         let crawl = crawl(kind);
         let daemon = crawl.start();
-        let definition = "urlseen:{demo:filter}:definition";
+        let definition = "urlseen:{demo:filter}:spec";
         let () = crawl.connection().hset(definition, "id", "0123456789abcdef").unwrap();
         crawl.server.cli(&["client", "kill", "type", "normal"]);
         let output = daemon.output(SOON);

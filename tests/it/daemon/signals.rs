@@ -4,13 +4,13 @@ use redis::Commands;
 use rustix::process::Signal;
 
 use super::idle::commands;
-use super::{Bytes, Crawl, LEASE, SINK, SOURCE, Summary, TAKEN, stop, urls};
+use super::{Bytes, Crawl, LEASE, PROCESSING, SINK, SOURCE, Summary, stop, urls};
 use crate::util::binary::Daemon;
 use crate::util::wait::{SOON, wait_until};
 
 /// A daemon that has read all it may ahead, and commits nothing, as its sink is full. It takes
 /// from 100 items.
-fn held_up(take_from: &str) -> (Crawl, Daemon) {
+fn backpressure(take_from: &str) -> (Crawl, Daemon) {
     let crawl = Crawl::new()
         .set("source.batch=5")
         .set("sink.max_len=5")
@@ -54,16 +54,16 @@ fn a_daemon_that_lingers_ends_when_asked() {
 #[test]
 fn unread_items_go_back_to_an_empty_source_in_order() {
     for (take_from, signal) in [("left", Signal::TERM), ("right", Signal::INT)] {
-        let (crawl, daemon) = held_up(take_from);
+        let (crawl, daemon) = backpressure(take_from);
         daemon.signal(signal);
         let summary = Summary::of(daemon.output(SOON));
         assert_eq!((summary.code, summary.ending()), (Some(0), "stopped"), "{summary:?}");
         let (out, waiting) = expected(take_from);
         assert_eq!(crawl.list(SINK), out);
         assert_eq!(crawl.list(SOURCE), waiting);
-        assert_eq!(crawl.server.cli(&["exists", LEASE, TAKEN]), "0");
+        assert_eq!(crawl.server.cli(&["exists", LEASE, PROCESSING]), "0");
         assert_eq!((summary.count("items"), summary.count("unseen")), (5, 5));
-        assert_eq!((summary.count("source"), summary.count("taken")), (95, 0), "{summary:?}");
+        assert_eq!((summary.count("source"), summary.count("processing")), (95, 0), "{summary:?}");
         assert!(summary.stderr.contains("95 unread items are back in the source"), "{summary:?}");
     }
 }
@@ -72,7 +72,7 @@ fn unread_items_go_back_to_an_empty_source_in_order() {
 fn unread_items_go_back_to_the_end_of_a_source_that_they_were_taken_from() {
     // A source that is shorter than what is claimed, and one that is longer.
     for (take_from, later) in [("left", 10), ("right", 10), ("left", 20_000), ("right", 20_000)] {
-        let (crawl, daemon) = held_up(take_from);
+        let (crawl, daemon) = backpressure(take_from);
         crawl.push(&urls(100, later));
         stop(daemon);
         let (_, mut waiting) = expected(take_from);
@@ -85,7 +85,7 @@ fn unread_items_go_back_to_the_end_of_a_source_that_they_were_taken_from() {
         // Taken from the right, what comes to the right end is taken first, and so is on the left
         // of what was claimed before.
         assert!(crawl.list(SOURCE) == waiting, "{take_from} {later}");
-        assert_eq!(crawl.server.cli(&["exists", LEASE, TAKEN]), "0");
+        assert_eq!(crawl.server.cli(&["exists", LEASE, PROCESSING]), "0");
     }
 }
 
@@ -122,8 +122,8 @@ fn where_both_lists_are_long_claimed_items_stay_claimed_and_come_first_next_time
     crawl.push(&urls(200_000, 100_001));
     let summary = stop(daemon);
     assert!(summary.stderr.contains("100001 unread items wait where they were claimed"));
-    assert_eq!((crawl.len(TAKEN), crawl.len(SOURCE)), (100_001, 100_001));
-    let counts = (summary.count("taken"), summary.count("source"));
+    assert_eq!((crawl.len(PROCESSING), crawl.len(SOURCE)), (100_001, 100_001));
+    let counts = (summary.count("processing"), summary.count("source"));
     assert_eq!(counts, (100_001, 100_001), "{summary:?}");
     let () = crawl.connection().del(SINK).unwrap();
     let mut daemon = crawl.start();
@@ -193,14 +193,14 @@ fn asked_to_end_while_redis_is_away_it_says_where_things_are() {
 
 #[test]
 fn a_crawl_goes_on_where_a_killed_daemon_left_it() {
-    let (crawl, mut daemon) = held_up("left");
+    let (crawl, mut daemon) = backpressure("left");
     daemon.signal(Signal::KILL);
     daemon.wait(SOON);
-    assert_eq!((crawl.len(SINK), crawl.len(TAKEN), crawl.len(SOURCE)), (5, 95, 0));
+    assert_eq!((crawl.len(SINK), crawl.len(PROCESSING), crawl.len(SOURCE)), (5, 95, 0));
     let () = crawl.connection().del(LEASE).unwrap();
     let crawl = crawl.set("sink.max_len=0");
     crawl.push(&urls(100, 10));
     assert_eq!(crawl.drain().count("items"), 105);
     assert_eq!(crawl.list(SINK), bytes(urls(0, 110)));
-    wait_until(SOON, "nothing claimed", || crawl.len(TAKEN) == 0);
+    wait_until(SOON, "nothing claimed", || crawl.len(PROCESSING) == 0);
 }

@@ -5,7 +5,7 @@ use std::thread;
 
 use redis::Commands;
 
-use super::{Crawl, SINK, SOURCE, TAKEN, stop, urls};
+use super::{Crawl, PROCESSING, SINK, SOURCE, stop, urls};
 use crate::util::wait::{SOON, wait_until};
 
 #[test]
@@ -114,9 +114,11 @@ fn a_changed_list_of_claimed_items_is_read_and_judged_again() {
         let mut daemon = crawl.start();
         daemon.wait_for_line("waiting", SOON);
         let mut connection = crawl.connection();
-        let () = redis::cmd(command).arg(TAKEN).arg("http://b/").query(&mut connection).unwrap();
+        let () =
+            redis::cmd(command).arg(PROCESSING).arg("http://b/").query(&mut connection).unwrap();
         // Another of an item that was judged unseen, but whose batch will not be committed.
-        let () = redis::cmd(command).arg(TAKEN).arg(&items[25]).query(&mut connection).unwrap();
+        let () =
+            redis::cmd(command).arg(PROCESSING).arg(&items[25]).query(&mut connection).unwrap();
         let mut out: Vec<String> = Vec::new();
         wait_until(SOON, "all items", || {
             let some: Vec<String> = connection.lpop(SINK, std::num::NonZero::new(100)).unwrap();
@@ -131,7 +133,7 @@ fn a_changed_list_of_claimed_items_is_read_and_judged_again() {
         expected.sort_unstable();
         assert_eq!(out, expected);
         assert_eq!(summary.counts(), (52, [51, 1, 0, 0]), "{take_from} {command}");
-        assert!(summary.count("batches_forgotten") > 0, "{summary:?}");
+        assert!(summary.count("batches_aborted") > 0, "{summary:?}");
         assert_eq!(crawl.len(SINK), 0);
     }
 }
@@ -146,7 +148,7 @@ fn a_claim_behind_a_refused_commit_leaves_claimed_items_alone() {
     crawl.push(&urls(0, 10));
     let mut daemon = crawl.start();
     daemon.wait_for_line("waiting", SOON);
-    let () = connection.rpush(TAKEN, "http://b/").unwrap();
+    let () = connection.rpush(PROCESSING, "http://b/").unwrap();
     crawl.push(&urls(10, 20));
     let mut out: Vec<String> = Vec::new();
     wait_until(SOON, "all items", || {
@@ -169,7 +171,7 @@ fn items_put_among_claimed_ones_that_are_gone_are_found_missing() {
     daemon.wait_for_line("waiting", SOON);
     // Thirty items are lost by whoever does this; the others are not.
     let mut connection = crawl.connection();
-    let () = connection.ltrim(TAKEN, 30, -1).unwrap();
+    let () = connection.ltrim(PROCESSING, 30, -1).unwrap();
     let () = connection.del(SINK).unwrap();
     let mut out: Vec<String> = Vec::new();
     wait_until(SOON, "the rest", || {

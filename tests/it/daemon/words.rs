@@ -147,8 +147,8 @@ fn the_summary_adds_up_and_says_the_same_in_both_forms() {
     let summary = crawl.drain();
     let (all, fates) = summary.counts();
     assert_eq!((all, fates), (4, [1, 1, 1, 1]));
-    assert_eq!((summary.count("batches"), summary.count("batches_forgotten")), (1, 0));
-    assert_eq!((summary.count("source"), summary.count("taken")), (0, 0));
+    assert_eq!((summary.count("batches"), summary.count("batches_aborted")), (1, 0));
+    assert_eq!((summary.count("source"), summary.count("processing")), (0, 0));
     assert_eq!(summary.count("keys"), 1);
     let number = |name: &str| summary.values[name].as_f64().unwrap();
     assert!(number("fill") > 0.0 && number("seconds") > 0.0 && number("error_rate") < 1e-12);

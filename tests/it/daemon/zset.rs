@@ -9,7 +9,8 @@ use rustix::process::Signal;
 use super::items::seeds;
 use super::refusals::{KEYS, Next, assert_refused, deny_on_key, harm};
 use super::{
-    Bytes, Crawl, LEASE, READY, REJECTED, SINK, SOURCE, STATE, TAKEN, len, stop, stop_process, urls,
+    Bytes, Crawl, LEASE, PROCESSING, READY, REJECTED, SINK, SOURCE, STATE, len, stop, stop_process,
+    urls,
 };
 use crate::util::sources::root;
 use crate::util::wait::{SOON, wait_until};
@@ -102,12 +103,12 @@ fn a_full_sorted_set_holds_the_daemon_up() {
         let mut daemon = crawl.start();
         daemon.wait_for_line("waiting: demo:unseen holds 21 items, sink.max_len is 20", SOON);
         let mut connection = crawl.connection();
-        let mut taken = 0;
+        let mut processing = 0;
         wait_until(SOON, "all items", || {
             assert!(len(&mut connection, SINK) < 20 + 2 * 7);
             let some: Vec<(Bytes, f64)> = connection.zpopmin(SINK, 30).unwrap();
-            taken += some.len();
-            taken == 500
+            processing += some.len();
+            processing == 500
         });
         stop(daemon);
     }
@@ -218,7 +219,7 @@ fn a_refused_commit_adds_nothing() {
         stop_process(&daemon);
         let mut connection = crawl.connection();
         // What is gone from the claimed items was about to be committed.
-        let () = connection.ltrim(TAKEN, 5, -1).unwrap();
+        let () = connection.ltrim(PROCESSING, 5, -1).unwrap();
         let () = connection.del(SINK).unwrap();
         daemon.signal(Signal::CONT);
         crawl.wait_for_sink(10);

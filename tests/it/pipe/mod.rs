@@ -2,8 +2,8 @@
 
 mod agreement;
 mod crawl;
+mod fill;
 mod forms;
-mod fullness;
 mod inputs;
 mod live;
 mod model;

@@ -72,8 +72,8 @@ fn each_url_is_new_to_one_of_them_alone_while_the_daemon_is_killed() {
     let mut redis = crawl.connection();
     wait_until(SOON, "empty source", || {
         let left: usize = redis.llen("demo:discovered").unwrap();
-        let taken: usize = redis.llen("urlseen:{demo:discovered}:taken").unwrap();
-        left + taken == 0
+        let processing: usize = redis.llen("urlseen:{demo:discovered}:processing").unwrap();
+        left + processing == 0
     });
     let sink: Vec<String> = redis.lrange(SINK, 0, -1).unwrap();
     // Who got no answer does not know whether it is his; all others were given away once.

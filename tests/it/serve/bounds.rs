@@ -191,8 +191,8 @@ fn what_cannot_be_served_is_refused_before_anything_starts() {
     }
     let served = Served::new("demo");
     let running = served.start();
-    let taken = Served::new("demo").set(&format!("serve.listen=127.0.0.1:{}", running.port));
-    let output = taken.run().output();
+    let processing = Served::new("demo").set(&format!("serve.listen=127.0.0.1:{}", running.port));
+    let output = processing.run().output();
     assert_eq!(output.code(), Some(3), "{}", output.stderr);
     assert!(output.stderr.contains("cannot listen at serve.listen"), "{}", output.stderr);
     assert_eq!(served.run().arg("--drain").output().code(), Some(2));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use urlseen_core::filter::native::Probe;
+use urlseen_core::filter::native::KeyHash;
 
 /// Parts of the set: each grows by itself, so little is copied, and held twice, at once.
 const PARTS: usize = 256;
@@ -27,8 +27,8 @@ impl Exact {
 
     /// Whether the key was not there yet; it is now.
     #[inline]
-    pub(super) fn insert(&mut self, probe: Probe) -> bool {
-        let id = probe.id();
+    pub(super) fn insert(&mut self, key_hash: KeyHash) -> bool {
+        let id = key_hash.id();
         // The lower half is the hash in each part.
         let part = (id >> (u128::BITS - PARTS.ilog2())) as usize;
         self.parts[part].insert(id)
@@ -82,7 +82,7 @@ mod tests {
         let geometry = Geometry::new(Lines::One, 1, 1).unwrap();
         let native = Native::new(Seed::new(5), geometry);
         let mut exact = Exact::new();
-        let key = |number: u32| native.probe(&Fingerprint::from_text(&number.to_be_bytes()));
+        let key = |number: u32| native.key_hash(&Fingerprint::from_text(&number.to_be_bytes()));
         assert!((0..10_000).all(|number| exact.insert(key(number))));
         assert!((0..10_000).all(|number| !exact.insert(key(number))));
         assert_eq!(exact.len(), 10_000);

@@ -4,7 +4,7 @@ use super::curve::{Curve, Point};
 use super::error::ReplayError;
 use super::report::LaneReport;
 use urlseen_core::filter::layout::BitStrings;
-use urlseen_core::filter::native::{Native, Probe};
+use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::filter::redisbloom::{self, Forecast, Hashes};
 use urlseen_core::filter::{
     Design, Hashing, Placed, SHARDS, Shards, Sizing, StringFilter, Verdict, memory,
@@ -15,7 +15,7 @@ use urlseen_engine::config::FilterKind;
 
 /// A filter that is to judge, and not made yet.
 #[derive(Debug)]
-pub struct Wish {
+pub struct LaneSpec {
     kind: FilterKind,
     capacity: Option<u64>,
     parts: Parts,
@@ -30,7 +30,7 @@ enum Parts {
     Set,
 }
 
-impl Wish {
+impl LaneSpec {
     /// A filter as configured; `design` makes it, where its kind is for a daemon's memory.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ pub(super) struct Judgable {
     /// How many items there were, with this batch.
     pub(super) items: u64,
     pub(super) fingerprints: Vec<Fingerprint>,
-    pub(super) probes: Vec<Probe>,
+    pub(super) key_hashes: Vec<KeyHash>,
     /// Which of them never came before.
     pub(super) new: Vec<bool>,
     /// Whether it counts as seen from the begin on.
@@ -89,7 +89,7 @@ pub(super) struct Judgable {
 /// A filter that judges.
 #[derive(Debug)]
 pub(super) struct Lane {
-    wish: (FilterKind, Option<u64>),
+    spec: (FilterKind, Option<u64>),
     filter: Filter,
     report: Counts,
     new: u64,
@@ -129,8 +129,8 @@ enum Fate {
 
 impl Lane {
     /// Takes the memory of the filter.
-    pub(super) fn start(wish: Wish, native: Native) -> Result<Self, ReplayError> {
-        let filter = match wish.parts {
+    pub(super) fn start(spec: LaneSpec, native: Native) -> Result<Self, ReplayError> {
+        let filter = match spec.parts {
             Parts::Made(Design::Native(sizing)) => {
                 let native = Native::new(native.seed(), sizing.geometry());
                 let shards = Box::new(Shards::allocate(native, 0, 1)?);
@@ -145,7 +145,7 @@ impl Lane {
             Parts::Set => Filter::Set,
         };
         Ok(Self {
-            wish: (wish.kind, wish.capacity),
+            spec: (spec.kind, spec.capacity),
             filter,
             report: Counts::default(),
             new: 0,
@@ -158,7 +158,7 @@ impl Lane {
     }
 
     pub(super) fn name(&self) -> &'static str {
-        self.wish.0.name()
+        self.spec.0.name()
     }
 
     /// Judges a batch, and remembers what is unseen of it.
@@ -190,7 +190,7 @@ impl Lane {
             self.new += u64::from(new && fate != Fate::NoPlace);
         }
         self.items = batch.items;
-        let is_full = self.wish.1.is_some_and(|capacity| self.keys() >= capacity);
+        let is_full = self.spec.1.is_some_and(|capacity| self.keys() >= capacity);
         let grows = matches!(&self.filter, Filter::RedisBloom(_));
         if self.full_after.is_none() && is_full && !grows {
             self.full_after = Some(self.items);
@@ -221,7 +221,7 @@ impl Lane {
             self.mark();
         }
         let keys = self.keys();
-        let (kind, capacity) = self.wish;
+        let (kind, capacity) = self.spec;
         let Counts { unseen, seen, wrong, no_place } = self.report;
         let (filter_bytes, strings, capacity) = match &self.filter {
             Filter::Native { sizing, .. } => {
@@ -277,21 +277,21 @@ impl Filter {
     /// what is twice in a batch is found by the exact set, as the daemon finds it in its own of
     /// what is in flight. Those in Redis are tested and set one by one, as its scripts do.
     fn fates(&mut self, batch: &Judgable) -> Result<Vec<Fate>, redisbloom::AddError> {
-        let Judgable { fingerprints, probes, new, .. } = batch;
+        let Judgable { fingerprints, key_hashes, new, .. } = batch;
         let fate = |is_unseen| if is_unseen { Fate::Unseen } else { Fate::Seen };
         Ok(match self {
             Self::Native { shards, .. } => {
-                let verdicts = shards.test_all(probes.iter().copied());
+                let verdicts = shards.test_all(key_hashes.iter().copied());
                 let unseen = verdicts.iter().zip(new);
                 let unseen = unseen.map(|(&verdict, &new)| verdict == Verdict::Unseen && new);
                 let fates: Vec<Fate> = unseen.map(fate).collect();
-                let to_set = probes.iter().zip(&fates).filter(|&(_, &it)| it == Fate::Unseen);
-                let to_set: Vec<Probe> = to_set.map(|(&probe, _)| probe).collect();
+                let to_set = key_hashes.iter().zip(&fates).filter(|&(_, &it)| it == Fate::Unseen);
+                let to_set: Vec<KeyHash> = to_set.map(|(&key_hash, _)| key_hash).collect();
                 shards.set_all(to_set.iter().copied());
                 fates
             }
             Self::RedisBloom(filter) => {
-                let words = |it| Hashing::RedisBloom.probe(it).words_of_key();
+                let words = |it| Hashing::RedisBloom.key_hash(it).words_of_key();
                 let hashes: Vec<Hashes> =
                     fingerprints.iter().map(|it| Hashes::from_words(words(it))).collect();
                 let judged = hashes.iter().zip(new);

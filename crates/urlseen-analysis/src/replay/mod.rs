@@ -30,7 +30,7 @@ pub use curve::Point;
 pub(crate) use error::ReplayError;
 use exact::Exact;
 pub use feed::{Input, Seen};
-pub use lane::Wish;
+pub use lane::LaneSpec;
 use lane::{Judgable, Lane};
 use reading::{Work, Worker};
 pub use report::{Ending, KeyRead, LaneReport, Reason, Report, Tally};
@@ -60,7 +60,7 @@ pub struct Setup<'a> {
     /// How fingerprints are hashed by `native` and by the exact set.
     pub native: Native,
     /// The kinds that judge.
-    pub wishes: Vec<Wish>,
+    pub specs: Vec<LaneSpec>,
     /// How many threads read items.
     pub threads: usize,
     /// What counts as seen from the begin on.
@@ -113,13 +113,13 @@ pub fn run(
     stop: &Arc<AtomicBool>,
     audience: &mut impl Audience,
 ) -> Result<Report, ReplayError> {
-    let Setup { config, items, native, wishes, threads, seen, input, most } = setup;
+    let Setup { config, items, native, specs, threads, seen, input, most } = setup;
     let meter = Arc::<Meter>::default();
     let feed = feed::open(config, input, seen, most, Arc::clone(&meter), Arc::clone(stop))?;
-    let memory = Memory::of(&wishes, feed.expected());
+    let memory = Memory::of(&specs, feed.expected());
     memory.check()?;
     let lanes: Result<Vec<_>, _> =
-        wishes.into_iter().map(|wish| Lane::start(wish, native)).collect();
+        specs.into_iter().map(|spec| Lane::start(spec, native)).collect();
     let lanes: Vec<Running> = lanes?.into_iter().map(Running::start).collect::<Result<_, _>>()?;
 
     let (mut to_read, mut read, mut readers) = (Vec::new(), Vec::new(), Vec::new());
@@ -170,8 +170,8 @@ struct Memory {
 }
 
 impl Memory {
-    fn of(wishes: &[Wish], expected: u64) -> Self {
-        let filters = wishes.iter().map(Wish::bytes).fold(0, u64::saturating_add);
+    fn of(specs: &[LaneSpec], expected: u64) -> Self {
+        let filters = specs.iter().map(LaneSpec::bytes).fold(0, u64::saturating_add);
         Self { filters, exact: Exact::bytes_of(expected) }
     }
 
@@ -229,13 +229,13 @@ impl Judging {
     }
 
     fn take(&mut self, readings: reading::Readings) {
-        let probes = readings.probes.iter();
-        let new: Vec<bool> = probes.map(|&probe| self.exact.insert(probe)).collect();
+        let key_hashes = readings.key_hashes.iter();
+        let new: Vec<bool> = key_hashes.map(|&key_hash| self.exact.insert(key_hash)).collect();
         self.tally.add(&readings, &new);
         let judgable = Arc::new(Judgable {
             items: self.tally.items,
             fingerprints: readings.fingerprints,
-            probes: readings.probes,
+            key_hashes: readings.key_hashes,
             new,
             is_given: readings.is_given,
         });

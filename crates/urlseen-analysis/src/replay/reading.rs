@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
 
-use urlseen_core::filter::native::{Native, Probe};
+use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_engine::config::ItemForm;
 use urlseen_engine::item::{Form, Identity, Items, Options, Reader, Unreadable};
@@ -48,7 +48,7 @@ pub(super) struct Readings {
     pub(super) items: u64,
     pub(super) forms: Vec<(ItemForm, u64)>,
     pub(super) fingerprints: Vec<Fingerprint>,
-    pub(super) probes: Vec<Probe>,
+    pub(super) key_hashes: Vec<KeyHash>,
     pub(super) unfiltered: u64,
     /// The numbers of the rules by which items passed.
     pub(super) passed: Vec<u16>,
@@ -86,7 +86,7 @@ impl Worker {
     fn read(&mut self, Work { items, range, kind }: Work) -> Readings {
         let mut readings = Readings {
             fingerprints: Vec::with_capacity(range.len()),
-            probes: Vec::with_capacity(range.len()),
+            key_hashes: Vec::with_capacity(range.len()),
             ..Readings::default()
         };
         match kind {
@@ -152,7 +152,7 @@ impl Worker {
 
 impl Readings {
     fn push(&mut self, native: Native, fingerprint: Fingerprint) {
-        self.probes.push(native.probe(&fingerprint));
+        self.key_hashes.push(native.key_hash(&fingerprint));
         self.fingerprints.push(fingerprint);
     }
 }

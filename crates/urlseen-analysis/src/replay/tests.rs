@@ -33,18 +33,18 @@ fn replay(lines: &[u8], set: &[&str], kinds: &[FilterKind], threads: usize) -> R
     let config = config(set);
     let capacity = Capacity::new(config.filter.capacity).unwrap();
     let sizing = Sizing::new(capacity, ErrorRate::new(config.filter.error_rate).unwrap());
-    let wish = |&kind: &FilterKind| {
+    let spec = |&kind: &FilterKind| {
         let urlseen_engine::config::Filter { capacity, error_rate, bit, hash_number, .. } =
             config.filter;
         let native = Settings::native("f", capacity, error_rate);
         let settings = Settings { kind, bit, hash_number, ..native };
-        Wish::new(&settings, Design::Native(sizing)).unwrap()
+        LaneSpec::new(&settings, Design::Native(sizing)).unwrap()
     };
     let setup = Setup {
         config: &config,
         items: Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false),
         native: Native::new(Seed::new(3), sizing.geometry()),
-        wishes: kinds.iter().map(wish).collect(),
+        specs: kinds.iter().map(spec).collect(),
         threads,
         seen: Vec::new(),
         input: Input::Files(vec![file.path().to_owned()]),

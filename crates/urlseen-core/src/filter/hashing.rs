@@ -1,6 +1,6 @@
 //! How a fingerprint becomes what a filter knows it by.
 
-use super::layout::native::{Native, Probe};
+use super::layout::native::{KeyHash, Native};
 use crate::filter::redisbloom::Hashes;
 use crate::fingerprint::Fingerprint;
 
@@ -21,10 +21,12 @@ pub const REDISBLOOM_RULE: &str = "redisbloom/hex-digits/murmur64a-chained";
 impl Hashing {
     /// Hashes a fingerprint.
     #[inline]
-    pub fn probe(&self, fingerprint: &Fingerprint) -> Probe {
+    pub fn key_hash(&self, fingerprint: &Fingerprint) -> KeyHash {
         match self {
-            Self::Native(native) => native.probe(fingerprint),
-            Self::RedisBloom => Probe::of_whole(Hashes::of(fingerprint.text(&mut [0; 64])).words()),
+            Self::Native(native) => native.key_hash(fingerprint),
+            Self::RedisBloom => {
+                KeyHash::of_whole(Hashes::of(fingerprint.text(&mut [0; 64])).words())
+            }
         }
     }
 }
@@ -48,12 +50,12 @@ mod tests {
             ),
             ("any text", "any text"),
         ] {
-            let probe = Hashing::RedisBloom.probe(&Fingerprint::from_text(text.as_bytes()));
-            assert_eq!(probe.words_of_key(), Hashes::of(item.as_bytes()).words());
-            assert_eq!(probe.shard().index(), 0);
+            let key_hash = Hashing::RedisBloom.key_hash(&Fingerprint::from_text(text.as_bytes()));
+            assert_eq!(key_hash.words_of_key(), Hashes::of(item.as_bytes()).words());
+            assert_eq!(key_hash.shard().index(), 0);
         }
         let text = Fingerprint::Text([0xff, 0xfe].into());
-        let probe = Hashing::RedisBloom.probe(&text);
-        assert_eq!(probe.words_of_key(), Hashes::of(&[0xff, 0xfe]).words());
+        let key_hash = Hashing::RedisBloom.key_hash(&text);
+        assert_eq!(key_hash.words_of_key(), Hashes::of(&[0xff, 0xfe]).words());
     }
 }

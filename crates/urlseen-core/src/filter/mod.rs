@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! capacity, error rate -> Sizing -> Geometry ┐
-//!                                    Seed    ├-> Native -> Probe (shard, hash)
+//!                                    Seed    ├-> Native -> KeyHash (shard, hash)
 //!                                            │      └----> Shards (the bits) -> Verdict
-//!                                            └-> Fullness (how full, and how wrong by now)
+//!                                            └-> FillWatch (how full, and how wrong by now)
 //! ```
 //!
 //! Pure: no threads, no clock, no files but [`memory`], which reads how much memory there is.
@@ -14,8 +14,8 @@ mod capacity;
 pub mod choice;
 mod error_rate;
 mod expectation;
+mod fill;
 mod fitting;
-mod fullness;
 mod geometry;
 pub mod hash;
 mod hashing;
@@ -40,7 +40,7 @@ mod verdict;
 
 pub use capacity::{Capacity, CapacityError};
 pub use error_rate::{ErrorRate, ErrorRateError};
-pub use fullness::{Fullness, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
+pub use fill::{FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 pub use geometry::LINE_BYTES;
 pub use geometry::{Geometry, LINE_BITS, Lines};
 pub use hashing::{Hashing, REDISBLOOM_RULE};

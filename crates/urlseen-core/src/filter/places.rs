@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::layout::native::{Native, Probe};
+use super::layout::native::{KeyHash, Native};
 use super::line::Line;
 use super::prefetch::prefetch;
 use super::{SHARDS, ShardId};
@@ -66,17 +66,17 @@ impl Places {
 
     /// The places of the key's lines, of which there must be `LINES`.
     #[inline(always)]
-    fn of<const LINES: usize>(&self, probe: Probe) -> [usize; LINES] {
-        let first = self.slot(probe.shard()) * self.shard_lines;
-        std::array::from_fn(|part| first + self.native.line(probe, part))
+    fn of<const LINES: usize>(&self, key_hash: KeyHash) -> [usize; LINES] {
+        let first = self.slot(key_hash.shard()) * self.shard_lines;
+        std::array::from_fn(|part| first + self.native.line(key_hash, part))
     }
 
     /// Begins to fetch the key's lines, however many they are.
     #[inline]
-    pub(super) fn fetch(&self, lines: &[Line], probe: Probe) {
-        let first = self.slot(probe.shard()) * self.shard_lines;
+    pub(super) fn fetch(&self, lines: &[Line], key_hash: KeyHash) {
+        let first = self.slot(key_hash.shard()) * self.shard_lines;
         for part in 0..self.native.geometry().lines().get() as usize {
-            prefetch(&lines[first + self.native.line(probe, part)]);
+            prefetch(&lines[first + self.native.line(key_hash, part)]);
         }
     }
 
@@ -86,28 +86,28 @@ impl Places {
     pub(super) fn visit<Region: AsRef<[Line]>, const LINES: usize>(
         &self,
         mut lines: Region,
-        probes: impl Iterator<Item = Probe> + Clone,
-        mut visit: impl FnMut(&mut Region, Probe, [usize; LINES]),
+        key_hashes: impl Iterator<Item = KeyHash> + Clone,
+        mut visit: impl FnMut(&mut Region, KeyHash, [usize; LINES]),
     ) {
-        let fetch = |lines: &[Line], probe| {
-            let places = self.of(probe);
+        let fetch = |lines: &[Line], key_hash| {
+            let places = self.of(key_hash);
             for place in places {
                 prefetch(&lines[place]);
             }
             places
         };
-        let mut coming = probes.clone();
+        let mut coming = key_hashes.clone();
         let mut under_way = [[0; LINES]; AHEAD];
-        for (places, probe) in under_way.iter_mut().zip(&mut coming) {
-            *places = fetch(lines.as_ref(), probe);
+        for (places, key_hash) in under_way.iter_mut().zip(&mut coming) {
+            *places = fetch(lines.as_ref(), key_hash);
         }
-        for (number, probe) in probes.enumerate() {
+        for (number, key_hash) in key_hashes.enumerate() {
             let under_way = &mut under_way[number % AHEAD];
             let places = *under_way;
-            if let Some(probe) = coming.next() {
-                *under_way = fetch(lines.as_ref(), probe);
+            if let Some(key_hash) = coming.next() {
+                *under_way = fetch(lines.as_ref(), key_hash);
             }
-            visit(&mut lines, probe, places);
+            visit(&mut lines, key_hash, places);
         }
     }
 }

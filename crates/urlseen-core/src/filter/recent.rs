@@ -1,7 +1,7 @@
 //! A bounded memory of fingerprints that are known to be seen.
 
 use super::Verdict;
-use super::layout::native::Probe;
+use super::layout::native::KeyHash;
 
 /// Remembers some of the fingerprints that were set last: what it calls seen was set, but for a
 /// chance of 2^-64 a test. What it has forgotten it calls unseen, and somebody else has to be
@@ -25,15 +25,15 @@ impl Recent {
 
     /// Whether the fingerprint is known to be seen.
     #[inline]
-    pub fn test(&self, probe: Probe) -> Verdict {
-        Verdict::of(self.places[self.place(probe)] == name(probe))
+    pub fn test(&self, key_hash: KeyHash) -> Verdict {
+        Verdict::of(self.places[self.place(key_hash)] == name(key_hash))
     }
 
     /// The fingerprint is seen.
     #[inline]
-    pub fn set(&mut self, probe: Probe) {
-        let place = self.place(probe);
-        self.places[place] = name(probe);
+    pub fn set(&mut self, key_hash: KeyHash) {
+        let place = self.place(key_hash);
+        self.places[place] = name(key_hash);
     }
 
     /// Forgets everything.
@@ -41,19 +41,19 @@ impl Recent {
         self.places.fill(0);
     }
 
-    fn place(&self, probe: Probe) -> usize {
+    fn place(&self, key_hash: KeyHash) -> usize {
         // A power of two, so this is a part of the hash.
         #[allow(clippy::cast_possible_truncation)]
-        let hash = probe.id() as usize;
+        let hash = key_hash.id() as usize;
         hash & (self.places.len() - 1)
     }
 }
 
 /// What stands for a fingerprint in its place; never 0.
-fn name(probe: Probe) -> u64 {
+fn name(key_hash: KeyHash) -> u64 {
     // The upper half: the place comes from the lower one.
     #[allow(clippy::cast_possible_truncation)]
-    let name = (probe.id() >> u64::BITS) as u64;
+    let name = (key_hash.id() >> u64::BITS) as u64;
     name.max(1)
 }
 
@@ -63,36 +63,37 @@ mod tests {
     use super::*;
     use crate::fingerprint::Fingerprint;
 
-    fn probes(count: u8) -> Vec<Probe> {
+    fn key_hashes(count: u8) -> Vec<KeyHash> {
         let native = Native::new(Seed::new(5), Geometry::new(Lines::One, 9, 5).unwrap());
-        (0..count).map(|byte| native.probe(&Fingerprint::Raw20([byte; 20]))).collect()
+        (0..count).map(|byte| native.key_hash(&Fingerprint::Raw20([byte; 20]))).collect()
     }
 
     #[test]
     fn what_was_set_last_is_remembered_and_nothing_else() {
         let mut recent = Recent::new(1000);
-        let probes = probes(200);
-        let (set, others) = probes.split_at(10);
-        for probe in set {
-            assert_eq!(recent.test(*probe), Verdict::Unseen);
-            recent.set(*probe);
-            assert_eq!(recent.test(*probe), Verdict::Seen);
+        let key_hashes = key_hashes(200);
+        let (set, others) = key_hashes.split_at(10);
+        for key_hash in set {
+            assert_eq!(recent.test(*key_hash), Verdict::Unseen);
+            recent.set(*key_hash);
+            assert_eq!(recent.test(*key_hash), Verdict::Seen);
         }
-        assert!(others.iter().all(|probe| recent.test(*probe) == Verdict::Unseen));
+        assert!(others.iter().all(|key_hash| recent.test(*key_hash) == Verdict::Unseen));
         recent.clear();
-        assert!(set.iter().all(|probe| recent.test(*probe) == Verdict::Unseen));
+        assert!(set.iter().all(|key_hash| recent.test(*key_hash) == Verdict::Unseen));
     }
 
     #[test]
     fn it_forgets_rather_than_grow() {
         let mut recent = Recent::new(100);
-        let probes = probes(200);
-        for probe in &probes {
-            recent.set(*probe);
+        let key_hashes = key_hashes(200);
+        for key_hash in &key_hashes {
+            recent.set(*key_hash);
         }
         assert_eq!(recent.places.len(), 64);
-        let held = probes.iter().filter(|probe| recent.test(**probe) == Verdict::Seen).count();
+        let held =
+            key_hashes.iter().filter(|key_hash| recent.test(**key_hash) == Verdict::Seen).count();
         assert!((40..=64).contains(&held), "{held}");
-        assert_eq!(recent.test(probes[199]), Verdict::Seen);
+        assert_eq!(recent.test(key_hashes[199]), Verdict::Seen);
     }
 }

@@ -3,7 +3,7 @@
 // What a way is to be compiled for must be inlined into it, see `Work::by`.
 #![allow(clippy::inline_always)]
 
-use super::layout::native::{Native, Probe};
+use super::layout::native::{KeyHash, Native};
 use super::line::{self, Way, Ways, Work};
 use super::places::Places;
 use super::region::{AllocationError, Region};
@@ -23,12 +23,12 @@ use super::{Lines, SHARDS, ShardId, Verdict};
 /// let native = Native::new(Seed::new(7), sizing.geometry());
 /// let mut shards = Shards::allocate(native, 0, 1)?;
 /// # let batch = [Fingerprint::Raw20([1; 20]), Fingerprint::Raw20([2; 20])];
-/// let probes: Vec<_> = batch.iter().map(|fingerprint| native.probe(fingerprint)).collect();
-/// let verdicts = shards.test_all(probes.iter().copied());
-/// let judged = probes.iter().copied().zip(verdicts);
-/// let unseen = judged.filter(|&(_, verdict)| verdict == Verdict::Unseen).map(|(probe, _)| probe);
+/// let key hashes: Vec<_> = batch.iter().map(|fingerprint| native.key hash(fingerprint)).collect();
+/// let verdicts = shards.test_all(key hashes.iter().copied());
+/// let judged = key hashes.iter().copied().zip(verdicts);
+/// let unseen = judged.filter(|&(_, verdict)| verdict == Verdict::Unseen).map(|(hash, _)| hash);
 /// shards.set_all(unseen);
-/// # let verdicts = shards.test_all(probes.iter().copied());
+/// # let verdicts = shards.test_all(key hashes.iter().copied());
 /// # assert_eq!(verdicts, [Verdict::Seen, Verdict::Seen]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -72,9 +72,9 @@ impl Shards {
 
     /// Begins to fetch the key's lines, if its shard is one of these: for what is tested soon.
     #[inline]
-    pub fn fetch(&self, probe: Probe) {
-        if self.has(probe.shard()) {
-            self.places.fetch(self.region.lines(), probe);
+    pub fn fetch(&self, key_hash: KeyHash) {
+        if self.has(key_hash.shard()) {
+            self.places.fetch(self.region.lines(), key_hash);
         }
     }
 
@@ -84,17 +84,17 @@ impl Shards {
     /// If a key's shard has another owner.
     pub fn test_all(
         &self,
-        probes: impl IntoIterator<Item = Probe, IntoIter: Clone>,
+        key_hashes: impl IntoIterator<Item = KeyHash, IntoIter: Clone>,
     ) -> Vec<Verdict> {
-        self.way.run(TestAll { shards: self, probes: probes.into_iter() })
+        self.way.run(TestAll { shards: self, key_hashes: key_hashes.into_iter() })
     }
 
     /// Sets the keys.
     ///
     /// # Panics
     /// If a key's shard has another owner.
-    pub fn set_all(&mut self, probes: impl IntoIterator<Item = Probe, IntoIter: Clone>) {
-        self.way.run(SetAll { shards: self, probes: probes.into_iter() });
+    pub fn set_all(&mut self, key_hashes: impl IntoIterator<Item = KeyHash, IntoIter: Clone>) {
+        self.way.run(SetAll { shards: self, key_hashes: key_hashes.into_iter() });
     }
 
     /// A whole shard's bits, as [`Shards::load`] takes them back: its lines in order, the words of
@@ -147,10 +147,10 @@ impl Shards {
 /// [`Shards::test_all`], to be done some way.
 struct TestAll<'a, Probes> {
     shards: &'a Shards,
-    probes: Probes,
+    key_hashes: Probes,
 }
 
-impl<Probes: Iterator<Item = Probe> + Clone> Work for TestAll<'_, Probes> {
+impl<Probes: Iterator<Item = KeyHash> + Clone> Work for TestAll<'_, Probes> {
     type Done = Vec<Verdict>;
 
     #[inline(always)]
@@ -164,15 +164,15 @@ impl<Probes: Iterator<Item = Probe> + Clone> Work for TestAll<'_, Probes> {
     }
 }
 
-impl<Probes: Iterator<Item = Probe> + Clone> TestAll<'_, Probes> {
+impl<Probes: Iterator<Item = KeyHash> + Clone> TestAll<'_, Probes> {
     #[inline(always)]
     fn of_lines<const LINES: usize>(self, way: impl Way) -> Vec<Verdict> {
-        let Self { shards: Shards { places, region, .. }, probes } = self;
+        let Self { shards: Shards { places, region, .. }, key_hashes } = self;
         let native = places.native;
-        let mut verdicts = Vec::with_capacity(probes.size_hint().0);
-        places.visit(region.lines(), probes, |lines, probe, places: [usize; LINES]| {
+        let mut verdicts = Vec::with_capacity(key_hashes.size_hint().0);
+        places.visit(region.lines(), key_hashes, |lines, key_hash, places: [usize; LINES]| {
             let drawn = places.into_iter().enumerate();
-            let drawn = drawn.map(|(part, place)| (&lines[place], native.draw(probe, part)));
+            let drawn = drawn.map(|(part, place)| (&lines[place], native.draw(key_hash, part)));
             // All lines are looked at: they have been fetched, and nobody can foresee which key is
             // unseen, so a branch would cost more.
             verdicts.push(Verdict::of(way.hold(drawn)));
@@ -184,10 +184,10 @@ impl<Probes: Iterator<Item = Probe> + Clone> TestAll<'_, Probes> {
 /// [`Shards::set_all`], to be done some way.
 struct SetAll<'a, Probes> {
     shards: &'a mut Shards,
-    probes: Probes,
+    key_hashes: Probes,
 }
 
-impl<Probes: Iterator<Item = Probe> + Clone> Work for SetAll<'_, Probes> {
+impl<Probes: Iterator<Item = KeyHash> + Clone> Work for SetAll<'_, Probes> {
     type Done = ();
 
     #[inline(always)]
@@ -201,17 +201,17 @@ impl<Probes: Iterator<Item = Probe> + Clone> Work for SetAll<'_, Probes> {
     }
 }
 
-impl<Probes: Iterator<Item = Probe> + Clone> SetAll<'_, Probes> {
+impl<Probes: Iterator<Item = KeyHash> + Clone> SetAll<'_, Probes> {
     #[inline(always)]
     fn of_lines<const LINES: usize>(self, way: impl Way) {
-        let Self { shards: Shards { places: map, region, counts, .. }, probes } = self;
+        let Self { shards: Shards { places: map, region, counts, .. }, key_hashes } = self;
         let native = map.native;
-        map.visit(region.lines_mut(), probes, |lines, probe, places: [usize; LINES]| {
+        map.visit(region.lines_mut(), key_hashes, |lines, key_hash, places: [usize; LINES]| {
             let mut new = 0;
             for (part, place) in places.into_iter().enumerate() {
-                new += way.set(&mut lines[place], native.draw(probe, part));
+                new += way.set(&mut lines[place], native.draw(key_hash, part));
             }
-            let count = &mut counts[map.slot(probe.shard())];
+            let count = &mut counts[map.slot(key_hash.shard())];
             count.keys += u64::from(new > 0);
             count.ones += u64::from(new);
         });
@@ -236,15 +236,15 @@ mod tests {
 
     /// One key alone.
     impl Shards {
-        fn test_one(&self, probe: Probe) -> Verdict {
-            self.test_all([probe])[0]
+        fn test_one(&self, key_hash: KeyHash) -> Verdict {
+            self.test_all([key_hash])[0]
         }
 
         /// How many bits that sets.
-        fn set_one(&mut self, probe: Probe) -> u64 {
-            let before = self.count(probe.shard()).ones;
-            self.set_all([probe]);
-            self.count(probe.shard()).ones - before
+        fn set_one(&mut self, key_hash: KeyHash) -> u64 {
+            let before = self.count(key_hash.shard()).ones;
+            self.set_all([key_hash]);
+            self.count(key_hash.shard()).ones - before
         }
     }
 
@@ -268,14 +268,14 @@ mod tests {
         let mut shards = shards(1, 3);
         let mut expected = BTreeSet::new();
         for (keys, rest) in (1..).zip(0..20) {
-            let probe = shards.places.native.probe(&key(7, rest));
+            let key_hash = shards.places.native.key_hash(&key(7, rest));
             let before = expected.len();
-            expected.extend(shards.places.native.positions(probe));
-            assert_eq!(shards.set_one(probe), (expected.len() - before) as u64);
+            expected.extend(shards.places.native.positions(key_hash));
+            assert_eq!(shards.set_one(key_hash), (expected.len() - before) as u64);
             assert_eq!(ones(&shards, 7), expected);
             let count = Count { keys, ones: expected.len() as u64 };
             assert_eq!(shards.counts().find(|(id, _)| id.index() == 7).unwrap().1, count);
-            assert_eq!(shards.set_one(probe), 0, "set again, it adds nothing");
+            assert_eq!(shards.set_one(key_hash), 0, "set again, it adds nothing");
         }
         assert!(
             (0..256)
@@ -287,11 +287,11 @@ mod tests {
     #[test]
     fn a_key_of_one_shard_is_unseen_in_all_others() {
         let mut shards = shards(0, 1);
-        let set = shards.places.native.probe(&key(0, 9));
+        let set = shards.places.native.key_hash(&key(0, 9));
         shards.set_one(set);
         for leading in 0..=255 {
-            let probe = shards.places.native.probe(&key(leading, 9));
-            assert_eq!(shards.test_one(probe), Verdict::of(leading == 0), "{leading}");
+            let key_hash = shards.places.native.key_hash(&key(leading, 9));
+            assert_eq!(shards.test_one(key_hash), Verdict::of(leading == 0), "{leading}");
         }
     }
 
@@ -300,7 +300,7 @@ mod tests {
         let mut full = shards(1, 3);
         let set = |shards: &mut Shards, leading| {
             (0..20).for_each(|rest| {
-                shards.set_one(shards.places.native.probe(&key(leading, rest)));
+                shards.set_one(shards.places.native.key_hash(&key(leading, rest)));
             });
         };
         set(&mut full, 7);
@@ -332,9 +332,9 @@ mod tests {
         ) {
             let geometry = Geometry::new(lines, bits_per_line, lines_per_part).unwrap();
             let native = Native::new(Seed::new(3), geometry);
-            let probes: Vec<Probe> =
-                keys.iter().map(|&(leading, rest)| native.probe(&key(leading, rest))).collect();
-            let (set, asked) = (probes[..probes.len() / 2].iter(), probes.iter());
+            let key_hashes: Vec<KeyHash> =
+                keys.iter().map(|&(leading, rest)| native.key_hash(&key(leading, rest))).collect();
+            let (set, asked) = (key_hashes[..key_hashes.len() / 2].iter(), key_hashes.iter());
             let by = |way| {
                 let mut shards = Shards::allocate(native, 0, 1).unwrap();
                 shards.way = way;
@@ -364,7 +364,7 @@ mod tests {
     #[should_panic(expected = "shard 06 has another owner")]
     fn the_shard_of_another_is_refused() {
         let shards = shards(1, 3);
-        shards.test_one(shards.places.native.probe(&key(6, 0)));
+        shards.test_one(shards.places.native.key_hash(&key(6, 0)));
     }
 
     #[test]

@@ -96,13 +96,13 @@ impl Shared {
         let mut positions = Vec::new();
         match &self.placing {
             Placing::Lines(native) => {
-                let probe = native.probe(fingerprint);
-                let string = number(probe.shard());
+                let key_hash = native.key_hash(fingerprint);
+                let string = number(key_hash.shard());
                 // Redis counts from the highest bit of a byte on, a line from the lowest. A string
                 // has at most 2^32 bits.
                 #[allow(clippy::cast_possible_truncation)]
                 let place = |bit| Position { string, bit: (bit ^ 7) as u32 };
-                positions.extend(native.positions(probe).map(place));
+                positions.extend(native.positions(key_hash).map(place));
             }
             Placing::Bits(strings) => strings.push_positions(&text(fingerprint), &mut positions)?,
             Placing::Set => {}

@@ -12,8 +12,8 @@ use crate::storage::head::Head;
 pub enum OpenError {
     /// The file system failed.
     #[error(
-        "the storage folder {dir} cannot be opened: {reason}. See to the disk and to the permissions \
-         of this process there, or name another folder", dir = dir.display()
+        "the storage folder {dir} cannot be opened: {reason}. See to the disk and to the \
+         permissions of this process there, or name another folder", dir = dir.display()
     )]
     Io {
         /// The folder.

@@ -40,8 +40,8 @@ use crate::filter::id;
 use crate::filter::redisbloom::Filter;
 use crate::storage::head::{Head, Position};
 
-/// A storage folder, locked: nobody else writes to it while this lives, nor while a [`Journal`] or a
-/// [`SnapshotWriter`] that came from it does.
+/// A storage folder, locked: nobody else writes to it while this lives, nor while a [`Journal`] or
+/// a [`SnapshotWriter`] that came from it does.
 #[derive(Debug)]
 pub struct Folder {
     dir: Dir,

@@ -1,4 +1,5 @@
-//! Who holds a storage folder, as its file `lock` says in JSON. Only the lock itself proves anything.
+//! Who holds a storage folder, as its file `lock` says in JSON. Only the lock itself proves
+//! anything.
 
 use std::fmt;
 use std::io;

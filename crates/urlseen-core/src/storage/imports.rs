@@ -1,7 +1,7 @@
 //! How far imports into the filter came: the file `imports`.
 //!
 //! ```text
-//! {"filter":"2b1d9f0c66a1e4d7","marks":[{"source":"…","version":"…","at":22000,"count":1000}]}
+//! {"filter":"2b1d9f0c66a1e4d7","checkpoints":[{"source":"…","version":"…","at":22,"count":1}]}
 //! 89abcdef
 //! ```
 //!
@@ -19,11 +19,11 @@ use super::folder::Folder;
 pub(super) const NAME: &str = "imports";
 
 /// How many sources are remembered, of those imported last.
-pub(super) const MARKS_MAX: usize = 1000;
+pub(super) const CHECKPOINTS_MAX: usize = 1000;
 
 /// How far the import of a source came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
+pub struct Checkpoint {
     /// What is imported.
     pub source: String,
     /// What tells it from what went under that name at other times.
@@ -37,15 +37,15 @@ pub struct Mark {
 #[derive(Serialize, Deserialize)]
 struct File {
     filter: String,
-    marks: Vec<Mark>,
+    checkpoints: Vec<Checkpoint>,
 }
 
 impl Folder {
     /// How far imports into this filter came, as far as that is known.
-    pub fn marks(&self) -> Vec<Mark> {
+    pub fn checkpoints(&self) -> Vec<Checkpoint> {
         let filter = self.header().map(|header| id(header.filter()));
         let file = read(self.place()).filter(|file| Some(&file.filter) == filter.as_ref());
-        file.map(|file| file.marks).unwrap_or_default()
+        file.map(|file| file.checkpoints).unwrap_or_default()
     }
 
     /// Records how far imports came, in place of what was known of these sources. On the disk when
@@ -53,12 +53,12 @@ impl Folder {
     ///
     /// # Panics
     /// If the folder was not begun.
-    pub fn record_marks(&mut self, new: &[Mark]) -> io::Result<()> {
-        let mut marks = self.marks();
-        marks.retain(|mark| new.iter().all(|new| new.source != mark.source));
-        marks.extend_from_slice(new);
-        marks.drain(..marks.len().saturating_sub(MARKS_MAX));
-        let file = File { filter: id(self.begun().filter()), marks };
+    pub fn record_checkpoints(&mut self, new: &[Checkpoint]) -> io::Result<()> {
+        let mut checkpoints = self.checkpoints();
+        checkpoints.retain(|checkpoint| new.iter().all(|new| new.source != checkpoint.source));
+        checkpoints.extend_from_slice(new);
+        checkpoints.drain(..checkpoints.len().saturating_sub(CHECKPOINTS_MAX));
+        let file = File { filter: id(self.begun().filter()), checkpoints };
         let mut bytes = serde_json::to_vec(&file)?;
         bytes.push(b'\n');
         bytes.extend(crc_line(&bytes).into_bytes());
@@ -69,7 +69,7 @@ impl Folder {
     }
 
     /// Forgets how far imports came: the filter may lack some of what they added.
-    pub fn forget_marks(&mut self) -> io::Result<()> {
+    pub fn drop_checkpoints(&mut self) -> io::Result<()> {
         match self.place().remove(NAME) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => self.place().sync(),

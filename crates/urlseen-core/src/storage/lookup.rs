@@ -14,7 +14,7 @@ use super::holder::Holder;
 use super::rebuilt::Rebuilt;
 use super::record::Kind;
 use super::recovery::{self, Restore, Target};
-use crate::filter::native::Probe;
+use crate::filter::native::KeyHash;
 use crate::filter::redisbloom::Filter;
 use crate::filter::{Hashing, ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
@@ -105,19 +105,19 @@ impl AtRest {
     ) -> Result<Vec<Verdict>, Unrecoverable> {
         let header = self.header.as_ref().ok_or(Unrecoverable::Fresh)?;
         let Some(native) = header.native() else {
-            let (filter, forgotten) = self.rebuilt(target)?;
+            let (filter, tombstones) = self.rebuilt(target)?;
             let test = |fingerprint: &Fingerprint| {
                 let is_set = filter.contains(fingerprint.text(&mut [0; 64]));
-                let id = Hashing::RedisBloom.probe(fingerprint).id();
-                Verdict::of(is_set && !forgotten.contains(&id))
+                let id = Hashing::RedisBloom.key_hash(fingerprint).id();
+                Verdict::of(is_set && !tombstones.contains(&id))
             };
             return Ok(fingerprints.iter().map(test).collect());
         };
-        let probes: Vec<_> = fingerprints.iter().map(|each| native.probe(each)).collect();
+        let key_hashes: Vec<_> = fingerprints.iter().map(|each| native.key_hash(each)).collect();
         let mut asked = Bits::new();
-        for &probe in &probes {
-            let bits = asked.entry(probe.shard()).or_default();
-            bits.extend(native.positions(probe).map(|position| (position, false)));
+        for &key_hash in &key_hashes {
+            let bits = asked.entry(key_hash.shard()).or_default();
+            bits.extend(native.positions(key_hash).map(|position| (position, false)));
         }
         let mut bits = Bits::new();
         let way = recovery::find(&self.dir, header, target, |snapshot| {
@@ -133,34 +133,34 @@ impl AtRest {
                 }))
             })
         })?;
-        let forgotten = way.snapshot.forgotten(&self.dir)?;
-        let forgotten =
-            forgotten.map_err(|damage| Unrecoverable::NoSnapshot { damage: Some(damage) })?;
-        let mut forgotten: HashSet<u128> = forgotten.into_iter().map(|(_, id)| id).collect();
+        let tombstones = way.snapshot.tombstones(&self.dir)?;
+        let tombstones =
+            tombstones.map_err(|damage| Unrecoverable::NoSnapshot { damage: Some(damage) })?;
+        let mut tombstones: HashSet<u128> = tombstones.into_iter().map(|(_, id)| id).collect();
         let segments = Segments::list(&self.dir)?;
         segments.walk(&self.dir, header.filter(), way.snapshot.first, |_, entry| {
             if entry.head.kind == Kind::Batch && entry.head.position.head.seq > way.head.seq {
                 return;
             }
             for fingerprint in entry.fingerprints() {
-                let probe = native.probe(&fingerprint);
+                let key_hash = native.key_hash(&fingerprint);
                 if entry.head.kind == Kind::Forgets {
-                    forgotten.insert(probe.id());
+                    tombstones.insert(key_hash.id());
                     continue;
                 }
-                forgotten.remove(&probe.id());
-                let Some(bits) = bits.get_mut(&probe.shard()) else { continue };
-                for position in native.positions(probe) {
+                tombstones.remove(&key_hash.id());
+                let Some(bits) = bits.get_mut(&key_hash.shard()) else { continue };
+                for position in native.positions(key_hash) {
                     bits.entry(position).and_modify(|is_set| *is_set = true);
                 }
             }
         })?;
-        let verdict = |&probe: &Probe| {
-            let bits = &bits[&probe.shard()];
-            let is_set = native.positions(probe).all(|position| bits[&position]);
-            Verdict::of(is_set && !forgotten.contains(&probe.id()))
+        let verdict = |&key_hash: &KeyHash| {
+            let bits = &bits[&key_hash.shard()];
+            let is_set = native.positions(key_hash).all(|position| bits[&position]);
+            Verdict::of(is_set && !tombstones.contains(&key_hash.id()))
         };
-        Ok(probes.iter().map(verdict).collect())
+        Ok(key_hashes.iter().map(verdict).collect())
     }
 
     /// The filter of RedisBloom, whole, brought to `target` in memory.

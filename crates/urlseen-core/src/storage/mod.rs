@@ -58,7 +58,7 @@ pub use error::{OpenError, Unrecoverable};
 pub use folder::Folder;
 pub use head::{Head, Position};
 pub use header::{Header, Pins};
-pub use imports::Mark;
+pub use imports::Checkpoint;
 pub use journal::Journal;
 pub use log::{Log, Record, Volatile};
 pub use look::header as header_of;

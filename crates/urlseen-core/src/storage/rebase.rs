@@ -56,8 +56,8 @@ impl<'a> Rebase<'a> {
     /// Notes what of a shard was forgotten, as [`SnapshotWriter::forgotten`] does.
     ///
     /// [`SnapshotWriter::forgotten`]: super::SnapshotWriter::forgotten
-    pub fn forgotten(&mut self, shard: ShardId, ids: &[u128]) {
-        self.sections.forgotten(shard, ids);
+    pub fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
+        self.sections.tombstones(shard, ids);
     }
 
     /// Writes a filter in one piece.

@@ -18,7 +18,7 @@ pub(super) struct Rebuilt {
     made: Made,
     filter: Option<Filter>,
     /// What is to pass once more, by what the filter knows it by.
-    forgotten: HashSet<u128>,
+    tombstones: HashSet<u128>,
     trouble: Option<AddError>,
 }
 
@@ -31,7 +31,7 @@ impl Rebuilt {
                          cannot read";
             return Err(Unrecoverable::Io(io::Error::other(words)));
         }
-        Ok(Self { made, filter: None, forgotten: HashSet::new(), trouble: None })
+        Ok(Self { made, filter: None, tombstones: HashSet::new(), trouble: None })
     }
 
     /// The filter, and what of it is to pass once more: RedisBloom knows nothing of that.
@@ -41,7 +41,7 @@ impl Rebuilt {
             (Err(trouble), _) | (_, Some(trouble)) => {
                 Err(Unrecoverable::Io(io::Error::other(trouble)))
             }
-            (Ok(filter), None) => Ok((filter, self.forgotten)),
+            (Ok(filter), None) => Ok((filter, self.tombstones)),
         }
     }
 
@@ -62,7 +62,7 @@ impl Rebuilt {
 impl Restore for Rebuilt {
     fn clear(&mut self) {
         self.filter = None;
-        self.forgotten.clear();
+        self.tombstones.clear();
         self.trouble = None;
     }
 
@@ -74,18 +74,18 @@ impl Restore for Rebuilt {
         self.filter = filter;
     }
 
-    fn load_forgotten(&mut self, _: ShardId, id: u128) {
-        self.forgotten.insert(id);
+    fn load_tombstone(&mut self, _: ShardId, id: u128) {
+        self.tombstones.insert(id);
     }
 
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
-        let ids = fingerprints.iter().map(|each| Hashing::RedisBloom.probe(each).id());
-        self.forgotten.extend(ids);
+        let ids = fingerprints.iter().map(|each| Hashing::RedisBloom.key_hash(each).id());
+        self.tombstones.extend(ids);
     }
 
     fn add(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
         for fingerprint in fingerprints {
-            self.forgotten.remove(&Hashing::RedisBloom.probe(&fingerprint).id());
+            self.tombstones.remove(&Hashing::RedisBloom.key_hash(&fingerprint).id());
             let item = fingerprint.text(&mut [0; 64]).to_vec();
             let added = self.filter().and_then(|filter| filter.add(&item));
             self.trouble = self.trouble.take().or(added.err());

@@ -48,7 +48,7 @@ pub trait Restore {
     fn load_whole(&mut self, filter: Option<Filter>, at: Position);
     /// Lets a fingerprint pass once more that a snapshot has as forgotten: its shard, and the 128
     /// bits that the layout makes of it. Comes behind what is loaded.
-    fn load_forgotten(&mut self, shard: ShardId, id: u128);
+    fn load_tombstone(&mut self, shard: ShardId, id: u128);
     /// Sets fingerprints of the record that the log has at `at`.
     fn add(&mut self, fingerprints: Vec<Fingerprint>, at: Position);
     /// Lets fingerprints of the record that the log has at `at` pass once more.
@@ -219,7 +219,7 @@ impl Restore for Nobody {
     fn clear(&mut self) {}
     fn load(&mut self, _: ShardId, _: Count, _: Position, _: Vec<u8>) {}
     fn load_whole(&mut self, _: Option<Filter>, _: Position) {}
-    fn load_forgotten(&mut self, _: ShardId, _: u128) {}
+    fn load_tombstone(&mut self, _: ShardId, _: u128) {}
     fn add(&mut self, _: Vec<Fingerprint>, _: Position) {}
     fn forget(&mut self, _: Vec<Fingerprint>, _: Position) {}
 }

@@ -11,7 +11,7 @@ use super::lookup::AtRest;
 use super::record::Kind;
 use super::recovery::{self, Target};
 use super::snapshot::Summary;
-use crate::filter::native::{Native, Probe};
+use crate::filter::native::{KeyHash, Native};
 use crate::filter::{SHARDS, ShardId};
 use crate::storage::head::Position;
 
@@ -29,7 +29,7 @@ pub struct ShardReader {
     places: Vec<Place>,
     log: Option<Log>,
     /// By shard, and what the layout makes of each.
-    forgotten: BTreeSet<(ShardId, u128)>,
+    tombstones: BTreeSet<(ShardId, u128)>,
 }
 
 /// Where a shard's bits are in the snapshot.
@@ -51,7 +51,7 @@ struct Log {
     group: usize,
     /// The first shard behind those that are held.
     end: usize,
-    keys: Vec<Vec<Probe>>,
+    keys: Vec<Vec<KeyHash>>,
 }
 
 impl ShardReader {
@@ -71,8 +71,8 @@ impl ShardReader {
             Ok(found.map(|found| places = found))
         })?;
         let file = dir.open(&way.snapshot.name)?;
-        let forgotten = way.snapshot.forgotten(&dir)?.map_err(damaged)?;
-        let mut forgotten: BTreeSet<_> = forgotten.into_iter().collect();
+        let tombstones = way.snapshot.tombstones(&dir)?.map_err(damaged)?;
+        let mut tombstones: BTreeSet<_> = tombstones.into_iter().collect();
         let (mut count, mut last) = (0, way.snapshot.first.number);
         let segments = Segments::list(&dir)?;
         segments.walk(&dir, header.filter(), way.snapshot.first, |_, entry| {
@@ -82,14 +82,14 @@ impl ShardReader {
             }
             count += u64::from(entry.head.count);
             // Nothing is forgotten in most folders.
-            if entry.head.kind == Kind::Forgets || !forgotten.is_empty() {
+            if entry.head.kind == Kind::Forgets || !tombstones.is_empty() {
                 for fingerprint in entry.fingerprints() {
-                    let probe = native.probe(&fingerprint);
-                    let key = (probe.shard(), probe.id());
+                    let key_hash = native.key_hash(&fingerprint);
+                    let key = (key_hash.shard(), key_hash.id());
                     if entry.head.kind == Kind::Forgets {
-                        forgotten.insert(key);
+                        tombstones.insert(key);
                     } else {
-                        forgotten.remove(&key);
+                        tombstones.remove(&key);
                     }
                 }
             }
@@ -104,7 +104,7 @@ impl ShardReader {
             keys: Vec::new(),
         };
         let snapshot = way.snapshot.name;
-        Ok(Self { folder, native, file, snapshot, places, log: Some(log), forgotten })
+        Ok(Self { folder, native, file, snapshot, places, log: Some(log), tombstones })
     }
 
     /// Reads one snapshot of a folder, by the path of its file.
@@ -125,9 +125,9 @@ impl ShardReader {
         let summary = Summary::read(&dir, &name, &header).map_err(failed)?.map_err(damaged)?;
         let places = self::places(&summary, &dir, &header).map_err(failed)?.map_err(damaged)?;
         let file = dir.open(&name).map_err(failed)?;
-        let forgotten = summary.forgotten(&dir).map_err(failed)?.map_err(damaged)?;
-        let forgotten = forgotten.into_iter().collect();
-        Ok(Self { folder, native, file, snapshot: name, places, log: None, forgotten })
+        let tombstones = summary.tombstones(&dir).map_err(failed)?.map_err(damaged)?;
+        let tombstones = tombstones.into_iter().collect();
+        Ok(Self { folder, native, file, snapshot: name, places, log: None, tombstones })
     }
 
     /// What the folder was made for.
@@ -146,8 +146,8 @@ impl ShardReader {
     }
 
     /// What was forgotten and has not passed again: shards, and what the layout makes of each key.
-    pub fn forgotten(&self) -> &BTreeSet<(ShardId, u128)> {
-        &self.forgotten
+    pub fn tombstones(&self) -> &BTreeSet<(ShardId, u128)> {
+        &self.tombstones
     }
 
     /// A shard's bits, as [`Shards::bytes`](crate::filter::Shards::bytes) has them. They are asked
@@ -172,8 +172,8 @@ impl ShardReader {
             log.gather(&self.folder.dir, self.native, shard.index())?;
         }
         let first = log.end - log.keys.len();
-        for probe in std::mem::take(&mut log.keys[shard.index() - first]) {
-            for position in self.native.positions(probe) {
+        for key_hash in std::mem::take(&mut log.keys[shard.index() - first]) {
+            for position in self.native.positions(key_hash) {
                 // A shard fits into memory.
                 #[allow(clippy::cast_possible_truncation)]
                 let byte = (position / 8) as usize;
@@ -202,10 +202,10 @@ impl Log {
                 return;
             }
             for fingerprint in entry.fingerprints() {
-                let probe = native.probe(&fingerprint);
-                let place = probe.shard().index().wrapping_sub(first);
+                let key_hash = native.key_hash(&fingerprint);
+                let place = key_hash.shard().index().wrapping_sub(first);
                 if let Some(keys) = self.keys.get_mut(place) {
-                    keys.push(probe);
+                    keys.push(key_hash);
                 }
             }
         })?;

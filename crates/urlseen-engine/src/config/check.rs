@@ -247,10 +247,10 @@ fn is_own(name: &str) -> bool {
         && [
             ":state",
             ":lease",
-            ":taken",
+            ":processing",
             ":oversize",
             ":forgetting",
-            ":definition",
+            ":spec",
             ":crawl",
             ":consumers",
             ":requeues",

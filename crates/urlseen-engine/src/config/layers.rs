@@ -98,10 +98,13 @@ impl Layers {
                 }
                 (false, DeValue::Table(_)) => {
                     let known = SECTIONS.iter().copied().chain(["pass"]);
-                    let nearest = nearest(section, known).map(|section| match section {
-                        "pass" => "[[pass]]".to_owned(),
-                        _ => format!("[{section}]"),
-                    });
+                    let nearest =
+                        renamed(section).or_else(|| nearest(section, known)).map(|section| {
+                            match section {
+                                "pass" => "[[pass]]".to_owned(),
+                                _ => format!("[{section}]"),
+                            }
+                        });
                     Fault::UnknownSection { section: presentable(section), nearest }
                 }
                 (false, _) => unknown_key(section),
@@ -236,10 +239,23 @@ fn unknown_variable(name: &str) -> Fault {
 
 /// The key that `name` is a slip of the pen of, or is the last part of.
 fn nearest_key(name: &str) -> Option<&'static str> {
+    if let Some(now) = renamed(name) {
+        return Some(now);
+    }
     let last = |name: &str| name.rsplit('.').next().map(str::to_owned);
     let mut same = KEYS.iter().copied().filter(|key| last(key) == last(name));
     let of_another_section = same.next().filter(|_| same.next().is_none());
     of_another_section.or_else(|| nearest(name, KEYS.iter().copied()))
+}
+
+/// The present name of what earlier versions named otherwise.
+fn renamed(name: &str) -> Option<&'static str> {
+    match name {
+        "state" => Some("storage"),
+        "filter.layout" => Some("filter.kind"),
+        "filter.store" => Some("filter.place"),
+        _ => None,
+    }
 }
 
 /// A name that nobody knows, up to where it stops being one: what follows may be a value, even a
@@ -269,6 +285,9 @@ mod tests {
             ("filter.batch", Some("source.batch")),
             ("redis.uri", Some("redis.url")),
             ("log.fmt", Some("log.format")),
+            ("state.dir", Some("storage.dir")),
+            ("filter.layout", Some("filter.kind")),
+            ("filter.store", Some("filter.place")),
             ("key", None),
             ("nothing.like.it", None),
         ] {

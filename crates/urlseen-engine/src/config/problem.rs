@@ -201,7 +201,7 @@ pub enum Fault {
     /// A Redis key that urlseen keeps its own records in.
     #[error(
         "{key} is {name:?}, which is a key of urlseen's own; allowed: any that is not \
-        urlseen:…:state, :lease, :taken or :definition"
+        urlseen:…:state, :lease, :processing or :spec"
     )]
     OwnRedisKey {
         /// The key of the configuration.

@@ -3,13 +3,13 @@
 use super::owner::{Done, Job, Owner};
 use super::{Engine, GROUPS_MAX};
 use urlseen_core::filter::Verdict;
-use urlseen_core::filter::native::Probe;
+use urlseen_core::filter::native::KeyHash;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::Position;
 
 /// What is wanted of a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub enum Wanted {
     /// To know whether it is seen.
     Test,
     /// To have it seen from now on, and to know whether it was.
@@ -22,7 +22,7 @@ pub enum Wish {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     /// What is wanted.
-    pub wish: Wish,
+    pub wanted: Wanted,
     /// Of which fingerprint.
     pub fingerprint: Fingerprint,
 }
@@ -50,7 +50,7 @@ pub struct Answers {
 }
 
 /// The same questions as a thread gets them: by place in the group.
-pub(super) type Asked = Vec<(u32, Probe, Wish)>;
+pub(super) type Asked = Vec<(u32, KeyHash, Wanted)>;
 
 impl Engine {
     /// Whether a group of questions may be asked now.
@@ -72,9 +72,9 @@ impl Engine {
         assert!(self.has_room_to_ask(), "at most {GROUPS_MAX} groups of questions are asked");
         let owners = self.owners.len();
         let mut parts = vec![Asked::new(); owners];
-        for (place, Question { wish, fingerprint }) in (0u32..).zip(questions) {
-            let probe = self.hashing.probe(fingerprint);
-            parts[probe.shard().owner(owners)].push((place, probe, *wish));
+        for (place, Question { wanted, fingerprint }) in (0u32..).zip(questions) {
+            let key_hash = self.hashing.key_hash(fingerprint);
+            parts[key_hash.shard().owner(owners)].push((place, key_hash, *wanted));
         }
         let mut asked = 0;
         for (owner, part) in parts.into_iter().enumerate() {
@@ -103,29 +103,29 @@ impl Owner {
     /// Answers in order, so that what is asked twice is unseen once. What is added counts as seen
     /// from here on, and is set once it is written down.
     pub(super) fn answer(&mut self, group: u64, asked: &Asked) {
-        let verdicts = self.memory.test_all(asked.iter().map(|&(_, probe, _)| probe));
+        let verdicts = self.memory.test_all(asked.iter().map(|&(_, key_hash, _)| key_hash));
         let mut added = Vec::new();
-        let answers = asked.iter().zip(verdicts).map(|(&(place, probe, wish), verdict)| {
-            let is_set = verdict == Verdict::Seen && !self.forgotten.contains(probe);
-            let is_seen = is_set || self.in_flight.contains(probe);
-            let answer = match (wish, is_seen) {
-                (Wish::Forget, true) => {
-                    self.in_flight.forget(probe);
-                    self.forgotten.insert(probe.shard(), probe.id());
+        let answers = asked.iter().zip(verdicts).map(|(&(place, key_hash, wanted), verdict)| {
+            let is_set = verdict == Verdict::Seen && !self.tombstones.contains(key_hash);
+            let is_seen = is_set || self.in_flight.contains(key_hash);
+            let answer = match (wanted, is_seen) {
+                (Wanted::Forget, true) => {
+                    self.in_flight.forget(key_hash);
+                    self.tombstones.insert(key_hash.shard(), key_hash.id());
                     Answer::Seen
                 }
-                (Wish::Add, false) => {
-                    self.in_flight.insert(probe);
+                (Wanted::Add, false) => {
+                    self.in_flight.insert(key_hash);
                     if self.memory.make_room(self.in_flight.len()).is_ok() {
-                        added.push(probe);
+                        added.push(key_hash);
                         Answer::Unseen
                     } else {
-                        self.in_flight.take_back(probe);
+                        self.in_flight.take_back(key_hash);
                         Answer::Full
                     }
                 }
-                (Wish::Test | Wish::Add, true) => Answer::Seen,
-                (Wish::Test | Wish::Forget, false) => Answer::Unseen,
+                (Wanted::Test | Wanted::Add, true) => Answer::Seen,
+                (Wanted::Test | Wanted::Forget, false) => Answer::Unseen,
             };
             (place, answer)
         });
@@ -137,10 +137,10 @@ impl Owner {
 
     /// Sets what the oldest group of questions that is not set yet has added.
     pub(super) fn remember(&mut self, at: Option<Position>) {
-        let probes = self.in_flight.pop_group().expect("a group is remembered once answered");
-        self.set(&probes);
+        let key_hashes = self.in_flight.pop_group().expect("a group is remembered once answered");
+        self.set(&key_hashes);
         self.at = at.unwrap_or(self.at);
-        if !probes.is_empty() {
+        if !key_hashes.is_empty() {
             self.show();
         }
     }

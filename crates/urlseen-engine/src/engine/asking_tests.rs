@@ -5,9 +5,9 @@ use std::collections::{HashMap, VecDeque};
 use super::tests::{batch, engine, fingerprints, onward, urls};
 use super::*;
 
-fn questions(wish: Wish, numbers: impl IntoIterator<Item = u32>) -> Vec<Question> {
+fn questions(wanted: Wanted, numbers: impl IntoIterator<Item = u32>) -> Vec<Question> {
     let all = fingerprints(&urls(numbers)).into_iter();
-    all.map(|fingerprint| Question { wish, fingerprint }).collect()
+    all.map(|fingerprint| Question { wanted, fingerprint }).collect()
 }
 
 /// Asks, and takes all answers; `remember` is told of each thread that answered.
@@ -37,7 +37,7 @@ fn remember(engine: &mut Engine, owners: &mut Vec<usize>) {
 async fn what_is_added_is_seen_by_all_that_is_judged_and_asked_after() {
     let mut engine = engine(3);
     let mut asked = Vec::new();
-    let add = questions(Wish::Add, [0, 1, 0]);
+    let add = questions(Wanted::Add, [0, 1, 0]);
     let answers = ask(&mut engine, &add, &mut asked).await;
     assert_eq!(answers, [Answer::Unseen, Answer::Unseen, Answer::Seen]);
     // It is neither logged nor set yet.
@@ -45,7 +45,7 @@ async fn what_is_added_is_seen_by_all_that_is_judged_and_asked_after() {
     assert_eq!(onward(&engine.judged().await.unwrap()), urls([2]));
     remember(&mut engine, &mut asked);
     // A batch in flight counts as seen, too; one that is dropped does not.
-    let test = questions(Wish::Test, 0..4);
+    let test = questions(Wanted::Test, 0..4);
     let seen = [Answer::Seen, Answer::Seen, Answer::Seen, Answer::Unseen];
     assert_eq!(ask(&mut engine, &test, &mut asked).await, seen);
     engine.forget();
@@ -62,7 +62,7 @@ async fn answers_come_before_the_batches_that_were_judged_after_them() {
         let mut engine = engine(threads);
         for round in 0..200 {
             let number = round * 10;
-            let asked = engine.ask(7, &questions(Wish::Add, number..number + 8), false);
+            let asked = engine.ask(7, &questions(Wanted::Add, number..number + 8), false);
             engine.submit(batch(&urls(number..number + 10)));
             if round % 2 == 0 {
                 // Both are there before anybody listens.
@@ -87,13 +87,13 @@ async fn answers_come_before_the_batches_that_were_judged_after_them() {
 async fn what_is_forgotten_passes_once() {
     let mut engine = engine(2);
     let mut asked = Vec::new();
-    ask(&mut engine, &questions(Wish::Add, 0..3), &mut asked).await;
+    ask(&mut engine, &questions(Wanted::Add, 0..3), &mut asked).await;
     remember(&mut engine, &mut asked);
-    let forget = questions(Wish::Forget, [0, 0, 1, 9]);
+    let forget = questions(Wanted::Forget, [0, 0, 1, 9]);
     let answers = ask(&mut engine, &forget, &mut asked).await;
     assert_eq!(answers, [Answer::Seen, Answer::Unseen, Answer::Seen, Answer::Unseen]);
     remember(&mut engine, &mut asked);
-    assert_eq!(engine.gauges().forgotten(), 2);
+    assert_eq!(engine.gauges().tombstones(), 2);
     engine.submit(batch(&urls([0, 0, 2])));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls([0]));
     // The batch is dropped, so it passes again; then it is committed.
@@ -101,11 +101,11 @@ async fn what_is_forgotten_passes_once() {
     engine.submit(batch(&urls([0, 0])));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls([0]));
     engine.committed(Position::START);
-    let add = ask(&mut engine, &questions(Wish::Add, [0, 1, 1]), &mut asked).await;
+    let add = ask(&mut engine, &questions(Wanted::Add, [0, 1, 1]), &mut asked).await;
     assert_eq!(add, [Answer::Seen, Answer::Unseen, Answer::Seen]);
     remember(&mut engine, &mut asked);
     engine.settled().await.unwrap();
-    assert_eq!(engine.gauges().forgotten(), 0);
+    assert_eq!(engine.gauges().tombstones(), 0);
     assert_eq!(engine.gauges().keys().iter().sum::<u64>(), 3);
 }
 
@@ -167,7 +167,7 @@ async fn whatever_is_asked_judged_committed_and_forgotten_in_whatever_order() {
                 }
                 2 => {
                     let numbers = some(4);
-                    let add = questions(Wish::Add, numbers.clone());
+                    let add = questions(Wanted::Add, numbers.clone());
                     let answers = ask(&mut engine, &add, &mut asked).await;
                     for (number, answer) in numbers.into_iter().zip(answers) {
                         let is_new = model.add(number, None);
@@ -176,7 +176,7 @@ async fn whatever_is_asked_judged_committed_and_forgotten_in_whatever_order() {
                 }
                 5 => {
                     let numbers = some(3);
-                    let forget = questions(Wish::Forget, numbers.clone());
+                    let forget = questions(Wanted::Forget, numbers.clone());
                     let answers = ask(&mut engine, &forget, &mut asked).await;
                     for (number, answer) in numbers.into_iter().zip(answers) {
                         let was_seen = model.seen.remove(&number).is_some();
@@ -184,7 +184,7 @@ async fn whatever_is_asked_judged_committed_and_forgotten_in_whatever_order() {
                     }
                 }
                 6 => {
-                    let test = questions(Wish::Test, 0..60);
+                    let test = questions(Wanted::Test, 0..60);
                     for (number, answer) in (0..).zip(ask(&mut engine, &test, &mut asked).await) {
                         let is_seen = model.seen.contains_key(&number);
                         assert_eq!(answer == Answer::Seen, is_seen, "{number} at step {step}");

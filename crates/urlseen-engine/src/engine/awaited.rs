@@ -21,7 +21,7 @@ pub(super) struct Awaited {
 pub(super) struct Partial {
     pub(super) progress: Arc<Progress>,
     /// What is to be judged, by part.
-    pub(super) probes: Vec<Option<Probes>>,
+    pub(super) key_hashes: Vec<Option<Probes>>,
     /// What the parts say that this thread has read.
     pub(super) readings: Vec<(usize, Readings)>,
 }
@@ -36,7 +36,7 @@ impl Awaited {
             self.batches.resize_with(place + 1, || None);
         }
         self.batches[place].get_or_insert_with(|| Partial {
-            probes: std::iter::repeat_with(|| None).take(progress.parts()).collect(),
+            key_hashes: std::iter::repeat_with(|| None).take(progress.parts()).collect(),
             readings: Vec::new(),
             progress,
         })
@@ -45,7 +45,7 @@ impl Awaited {
     /// The batch to be judged next, once all of it is there.
     pub(super) fn next_whole(&mut self) -> Option<Partial> {
         let is_whole = |batch: &mut Option<Partial>| {
-            batch.as_ref().is_some_and(|batch| batch.probes.iter().all(Option::is_some))
+            batch.as_ref().is_some_and(|batch| batch.key_hashes.iter().all(Option::is_some))
         };
         let whole = self.batches.pop_front_if(is_whole)?;
         self.next += 1;
@@ -70,7 +70,7 @@ mod tests {
         let batches = [0, 1, 2].map(progress);
         let mut add = |number: usize, part: usize| -> Vec<u64> {
             let batch = awaited.batch(Arc::clone(&batches[number]));
-            batch.probes[part] = Some(Probes::new());
+            batch.key_hashes[part] = Some(Probes::new());
             let whole = std::iter::from_fn(|| awaited.next_whole());
             whole.map(|batch| batch.progress.number()).collect()
         };

@@ -12,7 +12,7 @@ pub struct Gauges {
     keys: [AtomicU64; SHARDS],
     ones: [AtomicU64; SHARDS],
     whole: Mutex<Option<Whole>>,
-    forgotten: Arc<AtomicUsize>,
+    tombstones: Arc<AtomicUsize>,
 }
 
 /// What a filter in one piece says of itself.
@@ -32,14 +32,14 @@ pub struct Whole {
 
 impl Gauges {
     /// All zero; `forgotten` is counted elsewhere.
-    pub(super) fn new(forgotten: Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(tombstones: Arc<AtomicUsize>) -> Self {
         let zeros = || std::array::from_fn(|_| AtomicU64::new(0));
-        Self { keys: zeros(), ones: zeros(), whole: Mutex::default(), forgotten }
+        Self { keys: zeros(), ones: zeros(), whole: Mutex::default(), tombstones }
     }
 
     /// How many fingerprints were forgotten and have not passed again.
-    pub fn forgotten(&self) -> usize {
-        self.forgotten.load(Ordering::Relaxed)
+    pub fn tombstones(&self) -> usize {
+        self.tombstones.load(Ordering::Relaxed)
     }
 
     /// What a filter in one piece says of itself; `None` for one that is not.

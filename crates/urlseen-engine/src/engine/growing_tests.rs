@@ -34,7 +34,7 @@ fn digests(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
     numbers.into_iter().map(|number| format!("{:040x}", u64::from(number) << 20)).collect()
 }
 
-fn batch(items: &[String]) -> Batch<Taken> {
+fn batch(items: &[String]) -> Batch<Claimed> {
     Batch::new(items.iter().map(String::as_bytes).collect::<Items>())
 }
 

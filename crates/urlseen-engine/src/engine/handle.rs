@@ -47,15 +47,15 @@ impl Handle {
         let owners = self.owners.len();
         let mut parts = vec![(Vec::new(), Vec::new()); owners];
         for (place, fingerprint) in fingerprints.iter().enumerate() {
-            let probe = self.hashing.probe(fingerprint);
-            let (places, probes) = &mut parts[probe.shard().owner(owners)];
+            let key_hash = self.hashing.key_hash(fingerprint);
+            let (places, key_hashes) = &mut parts[key_hash.shard().owner(owners)];
             places.push(place);
-            probes.push(probe);
+            key_hashes.push(key_hash);
         }
         let mut verdicts = vec![Verdict::Unseen; fingerprints.len()];
-        for (owner, (places, probes)) in parts.into_iter().enumerate() {
+        for (owner, (places, key_hashes)) in parts.into_iter().enumerate() {
             let (reply, answered) = bounded(1);
-            self.owners[owner].send(Job::Test { probes, reply }).ok()?;
+            self.owners[owner].send(Job::Test { key_hashes, reply }).ok()?;
             for (place, verdict) in places.into_iter().zip(answered.recv().ok()?) {
                 verdicts[place] = verdict;
             }

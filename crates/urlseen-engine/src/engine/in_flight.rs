@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use urlseen_core::filter::native::Probe;
+use urlseen_core::filter::native::KeyHash;
 
 /// Keys by the 128 bits that the layout makes of a fingerprint: what they do not tell apart, the
 /// filter cannot either.
@@ -15,9 +15,9 @@ pub(super) type Keys = HashSet<u128, BuildHasherDefault<Hashed>>;
 pub(super) struct InFlight {
     keys: Keys,
     /// What was found unseen by batch, oldest first.
-    batches: VecDeque<Vec<Probe>>,
+    batches: VecDeque<Vec<KeyHash>>,
     /// The same by group of questions.
-    groups: VecDeque<Vec<Probe>>,
+    groups: VecDeque<Vec<KeyHash>>,
     /// How many times keys are in those lists without being in the set, as they were forgotten
     /// meanwhile. Hardly ever is there one.
     orphans: HashMap<u128, usize, BuildHasherDefault<Hashed>>,
@@ -29,52 +29,52 @@ impl InFlight {
         self.keys.len()
     }
 
-    pub(super) fn contains(&self, probe: Probe) -> bool {
-        self.keys.contains(&probe.id())
+    pub(super) fn contains(&self, key_hash: KeyHash) -> bool {
+        self.keys.contains(&key_hash.id())
     }
 
-    /// Whether `probe` was not there yet; it is now.
-    pub(super) fn insert(&mut self, probe: Probe) -> bool {
-        self.keys.insert(probe.id())
+    /// Whether `key hash` was not there yet; it is now.
+    pub(super) fn insert(&mut self, key_hash: KeyHash) -> bool {
+        self.keys.insert(key_hash.id())
     }
 
     /// Takes back an [`InFlight::insert`].
-    pub(super) fn take_back(&mut self, probe: Probe) {
-        self.keys.remove(&probe.id());
+    pub(super) fn take_back(&mut self, key_hash: KeyHash) {
+        self.keys.remove(&key_hash.id());
     }
 
-    /// Whether `probe` was there; it may be found unseen again from now on, while what found it
+    /// Whether `key hash` was there; it may be found unseen again from now on, while what found it
     /// unseen before is in flight still.
-    pub(super) fn forget(&mut self, probe: Probe) -> bool {
-        let was_there = self.keys.remove(&probe.id());
+    pub(super) fn forget(&mut self, key_hash: KeyHash) -> bool {
+        let was_there = self.keys.remove(&key_hash.id());
         if was_there {
-            *self.orphans.entry(probe.id()).or_default() += 1;
+            *self.orphans.entry(key_hash.id()).or_default() += 1;
         }
         was_there
     }
 
     /// What of the next batch was inserted.
-    pub(super) fn push_batch(&mut self, probes: Vec<Probe>) {
-        self.batches.push_back(probes);
+    pub(super) fn push_batch(&mut self, key_hashes: Vec<KeyHash>) {
+        self.batches.push_back(key_hashes);
     }
 
     /// What of the next group of questions was inserted.
-    pub(super) fn push_group(&mut self, probes: Vec<Probe>) {
-        self.groups.push_back(probes);
+    pub(super) fn push_group(&mut self, key_hashes: Vec<KeyHash>) {
+        self.groups.push_back(key_hashes);
     }
 
-    pub(super) fn pop_batch(&mut self) -> Option<Vec<Probe>> {
+    pub(super) fn pop_batch(&mut self) -> Option<Vec<KeyHash>> {
         self.batches.pop_front()
     }
 
-    pub(super) fn pop_group(&mut self) -> Option<Vec<Probe>> {
+    pub(super) fn pop_group(&mut self) -> Option<Vec<KeyHash>> {
         self.groups.pop_front()
     }
 
     /// One of those popped is in flight no more. Whether it was not forgotten since it was found
     /// unseen.
-    pub(super) fn settle(&mut self, probe: Probe) -> bool {
-        let id = probe.id();
+    pub(super) fn settle(&mut self, key_hash: KeyHash) -> bool {
+        let id = key_hash.id();
         if !self.orphans.is_empty()
             && let Some(times) = self.orphans.get_mut(&id)
         {
@@ -89,9 +89,9 @@ impl InFlight {
 
     /// No batch is in flight any more.
     pub(super) fn drop_batches(&mut self) {
-        while let Some(probes) = self.pop_batch() {
-            for probe in probes {
-                self.settle(probe);
+        while let Some(key_hashes) = self.pop_batch() {
+            for key_hash in key_hashes {
+                self.settle(key_hash);
             }
         }
     }

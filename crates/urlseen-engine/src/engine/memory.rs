@@ -1,7 +1,7 @@
 //! What one thread judges by.
 
 use super::growing::Growing;
-use urlseen_core::filter::native::Probe;
+use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::redisbloom::{AddError, Hashes};
 use urlseen_core::filter::{Recent, ShardId, Shards, Verdict};
 
@@ -22,24 +22,26 @@ pub(super) enum Memory {
 impl Memory {
     /// Begins to fetch what a test of the key looks at.
     #[inline]
-    pub(super) fn fetch(&self, probe: Probe) {
+    pub(super) fn fetch(&self, key_hash: KeyHash) {
         if let Self::Whole(shards) = self {
-            shards.fetch(probe);
+            shards.fetch(key_hash);
         }
     }
 
     /// Which of the keys are seen, in their order.
     pub(super) fn test_all(
         &self,
-        probes: impl IntoIterator<Item = Probe, IntoIter: Clone>,
+        key_hashes: impl IntoIterator<Item = KeyHash, IntoIter: Clone>,
     ) -> Vec<Verdict> {
         match self {
-            Self::Whole(shards) => shards.test_all(probes),
-            Self::Recent(recent) => probes.into_iter().map(|probe| recent.test(probe)).collect(),
-            Self::RedisBloom(growing) => {
-                probes.into_iter().map(|probe| growing.test(hashes(probe))).collect()
+            Self::Whole(shards) => shards.test_all(key_hashes),
+            Self::Recent(recent) => {
+                key_hashes.into_iter().map(|key_hash| recent.test(key_hash)).collect()
             }
-            Self::Elsewhere => nothing(probes),
+            Self::RedisBloom(growing) => {
+                key_hashes.into_iter().map(|key_hash| growing.test(hashes(key_hash))).collect()
+            }
+            Self::Elsewhere => nothing(key_hashes),
         }
     }
 
@@ -49,15 +51,19 @@ impl Memory {
     /// The filter is full and cannot grow; not where [`Memory::make_room`] had room for the keys.
     pub(super) fn set_all(
         &mut self,
-        probes: impl IntoIterator<Item = Probe, IntoIter: Clone>,
+        key_hashes: impl IntoIterator<Item = KeyHash, IntoIter: Clone>,
     ) -> Result<(), AddError> {
         match self {
-            Self::Whole(shards) => shards.set_all(probes),
-            Self::Recent(recent) => probes.into_iter().for_each(|probe| recent.set(probe)),
-            Self::RedisBloom(growing) => {
-                return probes.into_iter().try_for_each(|probe| growing.set(hashes(probe)));
+            Self::Whole(shards) => shards.set_all(key_hashes),
+            Self::Recent(recent) => {
+                key_hashes.into_iter().for_each(|key_hash| recent.set(key_hash))
             }
-            Self::Elsewhere => drop(nothing(probes)),
+            Self::RedisBloom(growing) => {
+                return key_hashes
+                    .into_iter()
+                    .try_for_each(|key_hash| growing.set(hashes(key_hash)));
+            }
+            Self::Elsewhere => drop(nothing(key_hashes)),
         }
         Ok(())
     }
@@ -110,12 +116,12 @@ impl Memory {
     }
 }
 
-fn hashes(probe: Probe) -> Hashes {
-    Hashes::from_words(probe.words_of_key())
+fn hashes(key_hash: KeyHash) -> Hashes {
+    Hashes::from_words(key_hash.words_of_key())
 }
 
 /// What is told to a thread that has nothing.
-fn nothing(probes: impl IntoIterator<Item = Probe>) -> Vec<Verdict> {
-    assert!(probes.into_iter().next().is_none(), "all of the filter belongs to another thread");
+fn nothing(key_hashes: impl IntoIterator<Item = KeyHash>) -> Vec<Verdict> {
+    assert!(key_hashes.into_iter().next().is_none(), "all of the filter belongs to another thread");
     Vec::new()
 }

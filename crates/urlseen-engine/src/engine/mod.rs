@@ -8,10 +8,8 @@
 
 mod asking;
 mod awaited;
-pub mod desk;
 mod error;
 mod fill;
-mod forgotten;
 mod gauges;
 mod growing;
 mod handle;
@@ -20,8 +18,10 @@ mod memory;
 mod owner;
 mod place;
 mod progress;
+pub mod query;
 mod restoring;
 pub mod store;
+mod tombstones;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,14 +31,13 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender, select_biased};
 use tokio::sync::mpsc;
 
-use crate::item::batch::{Batch, Judged, Taken};
+use crate::item::batch::{Batch, Claimed, Judged};
 use crate::item::{Options, Reader};
 pub(crate) use asking::Answers;
-pub use asking::{Answer, Question, Wish};
+pub use asking::{Answer, Question, Wanted};
 use awaited::Awaited;
 pub use error::{Died, StartError};
 pub use fill::Fill;
-use forgotten::Forgotten;
 pub use gauges::{Gauges, Whole};
 pub use handle::Handle;
 use in_flight::InFlight;
@@ -48,6 +47,7 @@ pub(crate) use owner::Frozen;
 use owner::{Done, Job, Owner, Read};
 pub use place::Place;
 use progress::Progress;
+use tombstones::Tombstones;
 use urlseen_core::filter::Hashing;
 use urlseen_core::filter::redisbloom::AddError;
 use urlseen_core::storage::Position;
@@ -119,7 +119,7 @@ impl Engine {
         // and to remember.
         let most = BATCHES_MAX * (parts.threads + 1) + 2 * GROUPS_MAX;
         let jobs = || crossbeam_channel::bounded(most);
-        let forgotten = Arc::new(AtomicUsize::new(0));
+        let tombstones = Arc::new(AtomicUsize::new(0));
         let (reads, to_read) = crossbeam_channel::bounded(BATCHES_MAX * parts.threads);
         let (owners, todo): (Vec<_>, Vec<_>) = (0..parts.threads).map(|_| jobs()).unzip();
         let mut engine = Self {
@@ -128,7 +128,7 @@ impl Engine {
             reads,
             threads: Vec::new(),
             done,
-            gauges: Arc::new(Gauges::new(Arc::clone(&forgotten))),
+            gauges: Arc::new(Gauges::new(Arc::clone(&tombstones))),
             progress: VecDeque::new(),
             front: 0,
             answers: VecDeque::new(),
@@ -142,7 +142,7 @@ impl Engine {
             let (hashing, owners) = (parts.hashing, engine.owners.clone());
             let place = parts.place.clone();
             let (reader, gauges) = (Reader::new(parts.items), Arc::clone(&engine.gauges));
-            let forgotten = Forgotten::new(Arc::clone(&forgotten));
+            let tombstones = Tombstones::new(Arc::clone(&tombstones));
             let (tell, tell_ready, to_read) = (tell.clone(), tell_ready.clone(), to_read.clone());
             let life = move || {
                 let memory = place.memory(hashing, number, owners.len());
@@ -159,7 +159,7 @@ impl Engine {
                     tell,
                     awaited: Awaited::default(),
                     in_flight: InFlight::default(),
-                    forgotten,
+                    tombstones,
                     at: Position::START,
                 };
                 owner.show();
@@ -195,7 +195,7 @@ impl Engine {
     ///
     /// # Panics
     /// If there is no room ([`Engine::has_room`]).
-    pub fn submit(&mut self, batch: Batch<Taken>) {
+    pub fn submit(&mut self, batch: Batch<Claimed>) {
         assert!(self.has_room(), "at most {BATCHES_MAX} batches are in the engine");
         let number = self.front + self.progress.len() as u64;
         let threads = self.owners.len();

@@ -7,15 +7,15 @@ use tokio::sync::mpsc;
 
 use super::asking::{Answers, Asked};
 use super::awaited::{Awaited, Partial};
-use super::forgotten::Forgotten;
 use super::gauges::Gauges;
 use super::growing::Growing;
 use super::in_flight::InFlight;
 use super::memory::Memory;
 use super::progress::{Found, Progress};
+use super::tombstones::Tombstones;
 use crate::item::batch::{Batch, Judged};
 use crate::item::{Identity, Item, Reader, Unreadable};
-use urlseen_core::filter::native::Probe;
+use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::redisbloom::{AddError, Filter};
 use urlseen_core::filter::{Count, Hashing, ShardId, Shared, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
@@ -36,7 +36,7 @@ pub(super) struct Read {
 #[derive(Debug)]
 pub(super) enum Job {
     /// Judge what of a part of a batch falls into its shards, when all of the batch is there.
-    Judge { progress: Arc<Progress>, part: usize, probes: Probes },
+    Judge { progress: Arc<Progress>, part: usize, key_hashes: Probes },
     /// The oldest judged batch is committed, which brings the filter to `at`: remember it.
     Commit { at: Position },
     /// No judged batch will be committed as it is: forget them all.
@@ -50,7 +50,7 @@ pub(super) enum Job {
     /// Put a shard's bits in place of what it holds.
     Load { shard: ShardId, bytes: Vec<u8>, count: Count, reply: Sender<()> },
     /// Set keys, all of its own shards.
-    Set { probes: Vec<Probe> },
+    Set { key_hashes: Vec<KeyHash> },
     /// The filter stands there.
     Stand { at: Position },
     /// Put this filter of RedisBloom, or an empty one, in the place of the one that there is.
@@ -62,12 +62,12 @@ pub(super) enum Job {
     /// Answer questions that nobody asks by a batch.
     Ask { group: u64, asked: Asked },
     /// What was added in the oldest group answered is written down: set it. All that was written
-    /// before is committed where there is an `at`, which the filter is brought to.
+    /// before is committed where there is an `at`, which the filter is recovered to.
     Remember { at: Option<Position> },
-    /// Let keys of a shard pass once more, where a filter is brought back.
+    /// Let keys of a shard pass once more, where a filter is recovered back.
     Forgive { shard: ShardId, ids: Vec<u128> },
     /// Whether keys, all of its own shards, are set.
-    Test { probes: Vec<Probe>, reply: Sender<Vec<Verdict>> },
+    Test { key_hashes: Vec<KeyHash>, reply: Sender<Vec<Verdict>> },
     /// Work no more.
     End,
 }
@@ -83,7 +83,7 @@ pub struct Copied {
     pub(crate) at: Position,
     /// What of it was forgotten and has not passed again, by the 128 bits that the layout makes of
     /// a fingerprint.
-    pub(crate) forgotten: Vec<u128>,
+    pub(crate) tombstones: Vec<u128>,
 }
 
 /// A filter of RedisBloom as it stands at some moment.
@@ -94,7 +94,7 @@ pub(crate) struct Frozen {
     /// The last batch in it.
     pub(crate) at: Position,
     /// What was forgotten and has not passed again, as [`Copied::forgotten`].
-    pub(crate) forgotten: Vec<u128>,
+    pub(crate) tombstones: Vec<u128>,
 }
 
 /// What an owner did.
@@ -114,7 +114,7 @@ pub(super) enum Done {
 }
 
 /// What a thread is to judge of a part of a batch, and where in the batch it stands.
-pub(super) type Probes = Vec<(u32, Probe)>;
+pub(super) type Probes = Vec<(u32, KeyHash)>;
 
 /// What the items of a part of a batch say; items are named by their place in the batch.
 #[derive(Debug, Default)]
@@ -143,7 +143,7 @@ pub(super) struct Owner {
     pub(super) tell: mpsc::UnboundedSender<Done>,
     pub(super) awaited: Awaited,
     pub(super) in_flight: InFlight,
-    pub(super) forgotten: Forgotten,
+    pub(super) tombstones: Tombstones,
     /// The last batch that is in its shards.
     pub(super) at: Position,
 }
@@ -152,8 +152,8 @@ impl Owner {
     /// Does one job. Whoever wants to know of it may be gone: then it is nobody's loss.
     pub(super) fn work(&mut self, job: Job) {
         match job {
-            Job::Judge { progress, part, probes } => {
-                self.awaited.batch(progress).probes[part] = Some(probes);
+            Job::Judge { progress, part, key_hashes } => {
+                self.awaited.batch(progress).key_hashes[part] = Some(key_hashes);
                 self.judge_what_is_whole();
             }
             Job::Mark => drop(self.tell.send(Done::Marked)),
@@ -168,12 +168,12 @@ impl Owner {
                 self.show();
                 let _ = reply.send(());
             }
-            Job::Set { probes } => {
-                if let Err(why) = self.memory.set_all(probes.iter().copied()) {
+            Job::Set { key_hashes } => {
+                if let Err(why) = self.memory.set_all(key_hashes.iter().copied()) {
                     let _ = self.tell.send(Done::Full { batch: None, why });
                 }
-                for &probe in &probes {
-                    self.forgotten.remove(probe);
+                for &key_hash in &key_hashes {
+                    self.tombstones.remove(key_hash);
                 }
                 self.show();
             }
@@ -188,8 +188,8 @@ impl Owner {
                 let at = self.at;
                 match self.memory.growing().map(Growing::frozen) {
                     Some(Ok(filter)) => {
-                        let forgotten = self.forgotten.ids().map(|(_, id)| id).collect();
-                        let _ = reply.send(Frozen { filter, at, forgotten });
+                        let tombstones = self.tombstones.ids().map(|(_, id)| id).collect();
+                        let _ = reply.send(Frozen { filter, at, tombstones });
                     }
                     Some(Err(why)) => drop(self.tell.send(Done::Full { batch: None, why })),
                     None => {}
@@ -200,7 +200,7 @@ impl Owner {
             Job::Remember { at } => self.remember(at),
             Job::Forgive { shard, ids } => {
                 for id in ids {
-                    self.forgotten.insert(shard, id);
+                    self.tombstones.insert(shard, id);
                 }
             }
             Job::Copy { shard, mut bytes, reply } => {
@@ -208,16 +208,16 @@ impl Owner {
                 if let Some(shards) = self.memory.shards() {
                     bytes.clear();
                     bytes.extend_from_slice(shards.bytes(shard));
-                    let forgotten = self.forgotten.ids().filter(|&(of, _)| of == shard);
-                    let forgotten = forgotten.map(|(_, id)| id).collect();
+                    let tombstones = self.tombstones.ids().filter(|&(of, _)| of == shard);
+                    let tombstones = tombstones.map(|(_, id)| id).collect();
                     let count = shards.count(shard);
-                    let _ = reply.send(Copied { bytes, count, at, forgotten });
+                    let _ = reply.send(Copied { bytes, count, at, tombstones });
                 }
             }
-            Job::Test { probes, reply } => {
-                let mut verdicts = self.memory.test_all(probes.iter().copied());
-                for (verdict, &probe) in verdicts.iter_mut().zip(&probes) {
-                    if self.forgotten.contains(probe) {
+            Job::Test { key_hashes, reply } => {
+                let mut verdicts = self.memory.test_all(key_hashes.iter().copied());
+                for (verdict, &key_hash) in verdicts.iter_mut().zip(&key_hashes) {
+                    if self.tombstones.contains(key_hash) {
                         *verdict = Verdict::Unseen;
                     }
                 }
@@ -227,12 +227,12 @@ impl Owner {
         }
     }
 
-    /// Reads a part of a batch, and hands its probes to those that have their shards.
+    /// Reads a part of a batch, and hands its key hashes to those that have their shards.
     pub(super) fn read(&mut self, read: Read) {
         let Read { progress, part } = read;
         let range = progress.range(part);
         let owners = self.owners.len();
-        let mut probes = vec![Probes::with_capacity(range.len()); owners];
+        let mut key_hashes = vec![Probes::with_capacity(range.len()); owners];
         let mut readings =
             Readings { fingerprints: Vec::with_capacity(range.len()), ..Readings::default() };
         let mut fetched = 0;
@@ -260,34 +260,36 @@ impl Owner {
                                 readings.rejects.push((number, unreadable));
                                 continue;
                             }
-                            let probe = self.hashing.probe(&fingerprint);
-                            probes[probe.shard().owner(owners)].push((number, probe));
+                            let key_hash = self.hashing.key_hash(&fingerprint);
+                            key_hashes[key_hash.shard().owner(owners)].push((number, key_hash));
                             readings.fingerprints.push((number, fingerprint));
                         }
                     }
                 }
             }
             if index % FETCH == 0 {
-                let own = &probes[self.number];
-                own[fetched..].iter().for_each(|&(_, probe)| self.memory.fetch(probe));
+                let own = &key_hashes[self.number];
+                own[fetched..].iter().for_each(|&(_, key_hash)| self.memory.fetch(key_hash));
                 fetched = own.len();
             }
         }
-        let own = std::mem::take(&mut probes[self.number]);
-        for (owner, probes) in probes.into_iter().enumerate().filter(|&(it, _)| it != self.number) {
+        let own = std::mem::take(&mut key_hashes[self.number]);
+        for (owner, key_hashes) in
+            key_hashes.into_iter().enumerate().filter(|&(it, _)| it != self.number)
+        {
             let progress = Arc::clone(&progress);
-            let _ = self.owners[owner].send(Job::Judge { progress, part, probes });
+            let _ = self.owners[owner].send(Job::Judge { progress, part, key_hashes });
         }
         let batch = self.awaited.batch(progress);
-        batch.probes[part] = Some(own);
+        batch.key_hashes[part] = Some(own);
         batch.readings.push((part, readings));
         self.judge_what_is_whole();
     }
 
     fn judge_what_is_whole(&mut self) {
-        while let Some(Partial { progress, probes, readings }) = self.awaited.next_whole() {
+        while let Some(Partial { progress, key_hashes, readings }) = self.awaited.next_whole() {
             let number = progress.number();
-            let own = probes.into_iter().flatten().collect::<Vec<_>>().concat();
+            let own = key_hashes.into_iter().flatten().collect::<Vec<_>>().concat();
             let unseen = self.judge(&own);
             // Before a batch goes on there is room for it: what is committed must be set.
             if let Err(why) = self.memory.make_room(self.in_flight.len()) {
@@ -301,42 +303,42 @@ impl Owner {
     }
 
     /// The items of a batch that are unseen, of those that fall into this owner's shards.
-    fn judge(&mut self, own: &[(u32, Probe)]) -> Vec<u32> {
+    fn judge(&mut self, own: &[(u32, KeyHash)]) -> Vec<u32> {
         let mut unseen = Vec::new();
-        let mut probes = Vec::new();
-        let verdicts = self.memory.test_all(own.iter().map(|&(_, probe)| probe));
-        for (&(number, probe), verdict) in own.iter().zip(verdicts) {
-            let passes = verdict == Verdict::Unseen || self.forgotten.contains(probe);
-            if passes && self.in_flight.insert(probe) {
+        let mut key_hashes = Vec::new();
+        let verdicts = self.memory.test_all(own.iter().map(|&(_, key_hash)| key_hash));
+        for (&(number, key_hash), verdict) in own.iter().zip(verdicts) {
+            let passes = verdict == Verdict::Unseen || self.tombstones.contains(key_hash);
+            if passes && self.in_flight.insert(key_hash) {
                 unseen.push(number);
-                probes.push(probe);
+                key_hashes.push(key_hash);
             }
         }
-        self.in_flight.push_batch(probes);
+        self.in_flight.push_batch(key_hashes);
         unseen
     }
 
     /// Bits of a batch are set here and nowhere else: when its commit is known to have happened.
     fn commit(&mut self, at: Position) {
-        let probes = self.in_flight.pop_batch().expect("a batch is committed once judged");
-        self.set(&probes);
+        let key_hashes = self.in_flight.pop_batch().expect("a batch is committed once judged");
+        self.set(&key_hashes);
         self.at = at;
         self.show();
     }
 
     /// Sets what was in flight.
-    pub(super) fn set(&mut self, probes: &[Probe]) {
-        let set = self.memory.set_all(probes.iter().copied());
+    pub(super) fn set(&mut self, key_hashes: &[KeyHash]) {
+        let set = self.memory.set_all(key_hashes.iter().copied());
         set.expect("room was made for it before it was handed on");
-        for &probe in probes {
-            if self.in_flight.settle(probe) {
-                self.forgotten.remove(probe);
+        for &key_hash in key_hashes {
+            if self.in_flight.settle(key_hash) {
+                self.tombstones.remove(key_hash);
             }
         }
     }
 
     fn clear(&mut self) {
-        self.forgotten.clear();
+        self.tombstones.clear();
         self.in_flight = InFlight::default();
         self.memory.clear();
         self.at = Position::START;

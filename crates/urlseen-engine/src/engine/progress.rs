@@ -5,14 +5,14 @@ use std::sync::{Mutex, PoisonError};
 
 use super::owner::Readings;
 use crate::item::Items;
-use crate::item::batch::{Batch, Judged, Taken};
+use crate::item::batch::{Batch, Claimed, Judged};
 
 /// A batch that is being read and judged, by several threads at once. The last of them makes what
 /// they have found into one.
 #[derive(Debug)]
 pub(super) struct Progress {
     number: u64,
-    batch: Batch<Taken>,
+    batch: Batch<Claimed>,
     parts: usize,
     threads: usize,
     /// What those threads have found that are done; each locks it once, at the end.
@@ -31,7 +31,7 @@ pub(super) struct Found {
 impl Progress {
     /// Nothing is known yet of the batch, whose items are to be read in so many parts, and judged
     /// by so many threads.
-    pub(super) fn new(number: u64, batch: Batch<Taken>, parts: usize, threads: usize) -> Self {
+    pub(super) fn new(number: u64, batch: Batch<Claimed>, parts: usize, threads: usize) -> Self {
         Self { number, batch, parts, threads, found: Mutex::default() }
     }
 

@@ -1,4 +1,4 @@
-//! Putting a filter in place that is brought from somewhere.
+//! Putting a filter in place that is recovered from somewhere.
 
 use super::Engine;
 use super::owner::Job;
@@ -36,11 +36,13 @@ impl Engine {
         let owners = self.owners.len();
         let mut parts = vec![Vec::new(); owners];
         for fingerprint in fingerprints {
-            let probe = self.hashing.probe(fingerprint);
-            parts[probe.shard().owner(owners)].push(probe);
+            let key_hash = self.hashing.key_hash(fingerprint);
+            parts[key_hash.shard().owner(owners)].push(key_hash);
         }
-        for (owner, probes) in parts.into_iter().enumerate().filter(|(_, part)| !part.is_empty()) {
-            self.tell(owner, Job::Set { probes });
+        for (owner, key_hashes) in
+            parts.into_iter().enumerate().filter(|(_, part)| !part.is_empty())
+        {
+            self.tell(owner, Job::Set { key_hashes });
         }
     }
 
@@ -53,8 +55,8 @@ impl Engine {
     /// The same of fingerprints as they are.
     pub(crate) fn forget_all<'a>(&self, fingerprints: impl IntoIterator<Item = &'a Fingerprint>) {
         for fingerprint in fingerprints {
-            let probe = self.hashing.probe(fingerprint);
-            self.forgive(probe.shard(), probe.id());
+            let key_hash = self.hashing.key_hash(fingerprint);
+            self.forgive(key_hash.shard(), key_hash.id());
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) fn engine(threads: usize) -> Engine {
     .unwrap()
 }
 
-pub(super) fn batch(items: &[String]) -> Batch<Taken> {
+pub(super) fn batch(items: &[String]) -> Batch<Claimed> {
     Batch::new(items.iter().map(String::as_bytes).collect::<Items>())
 }
 

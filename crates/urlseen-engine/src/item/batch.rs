@@ -1,6 +1,6 @@
 //! A batch: the items taken, judged and committed together.
 //!
-//! Its stage is in its type. `Batch<Taken>` becomes `Batch<Judged>` only in the engine, and that
+//! Its stage is in its type. `Batch<Claimed>` becomes `Batch<Judged>` only in the engine, and that
 //! `Batch<Logged>` only in the log, whose proof of having written no one else can make. A commit
 //! takes logged batches alone, so none can be committed before it is logged.
 
@@ -22,7 +22,7 @@ pub struct Batch<Stage> {
 
 /// Read from the source; nothing is known of its items yet.
 #[derive(Debug)]
-pub struct Taken;
+pub struct Claimed;
 
 /// Judged against the filter and the fingerprints in flight; nothing is remembered of it yet.
 #[derive(Debug, Default)]
@@ -88,10 +88,10 @@ impl Judged {
     }
 }
 
-impl Batch<Taken> {
+impl Batch<Claimed> {
     /// A batch of items as the source gave them.
     pub fn new(items: Items) -> Self {
-        Self { items: Arc::new(items), most: usize::MAX, stage: Taken }
+        Self { items: Arc::new(items), most: usize::MAX, stage: Claimed }
     }
 
     /// The same for a Redis that takes at most `most` bytes of one item.

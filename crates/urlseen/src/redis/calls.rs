@@ -260,7 +260,7 @@ pub(super) fn firsts(keys: Vec<Fingerprint>) -> (Vec<Fingerprint>, Vec<bool>) {
 
 fn define(settings: &Settings, definition: &Definition) -> Cmd {
     let mut command = redis::cmd("EVAL");
-    command.arg(DEFINE).arg(1).arg(definition::key(&settings.key));
+    command.arg(DEFINE).arg(2).arg(&definition::keys(&settings.key)[..]);
     command.arg(definition.words().collect::<Vec<_>>());
     command
 }

@@ -1,10 +1,11 @@
 -- Ties the crawl's state to a filter, and sets where the crawl stands if nothing is known of it.
 -- Publishes the crawl record.
 -- KEYS: lease, state, crawl record
--- ARGV: token, filter id, version, seq, commit_id, then the fields and values of the record, of which the
+-- ARGV: token, filter id, format, seq, commit_id, then the fields and values of the record, of
+-- which the
 --       protocol is the first
 local lease, state, record = unpack(KEYS)
-local token, filter, version, seq, commit_id = unpack(ARGV)
+local token, filter, format, seq, commit_id = unpack(ARGV)
 
 local refusal = lease_refusal(lease, token)
 if refusal then
@@ -17,7 +18,7 @@ if not theirs or theirs > ours then
 end
 redis.call('HSETNX', state, 'seq', seq)
 redis.call('HSETNX', state, 'commit_id', commit_id)
-redis.call('HSET', state, 'filter', filter, 'version', version)
+redis.call('HSET', state, 'filter', filter, 'format', format)
 redis.call('DEL', record)
 redis.call('HSET', record, unpack(ARGV, 6))
 return {'ok'}

@@ -62,35 +62,35 @@ impl Native {
 
     /// Hashes a fingerprint, once for all that is done with it.
     #[inline]
-    pub fn probe(&self, fingerprint: &Fingerprint) -> Probe {
+    pub fn key_hash(&self, fingerprint: &Fingerprint) -> KeyHash {
         let (h1, h2) = murmur3_x64_128(fingerprint.as_bytes(), self.seed.get());
-        Probe { h1, h2, shard: ShardId::of(fingerprint, h1) }
+        KeyHash { h1, h2, shard: ShardId::of(fingerprint, h1) }
     }
 
-    /// The key that [`Probe::id`] gave this name.
-    pub fn probe_of(&self, shard: ShardId, id: u128) -> Probe {
+    /// The key that [`KeyHash::id`] gave this name.
+    pub fn key_hash_of(&self, shard: ShardId, id: u128) -> KeyHash {
         // The upper half, and the lower.
         #[allow(clippy::cast_possible_truncation)]
         let (h1, h2) = ((id >> u64::BITS) as u64, id as u64);
-        Probe { h1, h2, shard }
+        KeyHash { h1, h2, shard }
     }
 
     /// The key's bit positions within its shard, counted from its first line's first bit, in the
     /// order drawn; some may be the same. There are [`Geometry::k`].
-    pub fn positions(&self, probe: Probe) -> impl Iterator<Item = u64> {
+    pub fn positions(&self, key_hash: KeyHash) -> impl Iterator<Item = u64> {
         let per_line = self.geometry.bits_per_line();
         (0..self.geometry.lines().get() as usize).flat_map(move |part| {
-            let first = self.line(probe, part) as u64 * u64::from(LINE_BITS);
-            let draw = self.draw(probe, part);
+            let first = self.line(key_hash, part) as u64 * u64::from(LINE_BITS);
+            let draw = self.draw(key_hash, part);
             (0..per_line).map(move |n| first + draw.bit(n))
         })
     }
 
     /// The key's line in a part of its shard, counted from the shard's first line.
     #[inline(always)]
-    pub(in crate::filter) fn line(&self, probe: Probe, part: usize) -> usize {
+    pub(in crate::filter) fn line(&self, key_hash: KeyHash, part: usize) -> usize {
         let in_part = self.geometry.lines_per_part() as usize;
-        let word = probe.words(part).next();
+        let word = key_hash.words(part).next();
         let line = (u128::from(word) * in_part as u128) >> u64::BITS;
         // Below `in_part`.
         #[allow(clippy::cast_possible_truncation)]
@@ -100,25 +100,25 @@ impl Native {
 
     /// What the key draws in that line.
     #[inline(always)]
-    pub(in crate::filter) fn draw(&self, probe: Probe, part: usize) -> Draw {
+    pub(in crate::filter) fn draw(&self, key_hash: KeyHash, part: usize) -> Draw {
         let bits = self.geometry.bits_per_line();
         let (full, rest) = (bits / POSITIONS_PER_WORD, bits % POSITIONS_PER_WORD);
         let first = self.geometry.lines().get() as usize
             + part * usize::from(bits.div_ceil(POSITIONS_PER_WORD));
-        Draw { words: probe.words(first), full, rest }
+        Draw { words: key_hash.words(first), full, rest }
     }
 }
 
 /// A key as the native layout sees it: its shard, and the hash that its positions come from.
 /// It depends on the seed alone, so it outlives a change of geometry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Probe {
+pub struct KeyHash {
     h1: u64,
     h2: u64,
     shard: ShardId,
 }
 
-impl Probe {
+impl KeyHash {
     /// A key of a filter that is one whole, by the two words that its layout makes of it.
     pub(in crate::filter) fn of_whole([h1, h2]: [u64; 2]) -> Self {
         Self { h1, h2, shard: ShardId::WHOLE }
@@ -246,10 +246,10 @@ mod tests {
                 ],
             ),
         ] {
-            let probe = native.probe(&Fingerprint::from_text(fingerprint.as_bytes()));
-            assert_eq!(probe.shard().index(), shard);
-            assert_eq!(probe.id(), id, "{:#x}", probe.id());
-            assert_eq!(native.positions(probe).collect::<Vec<_>>(), positions);
+            let key_hash = native.key_hash(&Fingerprint::from_text(fingerprint.as_bytes()));
+            assert_eq!(key_hash.shard().index(), shard);
+            assert_eq!(key_hash.id(), id, "{:#x}", key_hash.id());
+            assert_eq!(native.positions(key_hash).collect::<Vec<_>>(), positions);
         }
     }
 
@@ -259,12 +259,12 @@ mod tests {
         for digits in [32, 40, 64] {
             let digest = format!("ab{}", "0".repeat(digits - 2));
             let digest = Fingerprint::from_text(digest.as_bytes());
-            assert_eq!(native.probe(&digest).shard().to_string(), "ab");
+            assert_eq!(native.key_hash(&digest).shard().to_string(), "ab");
         }
         let mut keys = [0u32; 256];
         for page in 0..25_600 {
             let text = Fingerprint::from_text(format!("https://example.com/{page}").as_bytes());
-            keys[native.probe(&text).shard().index()] += 1;
+            keys[native.key_hash(&text).shard().index()] += 1;
         }
         // Mean 100, standard deviation 10.
         assert!(keys.iter().all(|&keys| (50..=150).contains(&keys)), "{keys:?}");
@@ -275,8 +275,8 @@ mod tests {
         for bits_per_line in 1..=Geometry::MAX_BITS_PER_LINE {
             let native = native(bits_per_line);
             for key in 0..100u8 {
-                let probe = native.probe(&Fingerprint::Raw20([key; 20]));
-                let positions: Vec<u64> = native.positions(probe).collect();
+                let key_hash = native.key_hash(&Fingerprint::Raw20([key; 20]));
+                let positions: Vec<u64> = native.positions(key_hash).collect();
                 assert_eq!(positions.len(), 2 * usize::from(bits_per_line));
                 for (part, group) in positions.chunks(usize::from(bits_per_line)).enumerate() {
                     let line = group[0] / 512;
@@ -291,13 +291,15 @@ mod tests {
     fn the_loop_over_bits_visits_the_positions() {
         for bits_per_line in 1..=Geometry::MAX_BITS_PER_LINE {
             let native = native(bits_per_line);
-            let probe = native.probe(&Fingerprint::Text(b"key".as_slice().into()));
+            let key_hash = native.key_hash(&Fingerprint::Text(b"key".as_slice().into()));
             let mut visited = Vec::new();
             for part in 0..2 {
-                let first = native.line(probe, part) as u64 * 512;
-                native.draw(probe, part).for_each_bit(|bit| visited.push(first + u64::from(bit)));
+                let first = native.line(key_hash, part) as u64 * 512;
+                native
+                    .draw(key_hash, part)
+                    .for_each_bit(|bit| visited.push(first + u64::from(bit)));
             }
-            assert_eq!(visited, native.positions(probe).collect::<Vec<_>>());
+            assert_eq!(visited, native.positions(key_hash).collect::<Vec<_>>());
         }
     }
 }

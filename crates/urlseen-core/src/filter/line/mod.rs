@@ -93,7 +93,7 @@ mod tests {
     fn draw(key: [u8; 20], bits_per_line: u8) -> Draw {
         let geometry = Geometry::new(Lines::One, bits_per_line, 1).unwrap();
         let native = Native::new(Seed::new(3), geometry);
-        native.draw(native.probe(&Fingerprint::Raw20(key)), 0)
+        native.draw(native.key_hash(&Fingerprint::Raw20(key)), 0)
     }
 
     /// Whether two lines hold a draw, and what setting it in the second does.

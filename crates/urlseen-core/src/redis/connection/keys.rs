@@ -8,10 +8,12 @@ use crate::redis::held;
 pub struct Keys {
     /// String: who may run the crawl now.
     pub lease: String,
-    /// Hash: `seq`, `commit_id`, `filter` and `version`.
+    /// Hash: `seq`, `commit_id`, `filter` and `format`.
     pub state: String,
     /// List: items claimed and not committed yet.
-    pub taken: String,
+    pub processing: String,
+    /// The same in earlier versions, which named it otherwise.
+    pub earlier_processing: String,
     /// List: rejects that somebody sorts through.
     pub rejects_aside: String,
     /// List: rejects whose items are too large to be in them, each before its item.
@@ -38,7 +40,8 @@ impl Keys {
         Self {
             lease: format!("urlseen:{tagged}:lease"),
             state: format!("urlseen:{tagged}:state"),
-            taken: format!("urlseen:{tagged}:taken"),
+            processing: format!("urlseen:{tagged}:processing"),
+            earlier_processing: format!("urlseen:{tagged}:taken"),
             rejects_aside: format!("urlseen:{tagged}:rejects"),
             oversize,
             forgetting: format!("urlseen:{tagged}:forgetting"),
@@ -63,7 +66,10 @@ mod tests {
             ("a{}b", "{a{}b}"),
             ("a{b", "{a{b}"),
         ] {
-            assert_eq!(Keys::new(source, "s", "r", "f").taken, format!("urlseen:{tagged}:taken"));
+            assert_eq!(
+                Keys::new(source, "s", "r", "f").processing,
+                format!("urlseen:{tagged}:processing")
+            );
         }
     }
 }

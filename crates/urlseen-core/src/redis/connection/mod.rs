@@ -1,5 +1,6 @@
-//! The daemon's connection to Redis: reaching it, telling its troubles apart, proving before the start
-//! that everything a crawl needs will work, and a connection on which commands keep their order.
+//! The daemon's connection to Redis: reaching it, telling its troubles apart, proving before the
+//! start that everything a crawl needs will work, and a connection on which commands keep their
+//! order.
 //!
 //! ```text
 //! RedisAddress -> connect -> preflight -> Link

@@ -1,5 +1,6 @@
 -- Counts at one moment what waits, is on its way through urlseen, or is held by any consumer.
--- KEYS: source, processing list, sink, consumers, held requests of each consumer that the caller knows
+-- KEYS: source, processing list, sink, consumers, held requests of each consumer that the caller
+-- knows
 -- ARGV: kind of sink, the consumers that the caller knows, in the order of their keys
 -- Answers the count, or the names of all consumers if the caller knows others.
 local source, processing, sink, consumers = unpack(KEYS, 1, 4)

@@ -1,6 +1,11 @@
 -- Defines a filter, unless it is defined already; answers its definition.
--- KEYS: definition
+-- KEYS: definition, its name in earlier versions
 -- ARGV: fields and values; none where nothing is to be defined
+if redis.call('EXISTS', KEYS[2]) == 1 then
+    return redis.error_reply(
+        'EARLIER an earlier version of urlseen defined this filter, under ' .. KEYS[2]
+        .. ': delete the filter with its "urlseen state drop", or choose another filter.key')
+end
 if #ARGV > 0 and redis.call('EXISTS', KEYS[1]) == 0 then
     redis.call('HSET', KEYS[1], unpack(ARGV))
 end

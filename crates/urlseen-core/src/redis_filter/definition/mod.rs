@@ -14,12 +14,17 @@ use crate::redis::hash_tag::tagged;
 pub use settings::{Settings, Unbuildable};
 
 /// The script that defines a filter unless it is defined, and answers its definition. It takes the
-/// key of the definition, and [`Definition::words`], or none where nothing is to be defined.
+/// [`keys`], and [`Definition::words`], or none where nothing is to be defined.
 pub const DEFINE: &str = include_str!("define.lua");
 
 /// Hash: what the filter under `key` was made for.
 pub fn key(key: &str) -> String {
-    format!("urlseen:{}:definition", tagged(key))
+    format!("urlseen:{}:spec", tagged(key))
+}
+
+/// The keys of [`DEFINE`]: of the filter under `key`, now and in earlier versions.
+pub fn keys(key: &str) -> [String; 2] {
+    [self::key(key), format!("urlseen:{}:definition", tagged(key))]
 }
 
 /// What the keys begin with where a client of the filter under `key` finds its last answers.

@@ -136,14 +136,14 @@ impl Judge {
                 asked.skip(lines * (2 + 5 * width), 2 * lines);
                 continue;
             };
-            let probe = native.probe(fingerprint);
+            let key_hash = native.key_hash(fingerprint);
             positions.clear();
-            positions.extend(native.positions(probe));
+            positions.extend(native.positions(key_hash));
             for line in positions.chunks(width) {
                 // A shard's number; a string has at most 512 MiB.
                 #[allow(clippy::cast_possible_truncation)]
                 let (string, offset) = (
-                    probe.shard().index() as u32,
+                    key_hash.shard().index() as u32,
                     (line[0] / u64::from(LINE_BITS)) as u32 * LINE_BYTES,
                 );
                 asked.string(string);

@@ -87,6 +87,8 @@ impl Wanted {
     pub fn needs(&self) -> Needs {
         let (mut needs, definition) = (Needs::new(), self.definition_key());
         needs.key(KeyOwner::Own("filter's definition"), definition.as_str(), KeyKind::Hash);
+        let [_, earlier] = definition::keys(&self.settings.key);
+        needs.command(CommandNeed::new("EXISTS").key(earlier));
         let command = |words| CommandNeed::new(words).key(definition.as_str());
         needs.command(command("EXISTS"));
         needs.command(command("HGETALL"));
@@ -204,7 +206,7 @@ impl Wanted {
         wanted: Option<&Definition>,
     ) -> Result<Option<Definition>, OpenError> {
         let mut define = redis::cmd("EVAL");
-        define.arg(DEFINE).arg(1).arg(self.definition_key());
+        define.arg(DEFINE).arg(2).arg(&definition::keys(&self.settings.key)[..]);
         if let Some(wanted) = wanted {
             define.arg(wanted.words().collect::<Vec<_>>());
         }

@@ -53,7 +53,7 @@ pub(crate) enum Archived {
     /// A fingerprint was let through, or added.
     Through = 1,
     /// A fingerprint was forgotten, to pass once more.
-    Forgotten = 2,
+    Tombstones = 2,
 }
 
 /// The two ends of a part.
@@ -138,7 +138,7 @@ impl Part {
         let mut fields = Fields(head);
         let kind = match fields.u8() {
             1 => Archived::Through,
-            2 => Archived::Forgotten,
+            2 => Archived::Tombstones,
             _ => return Ok(None),
         };
         let (width, count, length) = (fields.u8(), fields.u32(), fields.u32());

@@ -28,7 +28,7 @@ pub struct Archive<'a> {
     target: Target,
     extent: Extent,
     /// What was ever forgotten, and whether it was let through again since.
-    forgotten: HashMap<Fingerprint, bool>,
+    tombstones: HashMap<Fingerprint, bool>,
 }
 
 /// What was found in an archive and a log.
@@ -45,14 +45,14 @@ impl AtRest {
     /// If the disk fails, or the folder does not lead to `target`.
     pub fn archive(&self, target: Target) -> Result<Archive<'_>, Unrecoverable> {
         let header = self.header().ok_or(Unrecoverable::Fresh)?;
-        let mut forgotten = HashMap::new();
+        let mut tombstones = HashMap::new();
         let extent = read(&self.dir, header, target, &mut |kind, fingerprint| match kind {
-            Archived::Forgotten => drop(forgotten.insert(fingerprint, false)),
+            Archived::Tombstones => drop(tombstones.insert(fingerprint, false)),
             Archived::Through => {
-                forgotten.entry(fingerprint).and_modify(|is_through| *is_through = true);
+                tombstones.entry(fingerprint).and_modify(|is_through| *is_through = true);
             }
         })?;
-        Ok(Archive { folder: self, header, target, extent, forgotten })
+        Ok(Archive { folder: self, header, target, extent, tombstones })
     }
 }
 
@@ -75,14 +75,14 @@ impl Archive<'_> {
         mut self,
         mut visit: impl FnMut(&Fingerprint) -> ControlFlow<()>,
     ) -> Result<(), Unrecoverable> {
-        let (dir, forgotten, mut flow) =
-            (&self.folder.dir, &mut self.forgotten, ControlFlow::Continue(()));
+        let (dir, tombstones, mut flow) =
+            (&self.folder.dir, &mut self.tombstones, ControlFlow::Continue(()));
         read(dir, self.header, self.target, &mut |kind, fingerprint| {
-            if kind == Archived::Forgotten || flow.is_break() {
+            if kind == Archived::Tombstones || flow.is_break() {
                 return;
             }
             // What passed more than once is visited the first time.
-            let counts = forgotten.get_mut(&fingerprint);
+            let counts = tombstones.get_mut(&fingerprint);
             if counts.is_none_or(std::mem::take) {
                 flow = visit(&fingerprint);
             }

@@ -74,7 +74,7 @@ const SECTION: usize = 26 + POSITION;
 const TRAILER: usize = 2 * POSITION + 13;
 /// Bytes of a fingerprint that was forgotten, and behind all of them.
 const FORGOTTEN: usize = 17;
-const FORGOTTEN_END: usize = 12;
+const TOMBSTONES_END: usize = 12;
 /// By how much the format of a snapshot is beyond that of the folder's header, since fingerprints
 /// can be forgotten.
 const FORMAT: u32 = 2;
@@ -82,8 +82,8 @@ const FORMAT: u32 = 2;
 const WHOLE: usize = 28 + POSITION;
 /// Bytes of a snapshot without a bit, in either format.
 pub(super) const EMPTY: [u64; 2] = [
-    (HEADER + crate::filter::SHARDS * SECTION + FORGOTTEN_END + TRAILER) as u64,
-    (HEADER + WHOLE + FORGOTTEN_END + TRAILER) as u64,
+    (HEADER + crate::filter::SHARDS * SECTION + TOMBSTONES_END + TRAILER) as u64,
+    (HEADER + WHOLE + TOMBSTONES_END + TRAILER) as u64,
 ];
 
 /// The name of the snapshot whose last position has this seq.

@@ -8,7 +8,7 @@ use super::super::error::Damage;
 use super::super::fields::{Fields, checked};
 use super::super::header::Header;
 use super::super::recovery::Restore;
-use super::{EMPTY, FORGOTTEN, FORGOTTEN_END, FORMAT, HEADER, MAGIC, SECTION, TRAILER, name, seq};
+use super::{EMPTY, FORGOTTEN, FORMAT, HEADER, MAGIC, SECTION, TOMBSTONES_END, TRAILER, name, seq};
 use crate::filter::{Count, LocalKind, ShardId};
 use crate::storage::head::Position;
 
@@ -20,7 +20,7 @@ pub(in crate::storage) struct Summary {
     /// Where the filter ends.
     pub(super) end: u64,
     /// Fingerprints that were forgotten, which follow there.
-    forgotten: u64,
+    tombstones: u64,
     pub(in crate::storage) first: Position,
     pub(in crate::storage) last: Position,
     pub(in crate::storage) begun: u64,
@@ -111,24 +111,24 @@ impl Summary {
         if name(last.head.seq) != file_name {
             return damage(trailer_at, "the file was renamed");
         }
-        let (mut end, mut forgotten) = (trailer_at, 0);
+        let (mut end, mut tombstones) = (trailer_at, 0);
         if has_forgotten {
             let mut count = [0; 8];
-            let count_at = trailer_at.checked_sub(FORGOTTEN_END as u64);
+            let count_at = trailer_at.checked_sub(TOMBSTONES_END as u64);
             if let Some(count_at) = count_at {
                 read_exact_at(&*file, &mut count, count_at)?;
             }
-            forgotten = u64::from_le_bytes(count);
-            let bytes = forgotten.checked_mul(FORGOTTEN as u64);
+            tombstones = u64::from_le_bytes(count);
+            let bytes = tombstones.checked_mul(FORGOTTEN as u64);
             let begin = bytes.and_then(|bytes| count_at?.checked_sub(bytes));
             let Some(begin) = begin.filter(|&begin| begin >= HEADER as u64) else {
                 let at = count_at.unwrap_or(0);
-                return damage(at, "what was forgotten is damaged");
+                return damage(at, "what was tombstones is damaged");
             };
             end = begin;
         }
         let name = file_name.to_owned();
-        Ok(Ok(Self { name, bytes, end, forgotten, first, last, begun, finished, is_origin }))
+        Ok(Ok(Self { name, bytes, end, tombstones, first, last, begun, finished, is_origin }))
     }
 
     /// Returns true if a history begins with it, and with an empty filter.
@@ -160,9 +160,9 @@ impl Summary {
             })?
         };
         match loaded {
-            Ok(()) => Ok(self.forgotten(dir)?.map(|ids| {
+            Ok(()) => Ok(self.tombstones(dir)?.map(|ids| {
                 for (shard, id) in ids {
-                    filter.load_forgotten(shard, id);
+                    filter.load_tombstone(shard, id);
                 }
             })),
             damaged => Ok(damaged),
@@ -170,7 +170,7 @@ impl Summary {
     }
 
     /// What was forgotten and has not passed again.
-    pub(in crate::storage) fn forgotten(
+    pub(in crate::storage) fn tombstones(
         &self,
         dir: &Dir,
     ) -> io::Result<Result<Vec<(ShardId, u128)>, Damage>> {
@@ -191,7 +191,7 @@ impl Summary {
         });
         let damage = || {
             let (file, offset) = (self.name.clone(), self.end);
-            Damage { file, offset, what: "what was forgotten is damaged" }
+            Damage { file, offset, what: "what was tombstones is damaged" }
         };
         Ok(read.ok_or_else(damage))
     }

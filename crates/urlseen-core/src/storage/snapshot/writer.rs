@@ -92,8 +92,8 @@ impl SnapshotWriter {
 
     /// Notes what of a shard was forgotten and has not passed again, when the shard was as it was
     /// written: the 128 bits that the layout makes of each fingerprint.
-    pub fn forgotten(&mut self, shard: ShardId, ids: &[u128]) {
-        self.sections.forgotten(shard, ids);
+    pub fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
+        self.sections.tombstones(shard, ids);
     }
 
     /// Writes a filter in one piece as it is at `at`. `pause` is called every now and then; where
@@ -176,7 +176,7 @@ pub(in crate::storage) struct Sections {
     pub(super) next: usize,
     pub(super) ends: Option<(Position, Position)>,
     /// As it is written.
-    forgotten: Vec<u8>,
+    tombstones: Vec<u8>,
     is_done: bool,
 }
 
@@ -201,7 +201,7 @@ impl Sections {
             synced: 0,
             next: 0,
             ends: None,
-            forgotten: Vec::new(),
+            tombstones: Vec::new(),
             is_done: false,
         })
     }
@@ -238,10 +238,10 @@ impl Sections {
         self.put_bytes(body)
     }
 
-    pub(in crate::storage) fn forgotten(&mut self, shard: ShardId, ids: &[u128]) {
+    pub(in crate::storage) fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
         for id in ids {
-            self.forgotten.push(u8::try_from(shard.index()).expect("there are 256 shards"));
-            self.forgotten.extend(id.to_le_bytes());
+            self.tombstones.push(u8::try_from(shard.index()).expect("there are 256 shards"));
+            self.tombstones.extend(id.to_le_bytes());
         }
     }
 
@@ -274,11 +274,11 @@ impl Sections {
     pub(in crate::storage) fn seal(&mut self) -> io::Result<(Position, u64)> {
         assert_eq!(self.next, SHARDS, "every shard is written");
         let (first, last) = self.ends.expect("there are shards");
-        let mut forgotten = std::mem::take(&mut self.forgotten);
-        let count = (forgotten.len() / FORGOTTEN) as u64;
-        forgotten.extend(count.to_le_bytes());
-        push_crc(&mut forgotten, 0);
-        self.put_bytes(&forgotten)?;
+        let mut tombstones = std::mem::take(&mut self.tombstones);
+        let count = (tombstones.len() / FORGOTTEN) as u64;
+        tombstones.extend(count.to_le_bytes());
+        push_crc(&mut tombstones, 0);
+        self.put_bytes(&tombstones)?;
         let start = self.buffer.len();
         push_position(&mut self.buffer, first);
         push_position(&mut self.buffer, last);

@@ -19,7 +19,7 @@ pub(super) type Key = (u8, u16);
 pub(super) struct Exact {
     pub(super) keys: BTreeSet<Key>,
     /// What is to pass once more.
-    pub(super) forgotten: BTreeSet<Key>,
+    pub(super) tombstones: BTreeSet<Key>,
     pub(super) at: Vec<Option<Position>>,
     is_clear: bool,
 }
@@ -28,7 +28,7 @@ impl Default for Exact {
     fn default() -> Self {
         // What was there before must not matter.
         let (keys, at) = (BTreeSet::from([(255, 511)]), vec![None; SHARDS]);
-        Self { keys, forgotten: BTreeSet::from([(255, 510)]), at, is_clear: false }
+        Self { keys, tombstones: BTreeSet::from([(255, 510)]), at, is_clear: false }
     }
 }
 
@@ -86,7 +86,7 @@ pub(super) fn head(seq: u64, commit_id: u64) -> Head {
 impl Restore for Exact {
     fn clear(&mut self) {
         self.keys.clear();
-        self.forgotten.clear();
+        self.tombstones.clear();
         self.at.fill(None);
         self.is_clear = true;
     }
@@ -107,22 +107,22 @@ impl Restore for Exact {
         panic!("this filter has shards");
     }
 
-    fn load_forgotten(&mut self, shard: ShardId, id: u128) {
+    fn load_tombstone(&mut self, shard: ShardId, id: u128) {
         assert!(self.at.iter().all(Option::is_some), "the shards of a snapshot come first");
         let shard = u8::try_from(shard.index()).unwrap();
-        self.forgotten.insert((shard, u16::try_from(id).unwrap()));
+        self.tombstones.insert((shard, u16::try_from(id).unwrap()));
     }
 
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, at: Position) {
         assert!(at.number > 0);
-        self.forgotten.extend(fingerprints.iter().map(key));
+        self.tombstones.extend(fingerprints.iter().map(key));
     }
 
     fn add(&mut self, fingerprints: Vec<Fingerprint>, at: Position) {
         assert!(self.at.iter().all(Option::is_some), "all of a snapshot comes first");
         for key in fingerprints.iter().map(key) {
             self.keys.insert(key);
-            self.forgotten.remove(&key);
+            self.tombstones.remove(&key);
         }
         assert!(at.number > 0);
     }

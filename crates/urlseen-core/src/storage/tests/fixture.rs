@@ -39,7 +39,7 @@ pub(super) const LATE_ADDS: [Key; 1] = [(255, 500)];
 /// What the last snapshot has as forgotten: the second passes again in batch 7. And what is
 /// forgotten last.
 const FORGOTTEN: [Key; 2] = [(3, 1), (7, 2)];
-const LATE_FORGOTTEN: [Key; 1] = [(2, 1)];
+const LATE_TOMBSTONES: [Key; 1] = [(2, 1)];
 
 pub(super) const RUNS: [u64; 2] = [0xfedc_ba98_7654_3210, 2];
 
@@ -65,7 +65,7 @@ fn take_snapshot(folder: &Folder, journal: &mut Journal, keys: &BTreeSet<Key>) {
     write_all(&mut writer, keys, journal.position()).unwrap();
     if journal.position().head.seq == 6 {
         for (shard, id) in FORGOTTEN {
-            writer.forgotten(ShardId::kept(shard), &[u128::from(id)]);
+            writer.tombstones(ShardId::kept(shard), &[u128::from(id)]);
         }
     }
     let retention = Retention { horizon: None, horizon_bytes: u64::MAX };
@@ -97,7 +97,7 @@ pub(super) fn write() -> SimDisk {
         }
     }
     journal.append_adds(&fingerprints(LATE_ADDS)).unwrap();
-    journal.append_forgets(&fingerprints(LATE_FORGOTTEN)).unwrap();
+    journal.append_forgets(&fingerprints(LATE_TOMBSTONES)).unwrap();
     disk
 }
 
@@ -182,8 +182,8 @@ fn read_fixture(name: &str, last: u64) {
     let mut filter = Exact::default();
     let recovered = open(&disk.after_kill()).recover(Target::Last, &mut filter).unwrap();
     assert_eq!((recovered.position.number, filter.keys), (last, expected(8)));
-    let forgotten = [LATE_FORGOTTEN[0], FORGOTTEN[0]];
-    assert!(filter.forgotten.into_iter().eq(forgotten.into_iter().filter(|_| name == NEW)));
+    let forgotten = [LATE_TOMBSTONES[0], FORGOTTEN[0]];
+    assert!(filter.tombstones.into_iter().eq(forgotten.into_iter().filter(|_| name == NEW)));
     let other = open(&disk).recover(Target::At(head(5, 1)), &mut Exact::default());
     assert!(
         matches!(other, Err(Unrecoverable::OtherHistory { ours, .. }) if ours == batch_head(5))

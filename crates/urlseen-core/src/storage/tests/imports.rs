@@ -1,38 +1,38 @@
 //! How far imports came, as the folder remembers it.
 
-use super::super::Mark;
-use super::super::imports::{MARKS_MAX, NAME};
+use super::super::Checkpoint;
+use super::super::imports::{CHECKPOINTS_MAX, NAME};
 use super::basic::{begun, open};
 use super::filter::pins;
 use super::sim::SimDisk;
 use crate::storage::head::Head;
 
-fn mark(source: &str, at: u64) -> Mark {
-    Mark { source: source.to_owned(), version: "1".to_owned(), at, count: at / 22 }
+fn mark(source: &str, at: u64) -> Checkpoint {
+    Checkpoint { source: source.to_owned(), version: "1".to_owned(), at, count: at / 22 }
 }
 
 #[test]
 fn the_last_mark_of_each_source_is_kept_for_the_next_run() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
-    assert_eq!(folder.marks(), []);
-    folder.record_marks(&[mark("a", 22), mark("b\n\"", 44)]).unwrap();
-    folder.record_marks(&[mark("a", 66)]).unwrap();
+    assert_eq!(folder.checkpoints(), []);
+    folder.record_checkpoints(&[mark("a", 22), mark("b\n\"", 44)]).unwrap();
+    folder.record_checkpoints(&[mark("a", 66)]).unwrap();
     drop(folder);
-    assert_eq!(open(&disk).marks(), [mark("b\n\"", 44), mark("a", 66)]);
-    let many: Vec<_> = (0..MARKS_MAX as u64).map(|at| mark(&at.to_string(), at)).collect();
-    open(&disk).record_marks(&many).unwrap();
-    assert_eq!(open(&disk).marks(), many);
-    open(&disk).forget_marks().unwrap();
-    assert_eq!(open(&disk).marks(), []);
-    open(&disk).forget_marks().unwrap();
+    assert_eq!(open(&disk).checkpoints(), [mark("b\n\"", 44), mark("a", 66)]);
+    let many: Vec<_> = (0..CHECKPOINTS_MAX as u64).map(|at| mark(&at.to_string(), at)).collect();
+    open(&disk).record_checkpoints(&many).unwrap();
+    assert_eq!(open(&disk).checkpoints(), many);
+    open(&disk).drop_checkpoints().unwrap();
+    assert_eq!(open(&disk).checkpoints(), []);
+    open(&disk).drop_checkpoints().unwrap();
 }
 
 #[test]
 fn marks_of_another_filter_say_nothing() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
-    folder.record_marks(&[mark("a", 22)]).unwrap();
+    folder.record_checkpoints(&[mark("a", 22)]).unwrap();
     let file = folder.place().read(NAME).unwrap().unwrap();
     folder.erase().unwrap();
     assert_eq!(folder.place().read(NAME).unwrap(), None);
@@ -40,20 +40,20 @@ fn marks_of_another_filter_say_nothing() {
     // As where a copy of the folder is brought back in parts.
     folder.place().write_aside(NAME, &file).unwrap();
     folder.place().replace(NAME).unwrap();
-    assert_eq!(folder.marks(), []);
+    assert_eq!(folder.checkpoints(), []);
 }
 
 #[test]
 fn no_flipped_bit_moves_a_mark() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
-    folder.record_marks(&[mark("a", 22)]).unwrap();
+    folder.record_checkpoints(&[mark("a", 22)]).unwrap();
     let file = folder.place().read(NAME).unwrap().unwrap();
     for bit in 0..8 * file.len() {
         let mut damaged = file.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
         folder.place().write_aside(NAME, &damaged).unwrap();
         folder.place().replace(NAME).unwrap();
-        assert_eq!(folder.marks(), [], "bit {bit}");
+        assert_eq!(folder.checkpoints(), [], "bit {bit}");
     }
 }

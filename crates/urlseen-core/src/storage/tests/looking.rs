@@ -44,8 +44,9 @@ fn crawled(disk: &SimDisk) -> (Folder, super::super::Journal, Vec<Key>) {
 /// What a filter of `keys` has in a shard.
 fn shard_bits(native: Native, keys: &[Key], shard: ShardId) -> (Count, Vec<u8>) {
     let mut bytes = vec![0_u8; 64];
-    let probes = keys.iter().map(|&key| native.probe(&fingerprint(key)));
-    for position in probes.filter(|probe| probe.shard() == shard).flat_map(|p| native.positions(p))
+    let key_hashes = keys.iter().map(|&key| native.key_hash(&fingerprint(key)));
+    for position in
+        key_hashes.filter(|key_hash| key_hash.shard() == shard).flat_map(|p| native.positions(p))
     {
         bytes[usize::try_from(position / 8).unwrap()] |= 1 << (position % 8);
     }
@@ -120,9 +121,9 @@ fn a_folder_at_rest_answers_as_its_filter_would() {
     for (target, count) in [(Target::At(last), 60), (Target::Last, 60)] {
         let verdicts = rest.verdicts(&asked, target).unwrap();
         let mut shards = Shards::allocate(native, 0, 1).unwrap();
-        let probe = |&key: &Key| native.probe(&fingerprint(key));
-        shards.set_all(keys[..count].iter().map(probe));
-        assert_eq!(verdicts, shards.test_all(all.iter().map(probe)), "{target:?}");
+        let key_hash = |&key: &Key| native.key_hash(&fingerprint(key));
+        shards.set_all(keys[..count].iter().map(key_hash));
+        assert_eq!(verdicts, shards.test_all(all.iter().map(key_hash)), "{target:?}");
         for (key, verdict) in all.iter().zip(verdicts) {
             assert!(verdict == Verdict::Seen || !known.contains(key));
         }

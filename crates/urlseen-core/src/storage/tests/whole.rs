@@ -57,7 +57,7 @@ impl Restore for Brought {
         self.filter = Some(filter.unwrap_or_else(|| reservation().reserve(LIMIT).unwrap()));
     }
 
-    fn load_forgotten(&mut self, _: ShardId, _: u128) {
+    fn load_tombstone(&mut self, _: ShardId, _: u128) {
         panic!("nothing was forgotten");
     }
 

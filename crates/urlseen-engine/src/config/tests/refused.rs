@@ -125,14 +125,14 @@ fn the_keys_that_urlseen_keeps_for_itself_are_refused() {
     for key in [
         "urlseen:{demo:discovered}:state",
         "urlseen:x:lease",
-        "urlseen:{a}b:taken",
-        "urlseen:{f}:definition",
+        "urlseen:{a}b:processing",
+        "urlseen:{f}:spec",
     ] {
         assert_eq!(
             refused("", &[], &[&format!("sink.key={key}")]),
             [format!(
                 "--set sink.key: sink.key is {key:?}, which is a key of urlseen's own; allowed: \
-                 any that is not urlseen:…:state, :lease, :taken or :definition"
+                 any that is not urlseen:…:state, :lease, :processing or :spec"
             )]
         );
     }

@@ -1,10 +1,10 @@
 //! The local store: the filter in this process's memory, and what is kept of it in a folder.
 //!
-//! Knows when what is judged is logged, when it is set, and how the filter is brought back to a
+//! Knows when what is judged is logged, when it is set, and how the filter is recovered back to a
 //! batch that somebody else names. It never talks to Redis.
 
-mod bringing;
 mod footprint;
+mod recovering;
 mod snapshotting;
 mod unfit;
 
@@ -15,15 +15,15 @@ use std::time::{Instant, SystemTime};
 use crate::config::Fsync;
 use crate::engine::Engine;
 use crate::item::batch::{Batch, Judged, Logged};
-pub use bringing::{Brought, How};
 pub use footprint::Footprint;
+pub use recovering::{How, Recovery};
 use snapshotting::Snapshotting;
 pub use unfit::Unfit;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::descriptors::{self, Waits};
 use urlseen_core::storage::{
-    Finished, Folder, Journal, Log, Made, Mark, Moment, Pins, Requests, Retention, Standing,
+    Checkpoint, Finished, Folder, Journal, Log, Made, Moment, Pins, Requests, Retention, Standing,
     Volatile,
 };
 use urlseen_core::storage::{Head, Position};
@@ -48,7 +48,7 @@ pub struct Keeping {
     /// How many bytes all files together may have for the sake of going back further.
     pub horizon_bytes: u64,
     /// Whether to go on with less than what Redis knows, or with nothing, where the filter cannot
-    /// be brought to just that.
+    /// be recovered to just that.
     pub emit_again: bool,
     /// Whether what is let through is archived; `None` leaves that to the folder.
     pub archive: Option<bool>,
@@ -126,7 +126,7 @@ impl Local {
         self.engine.forget_seen();
     }
 
-    /// A filter kept in `folder`; [`Local::bring_to`] or [`Local::bring_back`] comes before
+    /// A filter kept in `folder`; [`Local::recover_to`] or [`Local::recover`] comes before
     /// anything is judged by it.
     pub fn kept(engine: Engine, folder: Folder, keeping: Keeping) -> Self {
         let kept = Kept {
@@ -313,19 +313,19 @@ impl Local {
     }
 
     /// How far imports into the filter came.
-    pub(crate) fn marks(&self) -> Vec<Mark> {
+    pub(crate) fn checkpoints(&self) -> Vec<Checkpoint> {
         match &self.memory {
             Memory::Volatile(_) | Memory::Shared { .. } => Vec::new(),
-            Memory::Kept(kept) => kept.folder.marks(),
+            Memory::Kept(kept) => kept.folder.checkpoints(),
         }
     }
 
-    /// Records how far imports came: all that lies before was added. It and the marks are on the
-    /// disk when this returns.
-    pub(crate) fn mark(&mut self, marks: &[Mark]) -> io::Result<()> {
+    /// Records how far imports came: all that lies before was added. It and the checkpoints are on
+    /// the disk when this returns.
+    pub(crate) fn record_checkpoints(&mut self, checkpoints: &[Checkpoint]) -> io::Result<()> {
         let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
         kept.journal()?.sync()?;
-        kept.folder.record_marks(marks)
+        kept.folder.record_checkpoints(checkpoints)
     }
 
     /// The run ends, with `head` as the last batch committed: leaves the folder as Redis is, and
@@ -382,7 +382,7 @@ impl Kept {
     }
 
     fn journal(&mut self) -> io::Result<&mut Journal> {
-        let missing = || io::Error::other("the log is not open: the filter was not brought back");
+        let missing = || io::Error::other("the log is not open: the filter was not recovered back");
         self.journal.as_mut().ok_or_else(missing)
     }
 }

@@ -95,7 +95,7 @@ fn write(
         let begun = Instant::now();
         let Some(copied) = filter.copy(shard, memory) else { return Ok(None) };
         writer.write(shard, copied.count, copied.at, &copied.bytes)?;
-        writer.forgotten(shard, &copied.forgotten);
+        writer.tombstones(shard, &copied.tombstones);
         memory = copied.bytes;
         rest(begun.elapsed() * REST, pace);
         if is(Pace::Stop, pace) {
@@ -114,7 +114,7 @@ fn write_whole(
     retention: &Retention,
     pace: &AtomicU8,
 ) -> io::Result<Option<Finished>> {
-    let Some(Frozen { filter, at, forgotten }) = filter.freeze() else { return Ok(None) };
+    let Some(Frozen { filter, at, tombstones }) = filter.freeze() else { return Ok(None) };
     let mut begun = Instant::now();
     let written = writer.write_whole(&filter, at, &mut || {
         rest(begun.elapsed() * REST, pace);
@@ -127,7 +127,7 @@ fn write_whole(
     }
     written?;
     drop(filter);
-    writer.forgotten(ShardId::WHOLE, &forgotten);
+    writer.tombstones(ShardId::WHOLE, &tombstones);
     writer.finish(log, retention).map(Some)
 }
 

@@ -9,13 +9,13 @@ use urlseen_core::storage::Head;
 use urlseen_core::storage::descriptors;
 use urlseen_core::storage::{OpenError, Unrecoverable};
 
-/// The filter cannot be brought to where Redis stands.
+/// The filter cannot be recovered to where Redis stands.
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
     /// The folder is new, Redis is not.
     #[error(
-        "Redis stands at {theirs}, and the storage folder {dir} is new: it knows nothing of what was \
-         seen so far. If the crawl has a folder elsewhere, set storage.dir to it. Without it, \
+        "Redis stands at {theirs}, and the storage folder {dir} is new: it knows nothing of what \
+         was seen so far. If the crawl has a folder elsewhere, set storage.dir to it. Without it, \
          urlseen storage adopt goes on with an empty filter (what was seen is emitted again)",
         dir = dir.display()
     )]
@@ -42,8 +42,8 @@ pub enum Unfit {
     /// The crawl is tied to another filter.
     #[error(
         "the crawl in Redis belongs to the filter {theirs}, and the storage folder {dir} holds the \
-         filter {ours}: this is the folder of another crawl, or one that was reset. Set storage.dir \
-         to the right one; urlseen storage adopt goes on with this one all the same",
+         filter {ours}: this is the folder of another crawl, or one that was reset. Set \
+         storage.dir to the right one; urlseen storage adopt goes on with this one all the same",
         dir = dir.display()
     )]
     OtherFilter {

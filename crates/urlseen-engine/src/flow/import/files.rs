@@ -10,14 +10,14 @@ use super::frames::{self, Frames};
 use super::lines::{self, Lines};
 use super::{Bad, Format, ImportError, Meter, Page, Sender};
 use crate::flow::input::{self, BLOCK, Name, Source};
-use urlseen_core::storage::Mark;
+use urlseen_core::storage::Checkpoint;
 
 /// Reads all of `files`, each from where an earlier import of it ended, and hands it over page by
 /// page, until nobody takes it any more.
 pub(super) fn read(
     files: Vec<PathBuf>,
     format: Format,
-    marks: &[Mark],
+    checkpoints: &[Checkpoint],
     meter: &Meter,
     sender: &Sender,
 ) -> Result<(), ImportError> {
@@ -30,7 +30,7 @@ pub(super) fn read(
     meter.expect(files.iter().map(size).sum::<Option<u64>>().unwrap_or(0));
     for name in files {
         let before = meter.read();
-        let mut input = Input::open(name, format, marks)?;
+        let mut input = Input::open(name, format, checkpoints)?;
         while let Some(page) = input.next()? {
             meter.advance_to(before + input.source.consumed());
             if sender.blocking_send(Ok(page)).is_err() {
@@ -56,10 +56,10 @@ struct Input {
     offset: u64,
     /// How the input ended, if it has: told once all before is handed on.
     end: Option<io::Result<()>>,
-    /// What it goes by in marks; not there if it can be read but once.
+    /// What it goes by in checkpoints; not there if it can be read but once.
     identity: Option<Identity>,
     /// Where an earlier import ended, until the reading goes on there.
-    resumed: Option<Mark>,
+    resumed: Option<Checkpoint>,
 }
 
 /// What tells an input from others.
@@ -74,18 +74,23 @@ enum Cutter {
 }
 
 impl Input {
-    fn open(name: PathBuf, format: Format, marks: &[Mark]) -> Result<Self, ImportError> {
+    fn open(
+        name: PathBuf,
+        format: Format,
+        checkpoints: &[Checkpoint],
+    ) -> Result<Self, ImportError> {
         let identity = Identity::of(&name, format);
         let source = match input::open(&name) {
             Ok(source) => source,
             Err(reason) => return Err(ImportError::Open { name, reason }),
         };
-        let is_this = |mark: &&Mark| {
-            identity
-                .as_ref()
-                .is_some_and(|it| it.source == mark.source && it.version == mark.version)
+        let is_this = |checkpoint: &&Checkpoint| {
+            identity.as_ref().is_some_and(|it| {
+                it.source == checkpoint.source && it.version == checkpoint.version
+            })
         };
-        let resumed = marks.iter().find(is_this).filter(|mark| mark.at > 0).cloned();
+        let resumed =
+            checkpoints.iter().find(is_this).filter(|checkpoint| checkpoint.at > 0).cloned();
         Ok(Self {
             name,
             source,
@@ -113,8 +118,8 @@ impl Input {
                 }
             }
             let resumed = self.resumed.take();
-            if let Some(mark) = &resumed {
-                self.skip_to(mark.at)?;
+            if let Some(checkpoint) = &resumed {
+                self.skip_to(checkpoint.at)?;
                 self.fill();
             }
             let is_end = matches!(self.end, Some(Ok(())));
@@ -156,7 +161,7 @@ impl Input {
     /// Finds out what the input holds; `None` as long as that cannot be told.
     fn detect(&self) -> Option<Result<Cutter, Reason>> {
         let bytes = &self.buffer[..self.filled];
-        let behind = self.resumed.as_ref().map_or(0, |mark| mark.count);
+        let behind = self.resumed.as_ref().map_or(0, |checkpoint| checkpoint.count);
         let hex = || Cutter::Lines(Lines::behind(behind));
         let binary = || Cutter::Frames(Frames::behind(behind));
         let is_end = self.end.is_some();
@@ -198,7 +203,7 @@ impl Input {
         self.offset += bytes as u64;
     }
 
-    fn page(&self, cut: Cut, resumed: Option<Mark>) -> Page {
+    fn page(&self, cut: Cut, resumed: Option<Checkpoint>) -> Page {
         let bad_count = cut.bad_count();
         let (digests, bad) = cut.into_parts();
         let source = Name(&self.name).to_string();
@@ -208,15 +213,16 @@ impl Input {
             line,
             reason,
         });
-        let mark = self.identity.as_ref().map(|Identity { source, version }| Mark {
+        let checkpoint = self.identity.as_ref().map(|Identity { source, version }| Checkpoint {
             source: source.clone(),
             version: version.clone(),
             at: self.offset,
             count: self.cutter.as_ref().map_or(0, Cutter::count),
         });
-        let resumed =
-            resumed.map(|mark| format!("{source} up to byte {} ({} read)", mark.at, mark.count));
-        Page { digests, bad: bad.collect(), bad_count, mark, resumed }
+        let resumed = resumed.map(|checkpoint| {
+            format!("{source} up to byte {} ({} read)", checkpoint.at, checkpoint.count)
+        });
+        Page { digests, bad: bad.collect(), bad_count, checkpoint, resumed }
     }
 
     /// Gives up an input that holds something else.

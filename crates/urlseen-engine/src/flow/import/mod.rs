@@ -35,7 +35,7 @@ pub(crate) use cut::Reason;
 pub use digests::{Digests, digests};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::trouble::Trouble;
-use urlseen_core::storage::Mark;
+use urlseen_core::storage::Checkpoint;
 
 /// Pages that are read and wait to be judged.
 const READ_AHEAD: usize = 4;
@@ -243,7 +243,7 @@ struct Page {
     bad: Vec<Bad>,
     bad_count: u64,
     /// How far the source is read with it, if that is of use to a later import.
-    mark: Option<Mark>,
+    checkpoint: Option<Checkpoint>,
     /// Where an earlier import ended, if this goes on there.
     resumed: Option<String>,
 }
@@ -263,7 +263,7 @@ pub async fn run(
     audience: &mut impl Audience,
 ) -> Result<Count, ImportError> {
     let meter = Arc::<Meter>::default();
-    let mut pages = origin.read(store.marks(), Arc::clone(&meter))?;
+    let mut pages = origin.read(store.checkpoints(), Arc::clone(&meter))?;
     let mut judging: VecDeque<Page> = VecDeque::new();
     let mut progress = Progress::default();
     let mut end = None;
@@ -278,7 +278,7 @@ pub async fn run(
                 tell_no_snapshot(store.tend(), audience);
                 let (read, new) = (judged.items().len() as u64, judged.onward_len() as u64);
                 progress.done(page, read, new, audience);
-                progress.mark(store)?;
+                progress.record_checkpoint(store)?;
             }
             page = pages.recv(), if end.is_none() && judging.len() < JUDGING_MAX => match page {
                 None => end = Some(Ok(())),
@@ -313,9 +313,9 @@ fn tell_no_snapshot(error: Option<io::Error>, audience: &mut impl Audience) {
 #[derive(Debug, Default)]
 struct Progress {
     count: Count,
-    /// How far each source was read whose mark is not kept yet.
-    marks: BTreeMap<String, Mark>,
-    /// When marks were kept last.
+    /// How far each source was read whose checkpoint is not kept yet.
+    checkpoints: BTreeMap<String, Checkpoint>,
+    /// When checkpoints were kept last.
     marked: Option<Instant>,
 }
 
@@ -332,13 +332,13 @@ impl Progress {
             seen: seen + read - new,
             bad: bad + page.bad_count,
         };
-        if let Some(mark) = page.mark {
-            self.marks.insert(mark.source.clone(), mark);
+        if let Some(checkpoint) = page.checkpoint {
+            self.checkpoints.insert(checkpoint.source.clone(), checkpoint);
         }
     }
 
     /// Keeps how far it came, if that was not done of late.
-    fn mark(&mut self, store: &mut Local) -> Result<(), ImportError> {
+    fn record_checkpoint(&mut self, store: &mut Local) -> Result<(), ImportError> {
         if self.marked.is_some_and(|marked| marked.elapsed() < MARK) {
             return Ok(());
         }
@@ -348,28 +348,33 @@ impl Progress {
     }
 
     fn mark_all(&mut self, store: &mut Local) -> Result<(), ImportError> {
-        let marks: Vec<Mark> = std::mem::take(&mut self.marks).into_values().collect();
-        if marks.is_empty() {
+        let checkpoints: Vec<Checkpoint> =
+            std::mem::take(&mut self.checkpoints).into_values().collect();
+        if checkpoints.is_empty() {
             return Ok(());
         }
-        store.mark(&marks).map_err(ImportError::Storage)
+        store.record_checkpoints(&checkpoints).map_err(ImportError::Storage)
     }
 }
 
 impl Origin {
     /// Reads pages ahead, on a thread of its own.
-    fn read(self, marks: Vec<Mark>, meter: Arc<Meter>) -> Result<Receiver, ImportError> {
+    fn read(
+        self,
+        checkpoints: Vec<Checkpoint>,
+        meter: Arc<Meter>,
+    ) -> Result<Receiver, ImportError> {
         let (sender, pages): (Sender, _) = mpsc::channel(READ_AHEAD);
         let life = move || {
             let result = match self {
                 Self::Files { files, format } => {
-                    files::read(files, format, &marks, &meter, &sender)
+                    files::read(files, format, &checkpoints, &meter, &sender)
                 }
                 Self::Set { address, key } => {
                     let runtime =
                         tokio::runtime::Builder::new_current_thread().enable_all().build();
                     runtime.map_err(ImportError::Thread).and_then(|runtime| {
-                        runtime.block_on(set::read(&address, &key, &marks, &meter, &sender))
+                        runtime.block_on(set::read(&address, &key, &checkpoints, &meter, &sender))
                     })
                 }
             };

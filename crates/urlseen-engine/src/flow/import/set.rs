@@ -9,7 +9,7 @@ use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::link::{self, Link};
 use urlseen_core::redis::trouble::Trouble;
-use urlseen_core::storage::Mark;
+use urlseen_core::storage::Checkpoint;
 
 /// About how many members a page has: Redis serves nobody else meanwhile, for some milliseconds.
 const COUNT: u64 = 10_000;
@@ -20,7 +20,7 @@ const COUNT: u64 = 10_000;
 pub(super) async fn read(
     address: &RedisAddress,
     key: &str,
-    marks: &[Mark],
+    checkpoints: &[Checkpoint],
     meter: &Meter,
     sender: &Sender,
 ) -> Result<(), ImportError> {
@@ -30,11 +30,18 @@ pub(super) async fn read(
     let source = format!("redis {address} {key}");
     // A cursor means something to the process alone that gave it.
     let process = run_id(&mut link).await?;
-    let is_this = |mark: &&Mark| mark.source == source && Some(&mark.version) == process.as_ref();
+    let is_this = |checkpoint: &&Checkpoint| {
+        checkpoint.source == source && Some(&checkpoint.version) == process.as_ref()
+    };
     // A set that became smaller is another one: those of scrapy-redis only grow.
-    let resumed = marks.iter().find(is_this).filter(|mark| mark.at > 0 && mark.count <= size);
-    let (mut cursor, mut count) = resumed.map_or((0, 0), |mark| (mark.at, mark.count));
-    let mut resumed = resumed.map(|mark| format!("the set {key} ({} members read)", mark.count));
+    let resumed = checkpoints
+        .iter()
+        .find(is_this)
+        .filter(|checkpoint| checkpoint.at > 0 && checkpoint.count <= size);
+    let (mut cursor, mut count) =
+        resumed.map_or((0, 0), |checkpoint| (checkpoint.at, checkpoint.count));
+    let mut resumed =
+        resumed.map(|checkpoint| format!("the set {key} ({} members read)", checkpoint.count));
     meter.advance_to(count);
     loop {
         let link::Page { cursor: next, bytes, members } = scan(&mut link, key, cursor).await?;
@@ -58,14 +65,14 @@ pub(super) async fn read(
             reason,
         });
         // Behind the last page the cursor is 0: a later import begins anew.
-        let mark = process.as_ref().map(|process| Mark {
+        let checkpoint = process.as_ref().map(|process| Checkpoint {
             source: source.clone(),
             version: process.clone(),
             at: cursor,
             count,
         });
         let resumed = resumed.take();
-        let page = Page { digests, bad: bad.collect(), bad_count, mark, resumed };
+        let page = Page { digests, bad: bad.collect(), bad_count, checkpoint, resumed };
         if sender.send(Ok(page)).await.is_err() || cursor == 0 {
             return Ok(());
         }

@@ -1,22 +1,22 @@
 -- A Redis list as source. TAKE_FROM ('left' or 'right') is the end that items are taken from.
 
-local function source_refusal(taken, length)
-    local found = redis.call('LLEN', taken)
+local function source_refusal(processing, length)
+    local found = redis.call('LLEN', processing)
     if found ~= length then
-        return {'taken', found}
+        return {'processing', found}
     end
-    return permission_refusal('LTRIM', taken, 0, -1)
+    return permission_refusal('LTRIM', processing, 0, -1)
 end
 
 -- Moves the first item to the right end of another list. It does not pass through Lua.
-local function source_move_first(taken, list)
-    redis.call('LMOVE', taken, list, TAKE_FROM == 'left' and 'LEFT' or 'RIGHT', 'RIGHT')
+local function source_move_first(processing, list)
+    redis.call('LMOVE', processing, list, TAKE_FROM == 'left' and 'LEFT' or 'RIGHT', 'RIGHT')
 end
 
-local function source_remove(taken, count)
+local function source_remove(processing, count)
     if TAKE_FROM == 'left' then
-        redis.call('LTRIM', taken, count, -1)
+        redis.call('LTRIM', processing, count, -1)
     else
-        redis.call('LTRIM', taken, 0, -count - 1)
+        redis.call('LTRIM', processing, 0, -count - 1)
     end
 end

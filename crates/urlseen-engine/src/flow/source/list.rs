@@ -44,9 +44,9 @@ impl Source for List {
         self.lua(include_str!("list_give_back.lua"))
     }
 
-    fn window(&self, taken: &str, from: u64, count: u64) -> Cmd {
+    fn window(&self, processing: &str, from: u64, count: u64) -> Cmd {
         let mut command = cmd("LRANGE");
-        command.arg(taken);
+        command.arg(processing);
         match self.take_from {
             End::Left => command.arg(from).arg(from + count - 1),
             // Indexes from the right end count from -1 down.
@@ -78,17 +78,17 @@ impl Source for List {
     }
 
     fn needs(&self, keys: &Keys, needs: &mut Needs) {
-        let (source, taken) = (keys.source.as_str(), keys.taken.as_str());
+        let (source, processing) = (keys.source.as_str(), keys.processing.as_str());
         needs.key(KeyOwner::Setting("source.key"), source, KeyKind::List);
-        needs.key(KeyOwner::Own("list of claimed items"), taken, KeyKind::List);
+        needs.key(KeyOwner::Own("list of claimed items"), processing, KeyKind::List);
         let command = CommandNeed::new;
         let wait = command("BLMOVE").key(source).key(source).arg("LEFT").arg("LEFT").arg("1");
         needs.command(wait);
-        needs.command(command("LTRIM").key(taken).arg("0").arg("-1"));
-        needs.command(command("LRANGE").key(taken).arg("0").arg("0"));
+        needs.command(command("LTRIM").key(processing).arg("0").arg("-1"));
+        needs.command(command("LRANGE").key(processing).arg("0").arg("0"));
         needs.command(command("EXISTS").key(source));
         // Claiming renames one way. Giving back renames the other way, or moves the shorter list.
-        for (from, to) in [(source, taken), (taken, source)] {
+        for (from, to) in [(source, processing), (processing, source)] {
             needs.command(command("LLEN").key(from));
             needs.command(command("RENAME").key(from).key(to));
             needs.command(command("LMOVE").key(from).key(to).arg("LEFT").arg("LEFT"));

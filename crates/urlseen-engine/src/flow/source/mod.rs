@@ -17,23 +17,24 @@ pub use list::List;
 
 /// Something in Redis that items are claimed from.
 ///
-/// What is claimed waits under a key of urlseen's own (`taken`) until its batch is committed. The
-/// scripts that change it are told how by [`Source::lua_commit`] and [`Source::lua_give_back`].
+/// What is claimed waits under a key of urlseen's own (`processing`) until its batch is committed.
+/// The scripts that change it are told how by [`Source::lua_commit`] and [`Source::lua_give_back`].
 pub trait Source: Send {
-    /// Lua: `source_refusal(taken, length)` answers a refusal unless `taken` holds exactly this
-    /// many items and may be trimmed; `source_remove(taken, count)` removes the first so many;
-    /// `source_move_first(taken, list)` moves the first to the right end of another list.
+    /// Lua: `source_refusal(processing, length)` answers a refusal unless `processing` holds
+    /// exactly this many items and may be trimmed; `source_remove(processing, count)` removes the
+    /// first so many; `source_move_first(processing, list)` moves the first to the right end of
+    /// another list.
     fn lua_commit(&self) -> String;
 
-    /// Lua: `source_give_back_refusal(taken, source)` answers a refusal unless nothing that giving
-    /// back does will fail; `source_give_back(taken, source, most)` returns what is not committed
-    /// and answers how many items went back and how many are left.
+    /// Lua: `source_give_back_refusal(processing, source)` answers a refusal unless nothing that
+    /// giving back does will fail; `source_give_back(processing, source, most)` returns what is not
+    /// committed and answers how many items went back and how many are left.
     ///
     /// Apart from the above: Redis hashes a commit's text each time.
     fn lua_give_back(&self) -> String;
 
     /// Reads `count` claimed items behind the first `from`, in the order of taking.
-    fn window(&self, taken: &str, from: u64, count: u64) -> Cmd;
+    fn window(&self, processing: &str, from: u64, count: u64) -> Cmd;
 
     /// The items in the reply to [`Source::window`]; `None` if it is something else.
     fn items(&self, reply: Reply) -> Option<Items>;

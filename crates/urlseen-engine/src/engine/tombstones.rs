@@ -7,26 +7,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::in_flight::Hashed;
 use urlseen_core::filter::ShardId;
-use urlseen_core::filter::native::Probe;
+use urlseen_core::filter::native::KeyHash;
 
 /// The exact set of what one thread is to let pass once more, by the 128 bits that the layout makes
 /// of a fingerprint.
 #[derive(Debug)]
-pub(super) struct Forgotten {
+pub(super) struct Tombstones {
     keys: HashMap<u128, ShardId, BuildHasherDefault<Hashed>>,
     /// How many all threads have together.
     count: Arc<AtomicUsize>,
 }
 
-impl Forgotten {
+impl Tombstones {
     /// Nothing is forgotten. `count` is shared by all threads.
     pub(super) fn new(count: Arc<AtomicUsize>) -> Self {
         Self { keys: HashMap::default(), count }
     }
 
     #[inline]
-    pub(super) fn contains(&self, probe: Probe) -> bool {
-        !self.keys.is_empty() && self.keys.contains_key(&probe.id())
+    pub(super) fn contains(&self, key_hash: KeyHash) -> bool {
+        !self.keys.is_empty() && self.keys.contains_key(&key_hash.id())
     }
 
     /// The key is to pass once more.
@@ -38,8 +38,8 @@ impl Forgotten {
 
     /// The key was let pass.
     #[inline]
-    pub(super) fn remove(&mut self, probe: Probe) {
-        if !self.keys.is_empty() && self.keys.remove(&probe.id()).is_some() {
+    pub(super) fn remove(&mut self, key_hash: KeyHash) {
+        if !self.keys.is_empty() && self.keys.remove(&key_hash.id()).is_some() {
             self.count.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -55,7 +55,7 @@ impl Forgotten {
     }
 }
 
-impl Drop for Forgotten {
+impl Drop for Tombstones {
     fn drop(&mut self) {
         self.clear();
     }

@@ -10,7 +10,7 @@ use urlseen_core::storage::Moment;
 
 /// What a reply will be the answer to.
 #[derive(Debug)]
-pub enum Asked {
+pub enum Pending {
     Claim,
     Window { items: u64 },
     Commit { is_transaction: bool },
@@ -21,7 +21,7 @@ pub enum Asked {
     Persistence { asked: Moment },
     ForgetLength,
     Forgets,
-    Forgotten,
+    Tombstones,
     Fill(Sample),
     Consumers,
     Requeued(Stopped),
@@ -31,28 +31,28 @@ pub enum Asked {
 impl Session<'_> {
     /// Takes note of the reply to the oldest question.
     pub(super) fn take_note(&mut self, reply: Reply) -> Result<(), Failure> {
-        let asked = self.asked.pop_front().expect("a reply answers a question");
+        let pending = self.pending.pop_front().expect("a reply answers a question");
         let protocol = &self.pipeline.parts.protocol;
-        match asked {
-            Asked::Claim => {
-                self.taken = protocol.claimed(reply.into_value()?)?;
+        match pending {
+            Pending::Claim => {
+                self.processing = protocol.claimed(reply.into_value()?)?;
                 self.ahead = 0;
-                self.linger.note(self.taken);
-                self.supply = if self.taken > 0 { Supply::Claimed } else { Supply::Empty };
-                let taken = self.taken;
-                self.queue_mut().claimed(taken);
+                self.linger.note(self.processing);
+                self.supply = if self.processing > 0 { Supply::Claimed } else { Supply::Empty };
+                let processing = self.processing;
+                self.queue_mut().claimed(processing);
                 self.pipeline.backoff.reset();
             }
-            Asked::Window { items: wanted } => {
+            Pending::Window { items: wanted } => {
                 let items = protocol.items(reply)?;
                 self.windows -= 1;
                 if items.len() as u64 != wanted {
-                    let found = self.queue().taken() - wanted + items.len() as u64;
-                    return Err(Unwelcome::from(Refusal::Taken { found }).into());
+                    let found = self.queue().processing() - wanted + items.len() as u64;
+                    return Err(Unwelcome::from(Refusal::Processing { found }).into());
                 }
                 self.take_items(items);
             }
-            Asked::Commit { is_transaction } => {
+            Pending::Commit { is_transaction } => {
                 let committed = protocol.committed(reply.into_value()?, is_transaction)?;
                 self.sink_length = committed.sink;
                 self.rejected_length = committed.rejected;
@@ -63,33 +63,35 @@ impl Session<'_> {
                 self.pipeline.backoff.reset();
                 self.ask_for_snapshot();
             }
-            Asked::Renewal => {
+            Pending::Renewal => {
                 protocol.done(reply.into_value()?)?;
                 self.lease_until = self.renewal_asked + LEASE - MARGIN;
             }
-            Asked::SourceLength => {
+            Pending::SourceLength => {
                 self.pipeline.source_length = protocol.length(reply.into_value()?)?;
             }
-            Asked::SinkLength => self.sink_length = protocol.length(reply.into_value()?)?,
-            Asked::RejectedLength => self.rejected_length = protocol.length(reply.into_value()?)?,
-            Asked::Persistence { asked } => {
+            Pending::SinkLength => self.sink_length = protocol.length(reply.into_value()?)?,
+            Pending::RejectedLength => {
+                self.rejected_length = protocol.length(reply.into_value()?)?
+            }
+            Pending::Persistence { asked } => {
                 let info = protocol.info(reply.into_value()?)?;
                 self.pipeline.learn_persistence(&info, asked);
             }
-            Asked::ForgetLength => {
+            Pending::ForgetLength => {
                 if protocol.length(reply.into_value()?)? > 0 {
                     self.ask_for_forgets();
                 }
             }
-            Asked::Forgets => {
+            Pending::Forgets => {
                 let items = protocol.to_forget(reply.into_value()?)?;
                 self.forget(&items);
             }
-            Asked::Forgotten => self.removed(reply.into_value()?)?,
-            Asked::Consumers => self.note_consumers(reply.into_value()?)?,
-            Asked::Requeued(stopped) => self.requeued(&stopped, reply.into_value()?)?,
-            Asked::HeldRejected => drop(reply.into_value()?),
-            Asked::Fill(sample) => {
+            Pending::Tombstones => self.removed(reply.into_value()?)?,
+            Pending::Consumers => self.note_consumers(reply.into_value()?)?,
+            Pending::Requeued(stopped) => self.requeued(&stopped, reply.into_value()?)?,
+            Pending::HeldRejected => drop(reply.into_value()?),
+            Pending::Fill(sample) => {
                 let answer = reply.into_value()?;
                 self.pipeline.note_fill(sample, answer);
             }
@@ -106,21 +108,23 @@ impl Session<'_> {
 
     /// Asks how far back Redis may come, where there is a folder that must reach as far.
     pub(super) fn ask_for_persistence(&mut self) {
-        let asked = Asked::Persistence { asked: Moment::now() };
-        if self.pipeline.store().filter().is_some() && !self.is_asking(&asked) {
+        let pending = Pending::Persistence { asked: Moment::now() };
+        if self.pipeline.store().filter().is_some() && !self.is_asking(&pending) {
             let persistence = self.pipeline.parts.protocol.persistence();
-            self.ask(asked, &persistence);
+            self.ask(pending, &persistence);
         }
     }
 
     /// Whether a question of this kind still waits for its reply. Those asked by the clock are not
     /// asked again then: a server that does not answer must not be asked more and more.
-    pub(super) fn is_asking(&self, kind: &Asked) -> bool {
-        self.asked.iter().any(|asked| std::mem::discriminant(asked) == std::mem::discriminant(kind))
+    pub(super) fn is_asking(&self, kind: &Pending) -> bool {
+        self.pending
+            .iter()
+            .any(|pending| std::mem::discriminant(pending) == std::mem::discriminant(kind))
     }
 
-    pub(super) fn ask(&mut self, asked: Asked, command: &redis::Cmd) {
-        self.asked.push_back(asked);
+    pub(super) fn ask(&mut self, pending: Pending, command: &redis::Cmd) {
+        self.pending.push_back(pending);
         self.link.send(command);
     }
 }

@@ -16,7 +16,7 @@ use urlseen_core::storage::{Recovered, Restore, Target, Unrecoverable};
 
 /// The filter stands where it is to stand.
 #[derive(Debug)]
-pub struct Brought {
+pub struct Recovery {
     /// The batch that it stands at.
     pub head: Head,
     /// The id of the filter.
@@ -75,11 +75,11 @@ impl Local {
 
     /// Brings the filter to where Redis stands: at `theirs`, tied to `filter`. Redis knows nothing
     /// of the crawl where `theirs` is `None`. Reads for as long as it takes.
-    pub fn bring_to(
+    pub fn recover_to(
         &mut self,
         theirs: Option<Head>,
         filter: Option<RandomId>,
-    ) -> Result<Brought, Unfit> {
+    ) -> Result<Recovery, Unfit> {
         self.check_fit(theirs, filter)?;
         let Self { engine, memory, snapshotting } = self;
         let head = theirs.unwrap_or(Head::START);
@@ -87,11 +87,11 @@ impl Local {
             Memory::Kept(kept) => kept,
             Memory::Volatile(_) => {
                 engine.clear();
-                return Ok(Brought { head, filter: RandomId::random(), how: How::New });
+                return Ok(Recovery { head, filter: RandomId::random(), how: How::New });
             }
             Memory::Shared { filter: ours, .. } => {
                 engine.clear();
-                return Ok(Brought { head, filter: *ours, how: How::Shared });
+                return Ok(Recovery { head, filter: *ours, how: How::Shared });
             }
         };
         if kept.folder.header().is_none() {
@@ -103,11 +103,11 @@ impl Local {
             None => kept.without_redis()?,
         };
         if kept.at == Some(target) {
-            return Ok(Brought { head: target, filter: ours, how: How::Stayed });
+            return Ok(Recovery { head: target, filter: ours, how: How::Stayed });
         }
         *snapshotting = None;
         match kept.load(engine, Target::At(target)) {
-            Ok((_, how)) => Ok(Brought { head: target, filter: ours, how }),
+            Ok((_, how)) => Ok(Recovery { head: target, filter: ours, how }),
             Err(lacking) if kept.keeping.emit_again && lacking.is_lack() => {
                 kept.load_partly(engine, target, lacking)
             }
@@ -116,11 +116,11 @@ impl Local {
     }
 
     /// Brings the filter back as far as the folder goes, where no Redis says how far that is.
-    pub fn bring_back(&mut self) -> Result<How, Unfit> {
+    pub fn recover(&mut self) -> Result<How, Unfit> {
         let Self { engine, memory, .. } = self;
         let Memory::Kept(kept) = memory else { return Ok(How::New) };
         if kept.folder.header().is_none() {
-            return kept.begin(engine, None).map(|brought| brought.how);
+            return kept.begin(engine, None).map(|recovered| recovered.how);
         }
         kept.load(engine, Target::Last).map(|(_, how)| how)
     }
@@ -174,7 +174,7 @@ impl Kept {
     }
 
     /// Makes the new folder the memory of an empty filter.
-    fn begin(&mut self, engine: &mut Engine, theirs: Option<Head>) -> Result<Brought, Unfit> {
+    fn begin(&mut self, engine: &mut Engine, theirs: Option<Head>) -> Result<Recovery, Unfit> {
         let at = theirs.unwrap_or(Head::START);
         let lacking = (at.seq > 0).then(|| self.knows_nothing_of(at));
         self.folder.begin(&self.keeping.pins, RandomId::random().get(), at)?;
@@ -183,7 +183,7 @@ impl Kept {
             Some(lacking) => How::Partly { best: None, lacking },
             None => How::New,
         };
-        Ok(Brought { head: at, filter: self.filter(), how })
+        Ok(Recovery { head: at, filter: self.filter(), how })
     }
 
     /// Where the crawl stands when Redis knows nothing of it: at its beginning, if no batch was
@@ -228,17 +228,17 @@ impl Kept {
         engine: &mut Engine,
         target: Head,
         lacking: Unfit,
-    ) -> Result<Brought, Unfit> {
+    ) -> Result<Recovery, Unfit> {
         let best = lacking.best();
         // What was imported may be lacking as well.
-        self.folder.forget_marks()?;
+        self.folder.drop_checkpoints()?;
         match best {
             Some(best) => drop(self.load(engine, Target::At(best))?),
             None => engine.clear(),
         }
         self.rebase(engine, target)?;
         let how = How::Partly { best, lacking };
-        Ok(Brought { head: target, filter: self.filter(), how })
+        Ok(Recovery { head: target, filter: self.filter(), how })
     }
 
     fn rebase(&mut self, engine: &mut Engine, at: Head) -> Result<(), Unfit> {
@@ -248,13 +248,13 @@ impl Kept {
         if handle.is_whole() {
             let frozen = handle.freeze().ok_or(Died::Panicked)?;
             rebase.write_whole(&frozen.filter)?;
-            rebase.forgotten(ShardId::WHOLE, &frozen.forgotten);
+            rebase.tombstones(ShardId::WHOLE, &frozen.tombstones);
         } else {
             let mut memory = Vec::new();
             for shard in ShardId::all() {
                 let copied = handle.copy(shard, memory).ok_or(Died::Panicked)?;
                 rebase.write(shard, copied.count, &copied.bytes)?;
-                rebase.forgotten(shard, &copied.forgotten);
+                rebase.tombstones(shard, &copied.tombstones);
                 memory = copied.bytes;
             }
         }
@@ -291,7 +291,7 @@ impl Restore for Filling<'_> {
         self.0.replace(filter);
     }
 
-    fn load_forgotten(&mut self, shard: ShardId, id: u128) {
+    fn load_tombstone(&mut self, shard: ShardId, id: u128) {
         self.0.forgive(shard, id);
     }
 

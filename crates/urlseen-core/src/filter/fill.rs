@@ -69,13 +69,13 @@ impl std::fmt::Display for Crossing {
 /// shard: a small filter's shards differ widely and that is no news, a large one's differ by
 /// percents and ten percent is.
 #[derive(Debug, Clone)]
-pub struct Fullness {
+pub struct FillWatch {
     sizing: Sizing,
     /// The highest mark that a warning told of; 0 before the first.
     told: u64,
 }
 
-impl Fullness {
+impl FillWatch {
     /// For a filter of this size that no mark was told of yet.
     pub fn new(sizing: Sizing) -> Self {
         Self { sizing, told: 0 }
@@ -139,17 +139,17 @@ mod tests {
     use super::super::{Capacity, ErrorRate};
     use super::*;
 
-    fn fullness(capacity: u64) -> Fullness {
+    fn fill(capacity: u64) -> FillWatch {
         let sizing = Sizing::new(Capacity::new(capacity).unwrap(), ErrorRate::new(1e-4).unwrap());
-        Fullness::new(sizing)
+        FillWatch::new(sizing)
     }
 
     #[test]
     fn each_mark_is_told_once_with_the_error_rate_of_the_moment() {
-        let mut fullness = fullness(256_000);
+        let mut fill = fill(256_000);
         let mut told = Vec::new();
         for in_shard in 1..=9000 {
-            told.extend(fullness.observe(&[in_shard; SHARDS]));
+            told.extend(fill.observe(&[in_shard; SHARDS]));
         }
         let at = |crossing: &Crossing| (crossing.percent, crossing.keys);
         assert_eq!(
@@ -171,14 +171,14 @@ mod tests {
 
     #[test]
     fn a_leap_over_marks_is_told_once_with_the_real_fill() {
-        let mut one = fullness(256_000);
+        let mut one = fill(256_000);
         let crossing = one.observe(&[5660; SHARDS]).unwrap();
         assert_eq!((crossing.percent, crossing.keys), (566, 1_448_960));
         let text = crossing.to_string();
         assert!(text.contains("1448960 fingerprints, 566 % of what it is made for"), "{text}");
         assert_eq!(one.observe(&[7990; SHARDS]), None);
         assert_eq!(one.observe(&[8000; SHARDS]).unwrap().percent, 800);
-        let mut one = fullness(256_000);
+        let mut one = fill(256_000);
         let estimate = |keys| Estimate { keys, error_rate: 0.5 };
         assert_eq!(one.observe_whole(estimate(1_449_000)).unwrap().percent, 566);
         assert_eq!(one.observe_whole(estimate(2_047_999)), None);
@@ -189,12 +189,12 @@ mod tests {
     fn a_shard_of_its_own_is_told_with_its_own_fill() {
         let mut keys = [100; SHARDS];
         keys[0x3f] = 1210;
-        let mut fullness = fullness(256_000);
-        let crossing = fullness.observe(&keys).unwrap();
+        let mut fill = fill(256_000);
+        let crossing = fill.observe(&keys).unwrap();
         let Extent::Shard(shard) = crossing.extent else { panic!("{crossing:?}") };
         assert_eq!((shard.to_string().as_str(), crossing.percent), ("3f", 121));
         keys[0x3f] = 5000;
-        assert_eq!(fullness.observe(&keys).unwrap().percent, 500);
+        assert_eq!(fill.observe(&keys).unwrap().percent, 500);
     }
 
     /// Balls thrown evenly: whatever the capacity, no shard is told of before the whole is.
@@ -202,14 +202,14 @@ mod tests {
     fn chance_does_not_cry_wolf() {
         for capacity in [1, 10, 256, 2560, 25_600, 256_000] {
             for seed in 0..20u64 {
-                let mut fullness = fullness(capacity);
+                let mut fill = fill(capacity);
                 let mut keys = [0; SHARDS];
                 for key in 0..capacity * 8 / 10 {
                     let hash =
                         crate::filter::hash::murmur3_x86_32(&(key + (seed << 32)).to_le_bytes(), 1);
                     keys[hash as usize % SHARDS] += 1;
                 }
-                let told = fullness.observe(&keys);
+                let told = fill.observe(&keys);
                 let shard = told.is_some_and(|told| told.extent != Extent::Whole);
                 assert!(!shard, "capacity {capacity}, seed {seed}: {told:?}");
             }

@@ -18,12 +18,12 @@ impl Pipeline {
     }
 
     /// Warns where the filter is newly past one of its marks; tells where it has grown.
-    pub(super) fn watch_fullness(&mut self) {
-        let observed = self.fullness.as_mut();
-        let crossing = observed.and_then(|fullness| match &self.parts.shared {
+    pub(super) fn watch_fill(&mut self) {
+        let observed = self.fill_watch.as_mut();
+        let crossing = observed.and_then(|watch| match &self.parts.shared {
             Some(shared) if shared.is_exact() => None,
-            Some(shared) => fullness.observe_whole(shared.estimate()),
-            None => fullness.observe(&self.gauges.keys()),
+            Some(shared) => watch.observe_whole(shared.estimate()),
+            None => watch.observe(&self.gauges.keys()),
         });
         if let Some(crossing) = crossing {
             let remedy =

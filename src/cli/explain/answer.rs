@@ -16,7 +16,7 @@ use super::Subject;
 
 /// What is known of an item.
 #[derive(Debug, Serialize)]
-pub(super) struct Standing {
+pub(super) struct AnswerShown {
     /// `seen`, `unseen`, or `unknown`.
     pub(super) verdict: &'static str,
     /// Who says so, or why nobody does.
@@ -46,7 +46,7 @@ struct Wrong {
     warning: Option<String>,
 }
 
-impl Standing {
+impl AnswerShown {
     /// Asks whoever has the filter.
     pub(super) fn of(item: &[u8], key: &Fingerprint, subject: &Subject) -> anyhow::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -114,7 +114,7 @@ impl Standing {
                     Place::Redis(_) => None,
                 };
                 let how_sure = match logged {
-                    Some(Named::Forgotten(at)) => {
+                    Some(Named::Tombstones(at)) => {
                         format!("certain: it was forgotten ({at}), and is to pass once more")
                     }
                     _ if wrong.is_exact => "certain: it is an exact set".to_owned(),
@@ -174,7 +174,7 @@ fn believed(error_rate: Option<f64>, fill: Option<f64>, at_most: bool) -> String
     } else {
         format!("of unseen items a share of {rate} is taken for seen")
     };
-    let fullness = match fill {
+    let fill = match fill {
         None => String::new(),
         Some(fill) if fill <= 0.8 => {
             format!("; it is {:.0} % full, well within what it is made for", 100.0 * fill)
@@ -188,7 +188,7 @@ fn believed(error_rate: Option<f64>, fill: Option<f64>, at_most: bool) -> String
             100.0 * fill
         ),
     };
-    format!("not certain: {share} ({rate:.1e}){fullness}")
+    format!("not certain: {share} ({rate:.1e}){fill}")
 }
 
 fn at_rest(folder: &AtRest, place: &Place) -> anyhow::Result<Wrong> {

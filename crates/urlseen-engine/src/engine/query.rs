@@ -1,7 +1,7 @@
-//! The desk: where those who ask about single fingerprints meet whoever runs the filter.
+//! The dispatcher: where those who ask about single fingerprints meet whoever runs the filter.
 //!
-//! Clients hold an [`Asker`] each. The run has the [`Desk`], hands on what was asked to the engine,
-//! has what that changes written down, and answers then, not before.
+//! Clients hold an [`Asker`] each. The run has the [`QueryDispatcher`], hands on what was asked to
+//! the engine, has what that changes written down, and answers then, not before.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,10 +12,10 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
 use crate::engine::store::{Change, Local, Unfit};
-use crate::engine::{Answer, Answers, Died, Engine, Heard, Question, Whole, Wish};
+use crate::engine::{Answer, Answers, Died, Engine, Heard, Question, Wanted, Whole};
 use urlseen_core::storage::descriptors::Waits;
 
-/// How many inquiries may wait; whoever has another one waits to hand it in.
+/// How many queries may wait; whoever has another one waits to hand it in.
 const WAITING_MAX: usize = 256;
 
 /// About how many questions are asked at once: what a record of the log and a sync are shared by.
@@ -23,11 +23,11 @@ const GROUP: usize = 4096;
 
 /// Whoever asks.
 #[derive(Debug, Clone)]
-pub struct Asker(mpsc::Sender<Inquiry>);
+pub struct Asker(mpsc::Sender<Query>);
 
 /// What somebody wants to know.
 #[derive(Debug)]
-pub struct Inquiry {
+pub struct Query {
     questions: Vec<Question>,
     extra: Extra,
     reply: oneshot::Sender<Reply>,
@@ -75,10 +75,10 @@ pub struct Asked {
     pub forgotten: u64,
 }
 
-/// Where the inquiries come in.
+/// Where the queries come in.
 #[derive(Debug)]
-pub struct Desk {
-    inquiries: mpsc::Receiver<Inquiry>,
+pub struct QueryDispatcher {
+    queries: mpsc::Receiver<Query>,
     /// What was asked of the engine, oldest first.
     groups: VecDeque<Group>,
     /// The number of the next of them.
@@ -88,7 +88,7 @@ pub struct Desk {
     /// Nothing is added any more.
     is_full: bool,
     /// How many may be forgotten and not have passed again.
-    forgotten_max: usize,
+    tombstones_max: usize,
     asked: Asked,
 }
 
@@ -105,7 +105,7 @@ struct Group {
     refused: Refused,
 }
 
-/// An inquiry in a group.
+/// An query in a group.
 #[derive(Debug)]
 struct Member {
     range: Range<usize>,
@@ -114,19 +114,20 @@ struct Member {
     reply: oneshot::Sender<Reply>,
 }
 
-/// A desk, and who asks there. So many fingerprints may be forgotten and not have passed again.
-pub fn open(forgotten_max: usize) -> (Asker, Desk) {
-    let (ask, inquiries) = mpsc::channel(WAITING_MAX);
-    let desk = Desk {
-        inquiries,
+/// A dispatcher, and who asks there. So many fingerprints may be forgotten and not have passed
+/// again.
+pub fn open(tombstones_max: usize) -> (Asker, QueryDispatcher) {
+    let (ask, queries) = mpsc::channel(WAITING_MAX);
+    let dispatcher = QueryDispatcher {
+        queries,
         groups: VecDeque::new(),
         next: 0,
         extras: VecDeque::new(),
         is_full: false,
-        forgotten_max,
+        tombstones_max,
         asked: Asked::default(),
     };
-    (Asker(ask), desk)
+    (Asker(ask), dispatcher)
 }
 
 impl Asker {
@@ -134,17 +135,17 @@ impl Asker {
     /// to be added may have been, then.
     pub async fn ask(&self, questions: Vec<Question>, extra: Extra) -> Option<Reply> {
         let (reply, replied) = oneshot::channel();
-        self.0.send(Inquiry { questions, extra, reply }).await.ok()?;
+        self.0.send(Query { questions, extra, reply }).await.ok()?;
         replied.await.ok()
     }
 }
 
-impl Desk {
+impl QueryDispatcher {
     /// Waits for somebody to ask; for ever if nobody can. Nothing is lost when the future is
     /// dropped.
-    pub async fn next(&mut self) -> Inquiry {
-        match self.inquiries.recv().await {
-            Some(inquiry) => inquiry,
+    pub async fn next(&mut self) -> Query {
+        match self.queries.recv().await {
+            Some(query) => query,
             None => std::future::pending().await,
         }
     }
@@ -159,18 +160,18 @@ impl Desk {
         engine: &mut Engine,
     ) -> oneshot::Receiver<Reply> {
         let (reply, replied) = oneshot::channel();
-        self.hand_on(Inquiry { questions, extra: Extra::Nothing, reply }, engine);
+        self.hand_on(Query { questions, extra: Extra::Nothing, reply }, engine);
         replied
     }
 
-    /// Asks the engine what [`Desk::next`] gave, and all else that waits.
+    /// Asks the engine what [`QueryDispatcher::next`] gave, and all else that waits.
     ///
     /// # Panics
     /// If the engine has no room to be asked.
-    pub fn hand_on(&mut self, first: Inquiry, engine: &mut Engine) {
+    pub fn hand_on(&mut self, first: Query, engine: &mut Engine) {
         let (mut members, mut questions) = (Vec::new(), Vec::new());
-        let mut take = |inquiry: Inquiry| {
-            let Inquiry { questions: more, extra, reply } = inquiry;
+        let mut take = |query: Query| {
+            let Query { questions: more, extra, reply } = query;
             let range = questions.len()..questions.len() + more.len();
             questions.extend(more);
             members.push(Member { range, extra, answers: Vec::new(), reply });
@@ -178,16 +179,16 @@ impl Desk {
         };
         let mut count = take(first);
         while count < GROUP
-            && let Ok(inquiry) = self.inquiries.try_recv()
+            && let Ok(query) = self.queries.try_recv()
         {
-            count = take(inquiry);
+            count = take(query);
         }
         let number = self.next;
         self.next += 1;
-        let forgets = questions.iter().filter(|it| it.wish == Wish::Forget).count();
+        let forgets = questions.iter().filter(|it| it.wanted == Wanted::Forget).count();
         let refused = Refused {
             adds: self.is_full,
-            forgets: forgets > 0 && engine.gauges().forgotten() + forgets > self.forgotten_max,
+            forgets: forgets > 0 && engine.gauges().tombstones() + forgets > self.tombstones_max,
         };
         let left = if refused.adds || refused.forgets {
             let asked: Vec<Question> = questions.iter().map(|it| refused.without(it)).collect();
@@ -210,23 +211,23 @@ impl Desk {
         };
         let questions = &group.questions;
         let changes = answers.iter().filter_map(|&(place, answer)| {
-            let Question { wish, fingerprint } = &questions[place as usize];
-            let change = match (wish, answer) {
-                (Wish::Add, Answer::Unseen) if !group.refused.adds => Change::Add,
-                (Wish::Forget, Answer::Seen) if !group.refused.forgets => Change::Forget,
+            let Question { wanted, fingerprint } = &questions[place as usize];
+            let change = match (wanted, answer) {
+                (Wanted::Add, Answer::Unseen) if !group.refused.adds => Change::Add,
+                (Wanted::Forget, Answer::Seen) if !group.refused.forgets => Change::Forget,
                 _ => return None,
             };
             Some((change, fingerprint.clone()))
         });
         store.record(owner, changes)?;
         for (place, answer) in answers {
-            let wish = questions[place as usize].wish;
-            let answer = match (wish, answer) {
-                (Wish::Add, Answer::Unseen) if group.refused.adds => Answer::Full,
-                (Wish::Forget, Answer::Seen) if group.refused.forgets => Answer::Full,
+            let wanted = questions[place as usize].wanted;
+            let answer = match (wanted, answer) {
+                (Wanted::Add, Answer::Unseen) if group.refused.adds => Answer::Full,
+                (Wanted::Forget, Answer::Seen) if group.refused.forgets => Answer::Full,
                 (_, answer) => answer,
             };
-            self.asked.count(wish, answer);
+            self.asked.count(wanted, answer);
             group.answers[place as usize] = answer;
         }
         group.left -= 1;
@@ -264,7 +265,7 @@ impl Desk {
     ///
     /// # Errors
     /// Where the filter cannot be emptied, or is lost.
-    pub async fn do_extras(&mut self, store: &mut Local) -> Result<(), DeskError> {
+    pub async fn do_extras(&mut self, store: &mut Local) -> Result<(), QueryError> {
         while let Some(Member { extra, answers, reply, .. }) = self.extras.pop_front() {
             if extra == Extra::Empty {
                 self.drain(store).await?;
@@ -274,7 +275,7 @@ impl Desk {
             let gauges = store.engine.gauges();
             let counts = Counts { keys: gauges.keys().iter().sum(), whole: gauges.whole() };
             if extra == Extra::Empty {
-                empty(store).await.map_err(|unfit| DeskError::Unfit(Box::new(unfit)))?;
+                empty(store).await.map_err(|unfit| QueryError::Unfit(Box::new(unfit)))?;
             }
             let _ = reply.send(Reply { answers, counts: Some(counts) });
         }
@@ -282,7 +283,7 @@ impl Desk {
     }
 
     /// Waits until all that was asked is answered, where no batches are judged.
-    pub async fn drain(&mut self, store: &mut Local) -> Result<(), DeskError> {
+    pub async fn drain(&mut self, store: &mut Local) -> Result<(), QueryError> {
         while store.engine.asking() > 0 {
             if let Heard::Answers(answers) = store.engine.heard().await? {
                 self.answered(answers, store)?;
@@ -327,10 +328,10 @@ impl Asked {
         self.seen + self.unseen + self.full + self.forgotten
     }
 
-    fn count(&mut self, wish: Wish, answer: Answer) {
-        *match (wish, answer) {
-            (Wish::Forget, Answer::Seen) => &mut self.forgotten,
-            (Wish::Forget, Answer::Unseen) => return,
+    fn count(&mut self, wanted: Wanted, answer: Answer) {
+        *match (wanted, answer) {
+            (Wanted::Forget, Answer::Seen) => &mut self.forgotten,
+            (Wanted::Forget, Answer::Unseen) => return,
             (_, Answer::Seen) => &mut self.seen,
             (_, Answer::Unseen) => &mut self.unseen,
             (_, Answer::Full) => &mut self.full,
@@ -347,19 +348,19 @@ struct Refused {
 
 impl Refused {
     fn without(self, question: &Question) -> Question {
-        let Question { wish, fingerprint } = question.clone();
-        let is_refused = match wish {
-            Wish::Add => self.adds,
-            Wish::Forget => self.forgets,
-            Wish::Test => false,
+        let Question { wanted, fingerprint } = question.clone();
+        let is_refused = match wanted {
+            Wanted::Add => self.adds,
+            Wanted::Forget => self.forgets,
+            Wanted::Test => false,
         };
-        Question { wish: if is_refused { Wish::Test } else { wish }, fingerprint }
+        Question { wanted: if is_refused { Wanted::Test } else { wanted }, fingerprint }
     }
 }
 
 /// Why nobody is answered any more.
 #[derive(Debug, thiserror::Error)]
-pub enum DeskError {
+pub enum QueryError {
     /// The engine cannot go on.
     #[error(transparent)]
     Died(#[from] Died),

@@ -5,19 +5,19 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::{Asked, Session};
-use crate::pipeline::phase::HeldUpBy;
+use super::{Pending, Session};
+use crate::pipeline::phase::Backpressure;
 use urlseen_engine::config::RejectsFull;
 
 /// How often a full sink or rejects list is looked at again.
-pub(super) const HELD_UP_POLL: Duration = Duration::from_millis(50);
+pub(super) const BACKPRESSURE_POLL: Duration = Duration::from_millis(50);
 
 /// How long nothing more is said of waiting once it was said.
 const QUIET: Duration = Duration::from_secs(10);
 
 impl Session<'_> {
     /// What the next batch has to wait for, if anything.
-    pub(super) fn held_up_by(&self) -> Option<HeldUpBy> {
+    pub(super) fn backpressure(&self) -> Option<Backpressure> {
         let settings = &self.pipeline.parts.settings;
         let queue = self.queue();
         let next = queue.get(self.sent)?;
@@ -27,7 +27,7 @@ impl Session<'_> {
             && next.batch.onward_len() > 0
             && self.sink_length + onward >= settings.sink_max
         {
-            return Some(HeldUpBy::Sink);
+            return Some(Backpressure::Sink);
         }
         let rejects: u64 = sent().map(|prepared| prepared.rejects.len() as u64).sum();
         let after = self.rejected_length + rejects + next.rejects.len() as u64;
@@ -35,33 +35,33 @@ impl Session<'_> {
             && !next.rejects.is_empty()
             && after > settings.rejects_max
         {
-            return Some(HeldUpBy::Rejects);
+            return Some(Backpressure::Rejects);
         }
         None
     }
 
     /// Says so when commits begin to wait, and when they go on. Behind slow crawlers that happens
     /// many times a second, and is said now and then.
-    pub(super) fn tell_held_up(&mut self, held_up: Option<HeldUpBy>) {
+    pub(super) fn tell_backpressure(&mut self, backpressure: Option<Backpressure>) {
         // While commits are under way, the lists are not known to be as long as that yet.
-        let is_sure = held_up.is_none() || self.sent == 0;
-        let has_changed = held_up != self.told_held_up && is_sure;
-        self.held_up = held_up;
+        let is_sure = backpressure.is_none() || self.sent == 0;
+        let has_changed = backpressure != self.told_backpressure && is_sure;
+        self.backpressure = backpressure;
         let is_new = |told: Instant| told.elapsed() < QUIET;
-        if !has_changed || held_up.is_some() && self.held_up_told.is_some_and(is_new) {
+        if !has_changed || backpressure.is_some() && self.backpressure_told.is_some_and(is_new) {
             return;
         }
-        if held_up.is_some() {
-            self.held_up_told = Some(Instant::now());
+        if backpressure.is_some() {
+            self.backpressure_told = Some(Instant::now());
         }
-        self.told_held_up = held_up;
+        self.told_backpressure = backpressure;
         let (keys, settings) = (self.pipeline.parts.protocol.keys(), &self.pipeline.parts.settings);
-        match held_up {
-            Some(HeldUpBy::Sink) => info!(
+        match backpressure {
+            Some(Backpressure::Sink) => info!(
                 "waiting: {} holds {} items, sink.max_len is {}",
                 keys.sink, self.sink_length, settings.sink_max
             ),
-            Some(HeldUpBy::Rejects) => warn!(
+            Some(Backpressure::Rejects) => warn!(
                 "waiting: {} holds {} items that could not be read, rejects.max_len is {}. Look \
                  at them and delete them, or set rejects.when_full = \"drop-oldest\"",
                 keys.rejected, self.rejected_length, settings.rejects_max
@@ -72,12 +72,12 @@ impl Session<'_> {
 
     /// Asks how long the lists are that commits wait for.
     pub(super) fn look_again(&mut self) {
-        if self.is_asking(&Asked::RejectedLength) {
+        if self.is_asking(&Pending::RejectedLength) {
             return;
         }
         let protocol = &self.pipeline.parts.protocol;
         let (sink, rejected) = (protocol.sink_length(), protocol.rejected_length());
-        self.ask(Asked::SinkLength, &sink);
-        self.ask(Asked::RejectedLength, &rejected);
+        self.ask(Pending::SinkLength, &sink);
+        self.ask(Pending::RejectedLength, &rejected);
     }
 }
