@@ -27,9 +27,8 @@ use urlseen_core::filter::{Design, Seed, Sizing};
 use urlseen_core::redis::lease::Holder;
 use urlseen_core::storage::{Folder, Made, Moment, Pins};
 use urlseen_engine::config::{Config, Fsync, RejectsFull, Sources, WhenFull};
-use urlseen_engine::engine::query;
 use urlseen_engine::engine::store::{Keeping, Local};
-use urlseen_engine::engine::{self, Engine};
+use urlseen_engine::engine::{self, Engine, query};
 use urlseen_engine::item::Options;
 use util::redis::RedisServer;
 

@@ -77,7 +77,7 @@ pub enum Checked {
 /// Why nothing can be checked now, as a sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Uncheckable(pub String);
+pub struct CheckError(pub String);
 
 #[cfg(test)]
 mod tests {

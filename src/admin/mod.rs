@@ -30,7 +30,7 @@ mod status;
 pub(crate) mod telemetry;
 
 pub use crate::pipeline::phase::{Backpressure, Phase};
-pub use check::{Checked, Uncheckable};
+pub use check::{CheckError, Checked};
 pub(crate) use check::{ItemText, Question, Verdicts};
 pub use client::{Client, ClientError};
 pub use limits::Limits;
@@ -45,5 +45,5 @@ pub trait View: Send + Sync + 'static {
 
     /// Tells for each item, in order, whether it has been seen, and sets nothing. It may wait for
     /// the threads that own the filter; one call is made at a time.
-    fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, Uncheckable>;
+    fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError>;
 }

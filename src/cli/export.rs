@@ -15,7 +15,7 @@ use urlseen_core::storage::{AtRest, Target};
 
 use super::bar::Bar;
 use super::settings::{Folder, Place};
-use super::start::Misused;
+use super::start::UsageError;
 use super::{Outcome, moving};
 
 /// Export the filter of a crawl at rest: into Redis, or for RedisBloom to go on with; or the
@@ -90,14 +90,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         Place::Redis(_) => {
             let words = "filter.place is \"redis\": the filter is in Redis, and none in a storage \
                          folder, so there is nothing to export";
-            return Err(Misused(words.to_owned()).into());
+            return Err(UsageError(words.to_owned()).into());
         }
     };
     let folder = AtRest::open(&dir)?;
     match folder.header().map(|header| header.pins().made.kind()) {
         Some(LocalKind::RedisBloom) => {}
         Some(kind) => {
-            return Err(Misused(format!(
+            return Err(UsageError(format!(
                 "the filter in {} has the kind {}, which RedisBloom cannot read: there is \
                  nothing to export",
                 dir.display(),

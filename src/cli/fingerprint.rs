@@ -4,13 +4,12 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use crate::admin::printable::{self, say};
-use urlseen_core::fingerprint::canonical::Refusal;
+use urlseen_core::fingerprint::canonical::CanonicalizeError;
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_engine::flow::input;
-use urlseen_engine::item::Unreadable;
 use urlseen_engine::item::json::{self, JsonError, JsonRequest};
-use urlseen_engine::item::url;
+use urlseen_engine::item::{Unreadable, url};
 
 use super::Outcome;
 
@@ -44,13 +43,13 @@ pub(super) fn parse_algorithm() -> impl clap::builder::TypedValueParser<Value = 
 
 /// Why a line has no fingerprint.
 #[derive(Debug, thiserror::Error)]
-enum BadLine {
+enum LineError {
     #[error(transparent)]
     Item(#[from] Unreadable),
     #[error(transparent)]
     Json(#[from] JsonError),
     #[error(transparent)]
-    Url(#[from] Refusal),
+    Url(#[from] CanonicalizeError),
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
@@ -86,7 +85,7 @@ struct Rows {
 
 impl Rows {
     /// The row for a line, line feed included.
-    fn make(&mut self, line: &[u8]) -> Result<&str, BadLine> {
+    fn make(&mut self, line: &[u8]) -> Result<&str, LineError> {
         if json::is_object(line) {
             let item = JsonRequest::parse(line)?;
             self.make_for(item.fingerprint(), item.request().as_ref())?;
@@ -101,7 +100,7 @@ impl Rows {
         &mut self,
         ready: Option<Fingerprint>,
         request: Option<&Request<'_>>,
-    ) -> Result<(), BadLine> {
+    ) -> Result<(), LineError> {
         let fingerprint = match (ready, request) {
             (Some(ready), _) => ready,
             (None, Some(request)) => self.fingerprinter.fingerprint(request)?,

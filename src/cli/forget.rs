@@ -39,7 +39,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     if config.filter.place == FilterPlace::Redis {
         let reason = "a filter in Redis cannot forget; only one in the daemon's memory \
                       (filter.place = \"local\") has the list of exceptions that this takes";
-        return Err(start::Misused(reason.to_owned()).into());
+        return Err(start::UsageError(reason.to_owned()).into());
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (mut reader, mut count, mut outcome) =

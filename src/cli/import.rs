@@ -22,7 +22,7 @@ use urlseen_engine::item::{Form, Options};
 
 use super::settings::Settings;
 use super::shape::{self, Shape};
-use super::start::Misused;
+use super::start::UsageError;
 use super::{Outcome, moving, start};
 
 /// How much that is bad is named; the rest is counted.
@@ -164,7 +164,7 @@ fn prepare(args: &Args) -> anyhow::Result<(Local, Design, Origin)> {
     } else {
         let config = args.settings.load()?;
         if config.filter.place == FilterPlace::Redis {
-            return Err(Misused(
+            return Err(UsageError(
                 "filter.place is \"redis\", and fingerprints are imported into a storage folder. \
                  With filter.kind = \"native\", import with --set filter.place=local, and then \
                  urlseen export --to-redis; else push them to the source, and empty the sink"
@@ -194,16 +194,16 @@ fn prepare(args: &Args) -> anyhow::Result<(Local, Design, Origin)> {
 
 /// Refuses fingerprints that were computed otherwise than those of the crawl's URLs will be. A set
 /// of scrapy-redis tells that by itself; files do not.
-fn check_algorithm(args: &Args, config: &Config) -> Result<(), Misused> {
+fn check_algorithm(args: &Args, config: &Config) -> Result<(), UsageError> {
     let (stated, _) = args.shape.fingerprints();
     let ours = config.fingerprint.algorithm;
     match (stated, &args.redis_set) {
-        (Some(stated), _) if stated != ours => Err(Misused(format!(
+        (Some(stated), _) if stated != ours => Err(UsageError(format!(
             "--algorithm says that the fingerprints are those of {stated}, and \
              fingerprint.algorithm is \"{ours}\": no URL would be recognised. Set \
              fingerprint.algorithm = \"{stated}\" first"
         ))),
-        (None, Some(key)) if ours == Algorithm::Scrapy => Err(Misused(format!(
+        (None, Some(key)) if ours == Algorithm::Scrapy => Err(UsageError(format!(
             "the members of {key} are those of scrapy-redis, and fingerprint.algorithm is \
              \"{ours}\": no URL would be recognised. Set fingerprint.algorithm = \"scrapy-redis\" \
              first. If another dupefilter has filled the set, say so: --algorithm {ours}"

@@ -32,7 +32,7 @@ use std::process::ExitCode;
 
 use crate::admin::printable::stderr;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use urlseen_core::redis_filter::definition::Unbuildable;
+use urlseen_core::redis_filter::definition::SpecError;
 use urlseen_core::redis_filter::opening::OpenError;
 use urlseen_engine::config::Problems;
 
@@ -163,9 +163,9 @@ fn report(error: &anyhow::Error) -> u8 {
     }
     let _ = writeln!(stderr, "urlseen: {error:#}");
     let is_wrong = |error: &OpenError| error.is_wrong_use();
-    if error.is::<start::Unsuited>()
-        || error.is::<start::Misused>()
-        || error.is::<Unbuildable>()
+    if error.is::<start::FolderMismatchError>()
+        || error.is::<start::UsageError>()
+        || error.is::<SpecError>()
         || error.downcast_ref().is_some_and(is_wrong)
     {
         return exit::WRONG_USE;

@@ -12,14 +12,13 @@ use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use urlseen_core::filter::{Count, ShardId};
 use urlseen_core::redis_filter::opening::{self, Wanted};
-use urlseen_core::storage::Head;
-use urlseen_core::storage::{Folder, Made, Pins};
+use urlseen_core::storage::{Folder, Head, Made, Pins};
 use urlseen_engine::config::{Config, FilterKind};
-use urlseen_engine::engine::Died;
+use urlseen_engine::engine::EngineError;
 
 use super::Outcome;
 use super::bar::Bar;
-use super::start::{self, Misused};
+use super::start::{self, UsageError};
 
 /// Copies the filter of the configured storage folder to the configured `filter.key`.
 pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {
@@ -30,7 +29,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         anyhow::bail!("the storage folder {dir} is new: it holds no filter");
     };
     let Made::Native { seed: Some(seed), .. } = header.pins().made else {
-        return Err(Misused(format!(
+        return Err(UsageError(format!(
             "the filter in {dir} is one of RedisBloom; urlseen export --redisbloom takes it to \
              Redis"
         ))
@@ -50,7 +49,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         let filter = wanted.begin_move(link, recovered.filter, seed).await?;
         let (mut done, mut memory) = (0, Vec::new());
         for shard in ShardId::all() {
-            let copied = handle.copy(shard, memory).ok_or(Died::Panicked)?;
+            let copied = handle.copy(shard, memory).ok_or(EngineError::Panicked)?;
             opening::put(link, &filter, shard, &copied.bytes).await?;
             memory = copied.bytes;
             done += memory.len() as u64;
@@ -78,7 +77,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     let (wanted, runtime) = begin(config)?;
     let dir = &config.storage.dir;
     if Folder::open(dir)?.header().is_some() {
-        return Err(Misused(format!(
+        return Err(UsageError(format!(
             "the storage folder {} holds a filter already: set another storage.dir, or remove that \
              folder (it is of no use where filter.place was \"redis\" since)",
             dir.display()
@@ -151,7 +150,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
 
 fn begin(config: &Config) -> anyhow::Result<(Wanted, Runtime)> {
     if config.filter.kind != FilterKind::Native {
-        return Err(Misused(format!(
+        return Err(UsageError(format!(
             "filter.kind is {:?}; only native filters can live in both places",
             config.filter.kind.name()
         ))

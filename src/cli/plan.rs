@@ -26,7 +26,7 @@ pub(super) use others::allocated;
 pub(super) use text::{grouped, size};
 
 use super::Outcome;
-use super::start::Misused;
+use super::start::UsageError;
 use amount::{Amount, Bytes, Share};
 use fits::{Fits, Question};
 use needs::{Form, Machine, Needs, Traffic};
@@ -99,7 +99,7 @@ pub(super) fn run(plan: &Plan) -> anyhow::Result<Outcome> {
     if let (Some(_), Some(_), Some(_)) = (plan.fits, plan.capacity, plan.error_rate) {
         let words = "--fits, --capacity and --error-rate leave nothing to be found: leave out what \
                      is to be, --capacity or --error-rate";
-        return Err(Misused(words.to_owned()).into());
+        return Err(UsageError(words.to_owned()).into());
     }
     if let Some(path) = &plan.plot {
         curve::plot(plan.capacity(), plan.error_rate()).write(path)?;

@@ -19,7 +19,7 @@ use urlseen_engine::config::{Config, FilterKind, ItemForm, choose};
 
 use super::bar::Bar;
 use super::settings::Settings;
-use super::start::Misused;
+use super::start::UsageError;
 use super::{Outcome, start};
 
 /// How much of what counts as seen and is none is named; the rest is counted.
@@ -149,7 +149,7 @@ fn configured(args: &Args) -> anyhow::Result<Config> {
     if !args.files.is_empty() && config.source.item == ItemForm::Pickle {
         let words = "a pickle may hold line feeds, so it is no line: replay those that are in \
                      Redis (--key), or give requests as json with --item json";
-        return Err(Misused(words.to_owned()).into());
+        return Err(UsageError(words.to_owned()).into());
     }
     Ok(config)
 }

@@ -9,8 +9,9 @@ use std::time::Duration;
 use crate::admin::telemetry::Console;
 use crate::admin::{self, Limits, Passed};
 use crate::crawl::protocol::Protocol;
-use crate::pipeline::shutdown;
-use crate::pipeline::{self, Alone, Ending, Failure, Live, Parts, Pipeline, Report, Shared};
+use crate::pipeline::{
+    self, Alone, Ending, Live, Parts, Pipeline, Report, RunError, Shared, shutdown,
+};
 use crate::serve::{self, Server};
 use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
@@ -65,7 +66,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     if args.drain && config.source.kind == SourceKind::None {
         let reason = "--drain waits for the source to be empty, and source.kind is \"none\"; \
                       leave one of them out";
-        return Err(start::Misused(reason.to_owned()).into());
+        return Err(start::UsageError(reason.to_owned()).into());
     }
     descriptors::raise(&config).context("cannot raise the limit on file descriptors")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -168,7 +169,7 @@ impl Work {
         &mut self,
         interval: Option<Duration>,
         show: &mut dyn FnMut(&Report),
-    ) -> Result<Ending, Failure> {
+    ) -> Result<Ending, RunError> {
         match self {
             Self::Queue(pipeline) => pipeline.run(interval, show).await,
             Self::Alone(alone) => alone.run(interval, show).await,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::admin::Passed;
 use crate::crawl::protocol::Protocol;
 use crate::crawl::upkeep::Upkeep;
-use crate::pipeline::Failure;
+use crate::pipeline::RunError;
 use crate::pipeline::shutdown::Stop;
 use anyhow::Context;
 use indicatif::BinaryBytes;
@@ -85,7 +85,7 @@ pub(super) async fn shared(
         let failure = match open(config, wanted).await {
             Ok(opened) => return Ok(Some(opened)),
             Err(failure) if failure.is_mendable() => failure,
-            Err(Failure::Shared(error)) => return Err((*error).into()),
+            Err(RunError::Shared(error)) => return Err((*error).into()),
             Err(failure) => return Err(failure.into()),
         };
         let wait = backoff.next_wait(urlseen_core::filter::id::random());
@@ -97,9 +97,9 @@ pub(super) async fn shared(
     }
 }
 
-async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, Failure> {
+async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, RunError> {
     let (address, timeouts) = (&config.redis.url, Timeouts::default());
-    preflight(address, timeouts, &wanted.needs()).await.map_err(Failure::Preflight)?;
+    preflight(address, timeouts, &wanted.needs()).await.map_err(RunError::Preflight)?;
     let mut link = connect(address, timeouts).await?;
     let opened = wanted.open(&mut link).await?;
     let (key, growth) = (&config.filter.key, BinaryBytes(opened.growth));
@@ -141,7 +141,7 @@ pub(super) fn kept(
     threads: usize,
 ) -> anyhow::Result<Local> {
     if let Err(differences) = folder.check(&keeping.pins) {
-        return Err(Unsuited::new(folder.dir(), &differences).into());
+        return Err(FolderMismatchError::new(folder.dir(), &differences).into());
     }
     let recorded = folder.header().and_then(|header| header.pins().made.seed());
     let drawn = match recorded.or(keeping.pins.made.seed()) {
@@ -279,7 +279,7 @@ pub(super) async fn standby(dir: &Path, stop: &mut Stop) -> Result<Option<Folder
 /// A storage folder was made for something else than what is wanted of it.
 #[derive(Debug, thiserror::Error)]
 #[error("the storage folder {folder} was made for something else:\n{differences}")]
-pub(super) struct Unsuited {
+pub(super) struct FolderMismatchError {
     folder: String,
     differences: String,
 }
@@ -287,9 +287,9 @@ pub(super) struct Unsuited {
 /// A command cannot do what it was told with what is configured or there.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Misused(pub(super) String);
+pub(super) struct UsageError(pub(super) String);
 
-impl Unsuited {
+impl FolderMismatchError {
     pub(super) fn new(folder: &Path, differences: &[Difference]) -> Self {
         let lines: Vec<String> = differences.iter().map(|it| format!("  {it}")).collect();
         Self { folder: folder.display().to_string(), differences: lines.join("\n") }

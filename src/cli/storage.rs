@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 use urlseen_core::filter::Reservation;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::storage::{Folder, Look, Made, SegmentLook, SnapshotLook, Standing, look};
-use urlseen_core::storage::{Head, Position};
+use urlseen_core::storage::{
+    Folder, Head, Look, Made, Position, SegmentLook, SnapshotLook, Standing, look,
+};
 use urlseen_engine::config::{Config, FilterPlace};
 
 use super::confirm::confirm;

@@ -12,15 +12,14 @@ use serde_json::json;
 use urlseen_analysis::{Interval, Totals};
 use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::{Count, ShardId};
-use urlseen_core::storage::Head;
-use urlseen_core::storage::Made;
+use urlseen_core::storage::{Head, Made};
 
 use super::Outcome;
 use super::bar::Bar;
 use super::compare::{caveats, size};
 use super::operand::{self, Operand, Source};
 use super::settings::Settings;
-use super::start::Misused;
+use super::start::UsageError;
 use folder::NewFolder;
 use target::InRedis;
 
@@ -56,7 +55,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let is_redis = args.output.contains("://");
     if !is_redis && Path::new(&args.output).exists() {
-        return Err(Misused(format!(
+        return Err(UsageError(format!(
             "{} is there already, and a union makes a new storage folder: give another name",
             args.output
         ))
@@ -74,7 +73,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         (_, true) => to_redis(&mut a, &mut b, args)?,
         (Source::Redis(redis), false) if a.made.is_none() => {
             let what = if redis.is_set() { "a set" } else { "a filter of another project" };
-            return Err(Misused(format!(
+            return Err(UsageError(format!(
                 "{} is {what}, which no storage folder holds: give -o redis://…#KEY",
                 a.what
             ))
@@ -168,7 +167,7 @@ fn to_folder(a: &mut Operand, b: &mut Operand, args: &Args) -> anyhow::Result<Un
 fn to_redis(a: &mut Operand, b: &mut Operand, args: &Args) -> anyhow::Result<United> {
     for side in [&*a, &*b] {
         if side.tombstones() > 0 {
-            return Err(Misused(format!(
+            return Err(UsageError(format!(
                 "{}, of which {} fingerprints are to pass once more, and a filter in Redis cannot \
                  forget: unite into a storage folder, or let them pass first",
                 side.what,
@@ -239,7 +238,7 @@ fn whole(a: &mut Operand, mut b: Operand, args: &Args) -> anyhow::Result<United>
         if !left.is_empty() {
             let words = "what was forgotten is to pass once more, and RedisBloom cannot forget: \
                          unite into a storage folder";
-            return Err(Misused(words.to_owned()).into());
+            return Err(UsageError(words.to_owned()).into());
         }
         target::load(&args.output, &args.settings, &filter)?;
     } else {
@@ -271,7 +270,7 @@ fn sized(a: &Filter, b: &Filter, estimates: &[f64]) -> anyhow::Result<Vec<u64>> 
         let estimate = estimate.round() as u64;
         let size = estimate.clamp(a.size().max(b.size()), a.size() + b.size());
         if size > a.capacity() {
-            return Err(Misused(format!(
+            return Err(UsageError(format!(
                 "together layer {number} of the filters has about {} items, and it is made for {}: \
                  RedisBloom could neither count them nor keep its error rate. Make one filter of a \
                  larger capacity, and feed it both crawls",

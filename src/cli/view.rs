@@ -3,7 +3,7 @@
 use std::time::{Instant, SystemTime};
 
 use crate::admin::{
-    Archive, Asked, Checked, Counts, Filter as FilterStatus, Lists, Status, Storage, Uncheckable,
+    Archive, Asked, CheckError, Checked, Counts, Filter as FilterStatus, Lists, Status, Storage,
     View,
 };
 use crate::pipeline::Live;
@@ -107,17 +107,17 @@ impl View for Daemon {
         }
     }
 
-    fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, Uncheckable> {
+    fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
         if !self.live.borrow().phase.is_ready() {
             let phase = &self.live.borrow().phase;
-            return Err(Uncheckable(format!("the filter is not ready: {phase}")));
+            return Err(CheckError(format!("the filter is not ready: {phase}")));
         }
         if self.is_shared {
             let reason = "the filter is in Redis: urlseen check asks it there".to_owned();
-            return Err(Uncheckable(reason));
+            return Err(CheckError(reason));
         }
         check(items, self.items, |fingerprints| {
-            let gone = || Uncheckable("the daemon is ending".to_owned());
+            let gone = || CheckError("the daemon is ending".to_owned());
             self.filter.test(fingerprints).ok_or_else(gone)
         })
     }

@@ -1,6 +1,6 @@
 //! A crawl's place in Redis, held while its state is mended and nothing runs.
 
-use crate::crawl::protocol::{GivenBack, Protocol, Standing, Unwelcome};
+use crate::crawl::protocol::{GivenBack, Protocol, ProtocolError, Standing};
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
@@ -24,7 +24,7 @@ impl Upkeep {
         holder: &Holder,
         run: Run,
         dead: &[Run],
-    ) -> Result<Self, Unwelcome> {
+    ) -> Result<Self, ProtocolError> {
         let mut link = connect(address, Timeouts::default()).await?;
         for command in protocol.load() {
             link.call(&command).await?;
@@ -41,7 +41,7 @@ impl Upkeep {
     }
 
     /// Ties the crawl to a filter; where Redis knew nothing of it, it stands at `head` now.
-    pub(crate) async fn tie(&mut self, filter: RandomId, head: Head) -> Result<(), Unwelcome> {
+    pub(crate) async fn tie(&mut self, filter: RandomId, head: Head) -> Result<(), ProtocolError> {
         let begin = self.protocol.begin(&self.token, filter, head);
         let reply = self.link.call(&begin).await?;
         self.protocol.done(reply)
@@ -53,20 +53,20 @@ impl Upkeep {
     }
 
     /// Forgets where the crawl stands.
-    pub(crate) async fn forget(&mut self) -> Result<(), Unwelcome> {
+    pub(crate) async fn forget(&mut self) -> Result<(), ProtocolError> {
         let reply = self.link.call(&self.protocol.forget(&self.token)).await?;
         self.protocol.done(reply)
     }
 
     /// Gives claimed items back to the source, however many, and releases the lease.
-    pub(crate) async fn give_back(mut self) -> Result<GivenBack, Unwelcome> {
+    pub(crate) async fn give_back(mut self) -> Result<GivenBack, ProtocolError> {
         let give_back = self.protocol.give_back(&self.token, usize::MAX);
         let reply = self.link.call(&give_back).await?;
         self.protocol.given_back(reply)
     }
 
     /// Releases the lease.
-    pub(crate) async fn end(mut self) -> Result<(), Unwelcome> {
+    pub(crate) async fn end(mut self) -> Result<(), ProtocolError> {
         let reply = self.link.call(&self.protocol.release(&self.token)).await?;
         self.protocol.done(reply)
     }

@@ -9,14 +9,14 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use tracing::{debug, info, warn};
 
 use super::report::{Live, Report, report};
-use super::{Ending, Failure, Tally};
+use super::{Ending, RunError, Tally};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 use urlseen_core::filter::{Design, FillWatch};
 use urlseen_engine::config::WhenFull;
 use urlseen_engine::engine::query::QueryDispatcher;
 use urlseen_engine::engine::store::{How, Local};
-use urlseen_engine::engine::{Died, Fill, Heard};
+use urlseen_engine::engine::{EngineError, Fill, Heard};
 
 /// How often everybody is told how it goes, and the folder is looked after.
 const LOOK: Duration = Duration::from_millis(200);
@@ -71,7 +71,7 @@ impl Alone {
         &mut self,
         every: Option<Duration>,
         show: &mut dyn FnMut(&Report),
-    ) -> Result<Ending, Failure> {
+    ) -> Result<Ending, RunError> {
         self.enter(Phase::Recovering);
         info!("{}", self.recover()?);
         self.enter(Phase::Working);
@@ -86,18 +86,18 @@ impl Alone {
         if let Some(Err(error)) = self.store.wait_for_snapshot() {
             warn!("no snapshot could be taken ({error}); the log has it all");
         }
-        self.store.rest_as_it_is().map_err(Failure::Folder)?;
+        self.store.rest_as_it_is().map_err(RunError::Folder)?;
         Ok(Ending::Stopped)
     }
 
     /// Reads on a thread of its own, as a runtime's thread may not wait for the engine's. There is
     /// nothing else to do meanwhile: whoever connects is heard once the filter is there.
-    fn recover(&mut self) -> Result<How, Failure> {
+    fn recover(&mut self) -> Result<How, RunError> {
         thread::scope(|scope| {
             let thread = thread::Builder::new().name("recovery".to_owned());
             let reading = thread.spawn_scoped(scope, || self.store.recover());
-            let recovered = reading.map_err(Failure::Thread)?.join();
-            Ok(recovered.map_err(|_| Failure::Died(Died::Panicked))??)
+            let recovered = reading.map_err(RunError::Thread)?.join();
+            Ok(recovered.map_err(|_| RunError::EngineError(EngineError::Panicked))??)
         })
     }
 
@@ -105,7 +105,7 @@ impl Alone {
         &mut self,
         every: Option<Duration>,
         show: &mut dyn FnMut(&Report),
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RunError> {
         let mut stop = self.stop.clone();
         let (mut look, mut tell) = (ticks(LOOK), every.map(ticks));
         loop {
@@ -118,13 +118,13 @@ impl Alone {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return Ok(()),
                 _ = look.tick() => {
-                    store.check().map_err(Failure::Log)?;
+                    store.check().map_err(RunError::Log)?;
                     self.look();
                 }
                 () = tick(tell.as_mut()) => show(&self.report()),
                 heard = store.engine.heard(), if is_asked => {
                     if let Heard::Answers(answers) = heard? {
-                        dispatcher.answered(answers, store).map_err(Failure::Log)?;
+                        dispatcher.answered(answers, store).map_err(RunError::Log)?;
                     }
                 }
                 query = dispatcher.next(), if may_ask => {

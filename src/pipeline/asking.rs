@@ -3,9 +3,9 @@
 use std::future::Future;
 use std::pin::pin;
 
-use super::{Failure, Pipeline};
+use super::{Pipeline, RunError};
 use urlseen_engine::engine::query::QueryError;
-use urlseen_engine::engine::{Died, Heard};
+use urlseen_engine::engine::{EngineError, Heard};
 
 impl Pipeline {
     /// Whether somebody who asks may be heard now: the filter stands where Redis stands, as far as
@@ -24,19 +24,19 @@ impl Pipeline {
     }
 
     /// Takes what the engine has to say.
-    pub(super) fn take_heard(&mut self, heard: Result<Heard, Died>) -> Result<(), Failure> {
+    pub(super) fn take_heard(&mut self, heard: Result<Heard, EngineError>) -> Result<(), RunError> {
         match heard {
             Ok(Heard::Judged(judged)) => self.take_judged(Ok(judged)),
             Ok(Heard::Answers(answers)) => {
                 let store = self.store.as_mut().expect("its engine was heard");
-                self.dispatcher.answered(answers, store).map_err(Failure::Log)
+                self.dispatcher.answered(answers, store).map_err(RunError::Log)
             }
             Err(died) => self.take_judged(Err(died)),
         }
     }
 
     /// Waits until all that was asked is answered.
-    pub(super) async fn answer_all(&mut self) -> Result<(), Failure> {
+    pub(super) async fn answer_all(&mut self) -> Result<(), RunError> {
         while self.is_asking() {
             let heard = self.store().engine.heard().await;
             self.take_heard(heard)?;
@@ -45,7 +45,7 @@ impl Pipeline {
     }
 
     /// Does what is wanted beside answers.
-    pub(super) async fn do_extras(&mut self) -> Result<(), Failure> {
+    pub(super) async fn do_extras(&mut self) -> Result<(), RunError> {
         if self.dispatcher.has_extras() {
             let store = self.store.as_mut().expect("somebody asked its engine");
             self.dispatcher.do_extras(store).await?;
@@ -57,7 +57,7 @@ impl Pipeline {
     pub(super) async fn meanwhile<T>(
         &mut self,
         work: impl Future<Output = T>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, RunError> {
         let mut work = pin!(work);
         loop {
             self.do_extras().await?;
@@ -75,12 +75,12 @@ impl Pipeline {
     }
 }
 
-impl From<QueryError> for Failure {
+impl From<QueryError> for RunError {
     fn from(error: QueryError) -> Self {
         match error {
-            QueryError::Died(died) => died.into(),
+            QueryError::EngineError(died) => died.into(),
             QueryError::Log(error) => Self::Log(error),
-            QueryError::Unfit(unfit) => Self::Unfit(unfit),
+            QueryError::MismatchError(unfit) => Self::MismatchError(unfit),
         }
     }
 }

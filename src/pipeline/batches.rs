@@ -3,16 +3,15 @@
 use std::time::SystemTime;
 
 use super::queue::Prepared;
-use super::{Failure, Pipeline};
+use super::{Pipeline, RunError};
 use crate::crawl::protocol::Rejects;
 use urlseen_core::redis::reject::bounded::most_made;
 use urlseen_core::redis::reject::{self, Written};
-use urlseen_engine::item::batch::Logged;
-use urlseen_engine::item::batch::{Batch, Judged};
+use urlseen_engine::item::batch::{Batch, Judged, Logged};
 
 impl Pipeline {
     /// Queues what the engine still judges: it was read before the connection failed.
-    pub(super) async fn gather(&mut self) -> Result<(), Failure> {
+    pub(super) async fn gather(&mut self) -> Result<(), RunError> {
         while self.in_progress() > 0 {
             let heard = self.store().engine.heard().await;
             self.take_heard(heard)?;
@@ -22,9 +21,9 @@ impl Pipeline {
 
     /// Drops what is judged and not committed, and waits until the filter threads have done all
     /// that they were told, so that the numbers at the end are whole.
-    pub(super) async fn settle_engine(&mut self) -> Result<(), Failure> {
+    pub(super) async fn settle_engine(&mut self) -> Result<(), RunError> {
         let head = self.queue.as_ref().expect("a session has one").head();
-        self.store().forget(head).map_err(Failure::Log)?;
+        self.store().forget(head).map_err(RunError::Log)?;
         self.store().engine.settled().await?;
         self.watch_fill();
         Ok(())
@@ -32,14 +31,14 @@ impl Pipeline {
 
     /// Logs a batch and queues it to be committed: in parts, where Redis judges it and that would
     /// take too long at once.
-    pub(super) fn prepare(&mut self, judged: Batch<Judged>) -> Result<(), Failure> {
+    pub(super) fn prepare(&mut self, judged: Batch<Judged>) -> Result<(), RunError> {
         let mut parts = match self.parts.protocol.most_judged() {
             Some(most) => judged.parts(most).into_iter(),
             None => vec![judged].into_iter(),
         };
         while let Some(part) = parts.next() {
             let base = self.queue.as_ref().expect("batches are read in a session").next_base();
-            let batch = self.store().append(base, part).map_err(Failure::Log)?;
+            let batch = self.store().append(base, part).map_err(RunError::Log)?;
             let rejects = rejects(&batch);
             let is_last = parts.len() == 0;
             let queue = self.queue.as_mut().expect("it was there");
@@ -57,7 +56,7 @@ impl Pipeline {
 
     /// Clears the oldest commit of suspicion if a connection was lost without it: connections break
     /// for another reason then.
-    pub(super) fn acquit(&mut self, failure: &Failure) {
+    pub(super) fn acquit(&mut self, failure: &RunError) {
         if failure.is_lost_connection() {
             self.suspicion.lost_otherwise();
         }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{RecvTimeoutError, Sender};
 use tracing::{info, warn};
 
-use super::Failure;
+use super::RunError;
 use urlseen_core::redis::lease::{LEASE, RENEWAL};
 use urlseen_core::storage::{Request, Requests};
 use urlseen_engine::engine::store::Local;
@@ -76,7 +76,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn start(disk: Disk) -> Result<Self, Failure> {
+    pub(super) fn start(disk: Disk) -> Result<Self, RunError> {
         let (stop, stopped) = crossbeam_channel::bounded::<()>(0);
         let life = move || {
             let mut told = false;
@@ -96,7 +96,7 @@ impl Watch {
             }
         };
         let thread = thread::Builder::new().name("disk-watch".to_owned()).spawn(life);
-        Ok(Self { stop: Some(stop), thread: Some(thread.map_err(Failure::Thread)?) })
+        Ok(Self { stop: Some(stop), thread: Some(thread.map_err(RunError::Thread)?) })
     }
 }
 

@@ -3,11 +3,11 @@
 use indicatif::{BinaryBytes, HumanCount};
 use tracing::{error, info, warn};
 
-use super::{Failure, Pipeline};
+use super::{Pipeline, RunError};
 use urlseen_core::filter::{REMEDY_IN_FOLDER, REMEDY_IN_REDIS, Sizing};
 use urlseen_engine::config::WhenFull;
 use urlseen_engine::engine::store::Local;
-use urlseen_engine::engine::{Died, Whole};
+use urlseen_engine::engine::{EngineError, Whole};
 use urlseen_engine::item::batch::{Batch, Judged};
 
 impl Pipeline {
@@ -58,11 +58,11 @@ impl Pipeline {
     /// Takes a batch that is judged, or notes that the filter had no room for it.
     pub(super) fn take_judged(
         &mut self,
-        judged: Result<Batch<Judged>, Died>,
-    ) -> Result<(), Failure> {
+        judged: Result<Batch<Judged>, EngineError>,
+    ) -> Result<(), RunError> {
         match judged {
             Ok(judged) => self.prepare(judged),
-            Err(Died::Full(why)) => {
+            Err(EngineError::Full(why)) => {
                 error!("{why}. What was judged before is committed, then the run ends");
                 self.no_room = Some(why);
                 Ok(())

@@ -8,7 +8,7 @@ mod alone;
 mod asking;
 mod batches;
 mod disk;
-mod failure;
+mod error;
 mod fill;
 pub(crate) mod phase;
 mod queue;
@@ -29,12 +29,12 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::crawl::protocol::{GivenBack, Persistence, Protocol, Unwelcome};
+use crate::crawl::protocol::{GivenBack, Persistence, Protocol, ProtocolError};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 pub(crate) use alone::Alone;
 use disk::{Disk, Hang, Watch};
-pub(crate) use failure::Failure;
+pub(crate) use error::RunError;
 pub(crate) use queue::Queue;
 pub(crate) use report::Live;
 pub use report::Report;
@@ -46,10 +46,10 @@ use urlseen_core::filter::{Design, FillWatch};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::error::{LinkError, Retry};
 use urlseen_core::redis::lease::{Holder, Run};
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::preflight::{Needs, preflight};
-use urlseen_core::redis::trouble::{Retry, Trouble};
 use urlseen_engine::config::{RejectsFull, WhenFull};
 use urlseen_engine::engine::Gauges;
 use urlseen_engine::engine::query::QueryDispatcher;
@@ -223,7 +223,7 @@ impl Pipeline {
         &mut self,
         interval: Option<Duration>,
         show: &mut dyn FnMut(&Report),
-    ) -> Result<Ending, Failure> {
+    ) -> Result<Ending, RunError> {
         let _watch = self.disk.clone().map(Watch::start).transpose()?;
         loop {
             let session = self.session(interval, show).await;
@@ -240,7 +240,7 @@ impl Pipeline {
                     }
                     (wait, Some(failure))
                 }
-                Err(Failure::Redis(Unwelcome::Held { holder, .. }))
+                Err(RunError::Redis(ProtocolError::Held { holder, .. }))
                     if self.parts.settings.standby =>
                 {
                     self.tell_standby(holder.as_deref());
@@ -260,17 +260,19 @@ impl Pipeline {
             if self.meanwhile(wait).await? {
                 self.answer_all().await?;
                 // Who stands by has nothing to lose.
-                return failure.map(Failure::after_stop).map_or(Ok(Ending::Stopped), Err);
+                return failure.map(RunError::after_stop).map_or(Ok(Ending::Stopped), Err);
             }
         }
     }
 
     /// Replaces the failure of a daemon that would wait for the lease, if its filter does not
     /// belong to the crawl: it could not take over.
-    fn checked(&self, failure: Failure) -> Failure {
-        let Failure::Redis(Unwelcome::Held { head, filter, .. }) = failure else { return failure };
+    fn checked(&self, failure: RunError) -> RunError {
+        let RunError::Redis(ProtocolError::Held { head, filter, .. }) = failure else {
+            return failure;
+        };
         match self.store.as_ref().map(|store| store.check_fit(head, filter)) {
-            Some(Err(unfit)) if self.parts.settings.standby => Failure::Standby(Box::new(unfit)),
+            Some(Err(unfit)) if self.parts.settings.standby => RunError::Standby(Box::new(unfit)),
             _ => failure,
         }
     }
@@ -345,7 +347,7 @@ impl Pipeline {
             for command in protocol.load().chain([protocol.release(&self.run.token())]) {
                 link.call(&command).await?;
             }
-            Ok::<_, Trouble>(())
+            Ok::<_, LinkError>(())
         };
         if !matches!(tokio::time::timeout(RELEASE, release).await, Ok(Ok(()))) {
             warn!("the lease could not be released; it ends by itself within 15 s");
@@ -354,9 +356,11 @@ impl Pipeline {
 
     /// Redis does not say which of a command's keys has a wrong type or is denied: the proof of
     /// the start, made again, does.
-    async fn diagnosed(&self, failure: Failure) -> Failure {
-        let Failure::Redis(Unwelcome::Trouble(
-            Trouble::WrongType | Trouble::NoPermission { .. } | Trouble::UnknownCommand { .. },
+    async fn diagnosed(&self, failure: RunError) -> RunError {
+        let RunError::Redis(ProtocolError::LinkError(
+            LinkError::WrongType
+            | LinkError::NoPermission { .. }
+            | LinkError::UnknownCommand { .. },
         )) = failure
         else {
             return failure;
@@ -364,7 +368,7 @@ impl Pipeline {
         let Parts { address, needs, .. } = &self.parts;
         match preflight(address, Timeouts::default(), needs).await {
             Err(problems) if problems.iter().any(|it| it.retry() == Retry::Never) => {
-                Failure::Preflight(problems)
+                RunError::Preflight(problems)
             }
             // Mended meanwhile, or Redis is away: what is known has to do.
             Ok(_) | Err(_) => failure,

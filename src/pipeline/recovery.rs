@@ -10,13 +10,13 @@ use tracing::{info, warn};
 
 use super::queue::{Queue, Settled};
 use super::suspicion::Suspicion;
-use super::{Failure, Pipeline};
+use super::{Pipeline, RunError};
 use crate::crawl::protocol::Standing;
 use crate::pipeline::phase::Phase;
 use urlseen_core::redis::lease::{LEASE, MARGIN, RENEWAL, Run, Token};
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::link::Link;
-use urlseen_engine::engine::Died;
+use urlseen_engine::engine::EngineError;
 use urlseen_engine::engine::store::Recovery;
 
 /// The lease, and what was found under it.
@@ -32,10 +32,10 @@ impl Pipeline {
     /// The folder knows the run before Redis does, so that the next one to hold its lock can prove
     /// that this run is dead. All runs that the folder knows are: also later, as a Redis that comes
     /// back with older data may come back with the lease of one of them.
-    pub(super) async fn own(&mut self, link: &mut Link) -> Result<Held, Failure> {
+    pub(super) async fn own(&mut self, link: &mut Link) -> Result<Held, RunError> {
         let (token, run) = (self.run.token(), self.run);
         if self.dead.is_none() {
-            let runs = self.store().announce(run.get()).map_err(Failure::Folder)?;
+            let runs = self.store().announce(run.get()).map_err(RunError::Folder)?;
             self.dead = Some(runs.into_iter().map(Run::new).collect());
         }
         let protocol = &self.parts.protocol;
@@ -51,7 +51,7 @@ impl Pipeline {
     }
 
     /// Asks what the server takes at once. That may have changed since the last connection.
-    pub(super) async fn ask_limits(&mut self, link: &mut Link) -> Result<(), Failure> {
+    pub(super) async fn ask_limits(&mut self, link: &mut Link) -> Result<(), RunError> {
         self.limits = Limits::ask(link).await?;
         if !self.limits.is_told && self.queue.is_none() {
             info!(
@@ -69,7 +69,7 @@ impl Pipeline {
         &mut self,
         link: &mut Link,
         held: &mut Held,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RunError> {
         let standing = held.standing;
         // A log that has to be cut may fail then: what is asked must not be left half answered.
         if self.queue.is_some() {
@@ -95,7 +95,7 @@ impl Pipeline {
         self.tally.batches_aborted += forgotten as u64;
     }
 
-    fn settle(&mut self, settled: Settled, standing: Standing) -> Result<(), Failure> {
+    fn settle(&mut self, settled: Settled, standing: Standing) -> Result<(), RunError> {
         let Settled { committed, stale } = settled;
         let unseen =
             self.parts.shared.is_some().then(|| standing.unseen.saturating_sub(self.unseen));
@@ -109,7 +109,7 @@ impl Pipeline {
         let (again, head) = (queue.batches(), queue.head());
         if stale {
             self.tally.batches_aborted += forgotten as u64;
-            self.store().forget(head).map_err(Failure::Log)?;
+            self.store().forget(head).map_err(RunError::Log)?;
         }
         info!(
             "connected again: {} batches had been committed, {again} are sent again, {forgotten} \
@@ -120,7 +120,7 @@ impl Pipeline {
     }
 
     /// Brings the filter to where Redis stands, and ties the two together.
-    async fn recover(&mut self, link: &mut Link, held: &mut Held) -> Result<(), Failure> {
+    async fn recover(&mut self, link: &mut Link, held: &mut Held) -> Result<(), RunError> {
         let Standing { processing, unseen, .. } = held.standing;
         self.unseen = unseen;
         self.answer_all().await?;
@@ -140,7 +140,7 @@ impl Pipeline {
     }
 
     /// Does the reading on a thread of its own, and keeps the lease meanwhile.
-    async fn recover_to(&mut self, link: &mut Link, held: &mut Held) -> Result<Recovery, Failure> {
+    async fn recover_to(&mut self, link: &mut Link, held: &mut Held) -> Result<Recovery, RunError> {
         let Standing { head: theirs, filter, .. } = held.standing;
         let (tell, mut told) = oneshot::channel();
         let mut store = self.store.take().expect("a session has the store");
@@ -149,13 +149,13 @@ impl Pipeline {
             // Nobody listens only where the whole run has ended.
             let _ = tell.send((store, recovered));
         };
-        thread::Builder::new().name("recovery".to_owned()).spawn(life).map_err(Failure::Thread)?;
+        thread::Builder::new().name("recovery".to_owned()).spawn(life).map_err(RunError::Thread)?;
         let mut renewal = interval_at(Instant::now() + RENEWAL, RENEWAL);
         let mut lost = None;
         let recovered = loop {
             tokio::select! {
                 told = &mut told => {
-                    let (store, recovered) = told.map_err(|_| Failure::Died(Died::Panicked))?;
+                    let (store, recovered) = told.map_err(|_| RunError::EngineError(EngineError::Panicked))?;
                     self.store = Some(store);
                     break recovered;
                 }
@@ -173,7 +173,7 @@ impl Pipeline {
         }
     }
 
-    async fn renew(&self, link: &mut Link, held: &mut Held) -> Result<(), Failure> {
+    async fn renew(&self, link: &mut Link, held: &mut Held) -> Result<(), RunError> {
         let (protocol, asked) = (&self.parts.protocol, Instant::now());
         protocol.done(link.call(&protocol.renew(&held.token)).await?)?;
         held.until = asked + LEASE - MARGIN;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use redis::{Cmd, Value};
 use tracing::warn;
 
-use super::{Failure, Pipeline};
+use super::{Pipeline, RunError};
 use urlseen_core::filter::{Estimate, Placing, Shared as Filter};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{OpenError, Opened, Sample, Samples, Wanted};
@@ -52,14 +52,14 @@ impl Shared {
 
 impl Pipeline {
     /// A filter in Redis is still the one that it was.
-    pub(super) async fn reopen_shared(&mut self, link: &mut Link) -> Result<(), Failure> {
+    pub(super) async fn reopen_shared(&mut self, link: &mut Link) -> Result<(), RunError> {
         let Some(shared) = &mut self.parts.shared else { return Ok(()) };
         shared.wanted.reopen(link, &shared.opened).await?;
         Ok(shared.samples.look(link, &shared.opened.filter).await?)
     }
 
     /// Looks how full a filter in Redis is.
-    pub(super) async fn look_at_shared(&mut self, link: &mut Link) -> Result<(), Failure> {
+    pub(super) async fn look_at_shared(&mut self, link: &mut Link) -> Result<(), RunError> {
         let Some(shared) = &mut self.parts.shared else { return Ok(()) };
         Ok(shared.samples.look(link, &shared.opened.filter).await?)
     }
@@ -78,10 +78,10 @@ impl Pipeline {
     }
 }
 
-impl From<OpenError> for Failure {
+impl From<OpenError> for RunError {
     fn from(error: OpenError) -> Self {
         match error {
-            OpenError::Trouble(trouble) => trouble.into(),
+            OpenError::LinkError(trouble) => trouble.into(),
             other => Self::Shared(Box::new(other)),
         }
     }

@@ -8,7 +8,7 @@ use bytes::BytesMut;
 
 use super::command::{self, Command, Shape, shown};
 use super::connection::{BUFFER, Connection};
-use super::framing::{Broken, Framed, Framing, Limits};
+use super::framing::{Framed, Framing, FramingError, Limits};
 use super::member::{self, Read};
 use super::reply::{Reply, Version};
 use super::session::{self, Session};
@@ -187,7 +187,7 @@ impl Client {
                 Some((self.connection.received.split_to(len).freeze(), words))
             }
             Err(broken) => {
-                if broken == Broken::Http {
+                if broken == FramingError::Http {
                     self.house.alarm.raise(self.connection.peer);
                 } else {
                     batch.say(Reply::error(format!("ERR {broken}")), self.session.version);

@@ -51,7 +51,7 @@ pub(super) enum Words {
 
 /// Bytes that are no command: the connection is of no use any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Broken {
+pub(super) enum FramingError {
     /// In Redis's own words.
     #[error("Protocol error: {0}")]
     Protocol(String),
@@ -70,7 +70,11 @@ pub(super) struct Framing {
 impl Framing {
     /// The command at the beginning of `bytes`, once it is all there. Until then it is asked again
     /// with the same bytes and more.
-    pub(super) fn next(&mut self, bytes: &[u8], limits: Limits) -> Result<Option<Framed>, Broken> {
+    pub(super) fn next(
+        &mut self,
+        bytes: &[u8],
+        limits: Limits,
+    ) -> Result<Option<Framed>, FramingError> {
         let Some(&first) = bytes.first() else { return Ok(None) };
         if self.begun.is_none() && first != b'*' {
             return line(bytes, limits);
@@ -84,25 +88,27 @@ impl Framing {
         let words = match decode_range(&bytes[..len]) {
             Ok(Some((RangeFrame::Array(words), _))) => words,
             other => {
-                return Err(Broken::Protocol(format!("not an array of bulk strings: {other:?}")));
+                return Err(FramingError::Protocol(format!(
+                    "not an array of bulk strings: {other:?}"
+                )));
             }
         };
         let words = words.into_iter().map(|word| match word {
             RangeFrame::BulkString((from, to)) => Ok(from..to),
-            _ => Err(Broken::Protocol("invalid bulk length".to_owned())),
+            _ => Err(FramingError::Protocol("invalid bulk length".to_owned())),
         });
         Ok(Some(Framed { words: Words::Here(words.collect::<Result<_, _>>()?), len }))
     }
 
     /// How long the array is that `bytes` begins with, once it is all there.
-    fn array_len(&mut self, bytes: &[u8], limits: Limits) -> Result<Option<usize>, Broken> {
+    fn array_len(&mut self, bytes: &[u8], limits: Limits) -> Result<Option<usize>, FramingError> {
         let (mut left, mut at) = if let Some(begun) = self.begun {
             begun
         } else {
             let Some((words, at)) = length(bytes, 0, "mbulk count")? else { return Ok(None) };
             let most = i64::try_from(limits.words).unwrap_or(i64::MAX);
             if words > most {
-                return Err(Broken::Protocol("invalid multibulk length".to_owned()));
+                return Err(FramingError::Protocol("invalid multibulk length".to_owned()));
             }
             // Less than none is none, as Redis has it.
             (usize::try_from(words).unwrap_or(0), at)
@@ -114,11 +120,11 @@ impl Framing {
                 Some(b'$') => {}
                 Some(other) => {
                     let found = char::from(*other).escape_default();
-                    return Err(Broken::Protocol(format!("expected '$', got '{found}'")));
+                    return Err(FramingError::Protocol(format!("expected '$', got '{found}'")));
                 }
             }
             let Some((word, begin)) = length(bytes, at, "bulk count")? else { return Ok(None) };
-            let invalid = || Broken::Protocol("invalid bulk length".to_owned());
+            let invalid = || FramingError::Protocol("invalid bulk length".to_owned());
             let word = usize::try_from(word).map_err(|_| invalid())?;
             let end = begin.checked_add(word).and_then(|end| end.checked_add(2));
             let end = end.filter(|&end| end <= limits.bytes).ok_or_else(invalid)?;
@@ -126,7 +132,7 @@ impl Framing {
                 None => return Ok(None),
                 Some(b"\r\n") => {}
                 Some(_) => {
-                    return Err(Broken::Protocol(
+                    return Err(FramingError::Protocol(
                         "a bulk string does not end with CRLF".to_owned(),
                     ));
                 }
@@ -138,17 +144,17 @@ impl Framing {
 }
 
 /// The number behind the byte at `at`, and where its line ends, once that is there.
-fn length(bytes: &[u8], at: usize, what: &str) -> Result<Option<(i64, usize)>, Broken> {
+fn length(bytes: &[u8], at: usize, what: &str) -> Result<Option<(i64, usize)>, FramingError> {
     let from = &bytes[at..bytes.len().min(at + LENGTH_MAX)];
     let Some(end) = memchr::memchr(b'\n', from) else {
         if from.len() == LENGTH_MAX {
-            return Err(Broken::Protocol(format!("too big {what} string")));
+            return Err(FramingError::Protocol(format!("too big {what} string")));
         }
         return Ok(None);
     };
     let invalid = || {
         let of = if what == "bulk count" { "bulk" } else { "multibulk" };
-        Broken::Protocol(format!("invalid {of} length"))
+        FramingError::Protocol(format!("invalid {of} length"))
     };
     let digits = from[1..end].strip_suffix(b"\r").ok_or_else(invalid)?;
     let digits = std::str::from_utf8(digits).map_err(|_| invalid())?;
@@ -159,22 +165,23 @@ fn length(bytes: &[u8], at: usize, what: &str) -> Result<Option<(i64, usize)>, B
 }
 
 /// The line that `bytes` begin with, once it is there.
-fn line(bytes: &[u8], limits: Limits) -> Result<Option<Framed>, Broken> {
+fn line(bytes: &[u8], limits: Limits) -> Result<Option<Framed>, FramingError> {
     let most = LINE_MAX.min(limits.bytes);
     let begin = &bytes[..bytes.len().min(most)];
     let Some(end) = memchr::memchr(b'\n', begin) else {
-        let too_big = || Broken::Protocol("too big inline request".to_owned());
+        let too_big = || FramingError::Protocol("too big inline request".to_owned());
         return if begin.len() == most { Err(too_big()) } else { Ok(None) };
     };
     let line = &bytes[..end];
     // Before its quotes are looked at: a URL may hold one alone.
     if http::is_http(line) {
-        return Err(Broken::Http);
+        return Err(FramingError::Http);
     }
     let words = inline::words(line.strip_suffix(b"\r").unwrap_or(line));
-    let words = words.ok_or_else(|| Broken::Protocol("unbalanced quotes in request".to_owned()))?;
+    let words =
+        words.ok_or_else(|| FramingError::Protocol("unbalanced quotes in request".to_owned()))?;
     if words.len() > limits.words {
-        return Err(Broken::Protocol("too many words in an inline request".to_owned()));
+        return Err(FramingError::Protocol("too many words in an inline request".to_owned()));
     }
     Ok(Some(Framed { words: Words::Line(words), len: end + 1 }))
 }

@@ -17,8 +17,8 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 use urlseen_cli::admin::{
-    Archive, Asked, Checked, Counts, Filter, Head, Limits, Lists, Passed, Phase, SOCKET, Server,
-    Status, Storage, Uncheckable, View,
+    Archive, Asked, CheckError, Checked, Counts, Filter, Head, Limits, Lists, Passed, Phase,
+    SOCKET, Server, Status, Storage, View,
 };
 use urlseen_engine::config::{Config, HostPort, Sources};
 
@@ -27,7 +27,7 @@ use crate::util::wait::SOON;
 /// The header that a body has.
 const JSON: &str = "Content-Type: application/json\r\n";
 
-type Check = dyn Fn(&[Vec<u8>]) -> Result<Vec<Checked>, Uncheckable> + Send + Sync;
+type Check = dyn Fn(&[Vec<u8>]) -> Result<Vec<Checked>, CheckError> + Send + Sync;
 
 /// A daemon that says what it is told to.
 struct Pretender {
@@ -40,7 +40,7 @@ impl View for Pretender {
         status(self.phase.lock().unwrap().clone())
     }
 
-    fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, Uncheckable> {
+    fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
         (self.check)(items)
     }
 }
@@ -118,7 +118,7 @@ impl Endpoint {
 
     pub(crate) fn with(
         limits: Limits,
-        check: impl Fn(&[Vec<u8>]) -> Result<Vec<Checked>, Uncheckable> + Send + Sync + 'static,
+        check: impl Fn(&[Vec<u8>]) -> Result<Vec<Checked>, CheckError> + Send + Sync + 'static,
     ) -> Self {
         let folder = TempDir::with_prefix("urlseen-admin-").unwrap();
         let phase = Mutex::new(Phase::Working);

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
-use urlseen_core::redis::trouble::{Retry, Trouble};
+use urlseen_core::redis::error::{LinkError, Retry};
 
 use crate::preflight::{PASSWORD, Server};
 
 /// Tries to connect; the trouble, which never shows the password.
-async fn trouble(url: &str, timeouts: Timeouts) -> Trouble {
+async fn trouble(url: &str, timeouts: Timeouts) -> LinkError {
     let address = RedisAddress::new(url, None).unwrap();
     let trouble = connect(&address, timeouts).await.map(|_| ()).unwrap_err();
     let shown = format!("{trouble} {trouble:?}");
@@ -59,14 +59,14 @@ async fn nobody_there() {
     assert_eq!(found.to_string(), expected);
     assert_eq!(found.retry(), Retry::Later);
     let found = trouble("unix:///nowhere/redis.sock", Timeouts::default()).await;
-    assert!(matches!(found, Trouble::Unreachable { .. }), "{found:?}");
+    assert!(matches!(found, LinkError::Unreachable { .. }), "{found:?}");
 }
 
 #[tokio::test]
 async fn a_server_that_hangs_up() {
     let url = impostor(drop);
     let found = trouble(&url, Timeouts::default()).await;
-    assert!(matches!(found, Trouble::HungUp { .. }), "{found:?}");
+    assert!(matches!(found, LinkError::HungUp { .. }), "{found:?}");
     assert_eq!(found.retry(), Retry::Later);
 }
 
@@ -88,7 +88,7 @@ async fn a_server_of_something_else() {
         client.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
     });
     let found = trouble(&url, Timeouts::default()).await;
-    assert!(matches!(found, Trouble::Garbled { .. }), "{found:?}");
+    assert!(matches!(found, LinkError::Garbled { .. }), "{found:?}");
     assert_eq!(found.retry(), Retry::Never);
 }
 
@@ -96,21 +96,21 @@ async fn a_server_of_something_else() {
 async fn a_database_out_of_range() {
     let server = Server::start(&[]);
     let found = trouble(&server.address("db=99").to_string(), Timeouts::default()).await;
-    assert_eq!(found, Trouble::NoSuchDatabase { db: 99 });
+    assert_eq!(found, LinkError::NoSuchDatabase { db: 99 });
 }
 
 #[tokio::test]
 async fn a_password_for_a_server_without_one() {
     let server = Server::start(&[]);
     let url = format!("unix://{}?pass={PASSWORD}", server.socket().display());
-    assert_eq!(trouble(&url, Timeouts::default()).await, Trouble::NoPasswordSet);
+    assert_eq!(trouble(&url, Timeouts::default()).await, LinkError::NoPasswordSet);
 }
 
 #[tokio::test]
 async fn an_auth_that_was_renamed_away_does_not_repeat_the_password() {
     let server = Server::start(&["--rename-command", "AUTH", ""]);
     let url = format!("unix://{}?pass={PASSWORD}", server.socket().display());
-    let expected = Trouble::UnknownCommand { command: "AUTH".to_owned() };
+    let expected = LinkError::UnknownCommand { command: "AUTH".to_owned() };
     assert_eq!(trouble(&url, Timeouts::default()).await, expected);
 }
 
@@ -122,14 +122,14 @@ async fn a_connection_lost_and_an_answer_that_does_not_come() {
     let mut wait = redis::cmd("BLPOP");
     let wait = wait.arg("list").arg(0).exec_async(&mut connection);
     let ended = tokio::time::timeout(Duration::from_secs(20), wait).await;
-    let found = Trouble::from(ended.expect("it has a response timeout").unwrap_err());
+    let found = LinkError::from(ended.expect("it has a response timeout").unwrap_err());
     let cause = "no answer in the time allowed".to_owned();
-    assert_eq!(found, Trouble::LostConnection { cause });
+    assert_eq!(found, LinkError::LostConnection { cause });
 
     let mut connection = connect(&server.address(""), Timeouts::default()).await.unwrap();
     server.restart(&[]);
     let ping = redis::cmd("PING").exec_async(&mut connection).await;
-    let found = Trouble::from(ping.unwrap_err());
-    assert!(matches!(found, Trouble::LostConnection { .. }), "{found:?}");
+    let found = LinkError::from(ping.unwrap_err());
+    assert!(matches!(found, LinkError::LostConnection { .. }), "{found:?}");
     assert_eq!(found.retry(), Retry::Later);
 }

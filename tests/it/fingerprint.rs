@@ -11,7 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::Value;
-use urlseen_core::fingerprint::canonical::{Fragments, Refusal, Trace, trace};
+use urlseen_core::fingerprint::canonical::{CanonicalizeError, Fragments, Trace, trace};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprinter};
 
@@ -85,7 +85,7 @@ fn check(vector: &Vector, line: &str) {
 }
 
 /// The steps lead from the URL to where the one pass does, and stop where it does.
-fn check_steps(vector: &Vector, canonical: Result<&str, Refusal>, line: &str) {
+fn check_steps(vector: &Vector, canonical: Result<&str, CanonicalizeError>, line: &str) {
     let fragments = if vector.keep_fragments { Fragments::Keep } else { Fragments::Drop };
     let Trace { steps, outcome } = trace(&vector.url, fragments);
     assert_eq!(outcome.as_deref(), canonical.as_ref().map(|url| *url), "{line}");

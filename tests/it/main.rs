@@ -14,7 +14,7 @@ mod fingerprint;
 mod harness;
 mod importing;
 mod imports;
-mod kinds;
+mod layouts;
 mod library;
 mod links;
 mod pages;

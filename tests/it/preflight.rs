@@ -8,10 +8,10 @@ use redis::{FromRedisValue, Value};
 use tempfile::TempDir;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::Timeouts;
+use urlseen_core::redis::error::{LinkError, Retry};
 use urlseen_core::redis::preflight::{
-    CommandNeed, KeyKind, KeyOwner, Needs, PreflightProblem, ServerFacts, Version, preflight,
+    CommandNeed, KeyKind, KeyOwner, Needs, PreflightError, ServerFacts, Version, preflight,
 };
-use urlseen_core::redis::trouble::{Retry, Trouble};
 
 /// Every password in these tests, so that each message can be searched for it.
 pub(crate) const PASSWORD: &str = "hunter2";
@@ -139,7 +139,7 @@ fn needs() -> Needs {
     needs
 }
 
-async fn check(server: &Server, login: &str) -> Result<ServerFacts, Vec<PreflightProblem>> {
+async fn check(server: &Server, login: &str) -> Result<ServerFacts, Vec<PreflightError>> {
     let result = preflight(&server.address(login), Timeouts::default(), &needs()).await;
     let shown = match &result {
         Ok(facts) => format!("{facts} {facts:?}"),
@@ -378,7 +378,7 @@ async fn problems_of_all_kinds_come_together() {
 async fn a_full_server_is_a_trouble_that_passes_and_no_lack_of_permission() {
     let server = Server::start(&["--maxmemory", "1"]);
     let problems = check(&server, "").await.unwrap_err();
-    assert_eq!(problems, [PreflightProblem::Trouble(Trouble::OutOfMemory)]);
+    assert_eq!(problems, [PreflightError::LinkError(LinkError::OutOfMemory)]);
     assert_eq!(problems[0].retry(), Retry::Later);
 }
 

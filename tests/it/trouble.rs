@@ -4,9 +4,9 @@ use std::thread;
 
 use redis::Value;
 use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::error::{Denied, LinkError, Retry};
 use urlseen_core::redis::link::Link;
-use urlseen_core::redis::preflight::{Needs, PreflightProblem, preflight};
-use urlseen_core::redis::trouble::{Denied, Retry, Trouble};
+use urlseen_core::redis::preflight::{Needs, PreflightError, preflight};
 
 use crate::preflight::{Server, wait_until};
 
@@ -15,7 +15,7 @@ async fn connected(server: &Server, login: &str) -> Link {
 }
 
 /// The trouble that a command line runs into.
-async fn trouble_of(connection: &mut Link, words: &[&str]) -> Trouble {
+async fn trouble_of(connection: &mut Link, words: &[&str]) -> LinkError {
     let mut command = redis::Cmd::new();
     command.arg(words);
     match command.query_async::<Value>(connection).await {
@@ -26,7 +26,7 @@ async fn trouble_of(connection: &mut Link, words: &[&str]) -> Trouble {
 
 /// A write outside a script, in one with `redis.call` and in one with `redis.pcall` all run into
 /// `expected`.
-async fn writes_run_into(connection: &mut Link, expected: &Trouble) {
+async fn writes_run_into(connection: &mut Link, expected: &LinkError) {
     for words in [
         &["RPUSH", "list", "x"][..],
         &["EVAL", "return redis.call('RPUSH', KEYS[1], 'x')", "1", "list"],
@@ -37,31 +37,31 @@ async fn writes_run_into(connection: &mut Link, expected: &Trouble) {
 }
 
 /// What the preflight makes of it: this, and nothing else.
-async fn preflight_finds(server: &Server, expected: Trouble) {
+async fn preflight_finds(server: &Server, expected: LinkError) {
     let mut needs = Needs::new();
     needs.command(urlseen_core::redis::preflight::CommandNeed::new("RPUSH").key("list").arg("x"));
     let found = preflight(&server.address(""), Timeouts::default(), &needs).await.unwrap_err();
-    assert_eq!(found, [PreflightProblem::Trouble(expected)]);
+    assert_eq!(found, [PreflightError::LinkError(expected)]);
     assert_eq!(found[0].retry(), Retry::Later);
 }
 
 #[tokio::test]
 async fn out_of_memory() {
     let server = Server::start(&["--maxmemory", "1"]);
-    writes_run_into(&mut connected(&server, "").await, &Trouble::OutOfMemory).await;
-    preflight_finds(&server, Trouble::OutOfMemory).await;
+    writes_run_into(&mut connected(&server, "").await, &LinkError::OutOfMemory).await;
+    preflight_finds(&server, LinkError::OutOfMemory).await;
 }
 
 #[tokio::test]
 async fn read_only_and_master_down() {
     let server = Server::start(&["--replicaof", "127.0.0.1", "1"]);
     let mut connection = connected(&server, "").await;
-    writes_run_into(&mut connection, &Trouble::ReadOnly).await;
+    writes_run_into(&mut connection, &LinkError::ReadOnly).await;
     server.run::<()>("CONFIG SET replica-serve-stale-data no");
     for words in
         [&["LLEN", "list"][..], &["EVAL", "return redis.call('LLEN', KEYS[1])", "1", "list"]]
     {
-        assert_eq!(trouble_of(&mut connection, words).await, Trouble::MasterDown, "{words:?}");
+        assert_eq!(trouble_of(&mut connection, words).await, LinkError::MasterDown, "{words:?}");
     }
 }
 
@@ -75,15 +75,15 @@ async fn a_failed_save_stops_writes() {
     wait_until("the save has failed", || {
         server.run::<String>("INFO persistence").contains("rdb_last_bgsave_status:err")
     });
-    writes_run_into(&mut connection, &Trouble::Misconf).await;
-    preflight_finds(&server, Trouble::Misconf).await;
+    writes_run_into(&mut connection, &LinkError::Misconf).await;
+    preflight_finds(&server, LinkError::Misconf).await;
 }
 
 #[tokio::test]
 async fn too_few_replicas_stop_writes() {
     let server = Server::start(&["--min-replicas-to-write", "1"]);
-    writes_run_into(&mut connected(&server, "").await, &Trouble::NoReplicas).await;
-    preflight_finds(&server, Trouble::NoReplicas).await;
+    writes_run_into(&mut connected(&server, "").await, &LinkError::NoReplicas).await;
+    preflight_finds(&server, LinkError::NoReplicas).await;
 }
 
 #[tokio::test]
@@ -104,8 +104,8 @@ async fn loading() {
         "1024",
     ]);
     let mut connection = connected(&server, "").await;
-    writes_run_into(&mut connection, &Trouble::Loading).await;
-    preflight_finds(&server, Trouble::Loading).await;
+    writes_run_into(&mut connection, &LinkError::Loading).await;
+    preflight_finds(&server, LinkError::Loading).await;
 }
 
 #[tokio::test]
@@ -120,11 +120,11 @@ async fn busy_with_a_script_and_the_script_killed() {
     wait_until("the script counts as too long", || {
         server.ask(&["PING"]).is_some_and(|reply| reply.is_err())
     });
-    writes_run_into(&mut connection, &Trouble::Busy).await;
-    preflight_finds(&server, Trouble::Busy).await;
+    writes_run_into(&mut connection, &LinkError::Busy).await;
+    preflight_finds(&server, LinkError::Busy).await;
     server.run::<()>("SCRIPT KILL");
     let killed = endless.join().unwrap();
-    assert_eq!(Trouble::from(killed), Trouble::ScriptKilled);
+    assert_eq!(LinkError::from(killed), LinkError::ScriptKilled);
 }
 
 #[tokio::test]
@@ -132,14 +132,14 @@ async fn a_script_that_redis_does_not_hold() {
     let server = Server::start(&[]);
     let sha = "0".repeat(40);
     let trouble = trouble_of(&mut connected(&server, "").await, &["EVALSHA", &sha, "0"]).await;
-    assert_eq!(trouble, Trouble::NoScript);
+    assert_eq!(trouble, LinkError::NoScript);
 }
 
 #[tokio::test]
 async fn a_key_of_another_type() {
     let server = Server::start(&[]);
     server.run::<()>("SET list x");
-    writes_run_into(&mut connected(&server, "").await, &Trouble::WrongType).await;
+    writes_run_into(&mut connected(&server, "").await, &LinkError::WrongType).await;
 }
 
 #[tokio::test]
@@ -147,7 +147,7 @@ async fn denied_commands_and_keys() {
     let server = Server::start(&[]);
     server.run::<()>("ACL SETUSER ann on nopass ~list +@all -rpush");
     server.run::<()>("ACL SETUSER bob on nopass ~other +@all");
-    let denied = |denied: Denied| Trouble::NoPermission { denied };
+    let denied = |denied: Denied| LinkError::NoPermission { denied };
 
     let mut ann = connected(&server, "user=ann&pass=any").await;
     let trouble = trouble_of(&mut ann, &["RPUSH", "list", "x"]).await;
@@ -169,10 +169,10 @@ async fn a_command_that_redis_does_not_know() {
     let server = Server::start(&[]);
     let mut connection = connected(&server, "").await;
     let trouble = trouble_of(&mut connection, &["frobnicate", "x"]).await;
-    assert_eq!(trouble, Trouble::UnknownCommand { command: "FROBNICATE".to_owned() });
+    assert_eq!(trouble, LinkError::UnknownCommand { command: "FROBNICATE".to_owned() });
     let script = ["EVAL", "return redis.call('FROBNICATE')", "0"];
     let trouble = trouble_of(&mut connection, &script).await;
-    assert!(matches!(trouble, Trouble::UnknownCommand { .. }), "{trouble:?}");
+    assert!(matches!(trouble, LinkError::UnknownCommand { .. }), "{trouble:?}");
 }
 
 #[tokio::test]
@@ -180,11 +180,11 @@ async fn a_cluster_without_its_slots_and_keys_in_different_ones() {
     let server = Server::start(&["--cluster-enabled", "yes"]);
     let mut connection = connected(&server, "").await;
     let trouble = trouble_of(&mut connection, &["RPUSH", "list", "x"]).await;
-    assert!(matches!(trouble, Trouble::ClusterDown { .. }), "{trouble:?}");
+    assert!(matches!(trouble, LinkError::ClusterDown { .. }), "{trouble:?}");
     let slots: Vec<String> = (0..16384).map(|slot| slot.to_string()).collect();
     server.run::<()>(&format!("CLUSTER ADDSLOTS {}", slots.join(" ")));
     let trouble = trouble_of(&mut connection, &["RENAME", "one", "two"]).await;
-    assert_eq!(trouble, Trouble::CrossSlot);
+    assert_eq!(trouble, LinkError::CrossSlot);
 }
 
 #[tokio::test]
@@ -206,6 +206,6 @@ async fn a_waiting_command_cut_short() {
     })
     .await
     .unwrap();
-    assert_eq!(waiting.await.unwrap(), Trouble::Unblocked);
+    assert_eq!(waiting.await.unwrap(), LinkError::Unblocked);
     drop(server);
 }

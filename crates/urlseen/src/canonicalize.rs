@@ -1,6 +1,8 @@
 //! The canonical form of one URL.
 
-use urlseen_core::fingerprint::canonical::{Buffers, Fragments, Refusal, push_request_url};
+use urlseen_core::fingerprint::canonical::{
+    Buffers, CanonicalizeError, Fragments, push_request_url,
+};
 
 /// The canonical form of a URL, as it goes into Scrapy's fingerprint of a request for it: byte for
 /// byte what `w3lib.url.canonicalize_url(scrapy.Request(url).url)` answers. URLs that differ in
@@ -17,9 +19,9 @@ use urlseen_core::fingerprint::canonical::{Buffers, Fragments, Refusal, push_req
 /// let canonical = canonicalize("HTTPS://Example.com/a b?y=1&x=2#top", Fragments::Drop)?;
 /// assert_eq!(canonical, "https://example.com/a%20b?x=2&y=1");
 /// assert!(canonicalize("no/scheme", Fragments::Drop).is_err());
-/// # Ok::<(), urlseen::Refusal>(())
+/// # Ok::<(), urlseen::CanonicalizeError>(())
 /// ```
-pub fn canonicalize(url: &str, fragments: Fragments) -> Result<String, Refusal> {
+pub fn canonicalize(url: &str, fragments: Fragments) -> Result<String, CanonicalizeError> {
     let mut canonical = String::with_capacity(url.len());
     push_request_url(url, fragments, &mut Buffers::default(), &mut canonical)?;
     Ok(canonical)

@@ -10,16 +10,13 @@ use std::thread::JoinHandle;
 use super::local_filter::Inner;
 use super::{Error, ErrorKind, Fingerprints};
 use urlseen_core::filter::choice::Fsync;
-use urlseen_core::filter::id;
 use urlseen_core::filter::native::{KeyHash, Native};
-use urlseen_core::filter::redisbloom;
-use urlseen_core::filter::{Count, Seed, ShardId, Shards, Sizing};
+use urlseen_core::filter::{Count, Seed, ShardId, Shards, Sizing, id, redisbloom};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{
-    Finished, Folder, Journal, LogHandle, Made, Moment, Pins, Restore, Retention, SnapshotWriter,
-    Target,
+    Finished, Folder, Head, Journal, LogHandle, Made, Moment, Pins, Position, Restore, Retention,
+    SnapshotWriter, Target,
 };
-use urlseen_core::storage::{Head, Position};
 
 /// The crawl of a new folder: the default of `crawl.name`, so that the daemon takes it as it is.
 const CRAWL: &str = "demo";

@@ -58,6 +58,6 @@ pub use exact_filter::ExactFilter;
 pub use filter::Filter;
 pub use fingerprints::Fingerprints;
 pub use local_filter::LocalFilter;
-pub use urlseen_core::fingerprint::canonical::{Fragments, Refusal};
+pub use urlseen_core::fingerprint::canonical::{CanonicalizeError, Fragments};
 pub use urlseen_core::fingerprint::request::Request;
-pub use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter, UnknownAlgorithm};
+pub use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter, UnknownAlgorithmError};

@@ -9,10 +9,9 @@ use super::Fingerprints;
 #[cfg(feature = "storage")]
 use super::kept::{Kept, Snapshot};
 use super::{Error, ErrorKind, Filter};
-use urlseen_core::filter::id;
 use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::filter::{
-    Capacity, ErrorRate, SHARDS, Seed, ShardId, Shards, Sizing, Verdict, memory,
+    Capacity, ErrorRate, SHARDS, Seed, ShardId, Shards, Sizing, Verdict, id, memory,
 };
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -248,7 +247,7 @@ impl Inner {
 
 fn sizing(capacity: u64, error_rate: f64) -> Result<Sizing, Error> {
     let unbuildable =
-        |error: Box<dyn std::error::Error + Send + Sync>| Error::new(ErrorKind::Unbuildable, error);
+        |error: Box<dyn std::error::Error + Send + Sync>| Error::new(ErrorKind::SpecError, error);
     Ok(Sizing::new(
         Capacity::new(capacity).map_err(|error| unbuildable(error.into()))?,
         ErrorRate::new(error_rate).map_err(|error| unbuildable(error.into()))?,
@@ -304,8 +303,8 @@ mod tests {
     #[test]
     fn what_no_filter_can_be_is_refused() {
         for (capacity, error_rate, kind) in [
-            (0, 1e-6, ErrorKind::Unbuildable),
-            (1000, 0.0, ErrorKind::Unbuildable),
+            (0, 1e-6, ErrorKind::SpecError),
+            (1000, 0.0, ErrorKind::SpecError),
             (1_000_000_000_000, 1e-12, ErrorKind::Memory),
         ] {
             let error = LocalFilter::new(capacity, error_rate).unwrap_err();

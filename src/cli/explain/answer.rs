@@ -7,8 +7,7 @@ use tokio::runtime::Builder;
 use urlseen_core::filter::{Geometry, Placing};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::OpenError;
-use urlseen_core::storage::Position;
-use urlseen_core::storage::{AtRest, Look, Made, Named, Target, look, named};
+use urlseen_core::storage::{AtRest, Look, Made, Named, Position, Target, look, named};
 
 use super::super::check::Filter;
 use super::super::settings::Place;

@@ -19,7 +19,7 @@ use urlseen_engine::config::{Config, SourceKind};
 use super::super::Outcome;
 use super::super::bar::Bar;
 use super::super::settings::Place;
-use super::super::start::Misused;
+use super::super::start::UsageError;
 use super::{Args, form};
 
 /// How many fingerprints are written between two looks at the bar.
@@ -31,7 +31,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         let words = "filter.place is \"redis\": the filter is in Redis, and no storage folder has \
                      an archive. With filter.kind = \"scrapy-redis\" scrapy-redis goes on with the \
                      set as it is";
-        return Err(Misused(words.to_owned()).into());
+        return Err(UsageError(words.to_owned()).into());
     };
     let runtime = Builder::new_current_thread().enable_all().build()?;
     // Before Redis is asked: once nobody writes, both stand still.
@@ -121,7 +121,7 @@ fn check(archive: &Archive<'_>, is_partial: bool, dir: &Path) -> anyhow::Result<
         say(format_args!("urlseen: {lack}"));
         return Ok(());
     }
-    Err(Misused(format!(
+    Err(UsageError(format!(
         "{lack}. What it lacks would be crawled again: export what there is with --partial, or \
          stay with this filter"
     ))

@@ -16,7 +16,7 @@ use urlseen_engine::config::{Config, FilterKind};
 
 use super::super::Outcome;
 use super::super::bar::Bar;
-use super::super::start::{Misused, Unsuited};
+use super::super::start::{FolderMismatchError, UsageError};
 use super::Args;
 
 /// Where the filter is.
@@ -29,7 +29,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let (mut folder, pins, from) = prepare(args)?;
     if !folder.awaits_import()? {
         let dir = folder.dir().display();
-        return Err(Misused(format!(
+        return Err(UsageError(format!(
             "the storage folder {dir} holds a filter already, and a filter of RedisBloom is \
              imported as a whole: set another storage.dir, or give up what is there with urlseen \
              storage drop"
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     // Where an import was broken off.
     if let Err(differences) = folder.check(&pins) {
-        return Err(Unsuited::new(folder.dir(), &differences).into());
+        return Err(FolderMismatchError::new(folder.dir(), &differences).into());
     }
     let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
     let bar = Bar::new("read");
@@ -77,7 +77,7 @@ fn prepare(args: &Args) -> anyhow::Result<(Folder, Pins, From<'_>)> {
     let config = args.settings.load()?;
     super::check_algorithm(args, &config)?;
     if config.filter.kind != FilterKind::RedisBloom {
-        return Err(Misused(format!(
+        return Err(UsageError(format!(
             "filter.kind is {:?}, and a filter of RedisBloom goes into a crawl whose \
              filter.kind is \"redisbloom\": set that first",
             config.filter.kind.name()

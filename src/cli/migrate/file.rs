@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{Progress, TransferError};
 use urlseen_core::filter::redisbloom::Filter;
-use urlseen_core::filter::redisbloom::dump::{self, DumpError, DumpProblem};
+use urlseen_core::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
 
 /// Reads a filter from the file at `path`. Its layers are never to take more than `limit` bytes.
 pub(crate) fn read(
@@ -20,7 +20,7 @@ pub(crate) fn read(
     let all = file.metadata().map_err(failed)?.len();
     let mut counted = Counted { inner: file, done: 0, all, progress };
     dump::read(&mut counted, limit).map_err(|problem| match problem {
-        DumpError { problem: DumpProblem::Io(source), .. } => failed(source),
+        DumpError { problem: DumpFormatError::Io(source), .. } => failed(source),
         problem => TransferError::Dump { path: path.to_owned(), problem },
     })
 }

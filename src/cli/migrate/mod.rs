@@ -9,9 +9,9 @@ pub(crate) mod set;
 use std::io;
 use std::path::PathBuf;
 
-use urlseen_core::filter::redisbloom::BadChunk;
+use urlseen_core::filter::redisbloom::ChunkError;
 use urlseen_core::filter::redisbloom::dump::DumpError;
-use urlseen_core::redis::trouble::Trouble;
+use urlseen_core::redis::error::LinkError;
 
 pub(crate) use file::{read, write};
 pub(crate) use server::{dump, load};
@@ -43,7 +43,7 @@ pub(crate) enum TransferError {
     Output(io::Error),
     /// Redis, or the way to it.
     #[error(transparent)]
-    Redis(#[from] Trouble),
+    Redis(#[from] LinkError),
     /// The server lacks the module.
     #[error(
         "Redis at {address} does not know {command}: it has no RedisBloom. Load the module \
@@ -90,7 +90,7 @@ pub(crate) enum TransferError {
         /// The key.
         key: String,
         /// What is wrong with it.
-        problem: BadChunk,
+        problem: ChunkError,
     },
     /// Somebody added to the filter meanwhile.
     #[error(
@@ -105,13 +105,13 @@ pub(crate) enum TransferError {
     #[error("{why}. {done} of {all} bytes of the filter had been loaded; {left}")]
     Half {
         /// What failed.
-        why: Trouble,
+        why: LinkError,
         /// Bytes that the server had taken.
         done: u64,
         /// Bytes of the filter.
         all: u64,
         /// What is left of it on the server.
-        left: Left,
+        left: PartialLoadError,
     },
     /// The server has something else now.
     #[error(
@@ -126,7 +126,7 @@ pub(crate) enum TransferError {
 
 /// What is left on a server of a filter that was not loaded to its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Left {
+pub(crate) enum PartialLoadError {
     /// Nothing.
     #[error("the key {0} was removed again")]
     Nothing(String),

@@ -2,12 +2,12 @@
 
 use redis::{FromRedisValue, Value, cmd};
 
-use super::{Left, Progress, TransferError};
-use urlseen_core::filter::redisbloom::{BadChunk, Chunk, Filter, Loader};
+use super::{PartialLoadError, Progress, TransferError};
+use urlseen_core::filter::redisbloom::{Chunk, ChunkError, Filter, Loader};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
-use urlseen_core::redis::trouble::Trouble;
 
 const SCANDUMP: &str = "BF.SCANDUMP";
 const LOADCHUNK: &str = "BF.LOADCHUNK";
@@ -35,7 +35,7 @@ pub(crate) async fn dump(
             return Err(TransferError::OtherType { key, needed, found });
         }
     }
-    let bad = |problem: BadChunk| TransferError::Chunk { key: key.to_owned(), problem };
+    let bad = |problem: ChunkError| TransferError::Chunk { key: key.to_owned(), problem };
     let (mut iterator, header) = chunk(&mut link, address, key, 0).await?;
     let mut loader = Loader::new(iterator, &header, limit).map_err(bad)?;
     let (mut done, all) = (0, loader.bytes());
@@ -70,7 +70,7 @@ pub(crate) async fn load(
     }
     // A server without the module says so, and would repeat what it does not understand.
     match link.call(cmd(SCANDUMP).arg(key).arg(0)).await {
-        Ok(_) | Err(Trouble::Refused { .. }) => {}
+        Ok(_) | Err(LinkError::Refused { .. }) => {}
         Err(trouble) => return Err(named(trouble, address, SCANDUMP)),
     }
     let (mut done, all) = (0, filter.bytes());
@@ -92,8 +92,11 @@ pub(crate) async fn load(
             Err(why) => {
                 let key = key.to_owned();
                 let link = (!is_unknown(&why)).then_some(link);
-                let left =
-                    if is_first { Left::Unknown(key) } else { remove(link, address, key).await };
+                let left = if is_first {
+                    PartialLoadError::Unknown(key)
+                } else {
+                    remove(link, address, key).await
+                };
                 return Err(TransferError::Half { why, done, all, left });
             }
         }
@@ -103,27 +106,27 @@ pub(crate) async fn load(
 }
 
 /// Removes a key that was made here, on the link if that is of use still.
-async fn remove(link: Option<Link>, address: &RedisAddress, key: String) -> Left {
+async fn remove(link: Option<Link>, address: &RedisAddress, key: String) -> PartialLoadError {
     let mut unlink = cmd("UNLINK");
     unlink.arg(&key);
     if let Some(mut link) = link
         && link.call(&unlink).await.is_ok()
     {
-        return Left::Nothing(key);
+        return PartialLoadError::Nothing(key);
     }
     let again = async {
         let mut link = connect(address, Timeouts::default()).await?;
         link.call(&unlink).await
     };
-    if again.await.is_ok() { Left::Nothing(key) } else { Left::Key(key) }
+    if again.await.is_ok() { PartialLoadError::Nothing(key) } else { PartialLoadError::Key(key) }
 }
 
 /// Whether a command may have been carried out all the same.
-fn is_unknown(trouble: &Trouble) -> bool {
-    matches!(trouble, Trouble::LostConnection { .. } | Trouble::Garbled { .. })
+fn is_unknown(trouble: &LinkError) -> bool {
+    matches!(trouble, LinkError::LostConnection { .. } | LinkError::Garbled { .. })
 }
 
-async fn type_of(link: &mut Link, key: &str) -> Result<String, Trouble> {
+async fn type_of(link: &mut Link, key: &str) -> Result<String, LinkError> {
     let value = link.call(cmd("TYPE").arg(key)).await?;
     String::from_redis_value(value).map_err(|_| strange("TYPE"))
 }
@@ -149,15 +152,15 @@ async fn chunk(
 }
 
 /// The trouble, by its own name if it is that the module is not there.
-fn named(trouble: Trouble, address: &RedisAddress, command: &'static str) -> TransferError {
+fn named(trouble: LinkError, address: &RedisAddress, command: &'static str) -> TransferError {
     match trouble {
-        Trouble::UnknownCommand { .. } => {
+        LinkError::UnknownCommand { .. } => {
             TransferError::NoModule { address: address.to_string(), command }
         }
         other => other.into(),
     }
 }
 
-fn strange(command: &str) -> Trouble {
-    Trouble::Garbled { cause: format!("the answer to {command} is none") }
+fn strange(command: &str) -> LinkError {
+    LinkError::Garbled { cause: format!("the answer to {command} is none") }
 }

@@ -8,8 +8,8 @@ use super::{Progress, TransferError};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
-use urlseen_core::redis::trouble::Trouble;
 
 /// About how many members Redis looks at before it serves somebody else.
 const COUNT: u64 = 10_000;
@@ -44,7 +44,8 @@ pub(crate) async fn members(
     progress: Progress<'_>,
 ) -> Result<Written, TransferError> {
     let mut link = connect(address, Timeouts::default()).await?;
-    let found: String = cmd("TYPE").arg(key).query_async(&mut link).await.map_err(Trouble::from)?;
+    let found: String =
+        cmd("TYPE").arg(key).query_async(&mut link).await.map_err(LinkError::from)?;
     match found.as_str() {
         "set" => {}
         "none" => {
@@ -56,11 +57,11 @@ pub(crate) async fn members(
             return Err(TransferError::OtherType { key, needed: "a set", found });
         }
     }
-    let size: u64 = cmd("SCARD").arg(key).query_async(&mut link).await.map_err(Trouble::from)?;
+    let size: u64 = cmd("SCARD").arg(key).query_async(&mut link).await.map_err(LinkError::from)?;
     let (mut written, mut cursor) = (Written::default(), 0);
     loop {
         link.send(cmd("SSCAN").arg(key).arg(cursor).arg("COUNT").arg(COUNT));
-        let strange = || Trouble::Garbled { cause: "the answer to SSCAN is no page".to_owned() };
+        let strange = || LinkError::Garbled { cause: "the answer to SSCAN is no page".to_owned() };
         let page = link.receive().await?.into_page().ok_or_else(strange)?;
         for member in page.members {
             match Fingerprint::from_hex(&page.bytes[member]) {
@@ -98,7 +99,7 @@ impl Filling {
     pub(crate) async fn begin(address: &RedisAddress, key: &str) -> Result<Self, TransferError> {
         let mut link = connect(address, Timeouts::default()).await?;
         let found: String =
-            cmd("TYPE").arg(key).query_async(&mut link).await.map_err(Trouble::from)?;
+            cmd("TYPE").arg(key).query_async(&mut link).await.map_err(LinkError::from)?;
         if !["set", "none"].contains(&found.as_str()) {
             let key = key.to_owned();
             return Err(TransferError::OtherType { key, needed: "a set", found });
@@ -121,7 +122,7 @@ impl Filling {
     pub(crate) async fn flush(&mut self) -> Result<u64, TransferError> {
         if self.waiting > 0 {
             let page = std::mem::replace(&mut self.page, page_of(&self.key));
-            let new: u64 = page.query_async(&mut self.link).await.map_err(Trouble::from)?;
+            let new: u64 = page.query_async(&mut self.link).await.map_err(LinkError::from)?;
             self.added += new;
             self.waiting = 0;
         }

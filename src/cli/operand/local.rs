@@ -12,7 +12,7 @@ use urlseen_core::storage::{AtRest, Beside, Header, Made, Pins, ShardReader, Tar
 use urlseen_engine::config::{Config, FilterKind, SeedChoice};
 
 use super::super::settings::Settings;
-use super::super::start::Misused;
+use super::super::start::UsageError;
 use super::{Operand, Source, check_memory, divide, layers};
 
 pub(super) fn open(path: &Path, settings: &Settings) -> anyhow::Result<Operand> {
@@ -29,7 +29,7 @@ pub(super) fn open(path: &Path, settings: &Settings) -> anyhow::Result<Operand> 
     if file.read_exact(&mut begin).is_ok() && begin == *MAGIC {
         return dump(path, settings);
     }
-    Err(Misused(format!(
+    Err(UsageError(format!(
         "{} is neither a storage folder, nor a snapshot in one, nor a dump of RedisBloom",
         path.display()
     ))

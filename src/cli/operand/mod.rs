@@ -17,7 +17,7 @@ use urlseen_engine::config::Config;
 
 use super::EXIT_STATUS;
 use super::settings::Settings;
-use super::start::Misused;
+use super::start::UsageError;
 pub(super) use redis::{Address, InRedis, exact};
 
 /// How many bytes of a filter are read at once.
@@ -142,7 +142,7 @@ pub(super) fn check(a: &Operand, b: &Operand) -> anyhow::Result<()> {
     if a.form.agrees_with(&b.form) {
         return Ok(());
     }
-    Err(Misused(format!(
+    Err(UsageError(format!(
         "the filters were made for something else each, and their bits mean different things. A is \
          {}, B is {}; what differs is marked:\n{}\nThe seed is drawn for each filter: those that \
          are to be compared are made with the same, filter.seed or --seed",

@@ -15,7 +15,7 @@ use urlseen_core::storage::Made;
 use urlseen_engine::config::{Config, FilterKind, FilterPlace, SeedChoice};
 
 use super::super::settings::Settings;
-use super::super::start::{self, Misused};
+use super::super::start::{self, UsageError};
 use super::{Operand, Part, Source, divide, layers, runtime, shards};
 
 /// A filter in Redis, and the way to it.
@@ -37,7 +37,7 @@ impl Address {
         let Some((url, key)) = text.split_once('#').filter(|(_, key)| !key.is_empty()) else {
             let words = "a filter in Redis is named by its URL, # and its key, as in \
                          redis://127.0.0.1:6379/0#demo:filter";
-            return Err(Misused(words.to_owned()).into());
+            return Err(UsageError(words.to_owned()).into());
         };
         let config = settings.load_with(&[format!("redis.url={url}")])?;
         Ok(Self { config, key: key.to_owned() })

@@ -3,7 +3,7 @@
 use redis::{Cmd, Value};
 
 use super::reply::Answer;
-use super::{Committed, Protocol, Script, Unwelcome, call, eval};
+use super::{Committed, Protocol, ProtocolError, Script, call, eval};
 use crate::crawl::sink::Plain;
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::Token;
@@ -178,7 +178,7 @@ impl Protocol {
         &self,
         reply: Value,
         is_transaction: bool,
-    ) -> Result<Committed, Unwelcome> {
+    ) -> Result<Committed, ProtocolError> {
         let reply = match reply {
             Value::Array(mut replies) if is_transaction => replies.pop().unwrap_or(Value::Nil),
             other => other,

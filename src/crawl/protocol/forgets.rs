@@ -4,7 +4,7 @@
 use redis::{Cmd, Value, cmd};
 
 use super::reply::Answer;
-use super::{COMMITTING, Protocol, Rejects, Script, Unwelcome, call, script};
+use super::{COMMITTING, Protocol, ProtocolError, Rejects, Script, call, script};
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::Token;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
@@ -49,7 +49,7 @@ impl Protocol {
     }
 
     /// The reply to [`Protocol::forgets`].
-    pub(crate) fn to_forget(&self, reply: Value) -> Result<Vec<Vec<u8>>, Unwelcome> {
+    pub(crate) fn to_forget(&self, reply: Value) -> Result<Vec<Vec<u8>>, ProtocolError> {
         let mut answer = Answer::new("forgets", reply)?;
         answer.ok()?;
         answer.bytes()

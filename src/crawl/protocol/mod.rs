@@ -18,7 +18,7 @@ use forgets::Forgets;
 pub(crate) use persistence::Persistence;
 pub(crate) use record::record;
 use reply::{Answer, FORMAT};
-pub(crate) use reply::{Committed, GivenBack, Refusal, Standing, Unwelcome};
+pub(crate) use reply::{Committed, GivenBack, ProtocolError, ScriptError, Standing};
 use urlseen_core::filter::Shared;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::held;
@@ -199,7 +199,7 @@ impl Protocol {
     }
 
     /// The reply to [`Protocol::own`].
-    pub(crate) fn owned(&self, reply: Value) -> Result<Standing, Unwelcome> {
+    pub(crate) fn owned(&self, reply: Value) -> Result<Standing, ProtocolError> {
         let mut answer = Answer::new("own", reply)?;
         if answer.status == "held" {
             let holder = Holder::of_lease(&answer.text()?);
@@ -207,19 +207,19 @@ impl Protocol {
             let (seq, commit_id, filter) = (answer.text()?, answer.text()?, answer.text()?);
             let (head, filter) = (Head::parse(&seq, &commit_id), RandomId::parse(&filter));
             let holder = holder.map(Box::new);
-            return Err(Unwelcome::Held { holder, milliseconds, head, filter });
+            return Err(ProtocolError::Held { holder, milliseconds, head, filter });
         }
         answer.ok()?;
         let (seq, commit_id, format) = (answer.text()?, answer.text()?, answer.text()?);
         let (filter, processing) = (RandomId::parse(&answer.text()?), answer.count()?);
         let unseen = answer.text()?.parse().unwrap_or(0);
         if !format.is_empty() && format != FORMAT {
-            return Err(Unwelcome::Format { found: format });
+            return Err(ProtocolError::Format { found: format });
         }
         let head = match (seq.as_str(), commit_id.as_str()) {
             ("", "") => None,
             (seq, commit_id) => {
-                Some(Head::parse(seq, commit_id).ok_or_else(|| Unwelcome::Nonsense {
+                Some(Head::parse(seq, commit_id).ok_or_else(|| ProtocolError::Nonsense {
                     what: "own",
                     reply: format!("seq {seq:?}, commit_id {commit_id:?}"),
                 })?)
@@ -250,7 +250,10 @@ impl Protocol {
     }
 
     /// The reply to [`Protocol::look`].
-    pub(crate) fn place(&self, reply: Value) -> Result<(Option<Head>, Option<Holder>), Unwelcome> {
+    pub(crate) fn place(
+        &self,
+        reply: Value,
+    ) -> Result<(Option<Head>, Option<Holder>), ProtocolError> {
         let mut answer = Answer::new("look", reply)?;
         answer.ok()?;
         let (seq, commit_id, lease) = (answer.text()?, answer.text()?, answer.text()?);
@@ -266,7 +269,7 @@ impl Protocol {
 
     /// The reply to [`Protocol::begin`], [`Protocol::renew`], [`Protocol::forget`] and
     /// [`Protocol::release`].
-    pub(crate) fn done(&self, reply: Value) -> Result<(), Unwelcome> {
+    pub(crate) fn done(&self, reply: Value) -> Result<(), ProtocolError> {
         Answer::new("a script", reply)?.ok()
     }
 
@@ -279,7 +282,7 @@ impl Protocol {
     }
 
     /// The reply to [`Protocol::claim`]: how many items are claimed.
-    pub(crate) fn claimed(&self, reply: Value) -> Result<u64, Unwelcome> {
+    pub(crate) fn claimed(&self, reply: Value) -> Result<u64, ProtocolError> {
         let mut answer = Answer::new("claim", reply)?;
         answer.ok()?;
         answer.count()
@@ -291,8 +294,9 @@ impl Protocol {
     }
 
     /// The reply to [`Protocol::window`].
-    pub(crate) fn items(&self, reply: Reply) -> Result<urlseen_engine::item::Items, Unwelcome> {
-        let unexpected = || Unwelcome::Nonsense { what: "a read", reply: "not a list".to_owned() };
+    pub(crate) fn items(&self, reply: Reply) -> Result<urlseen_engine::item::Items, ProtocolError> {
+        let unexpected =
+            || ProtocolError::Nonsense { what: "a read", reply: "not a list".to_owned() };
         self.source.items(reply).ok_or_else(unexpected)
     }
 
@@ -305,7 +309,7 @@ impl Protocol {
     }
 
     /// The reply to [`Protocol::give_back`].
-    pub(crate) fn given_back(&self, reply: Value) -> Result<GivenBack, Unwelcome> {
+    pub(crate) fn given_back(&self, reply: Value) -> Result<GivenBack, ProtocolError> {
         let mut answer = Answer::new("give back", reply)?;
         answer.ok()?;
         Ok(GivenBack { back: answer.count()?, left: answer.count()?, source: answer.count()? })
@@ -358,14 +362,16 @@ impl Protocol {
     }
 
     /// The reply to [`Protocol::persistence`], for [`Persistence::horizon`].
-    pub(crate) fn info(&self, reply: Value) -> Result<String, Unwelcome> {
-        let unexpected = |error| Unwelcome::Nonsense { what: "INFO", reply: format!("{error}") };
+    pub(crate) fn info(&self, reply: Value) -> Result<String, ProtocolError> {
+        let unexpected =
+            |error| ProtocolError::Nonsense { what: "INFO", reply: format!("{error}") };
         redis::from_redis_value(reply).map_err(unexpected)
     }
 
     /// The reply to the lengths above.
-    pub(crate) fn length(&self, reply: Value) -> Result<u64, Unwelcome> {
-        count(reply).ok_or(Unwelcome::Nonsense { what: "a length", reply: "no number".to_owned() })
+    pub(crate) fn length(&self, reply: Value) -> Result<u64, ProtocolError> {
+        count(reply)
+            .ok_or(ProtocolError::Nonsense { what: "a length", reply: "no number".to_owned() })
     }
 }
 

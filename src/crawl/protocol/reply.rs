@@ -3,8 +3,8 @@
 use redis::Value;
 
 use urlseen_core::filter::id::RandomId;
+use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::lease::Holder;
-use urlseen_core::redis::trouble::Trouble;
 use urlseen_core::storage::Head;
 
 /// The version of the state's fields. Another one is refused.
@@ -49,7 +49,7 @@ pub(crate) struct GivenBack {
 
 /// Why a script did nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum ScriptError {
     /// The lease is not held under this token any more: it ran out, or another one took it.
     #[error("the lease is not ours any more: {}", holder.as_ref().map_or_else(
         || "it ran out".to_owned(), |holder| format!("it is held by {holder}")))]
@@ -75,13 +75,13 @@ pub enum Refusal {
 
 /// Why a reply is not what was hoped for.
 #[derive(Debug, thiserror::Error)]
-pub enum Unwelcome {
+pub enum ProtocolError {
     /// Redis or the way to it has a problem.
     #[error(transparent)]
-    Trouble(#[from] Trouble),
+    LinkError(#[from] LinkError),
     /// A script did nothing.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] ScriptError),
     /// Another process runs the crawl.
     #[error("{}", held(holder.as_deref(), *milliseconds))]
     Held {
@@ -154,7 +154,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(what: &'static str, reply: Value) -> Result<Self, Unwelcome> {
+    pub(super) fn new(what: &'static str, reply: Value) -> Result<Self, ProtocolError> {
         let mut answer = match reply {
             Value::Array(values) => {
                 Self { what, status: String::new(), values: values.into_iter() }
@@ -165,44 +165,44 @@ impl Answer {
         Ok(answer)
     }
 
-    pub(super) fn ok(&mut self) -> Result<(), Unwelcome> {
+    pub(super) fn ok(&mut self) -> Result<(), ProtocolError> {
         Err(match self.status.as_str() {
             "ok" => return Ok(()),
-            "lease" => Refusal::Lease { holder: Holder::of_lease(&self.text()?) }.into(),
-            "head" => Refusal::Head { seq: self.text()?, commit_id: self.text()? }.into(),
+            "lease" => ScriptError::Lease { holder: Holder::of_lease(&self.text()?) }.into(),
+            "head" => ScriptError::Head { seq: self.text()?, commit_id: self.text()? }.into(),
             "record" => {
                 let (protocol, urlseen) = (self.text()?, self.text()?);
-                return Err(Unwelcome::Record { protocol, urlseen });
+                return Err(ProtocolError::Record { protocol, urlseen });
             }
-            "earlier" => return Err(Unwelcome::Earlier { key: self.text()? }),
-            "processing" => Refusal::Processing { found: self.count()? }.into(),
+            "earlier" => return Err(ProtocolError::Earlier { key: self.text()? }),
+            "processing" => ScriptError::Processing { found: self.count()? }.into(),
             other => nonsense(self.what, &other),
         })
     }
 
-    pub(super) fn text(&mut self) -> Result<String, Unwelcome> {
+    pub(super) fn text(&mut self) -> Result<String, ProtocolError> {
         self.next()
     }
 
-    pub(super) fn number(&mut self) -> Result<i64, Unwelcome> {
+    pub(super) fn number(&mut self) -> Result<i64, ProtocolError> {
         self.next()
     }
 
-    pub(super) fn count(&mut self) -> Result<u64, Unwelcome> {
+    pub(super) fn count(&mut self) -> Result<u64, ProtocolError> {
         self.next()
     }
 
-    pub(super) fn bytes(&mut self) -> Result<Vec<Vec<u8>>, Unwelcome> {
+    pub(super) fn bytes(&mut self) -> Result<Vec<Vec<u8>>, ProtocolError> {
         self.next()
     }
 
-    fn next<T: redis::FromRedisValue>(&mut self) -> Result<T, Unwelcome> {
+    fn next<T: redis::FromRedisValue>(&mut self) -> Result<T, ProtocolError> {
         let value =
             self.values.next().ok_or_else(|| nonsense(self.what, &"too short an answer"))?;
         redis::from_redis_value(value).map_err(|error| nonsense(self.what, &error))
     }
 }
 
-fn nonsense(what: &'static str, reply: &dyn std::fmt::Debug) -> Unwelcome {
-    Unwelcome::Nonsense { what, reply: format!("{reply:?}").chars().take(200).collect() }
+fn nonsense(what: &'static str, reply: &dyn std::fmt::Debug) -> ProtocolError {
+    ProtocolError::Nonsense { what, reply: format!("{reply:?}").chars().take(200).collect() }
 }

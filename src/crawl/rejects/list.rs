@@ -3,9 +3,9 @@
 use redis::{Script, cmd};
 
 use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis::script::COMMON;
-use urlseen_core::redis::trouble::Trouble;
 use urlseen_engine::config::{Config, End};
 
 /// How many rejects are read at once: of the first time, as nothing is known of their sizes yet,
@@ -52,7 +52,7 @@ pub(crate) struct Scan {
 
 impl List {
     /// Connects to the crawl's Redis.
-    pub async fn open(config: &Config) -> Result<Self, Trouble> {
+    pub async fn open(config: &Config) -> Result<Self, LinkError> {
         let connection = connect(&config.redis.url, Timeouts::default()).await?;
         let keys = config.keys();
         Ok(Self {
@@ -73,7 +73,7 @@ impl List {
     }
 
     /// Begins to read what is there now.
-    pub(crate) async fn scan(&mut self) -> Result<Scan, Trouble> {
+    pub(crate) async fn scan(&mut self) -> Result<Scan, LinkError> {
         let [aside, listed, oversize]: [u64; 3] = redis::pipe()
             .atomic()
             .llen(&self.aside)
@@ -86,7 +86,7 @@ impl List {
 
     /// The next rejects, as they are kept; none at the end. What the daemon adds or drops meanwhile
     /// moves the rest: some may be left out or come twice.
-    pub(crate) async fn next(&mut self, scan: &mut Scan) -> Result<Vec<Vec<u8>>, Trouble> {
+    pub(crate) async fn next(&mut self, scan: &mut Scan) -> Result<Vec<Vec<u8>>, LinkError> {
         let [aside, listed, _] = scan.lengths;
         while scan.at < aside + listed {
             let (key, from, end) = if scan.at < aside {
@@ -114,14 +114,14 @@ impl List {
     }
 
     /// How many rejects have their items beside them.
-    pub(super) async fn oversize_length(&mut self) -> Result<u64, Trouble> {
+    pub(super) async fn oversize_length(&mut self) -> Result<u64, LinkError> {
         let mut length = cmd("LLEN");
         length.arg(&self.oversize);
         Ok(length.query_async::<u64>(&mut self.connection).await? / 2)
     }
 
     /// A reject that has its item beside it, by its number from the oldest.
-    pub(super) async fn oversize(&mut self, number: u64) -> Result<Option<Vec<u8>>, Trouble> {
+    pub(super) async fn oversize(&mut self, number: u64) -> Result<Option<Vec<u8>>, LinkError> {
         let mut index = cmd("LINDEX");
         index.arg(&self.oversize).arg(2 * number);
         Ok(index.query_async(&mut self.connection).await?)
@@ -129,7 +129,7 @@ impl List {
 
     /// Drops at once as many of the oldest rejects as `scan` has found, and returns how many there
     /// were of them.
-    pub(crate) async fn drop_found(&mut self, scan: Scan) -> Result<u64, Trouble> {
+    pub(crate) async fn drop_found(&mut self, scan: Scan) -> Result<u64, LinkError> {
         let [aside, listed, oversize] = scan.lengths;
         let mut call = self.scripts.drop_first.prepare_invoke();
         call.key(&self.aside).key(&self.rejected).key(&self.oversize);
@@ -143,7 +143,7 @@ impl List {
         key: &str,
         from: u64,
         most: u64,
-    ) -> Result<Vec<Vec<u8>>, Trouble> {
+    ) -> Result<Vec<Vec<u8>>, LinkError> {
         let count = most.min(self.window as u64);
         let mut range = cmd("LRANGE");
         range.arg(key).arg(from).arg(from + count - 1);

@@ -7,8 +7,8 @@ use sha1::{Digest, Sha1};
 
 use super::List;
 use super::list::Scripts;
+use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::reject::{Reject, RejectedItem};
-use urlseen_core::redis::trouble::Trouble;
 use urlseen_engine::config::End;
 
 /// How many rejects are given back at once. This bounds how long Redis is held up elsewhere, at
@@ -66,7 +66,7 @@ impl List {
         fate: Fate,
         wanted: impl Fn(&Reject) -> bool,
         mut watch: impl FnMut(&Sorted, &[&[u8]]),
-    ) -> Result<Sorted, Trouble> {
+    ) -> Result<Sorted, LinkError> {
         let mut sorted = Sorted { found: self.set_aside().await?, ..Sorted::default() };
         let (aside, listed) = (self.aside.clone(), sorted.found);
         let oversize = self.oversize_length().await?;
@@ -114,7 +114,7 @@ impl List {
     }
 
     /// Sets all rejects aside, after those that were left there, and returns how many there are.
-    async fn set_aside(&mut self) -> Result<u64, Trouble> {
+    async fn set_aside(&mut self) -> Result<u64, LinkError> {
         loop {
             let found: i64 = self.call(|scripts| &scripts.set_aside).await?;
             if let Ok(found) = u64::try_from(found) {
@@ -125,13 +125,13 @@ impl List {
     }
 
     /// Puts all that is aside back on the list.
-    async fn give_back(&mut self) -> Result<(), Trouble> {
+    async fn give_back(&mut self) -> Result<(), LinkError> {
         while self.call::<u64>(|scripts| &scripts.give_back).await? > 0 {}
         Ok(())
     }
 
     /// Carries out one step, unless others have changed what is aside.
-    async fn carry_out(&mut self, chunk: &Chunk<'_>) -> Result<bool, Trouble> {
+    async fn carry_out(&mut self, chunk: &Chunk<'_>) -> Result<bool, LinkError> {
         let digest = digest(chunk.rejects);
         // The end that items are not taken from.
         let push = match self.take_from {
@@ -146,7 +146,7 @@ impl List {
 
     /// Carries out the fate of the oldest reject that has its item beside it, unless that is
     /// another one by now.
-    async fn sort_oversize(&mut self, reject: &[u8], fate: &str) -> Result<bool, Trouble> {
+    async fn sort_oversize(&mut self, reject: &[u8], fate: &str) -> Result<bool, LinkError> {
         let to = match self.take_from {
             End::Left => "RIGHT",
             End::Right => "LEFT",
@@ -159,7 +159,7 @@ impl List {
     async fn call<T: redis::FromRedisValue>(
         &mut self,
         script: impl Fn(&Scripts) -> &Script,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, LinkError> {
         let mut call = script(&self.scripts).prepare_invoke();
         call.key(&self.aside).key(&self.rejected).arg(GIVE_BACK);
         Ok(call.invoke_async(&mut self.connection).await?)

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant};
 use tracing::{info, warn};
 
-use super::{Failure, Pending, Session};
+use super::{Pending, RunError, Session};
 use crate::crawl::protocol::Rejects;
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::reject::{self, Written};
@@ -133,7 +133,7 @@ impl Session<'_> {
     }
 
     /// Waits until what the threads were asked to forget is done with.
-    pub(super) async fn finish_forgetting(&mut self) -> Result<(), Failure> {
+    pub(super) async fn finish_forgetting(&mut self) -> Result<(), RunError> {
         if matches!(self.forgetting, Forgetting::Answering { .. }) {
             self.pipeline.answer_all().await?;
             if let Some(reply) = answered(&mut self.forgetting).await {
@@ -144,7 +144,7 @@ impl Session<'_> {
     }
 
     /// They are gone from the list; there may be more.
-    pub(super) fn removed(&mut self, reply: redis::Value) -> Result<(), Failure> {
+    pub(super) fn removed(&mut self, reply: redis::Value) -> Result<(), RunError> {
         self.pipeline.parts.protocol.done(reply)?;
         self.forgetting = Forgetting::Idle;
         self.ask_for_forgets();

@@ -3,8 +3,8 @@
 use redis::Value;
 
 use super::{Session, Supply};
+use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{Link, Reply};
-use urlseen_core::redis::trouble::Trouble;
 
 /// How long one wait for an idle source lasts before it is made anew, in seconds.
 const WAIT_S: f64 = 10.0;
@@ -30,7 +30,7 @@ impl Session<'_> {
 }
 
 /// The next reply on a link that may not be there.
-pub(super) async fn receive(link: Option<&mut Link>) -> Result<Reply, Trouble> {
+pub(super) async fn receive(link: Option<&mut Link>) -> Result<Reply, LinkError> {
     match link {
         Some(link) => link.receive().await,
         None => std::future::pending().await,

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::queue::Queue;
 use super::window::Window;
-use super::{Ending, Failure, Pipeline, Report};
+use super::{Ending, Pipeline, Report, RunError};
 use crate::crawl::protocol::GIVE_BACK_MAX;
 use crate::pipeline::phase::{Backpressure, Phase};
 use backpressure::BACKPRESSURE_POLL;
@@ -111,7 +111,7 @@ impl Pipeline {
         &mut self,
         report_every: Option<Duration>,
         show: &mut dyn FnMut(&Report),
-    ) -> Result<Ending, Failure> {
+    ) -> Result<Ending, RunError> {
         let mut session = match Session::begin(self).await {
             Ok(session) => session,
             Err(failure) => {
@@ -141,15 +141,15 @@ impl Pipeline {
 impl<'a> Session<'a> {
     /// Connects, takes the lease, and then, not before, reads where the crawl stands and brings
     /// the filter there.
-    async fn begin(pipeline: &'a mut Pipeline) -> Result<Self, Failure> {
-        pipeline.hang().map_or(Ok(()), |hang| Err(Failure::Hanging(hang)))?;
+    async fn begin(pipeline: &'a mut Pipeline) -> Result<Self, RunError> {
+        pipeline.hang().map_or(Ok(()), |hang| Err(RunError::Hanging(hang)))?;
         let address = &pipeline.parts.address.clone();
         let mut link = pipeline.meanwhile(connect(address, Timeouts::default())).await??;
         // Not when it is first needed: nothing else would be done while a server does not answer.
         let waiter = pipeline.meanwhile(connect(address, Timeouts::default())).await??;
         if pipeline.queue.is_none() {
             let facts = preflight(address, Timeouts::default(), &pipeline.parts.needs).await;
-            let facts = facts.map_err(Failure::Preflight)?;
+            let facts = facts.map_err(RunError::Preflight)?;
             pipeline.parts.protocol.use_version(facts.version);
         }
         let mut held = pipeline.own(&mut link).await?;
@@ -198,7 +198,7 @@ impl<'a> Session<'a> {
         &mut self,
         report_every: Option<Duration>,
         show: &mut dyn FnMut(&Report),
-    ) -> Result<Ending, Failure> {
+    ) -> Result<Ending, RunError> {
         let settings = self.pipeline.parts.settings;
         let mut stop = self.pipeline.stop.clone();
         let mut renewal = ticks(RENEWAL);
@@ -241,7 +241,7 @@ impl<'a> Session<'a> {
                 _ = lengths.tick() => self.ask_lengths(),
                 _ = poll.tick(), if self.backpressure.is_some() => self.look_again(),
                 _ = look.tick() => {
-                    self.pipeline.store().check().map_err(Failure::Log)?;
+                    self.pipeline.store().check().map_err(RunError::Log)?;
                     self.look();
                     self.renew_if_due();
                     self.ask_fill();
@@ -264,7 +264,7 @@ impl<'a> Session<'a> {
     }
 
     /// Lets the commits that were sent be answered, gives the rest back and releases the lease.
-    async fn finish(&mut self) -> Result<(), Failure> {
+    async fn finish(&mut self) -> Result<(), RunError> {
         self.waiter = None;
         self.pipeline.enter(Phase::Stopping);
         self.finish_forgetting().await?;
@@ -283,7 +283,7 @@ impl<'a> Session<'a> {
         self.queue_mut().claimed(given.left);
         self.pipeline.source_length = given.source;
         let head = self.queue().head();
-        self.pipeline.store().rest(head).map_err(Failure::Folder)?;
+        self.pipeline.store().rest(head).map_err(RunError::Folder)?;
         Pipeline::tell_given_back(given);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The questions that a session has asked on its connection, and what their answers change.
 
-use super::{Failure, Session, Supply};
-use crate::crawl::protocol::{Refusal, Unwelcome};
+use super::{RunError, Session, Supply};
+use crate::crawl::protocol::{ProtocolError, ScriptError};
 use urlseen_core::redis::held::Stopped;
 use urlseen_core::redis::lease::{LEASE, MARGIN};
 use urlseen_core::redis::link::Reply;
@@ -30,7 +30,7 @@ pub enum Pending {
 
 impl Session<'_> {
     /// Takes note of the reply to the oldest question.
-    pub(super) fn take_note(&mut self, reply: Reply) -> Result<(), Failure> {
+    pub(super) fn take_note(&mut self, reply: Reply) -> Result<(), RunError> {
         let pending = self.pending.pop_front().expect("a reply answers a question");
         let protocol = &self.pipeline.parts.protocol;
         match pending {
@@ -48,7 +48,7 @@ impl Session<'_> {
                 self.windows -= 1;
                 if items.len() as u64 != wanted {
                     let found = self.queue().processing() - wanted + items.len() as u64;
-                    return Err(Unwelcome::from(Refusal::Processing { found }).into());
+                    return Err(ProtocolError::from(ScriptError::Processing { found }).into());
                 }
                 self.take_items(items);
             }

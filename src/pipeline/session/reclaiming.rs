@@ -5,9 +5,9 @@ use std::time::Instant;
 use redis::Value;
 use tracing::{info, warn};
 
-use super::{Failure, Pending, Session};
+use super::{Pending, RunError, Session};
+use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::held::{Calls, Requeued, Stopped};
-use urlseen_core::redis::trouble::Trouble;
 
 impl Session<'_> {
     /// Asks for the heartbeats of all consumers, unless that is under way.
@@ -20,8 +20,8 @@ impl Session<'_> {
 
     /// Requeues the held requests of those that stopped, as far as the connection has room; the
     /// next look finds the others again.
-    pub(super) fn note_consumers(&mut self, reply: Value) -> Result<(), Failure> {
-        let heartbeats = Calls::heartbeats(reply).map_err(Trouble::from)?;
+    pub(super) fn note_consumers(&mut self, reply: Value) -> Result<(), RunError> {
+        let heartbeats = Calls::heartbeats(reply).map_err(LinkError::from)?;
         for stopped in self.reclaimer.observe(heartbeats, Instant::now()) {
             if !self.link.has_room() {
                 break;
@@ -35,9 +35,9 @@ impl Session<'_> {
     }
 
     /// Moves requests that were delivered too often to the rejects.
-    pub(super) fn requeued(&mut self, stopped: &Stopped, reply: Value) -> Result<(), Failure> {
+    pub(super) fn requeued(&mut self, stopped: &Stopped, reply: Value) -> Result<(), RunError> {
         let Requeued::Done { put_back, too_often } =
-            Calls::requeued(reply).map_err(Trouble::from)?
+            Calls::requeued(reply).map_err(LinkError::from)?
         else {
             return Ok(());
         };

@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use super::{Failure, Pending, Session};
+use super::{Pending, RunError, Session};
 
 impl Session<'_> {
     /// Asks for a renewal, unless one is under way or the disk hangs: then it is due.
@@ -26,11 +26,11 @@ impl Session<'_> {
     }
 
     /// Why the lease was not renewed in time.
-    pub(super) fn lapsed(&self) -> Failure {
+    pub(super) fn lapsed(&self) -> RunError {
         let asked = self.renewal_asked.into_std();
         let disk = self.pipeline.disk.as_ref();
         // A session that waited for the disk itself comes here once it has the answer.
         let hang = disk.and_then(|disk| disk.hang().or_else(|| disk.hang_until(asked)));
-        hang.map_or(Failure::Lapsed, Failure::Hanging)
+        hang.map_or(RunError::Lapsed, RunError::Hanging)
     }
 }

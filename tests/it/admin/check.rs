@@ -1,6 +1,6 @@
 //! Checking items.
 
-use urlseen_cli::admin::{Checked, Client, ClientError, Limits, Uncheckable};
+use urlseen_cli::admin::{CheckError, Checked, Client, ClientError, Limits};
 
 use super::{Endpoint, by_first_letter};
 
@@ -73,7 +73,7 @@ fn a_body_has_to_be_said_to_be_json() {
 
 #[test]
 fn a_filter_that_cannot_be_asked_says_why() {
-    let refuse = |_: &[Vec<u8>]| Err(Uncheckable("the filter is not loaded yet".to_owned()));
+    let refuse = |_: &[Vec<u8>]| Err(CheckError("the filter is not loaded yet".to_owned()));
     let endpoint = Endpoint::with(Limits::default(), refuse);
     let answer = endpoint.post("/check", r#"{"items": ["a"]}"#);
     assert_eq!((answer.status, answer.body.as_str()), (503, "the filter is not loaded yet\n"));

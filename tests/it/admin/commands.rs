@@ -26,7 +26,7 @@ fn status_is_a_table() {
     assert!(process.contains("years "), "{process}");
     assert_eq!(lines.pop(), Some("archive      51 B; with the log it is complete"));
     let state = lines.pop().unwrap();
-    assert!(state.starts_with("state        storage/demo: snapshots: 3, the last one "), "{state}");
+    assert!(state.starts_with("storage      storage/demo: snapshots: 3, the last one "), "{state}");
     assert!(state.ends_with(" ago; log: 41 B, fsync = interval"), "{state}");
     let expected = "\
 crawl        a \"crawl\"

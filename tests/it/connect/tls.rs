@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
-use urlseen_core::redis::trouble::Trouble;
+use urlseen_core::redis::error::LinkError;
 
 use super::{free_port, trouble};
 use crate::preflight::{Server, wait_until};
@@ -206,7 +206,7 @@ fn a_port_of_the_other_kind_is_named() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let plain = format!("redis://127.0.0.1:{}", server.port);
     let found = runtime.block_on(trouble(&plain, Timeouts::default()));
-    assert!(matches!(found, Trouble::HungUp { .. }), "{found:?}");
+    assert!(matches!(found, LinkError::HungUp { .. }), "{found:?}");
 
     let port = free_port().to_string();
     let plain = Server::start(&["--bind", "127.0.0.1", "--port", &port]);

@@ -31,8 +31,8 @@ fn refused(crawl: &Crawl, words: &[&str]) -> String {
 
 /// Runs `urlseen storage …`, which must do what it says.
 #[track_caller]
-fn state(crawl: &Crawl, command: &str) -> String {
-    let output = crawl.command(&format!("state {command}"), &[]).output();
+fn storage(crawl: &Crawl, command: &str) -> String {
+    let output = crawl.command(&format!("storage {command}"), &[]).output();
     assert_eq!(output.code(), Some(0), "{output:?}");
     output.text().to_owned()
 }
@@ -165,7 +165,7 @@ fn a_redis_that_lost_everything_is_told_and_there_are_two_ways_on() {
             ["Redis knows nothing of this crawl", "stands at batch ", "urlseen storage adopt"];
         refused(&crawl, &words);
         assert_eq!(crawl.len(SINK), 0);
-        state(&crawl, way);
+        storage(&crawl, way);
         assert_eq!(crawl.drain().count("unseen"), unseen, "{way}");
     }
 }
@@ -223,7 +223,7 @@ fn a_crawl_without_its_folder_is_told_and_there_are_two_ways_on() {
         crawl.push(&urls(0, 110));
         refused(&crawl, &["Redis stands at batch ", "is new", "urlseen storage adopt"]);
         assert_eq!(crawl.len(SINK), 100);
-        state(&crawl, way);
+        storage(&crawl, way);
         assert_eq!(crawl.drain().count("unseen"), 110, "{way}");
     }
 }
@@ -251,7 +251,7 @@ fn a_folder_of_another_crawl_is_told_apart() {
     std::fs::remove_dir_all(crawl.storage_dir()).unwrap();
     std::fs::rename(other.storage_dir(), crawl.storage_dir()).unwrap();
     refused(&crawl, &["belongs to the filter", "the folder of another crawl"]);
-    state(&crawl, "adopt");
+    storage(&crawl, "adopt");
     crawl.push(&urls(0, 20));
     assert_eq!(crawl.drain().count("unseen"), 10);
 }
@@ -296,7 +296,7 @@ fn an_old_copy_of_the_folder_is_told_with_what_it_lacks() {
             _ => (crawl, 160),
         };
         if way != "on_rollback" {
-            state(&crawl, way);
+            storage(&crawl, way);
         }
         let summary = crawl.drain();
         assert_eq!(summary.count("unseen"), unseen, "{way} {summary:?}");
@@ -322,7 +322,7 @@ fn another_history_of_the_same_length_is_told() {
     crawl.drain();
     put_back(&crawl, &other);
     refused(&crawl, &["Redis stands at batch 2 (", "two histories"]);
-    state(&crawl, "adopt");
+    storage(&crawl, "adopt");
     crawl.push(&urls(0, 30));
     // As it is, the folder knows the batch that Redis forgot, and not the one that Redis knows.
     assert_eq!(crawl.drain().count("unseen"), 10);
@@ -337,7 +337,7 @@ fn a_crawl_can_be_given_up() {
     daemon.signal(Signal::KILL);
     daemon.wait(SOON);
     assert_eq!((crawl.len(SINK), crawl.len(super::PROCESSING)), (5, 15));
-    state(&crawl, "drop --yes");
+    storage(&crawl, "drop --yes");
     assert_eq!((crawl.len(SINK), crawl.len(super::SOURCE)), (5, 15));
     assert!(!crawl.connection().exists::<_, bool>(STATE).unwrap());
     let crawl = crawl.set("sink.max_len=0").set("filter.capacity=5000");
@@ -402,7 +402,7 @@ fn a_folder_in_use_is_refused_with_who_uses_it() {
 
 /// Looking is allowed beside whoever runs.
 fn storage_of_running(crawl: &Crawl) {
-    let shown = state(crawl, "show");
+    let shown = storage(crawl, "show");
     for words in ["crawl       demo", "in use by   process", "snapshot-", "log-"] {
         assert!(shown.contains(words), "no {words:?} in {shown}");
     }

@@ -23,13 +23,13 @@ pub(super) struct Fake {
 struct State {
     keys: Keys,
     /// What happens instead of the chunk of this number, from 0.
-    failure: Option<(usize, Failure)>,
+    failure: Option<(usize, RunError)>,
     /// Whether a filter is added to while it is dumped.
     is_busy: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Failure {
+pub(super) enum RunError {
     /// An error is answered.
     Error,
     /// The connection is closed.
@@ -63,7 +63,7 @@ impl Fake {
         self.state.lock().unwrap().keys.get(key).cloned()
     }
 
-    pub(super) fn fail(&self, chunk: usize, failure: Failure) {
+    pub(super) fn fail(&self, chunk: usize, failure: RunError) {
         self.state.lock().unwrap().failure = Some((chunk, failure));
     }
 
@@ -131,8 +131,8 @@ fn answer(command: &[Vec<u8>], state: &mut State) -> Option<Vec<u8>> {
         "BF.LOADCHUNK" => {
             let chunks = state.keys.get(&text(1)).map_or(0, Vec::len);
             match state.failure.take_if(|(at, _)| *at == chunks) {
-                Some((_, Failure::Closed)) => return None,
-                Some((_, Failure::Error)) => return Some(b"-ERR received bad data\r\n".to_vec()),
+                Some((_, RunError::Closed)) => return None,
+                Some((_, RunError::Error)) => return Some(b"-ERR received bad data\r\n".to_vec()),
                 None => {}
             }
             state.keys.entry(text(1)).or_default().push((iterator(), command[3].clone()));

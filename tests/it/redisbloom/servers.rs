@@ -1,6 +1,6 @@
 //! Servers with the module, or something like it.
 
-use super::fake::{Failure, Fake};
+use super::fake::{Fake, RunError};
 use super::{DUMPS, Dump, Place, done, refused};
 use crate::util::binary::{Output, Run, urlseen};
 use crate::util::redis::RedisServer;
@@ -35,11 +35,11 @@ fn a_key_that_was_half_loaded_is_removed_again() {
     server.put("old", Dump::named("scaled").chunks());
     done(&run(&place, &server.url(), "import", "old"));
     for (chunk, failure, words) in [
-        (0, Failure::Error, "received bad data"),
-        (0, Failure::Closed, "whether the key new is half there is not known"),
-        (2, Failure::Error, "1384 of 26824 bytes of the filter had been loaded; the key new was"),
-        (2, Failure::Closed, "the key new was removed again"),
-        (4, Failure::Closed, "11464 of 26824 bytes"),
+        (0, RunError::Error, "received bad data"),
+        (0, RunError::Closed, "whether the key new is half there is not known"),
+        (2, RunError::Error, "1384 of 26824 bytes of the filter had been loaded; the key new was"),
+        (2, RunError::Closed, "the key new was removed again"),
+        (4, RunError::Closed, "11464 of 26824 bytes"),
     ] {
         server.fail(chunk, failure);
         refused(&run(&place, &server.url(), "export", "new"), 3, words);

@@ -5,7 +5,7 @@ use std::io;
 use urlseen_core::filter::AllocationError;
 use urlseen_core::filter::memory::Available;
 use urlseen_core::filter::redisbloom::ReserveError;
-use urlseen_core::redis::trouble::Trouble;
+use urlseen_core::redis::error::LinkError;
 use urlseen_engine::flow::import::ImportError;
 use urlseen_engine::flow::input::InputError;
 
@@ -20,7 +20,7 @@ pub enum ReplayError {
     Seen(#[from] ImportError),
     /// Redis, or the way to it.
     #[error(transparent)]
-    Redis(#[from] Trouble),
+    Redis(#[from] LinkError),
     /// There is no such key.
     #[error(
         "there is no key {key} at {address}, so there is nothing to replay (an empty list is no \

@@ -7,8 +7,8 @@ use redis::{Cmd, FromRedisValue, cmd};
 
 use super::error::ReplayError;
 use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{Link, Page as Scanned, Reply};
-use urlseen_core::redis::trouble::Trouble;
 use urlseen_engine::config::Config;
 use urlseen_engine::flow::source::{self, Source};
 use urlseen_engine::item::Items;
@@ -126,7 +126,7 @@ impl Redis {
     }
 
     /// How long a key is now.
-    pub(super) async fn length(&mut self, key: &Key) -> Result<u64, Trouble> {
+    pub(super) async fn length(&mut self, key: &Key) -> Result<u64, LinkError> {
         self.ask(cmd(key.kind.length()).arg(&key.name)).await
     }
 
@@ -136,7 +136,7 @@ impl Redis {
         &mut self,
         key: &mut Key,
         wanted: u64,
-    ) -> Result<Option<Page>, Trouble> {
+    ) -> Result<Option<Page>, LinkError> {
         let count = (PAGE_BYTES / key.item_bytes.max(1)).clamp(1, PAGE_ITEMS).min(wanted);
         let page = match &key.place {
             Place::End => return Ok(None),
@@ -157,7 +157,7 @@ impl Redis {
 
     /// So many items behind the first `from`. Of a list or queue that moves meanwhile some are
     /// passed over or met twice: nobody can hold it still by reading alone.
-    async fn window(&mut self, key: &mut Key, from: u64, count: u64) -> Result<Page, Trouble> {
+    async fn window(&mut self, key: &mut Key, from: u64, count: u64) -> Result<Page, LinkError> {
         let count = count.min(key.length - from);
         if count == 0 {
             key.place = Place::End;
@@ -179,7 +179,7 @@ impl Redis {
     }
 
     /// A page of a set.
-    async fn scan(&mut self, key: &mut Key, cursor: u64, count: u64) -> Result<Page, Trouble> {
+    async fn scan(&mut self, key: &mut Key, cursor: u64, count: u64) -> Result<Page, LinkError> {
         let mut command = cmd("SSCAN");
         command.arg(&key.name).arg(cursor).arg("COUNT").arg(count);
         let page = self.reply(&command).await?.into_page();
@@ -189,7 +189,7 @@ impl Redis {
     }
 
     /// Entries of a stream.
-    async fn entries(&mut self, key: &mut Key, after: &str, count: u64) -> Result<Page, Trouble> {
+    async fn entries(&mut self, key: &mut Key, after: &str, count: u64) -> Result<Page, LinkError> {
         let mut command = cmd("XRANGE");
         command.arg(&key.name).arg(after).arg("+").arg("COUNT").arg(count);
         let entries: Vec<Entry> = self.ask(&command).await?;
@@ -203,17 +203,17 @@ impl Redis {
         Ok(Page { items, without })
     }
 
-    async fn reply(&mut self, command: &Cmd) -> Result<Reply, Trouble> {
+    async fn reply(&mut self, command: &Cmd) -> Result<Reply, LinkError> {
         self.link.send(command);
         self.link.receive().await
     }
 
-    async fn ask<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, Trouble> {
+    async fn ask<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, LinkError> {
         let value = self.link.call(command).await?;
         redis::from_redis_value(value).map_err(|_| garbled())
     }
 }
 
-fn garbled() -> Trouble {
-    Trouble::Garbled { cause: "a command that reads a key was answered by something else".into() }
+fn garbled() -> LinkError {
+    LinkError::Garbled { cause: "a command that reads a key was answered by something else".into() }
 }

@@ -10,7 +10,7 @@ use urlseen_core::filter::{
     Design, Hashing, Placed, SHARDS, Shards, Sizing, StringFilter, Verdict, memory,
 };
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::redis_filter::definition::{Settings, Unbuildable};
+use urlseen_core::redis_filter::definition::{Settings, SpecError};
 use urlseen_engine::config::FilterKind;
 
 /// A filter that is to judge, and not made yet.
@@ -35,7 +35,7 @@ impl LaneSpec {
     ///
     /// # Errors
     /// The kind cannot be what is configured.
-    pub fn new(settings: &Settings, design: Design) -> Result<Self, Unbuildable> {
+    pub fn new(settings: &Settings, design: Design) -> Result<Self, SpecError> {
         let kind = settings.kind;
         let capacity = match kind {
             FilterKind::ScrapyRedis

@@ -44,7 +44,7 @@ pub use fill::{FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 pub use geometry::LINE_BYTES;
 pub use geometry::{Geometry, LINE_BITS, Lines};
 pub use hashing::{Hashing, REDISBLOOM_RULE};
-pub use layout::{LocalKind, Unplaced, native};
+pub use layout::{LocalKind, PlacementError, native};
 pub use recent::Recent;
 pub use region::AllocationError;
 pub use reservation::{Design, Reservation};

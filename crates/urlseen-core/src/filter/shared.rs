@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::layout::native::Native;
-use super::layout::{BitStrings, Position, Unplaced};
+use super::layout::{BitStrings, PlacementError, Position};
 use super::{SHARDS, ShardId};
 use crate::fingerprint::Fingerprint;
 
@@ -78,11 +78,11 @@ impl Shared {
     ///
     /// # Errors
     /// It has none.
-    pub fn check(&self, fingerprint: &Fingerprint) -> Result<(), Unplaced> {
+    pub fn check(&self, fingerprint: &Fingerprint) -> Result<(), PlacementError> {
         // A digest has a place in each.
         let Fingerprint::Text(text) = fingerprint else { return Ok(()) };
         match &self.placing {
-            Placing::Set if text.is_empty() => Err(Unplaced::Empty),
+            Placing::Set if text.is_empty() => Err(PlacementError::Empty),
             Placing::Lines(_) | Placing::Set => Ok(()),
             Placing::Bits(strings) => strings.push_positions(text, &mut Vec::new()),
         }
@@ -92,7 +92,7 @@ impl Shared {
     ///
     /// # Errors
     /// The layout has no place for it.
-    pub fn positions(&self, fingerprint: &Fingerprint) -> Result<Vec<Position>, Unplaced> {
+    pub fn positions(&self, fingerprint: &Fingerprint) -> Result<Vec<Position>, PlacementError> {
         let mut positions = Vec::new();
         match &self.placing {
             Placing::Lines(native) => {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::layout::{BitStrings, Position, Unplaced};
+use super::layout::{BitStrings, PlacementError, Position};
 use super::prefetch::prefetch;
 
 /// The most bits of a region: 4 MiB, which stay in a processor's caches while they are written to.
@@ -127,7 +127,7 @@ pub enum Placed {
     /// They were not; they are now.
     Added,
     /// It has no place.
-    Nowhere(Unplaced),
+    Nowhere(PlacementError),
 }
 
 impl StringFilter {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Algorithm, Fingerprint, Parts, Text, Verbatim};
-use crate::fingerprint::canonical::{self, Buffers, Fragments, Refusal};
+use crate::fingerprint::canonical::{self, Buffers, CanonicalizeError, Fragments};
 use crate::fingerprint::request::Request;
 
 /// Computes fingerprints with one algorithm. Its buffers are kept from one request to the next, so
@@ -17,7 +17,7 @@ use crate::fingerprint::request::Request;
 /// let one = fingerprinter.fingerprint(&Request::get("https://example.com/?b=2&a=1"))?;
 /// let same = fingerprinter.fingerprint(&Request::get("https://EXAMPLE.com?a=1&b=2#top"))?;
 /// assert_eq!(one, same);
-/// # Ok::<(), urlseen_core::fingerprint::canonical::Refusal>(())
+/// # Ok::<(), urlseen_core::fingerprint::canonical::CanonicalizeError>(())
 /// ```
 #[derive(Debug)]
 pub struct Fingerprinter {
@@ -44,7 +44,7 @@ impl Fingerprinter {
     ///
     /// # Errors
     /// What is wrong with the URL, where Scrapy refuses it.
-    pub fn fingerprint(&mut self, request: &Request<'_>) -> Result<Fingerprint, Refusal> {
+    pub fn fingerprint(&mut self, request: &Request<'_>) -> Result<Fingerprint, CanonicalizeError> {
         self.canonicalise(request)?;
         Ok(self.finish(request))
     }
@@ -63,19 +63,19 @@ impl Fingerprinter {
     ///
     /// # Errors
     /// What is wrong with the URL, where Scrapy refuses it.
-    pub fn canonical(&mut self, request: &Request<'_>) -> Result<&str, Refusal> {
+    pub fn canonical(&mut self, request: &Request<'_>) -> Result<&str, CanonicalizeError> {
         self.canonicalise(request)?;
         Ok(&self.url)
     }
 
-    fn canonicalise(&mut self, request: &Request<'_>) -> Result<(), Refusal> {
+    fn canonicalise(&mut self, request: &Request<'_>) -> Result<(), CanonicalizeError> {
         let Self { fragments, ref mut buffers, ref mut url, .. } = *self;
         url.clear();
         if !request.verbatim_url {
             return canonical::push_request_url(request.url, fragments, buffers, url);
         }
         if !canonical::is_absolute(request.url) {
-            return Err(Refusal::NotAbsolute);
+            return Err(CanonicalizeError::NotAbsolute);
         }
         match self.algorithm.definition().verbatim {
             Verbatim::AsIs => {
@@ -109,7 +109,10 @@ fn upper_case(method: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    fn fingerprint(algorithm: Algorithm, request: &Request<'_>) -> Result<String, Refusal> {
+    fn fingerprint(
+        algorithm: Algorithm,
+        request: &Request<'_>,
+    ) -> Result<String, CanonicalizeError> {
         let mut fingerprinter = Fingerprinter::new(algorithm, false);
         fingerprinter.fingerprint(request).map(|fingerprint| fingerprint.to_string())
     }
@@ -151,7 +154,7 @@ mod tests {
         }
         // Tested as it is: made safe, this one would be absolute.
         let request = Request { verbatim_url: true, ..Request::get("http:/\t/h") };
-        assert_eq!(fingerprint(Algorithm::Scrapy, &request), Err(Refusal::NotAbsolute));
+        assert_eq!(fingerprint(Algorithm::Scrapy, &request), Err(CanonicalizeError::NotAbsolute));
     }
 
     #[test]

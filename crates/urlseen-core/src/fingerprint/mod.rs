@@ -97,7 +97,7 @@ impl std::fmt::Display for Algorithm {
 /// A name that no algorithm has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no fingerprint algorithm `{name}`; use one of {}", names())]
-pub struct UnknownAlgorithm {
+pub struct UnknownAlgorithmError {
     name: String,
 }
 
@@ -106,10 +106,10 @@ fn names() -> String {
 }
 
 impl std::str::FromStr for Algorithm {
-    type Err = UnknownAlgorithm;
+    type Err = UnknownAlgorithmError;
 
-    fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
+    fn from_str(name: &str) -> Result<Self, UnknownAlgorithmError> {
         let known = Self::all().iter().find(|algorithm| algorithm.name() == name);
-        known.copied().ok_or_else(|| UnknownAlgorithm { name: name.to_owned() })
+        known.copied().ok_or_else(|| UnknownAlgorithmError { name: name.to_owned() })
     }
 }

@@ -9,6 +9,6 @@ pub mod script;
 
 #[cfg(feature = "link")]
 pub use connection::{
-    ALLOWED, RedisAddress, RedisAddressError, backoff, connect, keys, lease, limits, link, packed,
-    preflight, trouble,
+    ALLOWED, RedisAddress, RedisAddressError, backoff, connect, error, keys, lease, limits, link,
+    packed, preflight,
 };

@@ -13,7 +13,7 @@
 use std::io;
 
 use super::disk::{Dir, aside, read_exact_at};
-use super::error::Unrecoverable;
+use super::error::RecoveryError;
 use super::history::{Place, Segments};
 use super::record::{self, Kind};
 use super::segment;
@@ -49,7 +49,7 @@ pub(super) fn apply(
     dir: &Dir,
     filter: u64,
     plan: &Plan,
-) -> Result<(Position, Option<Tail>), Unrecoverable> {
+) -> Result<(Position, Option<Tail>), RecoveryError> {
     let segments = Segments::list(dir)?;
     let mut end = plan.end;
     let mut tail = None;
@@ -102,7 +102,7 @@ fn rewrite(
     plan: &Plan,
     place: Place,
     name: &str,
-) -> Result<(Position, u64), Unrecoverable> {
+) -> Result<(Position, u64), RecoveryError> {
     let old = dir.open(name)?;
     let new = dir.create(&aside(name))?;
     let (mut offset, mut buffer) = (0, Vec::with_capacity(COPY));
@@ -131,7 +131,7 @@ fn rewrite(
             buffer.clear();
         }
     })?;
-    result.map_err(|error: io::Error| Unrecoverable::Io(error))?;
+    result.map_err(|error: io::Error| RecoveryError::Io(error))?;
     let answer = dir.requests().begin("a sync of the log");
     new.sync()?;
     drop(answer);

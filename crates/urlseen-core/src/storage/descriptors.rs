@@ -13,7 +13,7 @@ const LONGEST: Duration = Duration::from_mins(1);
 /// Something failed because there were no file descriptors left. The text ends with the remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct Exhausted(String);
+struct DescriptorsError(String);
 
 /// Returns the remedy if `error` is the system's refusal of one more file descriptor.
 pub(crate) fn remedy(error: &io::Error) -> Option<&'static str> {
@@ -34,7 +34,7 @@ pub(crate) fn remedy(error: &io::Error) -> Option<&'static str> {
 pub fn explained(tried: impl Display, error: &io::Error) -> io::Error {
     match remedy(error) {
         Some(remedy) => {
-            io::Error::new(error.kind(), Exhausted(format!("{tried}: {error}; {remedy}")))
+            io::Error::new(error.kind(), DescriptorsError(format!("{tried}: {error}; {remedy}")))
         }
         None => io::Error::new(error.kind(), format!("{tried}: {error}")),
     }
@@ -43,7 +43,7 @@ pub fn explained(tried: impl Display, error: &io::Error) -> io::Error {
 /// Returns true if an error, [explained] or as the system gave it, is for want of file descriptors.
 /// It passes once other files or connections are closed, or the limit is raised.
 pub fn are_exhausted(error: &io::Error) -> bool {
-    let is_explained = matches!(error.get_ref(), Some(inner) if inner.is::<Exhausted>());
+    let is_explained = matches!(error.get_ref(), Some(inner) if inner.is::<DescriptorsError>());
     is_explained || remedy(error).is_some()
 }
 

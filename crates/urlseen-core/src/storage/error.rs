@@ -95,7 +95,7 @@ impl fmt::Display for Damage {
 
 /// Why the filter cannot be brought to where Redis stands.
 #[derive(Debug, thiserror::Error)]
-pub enum Unrecoverable {
+pub enum RecoveryError {
     /// The folder's log ends, or is damaged, before the target.
     #[error(
         "Redis stands at {target}, and the storage folder goes no further than {end}: it lacks the \
@@ -185,7 +185,7 @@ impl OpenError {
     }
 }
 
-impl Unrecoverable {
+impl RecoveryError {
     /// The best state at or below the target that could be loaded, where one is known.
     pub fn best(&self) -> Option<Head> {
         match self {

@@ -22,7 +22,7 @@ use super::archive;
 use super::cut::Tail;
 use super::difference::Difference;
 use super::disk::{ASIDE, Dir, Disk, Entry, RealDisk};
-use super::error::{OpenError, Unrecoverable};
+use super::error::{OpenError, RecoveryError};
 use super::header::{self, Header, Pins, Unreadable};
 use super::hold::Hold;
 use super::imports;
@@ -34,10 +34,9 @@ use super::recovery::{self, Recovered, Restore, Target};
 use super::requests::Requests;
 use super::segment;
 use super::snapshot::{self, SnapshotWriter};
-use crate::filter::Seed;
 use crate::filter::choice::Fsync;
-use crate::filter::id;
 use crate::filter::redisbloom::Filter;
+use crate::filter::{Seed, id};
 use crate::storage::head::{Head, Position};
 
 /// A storage folder, locked: nobody else writes to it while this lives, nor while a [`Journal`] or
@@ -252,10 +251,10 @@ impl Folder {
         &mut self,
         target: Target,
         filter: &mut dyn Restore,
-    ) -> Result<Recovered, Unrecoverable> {
+    ) -> Result<Recovered, RecoveryError> {
         self.shared.next_turn();
         self.stand = None;
-        let header = self.header.as_ref().ok_or(Unrecoverable::Fresh)?;
+        let header = self.header.as_ref().ok_or(RecoveryError::Fresh)?;
         let (recovered, tail) = recovery::recover(&self.dir, header, target, filter)?;
         self.stand(recovered.position, tail);
         Ok(recovered)

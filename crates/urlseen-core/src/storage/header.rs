@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! urlseen storage folder
-//! format = 1
+//! format = 3
 //! filter = "2b1d9f0c66a1e4d7"
 //! crawl = "demo"
 //! kind = "native"
@@ -25,7 +25,7 @@
 //! crc = "89abcdef"
 //! ```
 //!
-//! A filter of RedisBloom has the format 2. From `kind` on to `algorithm` its header says what
+//! A filter of RedisBloom has the format 4. From `kind` on to `algorithm` its header says what
 //! the filter was reserved for, or that it was imported, in which case its first layer says that:
 //!
 //! ```text
@@ -47,11 +47,11 @@ use crate::filter::{LocalKind, REDISBLOOM_RULE, SHARD_RULE};
 use crate::fingerprint::Algorithm;
 
 /// The format of a folder with a filter of shards, and that of all logs.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 3;
 /// The format of a folder with a filter of RedisBloom.
-pub(super) const FORMAT_REDISBLOOM: u32 = 2;
+pub(super) const FORMAT_REDISBLOOM: u32 = 4;
 /// The formats that this version reads, in words.
-pub(super) const FORMATS: &str = "1 and 2";
+pub(super) const FORMATS: &str = "3 and 4";
 
 /// The file's name.
 pub(super) const NAME: &str = "header";
@@ -209,7 +209,8 @@ impl Header {
             return Err(damaged("its CRC does not hold"));
         }
         let format = value(text, "format").and_then(|value| value.parse().ok());
-        if let Some(format) = format.filter(|&format| format == 0 || format > FORMAT_REDISBLOOM) {
+        if let Some(format) = format.filter(|format| !(FORMAT..=FORMAT_REDISBLOOM).contains(format))
+        {
             return Err(Unreadable::Format(format));
         }
         let header = Self::parse(text).ok_or_else(|| damaged("a value cannot be read"))?;
@@ -308,7 +309,7 @@ pub(super) mod tests {
 
     #[test]
     fn another_format_is_told_from_damage() {
-        for (format, other) in [(1, 3), (1, 0)] {
+        for (format, other) in [(3, 1), (3, 2), (3, 5)] {
             let text = String::from_utf8(Header::new(1, &pins()).encode()).unwrap();
             let text = text.replace(&format!("format = {format}"), &format!("format = {other}"));
             let content = &text[..text.rfind("crc").unwrap()];
@@ -325,8 +326,8 @@ pub(super) mod tests {
             let text = Header::new(1, &Pins { made, ..pins() }).encode();
             value(std::str::from_utf8(&text).unwrap(), "format").unwrap().to_owned()
         };
-        assert_eq!(format(pins().made), "1");
-        assert_eq!(format(reserved(1000, "1e-6", 2)), "2");
-        assert_eq!(format(Made::Imported), "2");
+        assert_eq!(format(pins().made), "3");
+        assert_eq!(format(reserved(1000, "1e-6", 2)), "4");
+        assert_eq!(format(Made::Imported), "4");
     }
 }

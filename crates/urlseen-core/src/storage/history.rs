@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::disk::Dir;
-use super::error::{Damage, Unrecoverable};
+use super::error::{Damage, RecoveryError};
 use super::segment::{self, Entry, Segment, Stop};
 use crate::storage::head::{Head, Position};
 
@@ -64,7 +64,7 @@ impl Segments {
         filter: u64,
         from: Position,
         mut visit: impl FnMut(Place, &Entry<'_>),
-    ) -> Result<Walk, Unrecoverable> {
+    ) -> Result<Walk, RecoveryError> {
         let mut walk = Walk { end: from, place: None, other: None, damage: None };
         let Some((&start, _)) = self.0.range(..=from.number).next_back() else {
             walk.damage = self.gap(from.number);
@@ -133,13 +133,13 @@ impl Segments {
 }
 
 /// Where and how a file of the log is damaged, unless something else stopped its reading.
-fn damage(stop: Stop, file: u64, segment: &Segment) -> Result<Damage, Unrecoverable> {
+fn damage(stop: Stop, file: u64, segment: &Segment) -> Result<Damage, RecoveryError> {
     match stop {
         Stop::Damaged(damage) => Ok(damage),
         Stop::Io(error) => Err(error.into()),
         Stop::UnknownKind(kind) => {
             let (file, offset) = (segment::name(file), segment.offset());
-            Err(Unrecoverable::UnknownKind { file, offset, kind })
+            Err(RecoveryError::UnknownKind { file, offset, kind })
         }
         Stop::End => unreachable!("the end of a file is no damage"),
     }

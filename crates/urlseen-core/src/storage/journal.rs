@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::cut::{self, Tail};
 use super::disk::{Dir, DiskFile};
-use super::error::Unrecoverable;
+use super::error::RecoveryError;
 use super::folder::{Shared, Turn};
 use super::history::Segments;
 use super::hold::gone;
@@ -240,7 +240,7 @@ impl Journal {
         let _turn = shared.still(self.turn)?;
         let segments = Segments::list(&self.dir)?;
         let failed = |error| match error {
-            Unrecoverable::Io(error) => error,
+            RecoveryError::Io(error) => error,
             other => io::Error::other(other),
         };
         for (file, _) in segments.iter().rev() {

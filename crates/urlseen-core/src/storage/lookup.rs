@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::disk::{Busy, Dir, Disk, DiskFile, Lock, RealDisk};
-use super::error::{OpenError, Unrecoverable};
+use super::error::{OpenError, RecoveryError};
 use super::folder::read_header;
 use super::header::Header;
 use super::history::Segments;
@@ -102,8 +102,8 @@ impl AtRest {
         &self,
         fingerprints: &[Fingerprint],
         target: Target,
-    ) -> Result<Vec<Verdict>, Unrecoverable> {
-        let header = self.header.as_ref().ok_or(Unrecoverable::Fresh)?;
+    ) -> Result<Vec<Verdict>, RecoveryError> {
+        let header = self.header.as_ref().ok_or(RecoveryError::Fresh)?;
         let Some(native) = header.native() else {
             let (filter, tombstones) = self.rebuilt(target)?;
             let test = |fingerprint: &Fingerprint| {
@@ -135,7 +135,7 @@ impl AtRest {
         })?;
         let tombstones = way.snapshot.tombstones(&self.dir)?;
         let tombstones =
-            tombstones.map_err(|damage| Unrecoverable::NoSnapshot { damage: Some(damage) })?;
+            tombstones.map_err(|damage| RecoveryError::NoSnapshot { damage: Some(damage) })?;
         let mut tombstones: HashSet<u128> = tombstones.into_iter().map(|(_, id)| id).collect();
         let segments = Segments::list(&self.dir)?;
         segments.walk(&self.dir, header.filter(), way.snapshot.first, |_, entry| {
@@ -168,7 +168,7 @@ impl AtRest {
     /// # Errors
     /// As [`Folder::recover`](super::Folder::recover); where it is a filter of another kind, and
     /// where there is no memory for it.
-    pub fn filter(&self, target: Target) -> Result<Filter, Unrecoverable> {
+    pub fn filter(&self, target: Target) -> Result<Filter, RecoveryError> {
         self.rebuilt(target).map(|(filter, _)| filter)
     }
 
@@ -176,8 +176,8 @@ impl AtRest {
     ///
     /// # Errors
     /// As [`AtRest::filter`].
-    pub fn rebuilt(&self, target: Target) -> Result<(Filter, HashSet<u128>), Unrecoverable> {
-        let header = self.header.as_ref().ok_or(Unrecoverable::Fresh)?;
+    pub fn rebuilt(&self, target: Target) -> Result<(Filter, HashSet<u128>), RecoveryError> {
+        let header = self.header.as_ref().ok_or(RecoveryError::Fresh)?;
         let mut rebuilt = Rebuilt::new(header)?;
         let way = recovery::find(&self.dir, header, target, |snapshot| {
             rebuilt.clear();

@@ -54,7 +54,7 @@ pub use archive::{Archive, Standing};
 pub use difference::Difference;
 #[cfg(test)]
 pub(crate) use error::Damage;
-pub use error::{OpenError, Unrecoverable};
+pub use error::{OpenError, RecoveryError};
 pub use folder::Folder;
 pub use head::{Head, Position};
 pub use header::{Header, Pins};

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io;
 
-use super::error::Unrecoverable;
+use super::error::RecoveryError;
 use super::header::Header;
 use super::made::Made;
 use super::recovery::Restore;
@@ -24,22 +24,22 @@ pub(super) struct Rebuilt {
 
 impl Rebuilt {
     /// For the filter of a folder.
-    pub(super) fn new(header: &Header) -> Result<Self, Unrecoverable> {
+    pub(super) fn new(header: &Header) -> Result<Self, RecoveryError> {
         let made = header.pins().made;
         if let Made::Native { .. } = made {
             let words = "the storage folder holds a filter of the kind native, which RedisBloom \
                          cannot read";
-            return Err(Unrecoverable::Io(io::Error::other(words)));
+            return Err(RecoveryError::Io(io::Error::other(words)));
         }
         Ok(Self { made, filter: None, tombstones: HashSet::new(), trouble: None })
     }
 
     /// The filter, and what of it is to pass once more: RedisBloom knows nothing of that.
-    pub(super) fn finish(mut self) -> Result<(Filter, HashSet<u128>), Unrecoverable> {
+    pub(super) fn finish(mut self) -> Result<(Filter, HashSet<u128>), RecoveryError> {
         let filter = self.filter().map(|filter| filter.frozen());
         match (filter, self.trouble) {
             (Err(trouble), _) | (_, Some(trouble)) => {
-                Err(Unrecoverable::Io(io::Error::other(trouble)))
+                Err(RecoveryError::Io(io::Error::other(trouble)))
             }
             (Ok(filter), None) => Ok((filter, self.tombstones)),
         }

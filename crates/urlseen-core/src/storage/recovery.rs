@@ -14,7 +14,7 @@ use std::io;
 
 use super::cut::{self, Tail};
 use super::disk::Dir;
-use super::error::{Damage, Unrecoverable};
+use super::error::{Damage, RecoveryError};
 use super::header::Header;
 use super::history::Segments;
 use super::record::Kind;
@@ -114,7 +114,7 @@ pub(super) fn find(
     header: &Header,
     target: Target,
     mut load: impl FnMut(&Summary) -> io::Result<Result<(), Damage>>,
-) -> Result<Way, Unrecoverable> {
+) -> Result<Way, RecoveryError> {
     let segments = Segments::list(dir)?;
     let all = Snapshots::list(dir, header)?;
     let mut damaged = all.damaged.clone();
@@ -170,24 +170,24 @@ impl Obstacles {
         target: Target,
         all: &[Summary],
         damaged: &[Damage],
-    ) -> Result<Unrecoverable, Unrecoverable> {
+    ) -> Result<RecoveryError, RecoveryError> {
         let is_sound = |snapshot: &&Summary| damaged.iter().all(|each| each.file != snapshot.name);
         let heads = all.iter().filter(is_sound).map(|snapshot| snapshot.last.head);
         let oldest = heads.min_by_key(|head| head.seq);
         let damage = self.damage.or_else(|| damaged.first().cloned());
         let (Target::At(target), Some(oldest)) = (target, oldest) else {
-            return Ok(Unrecoverable::NoSnapshot { damage });
+            return Ok(RecoveryError::NoSnapshot { damage });
         };
         Ok(if let Some(ours) = self.other {
-            Unrecoverable::OtherHistory { target, ours, best: None }
+            RecoveryError::OtherHistory { target, ours, best: None }
         } else if let Some(end) = self.end {
             let best = best(dir, header, target)?;
             let missing = target.seq - best.unwrap_or(end).seq;
-            Unrecoverable::Behind { target, end, missing, damage, best }
+            RecoveryError::Behind { target, end, missing, damage, best }
         } else if oldest.seq > target.seq {
-            Unrecoverable::Beyond { target, oldest, damage, best: None }
+            RecoveryError::Beyond { target, oldest, damage, best: None }
         } else {
-            Unrecoverable::NoSnapshot { damage }
+            RecoveryError::NoSnapshot { damage }
         })
     }
 }
@@ -197,7 +197,7 @@ pub(super) fn best(
     dir: &Dir,
     header: &Header,
     target: Head,
-) -> Result<Option<Head>, Unrecoverable> {
+) -> Result<Option<Head>, RecoveryError> {
     let segments = Segments::list(dir)?;
     let all = Snapshots::list(dir, header)?;
     for snapshot in all.sound.iter().filter(|snapshot| snapshot.last.head.seq <= target.seq) {
@@ -231,7 +231,7 @@ pub(super) fn recover(
     header: &Header,
     target: Target,
     filter: &mut dyn Restore,
-) -> Result<(Recovered, Option<Tail>), Unrecoverable> {
+) -> Result<(Recovered, Option<Tail>), RecoveryError> {
     let way = find(dir, header, target, |snapshot| {
         filter.clear();
         snapshot.load(dir, header, filter)
@@ -254,7 +254,7 @@ pub(super) fn recover(
         }
     })?;
     if walk.end != scan.walk.end {
-        return Err(Unrecoverable::Io(io::Error::other("the log changed while it was read")));
+        return Err(RecoveryError::Io(io::Error::other("the log changed while it was read")));
     }
     let mut plan = scan.plan();
     let beyond = all.sound.iter().filter(|other| other.last.head.seq > head.seq);

@@ -2,7 +2,7 @@
 
 use super::cut::Plan;
 use super::disk::Dir;
-use super::error::Unrecoverable;
+use super::error::RecoveryError;
 use super::history::{Place, Segments, Walk};
 use super::record::Kind;
 use super::recovery::{Cut, Target};
@@ -36,7 +36,7 @@ impl Scan {
         from: Position,
         target: Target,
         number: u64,
-    ) -> Result<Self, Unrecoverable> {
+    ) -> Result<Self, RecoveryError> {
         let mut at_number = (from.number == number).then_some(from.head);
         let (mut is_reached, mut other) = (false, None);
         let mut meet = |head: Head| match target {

@@ -3,7 +3,7 @@
 //! ```text
 //! at  bytes
 //!  0      8  "urlseenL"
-//!  8      4  format, 1
+//!  8      4  format, 3
 //! 12      8  id of the filter
 //! 20     24  what the first record follows: number, seq, commit_id
 //! 44      4  CRC-32C of bytes 0 to 43

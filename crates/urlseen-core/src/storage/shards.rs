@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::disk::{Dir, DiskFile, read_exact_at};
-use super::error::{Damage, OpenError, Unrecoverable};
+use super::error::{Damage, OpenError, RecoveryError};
 use super::header::Header;
 use super::history::Segments;
 use super::lookup::AtRest;
@@ -61,8 +61,8 @@ impl ShardReader {
     /// # Errors
     /// Where the folder is new or has a filter of another kind, and as
     /// [`Folder::recover`](super::Folder::recover).
-    pub fn of_folder(folder: AtRest) -> Result<Self, Unrecoverable> {
-        let header = folder.header().ok_or(Unrecoverable::Fresh)?.clone();
+    pub fn of_folder(folder: AtRest) -> Result<Self, RecoveryError> {
+        let header = folder.header().ok_or(RecoveryError::Fresh)?.clone();
         let dir = folder.dir.clone();
         let native = header.native().ok_or_else(other_layout)?;
         let mut places = Vec::new();
@@ -156,7 +156,7 @@ impl ShardReader {
     /// # Errors
     /// Where the disk fails, or the snapshot is damaged there; where what is needed of the log was
     /// dropped meanwhile by whoever writes to the folder.
-    pub fn read(&mut self, shard: ShardId) -> Result<Vec<u8>, Unrecoverable> {
+    pub fn read(&mut self, shard: ShardId) -> Result<Vec<u8>, RecoveryError> {
         let Place { offset, length, crc } = self.places[shard.index()];
         let full = self.native.geometry().shard_bits() / 8;
         let mut bytes = vec![0; usize::try_from(full).map_err(std::io::Error::other)?];
@@ -186,7 +186,7 @@ impl ShardReader {
 
 impl Log {
     /// Gathers the keys of shards from `first` on.
-    fn gather(&mut self, dir: &Dir, native: Native, first: usize) -> Result<(), Unrecoverable> {
+    fn gather(&mut self, dir: &Dir, native: Native, first: usize) -> Result<(), RecoveryError> {
         self.end = (first + self.group).min(SHARDS);
         self.keys = vec![Vec::new(); self.end - first];
         let (last, seq) = self.to;
@@ -212,7 +212,7 @@ impl Log {
         if walk.end.number < last {
             let words = "the folder was worked on, and what was being read of its log is gone; \
                          give the command again";
-            return Err(Unrecoverable::Io(std::io::Error::other(words)));
+            return Err(RecoveryError::Io(std::io::Error::other(words)));
         }
         Ok(())
     }
@@ -220,12 +220,12 @@ impl Log {
 
 const OTHER_KIND: &str = "the filter has no shards: it has another kind than native";
 
-fn other_layout() -> Unrecoverable {
-    Unrecoverable::Io(std::io::Error::other(OTHER_KIND))
+fn other_layout() -> RecoveryError {
+    RecoveryError::Io(std::io::Error::other(OTHER_KIND))
 }
 
-fn damaged(damage: Damage) -> Unrecoverable {
-    Unrecoverable::NoSnapshot { damage: Some(damage) }
+fn damaged(damage: Damage) -> RecoveryError {
+    RecoveryError::NoSnapshot { damage: Some(damage) }
 }
 
 /// Where the shards' bits are in a snapshot.

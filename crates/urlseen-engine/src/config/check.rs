@@ -4,8 +4,8 @@
 use super::layers::{Found, Layers};
 use super::mask::masked;
 use super::pass::PassRule;
-use super::problem::{Fault, Origin, Problem, Problems};
-use super::raw::Refusal;
+use super::problem::{ConfigError, Fault, Origin, Problems};
+use super::raw::ValueError;
 use super::secret::Secret;
 use super::sections::Config;
 use super::value::Rule;
@@ -58,14 +58,14 @@ impl Taker {
             self.wrong.insert(key);
             let (key, found, allowed) = (key.to_owned(), rule.shown(&raw), rule.allowed());
             let fault = match refusal {
-                Refusal::Type if found != raw.kind() => {
+                ValueError::Type if found != raw.kind() => {
                     Fault::WrongType { key, found, is: raw.kind(), allowed }
                 }
-                Refusal::Type | Refusal::Value => Fault::NotAllowed { key, found, allowed },
-                Refusal::Because(reason) => Fault::Refused { key, found, reason },
-                Refusal::NotYet => Fault::NotYet { key, found, allowed },
+                ValueError::Type | ValueError::Value => Fault::NotAllowed { key, found, allowed },
+                ValueError::Because(reason) => Fault::Refused { key, found, reason },
+                ValueError::NotYet => Fault::NotYet { key, found, allowed },
             };
-            self.layers.problems.push(Problem { origin, fault });
+            self.layers.problems.push(ConfigError { origin, fault });
         }
         taken.unwrap_or_else(|| default(&self.crawl))
     }
@@ -237,7 +237,7 @@ impl Taker {
 
     fn refuse(&mut self, key: &str, fault: Fault) {
         let origin = self.origin(key);
-        self.layers.problems.push(Problem { origin, fault });
+        self.layers.problems.push(ConfigError { origin, fault });
     }
 }
 

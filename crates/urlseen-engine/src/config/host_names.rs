@@ -1,6 +1,6 @@
 //! Names of hosts.
 
-use super::raw::{Raw, Refusal};
+use super::raw::{Raw, ValueError};
 use super::value::{Rule, texts};
 
 /// The longest name of a host, in bytes (RFC 1035).
@@ -15,13 +15,13 @@ impl HostNames {
 }
 
 impl Rule<Vec<String>> for HostNames {
-    fn read(&self, raw: &Raw) -> Result<Vec<String>, Refusal> {
+    fn read(&self, raw: &Raw) -> Result<Vec<String>, ValueError> {
         let names = match raw {
             Raw::Text(text) if text.trim().is_empty() => Vec::new(),
             raw => texts(raw)?,
         };
         let is_good = names.len() <= Self::MOST && names.iter().all(|name| is_name(name));
-        if is_good { Ok(names) } else { Err(Refusal::Value) }
+        if is_good { Ok(names) } else { Err(ValueError::Value) }
     }
 
     fn allowed(&self) -> String {
@@ -65,7 +65,7 @@ mod tests {
             "b\u{f6}x",
             &"a".repeat(254),
         ] {
-            assert_eq!(read(bad), Err(Refusal::Value), "{bad}");
+            assert_eq!(read(bad), Err(ValueError::Value), "{bad}");
         }
     }
 }

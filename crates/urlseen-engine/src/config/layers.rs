@@ -4,7 +4,7 @@
 use super::mask::{carries_password, masked};
 use super::nearest::nearest;
 use super::pass::{self, PassRule};
-use super::problem::{Fault, Origin, Place, Problem};
+use super::problem::{ConfigError, Fault, Origin, Place};
 use super::raw::Raw;
 use super::sections::{KEYS, SECTIONS};
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ pub(super) struct Layers {
     pub(super) serve_password: Option<String>,
     /// The rules of the file.
     pub(super) pass: Vec<PassRule>,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<ConfigError>,
     /// A file's values are unknown, so that nothing can be said about how values go together.
     pub(super) incomplete: bool,
 }
@@ -201,7 +201,7 @@ impl Layers {
     }
 
     fn refuse(&mut self, origin: Origin, fault: Fault) {
-        self.problems.push(Problem { origin, fault });
+        self.problems.push(ConfigError { origin, fault });
     }
 
     /// As [`Self::refuse`], where the rest of the file cannot be read.

@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::nearest::nearest;
-use super::problem::{Fault, Origin, Problem};
+use super::problem::{ConfigError, Fault, Origin};
 use super::raw::Raw;
 
 /// The most rules there may be.
@@ -92,7 +92,7 @@ impl fmt::Debug for Pattern {
 pub(super) fn rules(
     value: &Spanned<DeValue<'_>>,
     at: impl Fn(usize) -> Origin,
-) -> (Vec<PassRule>, Vec<Problem>) {
+) -> (Vec<PassRule>, Vec<ConfigError>) {
     let mut reader = Reader { at, rules: Vec::new(), problems: Vec::new() };
     match value.get_ref() {
         DeValue::Array(array) => reader.read(array),
@@ -109,7 +109,7 @@ pub(super) fn rules(
 struct Reader<At> {
     at: At,
     rules: Vec<PassRule>,
-    problems: Vec<Problem>,
+    problems: Vec<ConfigError>,
 }
 
 impl<At: Fn(usize) -> Origin> Reader<At> {
@@ -139,7 +139,7 @@ impl<At: Fn(usize) -> Origin> Reader<At> {
                 let nearest = nearest(name, KEYS).map(|it| format!("pass.{it}"));
                 let key_at = (self.at)(key.span().start);
                 let fault = Fault::UnknownKey { key: format!("pass.{name}"), nearest };
-                self.problems.push(Problem { origin: key_at, fault });
+                self.problems.push(ConfigError { origin: key_at, fault });
                 continue;
             }
             let raw = Raw::from_toml(value.get_ref());
@@ -179,7 +179,7 @@ impl<At: Fn(usize) -> Origin> Reader<At> {
 
     fn refuse(&mut self, place: usize, reason: String) {
         let origin = (self.at)(place);
-        self.problems.push(Problem { origin, fault: Fault::PassRule { reason } });
+        self.problems.push(ConfigError { origin, fault: Fault::PassRule { reason } });
     }
 }
 

@@ -56,14 +56,14 @@ impl fmt::Display for Origin {
 
 /// One thing wrong with a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct ConfigError {
     /// Where it was found.
     pub(crate) origin: Origin,
     /// What it is.
     pub(crate) fault: Fault,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.origin, self.fault)
     }
@@ -298,24 +298,24 @@ fn hint(nearest: Option<&String>) -> String {
 /// Everything that is wrong with a configuration; at least one thing. Display has a line for each,
 /// by origin, and a last line with their number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problems(Vec<Problem>);
+pub struct Problems(Vec<ConfigError>);
 
 impl Problems {
     /// Sorts `problems`; `None` if there are none.
-    pub(super) fn new(mut problems: Vec<Problem>) -> Option<Self> {
+    pub(super) fn new(mut problems: Vec<ConfigError>) -> Option<Self> {
         problems.sort_by(|one, other| one.origin.cmp(&other.origin));
         (!problems.is_empty()).then_some(Self(problems))
     }
 
     /// Each of them, by origin.
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Problem> {
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, ConfigError> {
         self.0.iter()
     }
 }
 
 impl<'a> IntoIterator for &'a Problems {
-    type Item = &'a Problem;
-    type IntoIter = std::slice::Iter<'a, Problem>;
+    type Item = &'a ConfigError;
+    type IntoIter = std::slice::Iter<'a, ConfigError>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
@@ -353,7 +353,7 @@ mod tests {
         let file = |line, column| {
             Origin::File(Path::new("config.toml").into(), Some(Place { line, column }))
         };
-        let problem = |origin| Problem { origin, fault: Fault::NoValue };
+        let problem = |origin| ConfigError { origin, fault: Fault::NoValue };
         let origins = [
             Origin::Set("a".to_owned()),
             Origin::Environment("URLSEEN_B".to_owned()),

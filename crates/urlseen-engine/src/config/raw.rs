@@ -69,25 +69,25 @@ impl Raw {
     }
 
     /// The text of a key that takes one.
-    pub(super) fn text(&self) -> Result<&str, Refusal> {
+    pub(super) fn text(&self) -> Result<&str, ValueError> {
         match self {
             Self::Text(text) | Self::String(text) => Ok(text),
-            _ => Err(Refusal::Type),
+            _ => Err(ValueError::Type),
         }
     }
 
     /// The digits of a key that takes a number.
-    pub(super) fn number(&self) -> Result<&str, Refusal> {
+    pub(super) fn number(&self) -> Result<&str, ValueError> {
         match self {
             Self::Text(text) | Self::Number(text) => Ok(text),
-            _ => Err(Refusal::Type),
+            _ => Err(ValueError::Type),
         }
     }
 }
 
 /// Why a value is not taken.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum ValueError {
     /// It has another type.
     Type,
     /// It has the right type, but makes no sense.

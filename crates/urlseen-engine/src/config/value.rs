@@ -3,7 +3,7 @@
 use super::host_port::{self, HostPort};
 use super::mask::masked;
 use super::number::{grouped, parse_count};
-use super::raw::{Raw, Refusal};
+use super::raw::{Raw, ValueError};
 use super::seed::SeedChoice;
 use super::span::{self, parse_span};
 use std::ops::RangeInclusive;
@@ -16,7 +16,7 @@ use urlseen_core::redis::RedisAddress;
 /// What a key takes, and how it becomes a `T`.
 pub(super) trait Rule<T> {
     /// The typed value.
-    fn read(&self, raw: &Raw) -> Result<T, Refusal>;
+    fn read(&self, raw: &Raw) -> Result<T, ValueError>;
 
     /// What is allowed, as the end of a sentence.
     fn allowed(&self) -> String;
@@ -31,10 +31,10 @@ pub(super) trait Rule<T> {
 pub struct Whole(pub(super) RangeInclusive<u64>, pub(super) &'static str);
 
 impl<T: TryFrom<u64>> Rule<T> for Whole {
-    fn read(&self, raw: &Raw) -> Result<T, Refusal> {
-        let value = parse_count(raw.number()?).map_err(|_| Refusal::Value)?;
-        let value = Some(value).filter(|value| self.0.contains(value)).ok_or(Refusal::Value)?;
-        T::try_from(value).map_err(|_| Refusal::Value)
+    fn read(&self, raw: &Raw) -> Result<T, ValueError> {
+        let value = parse_count(raw.number()?).map_err(|_| ValueError::Value)?;
+        let value = Some(value).filter(|value| self.0.contains(value)).ok_or(ValueError::Value)?;
+        T::try_from(value).map_err(|_| ValueError::Value)
     }
 
     fn allowed(&self) -> String {
@@ -47,9 +47,9 @@ impl<T: TryFrom<u64>> Rule<T> for Whole {
 pub(super) struct Number(pub(super) RangeInclusive<f64>);
 
 impl Rule<f64> for Number {
-    fn read(&self, raw: &Raw) -> Result<f64, Refusal> {
-        let value: f64 = raw.number()?.replace('_', "").parse().map_err(|_| Refusal::Value)?;
-        Some(value).filter(|value| self.0.contains(value)).ok_or(Refusal::Value)
+    fn read(&self, raw: &Raw) -> Result<f64, ValueError> {
+        let value: f64 = raw.number()?.replace('_', "").parse().map_err(|_| ValueError::Value)?;
+        Some(value).filter(|value| self.0.contains(value)).ok_or(ValueError::Value)
     }
 
     fn allowed(&self) -> String {
@@ -61,11 +61,11 @@ impl Rule<f64> for Number {
 pub(super) struct Flag;
 
 impl Rule<bool> for Flag {
-    fn read(&self, raw: &Raw) -> Result<bool, Refusal> {
+    fn read(&self, raw: &Raw) -> Result<bool, ValueError> {
         match raw {
             Raw::Bool(value) => Ok(*value),
-            Raw::Text(text) => text.parse().map_err(|_| Refusal::Value),
-            _ => Err(Refusal::Type),
+            Raw::Text(text) => text.parse().map_err(|_| ValueError::Value),
+            _ => Err(ValueError::Type),
         }
     }
 
@@ -78,10 +78,10 @@ impl Rule<bool> for Flag {
 pub(super) struct Word;
 
 impl<T: Choice> Rule<T> for Word {
-    fn read(&self, raw: &Raw) -> Result<T, Refusal> {
+    fn read(&self, raw: &Raw) -> Result<T, ValueError> {
         choose(raw.text()?).map_err(|error| match error {
-            ChoiceError::Unknown { .. } => Refusal::Value,
-            ChoiceError::NotYet { .. } => Refusal::NotYet,
+            ChoiceError::Unknown { .. } => ValueError::Value,
+            ChoiceError::NotYet { .. } => ValueError::NotYet,
         })
     }
 
@@ -94,9 +94,9 @@ impl<T: Choice> Rule<T> for Word {
 pub(super) struct RedisKey;
 
 impl Rule<String> for RedisKey {
-    fn read(&self, raw: &Raw) -> Result<String, Refusal> {
+    fn read(&self, raw: &Raw) -> Result<String, ValueError> {
         let key = raw.text()?;
-        if key.is_empty() { Err(Refusal::Value) } else { Ok(key.to_owned()) }
+        if key.is_empty() { Err(ValueError::Value) } else { Ok(key.to_owned()) }
     }
 
     fn allowed(&self) -> String {
@@ -113,11 +113,11 @@ impl RedisKeys {
 }
 
 impl Rule<Vec<String>> for RedisKeys {
-    fn read(&self, raw: &Raw) -> Result<Vec<String>, Refusal> {
+    fn read(&self, raw: &Raw) -> Result<Vec<String>, ValueError> {
         let keys = texts(raw)?;
         let is_good =
             (1..=Self::MOST).contains(&keys.len()) && keys.iter().all(|it| !it.is_empty());
-        if is_good { Ok(keys) } else { Err(Refusal::Value) }
+        if is_good { Ok(keys) } else { Err(ValueError::Value) }
     }
 
     fn allowed(&self) -> String {
@@ -126,16 +126,16 @@ impl Rule<Vec<String>> for RedisKeys {
 }
 
 /// The strings of an array, or of a text with commas between them.
-pub(super) fn texts(raw: &Raw) -> Result<Vec<String>, Refusal> {
+pub(super) fn texts(raw: &Raw) -> Result<Vec<String>, ValueError> {
     match raw {
         Raw::List(texts) => Ok(texts.clone()),
         // As the file has it.
         Raw::Text(text) if text.trim_start().starts_with('[') => {
-            let array = DeValue::parse(text.trim()).map_err(|_| Refusal::Value)?;
+            let array = DeValue::parse(text.trim()).map_err(|_| ValueError::Value)?;
             texts(&Raw::from_toml(array.get_ref()))
         }
         Raw::Text(text) => Ok(text.split(',').map(|text| text.trim().to_owned()).collect()),
-        _ => Err(Refusal::Type),
+        _ => Err(ValueError::Type),
     }
 }
 
@@ -143,14 +143,14 @@ pub(super) fn texts(raw: &Raw) -> Result<Vec<String>, Refusal> {
 pub(super) struct Name;
 
 impl Rule<String> for Name {
-    fn read(&self, raw: &Raw) -> Result<String, Refusal> {
+    fn read(&self, raw: &Raw) -> Result<String, ValueError> {
         let name = raw.text()?;
         let bad = name.is_empty()
             || name.len() > 200
             || [".", ".."].contains(&name)
             || name.trim() != name
             || name.chars().any(|c| c == '/' || c.is_control());
-        if bad { Err(Refusal::Value) } else { Ok(name.to_owned()) }
+        if bad { Err(ValueError::Value) } else { Ok(name.to_owned()) }
     }
 
     fn allowed(&self) -> String {
@@ -164,10 +164,10 @@ impl Rule<String> for Name {
 pub(super) struct Folder;
 
 impl Rule<PathBuf> for Folder {
-    fn read(&self, raw: &Raw) -> Result<PathBuf, Refusal> {
+    fn read(&self, raw: &Raw) -> Result<PathBuf, ValueError> {
         let path = raw.text()?;
         let bad = path.is_empty() || path.contains('\0');
-        if bad { Err(Refusal::Value) } else { Ok(path.into()) }
+        if bad { Err(ValueError::Value) } else { Ok(path.into()) }
     }
 
     fn allowed(&self) -> String {
@@ -179,8 +179,8 @@ impl Rule<PathBuf> for Folder {
 pub(super) struct Redis;
 
 impl Rule<RedisAddress> for Redis {
-    fn read(&self, raw: &Raw) -> Result<RedisAddress, Refusal> {
-        RedisAddress::parse(raw.text()?).map_err(|error| Refusal::Because(error.to_string()))
+    fn read(&self, raw: &Raw) -> Result<RedisAddress, ValueError> {
+        RedisAddress::parse(raw.text()?).map_err(|error| ValueError::Because(error.to_string()))
     }
 
     fn allowed(&self) -> String {
@@ -200,10 +200,10 @@ impl Rule<RedisAddress> for Redis {
 pub(super) struct Address;
 
 impl Rule<Option<HostPort>> for Address {
-    fn read(&self, raw: &Raw) -> Result<Option<HostPort>, Refusal> {
+    fn read(&self, raw: &Raw) -> Result<Option<HostPort>, ValueError> {
         match raw.text()? {
             "" => Ok(None),
-            text => HostPort::parse(text).map(Some).ok_or(Refusal::Value),
+            text => HostPort::parse(text).map(Some).ok_or(ValueError::Value),
         }
     }
 
@@ -216,9 +216,9 @@ impl Rule<Option<HostPort>> for Address {
 pub(super) struct Span(pub(super) RangeInclusive<Duration>);
 
 impl Rule<Duration> for Span {
-    fn read(&self, raw: &Raw) -> Result<Duration, Refusal> {
-        let span = parse_span(raw.text()?).ok_or(Refusal::Value)?;
-        if self.0.contains(&span) { Ok(span) } else { Err(Refusal::Value) }
+    fn read(&self, raw: &Raw) -> Result<Duration, ValueError> {
+        let span = parse_span(raw.text()?).ok_or(ValueError::Value)?;
+        if self.0.contains(&span) { Ok(span) } else { Err(ValueError::Value) }
     }
 
     fn allowed(&self) -> String {
@@ -231,11 +231,11 @@ impl Rule<Duration> for Span {
 pub(super) struct Every(pub(super) RangeInclusive<Duration>);
 
 impl Rule<Option<Duration>> for Every {
-    fn read(&self, raw: &Raw) -> Result<Option<Duration>, Refusal> {
-        match parse_span(raw.text()?).ok_or(Refusal::Value)? {
+    fn read(&self, raw: &Raw) -> Result<Option<Duration>, ValueError> {
+        match parse_span(raw.text()?).ok_or(ValueError::Value)? {
             Duration::ZERO => Ok(None),
             span if self.0.contains(&span) => Ok(Some(span)),
-            _ => Err(Refusal::Value),
+            _ => Err(ValueError::Value),
         }
     }
 
@@ -249,11 +249,11 @@ impl Rule<Option<Duration>> for Every {
 pub(super) struct Seed;
 
 impl Rule<SeedChoice> for Seed {
-    fn read(&self, raw: &Raw) -> Result<SeedChoice, Refusal> {
+    fn read(&self, raw: &Raw) -> Result<SeedChoice, ValueError> {
         match raw {
             Raw::Text(word) | Raw::String(word) if word == "random" => Ok(SeedChoice::Random),
             // A number in quotes, or a misspelt word.
-            Raw::String(_) => Err(Refusal::Value),
+            Raw::String(_) => Err(ValueError::Value),
             _ => Whole(0..=u64::from(u32::MAX), "").read(raw).map(SeedChoice::Fixed),
         }
     }
@@ -275,10 +275,10 @@ mod tests {
         assert_eq!(keys(text("a, b")), both());
         assert_eq!(keys(text("['a', \"b\"]")), both());
         assert_eq!(keys(toml("['a', 'b']")), both());
-        assert_eq!(keys(toml("'a'")), Err(Refusal::Type));
-        assert_eq!(keys(toml("['a', 1]")), Err(Refusal::Type));
+        assert_eq!(keys(toml("'a'")), Err(ValueError::Type));
+        assert_eq!(keys(toml("['a', 1]")), Err(ValueError::Type));
         for bad in ["", "a,,b", "['a'", "[]"] {
-            assert_eq!(keys(text(bad)), Err(Refusal::Value), "{bad}");
+            assert_eq!(keys(text(bad)), Err(ValueError::Value), "{bad}");
         }
     }
 
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(whole.read(&text("1_000")), Ok(1000_u64));
         assert_eq!(Number(1e-12..=0.1).read(&text("1e-6")), Ok(1e-6));
         assert_eq!(Flag.read(&text("true")), Ok(true));
-        assert_eq!(Flag.read(&text("yes")), Err(Refusal::Value));
+        assert_eq!(Flag.read(&text("yes")), Err(ValueError::Value));
         assert_eq!(RedisKey.read(&text("123")), Ok("123".to_owned()));
         assert_eq!(Seed.read(&text("random")), Ok(SeedChoice::Random));
         assert_eq!(Seed.read(&text("4294967295")), Ok(SeedChoice::Fixed(u32::MAX)));
@@ -311,26 +311,29 @@ mod tests {
             ("0x10", Ok(16)),
             ("+5", Ok(5)),
             ("1e8", Ok(100_000_000)),
-            ("2.5", Err(Refusal::Value)),
-            ("-1", Err(Refusal::Value)),
-            ("0xffff_ffff_ffff_ffff_ffff", Err(Refusal::Value)),
-            ("inf", Err(Refusal::Value)),
-            ("\"10\"", Err(Refusal::Type)),
-            ("true", Err(Refusal::Type)),
-            ("[10]", Err(Refusal::Type)),
-            ("2026-01-01", Err(Refusal::Type)),
+            ("2.5", Err(ValueError::Value)),
+            ("-1", Err(ValueError::Value)),
+            ("0xffff_ffff_ffff_ffff_ffff", Err(ValueError::Value)),
+            ("inf", Err(ValueError::Value)),
+            ("\"10\"", Err(ValueError::Type)),
+            ("true", Err(ValueError::Type)),
+            ("[10]", Err(ValueError::Type)),
+            ("2026-01-01", Err(ValueError::Type)),
         ] {
             assert_eq!(whole(toml(value)), wanted, "{value}");
         }
         assert_eq!(Number(0.0..=1.0).read(&toml("1")), Ok(1.0));
-        assert_eq!(Number(0.0..=1.0).read(&toml("nan")), Err(Refusal::Value));
-        assert_eq!(Number(0.0..=1.0).read(&toml("\"1\"")), Err(Refusal::Type));
-        assert_eq!(Flag.read(&toml("\"true\"")), Err(Refusal::Type));
-        assert_eq!(RedisKey.read(&toml("7")), Err(Refusal::Type));
-        assert_eq!(Rule::<Option<Duration>>::read(&Every(A_DAY), &toml("10")), Err(Refusal::Type));
+        assert_eq!(Number(0.0..=1.0).read(&toml("nan")), Err(ValueError::Value));
+        assert_eq!(Number(0.0..=1.0).read(&toml("\"1\"")), Err(ValueError::Type));
+        assert_eq!(Flag.read(&toml("\"true\"")), Err(ValueError::Type));
+        assert_eq!(RedisKey.read(&toml("7")), Err(ValueError::Type));
+        assert_eq!(
+            Rule::<Option<Duration>>::read(&Every(A_DAY), &toml("10")),
+            Err(ValueError::Type)
+        );
         assert_eq!(Seed.read(&toml("42")), Ok(SeedChoice::Fixed(42)));
-        assert_eq!(Seed.read(&toml("\"42\"")), Err(Refusal::Value));
-        assert_eq!(Seed.read(&toml("4294967296")), Err(Refusal::Value));
+        assert_eq!(Seed.read(&toml("\"42\"")), Err(ValueError::Value));
+        assert_eq!(Seed.read(&toml("4294967296")), Err(ValueError::Value));
     }
 
     const A_DAY: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
@@ -339,19 +342,19 @@ mod tests {
     fn ranges_include_their_ends_and_no_more() {
         let whole = |value| Rule::<u16>::read(&Whole(1..=100_000, ""), &text(value));
         assert_eq!(whole("1"), Ok(1));
-        assert_eq!(whole("0"), Err(Refusal::Value));
-        assert_eq!(whole("100_001"), Err(Refusal::Value));
-        assert_eq!(whole("65536"), Err(Refusal::Value), "more than the type holds");
+        assert_eq!(whole("0"), Err(ValueError::Value));
+        assert_eq!(whole("100_001"), Err(ValueError::Value));
+        assert_eq!(whole("65536"), Err(ValueError::Value), "more than the type holds");
         let every = |value| Every(A_DAY).read(&text(value));
         assert_eq!(every("0s"), Ok(None));
         assert_eq!(every("1s"), Ok(Some(Duration::from_secs(1))));
         assert_eq!(every("24h"), Ok(Some(Duration::from_hours(24))));
-        assert_eq!(every("999ms"), Err(Refusal::Value));
-        assert_eq!(every("25h"), Err(Refusal::Value));
+        assert_eq!(every("999ms"), Err(ValueError::Value));
+        assert_eq!(every("25h"), Err(ValueError::Value));
         let span = |value| Span(A_DAY).read(&text(value));
         assert_eq!(span("1s"), Ok(Duration::from_secs(1)));
         assert_eq!(span("24h"), Ok(Duration::from_hours(24)));
-        assert_eq!(span("0s"), Err(Refusal::Value));
+        assert_eq!(span("0s"), Err(ValueError::Value));
     }
 
     #[test]
@@ -360,7 +363,7 @@ mod tests {
             assert_eq!(Name.read(&text(name)), Ok(name.to_owned()));
         }
         for name in ["", ".", "..", "a/b", "a\nb", " a", "a ", "a\0", &"a".repeat(201)] {
-            assert_eq!(Name.read(&text(name)), Err(Refusal::Value), "{name:?}");
+            assert_eq!(Name.read(&text(name)), Err(ValueError::Value), "{name:?}");
         }
     }
 

@@ -19,7 +19,7 @@ pub enum StartError {
 
 /// The engine cannot go on.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Died {
+pub enum EngineError {
     /// A thread of it panicked. Its part of the filter is not to be trusted any more.
     #[error(
         "a filter thread panicked (its message stands above); what was not committed waits in \

@@ -122,7 +122,7 @@ async fn a_batch_that_has_no_room_is_not_handed_on() {
     assert_eq!(engine.judged().await.unwrap().onward_len(), 0);
     engine.submit(batch(&digests(100..101)));
     let full = engine.judged().await.unwrap_err();
-    assert_eq!(full, Died::Full(AddError::Full(100)));
+    assert_eq!(full, EngineError::Full(AddError::Full(100)));
     assert!(full.to_string().contains("NONSCALING"), "{full}");
     // What was handed on is committed without trouble.
     for _ in 0..3 {
@@ -139,7 +139,7 @@ async fn a_filter_that_outgrows_its_memory_says_so_before_anything_is_handed_on(
     engine.judged().await.unwrap();
     engine.committed(Position::START);
     engine.submit(batch(&digests(300..400)));
-    assert!(matches!(engine.judged().await, Err(Died::Full(AddError::NoLayer(_)))));
+    assert!(matches!(engine.judged().await, Err(EngineError::Full(AddError::NoLayer(_)))));
     assert!(engine.handle().freeze().unwrap().filter.size() > 290);
 }
 

@@ -36,7 +36,7 @@ use crate::item::{Options, Reader};
 pub(crate) use asking::Answers;
 pub use asking::{Answer, Question, Wanted};
 use awaited::Awaited;
-pub use error::{Died, StartError};
+pub use error::{EngineError, StartError};
 pub use fill::Fill;
 pub use gauges::{Gauges, Whole};
 pub use handle::Handle;
@@ -210,7 +210,7 @@ impl Engine {
 
     /// The oldest batch that was submitted, once it is judged, where nothing was asked. Waits for
     /// ever if there is none. Nothing is lost when the future is dropped.
-    pub async fn judged(&mut self) -> Result<Batch<Judged>, Died> {
+    pub async fn judged(&mut self) -> Result<Batch<Judged>, EngineError> {
         match self.heard().await? {
             Heard::Judged(judged) => Ok(judged),
             Heard::Answers(_) => unreachable!("whoever asks listens for the answers"),
@@ -220,7 +220,7 @@ impl Engine {
     /// Whatever comes first of the next answers and the oldest batch that was submitted, once it is
     /// judged: answers always come before batches that were judged after them. Waits for ever if
     /// there is neither. Nothing is lost when the future is dropped.
-    pub async fn heard(&mut self) -> Result<Heard, Died> {
+    pub async fn heard(&mut self) -> Result<Heard, EngineError> {
         loop {
             if let Some(answers) = self.answers.pop_front() {
                 self.asking -= 1;
@@ -233,7 +233,7 @@ impl Engine {
                 return Ok(Heard::Judged(judged));
             }
             if let (true, 0, Some(full)) = (self.progress.is_empty(), self.asking, &self.full) {
-                return Err(Died::Full(full.clone()));
+                return Err(EngineError::Full(full.clone()));
             }
             self.hear().await?;
         }
@@ -241,7 +241,7 @@ impl Engine {
 
     /// Waits until the threads have done all that they were told so far, so that the gauges count
     /// every batch that was committed. Nothing is lost when the future is dropped.
-    pub async fn settled(&mut self) -> Result<(), Died> {
+    pub async fn settled(&mut self) -> Result<(), EngineError> {
         self.marks += self.owners.len();
         self.tell_all(|| Job::Mark);
         while self.marks > 0 {
@@ -251,14 +251,14 @@ impl Engine {
     }
 
     /// The same for those that cannot await, and must not be called by those that can.
-    pub(crate) fn settled_blocking(&mut self) -> Result<(), Died> {
+    pub(crate) fn settled_blocking(&mut self) -> Result<(), EngineError> {
         self.marks += self.owners.len();
         self.tell_all(|| Job::Mark);
         while self.marks > 0 {
-            let done = self.done.blocking_recv().ok_or(Died::Panicked)?;
+            let done = self.done.blocking_recv().ok_or(EngineError::Panicked)?;
             self.take_note(done)?;
         }
-        self.full.clone().map_or(Ok(()), |full| Err(Died::Full(full)))
+        self.full.clone().map_or(Ok(()), |full| Err(EngineError::Full(full)))
     }
 
     /// The oldest batch handed back is committed, which brings the filter to `at`: from now on its
@@ -313,14 +313,14 @@ impl Engine {
     }
 
     /// Waits for the next answer of a thread, and takes note of it.
-    async fn hear(&mut self) -> Result<(), Died> {
-        let done = self.done.recv().await.ok_or(Died::Panicked)?;
+    async fn hear(&mut self) -> Result<(), EngineError> {
+        let done = self.done.recv().await.ok_or(EngineError::Panicked)?;
         self.take_note(done)
     }
 
-    fn take_note(&mut self, done: Done) -> Result<(), Died> {
+    fn take_note(&mut self, done: Done) -> Result<(), EngineError> {
         match done {
-            Done::Died => return Err(Died::Panicked),
+            Done::EngineError => return Err(EngineError::Panicked),
             Done::Full { batch, why } => {
                 self.full.get_or_insert(why);
                 // Those before it are handed back still.
@@ -371,7 +371,7 @@ fn run(mut owner: Owner, todo: &Receiver<Job>, to_read: &Receiver<Read>) {
     impl Drop for Obituary {
         fn drop(&mut self) {
             if std::thread::panicking() {
-                let _ = self.0.send(Done::Died);
+                let _ = self.0.send(Done::EngineError);
             }
         }
     }

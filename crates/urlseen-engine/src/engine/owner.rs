@@ -64,7 +64,7 @@ pub(super) enum Job {
     /// What was added in the oldest group answered is written down: set it. All that was written
     /// before is committed where there is an `at`, which the filter is recovered to.
     Remember { at: Option<Position> },
-    /// Let keys of a shard pass once more, where a filter is recovered back.
+    /// Let keys of a shard pass once more, where a filter is recovered.
     Forgive { shard: ShardId, ids: Vec<u128> },
     /// Whether keys, all of its own shards, are set.
     Test { key_hashes: Vec<KeyHash>, reply: Sender<Vec<Verdict>> },
@@ -107,7 +107,7 @@ pub(super) enum Done {
     /// All that was told before the mark is done.
     Marked,
     /// The thread panicked.
-    Died,
+    EngineError,
     /// The filter is full, and what was found unseen, in that batch if it was in one, cannot be set
     /// any more.
     Full { batch: Option<u64>, why: AddError },

@@ -11,8 +11,8 @@ use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
-use crate::engine::store::{Change, Local, Unfit};
-use crate::engine::{Answer, Answers, Died, Engine, Heard, Question, Wanted, Whole};
+use crate::engine::store::{Change, Local, MismatchError};
+use crate::engine::{Answer, Answers, Engine, EngineError, Heard, Question, Wanted, Whole};
 use urlseen_core::storage::descriptors::Waits;
 
 /// How many queries may wait; whoever has another one waits to hand it in.
@@ -275,7 +275,7 @@ impl QueryDispatcher {
             let gauges = store.engine.gauges();
             let counts = Counts { keys: gauges.keys().iter().sum(), whole: gauges.whole() };
             if extra == Extra::Empty {
-                empty(store).await.map_err(|unfit| QueryError::Unfit(Box::new(unfit)))?;
+                empty(store).await.map_err(|unfit| QueryError::MismatchError(Box::new(unfit)))?;
             }
             let _ = reply.send(Reply { answers, counts: Some(counts) });
         }
@@ -309,7 +309,7 @@ impl QueryDispatcher {
 }
 
 /// Empties the filter, for good; waits for file descriptors where there are none.
-async fn empty(store: &mut Local) -> Result<(), Unfit> {
+async fn empty(store: &mut Local) -> Result<(), MismatchError> {
     let (head, mut waits) = (store.empty()?, Waits::default());
     while let Err(unfit) = store.replace(head) {
         if !unfit.is_for_want_of_descriptors() {
@@ -363,11 +363,11 @@ impl Refused {
 pub enum QueryError {
     /// The engine cannot go on.
     #[error(transparent)]
-    Died(#[from] Died),
+    EngineError(#[from] EngineError),
     /// What is added cannot be written down.
     #[error("the log cannot be written: {0}")]
     Log(#[from] io::Error),
     /// The filter cannot be emptied.
     #[error(transparent)]
-    Unfit(Box<Unfit>),
+    MismatchError(Box<MismatchError>),
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use crate::engine::store::Local;
-use crate::engine::{Died, Engine};
+use crate::engine::{Engine, EngineError};
 use crate::flow::input::{self, Block, InputError};
 use crate::item::batch::{Batch, Judged};
 
@@ -40,7 +40,7 @@ pub enum PipeError {
     Storage(io::Error),
     /// In the middle.
     #[error(transparent)]
-    Died(#[from] Died),
+    EngineError(#[from] EngineError),
     /// The thread that reads could not be started.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(io::Error),

@@ -1,8 +1,7 @@
 //! A ready fingerprint and nothing else.
 
 use super::{Item, Unreadable};
-use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::fingerprint::lanes;
+use urlseen_core::fingerprint::{Fingerprint, lanes};
 
 #[inline]
 pub(super) fn read(bytes: &[u8]) -> Result<Item<'_>, Unreadable> {

@@ -25,10 +25,9 @@ use pickle::Pickles;
 use said::Said;
 
 use crate::config::{Emit, ItemForm, PassRule, host_and_path};
-use urlseen_core::filter::Unplaced;
-use urlseen_core::fingerprint::canonical::Refusal;
-use urlseen_core::fingerprint::lanes;
-use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
+use urlseen_core::filter::PlacementError;
+use urlseen_core::fingerprint::canonical::CanonicalizeError;
+use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter, lanes};
 use urlseen_core::redis::reject::bounded::{TooLong, most_made};
 
 /// What an item says.
@@ -72,7 +71,7 @@ pub enum Unreadable {
     #[error("the URL is not UTF-8: byte {offset} begins no character")]
     NotUtf8 { offset: usize },
     #[error("{0}")]
-    Url(#[from] Refusal),
+    Url(#[from] CanonicalizeError),
     #[error("there is {found} before the scheme of the URL{advice}")]
     BeforeScheme { found: &'static str, advice: &'static str },
     #[error("{0}")]
@@ -93,7 +92,7 @@ pub enum Unreadable {
     #[error("{length} bytes are no digest, which has 16, 20 or 32")]
     NoDigest { length: usize },
     #[error("the filter's kind has no place for it: {0}")]
-    NoPlace(Unplaced),
+    NoPlace(PlacementError),
     #[error(
         "what would go on in its place (sink.emit) has more than {most} bytes: more than twice as \
          much as the item"

@@ -6,10 +6,10 @@ use urlseen_core::redis_filter::definition::Settings;
 /// How a filter lies in Redis: urlseen's own way, or that of a project that has one there already.
 /// The bits are the same as theirs, both ways.
 ///
-/// The kinds of other projects hash text: the hex digits of a fingerprint, any other key as it
-/// is. Some have no place for some text ([`ErrorKind::Unplaced`](crate::ErrorKind::Unplaced)):
-/// none for text that is not UTF-8 or empty, and `BlockCluster` none for what does not begin with
-/// hex digits.
+/// The kinds of other projects hash text: the hex digits of a fingerprint, any other key as it is.
+/// Some have no place for some text
+/// ([`ErrorKind::PlacementError`](crate::ErrorKind::PlacementError)): none for text that is not
+/// UTF-8 or empty, and `BlockCluster` none for what does not begin with hex digits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum FilterKind {

@@ -49,7 +49,11 @@ pub trait BitStrings: fmt::Debug {
     ///
     /// # Errors
     /// The other project has no place for such a text either. Nothing is appended then.
-    fn push_positions(&self, text: &[u8], positions: &mut Vec<Position>) -> Result<(), Unplaced>;
+    fn push_positions(
+        &self,
+        text: &[u8],
+        positions: &mut Vec<Position>,
+    ) -> Result<(), PlacementError>;
 
     /// The share of unseen keys that are taken for seen once the filter holds so many `keys`, all
     /// of them hex digits of digests. It is what the layout does, not what was asked of it.
@@ -68,7 +72,7 @@ pub struct Position {
 
 /// A text that a layout has no place for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unplaced {
+pub enum PlacementError {
     /// There is nothing to hash.
     #[error("the fingerprint is empty")]
     Empty,
@@ -83,14 +87,14 @@ pub enum Unplaced {
 /// A setting that a layout cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the layout {layout} cannot have {setting} {found}: {allowed}")]
-pub struct Unsuitable {
+pub struct SizeError {
     layout: &'static str,
     setting: &'static str,
     found: String,
     allowed: String,
 }
 
-impl Unsuitable {
+impl SizeError {
     pub(super) fn new(
         layout: &'static str,
         setting: &'static str,

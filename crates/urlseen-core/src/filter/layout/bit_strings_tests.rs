@@ -59,7 +59,7 @@ impl Vector {
     }
 }
 
-fn positions(layout: &dyn BitStrings, text: &[u8]) -> Result<Vec<Position>, Unplaced> {
+fn positions(layout: &dyn BitStrings, text: &[u8]) -> Result<Vec<Position>, PlacementError> {
     let mut positions = Vec::new();
     layout.push_positions(text, &mut positions)?;
     assert_eq!(positions.len(), layout.hashes() as usize);
@@ -237,13 +237,13 @@ fn text_without_a_place_leaves_nothing_behind() {
     let cluster = BlockCluster::new(32, 15, 300).unwrap();
     let mut positions = Vec::new();
     for (layout, text, why) in [
-        (&imooc as &dyn BitStrings, b"".as_slice(), Unplaced::Empty),
-        (&imooc, b"\xffa", Unplaced::NotText),
-        (&plain, b"", Unplaced::Empty),
-        (&plain, b"a\xff", Unplaced::NotText),
-        (&cluster, b"", Unplaced::Empty),
-        (&cluster, b"00g", Unplaced::NotHex(3)),
-        (&cluster, b"+0f", Unplaced::NotHex(3)),
+        (&imooc as &dyn BitStrings, b"".as_slice(), PlacementError::Empty),
+        (&imooc, b"\xffa", PlacementError::NotText),
+        (&plain, b"", PlacementError::Empty),
+        (&plain, b"a\xff", PlacementError::NotText),
+        (&cluster, b"", PlacementError::Empty),
+        (&cluster, b"00g", PlacementError::NotHex(3)),
+        (&cluster, b"+0f", PlacementError::NotHex(3)),
     ] {
         assert_eq!(layout.push_positions(text, &mut positions), Err(why));
         assert_eq!(positions, []);

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use super::bit_strings::{rate_of_shares, shares, used};
 use super::imooc::SEEDS;
-use super::{BitStrings, Position, Unplaced, Unsuitable};
+use super::{BitStrings, PlacementError, Position, SizeError};
 use crate::filter::hash::murmur3_x86_32;
 
 const NAME: &str = "block-cluster";
@@ -43,12 +43,12 @@ impl BlockCluster {
     ///
     /// # Errors
     /// Less than one hash (with none, everything is seen), or less than one block.
-    pub fn new(bit: u32, hash_number: u32, block_num: u32) -> Result<Self, Unsuitable> {
+    pub fn new(bit: u32, hash_number: u32, block_num: u32) -> Result<Self, SizeError> {
         if hash_number == 0 {
-            return Err(Unsuitable::new(NAME, "the hash number", hash_number, "it is 1 or more"));
+            return Err(SizeError::new(NAME, "the hash number", hash_number, "it is 1 or more"));
         }
         if block_num == 0 {
-            return Err(Unsuitable::new(NAME, "the block number", block_num, "it is 1 or more"));
+            return Err(SizeError::new(NAME, "the block number", block_num, "it is 1 or more"));
         }
         // One of 100 seeds each.
         #[allow(clippy::cast_possible_truncation)]
@@ -93,7 +93,11 @@ impl BitStrings for BlockCluster {
         self.hashes
     }
 
-    fn push_positions(&self, text: &[u8], positions: &mut Vec<Position>) -> Result<(), Unplaced> {
+    fn push_positions(
+        &self,
+        text: &[u8],
+        positions: &mut Vec<Position>,
+    ) -> Result<(), PlacementError> {
         let string = leading_number(text, self.digits())? % self.blocks;
         // Below 2^32.
         #[allow(clippy::cast_possible_truncation)]
@@ -114,12 +118,12 @@ impl BitStrings for BlockCluster {
 }
 
 /// The number that a text's first hex digits are. A text of fewer characters is one number.
-fn leading_number(text: &[u8], digits: u8) -> Result<u32, Unplaced> {
+fn leading_number(text: &[u8], digits: u8) -> Result<u32, PlacementError> {
     if text.is_empty() {
-        return Err(Unplaced::Empty);
+        return Err(PlacementError::Empty);
     }
     text.iter().take(digits.into()).try_fold(0, |number, &digit| {
-        let value = char::from(digit).to_digit(16).ok_or(Unplaced::NotHex(digits))?;
+        let value = char::from(digit).to_digit(16).ok_or(PlacementError::NotHex(digits))?;
         Ok(number << 4 | value)
     })
 }

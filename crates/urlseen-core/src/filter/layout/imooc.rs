@@ -14,7 +14,7 @@
 //! hashes than that are used.
 
 use super::bit_strings::{LARGEST_STRING, rate_of_shares, shares, used};
-use super::{BitStrings, Position, Unplaced, Unsuitable};
+use super::{BitStrings, PlacementError, Position, SizeError};
 use crate::filter::hash::murmur3_x86_32;
 
 const NAME: &str = "imooc";
@@ -42,11 +42,11 @@ impl Imooc {
     ///
     /// # Errors
     /// No key, an error rate that is not between 0 and 1, or more than 2^32 - 1 blocks.
-    pub fn new(capacity: u64, error_rate: f64) -> Result<Self, Unsuitable> {
+    pub fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
         if capacity == 0 {
-            return Err(Unsuitable::new(NAME, "the capacity", capacity, "it is 1 or more"));
+            return Err(SizeError::new(NAME, "the capacity", capacity, "it is 1 or more"));
         }
-        Unsuitable::check_error_rate(NAME, error_rate)?;
+        SizeError::check_error_rate(NAME, error_rate)?;
         let keys = capacity as f64;
         let bits = (keys * std::f64::consts::LOG2_E * (1.0 / error_rate).log2()).ceil();
         let hashes = (2.0_f64.ln_1p() * bits / keys).ceil();
@@ -56,7 +56,7 @@ impl Imooc {
         if !(bits >= 1.0 && blocks <= f64::from(u32::MAX)) {
             let found = format!("{capacity} at the error rate {error_rate:e}");
             let allowed = "that takes from 1 bit to 2^32 - 1 strings of 512 MiB";
-            return Err(Unsuitable::new(NAME, "the capacity", found, allowed));
+            return Err(SizeError::new(NAME, "the capacity", found, allowed));
         }
         // Whole numbers, at least 1; at most 2^64, 1700 and 2^32 - 1.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -106,7 +106,11 @@ impl BitStrings for Imooc {
         used
     }
 
-    fn push_positions(&self, text: &[u8], positions: &mut Vec<Position>) -> Result<(), Unplaced> {
+    fn push_positions(
+        &self,
+        text: &[u8],
+        positions: &mut Vec<Position>,
+    ) -> Result<(), PlacementError> {
         let string = first_character(text)? % self.blocks;
         positions.extend(self.seeds().iter().map(|&seed| {
             let hash = murmur3_x86_32(text, seed);
@@ -132,11 +136,11 @@ fn codes() -> impl ExactSizeIterator<Item = u32> {
 }
 
 /// The code point that a text begins with.
-fn first_character(text: &[u8]) -> Result<u32, Unplaced> {
-    let first = *text.first().ok_or(Unplaced::Empty)?;
+fn first_character(text: &[u8]) -> Result<u32, PlacementError> {
+    let first = *text.first().ok_or(PlacementError::Empty)?;
     if first.is_ascii() {
         return Ok(first.into());
     }
-    let text = std::str::from_utf8(text).map_err(|_| Unplaced::NotText)?;
-    text.chars().next().map(u32::from).ok_or(Unplaced::Empty)
+    let text = std::str::from_utf8(text).map_err(|_| PlacementError::NotText)?;
+    text.chars().next().map(u32::from).ok_or(PlacementError::Empty)
 }

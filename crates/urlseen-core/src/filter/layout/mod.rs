@@ -15,8 +15,8 @@ pub(crate) mod scrapy_redis_bloomfilter;
 
 use std::str::FromStr;
 
-pub(crate) use bit_strings::Unsuitable;
-pub use bit_strings::{BitStrings, Position, Unplaced};
+pub(crate) use bit_strings::SizeError;
+pub use bit_strings::{BitStrings, PlacementError, Position};
 pub use block_cluster::BlockCluster;
 pub use imooc::Imooc;
 pub use pyrebloom::PyreBloom;
@@ -34,7 +34,7 @@ pub enum LocalKind {
 /// A name that no layout has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no filter layout is called {0:?}; there is {known}", known = LocalKind::NAMES.join(", "))]
-pub struct UnknownLayout(String);
+pub struct UnknownKindError(String);
 
 impl LocalKind {
     /// All of them.
@@ -49,11 +49,11 @@ impl LocalKind {
 }
 
 impl FromStr for LocalKind {
-    type Err = UnknownLayout;
+    type Err = UnknownKindError;
 
-    fn from_str(name: &str) -> Result<Self, UnknownLayout> {
+    fn from_str(name: &str) -> Result<Self, UnknownKindError> {
         let found = Self::ALL.into_iter().find(|layout| layout.name() == name);
-        found.ok_or_else(|| UnknownLayout(name.into()))
+        found.ok_or_else(|| UnknownKindError(name.into()))
     }
 }
 

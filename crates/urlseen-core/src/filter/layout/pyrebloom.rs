@@ -20,7 +20,7 @@
 //! here that string has the name that was meant.
 
 use super::bit_strings::rate_of_shares;
-use super::{BitStrings, Position, Unplaced, Unsuitable};
+use super::{BitStrings, PlacementError, Position, SizeError};
 use crate::filter::hash::murmur64a;
 
 const NAME: &str = "pyrebloom";
@@ -42,7 +42,7 @@ impl PyreBloom {
     /// # Errors
     /// No key, an error rate that is not between 0 and 1 as a C float, or one so near to 1 that no
     /// bit is left for so few keys.
-    pub fn new(capacity: u32, error_rate: f64) -> Result<Self, Unsuitable> {
+    pub fn new(capacity: u32, error_rate: f64) -> Result<Self, SizeError> {
         // As that project's own rounding has it.
         #[allow(clippy::cast_possible_truncation)]
         let rounded = error_rate as f32;
@@ -54,11 +54,11 @@ impl PyreBloom {
     ///
     /// # Errors
     /// As for [`PyreBloom::new`].
-    pub fn unrounded(capacity: u32, error_rate: f64) -> Result<Self, Unsuitable> {
+    pub fn unrounded(capacity: u32, error_rate: f64) -> Result<Self, SizeError> {
         if capacity == 0 {
-            return Err(Unsuitable::new(NAME, "the capacity", capacity, "it is 1 or more"));
+            return Err(SizeError::new(NAME, "the capacity", capacity, "it is 1 or more"));
         }
-        Unsuitable::check_error_rate(NAME, error_rate)?;
+        SizeError::check_error_rate(NAME, error_rate)?;
         let keys = f64::from(capacity);
         let ln_2 = std::f64::consts::LN_2;
         // Whole and positive; at most 2^32 keys of 1550 bits.
@@ -66,7 +66,7 @@ impl PyreBloom {
         let m = (-(error_rate.ln() * keys) / (ln_2 * ln_2)) as u64;
         if m == 0 {
             let allowed = format!("for a capacity of {capacity} it leaves not a single bit");
-            return Err(Unsuitable::new(NAME, "the error rate", error_rate, allowed));
+            return Err(SizeError::new(NAME, "the error rate", error_rate, allowed));
         }
         // Whole and positive; at most 1075.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -112,7 +112,11 @@ impl BitStrings for PyreBloom {
         k
     }
 
-    fn push_positions(&self, text: &[u8], positions: &mut Vec<Position>) -> Result<(), Unplaced> {
+    fn push_positions(
+        &self,
+        text: &[u8],
+        positions: &mut Vec<Position>,
+    ) -> Result<(), PlacementError> {
         positions.extend(self.seeds.iter().map(|&seed| {
             let position = murmur64a(text, seed.into()) % self.m;
             // Below 1550, and below 2^32 - 1.

@@ -11,7 +11,7 @@
 //! fingerprint. Those few bits are all set after some thousand keys, and that hash tells nothing.
 
 use super::bit_strings::fill;
-use super::{BitStrings, Position, Unplaced, Unsuitable};
+use super::{BitStrings, PlacementError, Position, SizeError};
 
 const NAME: &str = "scrapy-redis-bloomfilter";
 
@@ -39,14 +39,14 @@ impl ScrapyRedisBloomFilter {
     /// # Errors
     /// A BIT over 32, which no Redis string has room for; no hash (everything would be seen), or
     /// more than 1000.
-    pub fn new(bit: u32, hash_number: u32) -> Result<Self, Unsuitable> {
+    pub fn new(bit: u32, hash_number: u32) -> Result<Self, SizeError> {
         if bit > u32::BITS {
             let allowed = "it is 0 to 32: a Redis string has at most 2^32 bits";
-            return Err(Unsuitable::new(NAME, "BIT", bit, allowed));
+            return Err(SizeError::new(NAME, "BIT", bit, allowed));
         }
         if !(1..=MOST_HASHES).contains(&hash_number) {
             let allowed = format!("it is 1 to {MOST_HASHES}");
-            return Err(Unsuitable::new(NAME, "the hash number", hash_number, allowed));
+            return Err(SizeError::new(NAME, "the hash number", hash_number, allowed));
         }
         Ok(Self { bit, hashes: hash_number })
     }
@@ -112,15 +112,19 @@ impl BitStrings for ScrapyRedisBloomFilter {
         crowded(self.m())
     }
 
-    fn push_positions(&self, text: &[u8], positions: &mut Vec<Position>) -> Result<(), Unplaced> {
+    fn push_positions(
+        &self,
+        text: &[u8],
+        positions: &mut Vec<Position>,
+    ) -> Result<(), PlacementError> {
         if text.is_empty() {
             // It sets a bit for that, and never says that it has seen it.
-            return Err(Unplaced::Empty);
+            return Err(PlacementError::Empty);
         }
         if text.is_ascii() {
             self.push(&text.iter().map(|&byte| byte.into()), positions);
         } else {
-            let text = std::str::from_utf8(text).map_err(|_| Unplaced::NotText)?;
+            let text = std::str::from_utf8(text).map_err(|_| PlacementError::NotText)?;
             self.push(&text.chars().map(u32::from), positions);
         }
         Ok(())

@@ -16,7 +16,7 @@ use std::io::{self, Read, Write};
 
 use crc32fast::Hasher;
 
-use super::error::BadChunk;
+use super::error::ChunkError;
 use super::filter::{Chunk, Filter};
 use super::loader::Loader;
 
@@ -38,12 +38,12 @@ pub struct DumpError {
     /// The byte of the dump that the trouble begins with.
     pub(crate) offset: u64,
     /// What is wrong.
-    pub problem: DumpProblem,
+    pub problem: DumpFormatError,
 }
 
 /// What is wrong with a dump.
 #[derive(Debug, thiserror::Error)]
-pub enum DumpProblem {
+pub enum DumpFormatError {
     /// It is something else.
     #[error("this is no dump of a RedisBloom filter: it does not begin with \"RBDUMP 1\"")]
     Magic,
@@ -66,7 +66,7 @@ pub enum DumpProblem {
     Behind,
     /// The chunk is whole, and makes no filter.
     #[error("{0}")]
-    Chunk(BadChunk),
+    Chunk(ChunkError),
     /// It cannot be read.
     #[error("it cannot be read: {0}")]
     Io(io::Error),
@@ -101,14 +101,14 @@ pub fn read(from: &mut dyn Read, limit: u64) -> Result<Filter, DumpError> {
     let mut magic = [0; MAGIC.len()];
     // What is too short for it is something else, too.
     let is_dump = match source.fill(&mut magic) {
-        Err(DumpError { problem: DumpProblem::Cut, .. }) => false,
+        Err(DumpError { problem: DumpFormatError::Cut, .. }) => false,
         filled => filled.map(|()| magic == *MAGIC)?,
     };
     if !is_dump {
-        return Err(DumpError { offset: 0, problem: DumpProblem::Magic });
+        return Err(DumpError { offset: 0, problem: DumpFormatError::Magic });
     }
     let (iterator, header) = source.chunk(MAX_HEADER)?;
-    let refused = |offset, problem| DumpError { offset, problem: DumpProblem::Chunk(problem) };
+    let refused = |offset, problem| DumpError { offset, problem: DumpFormatError::Chunk(problem) };
     let mut loader = Loader::new(iterator, &header, limit)
         .map_err(|problem| refused(MAGIC.len() as u64, problem))?;
     loop {
@@ -129,14 +129,14 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn bad(&self, problem: DumpProblem) -> DumpError {
+    fn bad(&self, problem: DumpFormatError) -> DumpError {
         DumpError { offset: self.offset, problem }
     }
 
     fn fill(&mut self, buffer: &mut [u8]) -> Result<(), DumpError> {
         self.from.read_exact(buffer).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => self.bad(DumpProblem::Cut),
-            _ => self.bad(DumpProblem::Io(error)),
+            io::ErrorKind::UnexpectedEof => self.bad(DumpFormatError::Cut),
+            _ => self.bad(DumpFormatError::Io(error)),
         })?;
         self.offset += buffer.len() as u64;
         Ok(())
@@ -153,20 +153,20 @@ impl Source<'_> {
         let (iterator, length) = (word(iterator).cast_signed(), word(length));
         if length > allowed {
             self.offset = begin;
-            return Err(self.bad(DumpProblem::Length { found: length, allowed }));
+            return Err(self.bad(DumpFormatError::Length { found: length, allowed }));
         }
         let mut data = Vec::new();
         let read = (&mut *self.from).take(length).read_to_end(&mut data);
-        read.map_err(|error| self.bad(DumpProblem::Io(error)))?;
+        read.map_err(|error| self.bad(DumpFormatError::Io(error)))?;
         self.offset += data.len() as u64;
         if (data.len() as u64) < length {
-            return Err(self.bad(DumpProblem::Cut));
+            return Err(self.bad(DumpFormatError::Cut));
         }
         let mut found = [0; CRC];
         self.fill(&mut found)?;
         if u32::from_le_bytes(found) != crc(&head, &data) {
             self.offset = begin;
-            return Err(self.bad(DumpProblem::Crc));
+            return Err(self.bad(DumpFormatError::Crc));
         }
         Ok((iterator, data))
     }
@@ -174,11 +174,11 @@ impl Source<'_> {
     /// Nothing is to follow.
     fn end(&mut self) -> Result<(), DumpError> {
         match self.fill(&mut [0]) {
-            Err(DumpError { problem: DumpProblem::Cut, .. }) => Ok(()),
+            Err(DumpError { problem: DumpFormatError::Cut, .. }) => Ok(()),
             Err(error) => Err(error),
             Ok(()) => {
                 self.offset -= 1;
-                Err(self.bad(DumpProblem::Behind))
+                Err(self.bad(DumpFormatError::Behind))
             }
         }
     }

@@ -6,18 +6,18 @@
     "chunk {chunk} of the RedisBloom filter, byte {offset}: {problem}; dump the filter again with \
      BF.SCANDUMP and pass on every chunk, in order"
 )]
-pub struct BadChunk {
+pub struct ChunkError {
     /// Its number, from 0, which is the header.
     pub(crate) chunk: u64,
     /// The byte of it that the trouble begins with.
     pub(crate) offset: u64,
     /// What is wrong.
-    pub(crate) problem: Problem,
+    pub(crate) problem: ChunkFormatError,
 }
 
 /// What is wrong with a chunk.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub(crate) enum Problem {
+pub(crate) enum ChunkFormatError {
     /// The iterator is not the one that is due.
     #[error(
         "its iterator is {found}, and {due} is due: chunks are missing, doubled or out of order"

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::TIGHTENING;
-use super::error::{AddError, BadChunk, ReserveError};
+use super::error::{AddError, ChunkError, ReserveError};
 use super::forecast::rate_of;
 use super::header::{Header, Options, Shape};
 use super::layer::{Hashes, Layer};
@@ -110,7 +110,7 @@ impl Filter {
     pub fn from_chunks<D: AsRef<[u8]>>(
         chunks: impl IntoIterator<Item = (i64, D)>,
         limit: u64,
-    ) -> Result<Self, BadChunk> {
+    ) -> Result<Self, ChunkError> {
         let mut chunks = chunks.into_iter();
         let mut loader = match chunks.next() {
             Some((iterator, header)) => Loader::new(iterator, header.as_ref(), limit)?,

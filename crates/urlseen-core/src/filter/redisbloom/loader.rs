@@ -1,6 +1,6 @@
 //! From chunks to a filter.
 
-use super::error::{BadChunk, Problem};
+use super::error::{ChunkError, ChunkFormatError};
 use super::filter::Filter;
 use super::header::{Header, Shape};
 use super::layer::Layer;
@@ -27,10 +27,10 @@ pub struct Loader {
 impl Loader {
     /// Begins with the header, the chunk of iterator 1. The layers are to take at most `limit`
     /// bytes, also those that the filter grows by later.
-    pub fn new(iterator: i64, header: &[u8], limit: u64) -> Result<Self, BadChunk> {
+    pub fn new(iterator: i64, header: &[u8], limit: u64) -> Result<Self, ChunkError> {
         if iterator != FIRST {
-            let problem = Problem::Iterator { found: iterator, due: FIRST };
-            return Err(BadChunk { chunk: 0, offset: 0, problem });
+            let problem = ChunkFormatError::Iterator { found: iterator, due: FIRST };
+            return Err(ChunkError { chunk: 0, offset: 0, problem });
         }
         // Iterators count bytes, from 1 and with a sign.
         let limit = limit.min(i64::MAX as u64 - 1);
@@ -40,25 +40,25 @@ impl Loader {
 
     /// Takes the next chunk. The pair of iterator 0 that ends a dump is none. After an error the
     /// loader is as it was.
-    pub fn load(&mut self, iterator: i64, data: &[u8]) -> Result<(), BadChunk> {
-        let bad = |offset, problem| BadChunk { chunk: self.chunk, offset, problem };
+    pub fn load(&mut self, iterator: i64, data: &[u8]) -> Result<(), ChunkError> {
+        let bad = |offset, problem| ChunkError { chunk: self.chunk, offset, problem };
         if data.is_empty() {
-            return Err(bad(0, Problem::Empty));
+            return Err(bad(0, ChunkFormatError::Empty));
         }
         let left = self.left_of_layer();
         if data.len() as u64 > left {
-            return Err(bad(left, Problem::TooLong { found: data.len(), left }));
+            return Err(bad(left, ChunkFormatError::TooLong { found: data.len(), left }));
         }
         // Both count bytes of layers, which the limit bounds.
         let due = self.iterator.saturating_add_unsigned(data.len() as u64);
         if iterator != due {
-            return Err(bad(0, Problem::Iterator { found: iterator, due }));
+            return Err(bad(0, ChunkFormatError::Iterator { found: iterator, due }));
         }
         let Some(layer) = self.header.layers.get_mut(self.layer) else {
-            return Err(bad(0, Problem::TooLong { found: data.len(), left }));
+            return Err(bad(0, ChunkFormatError::TooLong { found: data.len(), left }));
         };
         if layer.bits.try_reserve(data.len()).is_err() {
-            return Err(bad(0, Problem::Memory { bytes: data.len() }));
+            return Err(bad(0, ChunkFormatError::Memory { bytes: data.len() }));
         }
         layer.bits.extend_from_slice(data);
         layer.ones += data.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
@@ -82,13 +82,13 @@ impl Loader {
     }
 
     /// The filter, once every chunk is there.
-    pub fn finish(self) -> Result<Filter, BadChunk> {
+    pub fn finish(self) -> Result<Filter, ChunkError> {
         let left: u64 = self.header.layers.iter().map(left).sum();
         if left > 0 {
-            return Err(BadChunk {
+            return Err(ChunkError {
                 chunk: self.chunk,
                 offset: 0,
-                problem: Problem::Missing { left },
+                problem: ChunkFormatError::Missing { left },
             });
         }
         Ok(Filter::loaded(self.header, self.limit))

@@ -32,9 +32,9 @@ mod rate;
 mod tests;
 
 #[cfg(test)]
-pub(crate) use error::Problem;
+pub(crate) use error::ChunkFormatError;
 pub use error::ReserveError;
-pub use error::{AddError, BadChunk};
+pub use error::{AddError, ChunkError};
 #[cfg(test)]
 pub(crate) use filter::MAX_CHUNK;
 pub use filter::{Chunk, Filter, Growth};

@@ -211,7 +211,7 @@ fn large_layers_come_in_several_chunks() {
 }
 
 /// What is wrong with the chunks of the filter "scaled" after a change.
-fn problem(change: impl FnOnce(&mut Vec<(i64, Vec<u8>)>)) -> BadChunk {
+fn problem(change: impl FnOnce(&mut Vec<(i64, Vec<u8>)>)) -> ChunkError {
     let mut chunks = dumped("scaled").chunks();
     change(&mut chunks);
     Filter::from_chunks(chunks, LIMIT).unwrap_err()
@@ -219,22 +219,28 @@ fn problem(change: impl FnOnce(&mut Vec<(i64, Vec<u8>)>)) -> BadChunk {
 
 #[test]
 fn chunks_that_are_missing_doubled_or_out_of_order_are_named() {
-    let bad = |chunk, offset, problem| BadChunk { chunk, offset, problem };
-    let wrong = |found, due| Problem::Iterator { found, due };
-    let too_long = |found, left| Problem::TooLong { found, left };
+    let bad = |chunk, offset, problem| ChunkError { chunk, offset, problem };
+    let wrong = |found, due| ChunkFormatError::Iterator { found, due };
+    let too_long = |found, left| ChunkFormatError::TooLong { found, left };
     for (found, expected) in [
-        (problem(Vec::clear), bad(0, 0, Problem::HeaderLength { found: 0 })),
+        (problem(Vec::clear), bad(0, 0, ChunkFormatError::HeaderLength { found: 0 })),
         (problem(|chunks| chunks[0].0 = 0), bad(0, 0, wrong(0, 1))),
         (problem(|chunks| drop(chunks.remove(0))), bad(0, 0, wrong(1385, 1))),
         (problem(|chunks| drop(chunks.remove(1))), bad(1, 1384, too_long(3120, 1384))),
-        (problem(|chunks| drop(chunks.pop())), bad(4, 0, Problem::Missing { left: 15_360 })),
-        (problem(|chunks| chunks.truncate(1)), bad(1, 0, Problem::Missing { left: 26_824 })),
+        (
+            problem(|chunks| drop(chunks.pop())),
+            bad(4, 0, ChunkFormatError::Missing { left: 15_360 }),
+        ),
+        (
+            problem(|chunks| chunks.truncate(1)),
+            bad(1, 0, ChunkFormatError::Missing { left: 26_824 }),
+        ),
         (problem(|chunks| chunks[2].0 = -1), bad(2, 0, wrong(-1, 4505))),
         (problem(|chunks| chunks[2].0 = i64::MAX), bad(2, 0, wrong(i64::MAX, 4505))),
         (problem(|chunks| chunks[2].1.truncate(3119)), bad(2, 0, wrong(4505, 4504))),
         (problem(|chunks| chunks[3].1.push(0)), bad(3, 6960, too_long(6961, 6960))),
         (problem(|chunks| chunks.push((26_826, vec![0]))), bad(5, 0, too_long(1, 0))),
-        (problem(|chunks| chunks.push((0, Vec::new()))), bad(5, 0, Problem::Empty)),
+        (problem(|chunks| chunks.push((0, Vec::new()))), bad(5, 0, ChunkFormatError::Empty)),
     ] {
         assert_eq!(found, expected);
     }
@@ -251,7 +257,7 @@ fn header_problem(at: usize, bytes: &[u8]) -> (u64, &'static str, Number) {
     let found = problem(|chunks| chunks[0].1[at..at + bytes.len()].copy_from_slice(bytes));
     assert_eq!(found.chunk, 0);
     match found.problem {
-        Problem::Field { field, found: number, .. } => (found.offset, field, number),
+        ChunkFormatError::Field { field, found: number, .. } => (found.offset, field, number),
         other => panic!("{other}"),
     }
 }
@@ -290,10 +296,10 @@ fn numbers_that_no_header_has_are_named() {
 
 #[test]
 fn headers_of_other_lengths_are_told_apart() {
-    let found = |length| BadChunk {
+    let found = |length| ChunkError {
         chunk: 0,
         offset: 20_u64.min(length as u64),
-        problem: Problem::HeaderLength { found: length },
+        problem: ChunkFormatError::HeaderLength { found: length },
     };
     for length in [0, 19, 20, 21, 231, 72] {
         assert_eq!(problem(|chunks| chunks[0].1.truncate(length)), found(length));
@@ -305,7 +311,7 @@ fn headers_of_other_lengths_are_told_apart() {
     assert_eq!(problem(|chunks| chunks[0].1[8..12].fill(0)), found(232));
     assert_eq!(problem(|chunks| chunks[0].1[8..12].fill(255)), found(232));
     let seeded = problem(|chunks| chunks[0].1.resize(248, 0));
-    assert_eq!(seeded, BadChunk { chunk: 0, offset: 232, problem: Problem::Seeded });
+    assert_eq!(seeded, ChunkError { chunk: 0, offset: 232, problem: ChunkFormatError::Seeded });
 }
 
 /// A header may ask for any amount; nothing is set aside for what has not come.
@@ -316,17 +322,19 @@ fn layers_that_exceed_the_limit_are_refused_before_they_come() {
         chunks[0].1[20..28].copy_from_slice(&large.to_le_bytes());
         chunks[0].1[28..36].copy_from_slice(&(8 * large).to_le_bytes());
     };
-    let too_large = BadChunk { chunk: 0, offset: 20, problem: Problem::TooLarge { limit: LIMIT } };
+    let too_large =
+        ChunkError { chunk: 0, offset: 20, problem: ChunkFormatError::TooLarge { limit: LIMIT } };
     assert_eq!(problem(change), too_large);
     let mut chunks = dumped("scaled").chunks();
     let limited = |limit| Filter::from_chunks(dumped("scaled").chunks(), limit);
     assert!(limited(26_824).is_ok());
-    let third = BadChunk { chunk: 0, offset: 179, problem: Problem::TooLarge { limit: 26_823 } };
+    let third =
+        ChunkError { chunk: 0, offset: 179, problem: ChunkFormatError::TooLarge { limit: 26_823 } };
     assert_eq!(limited(26_823), Err(third));
     change(&mut chunks);
     let mut loader = Loader::new(1, &chunks[0].1, u64::MAX).unwrap();
     loader.load(1385, &chunks[1].1).unwrap();
-    assert!(matches!(loader.finish().unwrap_err().problem, Problem::Missing { .. }));
+    assert!(matches!(loader.finish().unwrap_err().problem, ChunkFormatError::Missing { .. }));
 }
 
 #[test]
@@ -510,7 +518,7 @@ fn dumps_read_back() {
 
 #[test]
 fn dumps_that_were_cut_or_changed_are_refused_where_that_is() {
-    use dump::DumpProblem::{Behind, Chunk, Crc, Cut, Length, Magic};
+    use dump::DumpFormatError::{Behind, Chunk, Crc, Cut, Length, Magic};
     let whole = dump_of(&dumped("scaled").loaded());
     // The header has 232 bytes, the layers 1384, 3120, 6960 and 15,360.
     let begins = [8, 8 + 252, 8 + 252 + 1404, whole.len() - 20];
@@ -534,7 +542,7 @@ fn dumps_that_were_cut_or_changed_are_refused_where_that_is() {
                 assert!(begin <= at as u64 && at as u64 <= begin + 15_380, "{at}: {error}");
             }
             Cut => assert!(at < whole.len()),
-            Behind | Chunk(_) | dump::DumpProblem::Io(_) => panic!("{at}: {error}"),
+            Behind | Chunk(_) | dump::DumpFormatError::Io(_) => panic!("{at}: {error}"),
         }
     }
     let behind = read_dump(&[&whole[..], b"x"].concat()).unwrap_err();
@@ -552,7 +560,10 @@ fn dumps_that_were_cut_or_changed_are_refused_where_that_is() {
     assert!(matches!(error.problem, Length { found: 6960, allowed: 3120 }), "{error}");
     let early = [&whole[..begins[2]], &whole[begins[3]..]].concat();
     let error = read_dump(&early).unwrap_err();
-    assert!(matches!(error.problem, Chunk(BadChunk { problem: Problem::Missing { .. }, .. })));
+    assert!(matches!(
+        error.problem,
+        Chunk(ChunkError { problem: ChunkFormatError::Missing { .. }, .. })
+    ));
     assert!(dump::read(&mut &whole[..], 1000).is_err(), "the limit holds");
 }
 

@@ -3,47 +3,47 @@
 use unicode_normalization::UnicodeNormalization;
 
 use super::bytes::{SAFE_USERINFO, push_requoted};
-use super::refusal::Refusal;
+use super::error::CanonicalizeError;
 use super::{idna, ipv6};
 
 /// Refuses an authority whose brackets do not hold an IPv6 address, or in which a character
 /// normalises to a delimiter.
-pub(super) fn check(authority: &str) -> Result<(), Refusal> {
+pub(super) fn check(authority: &str) -> Result<(), CanonicalizeError> {
     if authority.contains('[') != authority.contains(']') {
-        return Err(Refusal::UnpairedBracket);
+        return Err(CanonicalizeError::UnpairedBracket);
     }
     if authority.contains('[') {
         check_brackets(authority)?;
     }
     if !authority.is_ascii() && hides_delimiter(authority) {
-        return Err(Refusal::HiddenDelimiter);
+        return Err(CanonicalizeError::HiddenDelimiter);
     }
     Ok(())
 }
 
 /// Brackets anywhere in the authority, be it in the user info, ask for an address as the host.
-fn check_brackets(authority: &str) -> Result<(), Refusal> {
+fn check_brackets(authority: &str) -> Result<(), CanonicalizeError> {
     let (_, host_and_port) = split_user_info(authority);
     let host = match host_and_port.split_once('[') {
         Some((before, bracketed)) => {
             if !before.is_empty() {
-                return Err(Refusal::TextBeforeBracket);
+                return Err(CanonicalizeError::TextBeforeBracket);
             }
             let (host, port) = partition(bracketed, ']');
             if !port.is_empty() && !port.starts_with(':') {
-                return Err(Refusal::TextAfterBracket);
+                return Err(CanonicalizeError::TextAfterBracket);
             }
             host
         }
         None => partition(host_and_port, ':').0,
     };
     if host.starts_with(['v', 'V']) {
-        return if is_ipv_future(host) { Ok(()) } else { Err(Refusal::IpvFuture) };
+        return if is_ipv_future(host) { Ok(()) } else { Err(CanonicalizeError::IpvFuture) };
     }
     if ipv6::parse_ipv4(host).is_some() {
-        return Err(Refusal::BracketedIpv4);
+        return Err(CanonicalizeError::BracketedIpv4);
     }
-    ipv6::Address::parse(host).map(drop).ok_or(Refusal::NotIpv6)
+    ipv6::Address::parse(host).map(drop).ok_or(CanonicalizeError::NotIpv6)
 }
 
 /// RFC 3986's `IPvFuture`, as loosely as Python reads it: anything may follow the dot.
@@ -66,7 +66,7 @@ fn hides_delimiter(authority: &str) -> bool {
 }
 
 /// Appends a checked authority made safe; returns where in `out` its host begins.
-pub(super) fn push_safe(authority: &str, out: &mut String) -> Result<usize, Refusal> {
+pub(super) fn push_safe(authority: &str, out: &mut String) -> Result<usize, CanonicalizeError> {
     if let (Some(user_info), _) = split_user_info(authority) {
         push_user_info(user_info, out);
         out.push('@');
@@ -107,7 +107,7 @@ pub(super) fn host_and_port(authority: &str) -> (&str, &str) {
 
 /// Appends a checked authority in canonical form: its host in lower case to the last letter, an
 /// IPv6 address at its shortest.
-pub(super) fn push_canonical(authority: &str, out: &mut String) -> Result<(), Refusal> {
+pub(super) fn push_canonical(authority: &str, out: &mut String) -> Result<(), CanonicalizeError> {
     let start = push_safe(authority, out)?;
     if out[start..].is_ascii() {
         out[start..].make_ascii_lowercase();
@@ -132,7 +132,7 @@ pub(super) fn shortened(host: &str) -> Option<String> {
 /// Appends a host: lower-cased up to a `%`, which in an IPv6 address begins the zone; in ASCII by
 /// way of IDNA, or as it is where IDNA does not take it. Only an address with a colon gets its
 /// brackets back.
-pub(super) fn push_host(host: &str, out: &mut String) -> Result<(), Refusal> {
+pub(super) fn push_host(host: &str, out: &mut String) -> Result<(), CanonicalizeError> {
     let (name, zone) = host.split_at(host.find('%').unwrap_or(host.len()));
     let has_brackets = host.contains(':');
     if has_brackets {
@@ -147,7 +147,7 @@ pub(super) fn push_host(host: &str, out: &mut String) -> Result<(), Refusal> {
         // That alone can make it ASCII: the Kelvin sign becomes a `k`.
         let host = name.to_lowercase() + zone;
         if has_brackets && !host.is_ascii() {
-            return Err(Refusal::NonAsciiInBrackets);
+            return Err(CanonicalizeError::NonAsciiInBrackets);
         }
         let ascii = if has_brackets { None } else { idna::encode(&host) };
         out.push_str(ascii.as_deref().unwrap_or(&host));
@@ -159,19 +159,19 @@ pub(super) fn push_host(host: &str, out: &mut String) -> Result<(), Refusal> {
 }
 
 /// Appends a port as a plain decimal number.
-pub(super) fn push_port(port: &str, out: &mut String) -> Result<(), Refusal> {
+pub(super) fn push_port(port: &str, out: &mut String) -> Result<(), CanonicalizeError> {
     /// Python's limit for reading a decimal number, leading zeros included.
     const MAX_DIGITS: usize = 4300;
     if !port.bytes().all(|digit| digit.is_ascii_digit()) {
-        return Err(Refusal::PortNotNumber);
+        return Err(CanonicalizeError::PortNotNumber);
     }
     let significant = port.trim_start_matches('0');
     if port.len() > MAX_DIGITS {
-        return Err(Refusal::PortOutOfRange);
+        return Err(CanonicalizeError::PortOutOfRange);
     }
     let number = match significant {
         "" => 0,
-        digits => digits.parse::<u16>().map_err(|_| Refusal::PortOutOfRange)?,
+        digits => digits.parse::<u16>().map_err(|_| CanonicalizeError::PortOutOfRange)?,
     };
     out.push_str(&number.to_string());
     Ok(())

@@ -19,12 +19,12 @@
 
 mod authority;
 mod bytes;
+mod error;
 mod idna;
 mod ipv6;
 mod origin;
 mod path;
 mod query;
-mod refusal;
 mod rule;
 mod scheme;
 mod split;
@@ -34,7 +34,7 @@ mod steps_tests;
 #[cfg(test)]
 mod tests;
 
-pub use refusal::Refusal;
+pub use error::CanonicalizeError;
 pub(crate) use rule::Pass;
 pub use rule::{Part, Rule};
 pub use steps::{Step, Trace, parts, trace, trace_verbatim};
@@ -85,7 +85,7 @@ pub fn push_request_url(
     fragments: Fragments,
     buffers: &mut Buffers,
     out: &mut String,
-) -> Result<(), Refusal> {
+) -> Result<(), CanonicalizeError> {
     let cleaned = split::cleaned(url, &mut buffers.cleaned);
     if let Some((origin, rest)) = origin::split_plain(cleaned) {
         let start = out.len();
@@ -106,7 +106,7 @@ pub fn push_request_url(
     });
     safe?;
     if !is_absolute(&buffers.safe) {
-        return Err(Refusal::NotAbsolute);
+        return Err(CanonicalizeError::NotAbsolute);
     }
     let cleaned = split::cleaned(&buffers.safe, &mut buffers.cleaned);
     push_canonical(&split::split(cleaned)?, fragments, &mut buffers.tail, out)
@@ -121,7 +121,7 @@ pub(crate) fn push_safe_url(
     url: &str,
     buffers: &mut Buffers,
     out: &mut String,
-) -> Result<(), Refusal> {
+) -> Result<(), CanonicalizeError> {
     push_safe(&split::split(split::cleaned(url, &mut buffers.cleaned))?, out)
 }
 
@@ -134,12 +134,12 @@ pub(crate) fn push_canonical_url(
     fragments: Fragments,
     buffers: &mut Buffers,
     out: &mut String,
-) -> Result<(), Refusal> {
+) -> Result<(), CanonicalizeError> {
     let cleaned = split::cleaned(url, &mut buffers.cleaned);
     push_canonical(&split::split(cleaned)?, fragments, &mut buffers.tail, out)
 }
 
-fn push_safe(parts: &Parts<'_>, out: &mut String) -> Result<(), Refusal> {
+fn push_safe(parts: &Parts<'_>, out: &mut String) -> Result<(), CanonicalizeError> {
     let Parts { scheme, authority, tail: Tail { path, query, fragment } } = *parts;
     scheme.push(out);
     let start = out.len();
@@ -165,7 +165,7 @@ fn push_canonical(
     fragments: Fragments,
     buffers: &mut TailBuffers,
     out: &mut String,
-) -> Result<(), Refusal> {
+) -> Result<(), CanonicalizeError> {
     let Parts { scheme, authority, tail } = parts;
     scheme.push(out);
     let start = out.len();

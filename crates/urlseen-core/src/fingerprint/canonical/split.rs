@@ -3,7 +3,7 @@
 use memchr::{memchr2, memchr3};
 
 use super::authority;
-use super::refusal::Refusal;
+use super::error::CanonicalizeError;
 use super::scheme::Scheme;
 use crate::fingerprint::lanes::{self, equal};
 
@@ -36,7 +36,7 @@ pub(super) fn cleaned<'a>(url: &'a str, buffer: &'a mut String) -> &'a str {
 }
 
 /// Cuts a cleaned URL.
-pub(super) fn split(url: &str) -> Result<Parts<'_>, Refusal> {
+pub(super) fn split(url: &str) -> Result<Parts<'_>, CanonicalizeError> {
     let (scheme, rest) = Scheme::split(url);
     let (authority, rest) = match rest.strip_prefix("//") {
         Some(rest) => {

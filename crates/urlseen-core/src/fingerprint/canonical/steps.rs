@@ -7,7 +7,7 @@ use super::bytes::{SAFE, SAFE_SPECIAL_QUERY, push_quoted};
 use super::query::Field;
 use super::scheme::Scheme;
 use super::split::{self, Tail};
-use super::{Fragments, Part, Pass, Refusal, Rule, authority, is_absolute, path, query};
+use super::{CanonicalizeError, Fragments, Part, Pass, Rule, authority, is_absolute, path, query};
 
 /// Something that changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Trace {
     /// All that changed, in order. Where the URL is refused, up to there.
     pub steps: Vec<Step>,
     /// Its canonical form, or why it has none.
-    pub outcome: Result<String, Refusal>,
+    pub outcome: Result<String, CanonicalizeError>,
 }
 
 /// How a request's URL becomes canonical: what [`push_request_url`](super::push_request_url) does.
@@ -36,7 +36,7 @@ pub fn trace(url: &str, fragments: Fragments) -> Trace {
     let mut steps = Vec::new();
     let outcome = pass(Pass::Safe, url, fragments, &mut steps).and_then(|safe| {
         if !is_absolute(&safe) {
-            return Err(Refusal::NotAbsolute);
+            return Err(CanonicalizeError::NotAbsolute);
         }
         pass(Pass::Canonical, &safe, fragments, &mut steps)
     });
@@ -172,7 +172,7 @@ fn pass(
     url: &str,
     fragments: Fragments,
     steps: &mut Vec<Step>,
-) -> Result<String, Refusal> {
+) -> Result<String, CanonicalizeError> {
     let url = clean(pass, url, steps);
     let checked = split::split(&url)?;
     let (scheme, tail) = (checked.scheme, checked.tail);
@@ -239,7 +239,7 @@ fn clean(pass: Pass, url: &str, steps: &mut Vec<Step>) -> String {
 
 impl Walk<'_> {
     /// `host` is the host without its brackets.
-    fn host(&mut self, host: &str) -> Result<(), Refusal> {
+    fn host(&mut self, host: &str) -> Result<(), CanonicalizeError> {
         self.apply(Rule::HostCase, |it| {
             let end = it.host.find('%').unwrap_or(it.host.len());
             it.host = it.host[..end].to_lowercase() + &it.host[end..];
@@ -259,7 +259,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn port(&mut self, port: &str) -> Result<(), Refusal> {
+    fn port(&mut self, port: &str) -> Result<(), CanonicalizeError> {
         if port.is_empty() {
             self.apply(Rule::EmptyPort, |it| it.port = None);
             return Ok(());

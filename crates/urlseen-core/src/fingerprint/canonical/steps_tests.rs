@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// What the fast way makes of a URL, in either way.
-fn fast(url: &str, fragments: Fragments) -> [Result<String, Refusal>; 2] {
+fn fast(url: &str, fragments: Fragments) -> [Result<String, CanonicalizeError>; 2] {
     let (mut request, mut canonical) = (String::new(), String::new());
     let buffers = &mut Buffers::default();
     [

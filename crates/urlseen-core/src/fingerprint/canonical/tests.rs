@@ -4,7 +4,7 @@
 use super::*;
 
 /// The canonical form of a request's URL.
-fn request_url(url: &str) -> Result<String, Refusal> {
+fn request_url(url: &str) -> Result<String, CanonicalizeError> {
     let mut canonical = String::new();
     push_request_url(url, Fragments::Drop, &mut Buffers::default(), &mut canonical)?;
     Ok(canonical)
@@ -18,7 +18,7 @@ fn check(cases: &[(&str, &str)]) {
 }
 
 #[track_caller]
-fn check_refused(cases: &[(&str, Refusal)]) {
+fn check_refused(cases: &[(&str, CanonicalizeError)]) {
     for (url, refusal) in cases {
         assert_eq!(request_url(url), Err(*refusal), "{url:?}");
     }
@@ -37,7 +37,7 @@ fn accepts_what_looks_absolute_once_it_is_safe() {
         ("//h?u=://", "//h/?u=%3A%2F%2F"),
     ]);
     for url in ["", "/x", "mailto:a@b", "//h/x", "http:h", "foo:///a", "http%3A//h"] {
-        assert_eq!(request_url(url), Err(Refusal::NotAbsolute), "{url:?}");
+        assert_eq!(request_url(url), Err(CanonicalizeError::NotAbsolute), "{url:?}");
     }
 }
 
@@ -51,8 +51,8 @@ fn removes_what_browsers_ignore() {
         ("http://h :?", "http://h/"),
     ]);
     check_refused(&[
-        ("\u{a0}about:blank", Refusal::NotAbsolute),
-        ("\u{feff}about:blank", Refusal::NotAbsolute),
+        ("\u{a0}about:blank", CanonicalizeError::NotAbsolute),
+        ("\u{feff}about:blank", CanonicalizeError::NotAbsolute),
     ]);
 }
 
@@ -88,13 +88,13 @@ fn reads_ports_as_numbers() {
     let long = format!("http://h:{}1", "0".repeat(4300));
     check(&[(&long.replacen('0', "", 1), "http://h:1/")]);
     check_refused(&[
-        ("http://h:65536", Refusal::PortOutOfRange),
-        ("http://h:4294967376", Refusal::PortOutOfRange),
-        (&long, Refusal::PortOutOfRange),
-        ("http://h:+1", Refusal::PortNotNumber),
-        ("http://h: 1", Refusal::PortNotNumber),
-        ("http://h:٣", Refusal::PortNotNumber),
-        ("http://h:80:80", Refusal::PortNotNumber),
+        ("http://h:65536", CanonicalizeError::PortOutOfRange),
+        ("http://h:4294967376", CanonicalizeError::PortOutOfRange),
+        (&long, CanonicalizeError::PortOutOfRange),
+        ("http://h:+1", CanonicalizeError::PortNotNumber),
+        ("http://h: 1", CanonicalizeError::PortNotNumber),
+        ("http://h:٣", CanonicalizeError::PortNotNumber),
+        ("http://h:80:80", CanonicalizeError::PortNotNumber),
     ]);
 }
 
@@ -109,9 +109,9 @@ fn encodes_international_hosts() {
         ("http://aא/", "http://aא/"),
     ]);
     check_refused(&[
-        ("http://a℀b/", Refusal::HiddenDelimiter),
-        ("http://a＠b/", Refusal::HiddenDelimiter),
-        (r"foo://ﬁ\/", Refusal::HiddenDelimiter),
+        ("http://a℀b/", CanonicalizeError::HiddenDelimiter),
+        ("http://a＠b/", CanonicalizeError::HiddenDelimiter),
+        (r"foo://ﬁ\/", CanonicalizeError::HiddenDelimiter),
     ]);
 }
 
@@ -142,15 +142,15 @@ fn shortens_ipv6_addresses() {
         ("http://[]@v1.a/", "http://%5B%5D@/"),
     ]);
     check_refused(&[
-        ("http://[::1/", Refusal::UnpairedBracket),
-        ("http://a[::1]/", Refusal::TextBeforeBracket),
-        ("http://[::1]a/", Refusal::TextAfterBracket),
-        ("http://[1.2.3.4]/", Refusal::BracketedIpv4),
-        ("http://[V1.a]/", Refusal::IpvFuture),
-        ("http://[v1.]/", Refusal::IpvFuture),
-        ("http://[fe80::1%é]/", Refusal::NonAsciiInBrackets),
+        ("http://[::1/", CanonicalizeError::UnpairedBracket),
+        ("http://a[::1]/", CanonicalizeError::TextBeforeBracket),
+        ("http://[::1]a/", CanonicalizeError::TextAfterBracket),
+        ("http://[1.2.3.4]/", CanonicalizeError::BracketedIpv4),
+        ("http://[V1.a]/", CanonicalizeError::IpvFuture),
+        ("http://[v1.]/", CanonicalizeError::IpvFuture),
+        ("http://[fe80::1%é]/", CanonicalizeError::NonAsciiInBrackets),
         // The brackets are lost the first time, one of them is missed the second time.
-        ("http://[v1.[]/", Refusal::UnpairedBracket),
+        ("http://[v1.[]/", CanonicalizeError::UnpairedBracket),
     ]);
     for address in [
         "",
@@ -171,7 +171,7 @@ fn shortens_ipv6_addresses() {
     ] {
         assert_eq!(
             request_url(&format!("http://[{address}]/")),
-            Err(Refusal::NotIpv6),
+            Err(CanonicalizeError::NotIpv6),
             "{address}"
         );
     }

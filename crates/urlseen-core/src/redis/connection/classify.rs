@@ -1,4 +1,4 @@
-//! From the `redis` crate's errors to [`Trouble`].
+//! From the `redis` crate's errors to [`LinkError`].
 //!
 //! Redis begins an error reply with a code, and that decides. The words behind it are read only
 //! where there is no code of its own (`ERR …`), and where an error raised inside a script comes
@@ -29,10 +29,10 @@ use std::sync::Arc;
 
 use redis::{ErrorKind, RedisError, ServerError};
 
+use super::error::{Denied, LinkError};
 use super::stream;
-use super::trouble::{Denied, Trouble};
 
-impl From<RedisError> for Trouble {
+impl From<RedisError> for LinkError {
     /// Of a pipeline's errors, the first.
     fn from(error: RedisError) -> Self {
         match error.clone().into_server_errors() {
@@ -45,20 +45,20 @@ impl From<RedisError> for Trouble {
     }
 }
 
-impl From<&ServerError> for Trouble {
+impl From<&ServerError> for LinkError {
     fn from(error: &ServerError) -> Self {
         of_reply(error.code(), error.details().unwrap_or_default())
     }
 }
 
 /// An error that no server sent.
-fn of_client(error: &RedisError) -> Trouble {
+fn of_client(error: &RedisError) -> LinkError {
     if error.is_timeout() {
-        return Trouble::LostConnection { cause: "no answer in the time allowed".to_owned() };
+        return LinkError::LostConnection { cause: "no answer in the time allowed".to_owned() };
     }
     match error.kind() {
         ErrorKind::Io if io_error(error).is_some_and(stream::wants_certificate) => {
-            Trouble::CertificateWanted
+            LinkError::CertificateWanted
         }
         ErrorKind::Io => {
             let cause = match io_error(error).map(io::Error::kind) {
@@ -68,15 +68,15 @@ fn of_client(error: &RedisError) -> Trouble {
                 }
                 _ => error.to_string(),
             };
-            Trouble::LostConnection { cause }
+            LinkError::LostConnection { cause }
         }
         // Without a code: replies that the crate's own checks made up.
-        ErrorKind::Server(_) => Trouble::Refused {
+        ErrorKind::Server(_) => LinkError::Refused {
             code: error.code().unwrap_or("ERR").to_owned(),
             reply: error.detail().unwrap_or_default().to_owned(),
         },
         // A reply that cannot be read.
-        _ => Trouble::Garbled { cause: error.to_string() },
+        _ => LinkError::Garbled { cause: error.to_string() },
     }
 }
 
@@ -91,34 +91,34 @@ pub(super) fn io_error(error: &RedisError) -> Option<&io::Error> {
 }
 
 /// An error reply, split at its first blank.
-fn of_reply(code: &str, reply: &str) -> Trouble {
+fn of_reply(code: &str, reply: &str) -> LinkError {
     match code {
-        "LOADING" => Trouble::Loading,
-        "MISCONF" => Trouble::Misconf,
-        "BUSY" => Trouble::Busy,
-        "READONLY" => Trouble::ReadOnly,
-        "OOM" => Trouble::OutOfMemory,
-        "NOSCRIPT" => Trouble::NoScript,
-        "MASTERDOWN" => Trouble::MasterDown,
-        "NOREPLICAS" => Trouble::NoReplicas,
-        "CLUSTERDOWN" | "TRYAGAIN" => Trouble::ClusterDown { reply: format!("{code} {reply}") },
-        "UNBLOCKED" => Trouble::Unblocked,
-        "MOVED" | "ASK" => Trouble::Cluster,
-        "CROSSSLOT" => Trouble::CrossSlot,
-        "WRONGPASS" => Trouble::WrongPassword { user: "default".to_owned() },
-        "NOAUTH" => Trouble::AuthNeeded,
-        "DENIED" => Trouble::Protected,
-        "NOPERM" => Trouble::NoPermission { denied: denied(reply) },
-        "WRONGTYPE" => Trouble::WrongType,
+        "LOADING" => LinkError::Loading,
+        "MISCONF" => LinkError::Misconf,
+        "BUSY" => LinkError::Busy,
+        "READONLY" => LinkError::ReadOnly,
+        "OOM" => LinkError::OutOfMemory,
+        "NOSCRIPT" => LinkError::NoScript,
+        "MASTERDOWN" => LinkError::MasterDown,
+        "NOREPLICAS" => LinkError::NoReplicas,
+        "CLUSTERDOWN" | "TRYAGAIN" => LinkError::ClusterDown { reply: format!("{code} {reply}") },
+        "UNBLOCKED" => LinkError::Unblocked,
+        "MOVED" | "ASK" => LinkError::Cluster,
+        "CROSSSLOT" => LinkError::CrossSlot,
+        "WRONGPASS" => LinkError::WrongPassword { user: "default".to_owned() },
+        "NOAUTH" => LinkError::AuthNeeded,
+        "DENIED" => LinkError::Protected,
+        "NOPERM" => LinkError::NoPermission { denied: denied(reply) },
+        "WRONGTYPE" => LinkError::WrongType,
         "ERR" => of_plain_reply(reply),
         "EXECABORT" if let Some((_, cause)) = reply.split_once("because of: ") => of_wrapped(cause),
         "@user_script:" => of_wrapped(behind_line(reply).unwrap_or(reply)),
-        _ => Trouble::Refused { code: code.to_owned(), reply: reply.to_owned() },
+        _ => LinkError::Refused { code: code.to_owned(), reply: reply.to_owned() },
     }
 }
 
 /// A reply whose code is the general `ERR`.
-fn of_plain_reply(reply: &str) -> Trouble {
+fn of_plain_reply(reply: &str) -> LinkError {
     match in_script(reply) {
         Some(inner) => of_wrapped(inner),
         None => of_words(reply),
@@ -142,7 +142,7 @@ fn behind_line(at: &str) -> Option<&str> {
 }
 
 /// An error with its wrapping off: again a code and words, or only words.
-fn of_wrapped(error: &str) -> Trouble {
+fn of_wrapped(error: &str) -> LinkError {
     let error = error.strip_prefix('-').unwrap_or(error);
     let (code, rest) = error.split_once(' ').unwrap_or((error, ""));
     let is_code = !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_uppercase());
@@ -150,29 +150,29 @@ fn of_wrapped(error: &str) -> Trouble {
 }
 
 /// The errors that Redis gives no code of their own.
-fn of_words(reply: &str) -> Trouble {
+fn of_words(reply: &str) -> LinkError {
     let script_user = "The user executing the script can't ";
     if let Some(what) = reply.strip_prefix(script_user) {
         let denied = if what.starts_with("run ") { Denied::CommandInScript } else { Denied::Key };
-        Trouble::NoPermission { denied }
+        LinkError::NoPermission { denied }
     } else if let Some(rest) = reply.strip_prefix("unknown command ") {
         // Only the name: the arguments that Redis repeats behind it may be a password.
-        Trouble::UnknownCommand { command: quoted(rest).unwrap_or_default().to_uppercase() }
+        LinkError::UnknownCommand { command: quoted(rest).unwrap_or_default().to_uppercase() }
     } else if reply.starts_with("Unknown Redis command called from") {
-        Trouble::UnknownCommand { command: "that the script called".to_owned() }
+        LinkError::UnknownCommand { command: "that the script called".to_owned() }
     } else if reply.starts_with("Protocol error") {
         // Redis closes the connection after it, mostly because a word is too long for it.
-        Trouble::LostConnection { cause: format!("the server closed it with {reply:?}") }
+        LinkError::LostConnection { cause: format!("the server closed it with {reply:?}") }
     } else if reply.starts_with("max number of clients") {
-        Trouble::TooManyClients
+        LinkError::TooManyClients
     } else if reply.contains("Script killed by user") {
-        Trouble::ScriptKilled
+        LinkError::ScriptKilled
     } else if reply.contains("without any password configured")
         || reply.contains("no password is set")
     {
-        Trouble::NoPasswordSet
+        LinkError::NoPasswordSet
     } else {
-        Trouble::Refused { code: "ERR".to_owned(), reply: reply.to_owned() }
+        LinkError::Refused { code: "ERR".to_owned(), reply: reply.to_owned() }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Replies as real servers sent them, each to its trouble.
 
 use super::*;
-use crate::redis::connection::trouble::Retry;
+use crate::redis::connection::error::Retry;
 
 /// The trouble that a reply line is, by way of the crate's own parser.
-fn trouble(line: &str) -> Trouble {
+fn trouble(line: &str) -> LinkError {
     let value = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
     value.extract_error().unwrap_err().into()
 }
@@ -27,22 +27,26 @@ fn wrapped(line: &str) -> [String; 6] {
 #[test]
 fn codes_decide_inside_scripts_too() {
     for (line, expected, retry) in [
-        ("LOADING Redis is loading the dataset in memory", Trouble::Loading, Retry::Later),
-        ("MISCONF Redis is configured to save RDB snapshots, but", Trouble::Misconf, Retry::Later),
-        ("MISCONF Errors writing to the AOF file: No space", Trouble::Misconf, Retry::Later),
-        ("BUSY Redis is busy running a script. You can only", Trouble::Busy, Retry::Later),
-        ("READONLY You can't write against a replica.", Trouble::ReadOnly, Retry::Later),
-        ("OOM command not allowed when used memory >", Trouble::OutOfMemory, Retry::Later),
-        ("NOSCRIPT No matching script. Please use EVAL.", Trouble::NoScript, Retry::Later),
-        ("MASTERDOWN Link with MASTER is down", Trouble::MasterDown, Retry::Later),
-        ("NOREPLICAS Not enough good replicas to write.", Trouble::NoReplicas, Retry::Later),
-        ("UNBLOCKED force unblock from blocking", Trouble::Unblocked, Retry::Later),
-        ("MOVED 3999 127.0.0.1:6381", Trouble::Cluster, Retry::Never),
-        ("ASK 3999 127.0.0.1:6381", Trouble::Cluster, Retry::Never),
-        ("CROSSSLOT Keys in request don't hash", Trouble::CrossSlot, Retry::Never),
-        ("NOAUTH Authentication required.", Trouble::AuthNeeded, Retry::Never),
-        ("DENIED Redis is running in protected mode", Trouble::Protected, Retry::Never),
-        ("WRONGTYPE Operation against a key", Trouble::WrongType, Retry::Never),
+        ("LOADING Redis is loading the dataset in memory", LinkError::Loading, Retry::Later),
+        (
+            "MISCONF Redis is configured to save RDB snapshots, but",
+            LinkError::Misconf,
+            Retry::Later,
+        ),
+        ("MISCONF Errors writing to the AOF file: No space", LinkError::Misconf, Retry::Later),
+        ("BUSY Redis is busy running a script. You can only", LinkError::Busy, Retry::Later),
+        ("READONLY You can't write against a replica.", LinkError::ReadOnly, Retry::Later),
+        ("OOM command not allowed when used memory >", LinkError::OutOfMemory, Retry::Later),
+        ("NOSCRIPT No matching script. Please use EVAL.", LinkError::NoScript, Retry::Later),
+        ("MASTERDOWN Link with MASTER is down", LinkError::MasterDown, Retry::Later),
+        ("NOREPLICAS Not enough good replicas to write.", LinkError::NoReplicas, Retry::Later),
+        ("UNBLOCKED force unblock from blocking", LinkError::Unblocked, Retry::Later),
+        ("MOVED 3999 127.0.0.1:6381", LinkError::Cluster, Retry::Never),
+        ("ASK 3999 127.0.0.1:6381", LinkError::Cluster, Retry::Never),
+        ("CROSSSLOT Keys in request don't hash", LinkError::CrossSlot, Retry::Never),
+        ("NOAUTH Authentication required.", LinkError::AuthNeeded, Retry::Never),
+        ("DENIED Redis is running in protected mode", LinkError::Protected, Retry::Never),
+        ("WRONGTYPE Operation against a key", LinkError::WrongType, Retry::Never),
     ] {
         for line in wrapped(line) {
             assert_eq!(trouble(&line), expected, "{line}");
@@ -54,10 +58,10 @@ fn codes_decide_inside_scripts_too() {
 #[test]
 fn cluster_states_keep_their_words() {
     let line = "CLUSTERDOWN Hash slot not served";
-    let expected = Trouble::ClusterDown { reply: line.to_owned() };
+    let expected = LinkError::ClusterDown { reply: line.to_owned() };
     assert_eq!(trouble(line), expected);
     assert_eq!(expected.retry(), Retry::Later);
-    assert!(matches!(trouble("TRYAGAIN Multiple keys"), Trouble::ClusterDown { .. }));
+    assert!(matches!(trouble("TRYAGAIN Multiple keys"), LinkError::ClusterDown { .. }));
 }
 
 #[test]
@@ -113,13 +117,13 @@ fn a_denial_names_the_command_where_redis_does() {
             Denied::Key,
         ),
     ] {
-        assert_eq!(trouble(line), Trouble::NoPermission { denied }, "{line}");
+        assert_eq!(trouble(line), LinkError::NoPermission { denied }, "{line}");
     }
 }
 
 #[test]
 fn an_unknown_command_is_named_without_its_arguments() {
-    let unknown = |command: &str| Trouble::UnknownCommand { command: command.to_owned() };
+    let unknown = |command: &str| LinkError::UnknownCommand { command: command.to_owned() };
     for (line, expected) in [
         ("ERR unknown command 'AUTH', with args beginning with: 'hunter2' ", unknown("AUTH")),
         ("ERR unknown command `blmove`, with args beginning with: `a`, ", unknown("BLMOVE")),
@@ -135,18 +139,18 @@ fn an_unknown_command_is_named_without_its_arguments() {
 #[test]
 fn replies_without_a_code_of_their_own() {
     for (line, expected) in [
-        ("ERR max number of clients reached", Trouble::TooManyClients),
+        ("ERR max number of clients reached", LinkError::TooManyClients),
         (
             "ERR Error running script (call to f_a9): @user_script:1: Script killed by user with \
              SCRIPT KILL...",
-            Trouble::ScriptKilled,
+            LinkError::ScriptKilled,
         ),
         (
             "ERR AUTH <password> called without any password configured for the default user. Are \
              you sure your configuration is correct?",
-            Trouble::NoPasswordSet,
+            LinkError::NoPasswordSet,
         ),
-        ("ERR Client sent AUTH, but no password is set", Trouble::NoPasswordSet),
+        ("ERR Client sent AUTH, but no password is set", LinkError::NoPasswordSet),
     ] {
         assert_eq!(trouble(line), expected, "{line}");
     }
@@ -154,7 +158,7 @@ fn replies_without_a_code_of_their_own() {
 
 #[test]
 fn any_other_reply_keeps_its_code_and_words() {
-    let refused = |code: &str, reply: &str| Trouble::Refused {
+    let refused = |code: &str, reply: &str| LinkError::Refused {
         code: code.to_owned(),
         reply: reply.to_owned(),
     };
@@ -174,19 +178,19 @@ fn any_other_reply_keeps_its_code_and_words() {
 
 #[test]
 fn what_broke_on_this_side() {
-    let lost = |kind: io::ErrorKind| Trouble::from(RedisError::from(io::Error::from(kind)));
-    let cause = |cause: &str| Trouble::LostConnection { cause: cause.to_owned() };
+    let lost = |kind: io::ErrorKind| LinkError::from(RedisError::from(io::Error::from(kind)));
+    let cause = |cause: &str| LinkError::LostConnection { cause: cause.to_owned() };
     assert_eq!(lost(io::ErrorKind::TimedOut), cause("no answer in the time allowed"));
     assert_eq!(lost(io::ErrorKind::BrokenPipe), cause("the server closed it"));
     assert_eq!(lost(io::ErrorKind::ConnectionReset), cause("connection reset"));
     assert_eq!(cause("x").retry(), Retry::Later);
 
     let garbled = redis::parse_redis_value(b"HTTP/1.1 400 Bad Request\r\n").unwrap_err();
-    assert!(matches!(Trouble::from(garbled), Trouble::Garbled { .. }));
+    assert!(matches!(LinkError::from(garbled), LinkError::Garbled { .. }));
     let whole = b"*2\r\n$5\r\nhello\r\n$-1\r\n";
     for length in 1..whole.len() {
         let cut = redis::parse_redis_value(&whole[..length]).unwrap_err();
-        assert!(matches!(Trouble::from(cut), Trouble::LostConnection { .. }), "{length}");
+        assert!(matches!(LinkError::from(cut), LinkError::LostConnection { .. }), "{length}");
     }
 }
 
@@ -195,6 +199,6 @@ fn what_broke_on_this_side() {
 fn a_connection_that_the_server_closes_for_what_it_was_sent_is_lost() {
     let found = trouble("ERR Protocol error: invalid bulk length");
     let cause = "the server closed it with \"Protocol error: invalid bulk length\"".to_owned();
-    assert_eq!(found, Trouble::LostConnection { cause });
+    assert_eq!(found, LinkError::LostConnection { cause });
     assert_eq!(found.retry(), Retry::Later);
 }

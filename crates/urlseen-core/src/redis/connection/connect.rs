@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio_rustls::rustls;
 
+use super::error::LinkError;
 use super::link::Link;
 use super::stream;
-use super::trouble::Trouble;
 use crate::redis::RedisAddress;
 use crate::storage::descriptors;
 
@@ -28,7 +28,7 @@ impl Default for Timeouts {
 }
 
 /// Opens a connection and logs in: `AUTH`, `SELECT` and a client name.
-pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link, Trouble> {
+pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link, LinkError> {
     let opened = async {
         let stream = stream::open(address.place()).await;
         let stream = stream.map_err(|error| closed(address, &error))?;
@@ -37,7 +37,7 @@ pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link,
     tokio::time::timeout(timeouts.connect, opened).await.unwrap_or_else(|_| {
         // A server waits for the end of a command that the handshake does not have.
         let plain = if address.is_tls() { " (a port without TLS never gives one)" } else { "" };
-        Err(Trouble::Unreachable {
+        Err(LinkError::Unreachable {
             address: address.to_string(),
             cause: format!("no answer within {:?}{plain}", timeouts.connect),
         })
@@ -45,42 +45,42 @@ pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link,
 }
 
 /// Why no connection could be opened.
-fn closed(address: &RedisAddress, error: &io::Error) -> Trouble {
+fn closed(address: &RedisAddress, error: &io::Error) -> LinkError {
     let address_of = || address.to_string();
     if let Some(remedy) = descriptors::remedy(error) {
-        return Trouble::NoDescriptor {
+        return LinkError::NoDescriptor {
             address: address_of(),
             cause: format!("{error}; {remedy}"),
         };
     }
     if stream::wants_certificate(error) {
-        return Trouble::CertificateWanted;
+        return LinkError::CertificateWanted;
     }
     let inner = error.get_ref();
     if inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()).is_some() {
-        return Trouble::Tls { address: address_of(), cause: error.to_string() };
+        return LinkError::Tls { address: address_of(), cause: error.to_string() };
     }
     match error.kind() {
-        io::ErrorKind::PermissionDenied => Trouble::SocketForbidden { address: address_of() },
+        io::ErrorKind::PermissionDenied => LinkError::SocketForbidden { address: address_of() },
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => hung_up(address),
-        _ => Trouble::Unreachable { address: address_of(), cause: error.to_string() },
+        _ => LinkError::Unreachable { address: address_of(), cause: error.to_string() },
     }
 }
 
 /// The server closed the connection before it answered anything.
-fn hung_up(address: &RedisAddress) -> Trouble {
+fn hung_up(address: &RedisAddress) -> LinkError {
     let address_of = || address.to_string();
     if address.is_tls() {
-        Trouble::TlsHungUp { address: address_of() }
+        LinkError::TlsHungUp { address: address_of() }
     } else {
-        Trouble::HungUp { address: address_of() }
+        LinkError::HungUp { address: address_of() }
     }
 }
 
 /// Logs in, chooses the database and names the connection.
-async fn log_in(address: &RedisAddress, mut link: Link) -> Result<Link, Trouble> {
-    let hung_up = |trouble: Trouble| match trouble {
-        Trouble::LostConnection { .. } => hung_up(address),
+async fn log_in(address: &RedisAddress, mut link: Link) -> Result<Link, LinkError> {
+    let hung_up = |trouble: LinkError| match trouble {
+        LinkError::LostConnection { .. } => hung_up(address),
         other => other,
     };
     if let Some(password) = address.password() {
@@ -100,29 +100,31 @@ async fn log_in(address: &RedisAddress, mut link: Link) -> Result<Link, Trouble>
         // A connection without a name works as well.
         Ok(_)
         | Err(
-            Trouble::NoPermission { .. } | Trouble::UnknownCommand { .. } | Trouble::Refused { .. },
+            LinkError::NoPermission { .. }
+            | LinkError::UnknownCommand { .. }
+            | LinkError::Refused { .. },
         ) => Ok(link),
         Err(trouble) => Err(trouble),
     }
 }
 
 /// What an error reply to `AUTH` means. Never repeats the reply: the command held the password.
-fn of_auth(address: &RedisAddress, trouble: Trouble) -> Trouble {
+fn of_auth(address: &RedisAddress, trouble: LinkError) -> LinkError {
     match trouble {
-        Trouble::WrongPassword { .. } => {
-            Trouble::WrongPassword { user: address.user().unwrap_or("default").to_owned() }
+        LinkError::WrongPassword { .. } => {
+            LinkError::WrongPassword { user: address.user().unwrap_or("default").to_owned() }
         }
-        Trouble::Refused { code, .. } => {
-            Trouble::Refused { code, reply: "in answer to AUTH".to_owned() }
+        LinkError::Refused { code, .. } => {
+            LinkError::Refused { code, reply: "in answer to AUTH".to_owned() }
         }
         other => other,
     }
 }
 
 /// What an error reply to `SELECT` means: refused as such only for a number out of range.
-fn of_select(address: &RedisAddress, trouble: Trouble) -> Trouble {
+fn of_select(address: &RedisAddress, trouble: LinkError) -> LinkError {
     match trouble {
-        Trouble::Refused { .. } => Trouble::NoSuchDatabase { db: address.db() },
+        LinkError::Refused { .. } => LinkError::NoSuchDatabase { db: address.db() },
         other => other,
     }
 }

@@ -6,8 +6,8 @@
 
 use redis::cmd;
 
+use super::error::LinkError;
 use super::link::Link;
-use super::trouble::Trouble;
 
 /// Bytes that stand beside an item in its word: a sorted set's score.
 const BESIDE: usize = 64;
@@ -35,7 +35,7 @@ impl Limits {
     pub const LEAST: usize = of(1 << 20, 1 << 20).word;
 
     /// Asks the server. One that does not tell is assumed to have half of the default.
-    pub async fn ask(link: &mut Link) -> Result<Self, Trouble> {
+    pub async fn ask(link: &mut Link) -> Result<Self, LinkError> {
         let bulk = setting(link, "proto-max-bulk-len").await?;
         let buffer = setting(link, "client-query-buffer-limit").await?;
         Ok(bulk.zip(buffer).map_or(Self::ASSUMED, |(bulk, buffer)| of(bulk, buffer)))
@@ -52,14 +52,16 @@ const fn of(bulk: usize, buffer: usize) -> Limits {
 }
 
 /// A number among the server's settings; `None` if this user, or nobody, may ask for it.
-async fn setting(link: &mut Link, name: &str) -> Result<Option<usize>, Trouble> {
+async fn setting(link: &mut Link, name: &str) -> Result<Option<usize>, LinkError> {
     let reply = link.call(cmd("CONFIG").arg("GET").arg(name)).await;
     match reply {
         Ok(reply) => Ok(redis::from_redis_value::<Vec<String>>(reply)
             .ok()
             .and_then(|pair| pair.get(1)?.parse().ok())),
         Err(
-            Trouble::NoPermission { .. } | Trouble::UnknownCommand { .. } | Trouble::Refused { .. },
+            LinkError::NoPermission { .. }
+            | LinkError::UnknownCommand { .. }
+            | LinkError::Refused { .. },
         ) => Ok(None),
         Err(trouble) => Err(trouble),
     }

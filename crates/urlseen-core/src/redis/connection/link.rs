@@ -14,11 +14,11 @@ use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Valu
 use tokio::time::{Instant, Sleep};
 use tokio_util::io::poll_read_buf;
 
+use super::error::LinkError;
 use super::packed::Packed;
 use super::page;
-use super::reply::{Frame, Malformed, Scan};
+use super::reply::{Frame, ReplyError, Scan};
 use super::stream::Stream;
-use super::trouble::Trouble;
 
 /// How many commands may wait for their reply.
 pub(crate) const WAITING_MAX: usize = 32;
@@ -121,15 +121,15 @@ impl Link {
     }
 
     /// The reply to the oldest command that waits for one. Waits for ever if none does. Nothing
-    /// is lost when the future is dropped. After [`Trouble::LostConnection`] and
-    /// [`Trouble::Garbled`] the link is of no more use.
-    pub async fn receive(&mut self) -> Result<Reply, Trouble> {
+    /// is lost when the future is dropped. After [`LinkError::LostConnection`] and
+    /// [`LinkError::Garbled`] the link is of no more use.
+    pub async fn receive(&mut self) -> Result<Reply, LinkError> {
         let reply = self.next().await?;
         if reply.is_error() { Err(reply.into_value().expect_err("it is one")) } else { Ok(reply) }
     }
 
     /// Sends a command and waits for its reply, where no other waits.
-    pub async fn call(&mut self, command: &Cmd) -> Result<Value, Trouble> {
+    pub async fn call(&mut self, command: &Cmd) -> Result<Value, LinkError> {
         debug_assert!(self.is_idle());
         self.send(command);
         self.receive().await?.into_value()
@@ -238,7 +238,7 @@ impl Reply {
     }
 
     /// What it says; an error in it is an error.
-    pub fn into_value(self) -> Result<Value, Trouble> {
+    pub fn into_value(self) -> Result<Value, LinkError> {
         Ok(redis::parse_redis_value(&self.bytes)?.extract_error()?)
     }
 
@@ -266,7 +266,7 @@ pub struct Page {
     pub members: Vec<Range<usize>>,
 }
 
-fn unreadable(malformed: Malformed) -> RedisError {
+fn unreadable(malformed: ReplyError) -> RedisError {
     (ErrorKind::Parse, "unreadable", malformed.to_string()).into()
 }
 

@@ -4,13 +4,14 @@
 //!
 //! ```text
 //! RedisAddress -> connect -> preflight -> Link
-//!                    \___________\_________\____ Trouble -> retry() -> Backoff
+//!                    \___________\_________\____ LinkError -> retry() -> Backoff
 //! ```
 
 mod address;
 pub mod backoff;
 mod classify;
 pub mod connect;
+pub mod error;
 pub mod keys;
 pub mod lease;
 pub mod limits;
@@ -20,6 +21,5 @@ mod page;
 pub mod preflight;
 mod reply;
 mod stream;
-pub mod trouble;
 
 pub use address::{ALLOWED, RedisAddress, RedisAddressError};

@@ -24,7 +24,7 @@ const RESERVE_MAX: usize = 100_000;
 /// Bytes that are no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {at} of a reply")]
-pub(super) struct Malformed {
+pub(super) struct ReplyError {
     what: &'static str,
     at: usize,
 }
@@ -62,7 +62,7 @@ struct Line<'a> {
 impl Scan {
     /// Goes on with a reply of which `bytes` are there: always from its first byte on, and never
     /// fewer than the last time. `None` until it is all there; then the next one may be begun.
-    pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<Option<Frame>, Malformed> {
+    pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<Option<Frame>, ReplyError> {
         loop {
             // Nearly all that there is to read.
             if let Some((len, behind)) = short_string(&bytes[self.at..]) {
@@ -155,7 +155,7 @@ impl Scan {
 
     /// The line that the next element begins with; `None` if it is not all there.
     #[inline]
-    fn line<'a>(&self, bytes: &'a [u8]) -> Result<Option<Line<'a>>, Malformed> {
+    fn line<'a>(&self, bytes: &'a [u8]) -> Result<Option<Line<'a>>, ReplyError> {
         let rest = &bytes[self.at..];
         let within = &rest[..rest.len().min(LINE_MAX)];
         let Some(feed) = memchr::memchr(b'\n', within) else {
@@ -171,7 +171,7 @@ impl Scan {
 
     /// A length, `None` for -1: nothing.
     #[inline]
-    fn length(&self, line: &[u8], max: usize) -> Result<Option<usize>, Malformed> {
+    fn length(&self, line: &[u8], max: usize) -> Result<Option<usize>, ReplyError> {
         if line == b"-1" {
             return Ok(None);
         }
@@ -187,8 +187,8 @@ impl Scan {
         }
     }
 
-    fn malformed(&self, what: &'static str) -> Malformed {
-        Malformed { what, at: self.at }
+    fn malformed(&self, what: &'static str) -> ReplyError {
+        ReplyError { what, at: self.at }
     }
 }
 
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     /// Reads one reply of which `step` bytes more are there each time.
-    fn read(bytes: &[u8], step: usize) -> Result<Option<Frame>, Malformed> {
+    fn read(bytes: &[u8], step: usize) -> Result<Option<Frame>, ReplyError> {
         let mut scan = Scan::default();
         let steps = (0..bytes.len()).step_by(step).chain([bytes.len()]);
         for there in steps {

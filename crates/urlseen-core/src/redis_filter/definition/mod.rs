@@ -11,7 +11,7 @@ use crate::filter::id::{self, RandomId};
 use crate::filter::native::POSITION_RULE;
 use crate::filter::{SHARD_RULE, Seed};
 use crate::redis::hash_tag::tagged;
-pub use settings::{Settings, Unbuildable};
+pub use settings::{Settings, SpecError};
 
 /// The script that defines a filter unless it is defined, and answers its definition. It takes the
 /// [`keys`], and [`Definition::words`], or none where nothing is to be defined.

@@ -2,7 +2,7 @@
 
 use crate::filter::choice::FilterKind;
 use crate::filter::layout::{
-    BitStrings, BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter, Unsuitable,
+    BitStrings, BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter, SizeError,
 };
 use crate::filter::native::Native;
 use crate::filter::{
@@ -37,10 +37,10 @@ pub struct Settings {
 
 /// Why there is no such filter.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Unbuildable {
+pub enum SpecError {
     /// The kind cannot be that large, or that small.
     #[error(transparent)]
-    Unsuitable(#[from] Unsuitable),
+    SizeError(#[from] SizeError),
     /// Nor can any.
     #[error(transparent)]
     Capacity(#[from] CapacityError),
@@ -85,7 +85,7 @@ impl Settings {
     ///
     /// # Errors
     /// No filter has that capacity or error rate.
-    pub fn sizing(&self) -> Result<Sizing, Unbuildable> {
+    pub fn sizing(&self) -> Result<Sizing, SpecError> {
         Ok(Sizing::new(Capacity::new(self.capacity)?, ErrorRate::new(self.error_rate)?))
     }
 
@@ -93,11 +93,11 @@ impl Settings {
     ///
     /// # Errors
     /// The kind cannot be what is set.
-    pub fn bit_strings(&self) -> Result<Option<Box<dyn BitStrings + Send + Sync>>, Unbuildable> {
+    pub fn bit_strings(&self) -> Result<Option<Box<dyn BitStrings + Send + Sync>>, SpecError> {
         let Self { capacity, error_rate, bit, hash_number, block_num, .. } = *self;
         let few = || {
             let kind = self.kind.name();
-            u32::try_from(capacity).map_err(|_| Unbuildable::TooMany { kind, capacity })
+            u32::try_from(capacity).map_err(|_| SpecError::TooMany { kind, capacity })
         };
         Ok(Some(match self.kind {
             FilterKind::Imooc => Box::new(Imooc::new(capacity, error_rate)?),
@@ -117,12 +117,12 @@ impl Settings {
     ///
     /// # Errors
     /// There is no such filter.
-    pub fn filter(&self, seed: Seed) -> Result<Shared, Unbuildable> {
+    pub fn filter(&self, seed: Seed) -> Result<Shared, SpecError> {
         let placing = match (self.kind, self.bit_strings()?) {
             (_, Some(strings)) => Placing::Bits(strings),
             (FilterKind::Native, _) => Placing::Lines(Native::new(seed, self.sizing()?.geometry())),
             (FilterKind::ScrapyRedis, _) => Placing::Set,
-            (_, None) => return Err(Unbuildable::NotInRedis),
+            (_, None) => return Err(SpecError::NotInRedis),
         };
         Ok(Shared::new(&self.key, placing))
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use redis::{FromRedisValue, Pipeline, RedisError, Value};
 
-use crate::filter::layout::Unplaced;
+use crate::filter::layout::PlacementError;
 use crate::filter::shared::text;
 use crate::filter::{Placing, Shared, Verdict};
 use crate::fingerprint::Fingerprint;
@@ -17,7 +17,7 @@ pub fn ask(
     pipeline: &mut Pipeline,
     filter: &Shared,
     fingerprint: &Fingerprint,
-) -> Result<usize, Unplaced> {
+) -> Result<usize, PlacementError> {
     if matches!(filter.placing(), Placing::Set) {
         pipeline.cmd("SMISMEMBER").arg(filter.key(0)).arg(&*text(fingerprint));
         return Ok(1);

@@ -2,11 +2,11 @@
 
 use redis::{Pipeline, RedisResult, Value};
 
-use crate::filter::layout::Unplaced;
+use crate::filter::layout::PlacementError;
 use crate::filter::{Shared, Verdict};
 use crate::fingerprint::Fingerprint;
+use crate::redis::error::LinkError;
 use crate::redis::link::Link;
-use crate::redis::trouble::Trouble;
 use crate::redis_filter::judge::{ask, verdict};
 
 /// How many fingerprints are asked for at once.
@@ -17,14 +17,14 @@ const AT_ONCE: usize = 200;
 pub enum AskError {
     /// Redis, or the way to it.
     #[error(transparent)]
-    Trouble(#[from] Trouble),
+    LinkError(#[from] LinkError),
     /// The kind has no place for it.
     #[error("{fingerprint}: {why}")]
-    Unplaced {
+    PlacementError {
         /// The fingerprint.
         fingerprint: String,
         /// Why not.
-        why: Unplaced,
+        why: PlacementError,
     },
 }
 
@@ -43,15 +43,16 @@ pub async fn verdicts(
         pipeline.ignore_errors();
         let mut questions = Vec::with_capacity(some.len());
         for fingerprint in some {
-            let unplaced = |why| AskError::Unplaced { fingerprint: fingerprint.to_string(), why };
+            let unplaced =
+                |why| AskError::PlacementError { fingerprint: fingerprint.to_string(), why };
             questions.push(ask(&mut pipeline, filter, fingerprint).map_err(unplaced)?);
         }
         let replies: Vec<RedisResult<Value>> =
-            pipeline.query_async(link).await.map_err(Trouble::from)?;
+            pipeline.query_async(link).await.map_err(LinkError::from)?;
         let mut replies = replies.iter();
         for questions in questions {
             let verdict = verdict(replies.by_ref().take(questions));
-            verdicts.push(verdict.map_err(Trouble::from)?);
+            verdicts.push(verdict.map_err(LinkError::from)?);
         }
     }
     Ok(verdicts)

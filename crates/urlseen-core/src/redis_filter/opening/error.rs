@@ -1,18 +1,18 @@
 //! Why a filter in Redis cannot be worked with.
 
 use super::strings::shown;
-use crate::redis::trouble::Trouble;
-use crate::redis_filter::definition::{Difference, Unbuildable};
+use crate::redis::error::LinkError;
+use crate::redis_filter::definition::{Difference, SpecError};
 
 /// Why a filter in Redis cannot be worked with.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Redis, or the way to it.
     #[error(transparent)]
-    Trouble(#[from] Trouble),
+    LinkError(#[from] LinkError),
     /// There can be no such filter.
     #[error(transparent)]
-    Unbuildable(#[from] Unbuildable),
+    SpecError(#[from] SpecError),
     /// It was made for something else.
     #[error(
         "the filter {key} in Redis was made for something else:\n{}\nSet that back, choose another \
@@ -27,7 +27,7 @@ pub enum OpenError {
     },
     /// What its keys hold is something else.
     #[error("what Redis holds is not a filter of this kind and size:\n{}", list(.0))]
-    Keys(Vec<Problem>),
+    Keys(Vec<KeyError>),
     /// Bits that nobody can read any more.
     #[error(
         "Redis holds bits of the filter {key}, and not what they were made with ({definition} is \
@@ -96,7 +96,7 @@ pub enum OpenError {
 
 /// A key of a filter that holds something else.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum KeyError {
     /// Another type.
     #[error(
         "{key} holds a {found}, and this kind has a {needed} there: filter.kind or filter.key \
@@ -134,7 +134,7 @@ pub enum Problem {
     },
 }
 
-impl Problem {
+impl KeyError {
     /// Whether the key is somebody else's: what differs is not the size alone.
     pub(super) fn is_of_another(&self) -> bool {
         matches!(self, Self::Type { .. })
@@ -144,7 +144,7 @@ impl Problem {
 impl OpenError {
     /// Whether the configuration is what is wrong.
     pub fn is_wrong_use(&self) -> bool {
-        matches!(self, Self::Unbuildable(_) | Self::Differs { .. })
+        matches!(self, Self::SpecError(_) | Self::Differs { .. })
     }
 }
 

@@ -20,8 +20,8 @@ use crate::redis::link::Link;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::redis_filter::definition::{self, DEFINE, Definition, Settings};
 pub use ask::verdicts;
+pub(crate) use error::KeyError;
 pub use error::OpenError;
-pub(crate) use error::Problem;
 pub use moving::{get, put};
 pub use sample::{Sample, Samples, estimate};
 pub use sets::{Members, common};
@@ -229,7 +229,7 @@ impl Wanted {
         let filter = theirs.settings.filter(Seed::new(0))?;
         match Strings::look(link, &filter).await {
             // Of another size it may be.
-            Err(OpenError::Keys(problems)) if !problems.iter().any(Problem::is_of_another) => {}
+            Err(OpenError::Keys(problems)) if !problems.iter().any(KeyError::is_of_another) => {}
             looked => drop(looked?),
         }
         let mut delete = redis::cmd("UNLINK");

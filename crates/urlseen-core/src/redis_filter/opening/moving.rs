@@ -6,8 +6,8 @@ use super::strings::{Strings, value};
 use super::{OpenError, Wanted};
 use crate::filter::id::RandomId;
 use crate::filter::{Seed, ShardId, Shared};
+use crate::redis::error::LinkError;
 use crate::redis::link::Link;
-use crate::redis::trouble::Trouble;
 use crate::redis_filter::definition::Definition;
 
 /// How many bytes go there or come from there at once.
@@ -55,7 +55,7 @@ impl Wanted {
         finish.atomic();
         finish.cmd("DEL").arg(self.definition_key());
         finish.cmd("HSET").arg(self.definition_key()).arg(definition.words().collect::<Vec<_>>());
-        let _: Value = finish.query_async(link).await.map_err(Trouble::from)?;
+        let _: Value = finish.query_async(link).await.map_err(LinkError::from)?;
         Ok(())
     }
 }
@@ -69,7 +69,7 @@ pub async fn put(
     filter: &Shared,
     shard: ShardId,
     bytes: &[u8],
-) -> Result<(), Trouble> {
+) -> Result<(), LinkError> {
     let key = filter.key_of(shard);
     for (number, part) in bytes.chunks(PART).enumerate() {
         let mut write = redis::cmd("SETRANGE");
@@ -88,7 +88,7 @@ pub async fn get(
     filter: &Shared,
     shard: ShardId,
     length: usize,
-) -> Result<Vec<u8>, Trouble> {
+) -> Result<Vec<u8>, LinkError> {
     let key = filter.key_of(shard);
     let mut bytes = Vec::with_capacity(length);
     while bytes.len() < length {

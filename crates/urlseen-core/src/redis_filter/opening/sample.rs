@@ -3,10 +3,9 @@
 use redis::{Cmd, Pipeline, Value};
 
 use super::strings::SAMPLE;
-use crate::filter::id;
-use crate::filter::{Estimate, Placing, Shared};
+use crate::filter::{Estimate, Placing, Shared, id};
+use crate::redis::error::LinkError;
 use crate::redis::link::Link;
-use crate::redis::trouble::Trouble;
 
 /// One look at a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +48,7 @@ impl Samples {
     ///
     /// # Errors
     /// Redis fails.
-    pub async fn look(&mut self, link: &mut Link, filter: &Shared) -> Result<(), Trouble> {
+    pub async fn look(&mut self, link: &mut Link, filter: &Shared) -> Result<(), LinkError> {
         let mut pipeline = Pipeline::new();
         let mut asked = Vec::new();
         for _ in 0..2 * self.used.len() {
@@ -120,7 +119,7 @@ impl Samples {
 ///
 /// # Errors
 /// Redis fails.
-pub async fn estimate(link: &mut Link, filter: &Shared) -> Result<Estimate, Trouble> {
+pub async fn estimate(link: &mut Link, filter: &Shared) -> Result<Estimate, LinkError> {
     let mut samples = Samples::new(filter);
     samples.look(link, filter).await?;
     Ok(samples.estimate(filter))

@@ -3,8 +3,8 @@
 use redis::{RedisResult, Value};
 
 use super::strings::value;
+use crate::redis::error::LinkError;
 use crate::redis::link::Link;
-use crate::redis::trouble::Trouble;
 
 /// About how many members Redis looks at before it serves somebody else.
 const COUNT: u64 = 5000;
@@ -14,7 +14,7 @@ const COUNT: u64 = 5000;
 pub enum SetError {
     /// Redis, or the way to it.
     #[error(transparent)]
-    Trouble(#[from] Trouble),
+    LinkError(#[from] LinkError),
     /// Somebody writes to it.
     #[error(
         "the set {key} was written to while it was read, and what was counted is not of one \
@@ -40,7 +40,7 @@ impl Members {
     ///
     /// # Errors
     /// Redis fails.
-    pub async fn new(link: &mut Link, key: &str) -> Result<Self, Trouble> {
+    pub async fn new(link: &mut Link, key: &str) -> Result<Self, LinkError> {
         Ok(Self { key: key.to_owned(), cursor: Some(0), size: size(link, key).await?, count: 0 })
     }
 
@@ -75,7 +75,7 @@ impl Members {
 ///
 /// # Errors
 /// Redis fails.
-pub async fn common(link: &mut Link, key: &str, members: &[Vec<u8>]) -> Result<u64, Trouble> {
+pub async fn common(link: &mut Link, key: &str, members: &[Vec<u8>]) -> Result<u64, LinkError> {
     if members.is_empty() {
         return Ok(0);
     }
@@ -84,6 +84,6 @@ pub async fn common(link: &mut Link, key: &str, members: &[Vec<u8>]) -> Result<u
     Ok(value::<Vec<u64>>(&reply)?.into_iter().sum())
 }
 
-async fn size(link: &mut Link, key: &str) -> Result<u64, Trouble> {
+async fn size(link: &mut Link, key: &str) -> Result<u64, LinkError> {
     value(&Ok(link.call(redis::cmd("SCARD").arg(key)).await?))
 }

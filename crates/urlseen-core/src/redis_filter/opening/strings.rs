@@ -3,10 +3,10 @@
 use indicatif::BinaryBytes;
 use redis::{Pipeline, RedisResult, Value};
 
-use super::{OpenError, Problem};
+use super::{KeyError, OpenError};
 use crate::filter::{Placing, Shared};
+use crate::redis::error::LinkError;
 use crate::redis::link::Link;
-use crate::redis::trouble::Trouble;
 
 /// Strings that grow to more than this are made that long at the start: no commit is to wait while
 /// Redis finds the memory for a longer one.
@@ -41,7 +41,7 @@ impl Strings {
             pipeline.cmd("EXISTS").arg(next);
         }
         let replies: Vec<RedisResult<Value>> =
-            pipeline.query_async(link).await.map_err(Trouble::from)?;
+            pipeline.query_async(link).await.map_err(LinkError::from)?;
         let mut problems = Vec::new();
         let mut lengths = Vec::new();
         for (&number, replies) in used.iter().zip(replies.chunks(2)) {
@@ -49,13 +49,13 @@ impl Strings {
             let found: String = value(found)?;
             let key = filter.key(number);
             if found != "none" && found != needed {
-                problems.push(Problem::Type { key, needed, found });
+                problems.push(KeyError::Type { key, needed, found });
                 continue;
             }
             let Some(most) = filter.max_bytes(number) else { continue };
             let length: u64 = value(length)?;
             if length > most {
-                problems.push(Problem::TooLong { key, length, most });
+                problems.push(KeyError::TooLong { key, length, most });
                 continue;
             }
             lengths.push((number, length));
@@ -63,7 +63,7 @@ impl Strings {
         if let (Some(key), Some(reply)) = (next, replies.get(2 * used.len()))
             && value::<u64>(reply)? > 0
         {
-            problems.push(Problem::Beyond { key });
+            problems.push(KeyError::Beyond { key });
         }
         if problems.is_empty() { Ok(Self { lengths }) } else { Err(OpenError::Keys(problems)) }
     }
@@ -106,7 +106,7 @@ impl Strings {
     }
 
     /// Makes the large ones as long as they ever get, without changing a bit of them.
-    pub(super) async fn grow(&self, link: &mut Link, filter: &Shared) -> Result<(), Trouble> {
+    pub(super) async fn grow(&self, link: &mut Link, filter: &Shared) -> Result<(), LinkError> {
         for (number, _, most) in self.growing(filter).filter(|&(_, _, most)| most > LARGE) {
             let mut grow = redis::cmd("BITFIELD");
             // Adds 0 to the last bit: were it set, another's, it would stay so.
@@ -135,9 +135,9 @@ fn beyond(filter: &Shared) -> Option<String> {
 }
 
 /// What a reply says.
-pub(super) fn value<T: redis::FromRedisValue>(reply: &RedisResult<Value>) -> Result<T, Trouble> {
-    let reply = reply.clone().map_err(Trouble::from)?;
-    let strange = |error| Trouble::Garbled { cause: format!("{error}") };
+pub(super) fn value<T: redis::FromRedisValue>(reply: &RedisResult<Value>) -> Result<T, LinkError> {
+    let reply = reply.clone().map_err(LinkError::from)?;
+    let strange = |error| LinkError::Garbled { cause: format!("{error}") };
     redis::from_redis_value(reply).map_err(strange)
 }
 

@@ -10,8 +10,8 @@ use super::{OpenError, Opened, Wanted};
 use crate::filter::choice::FilterKind;
 use crate::filter::id::RandomId;
 use crate::filter::{Seed, Shared};
+use crate::redis::error::LinkError;
 use crate::redis::link::Link;
-use crate::redis::trouble::Trouble;
 use crate::redis_filter::definition::{Definition, Settings};
 
 /// For how many seconds what is aside stays where nobody goes on.
@@ -105,7 +105,7 @@ impl Uniting {
         string: u32,
         offset: u64,
         bytes: &[u8],
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), LinkError> {
         // What is not there is 0.
         if bytes.iter().all(|&byte| byte == 0) {
             return Ok(());
@@ -121,7 +121,7 @@ impl Uniting {
     ///
     /// # Errors
     /// Redis fails.
-    pub async fn add(&self, link: &mut Link, members: &[&[u8]]) -> Result<(), Trouble> {
+    pub async fn add(&self, link: &mut Link, members: &[&[u8]]) -> Result<(), LinkError> {
         if members.is_empty() {
             return Ok(());
         }
@@ -157,7 +157,7 @@ impl Uniting {
 }
 
 /// Whether any key of a filter is there.
-async fn are_any(link: &mut Link, filter: &Shared) -> Result<bool, Trouble> {
+async fn are_any(link: &mut Link, filter: &Shared) -> Result<bool, LinkError> {
     let mut exist = redis::cmd("EXISTS");
     for number in filter.used() {
         exist.arg(filter.key(number));
@@ -176,7 +176,7 @@ pub async fn page(
     string: u32,
     offset: u64,
     length: usize,
-) -> Result<Vec<u8>, Trouble> {
+) -> Result<Vec<u8>, LinkError> {
     let mut read = redis::cmd("GETRANGE");
     read.arg(filter.key(string)).arg(offset).arg(offset + length as u64 - 1);
     let mut bytes: Vec<u8> = value(&Ok(link.call(&read).await?))?;

@@ -5,7 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 
 use super::super::disk::Dir;
-use super::super::error::{Damage, Unrecoverable};
+use super::super::error::{Damage, RecoveryError};
 use super::super::header::Header;
 use super::super::history::Segments;
 use super::super::lookup::AtRest;
@@ -43,8 +43,8 @@ impl AtRest {
     ///
     /// # Errors
     /// If the disk fails, or the folder does not lead to `target`.
-    pub fn archive(&self, target: Target) -> Result<Archive<'_>, Unrecoverable> {
-        let header = self.header().ok_or(Unrecoverable::Fresh)?;
+    pub fn archive(&self, target: Target) -> Result<Archive<'_>, RecoveryError> {
+        let header = self.header().ok_or(RecoveryError::Fresh)?;
         let mut tombstones = HashMap::new();
         let extent = read(&self.dir, header, target, &mut |kind, fingerprint| match kind {
             Archived::Tombstones => drop(tombstones.insert(fingerprint, false)),
@@ -74,7 +74,7 @@ impl Archive<'_> {
     pub fn each(
         mut self,
         mut visit: impl FnMut(&Fingerprint) -> ControlFlow<()>,
-    ) -> Result<(), Unrecoverable> {
+    ) -> Result<(), RecoveryError> {
         let (dir, tombstones, mut flow) =
             (&self.folder.dir, &mut self.tombstones, ControlFlow::Continue(()));
         read(dir, self.header, self.target, &mut |kind, fingerprint| {
@@ -97,7 +97,7 @@ fn read(
     header: &Header,
     target: Target,
     visit: &mut impl FnMut(Archived, Fingerprint),
-) -> Result<Extent, Unrecoverable> {
+) -> Result<Extent, RecoveryError> {
     let way = recovery::find(dir, header, target, |_| Ok(Ok(())))?;
     let (from, start) = (way.snapshot.first, start(dir, header)?);
     let (mut extent, mut chain) = (Extent::default(), Chain::default());

@@ -3,7 +3,7 @@
 //! ```text
 //! at  bytes
 //!  0      8  "urlseenS"
-//!  8      4  format, 3
+//!  8      4  format of the folder, 3
 //! 12      8  id of the filter
 //! 20      8  bytes of a shard
 //! 28      8  when it was begun, in milliseconds since 1970
@@ -34,9 +34,7 @@
 //! 57      4  CRC-32C of bytes 0 to 56
 //! ```
 //!
-//! Snapshots of the format 1 are those of a time when nothing could be forgotten: they lack that.
-//!
-//! A filter of RedisBloom is in one piece. Its snapshots have the format 4 (or 2), no bytes of a
+//! A filter of RedisBloom is in one piece. Its snapshots have the format 4, no bytes of a
 //! shard, and in the place of the sections:
 //!
 //! ```text
@@ -73,11 +71,8 @@ const SECTION: usize = 26 + POSITION;
 /// Bytes behind the sections.
 const TRAILER: usize = 2 * POSITION + 13;
 /// Bytes of a fingerprint that was forgotten, and behind all of them.
-const FORGOTTEN: usize = 17;
+const TOMBSTONE: usize = 17;
 const TOMBSTONES_END: usize = 12;
-/// By how much the format of a snapshot is beyond that of the folder's header, since fingerprints
-/// can be forgotten.
-const FORMAT: u32 = 2;
 /// Bytes before the body of a filter in one piece.
 const WHOLE: usize = 28 + POSITION;
 /// Bytes of a snapshot without a bit, in either format.

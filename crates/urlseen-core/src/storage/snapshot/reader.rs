@@ -8,7 +8,7 @@ use super::super::error::Damage;
 use super::super::fields::{Fields, checked};
 use super::super::header::Header;
 use super::super::recovery::Restore;
-use super::{EMPTY, FORGOTTEN, FORMAT, HEADER, MAGIC, SECTION, TOMBSTONES_END, TRAILER, name, seq};
+use super::{EMPTY, HEADER, MAGIC, SECTION, TOMBSTONE, TOMBSTONES_END, TRAILER, name, seq};
 use crate::filter::{Count, LocalKind, ShardId};
 use crate::storage::head::Position;
 
@@ -93,9 +93,7 @@ impl Summary {
         let Some(front) = checked(&front) else { return damage(0, "the header is damaged") };
         let Some(back) = checked(&back) else { return damage(trailer_at, "the end is damaged") };
         let mut front = Fields(front);
-        let (magic, format) = (front.array(), front.u32());
-        let has_forgotten = format == header.format() + FORMAT;
-        if magic != *MAGIC || !(has_forgotten || format == header.format()) {
+        if (front.array(), front.u32()) != (*MAGIC, header.format()) {
             return damage(0, "this is no snapshot");
         }
         if front.u64() != header.filter() {
@@ -111,22 +109,17 @@ impl Summary {
         if name(last.head.seq) != file_name {
             return damage(trailer_at, "the file was renamed");
         }
-        let (mut end, mut tombstones) = (trailer_at, 0);
-        if has_forgotten {
-            let mut count = [0; 8];
-            let count_at = trailer_at.checked_sub(TOMBSTONES_END as u64);
-            if let Some(count_at) = count_at {
-                read_exact_at(&*file, &mut count, count_at)?;
-            }
-            tombstones = u64::from_le_bytes(count);
-            let bytes = tombstones.checked_mul(FORGOTTEN as u64);
-            let begin = bytes.and_then(|bytes| count_at?.checked_sub(bytes));
-            let Some(begin) = begin.filter(|&begin| begin >= HEADER as u64) else {
-                let at = count_at.unwrap_or(0);
-                return damage(at, "what was tombstones is damaged");
-            };
-            end = begin;
+        let mut count = [0; 8];
+        let count_at = trailer_at.checked_sub(TOMBSTONES_END as u64);
+        if let Some(count_at) = count_at {
+            read_exact_at(&*file, &mut count, count_at)?;
         }
+        let tombstones = u64::from_le_bytes(count);
+        let size = tombstones.checked_mul(TOMBSTONE as u64);
+        let end = size.and_then(|size| count_at?.checked_sub(size));
+        let Some(end) = end.filter(|&end| end >= HEADER as u64) else {
+            return damage(count_at.unwrap_or(0), "the tombstones are damaged");
+        };
         let name = file_name.to_owned();
         Ok(Ok(Self { name, bytes, end, tombstones, first, last, begun, finished, is_origin }))
     }
@@ -181,7 +174,7 @@ impl Summary {
         let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
         read_exact_at(&*dir.open(&self.name)?, &mut bytes, self.end)?;
         let read = checked(&bytes).map(|checked| {
-            let each = checked[..checked.len() - size_of::<u64>()].chunks_exact(FORGOTTEN);
+            let each = checked[..checked.len() - size_of::<u64>()].chunks_exact(TOMBSTONE);
             each.map(|each| {
                 let mut fields = Fields(each);
                 let shard = ShardId::kept(fields.u8());
@@ -191,7 +184,7 @@ impl Summary {
         });
         let damage = || {
             let (file, offset) = (self.name.clone(), self.end);
-            Damage { file, offset, what: "what was tombstones is damaged" }
+            Damage { file, offset, what: "the tombstones are damaged" }
         };
         Ok(read.ok_or_else(damage))
     }

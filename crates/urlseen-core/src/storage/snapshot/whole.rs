@@ -11,7 +11,7 @@ use super::super::recovery::Restore;
 use super::reader::Summary;
 use super::writer::Sections;
 use super::{HEADER, WHOLE};
-use crate::filter::redisbloom::dump::{self, DumpError, DumpProblem};
+use crate::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
 use crate::filter::redisbloom::{Filter, Layer};
 use crate::filter::{Count, SHARDS};
 use crate::storage::head::Position;
@@ -130,7 +130,7 @@ impl Summary {
                 filter.load_whole(Some(read), whole.at);
                 Ok(Ok(()))
             }
-            Err(DumpError { problem: DumpProblem::Io(error), .. }) => Err(error),
+            Err(DumpError { problem: DumpFormatError::Io(error), .. }) => Err(error),
             Err(DumpError { offset, .. }) => {
                 damage(begin + offset, "the bits of the filter are damaged")
             }

@@ -12,7 +12,7 @@ use super::super::header::Header;
 use super::super::moment::Moment;
 use super::super::retention::{self, Pruned, Retention};
 use super::super::sync::LogHandle;
-use super::{FORGOTTEN, FORMAT, MAGIC, name, unix_ms};
+use super::{MAGIC, TOMBSTONE, name, unix_ms};
 use crate::filter::redisbloom::Filter;
 use crate::filter::{Count, LocalKind, SHARDS, ShardId};
 use crate::storage::head::{Head, Position};
@@ -186,7 +186,7 @@ impl Sections {
         let (dir, shard_bytes) = (dir.clone(), header.shard_bytes());
         let mut buffer = Vec::with_capacity(WRITE);
         buffer.extend(MAGIC);
-        buffer.extend((header.format() + FORMAT).to_le_bytes());
+        buffer.extend(header.format().to_le_bytes());
         for field in [header.filter(), shard_bytes, unix_ms(SystemTime::now())] {
             buffer.extend(field.to_le_bytes());
         }
@@ -275,7 +275,7 @@ impl Sections {
         assert_eq!(self.next, SHARDS, "every shard is written");
         let (first, last) = self.ends.expect("there are shards");
         let mut tombstones = std::mem::take(&mut self.tombstones);
-        let count = (tombstones.len() / FORGOTTEN) as u64;
+        let count = (tombstones.len() / TOMBSTONE) as u64;
         tombstones.extend(count.to_le_bytes());
         push_crc(&mut tombstones, 0);
         self.put_bytes(&tombstones)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::super::{Folder, Journal, Log as _, OpenError, Retention, Target, Unrecoverable};
+use super::super::{Folder, Journal, Log as _, OpenError, RecoveryError, Retention, Target};
 use super::filter::{Exact, Key, batch, fingerprints, head, pins, shard_of, write_all};
 use super::sim::SimDisk;
 use crate::filter::ShardId;
@@ -86,18 +86,18 @@ fn a_new_folder_recovers_to_where_it_was_begun() {
     let mut recover_at = |at| folder.recover(Target::At(at), &mut Exact::default()).unwrap_err();
     assert!(matches!(
         recover_at(head(9, 90)),
-        Unrecoverable::Behind { missing: 2, end, best: Some(best), .. } if end == at && best == at
+        RecoveryError::Behind { missing: 2, end, best: Some(best), .. } if end == at && best == at
     ));
     assert!(matches!(
         recover_at(head(6, 60)),
-        Unrecoverable::Beyond { oldest, best: None, .. } if oldest == at
+        RecoveryError::Beyond { oldest, best: None, .. } if oldest == at
     ));
     assert!(matches!(
         recover_at(head(7, 71)),
-        Unrecoverable::OtherHistory { ours, best: None, .. } if ours == at
+        RecoveryError::OtherHistory { ours, best: None, .. } if ours == at
     ));
     let fresh = open(&SimDisk::default()).recover(Target::Last, &mut Exact::default());
-    assert!(matches!(fresh, Err(Unrecoverable::Fresh)));
+    assert!(matches!(fresh, Err(RecoveryError::Fresh)));
 }
 
 /// (12) Adds count always.

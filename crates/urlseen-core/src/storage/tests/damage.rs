@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::super::look::look_on;
-use super::super::{AtRest, Damage, Folder, OpenError, Target, Unrecoverable, segment, snapshot};
+use super::super::{AtRest, Damage, Folder, OpenError, RecoveryError, Target, segment, snapshot};
 use super::basic::{DIR, append, keep_all};
 use super::filter::{Exact, Key, shard_of, write_all};
 use super::fixture::{ADDS, LATE_ADDS, RUNS, expected, heads, write};
@@ -19,7 +19,7 @@ fn open(disk: &SimDisk) -> Result<Folder, OpenError> {
 }
 
 /// Recovers on a copy: the keys.
-fn recover(disk: &SimDisk, target: Target) -> Result<(Head, BTreeSet<Key>), Unrecoverable> {
+fn recover(disk: &SimDisk, target: Target) -> Result<(Head, BTreeSet<Key>), RecoveryError> {
     let mut filter = Exact::default();
     let recovered = open(&disk.after_kill()).unwrap().recover(target, &mut filter)?;
     Ok((recovered.position.head, filter.keys))
@@ -68,7 +68,7 @@ fn no_flipped_bit_is_loaded() {
                         assert!(is_right(head, &keys), "{name} bit {bit}: {target} is wrong");
                     }
                     // The log up to the target is needed from the newest snapshot before it on.
-                    Err(Unrecoverable::Behind {
+                    Err(RecoveryError::Behind {
                         end, missing, damage: Some(damage), best, ..
                     }) => {
                         let needed = if target == last { [7].as_slice() } else { &[4, 5] };
@@ -80,7 +80,7 @@ fn no_flipped_bit_is_loaded() {
                         assert!(head == end && is_right(end, &keys), "{name} bit {bit}");
                     }
                     // There is no older one.
-                    Err(Unrecoverable::Beyond { damage: Some(damage), .. }) => {
+                    Err(RecoveryError::Beyond { damage: Some(damage), .. }) => {
                         assert_eq!((snapshot::seq(&name), &damage.file), (Some(0), &name));
                         assert!(damage.offset <= bit as u64 / 8);
                     }
@@ -108,7 +108,7 @@ fn damage_is_passed_over_by_going_further_back() {
                 let mut filter = Exact::default();
                 let result = folder.recover(Target::At(target), &mut filter);
                 if seq == 0 && target.seq < 3 {
-                    let Err(Unrecoverable::Beyond { oldest, damage, best: None, .. }) = result
+                    let Err(RecoveryError::Beyond { oldest, damage, best: None, .. }) = result
                     else {
                         panic!("{result:?}")
                     };
@@ -152,7 +152,7 @@ fn a_log_torn_at_any_byte_counts_up_to_its_last_whole_record() {
                     let (head, keys) = result.unwrap();
                     assert!(head == target && is_right(head, &keys), "{len} bytes");
                 } else {
-                    let Err(Unrecoverable::Behind { end, missing, best, .. }) = result else {
+                    let Err(RecoveryError::Behind { end, missing, best, .. }) = result else {
                         panic!("{len} bytes: {result:?}")
                     };
                     assert_eq!((end, best, end.seq + missing), (last, Some(last), target.seq));
@@ -181,11 +181,11 @@ fn missing_files_are_missed() {
         for &target in &heads {
             match recover(&without, Target::At(target)) {
                 Ok((head, keys)) => assert!(head == target && is_right(head, &keys), "{name}"),
-                Err(Unrecoverable::Behind { best: Some(best), .. }) => {
+                Err(RecoveryError::Behind { best: Some(best), .. }) => {
                     let follows = segment::follows(&name).expect("older snapshots are there");
                     assert!(best.seq < target.seq && follows < target.seq + 1, "{name}");
                 }
-                Err(Unrecoverable::Beyond { oldest, .. }) => {
+                Err(RecoveryError::Beyond { oldest, .. }) => {
                     assert!(snapshot::seq(&name) == Some(0) && oldest == heads[3]);
                 }
                 Err(other) => panic!("{name}: {other}"),
@@ -207,7 +207,7 @@ fn a_foreign_file_is_not_taken_for_its_own() {
         }
     }
     let refused = recover(&other, Target::Last).unwrap_err();
-    let Unrecoverable::NoSnapshot { damage: Some(damage) } = refused else { panic!("{refused}") };
+    let RecoveryError::NoSnapshot { damage: Some(damage) } = refused else { panic!("{refused}") };
     assert_eq!(damage.what, "this belongs to another filter");
     // Nor are files of a log behind a snapshot of its own.
     let mut folder = super::basic::open(&other);
@@ -285,7 +285,7 @@ fn a_record_of_a_later_version_is_refused_and_nothing_is_cut() {
             assert_eq!(filter.keys, expected(8));
             continue;
         }
-        let Err(Unrecoverable::UnknownKind { file, offset, kind }) = result else {
+        let Err(RecoveryError::UnknownKind { file, offset, kind }) = result else {
             panic!("{result:?}")
         };
         assert_eq!((file, offset, kind), (name.clone(), 48, 4));

@@ -1,6 +1,5 @@
 //! A folder with something of everything, the same each time but for the clock; and the copy of it
-//! in `tests/data/state-2` that every later version must read, as well as the older one beside it,
-//! of a time when nothing could be forgotten.
+//! in `tests/data/storage-3` that every later version must read.
 //!
 //! `WRITE_FIXTURE=1 cargo test --lib fixture` writes that copy anew. Do so only for a new format,
 //! into a new folder.
@@ -12,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::look::look_on;
 use super::super::record::Kind;
-use super::super::{Folder, Journal, Retention, Target, Unrecoverable, snapshot};
+use super::super::{Folder, Journal, RecoveryError, Retention, Target, snapshot};
 use super::basic::{DIR, open, recover};
 use super::filter::{Exact, Key, fingerprints, head, pins, write_all};
 use super::sim::SimDisk;
@@ -101,17 +100,13 @@ pub(super) fn write() -> SimDisk {
     disk
 }
 
-/// What this version writes, and what older ones have written.
-const NEW: &str = "state-2";
-const OLD: &str = "state-1";
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(name)
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/storage-3")
 }
 
 /// The files of a fixture.
-fn committed(name: &str) -> BTreeMap<String, Vec<u8>> {
-    let files = fs::read_dir(fixture(name)).unwrap().map(|entry| entry.unwrap().path());
+fn committed() -> BTreeMap<String, Vec<u8>> {
+    let files = fs::read_dir(fixture()).unwrap().map(|entry| entry.unwrap().path());
     files
         .map(|path| {
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
@@ -136,12 +131,12 @@ fn what_is_written_now_is_what_was_written_then() {
     let now = write().files();
     let own = |name: &String| !["lock", "lease", "ages"].contains(&name.as_str());
     if env::var_os("WRITE_FIXTURE").is_some() {
-        fs::create_dir_all(fixture(NEW)).unwrap();
+        fs::create_dir_all(fixture()).unwrap();
         for (name, bytes) in now.iter().filter(|(name, _)| own(name)) {
-            fs::write(fixture(NEW).join(name), bytes).unwrap();
+            fs::write(fixture().join(name), bytes).unwrap();
         }
     }
-    let then = committed(NEW);
+    let then = committed();
     assert!(then.keys().eq(now.keys().filter(|name| own(name))), "{:?}", then.keys());
     for (name, then) in then {
         let now = without_times(&name, now[&name].clone());
@@ -151,15 +146,9 @@ fn what_is_written_now_is_what_was_written_then() {
 
 #[test]
 fn what_was_written_then_is_read_as_it_was_meant() {
-    for (name, last) in [(OLD, 10), (NEW, 11)] {
-        read_fixture(name, last);
-    }
-}
-
-/// Reads a fixture whose last record has this number.
-fn read_fixture(name: &str, last: u64) {
+    let last = 11;
     let disk = SimDisk::default();
-    for (name, bytes) in committed(name) {
+    for (name, bytes) in committed() {
         disk.put(&Path::new(DIR).join(name), &bytes);
     }
     let look = look_on(std::sync::Arc::new(disk.clone()), Path::new(DIR)).unwrap();
@@ -182,10 +171,9 @@ fn read_fixture(name: &str, last: u64) {
     let mut filter = Exact::default();
     let recovered = open(&disk.after_kill()).recover(Target::Last, &mut filter).unwrap();
     assert_eq!((recovered.position.number, filter.keys), (last, expected(8)));
-    let forgotten = [LATE_TOMBSTONES[0], FORGOTTEN[0]];
-    assert!(filter.tombstones.into_iter().eq(forgotten.into_iter().filter(|_| name == NEW)));
+    assert!(filter.tombstones.into_iter().eq([LATE_TOMBSTONES[0], FORGOTTEN[0]]));
     let other = open(&disk).recover(Target::At(head(5, 1)), &mut Exact::default());
     assert!(
-        matches!(other, Err(Unrecoverable::OtherHistory { ours, .. }) if ours == batch_head(5))
+        matches!(other, Err(RecoveryError::OtherHistory { ours, .. }) if ours == batch_head(5))
     );
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use super::super::{Finished, Folder, Journal, Moment, Retention, Target, Unrecoverable};
+use super::super::{Finished, Folder, Journal, Moment, RecoveryError, Retention, Target};
 use super::basic::{DIR, append, begun, keep_all, open, recover};
 use super::filter::{Exact, Key, head, shard_of, write_all};
 use super::sim::{Fault, SimDisk};
@@ -264,7 +264,7 @@ fn what_could_be_loaded_instead_is_known() {
     let mut folder = open(&disk);
     let ahead = head(9, 9);
     let refused = folder.recover(Target::At(ahead), &mut Exact::default()).unwrap_err();
-    assert!(matches!(refused, Unrecoverable::Behind { missing: 6, .. }), "{refused}");
+    assert!(matches!(refused, RecoveryError::Behind { missing: 6, .. }), "{refused}");
     assert_eq!(refused.best(), Some(heads[3]));
     let refused = folder.recover(Target::At(head(2, 1)), &mut Exact::default()).unwrap_err();
     assert_eq!(refused.best(), None, "another history");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::{
-    AtRest, Folder, Journal, Log as _, Moment, Retention, Target, Unrecoverable, snapshot,
+    AtRest, Folder, Journal, Log as _, Moment, RecoveryError, Retention, Target, snapshot,
 };
 use super::basic::DIR;
 use super::filter::{Exact, Key, batch, fingerprints, key, pins, shard_of};
@@ -302,7 +302,7 @@ impl World {
                     self.rebased();
                     return self.resume(at, &filter);
                 }
-                Err(Unrecoverable::Io(_)) => return Err(Stopped),
+                Err(RecoveryError::Io(_)) => return Err(Stopped),
                 Err(_) => self.rebase = None,
             }
         }
@@ -311,12 +311,12 @@ impl World {
         let folder = self.folder.insert(folder);
         match result {
             Ok(_) => self.resume(target, &filter),
-            Err(Unrecoverable::Io(_)) => {
+            Err(RecoveryError::Io(_)) => {
                 // It may have begun to drop what is beyond.
                 self.chain.truncate(self.committed);
                 Err(Stopped)
             }
-            Err(Unrecoverable::Behind { missing, best, .. }) if self.is_lossy => {
+            Err(RecoveryError::Behind { missing, best, .. }) if self.is_lossy => {
                 let best = best.expect("what is synced is there");
                 assert_eq!(best.seq + missing, target.seq);
                 let chain = self.chain.iter().position(|batch| batch.head == best);
@@ -326,7 +326,7 @@ impl World {
                 folder.recover(Target::At(best), &mut filter).map_err(|_| Stopped)?;
                 self.resume(best, &filter)
             }
-            Err(Unrecoverable::Beyond { target, oldest, .. }) => {
+            Err(RecoveryError::Beyond { target, oldest, .. }) => {
                 // It went further back than it must. Redis comes back as it was later than that.
                 assert!(oldest.seq > target.seq, "{oldest} to {target}");
                 let chain = self.chain.iter().position(|batch| batch.head == oldest);
@@ -393,8 +393,8 @@ impl World {
             self.check_archive(batches);
             match folder.recover(Target::At(head), &mut filter) {
                 Ok(_) => self.check(batches, &filter),
-                Err(Unrecoverable::Beyond { .. }) if head.seq < reach => {}
-                Err(Unrecoverable::Behind { .. }) if self.is_lossy => {}
+                Err(RecoveryError::Beyond { .. }) if head.seq < reach => {}
+                Err(RecoveryError::Behind { .. }) if self.is_lossy => {}
                 Err(refused) => panic!("{head}: {refused}"),
             }
         }

@@ -12,7 +12,7 @@ capasity = 10
 error_rate = 0.5
 seed = "42"
 kind = "bloom"
-store = 'disk'
+place = 'disk'
 [source]
 item = "jsonl"
 batch = "1000"
@@ -31,7 +31,7 @@ capacity = 10
             "config.toml:6:14: filter.error_rate is 0.5; allowed: a number from 1e-12 to 0.1",
             "config.toml:7:8: filter.seed is \"42\"; allowed: \"random\", or a whole number from 0 \
              to 4_294_967_295 without quotes",
-            "config.toml:8:10: filter.kind is \"bloom\"; allowed: native, redisbloom, imooc, \
+            "config.toml:8:8: filter.kind is \"bloom\"; allowed: native, redisbloom, imooc, \
              pyrebloom, luw2007-bloomfilter, scrapy-redis-bloomfilter, \
              scrapy-redis-bloomfilter-block-cluster, scrapy-redis",
             "config.toml:9:9: filter.place is \"disk\"; allowed: local, redis",
@@ -233,7 +233,7 @@ fn what_lives_in_redis_is_not_kept_locally() {
         assert_eq!(
             refused(&format!("filter.kind = '{kind}'"), &[], &[]),
             [format!(
-                "config.toml:1:17: filter.kind is \"{kind}\", whose bits are in Redis, but \
+                "config.toml:1:15: filter.kind is \"{kind}\", whose bits are in Redis, but \
                  filter.place is \"local\" (default); allowed: filter.place = \"redis\", or \
                  filter.kind = \"native\" or \"redisbloom\""
             )]
@@ -243,7 +243,7 @@ fn what_lives_in_redis_is_not_kept_locally() {
     assert!(load("filter.kind = 'redisbloom'", &[], &[]).is_ok());
     assert_eq!(
         refused("filter.kind = 'redisbloom'", &[], &["filter.place=redis"]),
-        ["config.toml:1:17: filter.kind is \"redisbloom\", and filter.place is \"redis\" \
+        ["config.toml:1:15: filter.kind is \"redisbloom\", and filter.place is \"redis\" \
              (--set filter.place), where only the module of RedisBloom sets its bits; allowed: \
              filter.place = \"local\" with it"]
     );

@@ -1,12 +1,12 @@
 //! The local store: the filter in this process's memory, and what is kept of it in a folder.
 //!
-//! Knows when what is judged is logged, when it is set, and how the filter is recovered back to a
+//! Knows when what is judged is logged, when it is set, and how the filter is recovered to a
 //! batch that somebody else names. It never talks to Redis.
 
+mod error;
 mod footprint;
 mod recovering;
 mod snapshotting;
-mod unfit;
 
 use std::io;
 use std::path::Path;
@@ -15,18 +15,17 @@ use std::time::{Instant, SystemTime};
 use crate::config::Fsync;
 use crate::engine::Engine;
 use crate::item::batch::{Batch, Judged, Logged};
+pub use error::MismatchError;
 pub use footprint::Footprint;
 pub use recovering::{How, Recovery};
 use snapshotting::Snapshotting;
-pub use unfit::Unfit;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::descriptors::{self, Waits};
 use urlseen_core::storage::{
-    Checkpoint, Finished, Folder, Journal, Log, Made, Moment, Pins, Requests, Retention, Standing,
-    Volatile,
+    Checkpoint, Finished, Folder, Head, Journal, Log, Made, Moment, Pins, Position, Requests,
+    Retention, Standing, Volatile,
 };
-use urlseen_core::storage::{Head, Position};
 
 /// The share of the filter's size that the log grows by at least before a snapshot is taken: with
 /// more, snapshots of a large filter write much for little; with less, a start replays long logs.
@@ -382,7 +381,7 @@ impl Kept {
     }
 
     fn journal(&mut self) -> io::Result<&mut Journal> {
-        let missing = || io::Error::other("the log is not open: the filter was not recovered back");
+        let missing = || io::Error::other("the log is not open: the filter was not recovered");
         self.journal.as_mut().ok_or_else(missing)
     }
 }

@@ -5,14 +5,13 @@ use std::time::{Duration, Instant};
 
 use indicatif::{BinaryBytes, HumanCount};
 
-use super::{Kept, LOGGED, Local, Memory, Unfit};
-use crate::engine::{Died, Engine};
+use super::{Kept, LOGGED, Local, Memory, MismatchError};
+use crate::engine::{Engine, EngineError};
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::{Count, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{Head, Position};
-use urlseen_core::storage::{Recovered, Restore, Target, Unrecoverable};
+use urlseen_core::storage::{Head, Position, Recovered, RecoveryError, Restore, Target};
 
 /// The filter stands where it is to stand.
 #[derive(Debug)]
@@ -46,28 +45,32 @@ pub enum How {
         /// The last batch that was there, if there was one.
         best: Option<Head>,
         /// What was not.
-        lacking: Unfit,
+        lacking: MismatchError,
     },
 }
 
 impl Local {
     /// Checks that the filter can belong to where Redis stands, as far as the folder's header
     /// tells.
-    pub fn check_fit(&self, theirs: Option<Head>, filter: Option<RandomId>) -> Result<(), Unfit> {
+    pub fn check_fit(
+        &self,
+        theirs: Option<Head>,
+        filter: Option<RandomId>,
+    ) -> Result<(), MismatchError> {
         // At batch 0 nothing is lost that the state could be tied to.
         let Some(head) = theirs.filter(|head| head.seq > 0) else { return Ok(()) };
         let other_than = |ours| filter.filter(|&theirs| theirs != ours);
         let unfit = match &self.memory {
             Memory::Volatile(_) => None,
             &Memory::Shared { filter: ours, .. } => {
-                other_than(ours).map(|theirs| Unfit::OtherFilterInRedis { ours, theirs })
+                other_than(ours).map(|theirs| MismatchError::OtherFilterInRedis { ours, theirs })
             }
             Memory::Kept(kept) if kept.folder.header().is_none() => {
                 (!kept.keeping.emit_again).then(|| kept.knows_nothing_of(head))
             }
             Memory::Kept(kept) => {
                 let (dir, ours) = (kept.folder.dir().to_owned(), kept.filter());
-                other_than(ours).map(|theirs| Unfit::OtherFilter { dir, ours, theirs })
+                other_than(ours).map(|theirs| MismatchError::OtherFilter { dir, ours, theirs })
             }
         };
         unfit.map_or(Ok(()), Err)
@@ -79,7 +82,7 @@ impl Local {
         &mut self,
         theirs: Option<Head>,
         filter: Option<RandomId>,
-    ) -> Result<Recovery, Unfit> {
+    ) -> Result<Recovery, MismatchError> {
         self.check_fit(theirs, filter)?;
         let Self { engine, memory, snapshotting } = self;
         let head = theirs.unwrap_or(Head::START);
@@ -116,7 +119,7 @@ impl Local {
     }
 
     /// Brings the filter back as far as the folder goes, where no Redis says how far that is.
-    pub fn recover(&mut self) -> Result<How, Unfit> {
+    pub fn recover(&mut self) -> Result<How, MismatchError> {
         let Self { engine, memory, .. } = self;
         let Memory::Kept(kept) = memory else { return Ok(How::New) };
         if kept.folder.header().is_none() {
@@ -127,7 +130,7 @@ impl Local {
 
     /// Has the folder remember the filter as it is in memory, in place of what it did, at `head`.
     /// Where that fails, it can be done again.
-    pub fn replace(&mut self, head: Head) -> Result<(), Unfit> {
+    pub fn replace(&mut self, head: Head) -> Result<(), MismatchError> {
         let Self { engine, memory, .. } = self;
         let Memory::Kept(kept) = memory else { return Ok(()) };
         kept.rebase(engine, head)
@@ -135,7 +138,7 @@ impl Local {
 
     /// Empties the filter in memory, and returns the head to [`Local::replace`] it at in the
     /// folder: only then it is empty for good. Nothing may be judged, asked or uncommitted.
-    pub(crate) fn empty(&mut self) -> Result<Head, Unfit> {
+    pub(crate) fn empty(&mut self) -> Result<Head, MismatchError> {
         self.snapshotting = None;
         self.engine.clear();
         Ok(match &mut self.memory {
@@ -146,7 +149,7 @@ impl Local {
 
     /// Keeps the filter as the folder has it, as the one that belongs to where Redis stands:
     /// `theirs`, or where the folder stands if Redis knows nothing. Answers where that is.
-    pub fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, Unfit> {
+    pub fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, MismatchError> {
         let Self { engine, memory, .. } = self;
         let Memory::Kept(kept) = memory else { return Ok(theirs.unwrap_or(Head::START)) };
         if kept.folder.header().is_none() {
@@ -169,12 +172,16 @@ impl Kept {
     }
 
     /// The new folder's lack of what Redis knows.
-    fn knows_nothing_of(&self, theirs: Head) -> Unfit {
-        Unfit::New { dir: self.folder.dir().to_owned(), theirs }
+    fn knows_nothing_of(&self, theirs: Head) -> MismatchError {
+        MismatchError::New { dir: self.folder.dir().to_owned(), theirs }
     }
 
     /// Makes the new folder the memory of an empty filter.
-    fn begin(&mut self, engine: &mut Engine, theirs: Option<Head>) -> Result<Recovery, Unfit> {
+    fn begin(
+        &mut self,
+        engine: &mut Engine,
+        theirs: Option<Head>,
+    ) -> Result<Recovery, MismatchError> {
         let at = theirs.unwrap_or(Head::START);
         let lacking = (at.seq > 0).then(|| self.knows_nothing_of(at));
         self.folder.begin(&self.keeping.pins, RandomId::random().get(), at)?;
@@ -188,7 +195,7 @@ impl Kept {
 
     /// Where the crawl stands when Redis knows nothing of it: at its beginning, if no batch was
     /// ever logged.
-    fn without_redis(&mut self) -> Result<Head, Unfit> {
+    fn without_redis(&mut self) -> Result<Head, MismatchError> {
         let dir = self.folder.dir().to_owned();
         let look = urlseen_core::storage::look(&dir)?;
         let snapshots = look.snapshots.iter().map(|snapshot| snapshot.last);
@@ -197,13 +204,13 @@ impl Kept {
         // What cannot be read may have been anything.
         let is_new = ours.seq == 0 && look.damages.is_empty();
         if !is_new && !self.keeping.emit_again {
-            return Err(Unfit::NoState { dir, ours });
+            return Err(MismatchError::NoState { dir, ours });
         }
         Ok(Head::START)
     }
 
     /// Brings the filter to `target`, and opens the log to go on from there.
-    fn load(&mut self, engine: &mut Engine, target: Target) -> Result<(Head, How), Unfit> {
+    fn load(&mut self, engine: &mut Engine, target: Target) -> Result<(Head, How), MismatchError> {
         let begun = Instant::now();
         self.drop_journal();
         // Before anything is pruned.
@@ -212,7 +219,8 @@ impl Kept {
         }
         let dir = self.folder.dir().to_owned();
         let recovered = self.folder.recover(target, &mut Filling(engine));
-        let recovered = recovered.map_err(|error| Unfit::Unrecoverable(dir, Box::new(error)))?;
+        let recovered =
+            recovered.map_err(|error| MismatchError::RecoveryError(dir, Box::new(error)))?;
         engine.settled_blocking()?;
         self.open(engine, recovered.position)?;
         // What was replayed is to be covered by a snapshot soon.
@@ -227,8 +235,8 @@ impl Kept {
         &mut self,
         engine: &mut Engine,
         target: Head,
-        lacking: Unfit,
-    ) -> Result<Recovery, Unfit> {
+        lacking: MismatchError,
+    ) -> Result<Recovery, MismatchError> {
         let best = lacking.best();
         // What was imported may be lacking as well.
         self.folder.drop_checkpoints()?;
@@ -241,18 +249,18 @@ impl Kept {
         Ok(Recovery { head: target, filter: self.filter(), how })
     }
 
-    fn rebase(&mut self, engine: &mut Engine, at: Head) -> Result<(), Unfit> {
+    fn rebase(&mut self, engine: &mut Engine, at: Head) -> Result<(), MismatchError> {
         self.drop_journal();
         let handle = engine.handle();
         let mut rebase = self.folder.rebase(at)?;
         if handle.is_whole() {
-            let frozen = handle.freeze().ok_or(Died::Panicked)?;
+            let frozen = handle.freeze().ok_or(EngineError::Panicked)?;
             rebase.write_whole(&frozen.filter)?;
             rebase.tombstones(ShardId::WHOLE, &frozen.tombstones);
         } else {
             let mut memory = Vec::new();
             for shard in ShardId::all() {
-                let copied = handle.copy(shard, memory).ok_or(Died::Panicked)?;
+                let copied = handle.copy(shard, memory).ok_or(EngineError::Panicked)?;
                 rebase.write(shard, copied.count, &copied.bytes)?;
                 rebase.tombstones(shard, &copied.tombstones);
                 memory = copied.bytes;
@@ -263,7 +271,7 @@ impl Kept {
     }
 
     /// The filter stands at `position`, and the log goes on from there.
-    fn open(&mut self, engine: &Engine, position: Position) -> Result<(), Unfit> {
+    fn open(&mut self, engine: &Engine, position: Position) -> Result<(), MismatchError> {
         engine.stand(position);
         self.journal = Some(self.folder.journal(position, self.keeping.fsync)?);
         self.at = Some(position.head);
@@ -356,22 +364,22 @@ impl fmt::Display for How {
 }
 
 /// How far an error of the folder still lets some of the filter be used.
-impl Unfit {
+impl MismatchError {
     /// Whether it says that the folder lacks something of what Redis knows, and no more than that.
     fn is_lack(&self) -> bool {
-        let Self::Unrecoverable(_, error) = self else { return false };
+        let Self::RecoveryError(_, error) = self else { return false };
         matches!(
             **error,
-            Unrecoverable::Behind { .. }
-                | Unrecoverable::Beyond { .. }
-                | Unrecoverable::NoSnapshot { .. }
+            RecoveryError::Behind { .. }
+                | RecoveryError::Beyond { .. }
+                | RecoveryError::NoSnapshot { .. }
         )
     }
 
     /// The last batch that the folder has of what Redis knows.
     fn best(&self) -> Option<Head> {
         match self {
-            Self::Unrecoverable(_, error) => error.best(),
+            Self::RecoveryError(_, error) => error.best(),
             _ => None,
         }
     }

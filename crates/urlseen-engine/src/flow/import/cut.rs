@@ -10,7 +10,7 @@ const NAMED: usize = 20;
 
 /// Why something is no fingerprint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Reason {
+pub enum CutError {
     /// A line or a member of a set.
     #[error("not 32, 40 or 64 hex digits: {shown}")]
     NoHex {
@@ -47,7 +47,7 @@ pub enum Reason {
 }
 
 /// Where something bad stands, the number of its line where it is one, and what is wrong.
-pub(super) type BadPlace = (u64, Option<u64>, Reason);
+pub(super) type BadPlace = (u64, Option<u64>, CutError);
 
 /// What was cut.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ impl Cut {
     }
 
     /// Counts what is bad at this place of the bytes.
-    pub(super) fn bad(&mut self, at: usize, line: Option<u64>, reason: impl FnOnce() -> Reason) {
+    pub(super) fn bad(&mut self, at: usize, line: Option<u64>, reason: impl FnOnce() -> CutError) {
         if self.bad.len() < NAMED {
             self.bad.push((self.base + at as u64, line, reason()));
         }
@@ -112,13 +112,13 @@ mod tests {
         let mut cut = Cut::new(1000);
         cut.push(b"0123");
         for at in 0..50 {
-            cut.bad(at, Some(7), || Reason::Endless);
+            cut.bad(at, Some(7), || CutError::Endless);
         }
         cut.push(b"45");
         assert_eq!(cut.bad_count(), 50);
         let (digests, bad) = cut.into_parts();
         assert_eq!(digests.iter().collect::<Vec<_>>(), [&b"0123"[..], b"45"]);
-        assert_eq!((bad.len(), bad[1].clone()), (NAMED, (1001, Some(7), Reason::Endless)));
+        assert_eq!((bad.len(), bad[1].clone()), (NAMED, (1001, Some(7), CutError::Endless)));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::cut::{Cut, Reason, shown};
+use super::cut::{Cut, CutError, shown};
 use super::frames::{self, Frames};
 use super::lines::{self, Lines};
 use super::{Bad, Format, ImportError, Meter, Page, Sender};
@@ -159,7 +159,7 @@ impl Input {
     }
 
     /// Finds out what the input holds; `None` as long as that cannot be told.
-    fn detect(&self) -> Option<Result<Cutter, Reason>> {
+    fn detect(&self) -> Option<Result<Cutter, CutError>> {
         let bytes = &self.buffer[..self.filled];
         let behind = self.resumed.as_ref().map_or(0, |checkpoint| checkpoint.count);
         let hex = || Cutter::Lines(Lines::behind(behind));
@@ -181,7 +181,7 @@ impl Input {
         Some(if lines::begins(bytes, is_end)? {
             Ok(hex())
         } else {
-            Err(Reason::Neither { shown: shown(bytes) })
+            Err(CutError::Neither { shown: shown(bytes) })
         })
     }
 
@@ -226,7 +226,7 @@ impl Input {
     }
 
     /// Gives up an input that holds something else.
-    fn refused(&mut self, reason: Reason) -> Page {
+    fn refused(&mut self, reason: CutError) -> Page {
         (self.filled, self.end, self.identity) = (0, Some(Ok(())), None);
         self.cutter = Some(Cutter::Lines(Lines::default()));
         let mut cut = Cut::new(0);

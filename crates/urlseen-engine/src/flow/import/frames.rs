@@ -1,7 +1,7 @@
 //! The file `requests.seen` as Scrapy 2.19 writes it: for each fingerprint its length in two bytes,
 //! the high one first, and its raw bytes.
 
-use super::cut::{Cut, Reason};
+use super::cut::{Cut, CutError};
 
 /// Bytes of a length.
 const LENGTH: usize = 2;
@@ -58,7 +58,7 @@ impl Frames {
                     cut.push(&bytes[at + LENGTH..next]);
                     self.count += 1;
                     if let Some(Err(found)) = follows {
-                        cut.bad(next, None, || Reason::NoFrame { found });
+                        cut.bad(next, None, || CutError::NoFrame { found });
                         self.is_lost = true;
                         at += 1;
                     } else {
@@ -66,12 +66,12 @@ impl Frames {
                     }
                 }
                 Some(Err(found)) => {
-                    cut.bad(at, None, || Reason::NoFrame { found });
+                    cut.bad(at, None, || CutError::NoFrame { found });
                     self.is_lost = true;
                     at += 1;
                 }
                 None | Some(Ok(_)) => {
-                    cut.bad(at, None, || Reason::Torn { bytes: left });
+                    cut.bad(at, None, || CutError::Torn { bytes: left });
                     return bytes.len();
                 }
             }

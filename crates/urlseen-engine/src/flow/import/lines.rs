@@ -1,6 +1,6 @@
 //! Lines of hex digits, as older versions of Scrapy write `requests.seen`.
 
-use super::cut::{Cut, Reason, shown};
+use super::cut::{Cut, CutError, shown};
 use crate::flow::input::BLOCK;
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -35,7 +35,7 @@ impl Lines {
         }
         if rest.len() >= BLOCK {
             if !std::mem::replace(&mut self.is_passing, true) {
-                cut.bad(begin, Some(self.count + 1), || Reason::Endless);
+                cut.bad(begin, Some(self.count + 1), || CutError::Endless);
             }
             return bytes.len();
         }
@@ -52,7 +52,7 @@ impl Lines {
         match Fingerprint::from_hex(line) {
             Some(fingerprint) => cut.push(fingerprint.as_bytes()),
             None if line.is_empty() => {}
-            None => cut.bad(at, Some(self.count), || Reason::NoHex { shown: shown(line) }),
+            None => cut.bad(at, Some(self.count), || CutError::NoHex { shown: shown(line) }),
         }
     }
 }

@@ -27,14 +27,14 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use crate::engine::store::Local;
-use crate::engine::{Died, Engine};
+use crate::engine::{Engine, EngineError};
 use crate::flow::input::Name;
 use crate::item::Items;
 use crate::item::batch::Batch;
-pub(crate) use cut::Reason;
+pub(crate) use cut::CutError;
 pub use digests::{Digests, digests};
 use urlseen_core::redis::RedisAddress;
-use urlseen_core::redis::trouble::Trouble;
+use urlseen_core::redis::error::LinkError;
 use urlseen_core::storage::Checkpoint;
 
 /// Pages that are read and wait to be judged.
@@ -122,7 +122,7 @@ pub enum ImportError {
     },
     /// The server does not answer as it should.
     #[error(transparent)]
-    Redis(#[from] Trouble),
+    Redis(#[from] LinkError),
     /// There is no such key.
     #[error(
         "there is no key {key} at {address}; scrapy-redis names its set SPIDER:dupefilter unless \
@@ -151,7 +151,7 @@ pub enum ImportError {
     Storage(io::Error),
     /// A thread of the engine.
     #[error(transparent)]
-    Died(#[from] Died),
+    EngineError(#[from] EngineError),
     /// The thread that reads could not be started.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(io::Error),
@@ -180,7 +180,7 @@ pub struct Bad {
     /// Its line, from 1, where there are lines.
     pub line: Option<u64>,
     /// What is wrong with it.
-    pub reason: Reason,
+    pub reason: CutError,
 }
 
 impl fmt::Display for Bad {

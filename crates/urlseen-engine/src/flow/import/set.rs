@@ -2,13 +2,13 @@
 
 use redis::cmd;
 
-use super::cut::{Cut, Reason, shown};
+use super::cut::{Cut, CutError, shown};
 use super::{Bad, ImportError, Meter, Page, Sender};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{self, Link};
-use urlseen_core::redis::trouble::Trouble;
 use urlseen_core::storage::Checkpoint;
 
 /// About how many members a page has: Redis serves nobody else meanwhile, for some milliseconds.
@@ -51,7 +51,7 @@ pub(super) async fn read(
             let member = &bytes[member];
             match Fingerprint::from_hex(member) {
                 Some(fingerprint) => cut.push(fingerprint.as_bytes()),
-                None => cut.bad(0, None, || Reason::NoHex { shown: shown(member) }),
+                None => cut.bad(0, None, || CutError::NoHex { shown: shown(member) }),
             }
         }
         (cursor, count) = (next, count + read);
@@ -81,10 +81,10 @@ pub(super) async fn read(
 
 /// How many members the set has, which there must be.
 async fn size(link: &mut Link, address: &RedisAddress, key: &str) -> Result<u64, ImportError> {
-    let found: String = cmd("TYPE").arg(key).query_async(link).await.map_err(Trouble::from)?;
+    let found: String = cmd("TYPE").arg(key).query_async(link).await.map_err(LinkError::from)?;
     let key_of = || key.to_owned();
     match found.as_str() {
-        "set" => Ok(cmd("SCARD").arg(key).query_async(link).await.map_err(Trouble::from)?),
+        "set" => Ok(cmd("SCARD").arg(key).query_async(link).await.map_err(LinkError::from)?),
         "none" => Err(ImportError::NoSet { key: key_of(), address: address.to_string() }),
         _ => Err(ImportError::OtherType { key: key_of(), found }),
     }
@@ -93,12 +93,12 @@ async fn size(link: &mut Link, address: &RedisAddress, key: &str) -> Result<u64,
 /// The random id that the server drew when it started; `None` where it does not say.
 async fn run_id(link: &mut Link) -> Result<Option<String>, ImportError> {
     let info: Result<String, _> = cmd("INFO").arg("server").query_async(link).await;
-    match info.map_err(Trouble::from) {
+    match info.map_err(LinkError::from) {
         Ok(info) => {
             let id = info.lines().find_map(|line| line.strip_prefix("run_id:"));
             Ok(id.map(|id| id.trim().to_owned()))
         }
-        Err(Trouble::NoPermission { .. } | Trouble::UnknownCommand { .. }) => Ok(None),
+        Err(LinkError::NoPermission { .. } | LinkError::UnknownCommand { .. }) => Ok(None),
         Err(trouble) => Err(trouble.into()),
     }
 }
@@ -106,6 +106,6 @@ async fn run_id(link: &mut Link) -> Result<Option<String>, ImportError> {
 async fn scan(link: &mut Link, key: &str, cursor: u64) -> Result<link::Page, ImportError> {
     link.send(cmd("SSCAN").arg(key).arg(cursor).arg("COUNT").arg(COUNT));
     let reply = link.receive().await?;
-    let strange = || Trouble::Garbled { cause: "the answer to SSCAN is no page".to_owned() };
+    let strange = || LinkError::Garbled { cause: "the answer to SSCAN is no page".to_owned() };
     Ok(reply.into_page().ok_or_else(strange)?)
 }

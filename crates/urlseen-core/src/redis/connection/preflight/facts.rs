@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::problem::PreflightProblem;
+use super::problem::PreflightError;
 
 /// A version of Redis: major, minor, patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,26 +90,26 @@ impl<'a> Info<'a> {
     }
 
     /// What speaks against this server, all of it.
-    pub(super) fn problems(&self) -> Vec<PreflightProblem> {
+    pub(super) fn problems(&self) -> Vec<PreflightError> {
         let mut problems = Vec::new();
         if let Some(facts) = self.facts(None)
             && facts.version < Version::NEEDED
         {
-            problems.push(PreflightProblem::TooOld { name: facts.name, found: facts.version });
+            problems.push(PreflightError::TooOld { name: facts.name, found: facts.version });
         }
         // A replica that can be written to forgets its writes at the next synchronisation.
         if self.get("role") == Some("slave") {
             let at = |host, port| format!("{host}:{port}");
             let primary = self.get("master_host").zip(self.get("master_port"));
-            problems.push(PreflightProblem::Replica {
+            problems.push(PreflightError::Replica {
                 primary: primary.map(|(host, port)| at(host, port)),
             });
         }
         if self.number("cluster_enabled") == Some(1) {
-            problems.push(PreflightProblem::Cluster);
+            problems.push(PreflightError::Cluster);
         }
         if let Some(policy) = self.get("maxmemory_policy").filter(|it| it.starts_with("allkeys-")) {
-            problems.push(PreflightProblem::Eviction { policy: policy.to_owned() });
+            problems.push(PreflightError::Eviction { policy: policy.to_owned() });
         }
         problems
     }
@@ -125,7 +125,7 @@ mod tests {
         maxmemory_policy:noeviction\r\n\r\n# Persistence\r\naof_enabled:1\r\n\r\n# Replication\r\n\
         role:master\r\n\r\n# Cluster\r\ncluster_enabled:0\r\n";
 
-    fn problems(from: &str, to: &str) -> Vec<PreflightProblem> {
+    fn problems(from: &str, to: &str) -> Vec<PreflightError> {
         assert!(REDIS.contains(from), "{from}");
         Info::new(&REDIS.replace(from, to)).problems()
     }
@@ -159,7 +159,7 @@ mod tests {
     fn versions_below_the_needed_one_are_too_old() {
         let old = |major, minor, patch| {
             let found = Version(major, minor, patch);
-            vec![PreflightProblem::TooOld { name: "redis".to_owned(), found }]
+            vec![PreflightError::TooOld { name: "redis".to_owned(), found }]
         };
         for (version, expected) in [
             ("5.0.6", old(5, 0, 6)),
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn evicting_any_key_is_a_problem_and_evicting_volatile_ones_is_not() {
         for policy in ["allkeys-lru", "allkeys-lfu", "allkeys-random"] {
-            let expected = PreflightProblem::Eviction { policy: policy.to_owned() };
+            let expected = PreflightError::Eviction { policy: policy.to_owned() };
             assert_eq!(problems("noeviction", policy), [expected]);
         }
         for policy in ["volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"] {
@@ -189,11 +189,11 @@ mod tests {
     #[test]
     fn a_replica_names_its_primary() {
         let text = "role:slave\r\nmaster_host:10.0.0.1\r\nmaster_port:6380";
-        let expected = PreflightProblem::Replica { primary: Some("10.0.0.1:6380".to_owned()) };
+        let expected = PreflightError::Replica { primary: Some("10.0.0.1:6380".to_owned()) };
         assert_eq!(problems("role:master", text), [expected]);
         assert_eq!(
             problems("role:master", "role:slave"),
-            [PreflightProblem::Replica { primary: None }],
+            [PreflightError::Replica { primary: None }],
         );
     }
 

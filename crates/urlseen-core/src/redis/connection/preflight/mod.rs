@@ -16,21 +16,21 @@ use self::facts::Info;
 pub use self::facts::{ServerFacts, Version};
 pub use self::needs::{CommandNeed, KeyKind, KeyOwner, Needs};
 use self::permissions::{Refusals, shown};
-pub use self::problem::PreflightProblem;
+pub use self::problem::PreflightError;
 use super::connect::{Timeouts, connect};
+use super::error::{LinkError, Retry};
 use super::link::Link;
-use super::trouble::{Retry, Trouble};
 use crate::redis::RedisAddress;
 
 /// Checks the server at `address` against `needs`; on failure, everything that is wrong.
 ///
-/// Where every problem's [`retry`](PreflightProblem::retry) is `Later`, waiting and asking again
+/// Where every problem's [`retry`](PreflightError::retry) is `Later`, waiting and asking again
 /// may help; where one is `Never`, somebody must change something first.
 pub async fn preflight(
     address: &RedisAddress,
     timeouts: Timeouts,
     needs: &Needs,
-) -> Result<ServerFacts, Vec<PreflightProblem>> {
+) -> Result<ServerFacts, Vec<PreflightError>> {
     let outcome = match connect(address, timeouts).await {
         Ok(connection) => examine(address, connection, needs).await,
         Err(trouble) => Err(trouble),
@@ -43,7 +43,7 @@ async fn examine(
     address: &RedisAddress,
     mut connection: Link,
     needs: &Needs,
-) -> Result<Result<ServerFacts, Vec<PreflightProblem>>, Trouble> {
+) -> Result<Result<ServerFacts, Vec<PreflightError>>, LinkError> {
     let mut questions = Pipeline::new();
     questions.ignore_errors();
     questions.cmd("ACL").arg("WHOAMI");
@@ -66,7 +66,7 @@ async fn examine(
     let info = Info::new(&info);
     if info.is_sentinel() {
         let primaries = watched(&mut connection).await?;
-        return Ok(Err(vec![PreflightProblem::Sentinel { primaries }]));
+        return Ok(Err(vec![PreflightError::Sentinel { primaries }]));
     }
     let mut problems = info.problems();
 
@@ -74,7 +74,7 @@ async fn examine(
         let keys = [need.key.as_slice()].into_iter();
         let Some(found) = refusals.note("TYPE", keys, reply.and_then(text)) else { continue };
         if found != "none" && found != need.kind.name() {
-            problems.push(PreflightProblem::KeyType {
+            problems.push(PreflightError::KeyType {
                 owner: need.owner,
                 key: shown(&need.key),
                 needed: need.kind.name(),
@@ -88,16 +88,16 @@ async fn examine(
     if !problems.is_empty() {
         return Ok(Err(problems));
     }
-    let strange = || Trouble::Garbled { cause: "INFO shows no redis_version".to_owned() };
+    let strange = || LinkError::Garbled { cause: "INFO shows no redis_version".to_owned() };
     Ok(Ok(info.facts(whoami).ok_or_else(strange)?))
 }
 
 /// Asks a Sentinel for the primaries that it watches: `NAME at HOST:PORT`, none if it does not say.
-async fn watched(connection: &mut Link) -> Result<Vec<String>, Trouble> {
+async fn watched(connection: &mut Link) -> Result<Vec<String>, LinkError> {
     /// How many are named at most.
     const NAMED: usize = 8;
     let reply = redis::cmd("SENTINEL").arg("MASTERS").query_async(connection).await;
-    let primaries: Vec<HashMap<String, String>> = match reply.map_err(Trouble::from) {
+    let primaries: Vec<HashMap<String, String>> = match reply.map_err(LinkError::from) {
         Err(trouble) if trouble.retry() == Retry::Later => return Err(trouble),
         reply => reply.unwrap_or_default(),
     };
@@ -111,17 +111,17 @@ async fn watched(connection: &mut Link) -> Result<Vec<String>, Trouble> {
 /// All problems but those that only follow from one of the server's own: an old server lacks
 /// commands, a replica refuses writes, a node of a cluster sends its clients elsewhere.
 fn without_consequences(
-    mut problems: Vec<PreflightProblem>,
-    refused: Vec<PreflightProblem>,
-) -> Vec<PreflightProblem> {
-    let old = problems.iter().any(|it| matches!(it, PreflightProblem::TooOld { .. }));
-    let replica = problems.iter().any(|it| matches!(it, PreflightProblem::Replica { .. }));
-    let cluster = problems.contains(&PreflightProblem::Cluster);
+    mut problems: Vec<PreflightError>,
+    refused: Vec<PreflightError>,
+) -> Vec<PreflightError> {
+    let old = problems.iter().any(|it| matches!(it, PreflightError::TooOld { .. }));
+    let replica = problems.iter().any(|it| matches!(it, PreflightError::Replica { .. }));
+    let cluster = problems.contains(&PreflightError::Cluster);
     problems.extend(refused.into_iter().filter(|problem| match problem {
-        PreflightProblem::UnknownCommands { .. } => !old,
-        PreflightProblem::Trouble(Trouble::ReadOnly | Trouble::MasterDown) => !replica,
-        PreflightProblem::Trouble(
-            Trouble::Cluster | Trouble::CrossSlot | Trouble::ClusterDown { .. },
+        PreflightError::UnknownCommands { .. } => !old,
+        PreflightError::LinkError(LinkError::ReadOnly | LinkError::MasterDown) => !replica,
+        PreflightError::LinkError(
+            LinkError::Cluster | LinkError::CrossSlot | LinkError::ClusterDown { .. },
         ) => !cluster,
         _ => true,
     }));

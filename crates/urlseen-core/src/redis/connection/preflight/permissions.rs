@@ -8,9 +8,9 @@
 use redis::{Pipeline, RedisResult, Value};
 
 use super::needs::Needs;
-use super::problem::{MissingPermissions, PreflightProblem};
+use super::problem::{MissingPermissions, PreflightError};
+use crate::redis::connection::error::{Denied, LinkError};
 use crate::redis::connection::link::Link;
-use crate::redis::connection::trouble::{Denied, Trouble};
 
 /// Everything that was refused so far, to be reported at once.
 #[derive(Default)]
@@ -24,7 +24,7 @@ pub(super) struct Refusals<'a> {
     /// Keys of commands that were denied as such: Redis looks no further then.
     unproven: Vec<&'a [u8]>,
     unknown: Vec<String>,
-    troubles: Vec<Trouble>,
+    troubles: Vec<LinkError>,
     blind: bool,
 }
 
@@ -41,17 +41,17 @@ impl<'a> Refusals<'a> {
                 keys.for_each(|key| push_new(&mut self.proven, key));
                 return Some(value);
             }
-            Err(error) => Trouble::from(error),
+            Err(error) => LinkError::from(error),
         };
         match trouble {
-            Trouble::NoPermission { denied: Denied::Key } => {
+            LinkError::NoPermission { denied: Denied::Key } => {
                 self.on_keys.push((name.to_owned(), keys.collect()));
             }
-            Trouble::NoPermission { .. } => {
+            LinkError::NoPermission { .. } => {
                 push_new(&mut self.commands, name.to_owned());
                 keys.for_each(|key| push_new(&mut self.unproven, key));
             }
-            Trouble::UnknownCommand { .. } => push_new(&mut self.unknown, name.to_owned()),
+            LinkError::UnknownCommand { .. } => push_new(&mut self.unknown, name.to_owned()),
             other => push_new(&mut self.troubles, other),
         }
         None
@@ -63,7 +63,7 @@ impl<'a> Refusals<'a> {
         &mut self,
         connection: &mut Link,
         needs: &'a Needs,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), LinkError> {
         // Alone, and answered, before anything else is sent: without it the rest would be run.
         let multi = redis::cmd("MULTI").query_async::<()>(connection).await;
         if self.note("MULTI", [].into_iter(), multi).is_none() {
@@ -125,7 +125,7 @@ impl<'a> Refusals<'a> {
     }
 
     /// What to say about all of it.
-    pub(super) fn into_problems(self, user: &str) -> Vec<PreflightProblem> {
+    pub(super) fn into_problems(self, user: &str) -> Vec<PreflightError> {
         let keys = self.denied_keys();
         let Self { commands, proven, unproven, unknown, troubles, blind, .. } = self;
         let mut problems = Vec::new();
@@ -134,7 +134,7 @@ impl<'a> Refusals<'a> {
             let unproven: Vec<&[u8]> =
                 unproven.into_iter().filter(|key| !proven.contains(key) && !denied(key)).collect();
             let command_rules = commands.iter().map(|name| command_rule(name));
-            problems.push(PreflightProblem::Permissions(MissingPermissions {
+            problems.push(PreflightError::Permissions(MissingPermissions {
                 user: user.to_owned(),
                 rules: command_rules.chain(keys.iter().map(|(key, _)| key_rule(key))).collect(),
                 unproven: unproven.iter().map(|key| shown(key)).collect(),
@@ -145,9 +145,9 @@ impl<'a> Refusals<'a> {
             }));
         }
         if !unknown.is_empty() {
-            problems.push(PreflightProblem::UnknownCommands { commands: unknown });
+            problems.push(PreflightError::UnknownCommands { commands: unknown });
         }
-        problems.extend(troubles.into_iter().map(PreflightProblem::Trouble));
+        problems.extend(troubles.into_iter().map(PreflightError::LinkError));
         problems
     }
 }

@@ -4,11 +4,11 @@ use std::fmt;
 
 use super::facts::Version;
 use super::needs::KeyOwner;
-use crate::redis::connection::trouble::{Retry, Trouble};
+use crate::redis::connection::error::{LinkError, Retry};
 
 /// One reason not to start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PreflightProblem {
+pub enum PreflightError {
     /// The server is older than [`Version::NEEDED`].
     #[error(
         "this server is {name} {found} and urlseen needs {} or newer (for BLMOVE); upgrade it",
@@ -76,14 +76,14 @@ pub enum PreflightProblem {
     },
     /// Redis cannot be asked, or not at the moment.
     #[error(transparent)]
-    Trouble(#[from] Trouble),
+    LinkError(#[from] LinkError),
 }
 
-impl PreflightProblem {
+impl PreflightError {
     /// Whether waiting can end this problem.
     pub fn retry(&self) -> Retry {
         match self {
-            Self::Trouble(trouble) => trouble.retry(),
+            Self::LinkError(trouble) => trouble.retry(),
             _ => Retry::Never,
         }
     }

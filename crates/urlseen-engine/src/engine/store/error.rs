@@ -3,15 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::engine::Died;
+use crate::engine::EngineError;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::storage::Head;
-use urlseen_core::storage::descriptors;
-use urlseen_core::storage::{OpenError, Unrecoverable};
+use urlseen_core::storage::{Head, OpenError, RecoveryError, descriptors};
 
 /// The filter cannot be recovered to where Redis stands.
 #[derive(Debug, thiserror::Error)]
-pub enum Unfit {
+pub enum MismatchError {
     /// The folder is new, Redis is not.
     #[error(
         "Redis stands at {theirs}, and the storage folder {dir} is new: it knows nothing of what \
@@ -68,7 +66,7 @@ pub enum Unfit {
     },
     /// The folder does not lead there.
     #[error("{1} (storage folder {dir})", dir = .0.display())]
-    Unrecoverable(PathBuf, Box<Unrecoverable>),
+    RecoveryError(PathBuf, Box<RecoveryError>),
     /// The folder cannot be looked at.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -77,17 +75,17 @@ pub enum Unfit {
     Io(#[from] io::Error),
     /// A filter thread panicked.
     #[error(transparent)]
-    Died(#[from] Died),
+    EngineError(#[from] EngineError),
 }
 
-impl Unfit {
+impl MismatchError {
     /// Returns true if the folder could not be read or written for want of file descriptors. That
     /// passes.
     pub fn is_for_want_of_descriptors(&self) -> bool {
         let error = match self {
             Self::Io(error) | Self::Open(OpenError::Io { reason: error, .. }) => error,
-            Self::Unrecoverable(_, error) => match &**error {
-                Unrecoverable::Io(error) => error,
+            Self::RecoveryError(_, error) => match &**error {
+                RecoveryError::Io(error) => error,
                 _ => return false,
             },
             _ => return false,

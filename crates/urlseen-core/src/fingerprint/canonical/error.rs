@@ -6,7 +6,7 @@
 /// `ValueError` of some kind, never a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum CanonicalizeError {
     /// Scrapy's own test, made on the URL after it was made safe.
     #[error(
         "the URL is not absolute: it has no `://` and begins with neither `about:` nor `data:`; \

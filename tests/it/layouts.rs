@@ -31,7 +31,7 @@ fn counted<T: DeserializeOwned>(group: &str) -> Vec<T> {
 
 #[test]
 fn the_page_shows_what_was_counted() {
-    let check = Command::new(root().join("scripts/kinds")).arg("--check").output().unwrap();
+    let check = Command::new(root().join("scripts/layouts")).arg("--check").output().unwrap();
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stderr));
 }
 
@@ -127,5 +127,8 @@ fn deviations(wrong: u64, asked: u64, computed: f64, inexact: f64) -> f64 {
 
 #[track_caller]
 fn same(shown: f64, computed: f64) {
-    assert!((shown / computed - 1.0).abs() < 1e-6, "{shown:e} is {computed:e}; run scripts/kinds");
+    assert!(
+        (shown / computed - 1.0).abs() < 1e-6,
+        "{shown:e} is {computed:e}; run scripts/layouts"
+    );
 }

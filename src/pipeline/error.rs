@@ -3,25 +3,25 @@
 use std::io;
 
 use super::disk::Hang;
-use crate::crawl::protocol::Unwelcome;
+use crate::crawl::protocol::ProtocolError;
 use crate::pipeline::phase::Phase;
+use urlseen_core::redis::error::{LinkError, Retry};
 use urlseen_core::redis::lease::{LEASE, MARGIN};
-use urlseen_core::redis::preflight::PreflightProblem;
-use urlseen_core::redis::trouble::{Retry, Trouble};
+use urlseen_core::redis::preflight::PreflightError;
 use urlseen_core::redis_filter::opening::OpenError;
 use urlseen_core::storage::descriptors;
-use urlseen_engine::engine::Died;
-use urlseen_engine::engine::store::Unfit;
+use urlseen_engine::engine::EngineError;
+use urlseen_engine::engine::store::MismatchError;
 
 /// Why work stopped. Whatever it is, items that were not committed wait in Redis.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub enum RunError {
     /// Redis, or the way to it.
     #[error(transparent)]
-    Redis(#[from] Unwelcome),
+    Redis(#[from] ProtocolError),
     /// What Redis must have and grant is not there, or not any more.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
-    Preflight(Vec<PreflightProblem>),
+    Preflight(Vec<PreflightError>),
     /// The lease could not be renewed in time.
     #[error(
         "the lease could not be renewed: Redis has not answered for {} s",
@@ -33,19 +33,19 @@ pub enum Failure {
     Hanging(Hang),
     /// A filter thread panicked.
     #[error(transparent)]
-    Died(#[from] Died),
+    EngineError(#[from] EngineError),
     /// A thread could not be had.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(io::Error),
     /// The filter cannot be recovered to where Redis stands.
     #[error(transparent)]
-    Unfit(Box<Unfit>),
+    MismatchError(Box<MismatchError>),
     /// A daemon that stands by has a filter that is not the crawl's.
     #[error(
         "this daemon cannot stand by, as it could not take over from the one that runs the crawl: \
          {0}. To stand by it needs the very folder of that daemon, on a disk that both reach"
     )]
-    Standby(Box<Unfit>),
+    Standby(Box<MismatchError>),
     /// The filter in Redis is not what it was.
     #[error(transparent)]
     Shared(Box<OpenError>),
@@ -60,37 +60,39 @@ pub enum Failure {
         "stopped while Redis was away ({0}). Items that were claimed wait there for the next \
          start; the lease ends by itself within 15 s"
     )]
-    Away(Box<Failure>),
+    Away(Box<RunError>),
 }
 
-impl From<Trouble> for Failure {
-    fn from(trouble: Trouble) -> Self {
+impl From<LinkError> for RunError {
+    fn from(trouble: LinkError) -> Self {
         Self::Redis(trouble.into())
     }
 }
 
-impl From<Unfit> for Failure {
-    fn from(unfit: Unfit) -> Self {
-        Self::Unfit(Box::new(unfit))
+impl From<MismatchError> for RunError {
+    fn from(unfit: MismatchError) -> Self {
+        Self::MismatchError(Box::new(unfit))
     }
 }
 
-impl Failure {
+impl RunError {
     /// Whether a connection broke.
     pub(crate) fn is_lost_connection(&self) -> bool {
-        let Self::Redis(Unwelcome::Trouble(trouble)) = self else { return false };
-        matches!(trouble, Trouble::LostConnection { .. })
+        let Self::Redis(ProtocolError::LinkError(trouble)) = self else { return false };
+        matches!(trouble, LinkError::LostConnection { .. })
     }
 
     /// Whether another session may go better.
     pub(crate) fn is_mendable(&self) -> bool {
         match self {
-            Self::Redis(Unwelcome::Trouble(trouble)) => trouble.retry() == Retry::Later,
-            Self::Redis(unwelcome) => matches!(unwelcome, Unwelcome::Refused(_)),
+            Self::Redis(ProtocolError::LinkError(trouble)) => trouble.retry() == Retry::Later,
+            Self::Redis(unwelcome) => matches!(unwelcome, ProtocolError::Refused(_)),
             Self::Preflight(problems) => problems.iter().all(|it| it.retry() == Retry::Later),
             Self::Lapsed | Self::Hanging(_) => true,
-            Self::Unfit(_) | Self::Folder(_) | Self::Log(_) => self.is_for_want_of_descriptors(),
-            Self::Died(_)
+            Self::MismatchError(_) | Self::Folder(_) | Self::Log(_) => {
+                self.is_for_want_of_descriptors()
+            }
+            Self::EngineError(_)
             | Self::Thread(_)
             | Self::Standby(_)
             | Self::Shared(_)
@@ -117,7 +119,7 @@ impl Failure {
     /// descriptors. The folder has to be read again then, to know what the log holds.
     pub(super) fn is_for_want_of_descriptors(&self) -> bool {
         match self {
-            Self::Unfit(unfit) => unfit.is_for_want_of_descriptors(),
+            Self::MismatchError(unfit) => unfit.is_for_want_of_descriptors(),
             Self::Folder(error) | Self::Log(error) => descriptors::are_exhausted(error),
             _ => false,
         }
@@ -136,7 +138,7 @@ fn then(error: &io::Error) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use urlseen_core::storage::Unrecoverable;
+    use urlseen_core::storage::RecoveryError;
 
     /// The error of this number, as the storage folder gives it.
     fn error(number: i32) -> io::Error {
@@ -147,16 +149,16 @@ mod tests {
     fn want_of_descriptors_passes_and_a_full_disk_does_not() {
         // ENFILE, EMFILE, ENOSPC, EIO
         for (number, is_mendable) in [(23, true), (24, true), (28, false), (5, false)] {
-            let unreadable = Box::new(Unrecoverable::Io(error(number)));
+            let unreadable = Box::new(RecoveryError::Io(error(number)));
             for failure in [
-                Failure::Log(error(number)),
-                Failure::Folder(error(number)),
-                Unfit::Io(error(number)).into(),
-                Unfit::Unrecoverable("storage".into(), unreadable).into(),
+                RunError::Log(error(number)),
+                RunError::Folder(error(number)),
+                MismatchError::Io(error(number)).into(),
+                MismatchError::RecoveryError("storage".into(), unreadable).into(),
             ] {
                 assert_eq!(failure.is_mendable(), is_mendable, "{failure}");
             }
-            let said = Failure::Log(error(number)).to_string();
+            let said = RunError::Log(error(number)).to_string();
             assert_eq!(said.contains("make room"), number == 28, "{said}");
         }
     }

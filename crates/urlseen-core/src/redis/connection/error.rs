@@ -30,13 +30,13 @@ impl std::fmt::Display for Denied {
     }
 }
 
-/// One trouble with Redis: every error of the `redis` crate is one of these (`Trouble::from`).
+/// One trouble with Redis: every error of the `redis` crate is one of these (`LinkError::from`).
 ///
 /// After [`LostConnection`](Self::LostConnection) and [`Garbled`](Self::Garbled) the connection is
 /// of no more use; after the other ones it is. A command that Redis refused did nothing, but a
 /// script may have written before the command in it that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum LinkError {
     /// No connection could be opened.
     #[error(
         "cannot reach Redis at {address}: {cause}; check that the server runs and that redis.url \
@@ -277,7 +277,7 @@ pub enum Trouble {
     },
 }
 
-impl Trouble {
+impl LinkError {
     /// Whether waiting can end this trouble.
     pub fn retry(&self) -> Retry {
         match self {
