@@ -97,7 +97,7 @@ impl Alone {
             let thread = thread::Builder::new().name("recovery".to_owned());
             let reading = thread.spawn_scoped(scope, || self.store.recover());
             let recovered = reading.map_err(RunError::Thread)?.join();
-            Ok(recovered.map_err(|_| RunError::EngineError(EngineError::Panicked))??)
+            Ok(recovered.map_err(|_| RunError::Engine(EngineError::Panicked))??)
         })
     }
 

@@ -78,9 +78,9 @@ impl Pipeline {
 impl From<QueryError> for RunError {
     fn from(error: QueryError) -> Self {
         match error {
-            QueryError::EngineError(died) => died.into(),
+            QueryError::Engine(died) => died.into(),
             QueryError::Log(error) => Self::Log(error),
-            QueryError::MismatchError(unfit) => Self::MismatchError(unfit),
+            QueryError::Mismatch(unfit) => Self::Mismatch(unfit),
         }
     }
 }

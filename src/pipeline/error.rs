@@ -33,13 +33,13 @@ pub enum RunError {
     Hanging(Hang),
     /// A filter thread panicked.
     #[error(transparent)]
-    EngineError(#[from] EngineError),
+    Engine(#[from] EngineError),
     /// A thread could not be had.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(io::Error),
     /// The filter cannot be recovered to where Redis stands.
     #[error(transparent)]
-    MismatchError(Box<MismatchError>),
+    Mismatch(Box<MismatchError>),
     /// A daemon that stands by has a filter that is not the crawl's.
     #[error(
         "this daemon cannot stand by, as it could not take over from the one that runs the crawl: \
@@ -71,28 +71,26 @@ impl From<LinkError> for RunError {
 
 impl From<MismatchError> for RunError {
     fn from(unfit: MismatchError) -> Self {
-        Self::MismatchError(Box::new(unfit))
+        Self::Mismatch(Box::new(unfit))
     }
 }
 
 impl RunError {
     /// Whether a connection broke.
     pub(crate) fn is_lost_connection(&self) -> bool {
-        let Self::Redis(ProtocolError::LinkError(trouble)) = self else { return false };
+        let Self::Redis(ProtocolError::Link(trouble)) = self else { return false };
         matches!(trouble, LinkError::LostConnection { .. })
     }
 
     /// Whether another session may go better.
     pub(crate) fn is_mendable(&self) -> bool {
         match self {
-            Self::Redis(ProtocolError::LinkError(trouble)) => trouble.retry() == Retry::Later,
+            Self::Redis(ProtocolError::Link(trouble)) => trouble.retry() == Retry::Later,
             Self::Redis(unwelcome) => matches!(unwelcome, ProtocolError::Refused(_)),
             Self::Preflight(problems) => problems.iter().all(|it| it.retry() == Retry::Later),
             Self::Lapsed | Self::Hanging(_) => true,
-            Self::MismatchError(_) | Self::Folder(_) | Self::Log(_) => {
-                self.is_for_want_of_descriptors()
-            }
-            Self::EngineError(_)
+            Self::Mismatch(_) | Self::Folder(_) | Self::Log(_) => self.is_for_want_of_descriptors(),
+            Self::Engine(_)
             | Self::Thread(_)
             | Self::Standby(_)
             | Self::Shared(_)
@@ -119,7 +117,7 @@ impl RunError {
     /// descriptors. The folder has to be read again then, to know what the log holds.
     pub(super) fn is_for_want_of_descriptors(&self) -> bool {
         match self {
-            Self::MismatchError(unfit) => unfit.is_for_want_of_descriptors(),
+            Self::Mismatch(unfit) => unfit.is_for_want_of_descriptors(),
             Self::Folder(error) | Self::Log(error) => descriptors::are_exhausted(error),
             _ => false,
         }
@@ -154,7 +152,7 @@ mod tests {
                 RunError::Log(error(number)),
                 RunError::Folder(error(number)),
                 MismatchError::Io(error(number)).into(),
-                MismatchError::RecoveryError("storage".into(), unreadable).into(),
+                MismatchError::Recovery("storage".into(), unreadable).into(),
             ] {
                 assert_eq!(failure.is_mendable(), is_mendable, "{failure}");
             }

@@ -253,10 +253,8 @@ impl Pipeline {
                 }
             };
             let mut stop = self.stop.clone();
-            let wait = async move {
-                let told = stop.wait_for(|stop| *stop);
-                tokio::time::timeout(wait, told).await.is_ok()
-            };
+            let told = async move { stop.wait_for(|stop| *stop).await.is_ok() };
+            let wait = async { tokio::time::timeout(wait, told).await.is_ok() };
             if self.meanwhile(wait).await? {
                 self.answer_all().await?;
                 // Who stands by has nothing to lose.
@@ -357,10 +355,9 @@ impl Pipeline {
     /// Redis does not say which of a command's keys has a wrong type or is denied: the proof of
     /// the start, made again, does.
     async fn diagnosed(&self, failure: RunError) -> RunError {
-        let RunError::Redis(ProtocolError::LinkError(
-            LinkError::WrongType
-            | LinkError::NoPermission { .. }
-            | LinkError::UnknownCommand { .. },
+        use LinkError::{NoPermission, UnknownCommand, WrongType};
+        let RunError::Redis(ProtocolError::Link(
+            WrongType | NoPermission { .. } | UnknownCommand { .. },
         )) = failure
         else {
             return failure;

@@ -155,7 +155,7 @@ impl Pipeline {
         let recovered = loop {
             tokio::select! {
                 told = &mut told => {
-                    let (store, recovered) = told.map_err(|_| RunError::EngineError(EngineError::Panicked))?;
+                    let (store, recovered) = told.map_err(|_| EngineError::Panicked)?;
                     self.store = Some(store);
                     break recovered;
                 }

@@ -81,7 +81,7 @@ impl Pipeline {
 impl From<OpenError> for RunError {
     fn from(error: OpenError) -> Self {
         match error {
-            OpenError::LinkError(trouble) => trouble.into(),
+            OpenError::Link(trouble) => trouble.into(),
             other => Self::Shared(Box::new(other)),
         }
     }

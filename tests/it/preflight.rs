@@ -378,7 +378,7 @@ async fn problems_of_all_kinds_come_together() {
 async fn a_full_server_is_a_trouble_that_passes_and_no_lack_of_permission() {
     let server = Server::start(&["--maxmemory", "1"]);
     let problems = check(&server, "").await.unwrap_err();
-    assert_eq!(problems, [PreflightError::LinkError(LinkError::OutOfMemory)]);
+    assert_eq!(problems, [PreflightError::Link(LinkError::OutOfMemory)]);
     assert_eq!(problems[0].retry(), Retry::Later);
 }
 

@@ -41,7 +41,7 @@ async fn preflight_finds(server: &Server, expected: LinkError) {
     let mut needs = Needs::new();
     needs.command(urlseen_core::redis::preflight::CommandNeed::new("RPUSH").key("list").arg("x"));
     let found = preflight(&server.address(""), Timeouts::default(), &needs).await.unwrap_err();
-    assert_eq!(found, [PreflightError::LinkError(expected)]);
+    assert_eq!(found, [PreflightError::Link(expected)]);
     assert_eq!(found[0].retry(), Retry::Later);
 }
 

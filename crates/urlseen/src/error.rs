@@ -18,14 +18,14 @@ pub struct Error {
 pub enum ErrorKind {
     /// No filter or consumer can be what was asked for: a capacity, an error rate, a setting of a
     /// kind, an option, an address.
-    SpecError,
+    Spec,
     /// The filter does not fit into memory, or the system has no thread for a heartbeat.
     Memory,
     /// There is a filter, and it was made for something else; or a crawl, and its record is of
     /// another version.
     Mismatch,
     /// The kind has no place for a key; see [`FilterKind`](crate::FilterKind).
-    PlacementError,
+    Placement,
     /// No daemon has run for the source of a consumer yet.
     NoCrawl,
     /// A consumer holds as many requests as it may, or a push is larger than it may be.

@@ -247,7 +247,7 @@ impl Inner {
 
 fn sizing(capacity: u64, error_rate: f64) -> Result<Sizing, Error> {
     let unbuildable =
-        |error: Box<dyn std::error::Error + Send + Sync>| Error::new(ErrorKind::SpecError, error);
+        |error: Box<dyn std::error::Error + Send + Sync>| Error::new(ErrorKind::Spec, error);
     Ok(Sizing::new(
         Capacity::new(capacity).map_err(|error| unbuildable(error.into()))?,
         ErrorRate::new(error_rate).map_err(|error| unbuildable(error.into()))?,
@@ -303,8 +303,8 @@ mod tests {
     #[test]
     fn what_no_filter_can_be_is_refused() {
         for (capacity, error_rate, kind) in [
-            (0, 1e-6, ErrorKind::SpecError),
-            (1000, 0.0, ErrorKind::SpecError),
+            (0, 1e-6, ErrorKind::Spec),
+            (1000, 0.0, ErrorKind::Spec),
             (1_000_000_000_000, 1e-12, ErrorKind::Memory),
         ] {
             let error = LocalFilter::new(capacity, error_rate).unwrap_err();

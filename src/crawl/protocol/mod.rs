@@ -148,10 +148,10 @@ impl Protocol {
         needs.command(command("EVALSHA").arg("0".repeat(40)).arg("1").key(lease.as_str()));
         needs.command(command("EXEC"));
         needs.command(command("EVAL").arg("return 1").arg("1").key(lease.as_str()));
-        for key in [lease, state, processing, source, sink, rejected, oversize] {
+        let earlier = &self.keys.earlier_processing;
+        for key in [lease, state, processing, earlier, source, sink, rejected, oversize] {
             needs.command(command("TYPE").key(key.as_str()));
         }
-        needs.command(command("TYPE").key(self.keys.earlier_processing.as_str()));
         needs.command(command("GET").key(lease.as_str()));
         needs.command(command("PTTL").key(lease.as_str()));
         needs.command(command("SET").key(lease.as_str()).arg("").arg("PX").arg("1"));
@@ -218,12 +218,10 @@ impl Protocol {
         }
         let head = match (seq.as_str(), commit_id.as_str()) {
             ("", "") => None,
-            (seq, commit_id) => {
-                Some(Head::parse(seq, commit_id).ok_or_else(|| ProtocolError::Nonsense {
-                    what: "own",
-                    reply: format!("seq {seq:?}, commit_id {commit_id:?}"),
-                })?)
-            }
+            (seq, commit_id) => Some(Head::parse(seq, commit_id).ok_or_else(|| {
+                let reply = format!("seq {seq:?}, commit_id {commit_id:?}");
+                ProtocolError::Nonsense { what: "own", reply }
+            })?),
         };
         Ok(Standing { head, filter, processing, unseen })
     }

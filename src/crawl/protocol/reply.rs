@@ -78,7 +78,7 @@ pub enum ScriptError {
 pub enum ProtocolError {
     /// Redis or the way to it has a problem.
     #[error(transparent)]
-    LinkError(#[from] LinkError),
+    Link(#[from] LinkError),
     /// A script did nothing.
     #[error(transparent)]
     Refused(#[from] ScriptError),

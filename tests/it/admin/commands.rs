@@ -35,7 +35,7 @@ redis        redis://ann:***@127.0.0.1:6379/0
 batch        17 (00000000000000ab)
 lease        held for 12 s unless it is renewed
 source                    21   items wait to be claimed
-processing                     22   items are claimed and not committed
+processing                22   items are claimed and not committed
 sink                      23   unseen items wait for crawlers
 rejects                   24   items could not be read and wait for people
 items                     10   committed since the start; of these

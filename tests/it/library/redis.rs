@@ -60,9 +60,9 @@ fn keys_may_be_any_text_where_the_layout_takes_it() {
         let filter = RedisFilter::open(&server.url(), &format!("{kind:?}"), kind).unwrap();
         let added = filter.add("hello");
         if matches!(kind, FilterKind::BlockCluster { .. }) {
-            assert_eq!(added.unwrap_err().kind(), ErrorKind::PlacementError);
+            assert_eq!(added.unwrap_err().kind(), ErrorKind::Placement);
             let asked = filter.contains("hello");
-            assert_eq!(asked.unwrap_err().kind(), ErrorKind::PlacementError);
+            assert_eq!(asked.unwrap_err().kind(), ErrorKind::Placement);
         } else {
             assert!(added.unwrap() && filter.contains("hello").unwrap(), "{kind:?}");
         }

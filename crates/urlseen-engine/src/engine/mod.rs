@@ -320,7 +320,7 @@ impl Engine {
 
     fn take_note(&mut self, done: Done) -> Result<(), EngineError> {
         match done {
-            Done::EngineError => return Err(EngineError::Panicked),
+            Done::Engine => return Err(EngineError::Panicked),
             Done::Full { batch, why } => {
                 self.full.get_or_insert(why);
                 // Those before it are handed back still.
@@ -371,7 +371,7 @@ fn run(mut owner: Owner, todo: &Receiver<Job>, to_read: &Receiver<Read>) {
     impl Drop for Obituary {
         fn drop(&mut self) {
             if std::thread::panicking() {
-                let _ = self.0.send(Done::EngineError);
+                let _ = self.0.send(Done::Engine);
             }
         }
     }

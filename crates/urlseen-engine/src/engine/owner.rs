@@ -107,7 +107,7 @@ pub(super) enum Done {
     /// All that was told before the mark is done.
     Marked,
     /// The thread panicked.
-    EngineError,
+    Engine,
     /// The filter is full, and what was found unseen, in that batch if it was in one, cannot be set
     /// any more.
     Full { batch: Option<u64>, why: AddError },

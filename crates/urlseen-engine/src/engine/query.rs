@@ -275,7 +275,7 @@ impl QueryDispatcher {
             let gauges = store.engine.gauges();
             let counts = Counts { keys: gauges.keys().iter().sum(), whole: gauges.whole() };
             if extra == Extra::Empty {
-                empty(store).await.map_err(|unfit| QueryError::MismatchError(Box::new(unfit)))?;
+                empty(store).await.map_err(|unfit| QueryError::Mismatch(Box::new(unfit)))?;
             }
             let _ = reply.send(Reply { answers, counts: Some(counts) });
         }
@@ -363,11 +363,11 @@ impl Refused {
 pub enum QueryError {
     /// The engine cannot go on.
     #[error(transparent)]
-    EngineError(#[from] EngineError),
+    Engine(#[from] EngineError),
     /// What is added cannot be written down.
     #[error("the log cannot be written: {0}")]
     Log(#[from] io::Error),
     /// The filter cannot be emptied.
     #[error(transparent)]
-    MismatchError(Box<MismatchError>),
+    Mismatch(Box<MismatchError>),
 }

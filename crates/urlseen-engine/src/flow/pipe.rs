@@ -40,7 +40,7 @@ pub enum PipeError {
     Storage(io::Error),
     /// In the middle.
     #[error(transparent)]
-    EngineError(#[from] EngineError),
+    Engine(#[from] EngineError),
     /// The thread that reads could not be started.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(io::Error),

@@ -56,7 +56,7 @@ impl Wanted {
             ..kind.settings(key)
         };
         // Refuses what the kind cannot be before Redis is asked.
-        let unbuildable = |error| Error::new(ErrorKind::SpecError, error);
+        let unbuildable = |error| Error::new(ErrorKind::Spec, error);
         settings.sizing().and_then(|_| settings.filter(Seed::new(0))).map_err(unbuildable)?;
         Ok(Self { definition: Definition::new(&settings), settings })
     }
@@ -79,7 +79,7 @@ impl Wanted {
         let id = found.id().ok_or_else(|| nonsense(&self.settings))?;
         let seed = Seed::new(found.seed().unwrap_or(0));
         let filter = self.settings.filter(seed);
-        let filter = filter.map_err(|error| Error::new(ErrorKind::SpecError, error))?;
+        let filter = filter.map_err(|error| Error::new(ErrorKind::Spec, error))?;
         let judge = Judge::new(Arc::new(filter));
         let text = [COMMON, &judge.lua(), include_str!("add.lua")].join("\n");
         let answers = definition::answers(&self.settings.key, id::random());
@@ -97,8 +97,7 @@ impl Calls {
     /// Refuses keys that the kind has no place for.
     pub(super) fn check(&self, keys: &[Fingerprint]) -> Result<(), Error> {
         keys.iter().try_for_each(|key| {
-            let unplaced =
-                |why| Error::new(ErrorKind::PlacementError, format!("the key {key}: {why}"));
+            let unplaced = |why| Error::new(ErrorKind::Placement, format!("the key {key}: {why}"));
             self.filter().check(key).map_err(unplaced)
         })
     }
@@ -170,7 +169,7 @@ impl Calls {
             let mut counts = Vec::with_capacity(some.len());
             for key in some {
                 let unplaced =
-                    |why| Error::new(ErrorKind::PlacementError, format!("the key {key}: {why}"));
+                    |why| Error::new(ErrorKind::Placement, format!("the key {key}: {why}"));
                 counts.push(ask(&mut pipeline, self.filter(), key).map_err(unplaced)?);
             }
             parts.push((pipeline, counts));

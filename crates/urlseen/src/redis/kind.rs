@@ -8,7 +8,7 @@ use urlseen_core::redis_filter::definition::Settings;
 ///
 /// The kinds of other projects hash text: the hex digits of a fingerprint, any other key as it is.
 /// Some have no place for some text
-/// ([`ErrorKind::PlacementError`](crate::ErrorKind::PlacementError)): none for text that is not
+/// ([`ErrorKind::Placement`](crate::ErrorKind::Placement)): none for text that is not
 /// UTF-8 or empty, and `BlockCluster` none for what does not begin with hex digits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]

@@ -74,7 +74,7 @@ fn connect(client: &Client, options: &RedisOptions) -> RedisResult<Connection> {
 pub(super) fn client(url: &str) -> Result<Client, Error> {
     Client::open(url).map_err(|error| {
         let text = format!("the address of Redis is none: {error}");
-        Error::new(ErrorKind::SpecError, text)
+        Error::new(ErrorKind::Spec, text)
     })
 }
 

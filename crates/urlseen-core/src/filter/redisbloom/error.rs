@@ -12,12 +12,12 @@ pub struct ChunkError {
     /// The byte of it that the trouble begins with.
     pub(crate) offset: u64,
     /// What is wrong.
-    pub(crate) problem: ChunkFormatError,
+    pub(crate) problem: FormatError,
 }
 
 /// What is wrong with a chunk.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub(crate) enum ChunkFormatError {
+pub(crate) enum FormatError {
     /// The iterator is not the one that is due.
     #[error(
         "its iterator is {found}, and {due} is due: chunks are missing, doubled or out of order"

@@ -19,7 +19,7 @@
 
 use std::sync::Arc;
 
-use super::error::{ChunkError, ChunkFormatError, Number};
+use super::error::{ChunkError, FormatError, Number};
 use super::layer::{Layer, bits_per_item, hashes};
 
 /// Bytes before the layers.
@@ -95,7 +95,7 @@ impl Header {
     /// Reads a header whose layers take at most `limit` bytes.
     pub(super) fn read(data: &[u8], limit: u64) -> Result<Self, ChunkError> {
         let at = |offset: usize, problem| ChunkError { chunk: 0, offset: offset as u64, problem };
-        let length = at(data.len().min(HEAD), ChunkFormatError::HeaderLength { found: data.len() });
+        let length = at(data.len().min(HEAD), FormatError::HeaderLength { found: data.len() });
         let Some((head, records)) = data.split_first_chunk::<HEAD>() else {
             return Err(length);
         };
@@ -108,13 +108,13 @@ impl Header {
         }
         match rest.len() {
             0 => {}
-            SEED => return Err(at(data.len() - SEED, ChunkFormatError::Seeded)),
+            SEED => return Err(at(data.len() - SEED, FormatError::Seeded)),
             _ => return Err(length),
         }
         if options & !(Options::EXACT | Options::FIXED) != Options::WIDE {
             let found = Number::Flags(options);
             let allowed = "filters have 0x4, and may have 0x1 and 0x8";
-            return Err(at(12, ChunkFormatError::Field { field: "options", found, allowed }));
+            return Err(at(12, FormatError::Field { field: "options", found, allowed }));
         }
         let (mut layers, mut items, mut bytes) = (Vec::with_capacity(records.len()), 0_u64, 0_u64);
         for (number, record) in records.iter().enumerate() {
@@ -124,17 +124,14 @@ impl Header {
             bytes = bytes
                 .checked_add(layer.shape.bytes)
                 .filter(|&bytes| bytes <= limit)
-                .ok_or_else(|| at(start, ChunkFormatError::TooLarge { limit }))?;
+                .ok_or_else(|| at(start, FormatError::TooLarge { limit }))?;
             items = items.saturating_add(layer.size);
             layers.push(layer);
         }
         if items != size {
             let found = Number::Whole(size);
             let allowed = "it is the sum of the layers' items";
-            return Err(at(
-                0,
-                ChunkFormatError::Field { field: "number of items", found, allowed },
-            ));
+            return Err(at(0, FormatError::Field { field: "number of items", found, allowed }));
         }
         Ok(Self { size, options: Options(options), growth, layers })
     }
@@ -169,7 +166,7 @@ impl Header {
 }
 
 /// Reads a layer, or says in which byte of it something is wrong.
-fn read_layer(record: &[u8; LAYER]) -> Result<Layer, (usize, ChunkFormatError)> {
+fn read_layer(record: &[u8; LAYER]) -> Result<Layer, (usize, FormatError)> {
     let mut fields = Fields(record);
     let (bytes, bits, size) = (fields.u64(), fields.u64(), fields.u64());
     let (error_rate, per_item) = (fields.f64(), fields.f64());
@@ -182,7 +179,7 @@ fn read_layer(record: &[u8; LAYER]) -> Result<Layer, (usize, ChunkFormatError)> 
         power: fields.u8(),
     };
     let check = |holds: bool, at: usize, field, found, allowed| {
-        if holds { Ok(()) } else { Err((at, ChunkFormatError::Field { field, found, allowed })) }
+        if holds { Ok(()) } else { Err((at, FormatError::Field { field, found, allowed })) }
     };
     let whole = Number::Whole;
     let sound = bytes > 0 && bytes % 8 == 0 && bytes < 1 << 60;

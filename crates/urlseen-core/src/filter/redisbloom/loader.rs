@@ -1,6 +1,6 @@
 //! From chunks to a filter.
 
-use super::error::{ChunkError, ChunkFormatError};
+use super::error::{ChunkError, FormatError};
 use super::filter::Filter;
 use super::header::{Header, Shape};
 use super::layer::Layer;
@@ -29,7 +29,7 @@ impl Loader {
     /// bytes, also those that the filter grows by later.
     pub fn new(iterator: i64, header: &[u8], limit: u64) -> Result<Self, ChunkError> {
         if iterator != FIRST {
-            let problem = ChunkFormatError::Iterator { found: iterator, due: FIRST };
+            let problem = FormatError::Iterator { found: iterator, due: FIRST };
             return Err(ChunkError { chunk: 0, offset: 0, problem });
         }
         // Iterators count bytes, from 1 and with a sign.
@@ -43,22 +43,22 @@ impl Loader {
     pub fn load(&mut self, iterator: i64, data: &[u8]) -> Result<(), ChunkError> {
         let bad = |offset, problem| ChunkError { chunk: self.chunk, offset, problem };
         if data.is_empty() {
-            return Err(bad(0, ChunkFormatError::Empty));
+            return Err(bad(0, FormatError::Empty));
         }
         let left = self.left_of_layer();
         if data.len() as u64 > left {
-            return Err(bad(left, ChunkFormatError::TooLong { found: data.len(), left }));
+            return Err(bad(left, FormatError::TooLong { found: data.len(), left }));
         }
         // Both count bytes of layers, which the limit bounds.
         let due = self.iterator.saturating_add_unsigned(data.len() as u64);
         if iterator != due {
-            return Err(bad(0, ChunkFormatError::Iterator { found: iterator, due }));
+            return Err(bad(0, FormatError::Iterator { found: iterator, due }));
         }
         let Some(layer) = self.header.layers.get_mut(self.layer) else {
-            return Err(bad(0, ChunkFormatError::TooLong { found: data.len(), left }));
+            return Err(bad(0, FormatError::TooLong { found: data.len(), left }));
         };
         if layer.bits.try_reserve(data.len()).is_err() {
-            return Err(bad(0, ChunkFormatError::Memory { bytes: data.len() }));
+            return Err(bad(0, FormatError::Memory { bytes: data.len() }));
         }
         layer.bits.extend_from_slice(data);
         layer.ones += data.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
@@ -88,7 +88,7 @@ impl Loader {
             return Err(ChunkError {
                 chunk: self.chunk,
                 offset: 0,
-                problem: ChunkFormatError::Missing { left },
+                problem: FormatError::Missing { left },
             });
         }
         Ok(Filter::loaded(self.header, self.limit))

@@ -32,7 +32,7 @@ mod rate;
 mod tests;
 
 #[cfg(test)]
-pub(crate) use error::ChunkFormatError;
+pub(crate) use error::FormatError;
 pub use error::ReserveError;
 pub use error::{AddError, ChunkError};
 #[cfg(test)]

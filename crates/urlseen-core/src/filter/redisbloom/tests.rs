@@ -220,27 +220,21 @@ fn problem(change: impl FnOnce(&mut Vec<(i64, Vec<u8>)>)) -> ChunkError {
 #[test]
 fn chunks_that_are_missing_doubled_or_out_of_order_are_named() {
     let bad = |chunk, offset, problem| ChunkError { chunk, offset, problem };
-    let wrong = |found, due| ChunkFormatError::Iterator { found, due };
-    let too_long = |found, left| ChunkFormatError::TooLong { found, left };
+    let wrong = |found, due| FormatError::Iterator { found, due };
+    let too_long = |found, left| FormatError::TooLong { found, left };
     for (found, expected) in [
-        (problem(Vec::clear), bad(0, 0, ChunkFormatError::HeaderLength { found: 0 })),
+        (problem(Vec::clear), bad(0, 0, FormatError::HeaderLength { found: 0 })),
         (problem(|chunks| chunks[0].0 = 0), bad(0, 0, wrong(0, 1))),
         (problem(|chunks| drop(chunks.remove(0))), bad(0, 0, wrong(1385, 1))),
         (problem(|chunks| drop(chunks.remove(1))), bad(1, 1384, too_long(3120, 1384))),
-        (
-            problem(|chunks| drop(chunks.pop())),
-            bad(4, 0, ChunkFormatError::Missing { left: 15_360 }),
-        ),
-        (
-            problem(|chunks| chunks.truncate(1)),
-            bad(1, 0, ChunkFormatError::Missing { left: 26_824 }),
-        ),
+        (problem(|chunks| drop(chunks.pop())), bad(4, 0, FormatError::Missing { left: 15_360 })),
+        (problem(|chunks| chunks.truncate(1)), bad(1, 0, FormatError::Missing { left: 26_824 })),
         (problem(|chunks| chunks[2].0 = -1), bad(2, 0, wrong(-1, 4505))),
         (problem(|chunks| chunks[2].0 = i64::MAX), bad(2, 0, wrong(i64::MAX, 4505))),
         (problem(|chunks| chunks[2].1.truncate(3119)), bad(2, 0, wrong(4505, 4504))),
         (problem(|chunks| chunks[3].1.push(0)), bad(3, 6960, too_long(6961, 6960))),
         (problem(|chunks| chunks.push((26_826, vec![0]))), bad(5, 0, too_long(1, 0))),
-        (problem(|chunks| chunks.push((0, Vec::new()))), bad(5, 0, ChunkFormatError::Empty)),
+        (problem(|chunks| chunks.push((0, Vec::new()))), bad(5, 0, FormatError::Empty)),
     ] {
         assert_eq!(found, expected);
     }
@@ -257,7 +251,7 @@ fn header_problem(at: usize, bytes: &[u8]) -> (u64, &'static str, Number) {
     let found = problem(|chunks| chunks[0].1[at..at + bytes.len()].copy_from_slice(bytes));
     assert_eq!(found.chunk, 0);
     match found.problem {
-        ChunkFormatError::Field { field, found: number, .. } => (found.offset, field, number),
+        FormatError::Field { field, found: number, .. } => (found.offset, field, number),
         other => panic!("{other}"),
     }
 }
@@ -299,7 +293,7 @@ fn headers_of_other_lengths_are_told_apart() {
     let found = |length| ChunkError {
         chunk: 0,
         offset: 20_u64.min(length as u64),
-        problem: ChunkFormatError::HeaderLength { found: length },
+        problem: FormatError::HeaderLength { found: length },
     };
     for length in [0, 19, 20, 21, 231, 72] {
         assert_eq!(problem(|chunks| chunks[0].1.truncate(length)), found(length));
@@ -311,7 +305,7 @@ fn headers_of_other_lengths_are_told_apart() {
     assert_eq!(problem(|chunks| chunks[0].1[8..12].fill(0)), found(232));
     assert_eq!(problem(|chunks| chunks[0].1[8..12].fill(255)), found(232));
     let seeded = problem(|chunks| chunks[0].1.resize(248, 0));
-    assert_eq!(seeded, ChunkError { chunk: 0, offset: 232, problem: ChunkFormatError::Seeded });
+    assert_eq!(seeded, ChunkError { chunk: 0, offset: 232, problem: FormatError::Seeded });
 }
 
 /// A header may ask for any amount; nothing is set aside for what has not come.
@@ -323,18 +317,18 @@ fn layers_that_exceed_the_limit_are_refused_before_they_come() {
         chunks[0].1[28..36].copy_from_slice(&(8 * large).to_le_bytes());
     };
     let too_large =
-        ChunkError { chunk: 0, offset: 20, problem: ChunkFormatError::TooLarge { limit: LIMIT } };
+        ChunkError { chunk: 0, offset: 20, problem: FormatError::TooLarge { limit: LIMIT } };
     assert_eq!(problem(change), too_large);
     let mut chunks = dumped("scaled").chunks();
     let limited = |limit| Filter::from_chunks(dumped("scaled").chunks(), limit);
     assert!(limited(26_824).is_ok());
     let third =
-        ChunkError { chunk: 0, offset: 179, problem: ChunkFormatError::TooLarge { limit: 26_823 } };
+        ChunkError { chunk: 0, offset: 179, problem: FormatError::TooLarge { limit: 26_823 } };
     assert_eq!(limited(26_823), Err(third));
     change(&mut chunks);
     let mut loader = Loader::new(1, &chunks[0].1, u64::MAX).unwrap();
     loader.load(1385, &chunks[1].1).unwrap();
-    assert!(matches!(loader.finish().unwrap_err().problem, ChunkFormatError::Missing { .. }));
+    assert!(matches!(loader.finish().unwrap_err().problem, FormatError::Missing { .. }));
 }
 
 #[test]
@@ -562,7 +556,7 @@ fn dumps_that_were_cut_or_changed_are_refused_where_that_is() {
     let error = read_dump(&early).unwrap_err();
     assert!(matches!(
         error.problem,
-        Chunk(ChunkError { problem: ChunkFormatError::Missing { .. }, .. })
+        Chunk(ChunkError { problem: FormatError::Missing { .. }, .. })
     ));
     assert!(dump::read(&mut &whole[..], 1000).is_err(), "the limit holds");
 }

@@ -40,7 +40,7 @@ pub struct Settings {
 pub enum SpecError {
     /// The kind cannot be that large, or that small.
     #[error(transparent)]
-    SizeError(#[from] SizeError),
+    Size(#[from] SizeError),
     /// Nor can any.
     #[error(transparent)]
     Capacity(#[from] CapacityError),

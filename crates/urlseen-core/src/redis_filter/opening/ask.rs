@@ -17,10 +17,10 @@ const AT_ONCE: usize = 200;
 pub enum AskError {
     /// Redis, or the way to it.
     #[error(transparent)]
-    LinkError(#[from] LinkError),
+    Link(#[from] LinkError),
     /// The kind has no place for it.
     #[error("{fingerprint}: {why}")]
-    PlacementError {
+    Placement {
         /// The fingerprint.
         fingerprint: String,
         /// Why not.
@@ -43,8 +43,7 @@ pub async fn verdicts(
         pipeline.ignore_errors();
         let mut questions = Vec::with_capacity(some.len());
         for fingerprint in some {
-            let unplaced =
-                |why| AskError::PlacementError { fingerprint: fingerprint.to_string(), why };
+            let unplaced = |why| AskError::Placement { fingerprint: fingerprint.to_string(), why };
             questions.push(ask(&mut pipeline, filter, fingerprint).map_err(unplaced)?);
         }
         let replies: Vec<RedisResult<Value>> =

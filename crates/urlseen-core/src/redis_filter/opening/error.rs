@@ -9,10 +9,10 @@ use crate::redis_filter::definition::{Difference, SpecError};
 pub enum OpenError {
     /// Redis, or the way to it.
     #[error(transparent)]
-    LinkError(#[from] LinkError),
+    Link(#[from] LinkError),
     /// There can be no such filter.
     #[error(transparent)]
-    SpecError(#[from] SpecError),
+    Spec(#[from] SpecError),
     /// It was made for something else.
     #[error(
         "the filter {key} in Redis was made for something else:\n{}\nSet that back, choose another \
@@ -144,7 +144,7 @@ impl KeyError {
 impl OpenError {
     /// Whether the configuration is what is wrong.
     pub fn is_wrong_use(&self) -> bool {
-        matches!(self, Self::SpecError(_) | Self::Differs { .. })
+        matches!(self, Self::Spec(_) | Self::Differs { .. })
     }
 }
 

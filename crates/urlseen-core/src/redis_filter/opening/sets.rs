@@ -14,7 +14,7 @@ const COUNT: u64 = 5000;
 pub enum SetError {
     /// Redis, or the way to it.
     #[error(transparent)]
-    LinkError(#[from] LinkError),
+    Link(#[from] LinkError),
     /// Somebody writes to it.
     #[error(
         "the set {key} was written to while it was read, and what was counted is not of one \

@@ -66,7 +66,7 @@ pub enum MismatchError {
     },
     /// The folder does not lead there.
     #[error("{1} (storage folder {dir})", dir = .0.display())]
-    RecoveryError(PathBuf, Box<RecoveryError>),
+    Recovery(PathBuf, Box<RecoveryError>),
     /// The folder cannot be looked at.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -75,7 +75,7 @@ pub enum MismatchError {
     Io(#[from] io::Error),
     /// A filter thread panicked.
     #[error(transparent)]
-    EngineError(#[from] EngineError),
+    Engine(#[from] EngineError),
 }
 
 impl MismatchError {
@@ -84,7 +84,7 @@ impl MismatchError {
     pub fn is_for_want_of_descriptors(&self) -> bool {
         let error = match self {
             Self::Io(error) | Self::Open(OpenError::Io { reason: error, .. }) => error,
-            Self::RecoveryError(_, error) => match &**error {
+            Self::Recovery(_, error) => match &**error {
                 RecoveryError::Io(error) => error,
                 _ => return false,
             },

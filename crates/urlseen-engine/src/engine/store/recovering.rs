@@ -219,8 +219,7 @@ impl Kept {
         }
         let dir = self.folder.dir().to_owned();
         let recovered = self.folder.recover(target, &mut Filling(engine));
-        let recovered =
-            recovered.map_err(|error| MismatchError::RecoveryError(dir, Box::new(error)))?;
+        let recovered = recovered.map_err(|error| MismatchError::Recovery(dir, Box::new(error)))?;
         engine.settled_blocking()?;
         self.open(engine, recovered.position)?;
         // What was replayed is to be covered by a snapshot soon.
@@ -367,7 +366,7 @@ impl fmt::Display for How {
 impl MismatchError {
     /// Whether it says that the folder lacks something of what Redis knows, and no more than that.
     fn is_lack(&self) -> bool {
-        let Self::RecoveryError(_, error) = self else { return false };
+        let Self::Recovery(_, error) = self else { return false };
         matches!(
             **error,
             RecoveryError::Behind { .. }
@@ -379,7 +378,7 @@ impl MismatchError {
     /// The last batch that the folder has of what Redis knows.
     fn best(&self) -> Option<Head> {
         match self {
-            Self::RecoveryError(_, error) => error.best(),
+            Self::Recovery(_, error) => error.best(),
             _ => None,
         }
     }

@@ -151,7 +151,7 @@ pub enum ImportError {
     Storage(io::Error),
     /// A thread of the engine.
     #[error(transparent)]
-    EngineError(#[from] EngineError),
+    Engine(#[from] EngineError),
     /// The thread that reads could not be started.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(io::Error),

@@ -88,7 +88,7 @@ impl Consumer {
     /// The same with options.
     ///
     /// # Errors
-    /// As [`Consumer::open`], or an option is out of bounds ([`ErrorKind::SpecError`]).
+    /// As [`Consumer::open`], or an option is out of bounds ([`ErrorKind::Spec`]).
     pub fn open_with(url: &str, source: &str, options: ConsumerOptions) -> Result<Self, Error> {
         options.check()?;
         let client = client(url)?;

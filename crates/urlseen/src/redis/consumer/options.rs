@@ -73,7 +73,7 @@ impl ConsumerOptions {
         } else {
             return Ok(());
         };
-        Err(Error::new(ErrorKind::SpecError, format!("ConsumerOptions: {problem}")))
+        Err(Error::new(ErrorKind::Spec, format!("ConsumerOptions: {problem}")))
     }
 
     /// The name with a random incarnation, so that no two processes share one.
@@ -125,7 +125,7 @@ mod tests {
             (ConsumerOptions { max_push_bytes: 1 << 30, ..options() }, "max_push_bytes"),
         ] {
             let error = wrong.check().unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::SpecError);
+            assert_eq!(error.kind(), ErrorKind::Spec);
             assert!(error.to_string().contains(part), "{error}");
         }
     }

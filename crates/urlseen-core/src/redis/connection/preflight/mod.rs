@@ -119,8 +119,8 @@ fn without_consequences(
     let cluster = problems.contains(&PreflightError::Cluster);
     problems.extend(refused.into_iter().filter(|problem| match problem {
         PreflightError::UnknownCommands { .. } => !old,
-        PreflightError::LinkError(LinkError::ReadOnly | LinkError::MasterDown) => !replica,
-        PreflightError::LinkError(
+        PreflightError::Link(LinkError::ReadOnly | LinkError::MasterDown) => !replica,
+        PreflightError::Link(
             LinkError::Cluster | LinkError::CrossSlot | LinkError::ClusterDown { .. },
         ) => !cluster,
         _ => true,

@@ -147,7 +147,7 @@ impl<'a> Refusals<'a> {
         if !unknown.is_empty() {
             problems.push(PreflightError::UnknownCommands { commands: unknown });
         }
-        problems.extend(troubles.into_iter().map(PreflightError::LinkError));
+        problems.extend(troubles.into_iter().map(PreflightError::Link));
         problems
     }
 }

@@ -76,14 +76,14 @@ pub enum PreflightError {
     },
     /// Redis cannot be asked, or not at the moment.
     #[error(transparent)]
-    LinkError(#[from] LinkError),
+    Link(#[from] LinkError),
 }
 
 impl PreflightError {
     /// Whether waiting can end this problem.
     pub fn retry(&self) -> Retry {
         match self {
-            Self::LinkError(trouble) => trouble.retry(),
+            Self::Link(trouble) => trouble.retry(),
             _ => Retry::Never,
         }
     }
