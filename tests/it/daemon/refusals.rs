@@ -71,6 +71,27 @@ fn settings_that_contradict_the_crawl_are_refused_by_name() {
     assert_eq!(crawl.drain().counts(), (10, [0, 10, 0, 0]));
 }
 
+/// Rule C5. The trap: keys have other names now, so a crawl that an earlier version left looks like
+/// a new one, and begins beside its items.
+#[test]
+fn what_an_earlier_version_left_is_refused_by_name() {
+    let filter = ["--drain", "--set", "filter.place=redis"];
+    for (arguments, leave) in [
+        (&filter[..1], &["RPUSH", "urlseen:{demo:discovered}:taken", "item"][..]),
+        (&filter[..1], &["HSET", STATE, "seq", "7", "tip", "00000000000000ab"]),
+        (&filter[..], &["HSET", "urlseen:{demo:filter}:definition", "version", "1"]),
+    ] {
+        let crawl = Crawl::new();
+        crawl.push(&urls(0, 10));
+        let mut command = redis::cmd(leave[0]);
+        let () = command.arg(&leave[1..]).query(&mut crawl.connection()).unwrap();
+        let before = crawl.dump();
+        let output = crawl.run(arguments).output();
+        assert_refused(&output, &["an earlier version of urlseen", leave[1], "urlseen state drop"]);
+        assert_eq!(crawl.dump(), before, "{leave:?}");
+    }
+}
+
 #[test]
 fn a_key_of_another_type_is_refused_before_anything_is_touched() {
     for key in KEYS {
