@@ -27,30 +27,26 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | none | filters in memory, fingerprints, canonical URLs |
+//! | none | filters in memory, for threads and tasks; fingerprints, canonical URLs |
 //! | `storage` | [`LocalFilter::open`] |
 //! | `redis` | [`RedisFilter`], [`Consumer`] |
-//! | `tokio` | [`AsyncFilter`], [`AsyncRedisFilter`] |
+//! | `tokio` | [`AsyncRedisFilter`] |
 //! | `tls` | `rediss://` for either |
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
-#[cfg(feature = "tokio")]
 mod async_filter;
 mod canonicalize;
 mod error;
 mod exact_filter;
 mod filter;
 mod fingerprints;
-#[cfg(feature = "storage")]
-mod kept;
 mod local_filter;
 #[cfg(feature = "redis")]
 mod redis;
 
 #[cfg(feature = "redis")]
 pub use self::redis::*;
-#[cfg(feature = "tokio")]
 pub use async_filter::AsyncFilter;
 pub use canonicalize::canonicalize;
 pub use error::{Error, ErrorKind};

@@ -1,14 +1,17 @@
 //! A filter in this process's memory.
 
 #[cfg(feature = "storage")]
+mod kept;
+
+#[cfg(feature = "storage")]
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[cfg(feature = "storage")]
-use super::Fingerprints;
+use crate::Fingerprints;
+use crate::{Error, ErrorKind, Filter};
 #[cfg(feature = "storage")]
-use super::kept::{Kept, Snapshot};
-use super::{Error, ErrorKind, Filter};
+use kept::{Kept, Snapshot};
 use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::filter::{
     Capacity, ErrorRate, SHARDS, Seed, ShardId, Shards, Sizing, Verdict, id, memory,
@@ -41,11 +44,11 @@ pub struct LocalFilter {
 
 /// What threads take turns with.
 #[derive(Debug)]
-pub(super) struct Inner {
-    pub(super) native: Native,
-    pub(super) shards: Shards,
+struct Inner {
+    native: Native,
+    shards: Shards,
     #[cfg(feature = "storage")]
-    pub(super) kept: Option<Kept>,
+    kept: Option<Kept>,
 }
 
 impl LocalFilter {
@@ -135,7 +138,7 @@ impl LocalFilter {
         geometry.error_rate_of(&keys)
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
         // Whatever panicked has set all of a key or nothing.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use super::local_filter::Inner;
-use super::{Error, ErrorKind, Fingerprints};
+use super::Inner;
+use crate::{Error, ErrorKind, Fingerprints};
 use urlseen_core::filter::choice::Fsync;
 use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::filter::{Count, Seed, ShardId, Shards, Sizing, id, redisbloom};
