@@ -15,6 +15,7 @@ use urlseen_engine::config::ItemForm;
 use urlseen_engine::flow::input;
 use urlseen_engine::item::Options;
 
+use super::context::runtime;
 use super::settings::{Folder, Place};
 use super::shared::Crawl;
 use super::{Outcome, start, view};
@@ -50,7 +51,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let filter = Filter::of(args.folder.place()?)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime()?;
     let mut desk = Desk {
         filter,
         runtime,

@@ -14,6 +14,7 @@ use urlseen_core::filter::LocalKind;
 use urlseen_core::storage::{AtRest, Target};
 
 use super::bar::Bar;
+use super::context::runtime;
 use super::settings::{Folder, Place};
 use super::start::UsageError;
 use super::{Outcome, moving};
@@ -117,7 +118,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
         (None, key) => {
             let (key, address) = (key.as_deref().unwrap_or_default(), args.folder.config()?.redis);
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let runtime = runtime()?;
             runtime.block_on(migrate::load(&address.url, key, &filter, progress))?;
             format!("{key} at {}", address.url)
         }
@@ -143,7 +144,7 @@ fn set(args: &Args, key: &str) -> anyhow::Result<Outcome> {
     let address = args.folder.config()?.redis.url;
     let form = form(args);
     let mut output = BufWriter::new(io::stdout().lock());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime()?;
     let bar = Bar::counting("fingerprints written");
     let progress = &mut |done, all| bar.show(done, all);
     let members = migrate::set::members(&address, key, form, &mut output, progress);

@@ -13,6 +13,7 @@ use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::Reader;
 
+use super::context::runtime;
 use super::settings::Settings;
 use super::{Outcome, start};
 
@@ -41,7 +42,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
                       (filter.place = \"local\") has the list of exceptions that this takes";
         return Err(start::UsageError(reason.to_owned()).into());
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime()?;
     let (mut reader, mut count, mut outcome) =
         (Reader::new(start::forgets(&config)), 0, Outcome::Done);
     let mut good = Vec::new();

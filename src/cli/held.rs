@@ -15,6 +15,7 @@ use urlseen_core::redis::link::Link;
 use urlseen_engine::config::Config;
 
 use super::Outcome;
+use super::context::runtime;
 use super::settings::Settings;
 
 /// Look at the requests that consumers hold, and requeue those of consumers that stopped.
@@ -87,7 +88,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         Command::Requeue(args) => &args.settings,
     };
     let config = settings.load()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime()?;
     runtime.block_on(async {
         let calls = Calls::new(record(&config, &config.keys()));
         let link = connect(&config.redis.url, Timeouts::default()).await?;

@@ -4,6 +4,7 @@ mod bar;
 mod check;
 mod compare;
 mod confirm;
+mod context;
 mod explain;
 mod export;
 mod filter;

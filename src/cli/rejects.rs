@@ -10,6 +10,7 @@ use urlseen_core::redis::reject::Reject;
 
 use super::Outcome;
 use super::confirm::confirm;
+use super::context::runtime;
 use super::settings::Settings;
 
 mod table;
@@ -70,7 +71,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         Command::Drop(args) => &args.settings,
     };
     let config = settings.load()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime()?;
     runtime.block_on(async {
         let list = List::open(&config).await?;
         match &args.command {

@@ -28,6 +28,7 @@ use urlseen_engine::engine::store::Local;
 
 use summary::Progress;
 
+use super::context::runtime;
 use super::settings::Settings;
 use super::view::Daemon;
 use super::{Outcome, start};
@@ -69,7 +70,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         return Err(start::UsageError(reason.to_owned()).into());
     }
     descriptors::raise(&config).context("cannot raise the limit on file descriptors")?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime()?;
     let Some((ending, report, passed)) = runtime.block_on(work(args, &config, &console))? else {
         info!("asked to stop while standing by");
         return Ok(Outcome::Done);

@@ -7,7 +7,7 @@ use crate::crawl::protocol::Protocol;
 use crate::crawl::upkeep::Upkeep;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use urlseen_core::filter::{Estimate, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::connect::{Timeouts, connect};
@@ -19,6 +19,7 @@ use urlseen_engine::config::Config;
 
 use super::Outcome;
 use super::confirm::confirm;
+use super::context::runtime;
 
 /// The crawl, and the way to its Redis.
 pub(super) struct Crawl {
@@ -30,7 +31,7 @@ pub(super) struct Crawl {
 impl Crawl {
     /// As configured.
     pub(super) fn new(config: Config) -> anyhow::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let runtime = runtime()?;
         let wanted = Wanted::new(&config)?;
         Ok(Self { runtime, config, wanted })
     }

@@ -11,6 +11,7 @@ use crate::admin::{
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
 
+use super::context::runtime;
 use super::settings::{Folder, Place};
 use super::shared::Crawl;
 use super::{Outcome, storage};
@@ -34,7 +35,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         Place::Folder(folder) => folder,
         Place::Redis(config) => return Crawl::new(*config)?.show(args.json),
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime()?;
     let status = runtime.block_on(async { Client::new(&folder)?.status::<Value>().await });
     let status = match status {
         Err(ClientError::NoDaemon { .. }) if folder.is_dir() => {

@@ -10,7 +10,7 @@ use crate::crawl::protocol;
 use crate::crawl::upkeep::Upkeep;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::{Value, json};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use urlseen_core::filter::Reservation;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::storage::{
@@ -19,6 +19,7 @@ use urlseen_core::storage::{
 use urlseen_engine::config::{Config, FilterPlace};
 
 use super::confirm::confirm;
+use super::context::runtime;
 use super::settings::{Folder as FolderOf, Place, Settings};
 use super::shared::Crawl;
 use super::{Outcome, start};
@@ -209,7 +210,7 @@ struct Redis {
 impl Redis {
     /// Takes the lease. The folder's lock proves that those who recorded theirs there are dead.
     fn take(config: &Config, folder: &mut Folder) -> anyhow::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let runtime = runtime()?;
         let upkeep = runtime.block_on(start::lease(config, folder))?;
         Ok(Self { runtime, upkeep })
     }

@@ -3,13 +3,13 @@
 use crate::admin::{Checked, ClientError, Status};
 use indicatif::HumanCount;
 use serde::Serialize;
-use tokio::runtime::Builder;
 use urlseen_core::filter::{Geometry, Placing};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::OpenError;
 use urlseen_core::storage::{AtRest, Look, Made, Named, Position, Target, look, named};
 
 use super::super::check::Filter;
+use super::super::context::runtime;
 use super::super::settings::Place;
 use super::Subject;
 
@@ -48,7 +48,7 @@ struct Wrong {
 impl AnswerShown {
     /// Asks whoever has the filter.
     pub(super) fn of(item: &[u8], key: &Fingerprint, subject: &Subject) -> anyhow::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let runtime = runtime()?;
         let place = match &subject.place {
             Place::Folder(dir) => Place::Folder(dir.clone()),
             Place::Redis(config) => Place::Redis(config.clone()),

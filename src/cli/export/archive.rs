@@ -10,7 +10,7 @@ use crate::crawl::protocol::Protocol;
 use anyhow::Context;
 use indicatif::HumanCount;
 use serde_json::json;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::storage::{Archive, AtRest, Target};
@@ -18,6 +18,7 @@ use urlseen_engine::config::{Config, SourceKind};
 
 use super::super::Outcome;
 use super::super::bar::Bar;
+use super::super::context::runtime;
 use super::super::settings::Place;
 use super::super::start::UsageError;
 use super::{Args, form};
@@ -33,7 +34,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
                      set as it is";
         return Err(UsageError(words.to_owned()).into());
     };
-    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime()?;
     // Before Redis is asked: once nobody writes, both stand still.
     let folder = AtRest::open(&dir)?;
     let Some(header) = folder.header() else {

@@ -1,7 +1,5 @@
 //! Filters in Redis.
 
-use std::rc::Rc;
-
 use crate::cli::migrate;
 use redis::FromRedisValue;
 use tokio::runtime::Runtime;
@@ -14,13 +12,14 @@ use urlseen_core::redis_filter::opening::{self, Defined, Members, Wanted};
 use urlseen_core::storage::Made;
 use urlseen_engine::config::{Config, FilterKind, FilterPlace, SeedChoice};
 
+use super::super::context::runtime;
 use super::super::settings::Settings;
 use super::super::start::{self, UsageError};
-use super::{Operand, Part, Source, divide, layers, runtime, shards};
+use super::{Operand, Part, Source, divide, layers, shards};
 
 /// A filter in Redis, and the way to it.
 pub(in crate::cli) struct InRedis {
-    runtime: Rc<Runtime>,
+    runtime: Runtime,
     link: Link,
     filter: Shared,
 }
