@@ -21,7 +21,6 @@ mod replay;
 mod run;
 mod settings;
 mod shape;
-mod shared;
 mod start;
 mod status;
 mod storage;

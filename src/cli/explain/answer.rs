@@ -5,7 +5,7 @@ use indicatif::HumanCount;
 use serde::Serialize;
 use urlseen_core::filter::{Geometry, Placing};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::redis_filter::opening::OpenError;
+use urlseen_core::redis_filter::opening::{self, OpenError};
 use urlseen_core::storage::{AtRest, Look, Made, Named, Position, Target, look, named};
 
 use super::super::check::Filter;
@@ -86,17 +86,22 @@ impl AnswerShown {
             Filter::AtRest(folder) => {
                 ("the storage folder, at rest".to_owned(), at_rest(folder, &subject.place)?)
             }
-            Filter::Shared(crawl) => {
-                let (opened, estimate) = crawl.estimate()?;
+            Filter::Redis { context, wanted } => {
+                let filter = &context.config.filter;
+                let (opened, estimate) = runtime.block_on(async {
+                    let (mut link, opened) = context.find(wanted).await?;
+                    let estimate = opening::estimate(&mut link, &opened.filter).await?;
+                    anyhow::Ok((opened, estimate))
+                })?;
                 let is_exact = matches!(opened.filter.placing(), Placing::Set);
-                let fill = estimate.keys as f64 / crawl.config().filter.capacity as f64;
+                let fill = estimate.keys as f64 / filter.capacity as f64;
                 let wrong = Wrong {
                     error_rate: Some(estimate.error_rate),
                     fill: (!is_exact).then_some(fill),
                     is_exact,
                     ..Wrong::default()
                 };
-                (format!("the filter {} in Redis", crawl.config().filter.key), wrong)
+                (format!("the filter {} in Redis", filter.key), wrong)
             }
         };
         Ok(match checked {
