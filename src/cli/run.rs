@@ -10,7 +10,7 @@ use crate::admin::telemetry::Console;
 use crate::admin::{self, Limits, Passed};
 use crate::crawl::protocol::Protocol;
 use crate::pipeline::{
-    self, Alone, Ending, Live, Parts, Pipeline, Report, RunError, Shared, shutdown,
+    self, Alone, Ending, Live, Parts, Pipeline, Report, RunError, Shared, Status, shutdown,
 };
 use crate::serve::{self, Server};
 use anyhow::Context;
@@ -134,6 +134,7 @@ fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &Args) -
             drain: args.drain,
             standby: args.standby,
         },
+        status: Status::starting(config),
     }
 }
 
@@ -246,8 +247,8 @@ async fn prepare(args: &Args, config: &Config) -> anyhow::Result<Option<(Work, D
     let filter = store.engine.handle();
     let work = match config.source.kind {
         SourceKind::None => {
-            let when_full = config.filter.when_full;
-            Work::Alone(Box::new(Alone::new(store, dispatcher, design, when_full, stop)))
+            let (when_full, status) = (config.filter.when_full, Status::starting(config));
+            Work::Alone(Box::new(Alone::new(store, dispatcher, design, when_full, status, stop)))
         }
         SourceKind::List => {
             let parts = parts(config, design, shared, args);
@@ -288,7 +289,7 @@ async fn work(
              in the source. Give the machine more memory if that was short. If it may not grow, \
              set filter.expansion = 2 and empty it with urlseen storage reset: all that was seen \
              is emitted again",
-            report.keys
+            report.filter.keys
         ),
         _ if ending == Ending::Full => error!(
             "the filter holds {} fingerprints or more, as many as it is made for, and \
