@@ -21,7 +21,7 @@ use redis::{Commands, Connection};
 use rounds::Rounds;
 use tokio::sync::watch;
 use urlseen_cli::crawl::protocol::Protocol;
-use urlseen_cli::pipeline::{Parts, Pipeline, Report, Settings};
+use urlseen_cli::pipeline::{Parts, Pipeline, Report, Settings, Status};
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{Design, Seed, Sizing};
 use urlseen_core::redis::lease::Holder;
@@ -70,7 +70,7 @@ fn main() {
         };
         log.case(name, move || {
             let report = measure(mode, server, &mut connection.borrow_mut());
-            report.tally.items as f64 / report.seconds
+            report.counts.items() as f64 / report.seconds
         });
     }
     log.run(rounds);
@@ -148,6 +148,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
             drain: true,
             standby: false,
         },
+        status: Status::starting(&config),
     };
     let (_ask, stop) = watch::channel(false);
     let (_, desk) = query::open(0);
@@ -155,7 +156,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(pipeline.run(None, &mut |_| ())).unwrap();
     let report = pipeline.report();
-    assert!(mode != Mode::Snapshot || report.tally.snapshots == 0, "the snapshot ended too soon");
+    assert!(mode != Mode::Snapshot || report.counts.snapshots == 0, "the snapshot ended too soon");
     let left: u64 = connection.llen(&config.source.key).unwrap();
     assert_eq!(left, 0);
     report

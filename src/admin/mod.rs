@@ -20,23 +20,21 @@ mod hosts;
 mod limits;
 mod listener;
 mod metrics;
-mod moment;
 mod places;
 pub(crate) mod printable;
 mod routes;
 mod server;
 mod socket;
-mod status;
 pub(crate) mod telemetry;
 
 pub use crate::pipeline::phase::{Backpressure, Phase};
+pub use crate::pipeline::{Archive, Asked, Counts, Filter, Head, Lists, Passed, Status, Storage};
 pub use check::{CheckError, Checked};
 pub(crate) use check::{ItemText, Question, Verdicts};
 pub use client::{Client, ClientError};
 pub use limits::Limits;
 pub use server::{Server, StartError};
 pub use socket::SOCKET;
-pub use status::{Archive, Asked, Counts, Filter, Head, Lists, Passed, Status, Storage};
 
 /// What the endpoint can see of a daemon.
 pub trait View: Send + Sync + 'static {

@@ -10,13 +10,14 @@ use crate::admin::{Checked, Client, ClientError, ItemText};
 use serde::Serialize;
 use tokio::runtime::Runtime;
 use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::redis_filter::opening::{self, Wanted};
 use urlseen_core::storage::{AtRest, Target};
 use urlseen_engine::config::ItemForm;
 use urlseen_engine::flow::input;
 use urlseen_engine::item::Options;
 
+use super::context::{Context, runtime};
 use super::settings::{Folder, Place};
-use super::shared::Crawl;
 use super::{Outcome, start, view};
 
 /// Stands below the help.
@@ -50,7 +51,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let filter = Filter::of(args.folder.place()?)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime()?;
     let mut desk = Desk {
         filter,
         runtime,
@@ -90,7 +91,7 @@ pub enum Filter {
     /// The folder, where no daemon runs.
     AtRest(Box<AtRest>),
     /// Redis.
-    Shared(Box<Crawl>),
+    Redis { context: Box<Context>, wanted: Box<Wanted> },
 }
 
 impl Filter {
@@ -98,7 +99,10 @@ impl Filter {
     pub(super) fn of(place: Place) -> anyhow::Result<Self> {
         Ok(match place {
             Place::Folder(folder) => Self::Running(Box::new(Client::new(&folder)?)),
-            Place::Redis(config) => Self::Shared(Box::new(Crawl::new(*config)?)),
+            Place::Redis(config) => {
+                let wanted = Box::new(Wanted::new(&*config)?);
+                Self::Redis { context: Box::new(Context::new(*config)?), wanted }
+            }
         })
     }
 
@@ -116,9 +120,13 @@ impl Filter {
                 }
                 other => Ok(other?),
             },
-            Self::Shared(crawl) => {
-                let options = start::items(crawl.config());
-                view::check(items, options, |fingerprints| crawl.verdicts(fingerprints))
+            Self::Redis { context, wanted } => {
+                view::check(items, start::items(&context.config), |fingerprints| {
+                    runtime.block_on(async {
+                        let (mut link, opened) = context.find(wanted).await?;
+                        Ok(opening::verdicts(&mut link, &opened.filter, fingerprints).await?)
+                    })
+                })
             }
             Self::AtRest(folder) => {
                 let Some(header) = folder.header() else {

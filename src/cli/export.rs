@@ -14,6 +14,7 @@ use urlseen_core::filter::LocalKind;
 use urlseen_core::storage::{AtRest, Target};
 
 use super::bar::Bar;
+use super::context::Context;
 use super::settings::{Folder, Place};
 use super::start::UsageError;
 use super::{Outcome, moving};
@@ -116,10 +117,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
             path.display().to_string()
         }
         (None, key) => {
-            let (key, address) = (key.as_deref().unwrap_or_default(), args.folder.config()?.redis);
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(migrate::load(&address.url, key, &filter, progress))?;
-            format!("{key} at {}", address.url)
+            let key = key.as_deref().unwrap_or_default();
+            let Context { config, runtime } = Context::new(args.folder.config()?)?;
+            runtime.block_on(migrate::load(&config.redis.url, key, &filter, progress))?;
+            format!("{key} at {}", config.redis.url)
         }
     };
     drop(bar);
@@ -140,13 +141,12 @@ fn form(args: &Args) -> Form {
 
 /// Prints what a set holds.
 fn set(args: &Args, key: &str) -> anyhow::Result<Outcome> {
-    let address = args.folder.config()?.redis.url;
+    let Context { config, runtime } = Context::new(args.folder.config()?)?;
     let form = form(args);
     let mut output = BufWriter::new(io::stdout().lock());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let bar = Bar::counting("fingerprints written");
     let progress = &mut |done, all| bar.show(done, all);
-    let members = migrate::set::members(&address, key, form, &mut output, progress);
+    let members = migrate::set::members(&config.redis.url, key, form, &mut output, progress);
     let Written { fingerprints, bad } = match runtime.block_on(members) {
         Err(TransferError::Output(error)) => return Err(error.into()),
         written => written?,

@@ -17,6 +17,7 @@ use urlseen_engine::flow::input::Place;
 use urlseen_engine::flow::pipe::{self, Audience, Count, PipeError, Print};
 use urlseen_engine::item::{Options, Unreadable};
 
+use super::context::runtime;
 use super::shape::{self, Shape};
 use super::{Outcome, start};
 
@@ -70,7 +71,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut output = BufWriter::with_capacity(BUFFER, io::stdout().lock());
     let fill = design.sizing().copied().map(FillWatch::new);
     let mut teller = Teller { console: Console::new(), design, fill, started: Instant::now() };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    let runtime = runtime()?;
     let files = args.files.clone();
     let result = runtime.block_on(pipe::run(files, &mut store, print, &mut output, &mut teller));
     teller.console.clear();

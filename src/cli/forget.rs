@@ -6,13 +6,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use crate::admin::printable::{printable, say, stdout};
-use anyhow::{Context, anyhow};
+use anyhow::{Context as _, anyhow};
 use redis::{Cmd, cmd};
-use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::Reader;
 
+use super::context::Context;
 use super::settings::Settings;
 use super::{Outcome, start};
 
@@ -35,15 +35,15 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let config = args.settings.load()?;
+    let context = Context::load(&args.settings)?;
+    let config = &context.config;
     if config.filter.place == FilterPlace::Redis {
         let reason = "a filter in Redis cannot forget; only one in the daemon's memory \
                       (filter.place = \"local\") has the list of exceptions that this takes";
         return Err(start::UsageError(reason.to_owned()).into());
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (mut reader, mut count, mut outcome) =
-        (Reader::new(start::forgets(&config)), 0, Outcome::Done);
+        (Reader::new(start::forgets(config)), 0, Outcome::Done);
     let mut good = Vec::new();
     let mut take = |item: Vec<u8>| -> anyhow::Result<()> {
         match reader.read(&item) {
@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
             }
         }
         if good.len() >= AT_ONCE {
-            count += runtime.block_on(hand_in(&config, &std::mem::take(&mut good)))?;
+            count += context.runtime.block_on(hand_in(&context, &std::mem::take(&mut good)))?;
         }
         Ok(())
     };
@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
     }
     if !good.is_empty() {
-        count += runtime.block_on(hand_in(&config, &good))?;
+        count += context.runtime.block_on(hand_in(&context, &good))?;
     }
     let mut out = stdout();
     match config.source.kind {
@@ -79,9 +79,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 /// Hands items to whoever forgets them; answers how many it took.
-async fn hand_in(config: &Config, items: &[Vec<u8>]) -> anyhow::Result<usize> {
+async fn hand_in(context: &Context, items: &[Vec<u8>]) -> anyhow::Result<usize> {
+    let config = &context.config;
     if config.source.kind == SourceKind::List {
-        let mut link = connect(&config.redis.url, Timeouts::default()).await?;
+        let mut link = context.connect().await?;
         let mut push = cmd("RPUSH");
         push.arg(&config.forget.key).arg(items);
         link.call(&push).await?;

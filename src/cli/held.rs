@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 
 use crate::admin::printable::{printable, say, stdout};
 use crate::crawl::protocol::record;
-use anyhow::Context;
+use anyhow::Context as _;
 use indicatif::HumanCount;
 use redis::Value;
 use serde::Serialize;
-use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::held::{Calls, HeldRequest, Reclaimer, Requeued, Stopped};
 use urlseen_core::redis::link::Link;
 use urlseen_engine::config::Config;
 
 use super::Outcome;
+use super::context::Context;
 use super::settings::Settings;
 
 /// Look at the requests that consumers hold, and requeue those of consumers that stopped.
@@ -86,15 +86,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         Command::List(args) => &args.settings,
         Command::Requeue(args) => &args.settings,
     };
-    let config = settings.load()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let calls = Calls::new(record(&config, &config.keys()));
-        let link = connect(&config.redis.url, Timeouts::default()).await?;
+    let context = Context::load(settings)?;
+    let config = &context.config;
+    context.runtime.block_on(async {
+        let calls = Calls::new(record(config, &config.keys()));
+        let link = context.connect().await?;
         let session = Session { calls, link };
         match &args.command {
             Command::List(args) => list(session, args).await,
-            Command::Requeue(args) => requeue(session, args, &config).await,
+            Command::Requeue(args) => requeue(session, args, config).await,
         }
     })
 }

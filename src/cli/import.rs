@@ -20,6 +20,7 @@ use urlseen_engine::engine::{Engine, Fill};
 use urlseen_engine::flow::import::{self, Audience, Bad, Count, Format, Meter, Origin};
 use urlseen_engine::item::{Form, Options};
 
+use super::context::runtime;
 use super::settings::Settings;
 use super::shape::{self, Shape};
 use super::start::UsageError;
@@ -131,7 +132,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         named: Vec::new(),
     };
     let started = Instant::now();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    let runtime = runtime()?;
     let result = runtime.block_on(import::run(origin, &mut store, &mut teller));
     teller.bar.finish_and_clear();
     let count = match result {

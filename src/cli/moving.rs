@@ -9,7 +9,7 @@ use crate::admin::printable::stdout;
 use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use urlseen_core::filter::{Count, ShardId};
 use urlseen_core::redis_filter::opening::{self, Wanted};
 use urlseen_core::storage::{Folder, Head, Made, Pins};
@@ -18,6 +18,7 @@ use urlseen_engine::engine::EngineError;
 
 use super::Outcome;
 use super::bar::Bar;
+use super::context::runtime;
 use super::start::{self, UsageError};
 
 /// Copies the filter of the configured storage folder to the configured `filter.key`.
@@ -156,7 +157,7 @@ fn begin(config: &Config) -> anyhow::Result<(Wanted, Runtime)> {
         ))
         .into());
     }
-    Ok((Wanted::new(config)?, Builder::new_current_thread().enable_all().build()?))
+    Ok((Wanted::new(config)?, runtime()?))
 }
 
 fn bytes(wanted: &Wanted) -> u64 {

@@ -4,12 +4,13 @@ use std::io::{self, Write};
 
 use crate::admin::printable::{printable, say};
 use crate::crawl::rejects::{Fate, List, Sorted};
-use anyhow::Context;
+use anyhow::Context as _;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use urlseen_core::redis::reject::Reject;
 
 use super::Outcome;
 use super::confirm::confirm;
+use super::context::Context;
 use super::settings::Settings;
 
 mod table;
@@ -69,10 +70,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         Command::Requeue(args) => &args.settings,
         Command::Drop(args) => &args.settings,
     };
-    let config = settings.load()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let list = List::open(&config).await?;
+    let context = Context::load(settings)?;
+    context.runtime.block_on(async {
+        let list = List::open(&context.config).await?;
         match &args.command {
             Command::List(args) => table::show(list, args).await,
             Command::Requeue(args) => requeue(list, args).await,

@@ -18,6 +18,7 @@ use urlseen_core::filter::{Capacity, Design, ErrorRate, Sizing};
 use urlseen_engine::config::{Config, FilterKind, ItemForm, choose};
 
 use super::bar::Bar;
+use super::context::runtime;
 use super::settings::Settings;
 use super::start::UsageError;
 use super::{Outcome, start};
@@ -192,7 +193,7 @@ fn seen(name: &String) -> Seen {
 /// Is set once SIGTERM or SIGINT comes; the second one ends the process.
 fn listen() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::<AtomicBool>::default();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime()?;
     let asked = Arc::clone(&stop);
     let mut signals = runtime.block_on(async { shutdown::listen() })?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {

@@ -10,7 +10,7 @@ use crate::admin::telemetry::Console;
 use crate::admin::{self, Limits, Passed};
 use crate::crawl::protocol::Protocol;
 use crate::pipeline::{
-    self, Alone, Ending, Live, Parts, Pipeline, Report, RunError, Shared, shutdown,
+    self, Alone, Ending, Live, Parts, Pipeline, Report, RunError, Shared, Status, shutdown,
 };
 use crate::serve::{self, Server};
 use anyhow::Context;
@@ -28,6 +28,7 @@ use urlseen_engine::engine::store::Local;
 
 use summary::Progress;
 
+use super::context::runtime;
 use super::settings::Settings;
 use super::view::Daemon;
 use super::{Outcome, start};
@@ -69,7 +70,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         return Err(start::UsageError(reason.to_owned()).into());
     }
     descriptors::raise(&config).context("cannot raise the limit on file descriptors")?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime()?;
     let Some((ending, report, passed)) = runtime.block_on(work(args, &config, &console))? else {
         info!("asked to stop while standing by");
         return Ok(Outcome::Done);
@@ -133,6 +134,7 @@ fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &Args) -
             drain: args.drain,
             standby: args.standby,
         },
+        status: Status::starting(config),
     }
 }
 
@@ -245,8 +247,8 @@ async fn prepare(args: &Args, config: &Config) -> anyhow::Result<Option<(Work, D
     let filter = store.engine.handle();
     let work = match config.source.kind {
         SourceKind::None => {
-            let when_full = config.filter.when_full;
-            Work::Alone(Box::new(Alone::new(store, dispatcher, design, when_full, stop)))
+            let (when_full, status) = (config.filter.when_full, Status::starting(config));
+            Work::Alone(Box::new(Alone::new(store, dispatcher, design, when_full, status, stop)))
         }
         SourceKind::List => {
             let parts = parts(config, design, shared, args);
@@ -287,7 +289,7 @@ async fn work(
              in the source. Give the machine more memory if that was short. If it may not grow, \
              set filter.expansion = 2 and empty it with urlseen storage reset: all that was seen \
              is emitted again",
-            report.keys
+            report.filter.keys
         ),
         _ if ending == Ending::Full => error!(
             "the filter holds {} fingerprints or more, as many as it is made for, and \

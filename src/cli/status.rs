@@ -11,9 +11,10 @@ use crate::admin::{
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
 
+use super::Outcome;
+use super::context::{Context, runtime};
 use super::settings::{Folder, Place};
-use super::shared::Crawl;
-use super::{Outcome, storage};
+use super::storage::{self, CrawlInRedis};
 
 /// Show what a daemon is doing: its phase, what it has done, and how full the filter is.
 ///
@@ -32,9 +33,11 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let folder = match args.folder.place()? {
         Place::Folder(folder) => folder,
-        Place::Redis(config) => return Crawl::new(*config)?.show(args.json),
+        Place::Redis(config) => {
+            return CrawlInRedis::new(Context::new(*config)?)?.show(args.json);
+        }
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime()?;
     let status = runtime.block_on(async { Client::new(&folder)?.status::<Value>().await });
     let status = match status {
         Err(ClientError::NoDaemon { .. }) if folder.is_dir() => {

@@ -1,6 +1,8 @@
 //! `urlseen storage`: what a storage folder holds, and the ways on where it and Redis do not go
 //! together.
 
+mod in_redis;
+
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
@@ -10,18 +12,18 @@ use crate::crawl::protocol;
 use crate::crawl::upkeep::Upkeep;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::{Value, json};
-use tokio::runtime::{Builder, Runtime};
 use urlseen_core::filter::Reservation;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::storage::{
     Folder, Head, Look, Made, Position, SegmentLook, SnapshotLook, Standing, look,
 };
-use urlseen_engine::config::{Config, FilterPlace};
+use urlseen_engine::config::FilterPlace;
 
 use super::confirm::confirm;
+use super::context::Context;
 use super::settings::{Folder as FolderOf, Place, Settings};
-use super::shared::Crawl;
 use super::{Outcome, start};
+pub(super) use in_redis::CrawlInRedis;
 
 /// Look at a storage folder, and go on where it and Redis do not go together.
 ///
@@ -101,7 +103,7 @@ impl Show {
     fn run(&self) -> anyhow::Result<Outcome> {
         match self.folder.place()? {
             Place::Folder(folder) => show(&folder, self.json),
-            Place::Redis(config) => Crawl::new(*config)?.show(self.json),
+            Place::Redis(config) => CrawlInRedis::new(Context::new(*config)?)?.show(self.json),
         }
     }
 }
@@ -123,15 +125,16 @@ pub(super) fn show(dir: &Path, as_json: bool) -> anyhow::Result<Outcome> {
 
 impl Adopt {
     fn run(&self) -> anyhow::Result<Outcome> {
-        let config = self.settings.load()?;
+        let context = Context::load(&self.settings)?;
+        let config = &context.config;
         if config.filter.place == FilterPlace::Redis {
-            return Crawl::new(config)?.adopt();
+            return CrawlInRedis::new(context)?.adopt();
         }
         let mut folder = Folder::open(&config.storage.dir)?;
-        let redis = Redis::take(&config, &mut folder)?;
+        let redis = Redis::take(&context, &mut folder)?;
         let theirs = redis.standing().head;
-        let design = start::design(&config)?;
-        let (keeping, items) = (start::keeping(&config, &design), start::items(&config));
+        let design = start::design(config)?;
+        let (keeping, items) = (start::keeping(config, &design), start::items(config));
         // One thread is enough: nothing is judged.
         let mut store = start::kept(folder, keeping, &design, items, 1)?;
         let head = store.adopt(theirs)?;
@@ -149,9 +152,10 @@ impl Adopt {
 
 impl Reset {
     fn run(&self) -> anyhow::Result<Outcome> {
-        let config = self.settings.load()?;
+        let context = Context::load(&self.settings)?;
+        let config = &context.config;
         if config.filter.place == FilterPlace::Redis {
-            return Crawl::new(config)?.reset(self.yes);
+            return CrawlInRedis::new(context)?.reset(self.yes);
         }
         let mut folder = Folder::open(&config.storage.dir)?;
         let dir = config.storage.dir.display();
@@ -160,12 +164,12 @@ impl Reset {
             writeln!(stdout(), "nothing is changed")?;
             return Ok(Outcome::Done);
         }
-        let redis = Redis::take(&config, &mut folder)?;
+        let redis = Redis::take(&context, &mut folder)?;
         let head = redis.standing().head.unwrap_or(Head::START);
-        let design = start::design(&config)?;
+        let design = start::design(config)?;
         folder.erase()?;
         let filter = RandomId::random();
-        folder.begin(&start::keeping(&config, &design).pins, filter.get(), head)?;
+        folder.begin(&start::keeping(config, &design).pins, filter.get(), head)?;
         redis.tie(Some(filter), head)?;
         writeln!(stdout(), "{dir} holds an empty filter and belongs to {head} now")?;
         Ok(Outcome::Done)
@@ -174,9 +178,10 @@ impl Reset {
 
 impl Forget {
     fn run(&self) -> anyhow::Result<Outcome> {
-        let config = self.settings.load()?;
+        let context = Context::load(&self.settings)?;
+        let config = &context.config;
         if config.filter.place == FilterPlace::Redis {
-            return Crawl::new(config)?.drop(self.yes);
+            return CrawlInRedis::new(context)?.drop(self.yes);
         }
         let mut folder = Folder::open(&config.storage.dir)?;
         let dir = config.storage.dir.display();
@@ -188,7 +193,7 @@ impl Forget {
             writeln!(stdout(), "nothing is changed")?;
             return Ok(Outcome::Done);
         }
-        let redis = Redis::take(&config, &mut folder)?;
+        let redis = Redis::take(&context, &mut folder)?;
         let back = redis.forget()?;
         folder.erase()?;
         writeln!(
@@ -201,17 +206,16 @@ impl Forget {
 }
 
 /// The crawl's place in Redis, from code that waits.
-struct Redis {
-    runtime: Runtime,
+struct Redis<'a> {
+    context: &'a Context,
     upkeep: Upkeep,
 }
 
-impl Redis {
+impl<'a> Redis<'a> {
     /// Takes the lease. The folder's lock proves that those who recorded theirs there are dead.
-    fn take(config: &Config, folder: &mut Folder) -> anyhow::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let upkeep = runtime.block_on(start::lease(config, folder))?;
-        Ok(Self { runtime, upkeep })
+    fn take(context: &'a Context, folder: &mut Folder) -> anyhow::Result<Self> {
+        let upkeep = context.runtime.block_on(start::lease(&context.config, folder))?;
+        Ok(Self { context, upkeep })
     }
 
     fn standing(&self) -> protocol::Standing {
@@ -221,7 +225,7 @@ impl Redis {
     /// Ties the crawl to a filter, and lets go of it.
     fn tie(mut self, filter: Option<RandomId>, head: Head) -> anyhow::Result<()> {
         let filter = filter.expect("the folder was begun");
-        self.runtime.block_on(async {
+        self.context.runtime.block_on(async {
             self.upkeep.tie(filter, head).await?;
             self.upkeep.end().await
         })?;
@@ -230,7 +234,7 @@ impl Redis {
 
     /// Forgets the crawl, and gives claimed items back; answers how many.
     fn forget(mut self) -> anyhow::Result<u64> {
-        let given = self.runtime.block_on(async {
+        let given = self.context.runtime.block_on(async {
             self.upkeep.forget().await?;
             self.upkeep.give_back().await
         })?;

@@ -1,27 +1,20 @@
 //! What the admin endpoint sees of the daemon.
 
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
-use crate::admin::{
-    Archive, Asked, CheckError, Checked, Counts, Filter as FilterStatus, Lists, Status, Storage,
-    View,
-};
+use crate::admin::{CheckError, Checked, Status, View};
 use crate::pipeline::Live;
 use tokio::sync::watch;
 use urlseen_core::filter::Verdict;
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_engine::config::{Config, FilterPlace, SourceKind};
+use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::engine::Handle;
-use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::item::{Identity, Options, Reader};
 
 use super::start;
 
 /// The running daemon.
 pub(super) struct Daemon {
-    crawl: String,
-    since: SystemTime,
-    redis: String,
     items: Options,
     /// Whether the filter is in Redis.
     is_shared: bool,
@@ -32,84 +25,23 @@ pub(super) struct Daemon {
 impl Daemon {
     /// The daemon whose pipeline tells `live`, with what `filter` asks.
     pub(super) fn new(config: &Config, live: watch::Receiver<Live>, filter: Handle) -> Self {
-        Self {
-            crawl: config.crawl.name.clone(),
-            since: SystemTime::now(),
-            redis: match config.source.kind {
-                SourceKind::List => config.redis.url.to_string(),
-                SourceKind::None => "none: there is no source".to_owned(),
-            },
-            items: start::items(config),
-            is_shared: config.filter.place == FilterPlace::Redis,
-            live,
-            filter,
-        }
+        let is_shared = config.filter.place == FilterPlace::Redis;
+        Self { items: start::items(config), is_shared, live, filter }
     }
 }
 
 impl View for Daemon {
     fn status(&self) -> Status {
-        let live = self.live.borrow().clone();
-        let Live { phase, report, head, lease_until, sink, rejected, kept, passed } = live;
-        let lease = lease_until.map(|until| until.saturating_duration_since(Instant::now()));
-        let is_known = head.is_some();
-        let tally = report.tally;
-        Status {
-            crawl: self.crawl.clone(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            pid: std::process::id(),
-            since: self.since,
-            redis: self.redis.clone(),
-            head: head.map(Into::into),
-            lease_seconds: lease.filter(|_| phase.is_ready()).map(|lease| lease.as_secs_f64()),
-            phase,
-            counts: Counts {
-                unseen: tally.unseen,
-                seen: tally.seen,
-                unfiltered: tally.unfiltered,
-                rejected: tally.rejected,
-                rejects_dropped: tally.rejects_dropped,
-                batches: tally.batches,
-                batches_aborted: tally.batches_aborted,
-                recoveries: tally.recoveries,
-                rollbacks: tally.rollbacks,
-                snapshots: tally.snapshots,
-                log_bytes: kept.as_ref().map_or(0, |kept| kept.logged),
-            },
-            passed: start::passed(self.items.pass, &passed),
-            asked: Asked {
-                seen: report.asked.seen,
-                unseen: report.asked.unseen,
-                full: report.asked.full,
-                forgotten: report.asked.forgotten,
-            },
-            lists: Lists {
-                source: is_known.then_some(report.source),
-                processing: is_known.then_some(report.processing),
-                sink,
-                rejected,
-            },
-            filter: Some(FilterStatus {
-                keys: report.keys,
-                capacity: report.capacity,
-                fill: report.fill,
-                error_rate: report.error_rate,
-                bytes: report.bytes,
-                forgotten: report.forgotten as u64,
-            }),
-            storage: kept.map(
-                |Footprint { dir, fsync, snapshots, last_snapshot, log_bytes, archive, .. }| {
-                    let fsync = fsync.to_string();
-                    let archive = archive.map(|(bytes, is_whole)| Archive { bytes, is_whole });
-                    Storage { dir, fsync, snapshots, last_snapshot, log_bytes, archive }
-                },
-            ),
-        }
+        let Live { mut status, lease_until } = self.live.borrow().clone();
+        let lease = lease_until.filter(|_| status.phase.is_ready());
+        let left = |until: Instant| until.saturating_duration_since(Instant::now()).as_secs_f64();
+        status.lease_seconds = lease.map(left);
+        status
     }
 
     fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
-        if !self.live.borrow().phase.is_ready() {
-            let phase = &self.live.borrow().phase;
+        if !self.live.borrow().status.phase.is_ready() {
+            let phase = &self.live.borrow().status.phase;
             return Err(CheckError(format!("the filter is not ready: {phase}")));
         }
         if self.is_shared {

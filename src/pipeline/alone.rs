@@ -9,7 +9,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use tracing::{debug, info, warn};
 
 use super::report::{Live, Report, report};
-use super::{Ending, RunError, Tally};
+use super::{Counts, Ending, RunError, Status};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 use urlseen_core::filter::{Design, FillWatch};
@@ -41,22 +41,14 @@ impl Alone {
         dispatcher: QueryDispatcher,
         design: Design,
         when_full: WhenFull,
+        status: Status,
         stop: Stop,
     ) -> Self {
         let fill_watch = design.sizing().copied().map(FillWatch::new);
         let started = Instant::now();
         let fill = Fill::of(&design, store.engine.gauges());
-        let live = Live {
-            phase: Phase::Starting,
-            report: report(fill, Tally::default(), (dispatcher.asked(), 0), started, 0, 0),
-            head: None,
-            lease_until: None,
-            sink: None,
-            rejected: None,
-            kept: None,
-            passed: Vec::new(),
-        };
-        let live = watch::Sender::new(live);
+        let report = report(fill, Counts::default(), (dispatcher.asked(), 0), started, 0, 0);
+        let live = watch::Sender::new(Live::new(status, report));
         Self { store, dispatcher, design, when_full, fill_watch, live, started, stop }
     }
 
@@ -153,28 +145,27 @@ impl Alone {
             );
         }
         self.dispatcher.set_full(is_full);
-        if self.live.borrow().report.asked != self.dispatcher.asked() {
+        if self.live.borrow().status.asked != self.dispatcher.asked() {
             debug!("{:?}", self.dispatcher.asked());
             self.publish();
         }
     }
 
     fn enter(&mut self, phase: Phase) {
-        self.live.send_modify(|live| live.phase = phase);
+        self.live.send_modify(|live| live.status.phase = phase);
         self.publish();
     }
 
     fn publish(&mut self) {
         let (report, kept) = (self.report(), self.store.footprint());
-        self.live.send_modify(|live| (live.report, live.kept) = (report, kept));
+        self.live.send_modify(|live| live.update(report, kept));
     }
 
     /// What the run looks like now.
     pub(crate) fn report(&self) -> Report {
         let gauges = self.store.engine.gauges();
-        let tally = Tally::default();
         let asked = (self.dispatcher.asked(), gauges.tombstones());
-        report(Fill::of(&self.design, gauges), tally, asked, self.started, 0, 0)
+        report(Fill::of(&self.design, gauges), Counts::default(), asked, self.started, 0, 0)
     }
 }
 

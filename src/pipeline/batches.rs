@@ -77,7 +77,7 @@ impl Pipeline {
             }
             self.passed[rule] += 1;
         }
-        self.tally.add(all.iter().map(|prepared| &prepared.batch), unseen);
+        self.counts.add(all.iter().map(|prepared| &prepared.batch), unseen);
         self.unseen += unseen.unwrap_or(0);
     }
 }

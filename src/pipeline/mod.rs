@@ -7,9 +7,11 @@
 mod alone;
 mod asking;
 mod batches;
+mod counts;
 mod disk;
 mod error;
 mod fill;
+mod moment;
 pub(crate) mod phase;
 mod queue;
 mod recovery;
@@ -18,8 +20,8 @@ mod session;
 mod shared;
 pub(crate) mod shutdown;
 mod snapshots;
+mod status;
 mod suspicion;
-mod tally;
 mod window;
 
 use std::sync::Arc;
@@ -33,14 +35,15 @@ use crate::crawl::protocol::{GivenBack, Persistence, Protocol, ProtocolError};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 pub(crate) use alone::Alone;
+pub use counts::Counts;
 use disk::{Disk, Hang, Watch};
 pub(crate) use error::RunError;
 pub(crate) use queue::Queue;
 pub(crate) use report::Live;
 pub use report::Report;
 pub(crate) use shared::Shared;
+pub use status::{Archive, Filter, Head, Lists, Passed, Status, Storage};
 use suspicion::Suspicion;
-pub(crate) use tally::Tally;
 use urlseen_core::filter::redisbloom::AddError;
 use urlseen_core::filter::{Design, FillWatch};
 use urlseen_core::redis::RedisAddress;
@@ -52,6 +55,7 @@ use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::preflight::{Needs, preflight};
 use urlseen_engine::config::{RejectsFull, WhenFull};
 use urlseen_engine::engine::Gauges;
+pub use urlseen_engine::engine::query::Asked;
 use urlseen_engine::engine::query::QueryDispatcher;
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::item::Options;
@@ -80,6 +84,8 @@ pub struct Parts {
     pub holder: Holder,
     /// How it behaves.
     pub settings: Settings,
+    /// What is told of it before it starts.
+    pub status: Status,
 }
 
 /// What the config says of the way of a batch.
@@ -154,7 +160,7 @@ pub struct Pipeline {
     layers: usize,
     /// Why the filter has no room for what is unseen, if it has none.
     no_room: Option<AddError>,
-    tally: Tally,
+    counts: Counts,
     /// How many items passed by each rule, by its number.
     passed: Vec<u64>,
     /// How many items commits to a filter in Redis have found unseen, since the crawl began.
@@ -169,20 +175,10 @@ impl Pipeline {
     /// `stop` tells when to end.
     pub fn new(parts: Parts, store: Local, dispatcher: QueryDispatcher, stop: Stop) -> Self {
         let gauges = Arc::clone(store.engine.gauges());
-        let (tally, started) = (Tally::default(), Instant::now());
+        let (counts, started) = (Counts::default(), Instant::now());
         let fill = report::fill(&parts, &gauges);
-        let report = report::report(fill, tally, (dispatcher.asked(), 0), started, 0, 0);
-        let phase = Phase::Starting;
-        let live = Live {
-            phase,
-            report,
-            head: None,
-            lease_until: None,
-            sink: None,
-            rejected: None,
-            kept: None,
-            passed: Vec::new(),
-        };
+        let report = report::report(fill, counts, (dispatcher.asked(), 0), started, 0, 0);
+        let live = Live::new(parts.status.clone(), report);
         Self {
             fill_watch: parts.design.sizing().copied().map(FillWatch::new),
             layers: gauges.whole().map_or(0, |whole| whole.layers),
@@ -203,7 +199,7 @@ impl Pipeline {
             told_holder: None,
             backoff: Backoff::default(),
             no_room: None,
-            tally,
+            counts,
             passed: Vec::new(),
             unseen: 0,
             started,
@@ -289,8 +285,8 @@ impl Pipeline {
 
     /// Tells everybody what it does from now on.
     fn enter(&mut self, phase: Phase) {
-        if self.live.borrow().phase != phase {
-            self.live.send_modify(|live| live.phase = phase);
+        if self.live.borrow().status.phase != phase {
+            self.live.send_modify(|live| live.status.phase = phase);
         }
         self.publish();
     }
@@ -298,11 +294,11 @@ impl Pipeline {
     /// Whether something has changed since everybody was told.
     fn has_news(&self, phase: &Phase) -> bool {
         let live = self.live.borrow();
-        let Report { tally, source, asked, .. } = live.report;
-        live.phase != *phase
-            || tally != self.tally
-            || source != self.source_length
-            || asked != self.dispatcher.asked()
+        let Status { phase: told, counts, lists, asked, .. } = &live.status;
+        told != phase
+            || Counts { log_bytes: 0, ..*counts } != self.counts
+            || lists.source != Some(self.source_length)
+            || *asked != self.dispatcher.asked()
     }
 
     /// Tells everybody how it goes.
@@ -311,10 +307,13 @@ impl Pipeline {
         let head = self.queue.as_ref().map(Queue::head);
         let kept = self.store.as_ref().and_then(Local::footprint);
         self.live.send_modify(|live| {
-            live.report = report;
-            live.head = head.or(live.head);
-            live.kept = kept.or(live.kept.take());
-            live.passed.clone_from(&self.passed);
+            if let Some(head) = head {
+                live.status.head = Some(head.into());
+            }
+            live.update(report, kept);
+            for (passed, items) in live.status.passed.iter_mut().zip(&self.passed) {
+                passed.items = *items;
+            }
         });
     }
 
@@ -377,7 +376,7 @@ impl Pipeline {
         let processing = self.queue.as_ref().map_or(0, Queue::processing);
         let fill = report::fill(&self.parts, &self.gauges);
         let asked = (self.dispatcher.asked(), self.gauges.tombstones());
-        report::report(fill, self.tally, asked, self.started, self.source_length, processing)
+        report::report(fill, self.counts, asked, self.started, self.source_length, processing)
     }
 
     /// How many items passed by each rule, by its number; none behind the last that any passed by.

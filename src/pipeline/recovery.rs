@@ -81,7 +81,7 @@ impl Pipeline {
                 warn!("{diverged}");
                 self.suspicion = Suspicion::default();
                 self.forget_queue();
-                self.tally.rollbacks += 1;
+                self.counts.rollbacks += 1;
                 self.recover(link, held).await?;
             }
             None => self.recover(link, held).await?,
@@ -92,7 +92,7 @@ impl Pipeline {
     /// Gives up what is judged and not committed: the filter has to be recovered.
     pub(super) fn forget_queue(&mut self) {
         let forgotten = self.queue.take().map_or(0, |queue| queue.batches());
-        self.tally.batches_aborted += forgotten as u64;
+        self.counts.batches_aborted += forgotten as u64;
     }
 
     fn settle(&mut self, settled: Settled, standing: Standing) -> Result<(), RunError> {
@@ -108,7 +108,7 @@ impl Pipeline {
         let forgotten = if stale { queue.clear() } else { 0 };
         let (again, head) = (queue.batches(), queue.head());
         if stale {
-            self.tally.batches_aborted += forgotten as u64;
+            self.counts.batches_aborted += forgotten as u64;
             self.store().forget(head).map_err(RunError::Log)?;
         }
         info!(
@@ -129,7 +129,7 @@ impl Pipeline {
         let protocol = &self.parts.protocol;
         let begin = protocol.begin(&held.token, ours, head);
         protocol.done(link.call(&begin).await?)?;
-        self.tally.recoveries += 1;
+        self.counts.recoveries += 1;
         info!("the lease is taken; Redis is at {head}, {processing} items are claimed. {how}");
         for warning in how.warnings() {
             warn!("{warning}");

@@ -1,13 +1,13 @@
-//! What a run looks like from outside.
+//! Progress of a run, for those who run it and for those who ask.
 
 use std::time::Instant;
 
 use serde::Serialize;
 
-use super::{Parts, Tally};
-use crate::pipeline::phase::Phase;
+use super::Parts;
+use super::counts::Counts;
+use super::status::{Filter, Status};
 use urlseen_core::filter::Estimate;
-use urlseen_core::storage::Head;
 use urlseen_engine::engine::query::Asked;
 use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::engine::{Fill, Gauges};
@@ -15,50 +15,52 @@ use urlseen_engine::engine::{Fill, Gauges};
 /// What a run looks like at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Report {
-    /// What was done since the start.
+    /// What was done since the start; bytes of the log are not counted here.
     #[serde(flatten)]
-    pub tally: Tally,
+    pub counts: Counts,
     /// What was asked since the start.
     pub(crate) asked: Asked,
-    /// Fingerprints that are to pass once more.
-    pub(crate) forgotten: usize,
     /// Seconds since the start.
     pub seconds: f64,
     /// Items that wait in the source, as last seen.
     pub(crate) source: u64,
     /// Items claimed and not committed.
     pub(crate) processing: u64,
-    /// Fingerprints in the filter, estimated from its fill.
-    pub keys: u64,
-    /// Fingerprints that it is made for; more once it has grown.
-    pub(crate) capacity: u64,
-    /// The memory that it takes.
-    pub(crate) bytes: u64,
-    /// What the filter holds as a share of what it is made for.
-    pub(crate) fill: f64,
-    /// The share of unseen items that it calls seen now.
-    pub(crate) error_rate: f64,
+    /// The filter.
+    #[serde(flatten)]
+    pub(crate) filter: Filter,
 }
 
 /// What a run looks like to those who ask while it goes on.
 #[derive(Debug, Clone)]
 pub(crate) struct Live {
-    /// What it is doing.
-    pub(crate) phase: Phase,
-    /// What it has done.
-    pub(crate) report: Report,
-    /// The last batch committed, once that is known.
-    pub(crate) head: Option<Head>,
+    /// All but for how long the lease is held.
+    pub(crate) status: Status,
     /// When the lease counts as lost unless it is renewed, while it is held.
     pub(crate) lease_until: Option<Instant>,
-    /// Items that wait in the sink, as last seen.
-    pub(crate) sink: Option<u64>,
-    /// Items on the rejects list, as last seen.
-    pub(crate) rejected: Option<u64>,
-    /// What is kept of the filter.
-    pub(crate) kept: Option<Footprint>,
-    /// How many items passed by each rule: see [`Pipeline::passed`](super::Pipeline::passed).
-    pub(crate) passed: Vec<u64>,
+}
+
+impl Live {
+    pub(super) fn new(status: Status, report: Report) -> Self {
+        let mut live = Self { status, lease_until: None };
+        live.update(report, None);
+        live
+    }
+
+    /// Takes over a report, and what is kept of the filter, if that is known.
+    pub(super) fn update(&mut self, report: Report, kept: Option<Footprint>) {
+        let Report { counts, asked, source, processing, filter, seconds: _ } = report;
+        let status = &mut self.status;
+        let log_bytes = kept.as_ref().map_or(status.counts.log_bytes, |kept| kept.logged);
+        status.counts = Counts { log_bytes, ..counts };
+        (status.asked, status.filter) = (asked, Some(filter));
+        if status.head.is_some() {
+            (status.lists.source, status.lists.processing) = (Some(source), Some(processing));
+        }
+        if let Some(kept) = kept {
+            status.storage = Some(kept.into());
+        }
+    }
 }
 
 /// How full the filter is.
@@ -76,24 +78,15 @@ pub(super) fn fill(parts: &Parts, gauges: &Gauges) -> Fill {
 /// What it looks like now.
 pub(super) fn report(
     fill: Fill,
-    tally: Tally,
+    counts: Counts,
     (asked, forgotten): (Asked, usize),
     started: Instant,
     source: u64,
     processing: u64,
 ) -> Report {
     let Fill { keys, capacity, bytes, error_rate } = fill;
-    Report {
-        tally,
-        asked,
-        forgotten,
-        seconds: started.elapsed().as_secs_f64(),
-        source,
-        processing,
-        keys,
-        capacity,
-        bytes,
-        fill: fill.share(),
-        error_rate,
-    }
+    let (fill, forgotten) = (fill.share(), forgotten as u64);
+    let filter = Filter { keys, capacity, fill, error_rate, bytes, forgotten };
+    let seconds = started.elapsed().as_secs_f64();
+    Report { counts, asked, seconds, source, processing, filter }
 }

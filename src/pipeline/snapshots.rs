@@ -25,7 +25,7 @@ impl Pipeline {
         match self.store().finished_snapshot() {
             None => {}
             Some(Ok(finished)) => {
-                self.tally.snapshots += 1;
+                self.counts.snapshots += 1;
                 let Finished { name, bytes, cut_by_bytes, .. } = finished;
                 info!("{name} is on the disk ({})", BinaryBytes(bytes));
                 if cut_by_bytes && !std::mem::replace(&mut self.told_cut, true) {

@@ -3,13 +3,13 @@
 use crate::admin::{Checked, ClientError, Status};
 use indicatif::HumanCount;
 use serde::Serialize;
-use tokio::runtime::Builder;
 use urlseen_core::filter::{Geometry, Placing};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::redis_filter::opening::OpenError;
+use urlseen_core::redis_filter::opening::{self, OpenError};
 use urlseen_core::storage::{AtRest, Look, Made, Named, Position, Target, look, named};
 
 use super::super::check::Filter;
+use super::super::context::runtime;
 use super::super::settings::Place;
 use super::Subject;
 
@@ -48,7 +48,7 @@ struct Wrong {
 impl AnswerShown {
     /// Asks whoever has the filter.
     pub(super) fn of(item: &[u8], key: &Fingerprint, subject: &Subject) -> anyhow::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let runtime = runtime()?;
         let place = match &subject.place {
             Place::Folder(dir) => Place::Folder(dir.clone()),
             Place::Redis(config) => Place::Redis(config.clone()),
@@ -86,17 +86,22 @@ impl AnswerShown {
             Filter::AtRest(folder) => {
                 ("the storage folder, at rest".to_owned(), at_rest(folder, &subject.place)?)
             }
-            Filter::Shared(crawl) => {
-                let (opened, estimate) = crawl.estimate()?;
+            Filter::Redis { context, wanted } => {
+                let filter = &context.config.filter;
+                let (opened, estimate) = runtime.block_on(async {
+                    let (mut link, opened) = context.find(wanted).await?;
+                    let estimate = opening::estimate(&mut link, &opened.filter).await?;
+                    anyhow::Ok((opened, estimate))
+                })?;
                 let is_exact = matches!(opened.filter.placing(), Placing::Set);
-                let fill = estimate.keys as f64 / crawl.config().filter.capacity as f64;
+                let fill = estimate.keys as f64 / filter.capacity as f64;
                 let wrong = Wrong {
                     error_rate: Some(estimate.error_rate),
                     fill: (!is_exact).then_some(fill),
                     is_exact,
                     ..Wrong::default()
                 };
-                (format!("the filter {} in Redis", crawl.config().filter.key), wrong)
+                (format!("the filter {} in Redis", filter.key), wrong)
             }
         };
         Ok(match checked {

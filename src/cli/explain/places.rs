@@ -7,12 +7,12 @@ use urlseen_core::filter::native::Native;
 use urlseen_core::filter::redisbloom::Places;
 use urlseen_core::filter::{LINE_BITS, Placing, Reservation, Seed};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::redis_filter::opening::Wanted;
+use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::Made;
 use urlseen_engine::config::{Config, FilterKind, FilterPlace, SeedChoice};
 
+use super::super::context::Context;
 use super::super::settings::Place;
-use super::super::shared::Crawl;
 use super::Subject;
 
 /// Where a fingerprint belongs by one kind.
@@ -125,13 +125,20 @@ fn seeded(is_used: bool, subject: &Subject) -> Option<Native> {
         };
     }
     if let (Place::Redis(config), true) = (&subject.place, is_used)
-        && let Ok((opened, _)) = Crawl::new(Config::clone(config)).and_then(|it| it.estimate())
+        && let Ok(opened) = opened(config)
     {
         return Some(opened.native);
     }
     let SeedChoice::Fixed(seed) = subject.config.filter.seed else { return None };
     let wanted = Wanted::new(&subject.config).ok()?;
     Some(Native::new(Seed::new(seed), wanted.sizing().geometry()))
+}
+
+fn opened(config: &Config) -> anyhow::Result<Opened> {
+    let wanted = Wanted::new(config)?;
+    let context = Context::new(config.clone())?;
+    let (_, opened) = context.runtime.block_on(context.find(&wanted))?;
+    Ok(opened)
 }
 
 fn redisbloom(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {

@@ -7,17 +7,16 @@ use std::path::Path;
 use crate::admin::printable::{say, stdout};
 use crate::cli::migrate::set::{Filling, Form, write};
 use crate::crawl::protocol::Protocol;
-use anyhow::Context;
+use anyhow::Context as _;
 use indicatif::HumanCount;
 use serde_json::json;
-use tokio::runtime::{Builder, Runtime};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::storage::{Archive, AtRest, Target};
-use urlseen_engine::config::{Config, SourceKind};
+use urlseen_engine::config::SourceKind;
 
 use super::super::Outcome;
 use super::super::bar::Bar;
+use super::super::context::Context;
 use super::super::settings::Place;
 use super::super::start::UsageError;
 use super::{Args, form};
@@ -33,7 +32,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
                      set as it is";
         return Err(UsageError(words.to_owned()).into());
     };
-    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let context = Context::new(config)?;
+    let config = &context.config;
     // Before Redis is asked: once nobody writes, both stand still.
     let folder = AtRest::open(&dir)?;
     let Some(header) = folder.header() else {
@@ -43,12 +43,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let target = if args.folder.is_named() || config.source.kind == SourceKind::None {
         Target::Last
     } else {
-        runtime.block_on(target(&config))?
+        context.runtime.block_on(target(&context))?
     };
     let archive = folder.archive(target)?;
     check(&archive, args.partial, &dir)?;
     let count = match &args.archive_to_set {
-        Some(key) => add(archive, &config, key, &runtime)?,
+        Some(key) => add(archive, &context, key)?,
         None => print(archive, form(args))?,
     };
     let Count { fingerprints, new, text } = count;
@@ -90,10 +90,10 @@ fn tell(args: &Args, line: &str) -> io::Result<()> {
 }
 
 /// Asks Redis for the last batch of the crawl.
-async fn target(config: &Config) -> anyhow::Result<Target> {
+async fn target(context: &Context) -> anyhow::Result<Target> {
     let ask = async {
-        let mut link = connect(&config.redis.url, Timeouts::default()).await?;
-        let protocol = Protocol::new(config);
+        let mut link = context.connect().await?;
+        let protocol = Protocol::new(&context.config);
         let (head, _) = protocol.place(link.call(&protocol.look()).await?)?;
         anyhow::Ok(head)
     };
@@ -170,12 +170,8 @@ fn print(archive: Archive<'_>, form: Form) -> anyhow::Result<Count> {
     Ok(count)
 }
 
-fn add(
-    archive: Archive<'_>,
-    config: &Config,
-    key: &str,
-    runtime: &Runtime,
-) -> anyhow::Result<Count> {
+fn add(archive: Archive<'_>, context: &Context, key: &str) -> anyhow::Result<Count> {
+    let Context { config, runtime } = context;
     let mut set = runtime.block_on(Filling::begin(&config.redis.url, key))?;
     let again = || format!("{key} has some of the fingerprints; give the same command again");
     let count = each(archive, |fingerprint| {

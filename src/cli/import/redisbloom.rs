@@ -16,6 +16,7 @@ use urlseen_engine::config::{Config, FilterKind};
 
 use super::super::Outcome;
 use super::super::bar::Bar;
+use super::super::context::runtime;
 use super::super::start::{FolderMismatchError, UsageError};
 use super::Args;
 
@@ -45,7 +46,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let filter = match from {
         From::File(path) => migrate::read(path, limit, &mut |done, all| bar.show(done, all))?,
         From::Key(key, address) => {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let runtime = runtime()?;
             let progress = &mut |done, all| bar.show(done, all);
             runtime.block_on(migrate::dump(&address, key, limit, progress))?
         }

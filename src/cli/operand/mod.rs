@@ -5,10 +5,8 @@ mod local;
 mod redis;
 
 use std::path::Path;
-use std::rc::Rc;
 
 use indicatif::BinaryBytes;
-use tokio::runtime::{Builder, Runtime};
 use urlseen_analysis::{Cells, Form, Ones, Totals};
 use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::{Geometry, SHARDS, ShardId, memory};
@@ -195,11 +193,6 @@ pub(super) fn check_memory(bytes: u64, what: &str) -> anyhow::Result<()> {
         ),
         _ => Ok(()),
     }
-}
-
-/// What waits for Redis.
-fn runtime() -> anyhow::Result<Rc<Runtime>> {
-    Ok(Rc::new(Builder::new_current_thread().enable_all().build()?))
 }
 
 /// What of the form is the same wherever a native filter is.

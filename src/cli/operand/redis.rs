@@ -1,26 +1,24 @@
 //! Filters in Redis.
 
-use std::rc::Rc;
-
 use crate::cli::migrate;
 use redis::FromRedisValue;
 use tokio::runtime::Runtime;
 use urlseen_analysis::{Cells, Exact, Form};
 use urlseen_core::filter::{Placing, Shared, memory};
 use urlseen_core::redis::RedisAddress;
-use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Defined, Members, Wanted};
 use urlseen_core::storage::Made;
 use urlseen_engine::config::{Config, FilterKind, FilterPlace, SeedChoice};
 
+use super::super::context::Context;
 use super::super::settings::Settings;
 use super::super::start::{self, UsageError};
-use super::{Operand, Part, Source, divide, layers, runtime, shards};
+use super::{Operand, Part, Source, divide, layers, shards};
 
 /// A filter in Redis, and the way to it.
 pub(in crate::cli) struct InRedis {
-    runtime: Rc<Runtime>,
+    runtime: Runtime,
     link: Link,
     filter: Shared,
 }
@@ -45,9 +43,10 @@ impl Address {
 }
 
 pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
-    let Address { mut config, key } = Address::parse(text, settings)?;
-    let runtime = runtime()?;
-    let mut link = runtime.block_on(connect(&config.redis.url, Timeouts::default()))?;
+    let Address { config, key } = Address::parse(text, settings)?;
+    let context = Context::new(config)?;
+    let mut link = context.runtime.block_on(context.connect())?;
+    let Context { mut config, runtime } = context;
     let what = format!("the filter {key} at {}", config.redis.url);
     if type_of(&runtime, &mut link, &key)? == "MBbloom--" {
         return module(&runtime, config, &key, what);

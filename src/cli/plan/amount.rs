@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
+use urlseen_core::filter::number::parse_number;
 
 /// A number over 0 and up to 10^15, written as 100, `10_000`, 1e9, 2.5k, 10M, 1G or 1T.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -22,15 +23,7 @@ impl FromStr for Amount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let plain = text.trim().replace('_', "");
-        let (digits, unit) = match plain.char_indices().last() {
-            Some((at, 'k' | 'K')) => (&plain[..at], 1e3),
-            Some((at, 'M')) => (&plain[..at], 1e6),
-            Some((at, 'G')) => (&plain[..at], 1e9),
-            Some((at, 'T')) => (&plain[..at], 1e12),
-            _ => (plain.as_str(), 1.0),
-        };
-        match digits.parse::<f64>().map(|number| number * unit) {
+        match parse_number(&text.trim().replace('_', "")) {
             Ok(number) if number > 0.0 && number <= MOST => Ok(Self(number)),
             _ => Err("not a number over 0 and up to 1e15, as 100, 1e9 or 10M".to_owned()),
         }

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 
 use crate::admin::Passed;
 use crate::admin::printable::{json_text, stdout};
-use crate::pipeline::{Ending, Report};
+use crate::pipeline::{Ending, Filter, Report};
+use serde_json::json;
 use urlseen_engine::config::SourceKind;
 use urlseen_engine::engine::query::Asked;
 
@@ -18,14 +19,15 @@ pub(super) struct Progress<'a> {
 
 impl fmt::Display for Progress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report { tally, asked, seconds, source, processing, fill, error_rate, .. } = self.now;
+        let Report { counts, asked, seconds, source, processing, filter } = self.now;
+        let Filter { fill, error_rate, .. } = filter;
         let since = self.before.map_or(0.0, |before| before.seconds);
         let rate = |now: u64, of: fn(&Report) -> u64| {
             (now - self.before.map_or(0, of)) as f64 / (seconds - since).max(1e-3)
         };
         if self.source == SourceKind::List {
-            let rate = rate(tally.items, |before| before.tally.items);
-            let (items, unseen) = (tally.items, tally.unseen);
+            let rate = rate(counts.items(), |before| before.counts.items());
+            let (items, unseen) = (counts.items(), counts.unseen);
             let waiting = source + processing;
             write!(f, "{items} items, {unseen} unseen, {rate:.0}/s, {waiting} waiting, ")?;
         }
@@ -48,6 +50,9 @@ pub(super) fn summarize(
     let mut out = stdout();
     if json {
         let mut value = serde_json::to_value(report)?;
+        value["items"] = json!(report.counts.items());
+        // The folder counts these; a report does not look at it.
+        value.as_object_mut().expect("a struct").remove("log_bytes");
         value["ending"] = serde_json::to_value(ending)?;
         if !passed.is_empty() {
             value["passed"] = serde_json::to_value(passed)?;
@@ -69,7 +74,7 @@ pub(super) fn summarize(
             }
         }
     }
-    let Report { keys, fill, error_rate, .. } = report;
+    let Filter { keys, fill, error_rate, .. } = report.filter;
     let fill = 100.0 * fill;
     writeln!(
         out,
@@ -80,21 +85,22 @@ pub(super) fn summarize(
 
 /// What became of the items.
 fn items(out: &mut impl Write, report: &Report, passed: &[Passed]) -> io::Result<()> {
-    let tally = &report.tally;
-    let rate = tally.items as f64 / report.seconds.max(1e-9);
-    writeln!(out, "items      {:>12}   {:.2} s, {rate:.0} a second", tally.items, report.seconds)?;
-    writeln!(out, "unseen     {:>12}   pushed on", tally.unseen)?;
-    writeln!(out, "seen       {:>12}   dropped", tally.seen)?;
+    let counts = &report.counts;
+    let items = counts.items();
+    let rate = items as f64 / report.seconds.max(1e-9);
+    writeln!(out, "items      {items:>12}   {:.2} s, {rate:.0} a second", report.seconds)?;
+    writeln!(out, "unseen     {:>12}   pushed on", counts.unseen)?;
+    writeln!(out, "seen       {:>12}   dropped", counts.seen)?;
     let why = if passed.is_empty() { " (dont_filter)" } else { " (dont_filter, rules)" };
-    if tally.unfiltered > 0 || !passed.is_empty() {
-        writeln!(out, "unfiltered {:>12}   pushed on unchecked{why}", tally.unfiltered)?;
+    if counts.unfiltered > 0 || !passed.is_empty() {
+        writeln!(out, "unfiltered {:>12}   pushed on unchecked{why}", counts.unfiltered)?;
     }
     for Passed { rule, items } in passed {
         writeln!(out, "           {items:>12}   of these by the rule {rule:?}")?;
     }
-    writeln!(out, "rejected   {:>12}   not readable, on the rejects list", tally.rejected)?;
-    if tally.rejects_dropped > 0 {
-        writeln!(out, "           {:>12}   older rejects dropped", tally.rejects_dropped)?;
+    writeln!(out, "rejected   {:>12}   not readable, on the rejects list", counts.rejected)?;
+    if counts.rejects_dropped > 0 {
+        writeln!(out, "           {:>12}   older rejects dropped", counts.rejects_dropped)?;
     }
     Ok(())
 }

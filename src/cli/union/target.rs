@@ -2,14 +2,14 @@
 
 use crate::cli::migrate;
 use redis::FromRedisValue;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use urlseen_core::filter::Seed;
 use urlseen_core::filter::redisbloom::Filter;
-use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{Uniting, Wanted};
 use urlseen_engine::config::{FilterPlace, SeedChoice};
 
+use super::super::context::Context;
 use super::super::operand::{Address, Operand};
 use super::super::settings::Settings;
 
@@ -33,9 +33,10 @@ impl InRedis {
             // No kind but native has one.
             SeedChoice::Random => Seed::new(0),
         };
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let mut link = runtime.block_on(connect(&wanted.redis.url, Timeouts::default()))?;
-        let begun = Wanted::new(&wanted)?;
+        let context = Context::new(wanted)?;
+        let mut link = context.runtime.block_on(context.connect())?;
+        let Context { config, runtime } = context;
+        let begun = Wanted::new(&config)?;
         let uniting = runtime.block_on(begun.begin_union(&mut link, seed))?;
         Ok(Self { runtime, link, uniting })
     }
@@ -71,7 +72,7 @@ impl InRedis {
 /// Loads a filter of RedisBloom into a new key of a server with the module.
 pub(super) fn load(text: &str, settings: &Settings, filter: &Filter) -> anyhow::Result<()> {
     let Address { config, key } = Address::parse(text, settings)?;
-    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let Context { config, runtime } = Context::new(config)?;
     let progress = &mut |_, _| ();
     let load = migrate::load(&config.redis.url, &key, filter, progress);
     Ok(runtime.block_on(load)?)

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::queue::Queue;
 use super::window::Window;
-use super::{Ending, Pipeline, Report, RunError};
+use super::{Ending, Live, Pipeline, Report, RunError};
 use crate::crawl::protocol::GIVE_BACK_MAX;
 use crate::pipeline::phase::{Backpressure, Phase};
 use backpressure::BACKPRESSURE_POLL;
@@ -296,8 +296,10 @@ impl<'a> Session<'a> {
         let (sink, rejected) = (Some(self.sink_length), Some(self.rejected_length));
         let lease_until = Some(self.lease_until.into_std());
         let is_new = self.pipeline.live.send_if_modified(|live| {
-            let before = (live.sink, live.rejected, live.lease_until);
-            (live.sink, live.rejected, live.lease_until) = (sink, rejected, lease_until);
+            let Live { status, lease_until: until } = live;
+            let lists = &mut status.lists;
+            let before = (lists.sink, lists.rejected, *until);
+            (lists.sink, lists.rejected, *until) = (sink, rejected, lease_until);
             before != (sink, rejected, lease_until)
         });
         let phase = self.backpressure.map_or(Phase::Working, |by| Phase::Backpressure { by });

@@ -59,7 +59,7 @@ impl Session<'_> {
                 self.sent -= 1;
                 let prepared = self.queue_mut().committed().expect("a commit is of a batch");
                 self.pipeline.committed(&[prepared], committed.unseen);
-                self.pipeline.tally.rejects_dropped += committed.dropped;
+                self.pipeline.counts.rejects_dropped += committed.dropped;
                 self.pipeline.backoff.reset();
                 self.ask_for_snapshot();
             }

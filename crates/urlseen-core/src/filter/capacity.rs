@@ -3,6 +3,8 @@
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
+use super::number::{CountError, parse_count};
+
 /// The number of keys up to which a filter keeps its error rate: 1 to [`Capacity::MAX`].
 ///
 /// Read from text as people write numbers: `100000000`, `100_000_000`, `1e8`, `2.5e9`, `100M`
@@ -53,30 +55,12 @@ impl FromStr for Capacity {
     type Err = CapacityError;
 
     fn from_str(text: &str) -> Result<Self, CapacityError> {
-        let plain = text.trim().replace('_', "");
-        let (digits, unit) = match plain.char_indices().last() {
-            Some((at, 'k' | 'K')) => (&plain[..at], 1e3),
-            Some((at, 'M')) => (&plain[..at], 1e6),
-            Some((at, 'G')) => (&plain[..at], 1e9),
-            Some((at, 'T')) => (&plain[..at], 1e12),
-            _ => (plain.as_str(), 1.0),
-        };
-        let keys = match digits.parse::<f64>() {
-            Ok(number) if number.is_finite() => number * unit,
-            _ => return Err(CapacityError::NotANumber(text.into())),
-        };
-        if keys <= 0.0 {
-            return Err(CapacityError::None(text.into()));
+        match parse_count(&text.trim().replace('_', "")) {
+            Ok(0) | Err(CountError::Negative) => Err(CapacityError::None(text.into())),
+            Ok(keys) => Self::new(keys).map_err(|_| CapacityError::TooLarge(text.into())),
+            Err(CountError::TooLarge) => Err(CapacityError::TooLarge(text.into())),
+            Err(_) => Err(CapacityError::NotANumber(text.into())),
         }
-        if keys > Self::MAX as f64 {
-            return Err(CapacityError::TooLarge(text.into()));
-        }
-        if keys.fract() != 0.0 {
-            return Err(CapacityError::NotANumber(text.into()));
-        }
-        // Exact: a whole number below 2^53.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        Self::new(keys as u64)
     }
 }
 

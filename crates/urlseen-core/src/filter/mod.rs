@@ -23,6 +23,7 @@ pub mod id;
 pub mod layout;
 mod line;
 pub mod memory;
+pub mod number;
 mod places;
 mod prefetch;
 mod rate;

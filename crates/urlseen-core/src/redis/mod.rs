@@ -1,7 +1,9 @@
 //! Redis, as urlseen uses it: scripts, held requests, rejects, and the daemon's connection.
 
+mod classify;
 #[cfg(feature = "link")]
 mod connection;
+pub mod error;
 pub(crate) mod hash_tag;
 pub mod held;
 pub mod reject;
@@ -9,6 +11,6 @@ pub mod script;
 
 #[cfg(feature = "link")]
 pub use connection::{
-    ALLOWED, RedisAddress, RedisAddressError, backoff, connect, error, keys, lease, limits, link,
-    packed, preflight,
+    ALLOWED, RedisAddress, RedisAddressError, backoff, connect, keys, lease, limits, link, packed,
+    preflight,
 };

@@ -19,7 +19,6 @@ mod host_port;
 mod layers;
 mod mask;
 mod nearest;
-mod number;
 mod pass;
 mod problem;
 mod raw;
@@ -30,8 +29,6 @@ mod span;
 mod value;
 
 pub use host_port::HostPort;
-#[cfg(test)]
-pub(crate) use number::parse_count;
 pub use pass::PassRule;
 pub(crate) use pass::host_and_path;
 pub use problem::{Fault, Place, Problems};

@@ -2,7 +2,6 @@
 
 use super::host_port::{self, HostPort};
 use super::mask::masked;
-use super::number::{grouped, parse_count};
 use super::raw::{Raw, ValueError};
 use super::seed::SeedChoice;
 use super::span::{self, parse_span};
@@ -11,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use toml::de::DeValue;
 use urlseen_core::filter::choice::{self, Choice, ChoiceError, choose};
+use urlseen_core::filter::number::{grouped, parse_count};
 use urlseen_core::redis::RedisAddress;
 
 /// What a key takes, and how it becomes a `T`.

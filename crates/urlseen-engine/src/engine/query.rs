@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
@@ -63,7 +63,7 @@ pub struct Counts {
 }
 
 /// Questions answered.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     /// With "seen", where that was all that was wanted, or it was to be added.
     pub seen: u64,

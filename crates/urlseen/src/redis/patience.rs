@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use redis::{RedisError, RetryMethod};
+use redis::RedisError;
 
 use crate::{Error, ErrorKind};
 use urlseen_core::filter::id;
+use urlseen_core::redis::error::{LinkError, Retry};
 
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(2);
@@ -27,7 +28,7 @@ impl Patience {
     /// # Errors
     /// It would not help, or enough was tried.
     pub(super) fn after(&mut self, error: &RedisError) -> Result<Duration, Error> {
-        if !is_passing(error) {
+        if LinkError::from(error.clone()).retry() == Retry::Never {
             return Err(Error::new(ErrorKind::Redis, format!("Redis refuses: {error}")));
         }
         if self.tried >= self.retries {
@@ -43,12 +44,33 @@ impl Patience {
     }
 }
 
-/// Whether it may be over soon.
-fn is_passing(error: &RedisError) -> bool {
-    let is_said = |code: &str| error.code() == Some(code);
-    error.is_io_error()
-        || error.is_timeout()
-        || error.is_connection_dropped()
-        || matches!(error.retry_method(), RetryMethod::WaitAndRetry | RetryMethod::RetryImmediately)
-        || ["LOADING", "BUSY", "MASTERDOWN", "READONLY", "OOM", "MISCONF"].into_iter().any(is_said)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An error reply of a server.
+    fn reply(line: &str) -> RedisError {
+        let value = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
+        value.extract_error().unwrap_err()
+    }
+
+    #[test]
+    fn what_passes_is_tried_again() {
+        let in_script = "ERR Error running script (call to f_a94ea23bc16b): @user_script:1: \
+                         @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.";
+        for line in [
+            "LOADING Redis is loading the dataset in memory",
+            "NOREPLICAS Not enough good replicas to write.",
+            "ERR max number of clients reached",
+            in_script,
+        ] {
+            assert!(Patience::new(1).after(&reply(line)).is_ok(), "{line}");
+            assert!(Patience::new(0).after(&reply(line)).is_err(), "{line}");
+        }
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        assert!(Patience::new(1).after(&refused.into()).is_ok());
+        for line in ["WRONGTYPE Operation against a key", "NOAUTH Authentication required."] {
+            assert!(Patience::new(1).after(&reply(line)).is_err(), "{line}");
+        }
+    }
 }

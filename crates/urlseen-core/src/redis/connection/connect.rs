@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio_rustls::rustls;
 
-use super::error::LinkError;
 use super::link::Link;
 use super::stream;
 use crate::redis::RedisAddress;
+use crate::redis::error::LinkError;
 use crate::storage::descriptors;
 
 /// How long to wait for Redis before a connection counts as lost.

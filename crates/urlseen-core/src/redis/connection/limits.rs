@@ -6,8 +6,8 @@
 
 use redis::cmd;
 
-use super::error::LinkError;
 use super::link::Link;
+use crate::redis::error::LinkError;
 
 /// Bytes that stand beside an item in its word: a sorted set's score.
 const BESIDE: usize = 64;

@@ -14,11 +14,11 @@ use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Valu
 use tokio::time::{Instant, Sleep};
 use tokio_util::io::poll_read_buf;
 
-use super::error::LinkError;
 use super::packed::Packed;
 use super::page;
 use super::reply::{Frame, ReplyError, Scan};
 use super::stream::Stream;
+use crate::redis::error::LinkError;
 
 /// How many commands may wait for their reply.
 pub(crate) const WAITING_MAX: usize = 32;

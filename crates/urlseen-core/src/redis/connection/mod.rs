@@ -9,9 +9,7 @@
 
 mod address;
 pub mod backoff;
-mod classify;
 pub mod connect;
-pub mod error;
 pub mod keys;
 pub mod lease;
 pub mod limits;
@@ -23,3 +21,4 @@ mod reply;
 mod stream;
 
 pub use address::{ALLOWED, RedisAddress, RedisAddressError};
+pub(super) use stream::wants_certificate;

@@ -57,7 +57,7 @@ async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
 
 /// Whether the server ended the connection for want of a client's certificate. Servers with TLS 1.3
 /// say so after the handshake, in place of their first reply.
-pub(super) fn wants_certificate(error: &io::Error) -> bool {
+pub(in crate::redis) fn wants_certificate(error: &io::Error) -> bool {
     alert(error) == Some(AlertDescription::CertificateRequired)
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::*;
 use super::{NOTHING, load};
+use urlseen_core::filter::number::parse_count;
 
 #[test]
 fn later_layers_go_before_earlier_ones() {

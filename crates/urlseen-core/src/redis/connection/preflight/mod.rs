@@ -18,9 +18,9 @@ pub use self::needs::{CommandNeed, KeyKind, KeyOwner, Needs};
 use self::permissions::{Refusals, shown};
 pub use self::problem::PreflightError;
 use super::connect::{Timeouts, connect};
-use super::error::{LinkError, Retry};
 use super::link::Link;
 use crate::redis::RedisAddress;
+use crate::redis::error::{LinkError, Retry};
 
 /// Checks the server at `address` against `needs`; on failure, everything that is wrong.
 ///

@@ -9,8 +9,8 @@ use redis::{Pipeline, RedisResult, Value};
 
 use super::needs::Needs;
 use super::problem::{MissingPermissions, PreflightError};
-use crate::redis::connection::error::{Denied, LinkError};
 use crate::redis::connection::link::Link;
+use crate::redis::error::{Denied, LinkError};
 
 /// Everything that was refused so far, to be reported at once.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::facts::Version;
 use super::needs::KeyOwner;
-use crate::redis::connection::error::{LinkError, Retry};
+use crate::redis::error::{LinkError, Retry};
 
 /// One reason not to start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

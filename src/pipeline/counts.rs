@@ -1,38 +1,42 @@
 //! What a run has done so far, in numbers.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use urlseen_engine::item::batch::Logged;
 
-/// Counts of items since the start; each item is in exactly one of `unseen`, `seen`, `unfiltered`
-/// and `rejected`.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Tally {
-    /// Items committed.
-    pub items: u64,
-    /// Of these, unseen ones, which went on.
-    pub(crate) unseen: u64,
-    /// Seen before.
-    pub(crate) seen: u64,
-    /// Passed on unchecked, as they asked (`dont_filter`) or as a rule has it.
+/// What was done since the daemon was started. None of these ever goes down.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Items committed that were unseen, and went on.
+    pub unseen: u64,
+    /// Items committed that had been seen before.
+    pub seen: u64,
+    /// Items passed on unchecked, as they asked (`dont_filter`) or as a rule has it.
     pub unfiltered: u64,
-    /// Not readable, and put on the rejects list.
+    /// Items that could not be read.
     pub rejected: u64,
-    /// Rejects dropped from a full list, as `rejects.when_full = "drop-oldest"` has it.
-    pub(crate) rejects_dropped: u64,
+    /// Rejects dropped from a full list (`rejects.when_full = "drop-oldest"`).
+    pub rejects_dropped: u64,
     /// Batches committed.
-    pub(crate) batches: u64,
-    /// Batches that were judged, not committed, and judged again.
-    pub(crate) batches_aborted: u64,
-    /// Times that the filter was recovered to where Redis stood.
-    pub(crate) recoveries: u64,
-    /// Of these, times that Redis had come back with other data while the run went on.
-    pub(crate) rollbacks: u64,
+    pub batches: u64,
+    /// Batches judged, not committed, and judged again.
+    pub batches_aborted: u64,
+    /// Times that the filter was loaded from the storage folder.
+    pub recoveries: u64,
+    /// Times that it went back because Redis had come back with older data.
+    pub rollbacks: u64,
     /// Snapshots finished.
     pub snapshots: u64,
+    /// Bytes written to the log.
+    pub log_bytes: u64,
 }
 
-impl Tally {
+impl Counts {
+    /// All items committed.
+    pub fn items(&self) -> u64 {
+        self.unseen + self.seen + self.unfiltered + self.rejected
+    }
+
     /// Adds committed batches. `unseen` says how many of their items were, where Redis has judged
     /// them.
     pub(crate) fn add<'a>(
@@ -54,7 +58,6 @@ impl Tally {
         let (items, onward) = (count(batch.items().len()), count(batch.onward_len()));
         let rejected = count(batch.rejects().len());
         let unfiltered = count(batch.unfiltered_len());
-        self.items += items;
         self.unseen += onward - unfiltered;
         self.seen += items - onward - rejected;
         self.unfiltered += unfiltered;

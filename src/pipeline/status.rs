@@ -5,8 +5,12 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::Phase;
+use super::counts::Counts;
 use super::moment;
+use super::phase::Phase;
+use urlseen_engine::config::{Config, SourceKind};
+use urlseen_engine::engine::query::Asked;
+use urlseen_engine::engine::store::Footprint;
 
 /// Everything that the endpoint tells of a daemon. What is not known (yet) is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,6 +48,32 @@ pub struct Status {
     pub storage: Option<Storage>,
 }
 
+impl Status {
+    /// Describes a daemon that starts.
+    pub fn starting(config: &Config) -> Self {
+        let passed = config.pass.iter().map(|rule| Passed { rule: rule.name.clone(), items: 0 });
+        Self {
+            crawl: config.crawl.name.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            since: SystemTime::now(),
+            phase: Phase::Starting,
+            redis: match config.source.kind {
+                SourceKind::List => config.redis.url.to_string(),
+                SourceKind::None => "none: there is no source".to_owned(),
+            },
+            head: None,
+            lease_seconds: None,
+            counts: Counts::default(),
+            passed: passed.collect(),
+            asked: Asked::default(),
+            lists: Lists::default(),
+            filter: None,
+            storage: None,
+        }
+    }
+}
+
 /// A batch that was committed: see [`urlseen_core::storage::Head`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
@@ -59,40 +89,6 @@ impl From<urlseen_core::storage::Head> for Head {
     }
 }
 
-/// What was done since the daemon was started. None of these ever goes down.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// Items committed that were unseen, and went on.
-    pub unseen: u64,
-    /// Items committed that had been seen before.
-    pub seen: u64,
-    /// Items passed on unchecked, as they asked (`dont_filter`) or as a rule has it.
-    pub unfiltered: u64,
-    /// Items that could not be read.
-    pub rejected: u64,
-    /// Rejects dropped from a full list (`rejects.when_full = "drop-oldest"`).
-    pub rejects_dropped: u64,
-    /// Batches committed.
-    pub batches: u64,
-    /// Batches judged, not committed, and judged again.
-    pub batches_aborted: u64,
-    /// Times that the filter was loaded from the storage folder.
-    pub recoveries: u64,
-    /// Times that it went back because Redis had come back with older data.
-    pub rollbacks: u64,
-    /// Snapshots finished.
-    pub snapshots: u64,
-    /// Bytes written to the log.
-    pub log_bytes: u64,
-}
-
-impl Counts {
-    /// All items committed.
-    pub(crate) fn items(&self) -> u64 {
-        self.unseen + self.seen + self.unfiltered + self.rejected
-    }
-}
-
 /// A rule, `[[pass]]`, and what it did since the daemon was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passed {
@@ -100,19 +96,6 @@ pub struct Passed {
     pub rule: String,
     /// Items that passed by it.
     pub items: u64,
-}
-
-/// Questions about single fingerprints, by their answers.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
-    /// Seen.
-    pub seen: u64,
-    /// Unseen; those that were to be added are seen since.
-    pub unseen: u64,
-    /// Not done, as there was no room.
-    pub full: u64,
-    /// Forgotten, to pass once more.
-    pub forgotten: u64,
 }
 
 /// How long the lists in Redis are, as last seen.
@@ -163,6 +146,14 @@ pub struct Storage {
     /// Its archive, if it has one.
     #[serde(default)]
     pub archive: Option<Archive>,
+}
+
+impl From<Footprint> for Storage {
+    fn from(kept: Footprint) -> Self {
+        let Footprint { dir, fsync, snapshots, last_snapshot, log_bytes, archive, .. } = kept;
+        let archive = archive.map(|(bytes, is_whole)| Archive { bytes, is_whole });
+        Self { dir, fsync: fsync.to_string(), snapshots, last_snapshot, log_bytes, archive }
+    }
 }
 
 /// The archive of the fingerprints that were let through.

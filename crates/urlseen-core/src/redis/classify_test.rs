@@ -1,7 +1,7 @@
 //! Replies as real servers sent them, each to its trouble.
 
 use super::*;
-use crate::redis::connection::error::Retry;
+use crate::redis::error::Retry;
 
 /// The trouble that a reply line is, by way of the crate's own parser.
 fn trouble(line: &str) -> LinkError {

@@ -1,8 +1,9 @@
-//! Whole numbers as people write them: `1e9`, `10_000_000`, `10M`.
+//! Numbers as people write them: `1e9`, `10_000_000`, `10M`. The configuration and all commands
+//! read them here.
 
 /// Why a text is not a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum CountError {
+pub enum CountError {
     /// Neither digits, nor digits with a fraction, an exponent or a suffix.
     #[error("not a number; write it as 1000000, 1_000_000, 1e6 or 1M")]
     NotANumber,
@@ -17,24 +18,29 @@ pub(crate) enum CountError {
     TooLarge,
 }
 
-/// Reads a count exactly: digits with `_` between them, a fraction, then an exponent (`2.5e6`) or
+/// Reads a count exactly: digits with `_` between them, a fraction, then an exponent (`2.5e6`) and
 /// one of the decimal suffixes `k`, `M`, `G` and `T` (`K` passes for `k`).
 ///
 /// No floating point is involved, so what is written is what is meant up to `u64::MAX`.
-pub(crate) fn parse_count(text: &str) -> Result<u64, CountError> {
+pub fn parse_count(text: &str) -> Result<u64, CountError> {
     if let Some(magnitude) = text.strip_prefix('-') {
         return if parse_magnitude(magnitude)? == 0 { Ok(0) } else { Err(CountError::Negative) };
     }
     parse_magnitude(text.strip_prefix('+').unwrap_or(text))
 }
 
+/// Reads a number of 0 or more that need not be whole, written as a count is.
+pub fn parse_number(text: &str) -> Result<f64, CountError> {
+    let (mantissa, power) = split_power(text.strip_prefix('+').unwrap_or(text))?;
+    let (whole, fraction) = split_fraction(mantissa)?;
+    // Digits and nothing else, which is always a number.
+    format!("{whole}.{fraction}e{power}").parse().map_err(|_| CountError::NotANumber)
+}
+
 /// Reads a count that has no sign.
 fn parse_magnitude(unsigned: &str) -> Result<u64, CountError> {
     let (mantissa, power) = split_power(unsigned)?;
-    let (whole, fraction) = match mantissa.split_once('.') {
-        Some((whole, fraction)) => (digits(whole)?, digits(fraction)?),
-        None => (digits(mantissa)?, String::new()),
-    };
+    let (whole, fraction) = split_fraction(mantissa)?;
     let fraction = fraction.trim_end_matches('0');
     let all = format!("{whole}{fraction}");
     let significant = all.trim_start_matches('0');
@@ -59,25 +65,37 @@ fn parse_magnitude(unsigned: &str) -> Result<u64, CountError> {
         .ok_or(CountError::TooLarge)
 }
 
-/// Splits off an exponent or a suffix: the mantissa, and the power of ten it is multiplied by.
+/// Splits a mantissa at its point; one side of that may be empty.
+fn split_fraction(mantissa: &str) -> Result<(String, String), CountError> {
+    Ok(match mantissa.split_once('.') {
+        None | Some((_, "")) => {
+            (digits(mantissa.strip_suffix('.').unwrap_or(mantissa))?, String::new())
+        }
+        Some(("", fraction)) => (String::new(), digits(fraction)?),
+        Some((whole, fraction)) => (digits(whole)?, digits(fraction)?),
+    })
+}
+
+/// Splits off a suffix and an exponent: the mantissa, and the power of ten it is multiplied by.
 fn split_power(text: &str) -> Result<(&str, i64), CountError> {
-    if let Some((mantissa, exponent)) = text.split_once(['e', 'E']) {
-        let (negative, exponent) = match exponent.strip_prefix('-') {
-            Some(exponent) => (true, exponent),
-            None => (false, exponent.strip_prefix('+').unwrap_or(exponent)),
-        };
-        // An exponent too long for 64 bits is as good as the largest one.
-        let power: i64 = digits(exponent)?.parse().unwrap_or(i64::MAX);
-        return Ok((mantissa, if negative { -power } else { power }));
-    }
-    let power = match text.as_bytes().last() {
+    let unit = match text.as_bytes().last() {
         Some(b'k' | b'K') => 3,
         Some(b'M') => 6,
         Some(b'G') => 9,
         Some(b'T') => 12,
-        _ => return Ok((text, 0)),
+        _ => 0,
     };
-    Ok((&text[..text.len() - 1], power))
+    let number = if unit == 0 { text } else { &text[..text.len() - 1] };
+    let Some((mantissa, exponent)) = number.split_once(['e', 'E']) else {
+        return Ok((number, unit));
+    };
+    let (negative, exponent) = match exponent.strip_prefix('-') {
+        Some(exponent) => (true, exponent),
+        None => (false, exponent.strip_prefix('+').unwrap_or(exponent)),
+    };
+    // An exponent too long for 64 bits is as good as the largest one.
+    let power: i64 = digits(exponent)?.parse().unwrap_or(i64::MAX);
+    Ok((mantissa, unit.saturating_add(if negative { -power } else { power })))
 }
 
 /// One or more decimal digits, where single `_` may stand between two of them, without these.
@@ -87,7 +105,7 @@ fn digits(text: &str) -> Result<String, CountError> {
 }
 
 /// A number with `_` between its thousands, as configuration files have it.
-pub(super) fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.char_indices() {
@@ -127,6 +145,9 @@ mod tests {
             ("1.5M", 1_500_000),
             ("10G", 10_000_000_000),
             ("2T", 2_000_000_000_000),
+            (".5k", 500),
+            ("5.", 5),
+            ("1e3k", 1_000_000),
             ("18446744073709551615", u64::MAX),
             ("18446744073709551615000e-3", u64::MAX),
         ] {
@@ -144,12 +165,12 @@ mod tests {
             ("k", NotANumber),
             ("e5", NotANumber),
             ("1e", NotANumber),
-            ("1e3k", NotANumber),
             ("1kk", NotANumber),
             ("10m", NotANumber),
             ("10 M", NotANumber),
-            (".5k", NotANumber),
-            ("5.", NotANumber),
+            (".", NotANumber),
+            (".k", NotANumber),
+            ("5..", NotANumber),
             ("_1", NotANumber),
             ("1__0", NotANumber),
             ("1_", NotANumber),
@@ -171,6 +192,16 @@ mod tests {
             ("1e99999999999999999999", TooLarge),
         ] {
             assert_eq!(parse_count(text), Err(why), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_need_not_be_whole() {
+        for (text, value) in [("1.5", 1.5), ("0.1k", 100.0), (".5", 0.5), ("+2.5e-1", 0.25)] {
+            assert_eq!(parse_number(text), Ok(value), "{text:?}");
+        }
+        for text in ["", "-1", "nan", "inf", "1 k", "1e", "."] {
+            assert_eq!(parse_number(text), Err(CountError::NotANumber), "{text:?}");
         }
     }
 

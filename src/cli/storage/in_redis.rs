@@ -1,4 +1,4 @@
-//! A crawl whose filter is in Redis, from commands that look at it or mend it while it rests.
+//! `urlseen storage` of a crawl whose filter is in Redis.
 
 use std::io::Write;
 
@@ -7,64 +7,32 @@ use crate::crawl::protocol::Protocol;
 use crate::crawl::upkeep::Upkeep;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
-use tokio::runtime::{Builder, Runtime};
-use urlseen_core::filter::{Estimate, Verdict};
-use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::lease::{Holder, Run};
-use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
 use urlseen_core::storage::Head;
-use urlseen_engine::config::Config;
 
-use super::Outcome;
-use super::confirm::confirm;
+use super::super::Outcome;
+use super::super::confirm::confirm;
+use super::super::context::Context;
 
-/// The crawl, and the way to its Redis.
-pub(super) struct Crawl {
-    runtime: Runtime,
-    config: Config,
+/// A crawl whose filter is in Redis, and the way to it.
+pub(in crate::cli) struct CrawlInRedis {
+    context: Context,
     wanted: Wanted,
 }
 
-impl Crawl {
-    /// As configured.
-    pub(super) fn new(config: Config) -> anyhow::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let wanted = Wanted::new(&config)?;
-        Ok(Self { runtime, config, wanted })
-    }
-
-    /// How it is configured.
-    pub(super) fn config(&self) -> &Config {
-        &self.config
-    }
-
-    /// What the filter says of fingerprints, in their order.
-    pub(super) fn verdicts(&self, fingerprints: &[Fingerprint]) -> anyhow::Result<Vec<Verdict>> {
-        self.runtime.block_on(async {
-            let mut link = self.connect().await?;
-            let opened = self.wanted.find(&mut link).await?;
-            Ok(opening::verdicts(&mut link, &opened.filter, fingerprints).await?)
-        })
-    }
-
-    /// The filter as it is there, and what its fill says of it.
-    pub(super) fn estimate(&self) -> anyhow::Result<(Opened, Estimate)> {
-        self.runtime.block_on(async {
-            let mut link = self.connect().await?;
-            let opened = self.wanted.find(&mut link).await?;
-            let estimate = opening::estimate(&mut link, &opened.filter).await?;
-            Ok((opened, estimate))
-        })
+impl CrawlInRedis {
+    pub(in crate::cli) fn new(context: Context) -> anyhow::Result<Self> {
+        let wanted = Wanted::new(&context.config)?;
+        Ok(Self { context, wanted })
     }
 
     /// Prints what Redis holds of the crawl.
-    pub(super) fn show(&self, as_json: bool) -> anyhow::Result<Outcome> {
+    pub(in crate::cli) fn show(&self, as_json: bool) -> anyhow::Result<Outcome> {
         let Found { opened, keys, error_rate, head, holder, lists } =
-            self.runtime.block_on(self.look())?;
+            self.context.runtime.block_on(self.look())?;
         let bytes = opened.bytes();
-        let filter = &self.config.filter;
+        let filter = &self.context.config.filter;
         let mut out = stdout();
         if as_json {
             let head = head.map(
@@ -72,8 +40,8 @@ impl Crawl {
             );
             let [source, processing, sink, rejected] = lists;
             let status = json!({
-                "crawl": self.config.crawl.name,
-                "redis": self.config.redis.url.to_string(),
+                "crawl": self.context.config.crawl.name,
+                "redis": self.context.config.redis.url.to_string(),
                 "head": head,
                 "holder": holder,
                 "lists": {
@@ -92,8 +60,8 @@ impl Crawl {
             return Ok(Outcome::Done);
         }
         let mut row = |name: &str, text: String| writeln!(out, "{name:<12} {text}");
-        row("crawl", self.config.crawl.name.clone())?;
-        row("redis", self.config.redis.url.to_string())?;
+        row("crawl", self.context.config.crawl.name.clone())?;
+        row("redis", self.context.config.redis.url.to_string())?;
         row("batch", head.map_or_else(|| "none was committed".to_owned(), |it| it.to_string()))?;
         row("run by", holder.map_or_else(|| "nobody".to_owned(), |it| it.to_string()))?;
         let names = ["source", "processing", "sink", "rejects"];
@@ -117,8 +85,8 @@ impl Crawl {
     }
 
     /// Ties the crawl to the filter as it is.
-    pub(super) fn adopt(&self) -> anyhow::Result<Outcome> {
-        self.runtime.block_on(async {
+    pub(in crate::cli) fn adopt(&self) -> anyhow::Result<Outcome> {
+        self.context.runtime.block_on(async {
             let mut upkeep = self.take().await?;
             let opened = self.wanted.open(upkeep.link()).await?;
             let head = upkeep.standing().head.unwrap_or(Head::START);
@@ -130,7 +98,7 @@ impl Crawl {
     }
 
     /// Empties the filter.
-    pub(super) fn reset(&self, yes: bool) -> anyhow::Result<Outcome> {
+    pub(in crate::cli) fn reset(&self, yes: bool) -> anyhow::Result<Outcome> {
         let question = format!(
             "Empty {}, for all crawls that share it? All that was seen is emitted again.",
             self.name()
@@ -139,7 +107,7 @@ impl Crawl {
             writeln!(stdout(), "nothing is changed")?;
             return Ok(Outcome::Done);
         }
-        self.runtime.block_on(async {
+        self.context.runtime.block_on(async {
             let mut upkeep = self.take().await?;
             self.wanted.delete(upkeep.link()).await?;
             let opened = self.wanted.open(upkeep.link()).await?;
@@ -152,18 +120,18 @@ impl Crawl {
     }
 
     /// Deletes the filter, and gives the crawl up.
-    pub(super) fn drop(&self, yes: bool) -> anyhow::Result<Outcome> {
+    pub(in crate::cli) fn drop(&self, yes: bool) -> anyhow::Result<Outcome> {
         let question = format!(
             "Delete {}, for all crawls that share it, and what Redis knows of where the crawl {:?} \
              stands?",
             self.name(),
-            self.config.crawl.name
+            self.context.config.crawl.name
         );
         if !yes && !confirm(&question)? {
             writeln!(stdout(), "nothing is changed")?;
             return Ok(Outcome::Done);
         }
-        self.runtime.block_on(async {
+        self.context.runtime.block_on(async {
             let mut upkeep = self.take().await?;
             let deleted = self.wanted.delete(upkeep.link()).await?;
             upkeep.forget().await?;
@@ -174,7 +142,7 @@ impl Crawl {
                  back in {}",
                 self.name(),
                 given.back,
-                self.config.source.key
+                self.context.config.source.key
             )?;
             Ok(Outcome::Done)
         })
@@ -182,27 +150,25 @@ impl Crawl {
 
     /// The filter, for people.
     fn name(&self) -> String {
-        format!("the filter {} in {}", self.config.filter.key, self.config.redis.url)
-    }
-
-    async fn connect(&self) -> anyhow::Result<Link> {
-        Ok(connect(&self.config.redis.url, Timeouts::default()).await?)
+        format!(
+            "the filter {} in {}",
+            self.context.config.filter.key, self.context.config.redis.url
+        )
     }
 
     /// Takes the lease, which nobody may hold.
     async fn take(&self) -> anyhow::Result<Upkeep> {
-        let holder = Holder::this(&self.config.crawl.name);
-        let address = &self.config.redis.url;
+        let holder = Holder::this(&self.context.config.crawl.name);
+        let address = &self.context.config.redis.url;
         Ok(Upkeep::begin(address, self.protocol(), &holder, Run::random(), &[]).await?)
     }
 
     fn protocol(&self) -> Protocol {
-        Protocol::new(&self.config)
+        Protocol::new(&self.context.config)
     }
 
     async fn look(&self) -> anyhow::Result<Found> {
-        let mut link = self.connect().await?;
-        let opened = self.wanted.find(&mut link).await?;
+        let (mut link, opened) = self.context.find(&self.wanted).await?;
         let estimate = opening::estimate(&mut link, &opened.filter).await?;
         let protocol = self.protocol();
         let place = protocol.place(link.call(&protocol.look()).await?)?;

@@ -30,7 +30,6 @@ use std::sync::Arc;
 use redis::{ErrorKind, RedisError, ServerError};
 
 use super::error::{Denied, LinkError};
-use super::stream;
 
 impl From<RedisError> for LinkError {
     /// Of a pipeline's errors, the first.
@@ -57,7 +56,8 @@ fn of_client(error: &RedisError) -> LinkError {
         return LinkError::LostConnection { cause: "no answer in the time allowed".to_owned() };
     }
     match error.kind() {
-        ErrorKind::Io if io_error(error).is_some_and(stream::wants_certificate) => {
+        #[cfg(feature = "link")]
+        ErrorKind::Io if io_error(error).is_some_and(super::connection::wants_certificate) => {
             LinkError::CertificateWanted
         }
         ErrorKind::Io => {
@@ -81,7 +81,7 @@ fn of_client(error: &RedisError) -> LinkError {
 }
 
 /// The system's error inside, where there is one.
-pub(super) fn io_error(error: &RedisError) -> Option<&io::Error> {
+fn io_error(error: &RedisError) -> Option<&io::Error> {
     // The crate hands its cause out still wrapped in the `Arc` that it is shared by.
     let source = error.source()?;
     match source.downcast_ref::<Arc<dyn Error + Send + Sync>>() {

@@ -1,0 +1,47 @@
+//! Configuration of a command, and the runtime that its calls to servers run on.
+
+use std::io;
+
+use tokio::runtime::{Builder, Runtime};
+use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::error::LinkError;
+use urlseen_core::redis::link::Link;
+use urlseen_core::redis_filter::opening::{Opened, Wanted};
+use urlseen_engine::config::Config;
+
+use super::settings::Settings;
+
+/// Builds a runtime that works on the thread that blocks on it.
+pub(super) fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+/// What most commands begin with.
+pub(super) struct Context {
+    pub(super) config: Config,
+    pub(super) runtime: Runtime,
+}
+
+impl Context {
+    /// Reads and checks the configuration, and builds the runtime.
+    pub(super) fn load(settings: &Settings) -> anyhow::Result<Self> {
+        Self::new(settings.load()?)
+    }
+
+    /// Builds the runtime for a configuration.
+    pub(super) fn new(config: Config) -> anyhow::Result<Self> {
+        Ok(Self { config, runtime: runtime()? })
+    }
+
+    /// Connects to `redis.url`.
+    pub(super) async fn connect(&self) -> Result<Link, LinkError> {
+        connect(&self.config.redis.url, Timeouts::default()).await
+    }
+
+    /// Connects to `redis.url`, and finds the filter there.
+    pub(super) async fn find(&self, wanted: &Wanted) -> anyhow::Result<(Link, Opened)> {
+        let mut link = self.connect().await?;
+        let opened = wanted.find(&mut link).await?;
+        Ok((link, opened))
+    }
+}
