@@ -19,9 +19,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::disk::{Dir, aside};
-use super::imports::crc_line;
-use super::moment::Moment;
+use super::clock::Moment;
+use super::dir::{Dir, aside};
+use super::encoding::crc_line;
 use super::snapshot::Summary;
 use crate::filter::id::RandomId;
 use crate::storage::head::Position;

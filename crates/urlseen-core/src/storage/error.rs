@@ -1,10 +1,10 @@
 //! What can be wrong with a storage folder.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::holder::Holder;
+use super::damage::Damage;
+use super::lock::Holder;
 use crate::storage::head::Head;
 
 /// A storage folder could not be opened.
@@ -74,23 +74,6 @@ pub enum OpenError {
 
 fn by(holder: Option<&Holder>) -> String {
     holder.map_or_else(String::new, |holder| format!(" by {holder}"))
-}
-
-/// A place in a file that is not as it was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
-    /// The file's name in the folder.
-    pub(crate) file: String,
-    /// The first byte of what cannot be read, from 0.
-    pub(crate) offset: u64,
-    /// What is wrong with it.
-    pub(crate) what: &'static str,
-}
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at byte {}: {}", self.file, self.offset, self.what)
-    }
 }
 
 /// Why the filter cannot be brought to where Redis stands.
