@@ -5,8 +5,8 @@
 //! 89abcdef
 //! ```
 //!
-//! The last line is the CRC-32C of all before it. Checkpoints of another filter, or that cannot be read,
-//! say nothing: the import begins anew then, which costs time alone.
+//! The last line is the CRC-32C of all before it. Checkpoints of another filter, or that cannot be
+//! read, say nothing: the import begins anew then, which costs time alone.
 
 use std::io;
 
