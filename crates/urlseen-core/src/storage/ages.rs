@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `boot` names the start of the machine (and the time namespace) whose clock counts. `known` has
-//! the last position of each snapshot, by the number and the commit_id of its record, and the
+//! the last position of each snapshot, by the number and the `commit_id` of its record, and the
 //! milliseconds since that start by which the filter had come there. The last line is the CRC-32C
 //! of all before it.
 //!

@@ -29,7 +29,7 @@ impl Fields<'_> {
         u64::from_le_bytes(self.array())
     }
 
-    /// 8 bytes number, 8 seq, 8 commit_id.
+    /// 8 bytes number, 8 seq, 8 `commit_id`.
     pub(super) fn position(&mut self) -> Position {
         let number = self.u64();
         let seq = self.u64();

@@ -65,9 +65,9 @@ impl<'a> Rebase<'a> {
         self.sections.write(shard, count, self.position, bytes)
     }
 
-    /// Notes what of a shard was forgotten, as [`SnapshotWriter::forgotten`] does.
+    /// Notes what of a shard was forgotten, as [`SnapshotWriter::tombstones`] does.
     ///
-    /// [`SnapshotWriter::forgotten`]: super::SnapshotWriter::forgotten
+    /// [`SnapshotWriter::tombstones`]: super::SnapshotWriter::tombstones
     pub fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
         self.sections.tombstones(shard, ids);
     }
