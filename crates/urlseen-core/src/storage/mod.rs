@@ -1,8 +1,9 @@
 //! The storage folder: the filter's memory beyond this process.
 //!
 //! ```text
-//! jobs      Folder (folder)  -> begin, recover, prune, erase; one process, which holds the lock
-//!           look (inspect), AtRest (reader), ShardReader (shards) -> read only, beside any daemon
+//! open      folder                  by the one process that holds the lock, to write
+//!           reader -> shards        at rest, or beside that process, to read
+//!           inspect                 what is in it, for people
 //!
 //! write     journal -> sync         every batch, appended and on the disk
 //!           snapshot_writer         the whole filter, while batches go on -> prune -> archive
