@@ -221,6 +221,7 @@ async fn prepare(args: &Args, config: &Config) -> anyhow::Result<Option<(Work, D
     let mut stop = shutdown::listen().context("cannot listen for signals")?;
     let (design, store, shared) = match config.filter.place {
         FilterPlace::Local => {
+            start::refuse_earlier_folder(config)?;
             let folder = if args.standby {
                 let Some(folder) = start::standby(&config.storage.dir, &mut stop).await? else {
                     return Ok(None);

@@ -254,6 +254,23 @@ pub(super) fn passed(rules: &[PassRule], counts: &[u64]) -> Vec<Passed> {
         .collect()
 }
 
+/// Refuses the default folder if it would be new beside the one that earlier versions used.
+pub(super) fn refuse_earlier_folder(config: &Config) -> Result<(), UsageError> {
+    let (dir, crawl) = (&config.storage.dir, &config.crawl.name);
+    let earlier = Path::new("state").join(crawl);
+    let is_default = *dir == Path::new("storage").join(crawl);
+    if !is_default || dir.exists() || !earlier.join("header").exists() {
+        return Ok(());
+    }
+    let (dir, earlier) = (dir.display(), earlier.display());
+    Err(UsageError(format!(
+        "there is no storage folder {dir}, and {earlier} holds the filter that an earlier version \
+         of urlseen made for this crawl: this one would begin with an empty filter beside it. Go \
+         on with the version that made it, or export its filter with that version. To begin with \
+         an empty filter, remove {earlier} or set another storage.dir"
+    )))
+}
+
 /// Opens a storage folder once nobody else has it; `None` if it was asked to stop before that.
 pub(super) async fn standby(dir: &Path, stop: &mut Stop) -> Result<Option<Folder>, OpenError> {
     /// How often the lock is tried.

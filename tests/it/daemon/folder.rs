@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use super::{Crawl, READY, SINK, urls};
+use crate::util::binary::urlseen;
+use crate::util::redis::RedisServer;
 use crate::util::wait::SOON;
 
 /// The names of the files in a folder.
@@ -136,4 +138,42 @@ fn a_clock_that_steps_forward_prunes_nothing_that_redis_may_come_back_to() {
     assert!(summary.stderr.contains(READY), "{summary:?}");
     let expected: Vec<_> = urls(0, 2500).into_iter().map(String::into_bytes).collect();
     assert!(crawl.list(SINK) == expected, "{}", crawl.len(SINK));
+}
+
+/// Rule C5. The trap: the default folder has another name than in earlier versions, so a new
+/// daemon begins with an empty filter beside the old one, and every URL is emitted again.
+#[test]
+fn the_default_folder_of_an_earlier_version_is_refused() {
+    let server = RedisServer::start();
+    let folder = tempfile::tempdir().unwrap();
+    let (earlier, own) = (folder.path().join("state/demo"), folder.path().join("storage/demo"));
+    let run = |settings: &[&str]| {
+        let url = format!("redis.url={}", server.url());
+        let fixed = ["run", "--drain", "--set", url.as_str(), "--set", "filter.capacity=1000"];
+        let settings = settings.iter().flat_map(|&setting| ["--set", setting]);
+        urlseen(fixed.into_iter().chain(settings)).dir(folder.path()).output()
+    };
+    fs::create_dir_all(&earlier).unwrap();
+    fs::write(earlier.join("header"), "urlseen state folder\nformat = 1\n").unwrap();
+    for settings in [&[][..], &["crawl.name=demo"]] {
+        let output = run(settings);
+        assert_eq!(output.code(), Some(2), "{output:?}");
+        let remedies = ["the version that made it", "remove state/demo", "another storage.dir"];
+        for words in ["storage/demo", "state/demo"].into_iter().chain(remedies) {
+            assert!(output.stderr.contains(words), "no {words:?} in {output:?}");
+        }
+        assert!(!own.exists());
+    }
+    // Each remedy works, and so does a folder that is there already.
+    let output = run(&["storage.dir=other"]);
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    fs::create_dir(folder.path().join("storage")).unwrap();
+    fs::rename(folder.path().join("other"), own).unwrap();
+    let output = run(&[]);
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    fs::remove_dir_all(folder.path().join("storage")).unwrap();
+    fs::remove_dir_all(&earlier).unwrap();
+    server.cli(&["flushall"]);
+    let output = run(&[]);
+    assert_eq!(output.code(), Some(0), "{output:?}");
 }

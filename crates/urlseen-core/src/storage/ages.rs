@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `boot` names the start of the machine (and the time namespace) whose clock counts. `known` has
-//! the last position of each snapshot, by the number and the commit_id of its record, and the
+//! the last position of each snapshot, by the number and the `commit_id` of its record, and the
 //! milliseconds since that start by which the filter had come there. The last line is the CRC-32C
 //! of all before it.
 //!
@@ -19,9 +19,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::disk::{Dir, aside};
-use super::imports::crc_line;
-use super::moment::Moment;
+use super::clock::Moment;
+use super::dir::{Dir, aside};
+use super::encoding::crc_line;
 use super::snapshot::Summary;
 use crate::filter::id::RandomId;
 use crate::storage::head::Position;

@@ -12,7 +12,8 @@
 
 use std::io;
 
-use super::disk::{Dir, aside, read_exact_at};
+use super::dir::{Dir, aside};
+use super::disk::read_exact_at;
 use super::error::RecoveryError;
 use super::history::{Place, Segments};
 use super::record::{self, Kind};
@@ -37,6 +38,17 @@ pub(super) struct Plan {
     pub(super) snapshots: Vec<String>,
 }
 
+/// What was dropped of the log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// Batches that Redis does not know.
+    pub batches: u64,
+    /// Fingerprints of theirs.
+    pub(crate) fingerprints: u64,
+    /// Bytes, those that could not be read included.
+    pub(crate) bytes: u64,
+}
+
 /// The file that the log goes on in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tail {
@@ -44,12 +56,11 @@ pub(super) struct Tail {
     pub(super) len: u64,
 }
 
+/// Where the log ends, and the file that it can go on in, if there is one.
+pub(super) type Stand = (Position, Option<Tail>);
+
 /// Drops it: where the log ends then, and the file that it goes on in, if there is one that can.
-pub(super) fn apply(
-    dir: &Dir,
-    filter: u64,
-    plan: &Plan,
-) -> Result<(Position, Option<Tail>), RecoveryError> {
+pub(super) fn apply(dir: &Dir, filter: u64, plan: &Plan) -> Result<Stand, RecoveryError> {
     let segments = Segments::list(dir)?;
     let mut end = plan.end;
     let mut tail = None;

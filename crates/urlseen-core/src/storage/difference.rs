@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::header::{Header, Pins, Rules};
-use super::made::Made;
+use super::header::{Header, Rules};
+use super::spec::{Made, Pins};
 use crate::filter::Geometry;
 
 impl Header {

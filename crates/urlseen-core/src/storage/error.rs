@@ -1,10 +1,10 @@
 //! What can be wrong with a storage folder.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::holder::Holder;
+use super::damage::Damage;
+use super::lock::Holder;
 use crate::storage::head::Head;
 
 /// A storage folder could not be opened.
@@ -44,14 +44,14 @@ pub enum OpenError {
     /// Its header cannot be trusted.
     #[error(
         "the header of the storage folder is damaged: {0}; bring the folder back from a copy, or \
-         give it up with urlseen storage drop"
+         remove it and begin with an empty filter: urlseen storage reset"
     )]
     Header(Damage),
     /// There are a log and snapshots, but no header to say of what.
     #[error(
         "the storage folder {dir} has lost its header (its file `header` is missing, {file} is \
-         there); bring the file back from a copy, or give the folder up with urlseen storage drop",
-        dir = dir.display()
+         there); bring the file back from a copy, or remove the folder and begin with an empty \
+         filter: urlseen storage reset", dir = dir.display()
     )]
     HeaderMissing {
         /// The folder.
@@ -61,8 +61,10 @@ pub enum OpenError {
     },
     /// It was written by a version that this one does not understand.
     #[error(
-        "the storage folder {dir} is of format {found}, and this version reads {known}; run the \
-         version that wrote it", dir = dir.display(), known = super::header::FORMATS
+        "the storage folder {dir} has format {found}, written by another version of urlseen; this \
+         one reads the formats {known}. Go on with the version that wrote it. Or begin with an \
+         empty filter: remove the folder or set another storage.dir, then urlseen storage reset",
+        dir = dir.display(), known = super::header::FORMATS
     )]
     Format {
         /// The folder.
@@ -74,23 +76,6 @@ pub enum OpenError {
 
 fn by(holder: Option<&Holder>) -> String {
     holder.map_or_else(String::new, |holder| format!(" by {holder}"))
-}
-
-/// A place in a file that is not as it was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
-    /// The file's name in the folder.
-    pub(crate) file: String,
-    /// The first byte of what cannot be read, from 0.
-    pub(crate) offset: u64,
-    /// What is wrong with it.
-    pub(crate) what: &'static str,
-}
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at byte {}: {}", self.file, self.offset, self.what)
-    }
 }
 
 /// Why the filter cannot be brought to where Redis stands.

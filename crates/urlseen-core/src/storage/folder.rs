@@ -14,26 +14,30 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::ages;
 use super::archive;
-use super::cut::Tail;
+use super::cut::Stand;
 use super::difference::Difference;
-use super::disk::{ASIDE, Dir, Disk, Entry, RealDisk};
+use super::dir::{ASIDE, Dir};
+use super::disk::{Disk, RealDisk};
 use super::error::{OpenError, RecoveryError};
-use super::header::{self, Header, Pins, Unreadable};
-use super::hold::Hold;
-use super::imports;
+use super::header::{self, Header};
+use super::imports::{self, Checkpoint};
 use super::journal::Journal;
 use super::lease;
-use super::made::Made;
+use super::lock::{Hold, Shared, Turn};
+use super::reader::{is_history, read_header};
 use super::rebase::Rebase;
-use super::recovery::{self, Recovered, Restore, Target};
+use super::recovery::{self, Recovered};
 use super::requests::Requests;
+use super::restore::Restore;
+use super::scan::Target;
 use super::segment;
-use super::snapshot::{self, SnapshotWriter};
+use super::snapshot;
+use super::snapshot_writer::SnapshotWriter;
+use super::spec::{Made, Pins};
 use crate::filter::choice::Fsync;
 use crate::filter::redisbloom::Filter;
 use crate::filter::{Seed, id};
@@ -43,59 +47,22 @@ use crate::storage::head::{Head, Position};
 /// a [`SnapshotWriter`] that came from it does.
 #[derive(Debug)]
 pub struct Folder {
-    dir: Dir,
+    pub(super) dir: Dir,
     shared: Arc<Shared>,
     header: Option<Header>,
     /// Where the log ends, and in which file, as long as no journal was made to go on from there.
-    stand: Option<(Position, Option<Tail>)>,
+    stand: Option<Stand>,
 }
 
-/// What a folder has in common with the journals and snapshot writers that came from it.
-#[derive(Debug)]
-pub struct Shared {
-    pub(super) hold: Hold,
-    /// Counts how often the filter was brought elsewhere.
-    turn: Mutex<Turn>,
-    /// Whether a snapshot is being written.
-    is_writing: AtomicBool,
-}
-
-/// A time between two recoveries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Turn(u64);
-
-impl Shared {
-    /// The current turn, which lasts as long as the guard does.
-    pub(super) fn turn(&self) -> MutexGuard<'_, Turn> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Fails if it is not `turn` any more; lets it last as long as the guard does.
-    pub(super) fn still(&self, turn: Turn) -> io::Result<MutexGuard<'_, Turn>> {
-        let current = self.turn();
-        if *current == turn {
-            return Ok(current);
-        }
-        Err(io::Error::other("the filter was brought elsewhere meanwhile"))
-    }
-
-    /// Ends the turn: what came from it is of no use any more.
-    fn next_turn(&self) {
-        self.turn().0 += 1;
-    }
-
-    /// Fails if a snapshot is being written, or else says that one is.
-    pub(super) fn start_writing(&self) -> io::Result<()> {
-        if self.is_writing.swap(true, Ordering::AcqRel) {
-            return Err(io::Error::other("another snapshot is still being written"));
-        }
-        Ok(())
-    }
-
-    /// No snapshot is being written any more.
-    pub(super) fn stop_writing(&self) {
-        self.is_writing.store(false, Ordering::Release);
-    }
+/// What lies in a storage folder.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Snapshots.
+    pub snapshots: u64,
+    /// Bytes of log.
+    pub log_bytes: u64,
+    /// Bytes of the archive.
+    pub archive_bytes: u64,
 }
 
 impl Folder {
@@ -120,9 +87,7 @@ impl Folder {
         };
         let files = prepare().map_err(failed)?;
         let header = read_header(&dir, &files)?;
-        let turn = Mutex::new(Turn(0));
-        let shared = Shared { hold, turn, is_writing: AtomicBool::new(false) };
-        Ok(Self { dir, shared: Arc::new(shared), header, stand: None })
+        Ok(Self { dir, shared: Arc::new(Shared::new(hold)), header, stand: None })
     }
 
     /// Where it is.
@@ -133,10 +98,6 @@ impl Folder {
     /// Returns what the disk has not answered yet.
     pub fn requests(&self) -> &Requests {
         self.dir.requests()
-    }
-
-    pub(super) fn place(&self) -> &Dir {
-        &self.dir
     }
 
     /// What it was made for; `None` as long as it was not begun. The seed and the geometry that
@@ -162,7 +123,7 @@ impl Folder {
         self.dir.write_aside(header::NAME, &header.encode())?;
         self.dir.replace(header::NAME)?;
         self.dir.sync()?;
-        self.stand(position, None);
+        self.stand = Some((position, None));
         Ok(self.header.insert(header))
     }
 
@@ -242,6 +203,26 @@ impl Folder {
         lease::write(&self.dir, self.shared.hold.inode(), runs)
     }
 
+    /// How far imports into this filter came, as far as that is known.
+    pub fn checkpoints(&self) -> Vec<Checkpoint> {
+        let filter = self.header.as_ref().map(Header::filter);
+        filter.map(|filter| imports::read(&self.dir, filter)).unwrap_or_default()
+    }
+
+    /// Records how far imports came, in place of what was known of these sources. On the disk when
+    /// this returns; the log must have been synced up to there before.
+    ///
+    /// # Panics
+    /// If the folder was not begun.
+    pub fn record_checkpoints(&mut self, new: &[Checkpoint]) -> io::Result<()> {
+        imports::record(&self.dir, self.begun().filter(), new)
+    }
+
+    /// Forgets how far imports came: the filter may lack some of what they added.
+    pub fn drop_checkpoints(&mut self) -> io::Result<()> {
+        imports::clear(&self.dir)
+    }
+
     /// Brings the filter to `target`, from the newest snapshot that leads there and the log, and
     /// drops what lies beyond it, so that the log can go on from there. What lies beyond is gone
     /// for good when this returns. Where it fails the folder still leads to all that it led to,
@@ -256,7 +237,7 @@ impl Folder {
         self.stand = None;
         let header = self.header.as_ref().ok_or(RecoveryError::Fresh)?;
         let (recovered, tail) = recovery::recover(&self.dir, header, target, filter)?;
-        self.stand(recovered.position, tail);
+        self.stand = Some((recovered.position, tail));
         Ok(recovered)
     }
 
@@ -270,7 +251,9 @@ impl Folder {
     pub fn rebase(&mut self, at: Head) -> io::Result<Rebase<'_>> {
         self.shared.next_turn();
         self.stand = None;
-        Rebase::begin(self, at)
+        let shared = self.shared();
+        let header = self.header.as_ref().expect("the folder was begun");
+        Rebase::begin(&self.dir, header, shared, &mut self.stand, at)
     }
 
     /// Has what is pruned from the log archived from now on, or not. What was pruned before is in
@@ -290,19 +273,29 @@ impl Folder {
         archive::standing(&self.dir, self.begun())
     }
 
+    /// What lies in it now.
+    pub fn usage(&self) -> io::Result<Usage> {
+        let mut usage = Usage::default();
+        for file in self.dir.list()? {
+            usage.snapshots += u64::from(snapshot::seq(&file.name).is_some());
+            if segment::follows(&file.name).is_some() {
+                usage.log_bytes += file.len;
+            }
+            if archive::is_part(&file) {
+                usage.archive_bytes += file.len;
+            }
+        }
+        Ok(usage)
+    }
+
     /// The lock and the turn, for what is written without holding either.
-    pub(super) fn shared(&self) -> (Arc<Shared>, Turn) {
+    fn shared(&self) -> (Arc<Shared>, Turn) {
         (Arc::clone(&self.shared), *self.shared.turn())
     }
 
     /// What the folder is the memory of, which there is.
-    pub(super) fn begun(&self) -> &Header {
+    fn begun(&self) -> &Header {
         self.header.as_ref().expect("the folder was begun")
-    }
-
-    /// The log ends at `position` now, in the file `tail` if it can go on there.
-    pub(super) fn stand(&mut self, position: Position, tail: Option<Tail>) {
-        self.stand = Some((position, tail));
     }
 
     /// The log, to go on from `position`: where [`Folder::begin`] began, or what
@@ -314,15 +307,8 @@ impl Folder {
         let header = self.begun();
         match &self.stand {
             Some((at, tail)) if *at == position => {
-                let (shared, turn) = (Arc::clone(&self.shared), *self.shared.turn());
-                let journal = Journal::open(
-                    &self.dir,
-                    header.filter(),
-                    position,
-                    tail.as_ref(),
-                    fsync,
-                    (shared, turn),
-                )?;
+                let (filter, tail, shared) = (header.filter(), tail.as_ref(), self.shared());
+                let journal = Journal::open(&self.dir, filter, position, tail, fsync, shared)?;
                 self.stand = None;
                 Ok(journal)
             }
@@ -339,34 +325,6 @@ impl Folder {
     /// # Panics
     /// If the folder was not begun.
     pub fn snapshot_writer(&self) -> io::Result<SnapshotWriter> {
-        let turn = *self.shared.turn();
-        SnapshotWriter::new(&self.dir, self.begun(), Arc::clone(&self.shared), turn)
-    }
-}
-
-/// Whether a file is part of what is remembered.
-fn is_history(file: &Entry) -> bool {
-    snapshot::seq(&file.name).is_some() || segment::follows(&file.name).is_some()
-}
-
-/// Reads the header; `None` if the folder, which has `files`, was not begun.
-pub(super) fn read_header(dir: &Dir, files: &[Entry]) -> Result<Option<Header>, OpenError> {
-    let path = || dir.path().to_owned();
-    let bytes = dir.read(header::NAME).map_err(|reason| OpenError::Io { dir: path(), reason })?;
-    if let Some(bytes) = bytes {
-        return match Header::decode(&bytes) {
-            Ok(header) => Ok(Some(header)),
-            Err(Unreadable::Damaged(damage)) => Err(OpenError::Header(damage)),
-            Err(Unreadable::Format(found)) => Err(OpenError::Format { dir: path(), found }),
-        };
-    }
-    let history: Vec<_> = files.iter().filter(|file| is_history(file)).collect();
-    match history[..] {
-        [] => Ok(None),
-        // Beginning leaves this where it does not come to the header.
-        [only] if snapshot::seq(&only.name).is_some() && snapshot::EMPTY.contains(&only.len) => {
-            Ok(None)
-        }
-        [first, ..] => Err(OpenError::HeaderMissing { dir: path(), file: first.name.clone() }),
+        SnapshotWriter::new(&self.dir, self.begun(), self.shared())
     }
 }

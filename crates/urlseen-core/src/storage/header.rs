@@ -40,10 +40,12 @@
 
 use std::fmt::{self, Write as _};
 
-use super::error::Damage;
-use super::made::Made;
+use super::damage::Damage;
+use super::spec::{Made, Pins};
 use crate::filter::native::{Native, POSITION_RULE};
-use crate::filter::{LocalKind, REDISBLOOM_RULE, SHARD_RULE};
+use crate::filter::{
+    Capacity, Geometry, Lines, LocalKind, REDISBLOOM_RULE, Reservation, SHARD_RULE, Seed,
+};
 use crate::fingerprint::Algorithm;
 
 /// The format of a folder with a filter of shards, and that of all logs.
@@ -57,19 +59,6 @@ pub(super) const FORMATS: &str = "3 and 4";
 pub(super) const NAME: &str = "header";
 
 const TITLE: &str = "urlseen storage folder";
-
-/// All that moves a bit or changes a fingerprint, and whose filter it is.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Pins {
-    /// The crawl's name.
-    pub crawl: String,
-    /// What the filter was made for.
-    pub made: Made,
-    /// How fingerprints are computed.
-    pub algorithm: Algorithm,
-    /// Whether URLs that differ in their fragments are different.
-    pub keep_fragments: bool,
-}
 
 /// What a folder's file `header` says.
 #[derive(Debug, Clone, PartialEq)]
@@ -227,7 +216,7 @@ impl Header {
             filter: u64::from_str_radix(&string("filter")?, 16).ok()?,
             pins: Pins {
                 crawl: string("crawl")?,
-                made: Made::parse(text, kind)?,
+                made: made(text, kind)?,
                 algorithm: string("algorithm")?.parse().ok()?,
                 keep_fragments: value(text, "keep_fragments")?.parse().ok()?,
             },
@@ -243,6 +232,25 @@ impl Header {
     }
 }
 
+/// Reads from a header of that kind what the filter was made for.
+fn made(text: &str, kind: LocalKind) -> Option<Made> {
+    let number = |key| value(text, key)?.parse::<u32>().ok();
+    if kind == LocalKind::RedisBloom && value(text, "imported").is_some() {
+        return Some(Made::Imported);
+    }
+    let capacity = Capacity::new(value(text, "capacity")?.parse().ok()?).ok()?;
+    let error_rate = value(text, "error_rate")?.parse().ok()?;
+    if kind == LocalKind::RedisBloom {
+        let growth = Reservation::growth_of(number("expansion")?);
+        return Some(Made::RedisBloom(Reservation { capacity, error_rate, growth }));
+    }
+    let lines = Lines::ALL.into_iter().find(|lines| Some(lines.get()) == number("lines"))?;
+    let bits_per_line = u8::try_from(number("bits_per_line")?).ok()?;
+    let geometry = Geometry::new(lines, bits_per_line, number("lines_per_part")?)?;
+    let seed = Some(Seed::new(number("seed")?));
+    Some(Made::Native { seed, geometry, capacity, error_rate })
+}
+
 /// The last line, behind `content`.
 fn crc_line(content: &[u8]) -> String {
     format!("crc = \"{:08x}\"\n", crc32c::crc32c(content))
@@ -253,14 +261,13 @@ fn quoted(text: &str) -> String {
 }
 
 /// What stands behind `key = `.
-pub(super) fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "))
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::filter::{Capacity, Geometry, Lines, Reservation, Seed};
 
     pub(in crate::storage) fn pins() -> Pins {
         Pins {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use super::disk::Dir;
-use super::error::{Damage, RecoveryError};
+use super::damage::Damage;
+use super::dir::Dir;
+use super::error::RecoveryError;
 use super::segment::{self, Entry, Segment, Stop};
 use crate::storage::head::{Head, Position};
 
@@ -66,39 +67,9 @@ impl Segments {
         mut visit: impl FnMut(Place, &Entry<'_>),
     ) -> Result<Walk, RecoveryError> {
         let mut walk = Walk { end: from, place: None, other: None, damage: None };
-        let Some((&start, _)) = self.0.range(..=from.number).next_back() else {
-            walk.damage = self.gap(from.number);
+        let Some((mut file, mut segment)) = self.seek(dir, filter, from, &mut walk)? else {
             return Ok(walk);
         };
-        let mut file = start;
-        let mut segment = match Segment::open(dir, &segment::name(file), filter)? {
-            Ok(segment) => segment,
-            Err(damage) => {
-                walk.damage = Some(damage);
-                return Ok(walk);
-            }
-        };
-        while segment.position().number < from.number {
-            match segment.skip() {
-                Ok(()) => {}
-                Err(Stop::End) => {
-                    walk.damage = self.gap(from.number);
-                    return Ok(walk);
-                }
-                Err(stop) => {
-                    let damage = damage(stop, file, &segment)?;
-                    // It is before what matters, if what matters is to be found.
-                    if !segment.seek(from)? {
-                        walk.damage = Some(damage);
-                        return Ok(walk);
-                    }
-                }
-            }
-        }
-        if segment.position() != from {
-            walk.other = Some(segment.position().head);
-            return Ok(walk);
-        }
         loop {
             match segment.next() {
                 Ok(entry) => {
@@ -115,20 +86,64 @@ impl Segments {
                 walk.damage = walk.damage.or_else(|| self.gap(next));
                 return Ok(walk);
             }
-            match Segment::open(dir, &segment::name(next), filter)? {
-                Ok(other) if other.follows() == walk.end => (file, segment) = (next, other),
+            let here = match Segment::open(dir, &segment::name(next), filter)? {
+                Ok(other) if other.follows() == walk.end => {
+                    (file, segment) = (next, other);
+                    continue;
+                }
                 Ok(_) => {
                     let what = "the file does not follow the one before";
-                    let here = Damage { file: segment::name(next), offset: 0, what };
-                    walk.damage = walk.damage.or(Some(here));
-                    return Ok(walk);
+                    Damage { file: segment::name(next), offset: 0, what }
                 }
-                Err(here) => {
-                    walk.damage = walk.damage.or(Some(here));
-                    return Ok(walk);
+                Err(here) => here,
+            };
+            walk.damage = walk.damage.or(Some(here));
+            return Ok(walk);
+        }
+    }
+
+    /// Opens the file that has the record behind `from`, right before that record; `None` if the
+    /// log does not lead there, and then `walk` says why.
+    fn seek(
+        &self,
+        dir: &Dir,
+        filter: u64,
+        from: Position,
+        walk: &mut Walk,
+    ) -> Result<Option<(u64, Segment)>, RecoveryError> {
+        let Some((&file, _)) = self.0.range(..=from.number).next_back() else {
+            walk.damage = self.gap(from.number);
+            return Ok(None);
+        };
+        let mut segment = match Segment::open(dir, &segment::name(file), filter)? {
+            Ok(segment) => segment,
+            Err(damage) => {
+                walk.damage = Some(damage);
+                return Ok(None);
+            }
+        };
+        while segment.position().number < from.number {
+            match segment.skip() {
+                Ok(()) => {}
+                Err(Stop::End) => {
+                    walk.damage = self.gap(from.number);
+                    return Ok(None);
+                }
+                Err(stop) => {
+                    let damage = damage(stop, file, &segment)?;
+                    // It is before what matters, if what matters is to be found.
+                    if !segment.seek(from)? {
+                        walk.damage = Some(damage);
+                        return Ok(None);
+                    }
                 }
             }
         }
+        if segment.position() != from {
+            walk.other = Some(segment.position().head);
+            return Ok(None);
+        }
+        Ok(Some((file, segment)))
     }
 }
 

@@ -5,15 +5,15 @@
 //! 89abcdef
 //! ```
 //!
-//! The last line is the CRC-32C of all before it. Marks of another filter, or that cannot be read,
-//! say nothing: the import begins anew then, which costs time alone.
+//! The last line is the CRC-32C of all before it. Checkpoints of another filter, or that cannot be
+//! read, say nothing: the import begins anew then, which costs time alone.
 
 use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::disk::Dir;
-use super::folder::Folder;
+use super::dir::Dir;
+use super::encoding::crc_line;
 
 /// The file's name.
 pub(super) const NAME: &str = "imports";
@@ -40,44 +40,36 @@ struct File {
     checkpoints: Vec<Checkpoint>,
 }
 
-impl Folder {
-    /// How far imports into this filter came, as far as that is known.
-    pub fn checkpoints(&self) -> Vec<Checkpoint> {
-        let filter = self.header().map(|header| id(header.filter()));
-        let file = read(self.place()).filter(|file| Some(&file.filter) == filter.as_ref());
-        file.map(|file| file.checkpoints).unwrap_or_default()
-    }
+/// Returns how far imports into `filter` came, as far as that is known.
+pub(super) fn read(dir: &Dir, filter: u64) -> Vec<Checkpoint> {
+    let file = decode(dir).filter(|file| file.filter == id(filter));
+    file.map(|file| file.checkpoints).unwrap_or_default()
+}
 
-    /// Records how far imports came, in place of what was known of these sources. On the disk when
-    /// this returns; the log must have been synced up to there before.
-    ///
-    /// # Panics
-    /// If the folder was not begun.
-    pub fn record_checkpoints(&mut self, new: &[Checkpoint]) -> io::Result<()> {
-        let mut checkpoints = self.checkpoints();
-        checkpoints.retain(|checkpoint| new.iter().all(|new| new.source != checkpoint.source));
-        checkpoints.extend_from_slice(new);
-        checkpoints.drain(..checkpoints.len().saturating_sub(CHECKPOINTS_MAX));
-        let file = File { filter: id(self.begun().filter()), checkpoints };
-        let mut bytes = serde_json::to_vec(&file)?;
-        bytes.push(b'\n');
-        bytes.extend(crc_line(&bytes).into_bytes());
-        let dir = self.place();
-        dir.write_aside(NAME, &bytes)?;
-        dir.replace(NAME)?;
-        dir.sync()
-    }
+/// Records how far imports came, in place of what was known of these sources.
+pub(super) fn record(dir: &Dir, filter: u64, new: &[Checkpoint]) -> io::Result<()> {
+    let mut checkpoints = read(dir, filter);
+    checkpoints.retain(|checkpoint| new.iter().all(|new| new.source != checkpoint.source));
+    checkpoints.extend_from_slice(new);
+    checkpoints.drain(..checkpoints.len().saturating_sub(CHECKPOINTS_MAX));
+    let file = File { filter: id(filter), checkpoints };
+    let mut bytes = serde_json::to_vec(&file)?;
+    bytes.push(b'\n');
+    bytes.extend(crc_line(&bytes).into_bytes());
+    dir.write_aside(NAME, &bytes)?;
+    dir.replace(NAME)?;
+    dir.sync()
+}
 
-    /// Forgets how far imports came: the filter may lack some of what they added.
-    pub fn drop_checkpoints(&mut self) -> io::Result<()> {
-        match self.place().remove(NAME) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => self.place().sync(),
-        }
+/// Forgets how far imports came.
+pub(super) fn clear(dir: &Dir) -> io::Result<()> {
+    match dir.remove(NAME) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => dir.sync(),
     }
 }
 
-fn read(dir: &Dir) -> Option<File> {
+fn decode(dir: &Dir) -> Option<File> {
     let bytes = dir.read(NAME).ok()??;
     let end = memchr::memchr(b'\n', &bytes)? + 1;
     let (content, crc) = bytes.split_at(end);
@@ -86,8 +78,4 @@ fn read(dir: &Dir) -> Option<File> {
 
 fn id(filter: u64) -> String {
     format!("{filter:016x}")
-}
-
-pub(super) fn crc_line(content: &[u8]) -> String {
-    format!("{:08x}\n", crc32c::crc32c(content))
 }

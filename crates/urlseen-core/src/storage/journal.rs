@@ -1,19 +1,17 @@
-//! The writer of the log.
+//! The log, which every batch passes on its way to the commit, and its writer.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::cut::{self, Tail};
-use super::disk::{Dir, DiskFile};
+use super::dir::Dir;
+use super::disk::DiskFile;
 use super::error::RecoveryError;
-use super::folder::{Shared, Turn};
 use super::history::Segments;
-use super::hold::gone;
-use super::log::{Log, Record};
+use super::lock::{Shared, Turn, gone};
 use super::record::{self, Kind, encoded_len};
-use super::recovery::Target;
-use super::scan::Scan;
+use super::scan::{Scan, Target};
 use super::segment::{self, Segment};
 use super::sync::{INTERVAL, LogHandle, Syncing, Unsynced};
 use crate::filter::choice::Fsync;
@@ -25,6 +23,58 @@ const ADDS: usize = 1 << 20;
 
 /// Bytes of memory that are kept from one record to the next.
 const BUFFER: usize = 8 << 20;
+
+/// Proof that the log has a batch, under this head. Only a log makes one.
+#[derive(Debug)]
+pub struct Record {
+    base: Head,
+    position: Position,
+}
+
+impl Record {
+    /// The head that the batch follows.
+    pub fn base(&self) -> Head {
+        self.base
+    }
+
+    /// The head that the batch becomes when it is committed.
+    pub fn head(&self) -> Head {
+        self.position.head
+    }
+
+    /// Where the log stands with this record as its last.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The proof for the batch that follows `base` and was written down as `position`.
+    pub(super) fn new(base: Head, position: Position) -> Self {
+        Self { base, position }
+    }
+}
+
+/// Takes down each batch before it is committed, so that the filter can be brought back to what
+/// Redis knows.
+pub trait Log {
+    /// Writes the new fingerprints of the batch that follows `base`. They have been written when
+    /// this returns.
+    fn append(&mut self, base: Head, added: &[Fingerprint]) -> io::Result<Record>;
+}
+
+/// Remembers nothing: the next start begins with an empty filter.
+#[derive(Debug, Default)]
+pub struct Volatile {
+    /// The number of the last record.
+    number: u64,
+}
+
+impl Log for Volatile {
+    fn append(&mut self, base: Head, _: &[Fingerprint]) -> io::Result<Record> {
+        self.number += 1;
+        let position = Position { number: self.number, head: base.next() };
+        Ok(Record::new(base, position))
+    }
+}
 
 /// The log of a storage folder, open to be written to. One thread has it.
 ///

@@ -14,7 +14,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::disk::Dir;
+use super::dir::Dir;
 
 /// The file's name.
 pub(super) const NAME: &str = "lease";

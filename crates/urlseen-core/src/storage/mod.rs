@@ -1,78 +1,88 @@
-//! What is remembered of the filter beyond this process: the storage folder.
+//! The storage folder: the filter's memory beyond this process.
 //!
 //! ```text
-//! Folder::open -> begin | check -> recover -> journal ------> append, sync, cut
-//!                                         └-> snapshot_writer -> write per shard, finish
-//!                                         └-> rebase ---------> write per shard, finish
-//! look, AtRest: read only, beside whoever runs
+//! open      folder                  by the one process that holds the lock, to write
+//!           reader -> shards        at rest, or beside that process, to read
+//!           inspect                 what is in it, for people
+//!
+//! write     journal -> sync         every batch, appended and on the disk
+//!           snapshot_writer         the whole filter, while batches go on -> prune -> archive
+//!           rebase                  the whole filter, in the place of all else
+//! recover   recovery -> scan -> cut a snapshot, the log behind it; what lies beyond is dropped
+//!           restore                 what is brought back, given to the filter
+//!
+//! log       history: all files; segment: one file; record: one record
+//! filter    snapshot/               sections by shard, or one whole filter
+//! archive   archive/                what pruning would lose
+//! header    header, spec, difference: what the filter was made for, and what is wanted of it
+//! notes     ages, imports, lease, lock: the small files beside them
+//!
+//! below     head: where a history stands; encoding: numbers and CRCs; damage, error
+//!           dir -> requests -> disk -> descriptors; clock
 //! ```
 //!
-//! Blocking, and without any knowledge of Redis: the head that a crawl stands at is told by the
-//! caller. Only `disk` names the file system. The files and their bytes are described beside their
-//! encoders: `header`, `segment` and `record` (the log), `snapshot`, `archive`, `lease`, `imports`,
-//! `ages`.
+//! A file names only files that are below it; `folder` is the highest. All calls block. Nothing
+//! here knows Redis: the caller says at which head the crawl stands. Only `disk` names the file
+//! system. Each file's bytes are described beside its encoder.
 
 mod ages;
 mod archive;
+mod clock;
 mod cut;
+mod damage;
 pub mod descriptors;
 mod difference;
+mod dir;
 mod disk;
+mod encoding;
 mod error;
-mod fields;
 mod folder;
 mod head;
 mod header;
 mod history;
-mod hold;
-mod holder;
 mod imports;
+mod inspect;
 mod journal;
 mod lease;
-mod log;
-mod look;
-mod lookup;
-mod made;
-mod moment;
-pub mod named;
+mod lock;
+mod prune;
+mod reader;
 mod rebase;
-mod rebuilt;
 mod record;
 mod recovery;
 mod requests;
-mod retention;
+mod restore;
 mod scan;
 mod segment;
 mod shards;
 mod snapshot;
+mod snapshot_writer;
+mod spec;
 mod sync;
 #[cfg(test)]
 mod tests;
-mod usage;
 
 pub use archive::{Archive, Standing};
-pub use difference::Difference;
+pub use clock::Moment;
 #[cfg(test)]
-pub(crate) use error::Damage;
+pub(crate) use damage::Damage;
+pub use difference::Difference;
 pub use error::{OpenError, RecoveryError};
-pub use folder::Folder;
+pub use folder::{Folder, Usage};
 pub use head::{Head, Position};
-pub use header::{Header, Pins};
+pub use header::Header;
 pub use imports::Checkpoint;
-pub use journal::Journal;
-pub use log::{Log, Record, Volatile};
-pub use look::header as header_of;
-pub use look::look;
-pub use look::{Look, SegmentLook, SnapshotLook};
-pub use lookup::{AtRest, Beside};
-pub use made::Made;
-pub use moment::Moment;
-pub use named::{Named, named};
+pub use inspect::header as header_of;
+pub use inspect::{Look, Named, SegmentLook, SnapshotLook, look, named};
+pub use journal::{Journal, Log, Record, Volatile};
+pub use prune::Retention;
+pub use reader::{AtRest, Beside};
 pub use rebase::Rebase;
-pub use recovery::{Recovered, Restore, Target};
+pub use recovery::Recovered;
 pub use requests::{Request, Requests};
-pub use retention::Retention;
+pub use restore::Restore;
+pub use scan::Target;
 pub use shards::ShardReader;
-pub use snapshot::{Finished, SnapshotWriter};
+pub use snapshot_writer::{Finished, SnapshotWriter};
+pub use spec::{Made, Pins};
 pub use sync::LogHandle;
-pub use usage::Usage;

@@ -6,12 +6,14 @@
 //! is one; an empty filter, however, takes the archive with it, before it counts itself.
 
 use std::io;
+use std::sync::Arc;
 
 use super::archive;
-use super::disk::Dir;
-use super::folder::Folder;
+use super::cut::Stand;
+use super::dir::Dir;
 use super::header::Header;
 use super::history::Segments;
+use super::lock::{Shared, Turn};
 use super::record::HEAD;
 use super::segment;
 use super::snapshot::{self, Role, Sections, Snapshots};
@@ -23,19 +25,29 @@ use crate::storage::head::{Head, Position};
 /// nothing.
 #[derive(Debug)]
 pub struct Rebase<'a> {
-    folder: &'a mut Folder,
     sections: Sections,
+    /// The id of the filter.
+    filter: u64,
+    shared: (Arc<Shared>, Turn),
+    /// The folder's note of where its log ends, to be set at the end.
+    stand: &'a mut Option<Stand>,
     position: Position,
     /// Fingerprints written so far.
     keys: u64,
 }
 
 impl<'a> Rebase<'a> {
-    pub(super) fn begin(folder: &'a mut Folder, at: Head) -> io::Result<Self> {
-        let (dir, header) = (folder.place(), folder.begun());
+    pub(super) fn begin(
+        dir: &Dir,
+        header: &Header,
+        shared: (Arc<Shared>, Turn),
+        stand: &'a mut Option<Stand>,
+        at: Head,
+    ) -> io::Result<Self> {
         let number = unused(dir, header)?;
         let sections = Sections::begin(dir, Role::Origin, header)?;
-        Ok(Self { folder, sections, position: Position { number, head: at }, keys: 0 })
+        let position = Position { number, head: at };
+        Ok(Self { sections, filter: header.filter(), shared, stand, position, keys: 0 })
     }
 
     /// Where the filter stands.
@@ -53,9 +65,9 @@ impl<'a> Rebase<'a> {
         self.sections.write(shard, count, self.position, bytes)
     }
 
-    /// Notes what of a shard was forgotten, as [`SnapshotWriter::forgotten`] does.
+    /// Notes what of a shard was forgotten, as [`SnapshotWriter::tombstones`] does.
     ///
-    /// [`SnapshotWriter::forgotten`]: super::SnapshotWriter::forgotten
+    /// [`SnapshotWriter::tombstones`]: super::SnapshotWriter::tombstones
     pub fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
         self.sections.tombstones(shard, ids);
     }
@@ -66,18 +78,19 @@ impl<'a> Rebase<'a> {
         self.sections.write_whole(Some(filter), self.position, &mut || Ok(()))
     }
 
-    /// Puts it in the place of everything else: what is to be handed to [`Folder::journal`].
+    /// Puts it in the place of everything else: what is to be handed to
+    /// [`Folder::journal`](super::Folder::journal).
     ///
     /// # Panics
     /// If a shard was not written.
     pub fn finish(mut self) -> io::Result<Position> {
         let (last, _) = self.sections.seal()?;
-        let is_archived = self.keys > 0 && archive::is_on(self.folder.place())?;
+        let is_archived = self.keys > 0 && archive::is_on(self.sections.dir())?;
         if self.keys == 0 {
-            archive::clear(self.folder.place())?;
+            archive::clear(self.sections.dir())?;
         }
         self.sections.put(last)?;
-        let dir = self.folder.place();
+        let dir = self.sections.dir();
         let own = snapshot::name(last.head.seq);
         for file in dir.list()? {
             if snapshot::seq(&file.name).is_some() && file.name != own {
@@ -88,13 +101,13 @@ impl<'a> Rebase<'a> {
         let segments = Segments::list(dir)?;
         let logs: Vec<_> = segments.iter().map(|(follows, _)| segment::name(follows)).collect();
         if is_archived {
-            let (filter, (shared, turn)) = (self.folder.begun().filter(), self.folder.shared());
-            archive::retire(dir, filter, &logs, None, (&shared, turn))?;
+            let (shared, turn) = &self.shared;
+            archive::retire(dir, self.filter, &logs, None, (shared, *turn))?;
         } else {
             logs.iter().try_for_each(|log| dir.remove(log))?;
             dir.sync()?;
         }
-        self.folder.stand(self.position, None);
+        *self.stand = Some((self.position, None));
         Ok(self.position)
     }
 }

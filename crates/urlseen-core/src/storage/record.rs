@@ -20,7 +20,7 @@
 
 use std::io;
 
-use super::fields::{Fields, checked, push_crc, push_position};
+use super::encoding::{Fields, checked, push_crc, push_position};
 use crate::filter::id::RandomId;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::{Head, Position};

@@ -12,48 +12,20 @@
 
 use std::io;
 
-use super::cut::{self, Tail};
-use super::disk::Dir;
-use super::error::{Damage, RecoveryError};
+use super::cut::{self, Cut, Tail};
+use super::damage::Damage;
+use super::dir::Dir;
+use super::error::RecoveryError;
 use super::header::Header;
 use super::history::Segments;
 use super::record::Kind;
-use super::scan::Scan;
+use super::restore::Restore;
+use super::scan::{Scan, Target};
 use super::snapshot::{Snapshots, Summary};
 use crate::filter::redisbloom::Filter;
 use crate::filter::{Count, ShardId};
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::{Head, Position};
-
-/// Where a filter is to be brought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
-    /// To the batch that Redis knows as its last.
-    At(Head),
-    /// As far as the folder goes, where no Redis says.
-    Last,
-}
-
-/// A filter that is brought back. It is given all of it in order: nothing, then each shard of a
-/// snapshot once (or all of it, where it has none), then what was added since. Where a snapshot
-/// turns out to be damaged, it begins again.
-pub trait Restore {
-    /// Forgets everything: all shards are empty.
-    fn clear(&mut self);
-    /// Sets a shard as a snapshot has it: `bytes` are its bits, little endian words of 64, none
-    /// where none is set.
-    fn load(&mut self, shard: ShardId, count: Count, at: Position, bytes: Vec<u8>);
-    /// Sets the whole filter as a snapshot has it, where it is in one piece; `None` if nothing was
-    /// ever added to it.
-    fn load_whole(&mut self, filter: Option<Filter>, at: Position);
-    /// Lets a fingerprint pass once more that a snapshot has as forgotten: its shard, and the 128
-    /// bits that the layout makes of it. Comes behind what is loaded.
-    fn load_tombstone(&mut self, shard: ShardId, id: u128);
-    /// Sets fingerprints of the record that the log has at `at`.
-    fn add(&mut self, fingerprints: Vec<Fingerprint>, at: Position);
-    /// Lets fingerprints of the record that the log has at `at` pass once more.
-    fn forget(&mut self, fingerprints: Vec<Fingerprint>, at: Position);
-}
 
 /// What was brought back, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,17 +45,6 @@ pub struct Recovered {
     /// Where the log could not be read any further, and the snapshots that were passed over: all of
     /// it was dropped.
     pub damaged: Vec<Damage>,
-}
-
-/// What was dropped of the log.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cut {
-    /// Batches that Redis does not know.
-    pub batches: u64,
-    /// Fingerprints of theirs.
-    pub(crate) fingerprints: u64,
-    /// Bytes, those that could not be read included.
-    pub(crate) bytes: u64,
 }
 
 /// A snapshot that leads to a target.

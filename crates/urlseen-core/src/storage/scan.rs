@@ -1,12 +1,20 @@
 //! Whether a position leads to a batch, and what lies beyond it.
 
-use super::cut::Plan;
-use super::disk::Dir;
+use super::cut::{Cut, Plan};
+use super::dir::Dir;
 use super::error::RecoveryError;
 use super::history::{Place, Segments, Walk};
 use super::record::Kind;
-use super::recovery::{Cut, Target};
 use crate::storage::head::{Head, Position};
+
+/// Where a filter is to be brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// To the batch that Redis knows as its last.
+    At(Head),
+    /// As far as the folder goes, where no Redis says.
+    Last,
+}
 
 /// What the log says about a position and a target.
 #[derive(Debug)]

@@ -19,9 +19,10 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::disk::{Dir, DiskFile, read_exact_at};
-use super::error::Damage;
-use super::fields::{Fields, POSITION, checked, push_crc, push_position};
+use super::damage::Damage;
+use super::dir::Dir;
+use super::disk::{DiskFile, read_exact_at};
+use super::encoding::{Fields, POSITION, checked, push_crc, push_position};
 use super::header::FORMAT;
 use super::record::{self, HEAD, NoHead, RecordHead};
 use crate::fingerprint::Fingerprint;

@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::disk::{Dir, DiskFile, read_exact_at};
-use super::error::{Damage, OpenError, RecoveryError};
+use super::damage::Damage;
+use super::dir::Dir;
+use super::disk::{DiskFile, read_exact_at};
+use super::error::{OpenError, RecoveryError};
 use super::header::Header;
 use super::history::Segments;
-use super::lookup::AtRest;
+use super::reader::AtRest;
 use super::record::Kind;
-use super::recovery::{self, Target};
+use super::recovery;
+use super::scan::Target;
 use super::snapshot::Summary;
 use crate::filter::native::{KeyHash, Native};
 use crate::filter::{SHARDS, ShardId};

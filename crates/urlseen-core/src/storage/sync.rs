@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossbeam_channel::{RecvTimeoutError, Sender};
 
 use super::disk::{DiskDir, DiskFile};
-use super::folder::Shared;
+use super::lock::Shared;
 use super::requests::Requests;
 
 /// How often a log is synced that is synced at intervals.

@@ -16,7 +16,8 @@ mod standing;
 
 use std::io;
 
-use super::disk::{Dir, Entry};
+use super::dir::Dir;
+use super::disk::Entry;
 
 pub use reader::Archive;
 pub(super) use retire::retire;

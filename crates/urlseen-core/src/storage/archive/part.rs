@@ -30,9 +30,10 @@
 
 use std::io;
 
-use super::super::disk::{Dir, DiskFile, read_exact_at};
-use super::super::error::Damage;
-use super::super::fields::{Fields, POSITION, checked, push_crc, push_position};
+use super::super::damage::Damage;
+use super::super::dir::Dir;
+use super::super::disk::{DiskFile, read_exact_at};
+use super::super::encoding::{Fields, POSITION, checked, push_crc, push_position};
 use super::super::record::TEXT;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::super::disk::{Dir, aside};
-use super::super::folder::{Shared, Turn};
+use super::super::dir::{Dir, aside};
+use super::super::lock::{Shared, Turn};
 use super::super::record::Kind;
 use super::super::segment::{Segment, Stop};
 use super::part::{Archived, PartWriter};

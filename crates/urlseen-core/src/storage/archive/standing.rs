@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use super::super::disk::Dir;
+use super::super::dir::Dir;
 use super::super::header::Header;
 use super::super::history::Segments;
 use super::super::segment::{self, Segment};

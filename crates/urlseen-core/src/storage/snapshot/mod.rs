@@ -50,16 +50,13 @@
 //! is called otherwise, so one that has that name is whole unless it was damaged.
 
 mod reader;
+mod sections;
 mod whole;
-mod writer;
-
-use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(super) use reader::{Snapshots, Summary};
-pub use writer::{Finished, SnapshotWriter};
-pub(super) use writer::{Role, Sections, empty};
+pub(super) use sections::{Role, Sections, empty};
 
-use super::fields::POSITION;
+use super::encoding::POSITION;
 
 const MAGIC: &[u8; 8] = b"urlseenS";
 const PREFIX: &str = "snapshot-";
@@ -90,10 +87,4 @@ pub(super) fn name(seq: u64) -> String {
 pub(super) fn seq(name: &str) -> Option<u64> {
     let seq = name.strip_prefix(PREFIX)?.parse().ok()?;
     (self::name(seq) == name).then_some(seq)
-}
-
-/// Milliseconds since 1970, by the system's clock.
-pub(super) fn unix_ms(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

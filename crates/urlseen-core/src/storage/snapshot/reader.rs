@@ -3,11 +3,12 @@
 use std::cmp::Reverse;
 use std::io;
 
-use super::super::disk::{Dir, DiskFile, read_exact_at};
-use super::super::error::Damage;
-use super::super::fields::{Fields, checked};
+use super::super::damage::Damage;
+use super::super::dir::Dir;
+use super::super::disk::{DiskFile, read_exact_at};
+use super::super::encoding::{Fields, checked};
 use super::super::header::Header;
-use super::super::recovery::Restore;
+use super::super::restore::Restore;
 use super::{EMPTY, HEADER, MAGIC, SECTION, TOMBSTONE, TOMBSTONES_END, TRAILER, name, seq};
 use crate::filter::{Count, LocalKind, ShardId};
 use crate::storage::head::Position;

@@ -2,14 +2,15 @@
 
 use std::io::{self, Read, Write};
 
-use super::super::disk::{Dir, DiskFile};
-use super::super::error::Damage;
-use super::super::fields::{Fields, checked, push_crc, push_position};
+use super::super::damage::Damage;
+use super::super::dir::Dir;
+use super::super::disk::DiskFile;
+use super::super::encoding::{Fields, checked, push_crc, push_position};
 use super::super::header::Header;
-use super::super::made::Made;
-use super::super::recovery::Restore;
+use super::super::restore::Restore;
+use super::super::spec::Made;
 use super::reader::Summary;
-use super::writer::Sections;
+use super::sections::Sections;
 use super::{HEADER, WHOLE};
 use crate::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
 use crate::filter::redisbloom::{Filter, Layer};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::super::look::look_on;
+use super::super::inspect::look_on;
 use super::super::{AtRest, Damage, Folder, OpenError, RecoveryError, Target, segment, snapshot};
 use super::basic::{DIR, append, keep_all};
 use super::filter::{Exact, Key, shard_of, write_all};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::recovery::Restore;
+use super::super::restore::Restore;
 use super::super::{Made, Pins, SnapshotWriter};
 use crate::filter::{Capacity, Count, Geometry, Lines, SHARDS, ShardId};
 use crate::fingerprint::{Algorithm, Fingerprint};

@@ -9,7 +9,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::look::look_on;
+use super::super::inspect::look_on;
 use super::super::record::Kind;
 use super::super::{Folder, Journal, RecoveryError, Retention, Target, snapshot};
 use super::basic::{DIR, open, recover};

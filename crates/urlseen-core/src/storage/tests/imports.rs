@@ -33,13 +33,13 @@ fn marks_of_another_filter_say_nothing() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
     folder.record_checkpoints(&[mark("a", 22)]).unwrap();
-    let file = folder.place().read(NAME).unwrap().unwrap();
+    let file = folder.dir.read(NAME).unwrap().unwrap();
     folder.erase().unwrap();
-    assert_eq!(folder.place().read(NAME).unwrap(), None);
+    assert_eq!(folder.dir.read(NAME).unwrap(), None);
     folder.begin(&pins(), 100, Head::START).unwrap();
     // As where a copy of the folder is brought back in parts.
-    folder.place().write_aside(NAME, &file).unwrap();
-    folder.place().replace(NAME).unwrap();
+    folder.dir.write_aside(NAME, &file).unwrap();
+    folder.dir.replace(NAME).unwrap();
     assert_eq!(folder.checkpoints(), []);
 }
 
@@ -48,12 +48,12 @@ fn no_flipped_bit_moves_a_mark() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
     folder.record_checkpoints(&[mark("a", 22)]).unwrap();
-    let file = folder.place().read(NAME).unwrap().unwrap();
+    let file = folder.dir.read(NAME).unwrap().unwrap();
     for bit in 0..8 * file.len() {
         let mut damaged = file.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
-        folder.place().write_aside(NAME, &damaged).unwrap();
-        folder.place().replace(NAME).unwrap();
+        folder.dir.write_aside(NAME, &damaged).unwrap();
+        folder.dir.replace(NAME).unwrap();
         assert_eq!(folder.checkpoints(), [], "bit {bit}");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::super::look::look_on;
+use super::super::inspect::look_on;
 use super::super::{AtRest, Folder, OpenError, Target};
 use super::basic::{DIR, append, begun, keep_all};
 use super::filter::{Key, batch, fingerprint, fingerprints, pins};

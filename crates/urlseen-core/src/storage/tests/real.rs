@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 
-use super::super::{AtRest, Folder, Log as _, OpenError, Target, look};
+use super::super::{AtRest, Folder, Log as _, OpenError, Target, header_of, look};
 use super::basic::{append, keep_all, recover};
 use super::filter::{batch, fingerprints, pins, shard_of, write_all};
 use crate::filter::ShardId;
@@ -112,4 +112,54 @@ fn a_snapshot_is_taken_by_another_thread_while_the_log_goes_on() {
     let last = journal.position();
     drop((journal, folder));
     assert_eq!(recover(&mut Folder::open(scratch.path()).unwrap(), Target::Last), (last, keys));
+}
+
+/// The header of a folder of format 1, byte for byte as an earlier version wrote it.
+const FORMAT_1: &str = r#"urlseen state folder
+format = 1
+filter = "0123456789abcdef"
+crawl = "demo"
+layout = "native"
+positions = "murmur3-x64-128/wyrand/line-64/bit-9"
+shards = "digest-leading-byte/text-murmur3-x64-128-top-byte"
+seed = 7
+bits = 131072
+k = 4
+lines = 1
+bits_per_line = 4
+lines_per_part = 1
+capacity = 1000
+error_rate = 1e-3
+algorithm = "scrapy"
+algorithm_version = "scrapy 2.19/w3lib 2.5"
+keep_fragments = false
+crc = "d0c31b37"
+"#;
+
+/// Rule C5. The trap: a folder that another version wrote looks damaged, and its owner gives it up
+/// though that version could read it.
+#[test]
+fn a_folder_of_another_version_is_refused_by_its_format() {
+    let dir = tempfile::tempdir().unwrap();
+    let header = dir.path().join("header");
+    fs::write(&header, FORMAT_1).unwrap();
+    for error in [
+        Folder::open(dir.path()).unwrap_err(),
+        AtRest::open(dir.path()).unwrap_err(),
+        look(dir.path()).unwrap_err(),
+        header_of(dir.path()).unwrap_err(),
+    ] {
+        assert!(matches!(error, OpenError::Format { found: 1, .. }), "{error:?}");
+        let said = error.to_string();
+        let place = dir.path().display().to_string();
+        let remedies =
+            ["the version that wrote it", "another storage.dir", "urlseen storage reset"];
+        for words in [&place, "format 1", "formats 3 and 4"].into_iter().chain(remedies) {
+            assert!(said.contains(words), "no {words:?} in {said}");
+        }
+    }
+    assert_eq!(fs::read_to_string(&header).unwrap(), FORMAT_1);
+    // Damage is still told as damage.
+    fs::write(&header, FORMAT_1.replace("k = 4", "k = 5")).unwrap();
+    assert!(matches!(Folder::open(dir.path()), Err(OpenError::Header(_))));
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::super::look::look_on;
-use super::super::recovery::Restore;
+use super::super::inspect::look_on;
+use super::super::restore::Restore;
 use super::super::{AtRest, Folder, Journal, Made, Pins, Target};
 use super::basic::{DIR, append, keep_all, open};
 use super::filter::{Key, fingerprint, fingerprints};

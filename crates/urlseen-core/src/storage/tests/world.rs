@@ -358,7 +358,7 @@ impl World {
         self.maybe_adds.clear();
         self.is_lossy = false;
         let folder = self.folder.as_mut().expect("a folder");
-        let look = super::super::look::look_on(Arc::new(self.disk.clone()), Path::new(DIR));
+        let look = super::super::inspect::look_on(Arc::new(self.disk.clone()), Path::new(DIR));
         let last = look.map_err(|_| Stopped)?.last.expect("it has a snapshot");
         assert_eq!(last.head, target, "nothing is left beyond");
         self.journal = Some(folder.journal(last, self.fsync).map_err(|_| Stopped)?);

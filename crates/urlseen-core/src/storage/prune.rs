@@ -5,10 +5,10 @@ use std::io;
 
 use super::ages;
 use super::archive;
-use super::disk::Dir;
+use super::clock::Moment;
+use super::dir::Dir;
 use super::header::Header;
 use super::history::Segments;
-use super::moment::Moment;
 use super::segment;
 use super::snapshot::Snapshots;
 use crate::storage::head::Position;

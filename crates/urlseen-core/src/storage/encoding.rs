@@ -1,4 +1,4 @@
-//! Numbers in files: little endian, one after the other.
+//! Numbers and CRCs in files. Numbers are little endian, one after the other.
 
 use crate::filter::id::RandomId;
 use crate::storage::head::{Head, Position};
@@ -29,7 +29,7 @@ impl Fields<'_> {
         u64::from_le_bytes(self.array())
     }
 
-    /// 8 bytes number, 8 seq, 8 commit_id.
+    /// 8 bytes number, 8 seq, 8 `commit_id`.
     pub(super) fn position(&mut self) -> Position {
         let number = self.u64();
         let seq = self.u64();
@@ -55,4 +55,9 @@ pub(super) fn push_crc(bytes: &mut Vec<u8>, start: usize) {
 pub(super) fn checked(bytes: &[u8]) -> Option<&[u8]> {
     let (content, crc) = bytes.split_last_chunk()?;
     (crc32c::crc32c(content) == u32::from_le_bytes(*crc)).then_some(content)
+}
+
+/// Returns the line behind `content` in a file of text: its CRC-32C in hex.
+pub(super) fn crc_line(content: &[u8]) -> String {
+    format!("{:08x}\n", crc32c::crc32c(content))
 }

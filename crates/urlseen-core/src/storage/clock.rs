@@ -1,7 +1,7 @@
-//! Moments of a clock that cannot be set.
+//! Two clocks: one that cannot be set, and the time of day.
 
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -53,4 +53,10 @@ impl Moment {
     pub(super) fn is_before(self, other: Self) -> bool {
         self.boot == other.boot && self.since_boot < other.since_boot
     }
+}
+
+/// Milliseconds since 1970, by the system's clock.
+pub(super) fn unix_ms(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,19 +1,14 @@
-//! Writing snapshots.
+//! Writing the file of a snapshot.
 
 use std::io;
-use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::super::archive;
-use super::super::disk::{Dir, DiskFile};
-use super::super::fields::{push_crc, push_position};
-use super::super::folder::{Shared, Turn};
+use super::super::clock::unix_ms;
+use super::super::dir::Dir;
+use super::super::disk::DiskFile;
+use super::super::encoding::{push_crc, push_position};
 use super::super::header::Header;
-use super::super::moment::Moment;
-use super::super::retention::{self, Pruned, Retention};
-use super::super::sync::LogHandle;
-use super::{MAGIC, TOMBSTONE, name, unix_ms};
-use crate::filter::redisbloom::Filter;
+use super::{MAGIC, TOMBSTONE, name};
 use crate::filter::{Count, LocalKind, SHARDS, ShardId};
 use crate::storage::head::{Head, Position};
 
@@ -23,125 +18,6 @@ const WRITE: usize = 1 << 20;
 /// Bytes after which the disk is made to take what it was given, so that syncing the log need not
 /// wait behind a whole snapshot.
 const SYNC: u64 = 32 << 20;
-
-/// Writes a snapshot beside the log, from any thread. Dropped, it leaves nothing behind.
-#[derive(Debug)]
-pub struct SnapshotWriter {
-    sections: Sections,
-    // Ends after `sections`, which then have removed their file.
-    writing: Writing,
-    turn: Turn,
-    header: Header,
-}
-
-/// The one snapshot of a folder that is being written.
-#[derive(Debug)]
-struct Writing(Arc<Shared>);
-
-impl Writing {
-    fn start(shared: Arc<Shared>) -> io::Result<Self> {
-        shared.start_writing()?;
-        Ok(Self(shared))
-    }
-}
-
-impl Drop for Writing {
-    fn drop(&mut self) {
-        self.0.stop_writing();
-    }
-}
-
-/// A snapshot that counts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finished {
-    /// Its file name.
-    pub name: String,
-    /// Its size.
-    pub bytes: u64,
-    /// The names of the files that went for it.
-    pub(crate) pruned: Vec<String>,
-    /// Whether `horizon_bytes` made the folder reach back less far than it should.
-    pub cut_by_bytes: bool,
-}
-
-impl SnapshotWriter {
-    pub(in crate::storage) fn new(
-        dir: &Dir,
-        header: &Header,
-        shared: Arc<Shared>,
-        turn: Turn,
-    ) -> io::Result<Self> {
-        let writing = Writing::start(shared)?;
-        let sections = Sections::begin(dir, Role::Later, header)?;
-        Ok(Self { sections, writing, turn, header: header.clone() })
-    }
-
-    /// Writes a shard as it is at `at`; one without bits may have no bytes. Shards come in order.
-    ///
-    /// # Panics
-    /// If another shard's turn it is, or the bytes are not as many as a shard has.
-    pub fn write(
-        &mut self,
-        shard: ShardId,
-        count: Count,
-        at: Position,
-        bytes: &[u8],
-    ) -> io::Result<()> {
-        self.sections.write(shard, count, at, bytes)
-    }
-
-    /// Notes what of a shard was forgotten and has not passed again, when the shard was as it was
-    /// written: the 128 bits that the layout makes of each fingerprint.
-    pub fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
-        self.sections.tombstones(shard, ids);
-    }
-
-    /// Writes a filter in one piece as it is at `at`. `pause` is called every now and then; where
-    /// it fails, that is the end.
-    pub fn write_whole(
-        &mut self,
-        filter: &Filter,
-        at: Position,
-        pause: &mut dyn FnMut() -> io::Result<()>,
-    ) -> io::Result<()> {
-        self.sections.write_whole(Some(filter), at, pause)
-    }
-
-    /// Makes the snapshot count, once it and the log up to it are on the disk, and drops what is
-    /// not needed any more.
-    ///
-    /// # Errors
-    /// Where the disk fails; where the log is of no use any more; where the filter was brought
-    /// elsewhere since the snapshot was begun. Nothing is left behind then, unless it was dropping
-    /// what is old that failed.
-    ///
-    /// # Panics
-    /// If a shard was not written.
-    pub fn finish(self, log: &LogHandle, retention: &Retention) -> io::Result<Finished> {
-        self.finish_at(log, retention, Moment::now)
-    }
-
-    /// The same by another clock.
-    pub(in crate::storage) fn finish_at(
-        mut self,
-        log: &LogHandle,
-        retention: &Retention,
-        now: impl FnOnce() -> Moment,
-    ) -> io::Result<Finished> {
-        let (last, bytes) = self.sections.seal()?;
-        log.sync_to(last.number)?;
-        let (shared, dir, header) = (&self.writing.0, &self.sections.dir.clone(), &self.header);
-        let kept = {
-            // From here on nobody brings the filter elsewhere.
-            let _turn = shared.still(self.turn)?;
-            self.sections.put(last)?;
-            retention::prune(dir, header, retention, now())?
-        };
-        let Pruned { files: pruned, cut_by_bytes, retiring, start } = kept;
-        archive::retire(dir, header.filter(), &retiring, start, (shared, self.turn))?;
-        Ok(Finished { name: name(last.head.seq), bytes, pruned, cut_by_bytes })
-    }
-}
 
 /// What a snapshot is to what is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,6 +80,10 @@ impl Sections {
             tombstones: Vec::new(),
             is_done: false,
         })
+    }
+
+    pub(in crate::storage) fn dir(&self) -> &Dir {
+        &self.dir
     }
 
     pub(in crate::storage) fn write(

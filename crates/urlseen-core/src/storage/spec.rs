@@ -1,7 +1,20 @@
-//! What a filter was made for.
+//! Filter spec: what a filter was made for.
 
-use super::header::value;
-use crate::filter::{Capacity, ErrorRate, Geometry, Lines, LocalKind, Reservation, Seed};
+use crate::filter::{Capacity, ErrorRate, Geometry, LocalKind, Reservation, Seed};
+use crate::fingerprint::Algorithm;
+
+/// All that moves a bit or changes a fingerprint, and whose filter it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pins {
+    /// The crawl's name.
+    pub crawl: String,
+    /// What the filter was made for.
+    pub made: Made,
+    /// How fingerprints are computed.
+    pub algorithm: Algorithm,
+    /// Whether URLs that differ in their fragments are different.
+    pub keep_fragments: bool,
+}
 
 /// What a filter was made for, and by which kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,24 +68,5 @@ impl Made {
             *seed = Some(seed.unwrap_or_else(draw));
         }
         self
-    }
-
-    /// Reads it from a header of that kind.
-    pub(super) fn parse(text: &str, kind: LocalKind) -> Option<Self> {
-        let number = |key| value(text, key)?.parse::<u32>().ok();
-        if kind == LocalKind::RedisBloom && value(text, "imported").is_some() {
-            return Some(Self::Imported);
-        }
-        let capacity = Capacity::new(value(text, "capacity")?.parse().ok()?).ok()?;
-        let error_rate = value(text, "error_rate")?.parse().ok()?;
-        if kind == LocalKind::RedisBloom {
-            let growth = Reservation::growth_of(number("expansion")?);
-            return Some(Self::RedisBloom(Reservation { capacity, error_rate, growth }));
-        }
-        let lines = Lines::ALL.into_iter().find(|lines| Some(lines.get()) == number("lines"))?;
-        let bits_per_line = u8::try_from(number("bits_per_line")?).ok()?;
-        let geometry = Geometry::new(lines, bits_per_line, number("lines_per_part")?)?;
-        let seed = Some(Seed::new(number("seed")?));
-        Some(Self::Native { seed, geometry, capacity, error_rate })
     }
 }

@@ -1,19 +1,20 @@
-//! The URL-seen test on a folder at rest.
+//! Reading a folder: its header, and the URL-seen test on one at rest.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::disk::{Busy, Dir, Disk, DiskFile, Lock, RealDisk};
+use super::dir::Dir;
+use super::disk::{Busy, Disk, DiskFile, Entry, Lock, RealDisk};
 use super::error::{OpenError, RecoveryError};
-use super::folder::read_header;
-use super::header::Header;
+use super::header::{self, Header, Unreadable};
 use super::history::Segments;
-use super::hold::LOCK;
-use super::holder::Holder;
-use super::rebuilt::Rebuilt;
+use super::lock::{Holder, LOCK};
 use super::record::Kind;
-use super::recovery::{self, Restore, Target};
+use super::recovery;
+use super::restore::{Rebuilt, Restore};
+use super::scan::Target;
+use super::{segment, snapshot};
 use crate::filter::native::KeyHash;
 use crate::filter::redisbloom::Filter;
 use crate::filter::{Hashing, ShardId, Verdict};
@@ -201,4 +202,31 @@ fn bit(bytes: &[u8], at: u64) -> bool {
     // A shard fits into memory.
     let byte = usize::try_from(at / 8).ok().and_then(|byte| bytes.get(byte));
     byte.is_some_and(|byte| byte >> (at % 8) & 1 == 1)
+}
+
+/// Whether a file is part of what is remembered.
+pub(super) fn is_history(file: &Entry) -> bool {
+    snapshot::seq(&file.name).is_some() || segment::follows(&file.name).is_some()
+}
+
+/// Reads the header; `None` if the folder, which has `files`, was not begun.
+pub(super) fn read_header(dir: &Dir, files: &[Entry]) -> Result<Option<Header>, OpenError> {
+    let path = || dir.path().to_owned();
+    let bytes = dir.read(header::NAME).map_err(|reason| OpenError::Io { dir: path(), reason })?;
+    if let Some(bytes) = bytes {
+        return match Header::decode(&bytes) {
+            Ok(header) => Ok(Some(header)),
+            Err(Unreadable::Damaged(damage)) => Err(OpenError::Header(damage)),
+            Err(Unreadable::Format(found)) => Err(OpenError::Format { dir: path(), found }),
+        };
+    }
+    let history: Vec<_> = files.iter().filter(|file| is_history(file)).collect();
+    match history[..] {
+        [] => Ok(None),
+        // Beginning leaves this where it does not come to the header.
+        [only] if snapshot::seq(&only.name).is_some() && snapshot::EMPTY.contains(&only.len) => {
+            Ok(None)
+        }
+        [first, ..] => Err(OpenError::HeaderMissing { dir: path(), file: first.name.clone() }),
+    }
 }

@@ -1,18 +1,38 @@
-//! A filter of RedisBloom, brought back for somebody who only reads it.
+//! What a recovery brings back; and a filter of RedisBloom brought back to be read only.
 
 use std::collections::HashSet;
 use std::io;
 
 use super::error::RecoveryError;
 use super::header::Header;
-use super::made::Made;
-use super::recovery::Restore;
+use super::spec::Made;
 use crate::filter::redisbloom::{AddError, Filter};
 use crate::filter::{Count, Hashing, ShardId};
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
-/// The filter, as far as it has been brought.
+/// A filter that is brought back. It is given all of it in order: nothing, then each shard of a
+/// snapshot once (or all of it, where it has none), then what was added since. Where a snapshot
+/// turns out to be damaged, it begins again.
+pub trait Restore {
+    /// Forgets everything: all shards are empty.
+    fn clear(&mut self);
+    /// Sets a shard as a snapshot has it: `bytes` are its bits, little endian words of 64, none
+    /// where none is set.
+    fn load(&mut self, shard: ShardId, count: Count, at: Position, bytes: Vec<u8>);
+    /// Sets the whole filter as a snapshot has it, where it is in one piece; `None` if nothing was
+    /// ever added to it.
+    fn load_whole(&mut self, filter: Option<Filter>, at: Position);
+    /// Lets a fingerprint pass once more that a snapshot has as forgotten: its shard, and the 128
+    /// bits that the layout makes of it. Comes behind what is loaded.
+    fn load_tombstone(&mut self, shard: ShardId, id: u128);
+    /// Sets fingerprints of the record that the log has at `at`.
+    fn add(&mut self, fingerprints: Vec<Fingerprint>, at: Position);
+    /// Lets fingerprints of the record that the log has at `at` pass once more.
+    fn forget(&mut self, fingerprints: Vec<Fingerprint>, at: Position);
+}
+
+/// A filter of RedisBloom, as far as it has been brought.
 #[derive(Debug)]
 pub(super) struct Rebuilt {
     made: Made,
