@@ -21,7 +21,7 @@ use redis::{Commands, Connection};
 use rounds::Rounds;
 use tokio::sync::watch;
 use urlseen_cli::crawl::protocol::Protocol;
-use urlseen_cli::pipeline::{Parts, Pipeline, Report, Settings};
+use urlseen_cli::pipeline::{Parts, Pipeline, PipelineSettings, Report};
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{Design, Seed, Sizing};
 use urlseen_core::redis::lease::Holder;
@@ -136,7 +136,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
         shared: None,
         forgets: items(&config),
         holder: Holder::this("bench"),
-        settings: Settings {
+        settings: PipelineSettings {
             linger: Duration::ZERO,
             held_timeout: config.held.timeout,
             batch: config.source.batch,

@@ -29,7 +29,7 @@ const BUFFER: usize = 1 << 17;
 /// lines are the same if their requests are: `http://a/?y&x` is `http://A:/?x=&y=#top`. A line
 /// that cannot be read is named on standard error, and the exit status is 1 at the end.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct FilterArgs {
     /// Print the lines that were seen before instead
     #[arg(long)]
     invert: bool,
@@ -64,12 +64,13 @@ fn form_of_lines(word: &str) -> Result<ItemForm, String> {
     }
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     let (mut store, design) = store(args)?;
     let print = if args.invert { Print::Seen } else { Print::Unseen };
     let mut output = BufWriter::with_capacity(BUFFER, io::stdout().lock());
     let fill = design.sizing().copied().map(FillWatch::new);
-    let mut teller = Teller { console: Console::new(), design, fill, started: Instant::now() };
+    let mut teller =
+        FilterTeller { console: Console::new(), design, fill, started: Instant::now() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let files = args.files.clone();
     let result = runtime.block_on(pipe::run(files, &mut store, print, &mut output, &mut teller));
@@ -90,7 +91,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 /// The filter, kept if there is a folder for it.
-fn store(args: &Args) -> anyhow::Result<(Local, Design)> {
+fn store(args: &FilterArgs) -> anyhow::Result<(Local, Design)> {
     let folder = args.storage.as_deref().map(Folder::open).transpose()?;
     let pins = args.shape.pins(folder.as_ref())?;
     let design = shape::design(&pins)?;
@@ -113,14 +114,14 @@ fn store(args: &Args) -> anyhow::Result<(Local, Design)> {
 }
 
 /// Tells what goes on on standard error.
-struct Teller {
+struct FilterTeller {
     console: Console,
     design: Design,
     fill: Option<FillWatch>,
     started: Instant,
 }
 
-impl Audience for Teller {
+impl Audience for FilterTeller {
     fn bad_line(&mut self, place: Place<'_>, reason: &Unreadable) {
         self.console.say(&format!("urlseen: {place}: {reason}"));
     }

@@ -47,7 +47,7 @@ const NAMED: usize = 10;
 /// What is broken off goes on where it was when the same command is given again. Importing twice
 /// does no harm. What is no fingerprint is named and counted, and makes the exit status 1.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ImportArgs {
     #[command(flatten)]
     settings: Settings,
     /// The storage folder; without this option the one that the configuration names
@@ -110,7 +110,7 @@ fn parse_format() -> impl clap::builder::TypedValueParser<Value = Format> {
         .try_map(move |name| of(name).ok_or("no such format"))
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     if args.from_redis {
         let config = args.settings.load()?;
         check_algorithm(args, &config)?;
@@ -124,7 +124,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     for warning in how.warnings() {
         say(format_args!("urlseen: {warning}"));
     }
-    let mut teller = Teller {
+    let mut teller = ImportTeller {
         bar: ProgressBar::new(0),
         fill: design.sizing().copied().map(FillWatch::new),
         count: Count::default(),
@@ -154,7 +154,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 /// The filter, not brought back yet, and what goes into it.
-fn prepare(args: &Args) -> anyhow::Result<(Local, Design, Origin)> {
+fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Design, Origin)> {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let files = || Origin::Files { files: args.files.clone(), format: args.format };
     let (folder, keeping, threads, origin) = if let Some(storage) = &args.storage {
@@ -194,7 +194,7 @@ fn prepare(args: &Args) -> anyhow::Result<(Local, Design, Origin)> {
 
 /// Refuses fingerprints that were computed otherwise than those of the crawl's URLs will be. A set
 /// of scrapy-redis tells that by itself; files do not.
-fn check_algorithm(args: &Args, config: &Config) -> Result<(), UsageError> {
+fn check_algorithm(args: &ImportArgs, config: &Config) -> Result<(), UsageError> {
     let (stated, _) = args.shape.fingerprints();
     let ours = config.fingerprint.algorithm;
     match (stated, &args.redis_set) {
@@ -213,7 +213,7 @@ fn check_algorithm(args: &Args, config: &Config) -> Result<(), UsageError> {
 }
 
 /// Tells what goes on on standard error.
-struct Teller {
+struct ImportTeller {
     bar: ProgressBar,
     fill: Option<FillWatch>,
     /// As of the last time that progress was told.
@@ -221,13 +221,13 @@ struct Teller {
     named: Vec<Bad>,
 }
 
-impl Teller {
+impl ImportTeller {
     fn say(&self, line: &str) {
         self.bar.suspend(|| say(format_args!("urlseen: {line}")));
     }
 }
 
-impl Audience for Teller {
+impl Audience for ImportTeller {
     fn goes_on(&mut self, place: &str) {
         self.say(&format!("an earlier import had {place}; this one goes on there"));
     }

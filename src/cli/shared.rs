@@ -61,7 +61,7 @@ impl Crawl {
 
     /// Prints what Redis holds of the crawl.
     pub(super) fn show(&self, as_json: bool) -> anyhow::Result<Outcome> {
-        let Found { opened, keys, error_rate, head, holder, lists } =
+        let CrawlFacts { opened, keys, error_rate, head, holder, lists } =
             self.runtime.block_on(self.look())?;
         let bytes = opened.bytes();
         let filter = &self.config.filter;
@@ -200,7 +200,7 @@ impl Crawl {
         Protocol::new(&self.config)
     }
 
-    async fn look(&self) -> anyhow::Result<Found> {
+    async fn look(&self) -> anyhow::Result<CrawlFacts> {
         let mut link = self.connect().await?;
         let opened = self.wanted.find(&mut link).await?;
         let estimate = opening::estimate(&mut link, &opened.filter).await?;
@@ -212,12 +212,12 @@ impl Crawl {
         }
         let (head, holder) = place;
         let (keys, error_rate) = (estimate.keys, estimate.error_rate);
-        Ok(Found { opened, keys, error_rate, head, holder, lists })
+        Ok(CrawlFacts { opened, keys, error_rate, head, holder, lists })
     }
 }
 
 /// What Redis holds of a crawl.
-struct Found {
+struct CrawlFacts {
     opened: Opened,
     keys: u64,
     error_rate: f64,

@@ -29,13 +29,13 @@ use super::{Outcome, start};
 /// which fingerprints were in it and in all before. `urlseen run` brings the filter to where Redis
 /// stands by itself; where it cannot, it says why and names one of these commands.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct StorageArgs {
     #[command(subcommand)]
-    command: Command,
+    command: StorageCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum StorageCommand {
     Show(Show),
     Adopt(Adopt),
     Reset(Reset),
@@ -88,12 +88,12 @@ struct Forget {
     yes: bool,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
     match &args.command {
-        Command::Show(show) => show.run(),
-        Command::Adopt(adopt) => adopt.run(),
-        Command::Reset(reset) => reset.run(),
-        Command::Drop(forget) => forget.run(),
+        StorageCommand::Show(show) => show.run(),
+        StorageCommand::Adopt(adopt) => adopt.run(),
+        StorageCommand::Reset(reset) => reset.run(),
+        StorageCommand::Drop(forget) => forget.run(),
     }
 }
 

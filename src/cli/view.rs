@@ -3,8 +3,7 @@
 use std::time::{Instant, SystemTime};
 
 use crate::admin::{
-    Archive, Asked, CheckError, Checked, Counts, Filter as FilterStatus, Lists, Status, Storage,
-    View,
+    Archive, Asked, CheckError, Checked, Counts, FilterStatus, Lists, Status, Storage, View,
 };
 use crate::pipeline::Live;
 use tokio::sync::watch;

@@ -79,12 +79,12 @@ pub struct Parts {
     /// Who runs it.
     pub holder: Holder,
     /// How it behaves.
-    pub settings: Settings,
+    pub settings: PipelineSettings,
 }
 
 /// What the config says of the way of a batch.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct PipelineSettings {
     /// Items a batch has at most.
     pub batch: usize,
     /// Bytes a batch has at most, unless a single item is larger.

@@ -9,7 +9,7 @@ use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::OpenError;
 use urlseen_core::storage::{AtRest, Look, Made, Named, Position, Target, look, named};
 
-use super::super::check::Filter;
+use super::super::check::FilterAccess;
 use super::super::settings::Place;
 use super::Subject;
 
@@ -58,8 +58,8 @@ impl AnswerShown {
         {
             return Ok(Self::unknown(format!("{} holds no filter yet", dir.display()), false));
         }
-        let mut filter = Filter::of(place)?;
-        if let (Place::Folder(dir), None, Filter::Running(client)) =
+        let mut filter = FilterAccess::of(place)?;
+        if let (Place::Folder(dir), None, FilterAccess::Running(client)) =
             (&subject.place, &subject.header, &filter)
             && let Err(ClientError::NoDaemon { .. }) = runtime.block_on(client.status::<Status>())
         {
@@ -73,7 +73,7 @@ impl AnswerShown {
             }
         };
         let (says, wrong) = match &filter {
-            Filter::Running(client) => {
+            FilterAccess::Running(client) => {
                 let status: Status = runtime.block_on(client.status())?;
                 let says = format!("the daemon of the crawl {:?}", status.crawl);
                 let wrong = status.filter.map_or_else(Wrong::default, |filter| Wrong {
@@ -83,10 +83,10 @@ impl AnswerShown {
                 });
                 (says, wrong)
             }
-            Filter::AtRest(folder) => {
+            FilterAccess::AtRest(folder) => {
                 ("the storage folder, at rest".to_owned(), at_rest(folder, &subject.place)?)
             }
-            Filter::Shared(crawl) => {
+            FilterAccess::Shared(crawl) => {
                 let (opened, estimate) = crawl.estimate()?;
                 let is_exact = matches!(opened.filter.placing(), Placing::Set);
                 let fill = estimate.keys as f64 / crawl.config().filter.capacity as f64;

@@ -18,7 +18,7 @@ use urlseen_engine::config::Config;
 use super::EXIT_STATUS;
 use super::settings::Settings;
 use super::start::UsageError;
-pub(super) use redis::{Address, InRedis, exact};
+pub(super) use redis::{Address, RedisOperand, exact};
 
 /// How many bytes of a filter are read at once.
 const PAGE: u64 = 4 << 20;
@@ -56,7 +56,7 @@ pub(super) enum Source {
     /// A filter of RedisBloom, in memory, and what of it is to pass once more.
     Whole(Box<Filter>, Vec<u128>),
     /// Strings, or a set.
-    Redis(Box<InRedis>),
+    Redis(Box<RedisOperand>),
 }
 
 /// A part of a filter: a shard, a layer or a string.

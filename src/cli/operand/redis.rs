@@ -19,7 +19,7 @@ use super::super::start::{self, UsageError};
 use super::{Operand, Part, Source, divide, layers, runtime, shards};
 
 /// A filter in Redis, and the way to it.
-pub(in crate::cli) struct InRedis {
+pub(in crate::cli) struct RedisOperand {
     runtime: Rc<Runtime>,
     link: Link,
     filter: Shared,
@@ -84,7 +84,7 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
         made = Some(start::made(&start::design(&config)?, Some(seed)));
     }
     let filter = wanted_of(&config, seed)?;
-    let source = Source::Redis(Box::new(InRedis { runtime, link, filter }));
+    let source = Source::Redis(Box::new(RedisOperand { runtime, link, filter }));
     Ok(Operand { what, form, made, config, source })
 }
 
@@ -118,7 +118,7 @@ pub(in crate::cli) fn type_of(
     Ok(String::from_redis_value(found)?)
 }
 
-impl InRedis {
+impl RedisOperand {
     /// Whether the kind's hashes are not evenly spread.
     pub(in crate::cli) fn is_uneven(&self) -> bool {
         matches!(self.filter.placing(), Placing::Bits(strings) if strings.crowded_bits(0) > 0)
@@ -177,7 +177,7 @@ impl InRedis {
 }
 
 /// Counts two exact sets.
-pub(in crate::cli) fn exact(a: &mut InRedis, b: &mut InRedis) -> anyhow::Result<Exact> {
+pub(in crate::cli) fn exact(a: &mut RedisOperand, b: &mut RedisOperand) -> anyhow::Result<Exact> {
     let mut intersection = 0;
     let of_a = a.members(|page| {
         intersection += b.common(&page)?;

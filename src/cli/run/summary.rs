@@ -10,13 +10,13 @@ use urlseen_engine::config::SourceKind;
 use urlseen_engine::engine::query::Asked;
 
 /// One line that says how the work goes.
-pub(super) struct Progress<'a> {
+pub(super) struct RunProgress<'a> {
     pub(super) source: SourceKind,
     pub(super) now: &'a Report,
     pub(super) before: Option<&'a Report>,
 }
 
-impl fmt::Display for Progress<'_> {
+impl fmt::Display for RunProgress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Report { tally, asked, seconds, source, processing, fill, error_rate, .. } = self.now;
         let since = self.before.map_or(0.0, |before| before.seconds);

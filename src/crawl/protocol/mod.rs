@@ -17,8 +17,8 @@ pub use commit::{Commit, Order, Rejects};
 use forgets::Forgets;
 pub(crate) use persistence::Persistence;
 pub(crate) use record::record;
-use reply::{Answer, FORMAT};
 pub(crate) use reply::{Committed, GivenBack, ProtocolError, ScriptError, Standing};
+use reply::{FORMAT, ScriptReply};
 use urlseen_core::filter::Shared;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::held;
@@ -200,7 +200,7 @@ impl Protocol {
 
     /// The reply to [`Protocol::own`].
     pub(crate) fn owned(&self, reply: Value) -> Result<Standing, ProtocolError> {
-        let mut answer = Answer::new("own", reply)?;
+        let mut answer = ScriptReply::new("own", reply)?;
         if answer.status == "held" {
             let holder = Holder::of_lease(&answer.text()?);
             let milliseconds = answer.number()?;
@@ -252,7 +252,7 @@ impl Protocol {
         &self,
         reply: Value,
     ) -> Result<(Option<Head>, Option<Holder>), ProtocolError> {
-        let mut answer = Answer::new("look", reply)?;
+        let mut answer = ScriptReply::new("look", reply)?;
         answer.ok()?;
         let (seq, commit_id, lease) = (answer.text()?, answer.text()?, answer.text()?);
         Ok((Head::parse(&seq, &commit_id), Holder::of_lease(&lease)))
@@ -268,7 +268,7 @@ impl Protocol {
     /// The reply to [`Protocol::begin`], [`Protocol::renew`], [`Protocol::forget`] and
     /// [`Protocol::release`].
     pub(crate) fn done(&self, reply: Value) -> Result<(), ProtocolError> {
-        Answer::new("a script", reply)?.ok()
+        ScriptReply::new("a script", reply)?.ok()
     }
 
     /// Claims what the source holds.
@@ -281,7 +281,7 @@ impl Protocol {
 
     /// The reply to [`Protocol::claim`]: how many items are claimed.
     pub(crate) fn claimed(&self, reply: Value) -> Result<u64, ProtocolError> {
-        let mut answer = Answer::new("claim", reply)?;
+        let mut answer = ScriptReply::new("claim", reply)?;
         answer.ok()?;
         answer.count()
     }
@@ -308,7 +308,7 @@ impl Protocol {
 
     /// The reply to [`Protocol::give_back`].
     pub(crate) fn given_back(&self, reply: Value) -> Result<GivenBack, ProtocolError> {
-        let mut answer = Answer::new("give back", reply)?;
+        let mut answer = ScriptReply::new("give back", reply)?;
         answer.ok()?;
         Ok(GivenBack { back: answer.count()?, left: answer.count()?, source: answer.count()? })
     }

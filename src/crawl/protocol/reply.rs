@@ -147,13 +147,13 @@ fn held(holder: Option<&Holder>, milliseconds: i64) -> String {
 }
 
 /// A script's answer: how it went, and what it says.
-pub(super) struct Answer {
+pub(super) struct ScriptReply {
     what: &'static str,
     pub(super) status: String,
     values: std::vec::IntoIter<Value>,
 }
 
-impl Answer {
+impl ScriptReply {
     pub(super) fn new(what: &'static str, reply: Value) -> Result<Self, ProtocolError> {
         let mut answer = match reply {
             Value::Array(values) => {
