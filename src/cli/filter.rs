@@ -13,8 +13,8 @@ use urlseen_core::storage::Folder;
 use urlseen_engine::config::ItemForm;
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Engine, Fill};
-use urlseen_engine::flow::input::Place;
-use urlseen_engine::flow::pipe::{self, Audience, Count, PipeError, Print};
+use urlseen_engine::flow::input::LinePlace;
+use urlseen_engine::flow::pipe::{self, PipeAudience, PipeCount, PipeError, Print};
 use urlseen_engine::item::{Options, Unreadable};
 
 use super::shape::{self, Shape};
@@ -83,7 +83,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
         other => other?,
     };
     if args.stats {
-        let Count { lines, unseen, bad } = count;
+        let PipeCount { lines, unseen, bad } = count;
         let seconds = teller.started.elapsed().as_secs_f64();
         say(format_args!("{lines} lines, {unseen} unseen, {bad} not readable, {seconds:.2} s"));
     }
@@ -121,8 +121,8 @@ struct FilterTeller {
     started: Instant,
 }
 
-impl Audience for FilterTeller {
-    fn bad_line(&mut self, place: Place<'_>, reason: &Unreadable) {
+impl PipeAudience for FilterTeller {
+    fn bad_line(&mut self, place: LinePlace<'_>, reason: &Unreadable) {
         self.console.say(&format!("urlseen: {place}: {reason}"));
     }
 
@@ -130,7 +130,7 @@ impl Audience for FilterTeller {
         self.console.say(&format!("urlseen: {words}"));
     }
 
-    fn progress(&mut self, count: &Count, engine: &Engine) {
+    fn progress(&mut self, count: &PipeCount, engine: &Engine) {
         let keys = engine.gauges().keys();
         if let Some(crossing) = self.fill.as_mut().and_then(|it| it.observe(&keys)) {
             let remedy = "It cannot be made larger: give a larger --capacity, and with --storage a \
@@ -143,7 +143,7 @@ impl Audience for FilterTeller {
         }
         let fill = 100.0 * Fill::counted(&self.design, engine.gauges()).share();
         let rate = count.lines as f64 / self.started.elapsed().as_secs_f64();
-        let Count { lines, unseen, .. } = count;
+        let PipeCount { lines, unseen, .. } = count;
         self.console
             .show(format!("{lines} lines, {unseen} unseen, {rate:.0}/s, filter {fill:.1} % full"));
     }

@@ -17,7 +17,7 @@ use urlseen_core::storage::{Folder, Pins};
 use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Engine, Fill};
-use urlseen_engine::flow::import::{self, Audience, Bad, Count, Format, Meter, Origin};
+use urlseen_engine::flow::import::{self, Bad, Format, ImportAudience, ImportCount, Meter, Origin};
 use urlseen_engine::item::{Form, Options};
 
 use super::settings::Settings;
@@ -127,7 +127,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let mut teller = ImportTeller {
         bar: ProgressBar::new(0),
         fill: design.sizing().copied().map(FillWatch::new),
-        count: Count::default(),
+        count: ImportCount::default(),
         named: Vec::new(),
     };
     let started = Instant::now();
@@ -217,7 +217,7 @@ struct ImportTeller {
     bar: ProgressBar,
     fill: Option<FillWatch>,
     /// As of the last time that progress was told.
-    count: Count,
+    count: ImportCount,
     named: Vec<Bad>,
 }
 
@@ -227,7 +227,7 @@ impl ImportTeller {
     }
 }
 
-impl Audience for ImportTeller {
+impl ImportAudience for ImportTeller {
     fn goes_on(&mut self, place: &str) {
         self.say(&format!("an earlier import had {place}; this one goes on there"));
     }
@@ -239,7 +239,7 @@ impl Audience for ImportTeller {
         }
     }
 
-    fn progress(&mut self, count: &Count, meter: &Meter, engine: &Engine) {
+    fn progress(&mut self, count: &ImportCount, meter: &Meter, engine: &Engine) {
         self.count = *count;
         let observed = self.fill.as_mut();
         if let Some(crossing) = observed.and_then(|it| it.observe(&engine.gauges().keys())) {
@@ -271,7 +271,7 @@ impl Audience for ImportTeller {
 
 /// What was done, and what the filter holds now.
 struct Summary {
-    count: Count,
+    count: ImportCount,
     seconds: f64,
     fill: Fill,
     named: Vec<Bad>,
@@ -293,7 +293,7 @@ impl Summary {
             return Ok(());
         }
         let rate = count.read as f64 / seconds.max(1e-9);
-        let Count { read, new, seen, bad } = count;
+        let ImportCount { read, new, seen, bad } = count;
         writeln!(out, "read       {read:>12}   {seconds:.2} s, {rate:.0} a second")?;
         writeln!(out, "new        {new:>12}   count as seen from now on")?;
         writeln!(out, "seen       {seen:>12}   were in the filter, or came twice")?;

@@ -33,7 +33,7 @@ use std::process::ExitCode;
 use crate::admin::printable::stderr;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use urlseen_core::redis_filter::definition::SpecError;
-use urlseen_core::redis_filter::opening::OpenError;
+use urlseen_core::redis_filter::opening::RedisOpenError;
 use urlseen_engine::config::Problems;
 
 /// How a command that ran ended.
@@ -162,7 +162,7 @@ fn report(error: &anyhow::Error) -> u8 {
         return exit::WRONG_USE;
     }
     let _ = writeln!(stderr, "urlseen: {error:#}");
-    let is_wrong = |error: &OpenError| error.is_wrong_use();
+    let is_wrong = |error: &RedisOpenError| error.is_wrong_use();
     if error.is::<start::FolderMismatchError>()
         || error.is::<start::UsageError>()
         || error.is::<SpecError>()

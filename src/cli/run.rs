@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tracing::{error, info, warn};
 use urlseen_core::filter::redisbloom::Rate;
 use urlseen_core::filter::{Design, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
-use urlseen_core::redis::lease::Holder;
+use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis_filter::opening::Wanted;
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterKind, FilterPlace, SourceKind};
@@ -120,7 +120,7 @@ fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &RunArgs
         design,
         shared,
         forgets: start::forgets(config),
-        holder: Holder::this(&config.crawl.name),
+        holder: LeaseHolder::this(&config.crawl.name),
         settings: pipeline::PipelineSettings {
             batch: source.batch,
             batch_bytes: source.batch_bytes,

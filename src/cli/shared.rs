@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 use urlseen_core::filter::{Estimate, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::connect::{Timeouts, connect};
-use urlseen_core::redis::lease::{Holder, Run};
+use urlseen_core::redis::lease::{LeaseHolder, RunId};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
 use urlseen_core::storage::Head;
@@ -191,9 +191,9 @@ impl Crawl {
 
     /// Takes the lease, which nobody may hold.
     async fn take(&self) -> anyhow::Result<Upkeep> {
-        let holder = Holder::this(&self.config.crawl.name);
+        let holder = LeaseHolder::this(&self.config.crawl.name);
         let address = &self.config.redis.url;
-        Ok(Upkeep::begin(address, self.protocol(), &holder, Run::random(), &[]).await?)
+        Ok(Upkeep::begin(address, self.protocol(), &holder, RunId::random(), &[]).await?)
     }
 
     fn protocol(&self) -> Protocol {
@@ -222,7 +222,7 @@ struct CrawlFacts {
     keys: u64,
     error_rate: f64,
     head: Option<Head>,
-    holder: Option<Holder>,
+    holder: Option<LeaseHolder>,
     /// Lengths of source, processing, sink and rejects.
     lists: [u64; 4],
 }

@@ -47,7 +47,7 @@ use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::error::{LinkError, Retry};
-use urlseen_core::redis::lease::{Holder, Run};
+use urlseen_core::redis::lease::{LeaseHolder, RunId};
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::preflight::{Needs, preflight};
 use urlseen_engine::config::{RejectsFull, WhenFull};
@@ -77,7 +77,7 @@ pub struct Parts {
     /// How what is to be forgotten is read.
     pub forgets: Options,
     /// Who runs it.
-    pub holder: Holder,
+    pub holder: LeaseHolder,
     /// How it behaves.
     pub settings: PipelineSettings,
 }
@@ -122,7 +122,7 @@ pub enum Ending {
 /// Moves batches from the source through the engine to the sink.
 pub struct Pipeline {
     parts: Parts,
-    run: Run,
+    run: RunId,
     /// The filter; not here while a thread of its own brings it to where Redis stands.
     store: Option<Local>,
     /// Where it is kept, if it is kept on a disk.
@@ -140,7 +140,7 @@ pub struct Pipeline {
     /// Whether the lease was asked for, and so may be held.
     has_asked_for_lease: bool,
     /// The runs before this one that the storage folder knows, once it was asked.
-    dead: Option<Vec<Run>>,
+    dead: Option<Vec<RunId>>,
     /// What Redis said of how far back it may come.
     persistence: Persistence,
     /// Whether it was said that the storage folder goes back less far than it should.
@@ -187,7 +187,7 @@ impl Pipeline {
             fill_watch: parts.design.sizing().copied().map(FillWatch::new),
             layers: gauges.whole().map_or(0, |whole| whole.layers),
             parts,
-            run: Run::random(),
+            run: RunId::random(),
             disk: Disk::of(&store),
             store: Some(store),
             dispatcher,
@@ -276,7 +276,7 @@ impl Pipeline {
     }
 
     /// Says for whom it waits, once for each.
-    fn tell_standby(&mut self, holder: Option<&Holder>) {
+    fn tell_standby(&mut self, holder: Option<&LeaseHolder>) {
         let name = holder
             .as_ref()
             .map_or_else(|| "a program other than urlseen".to_owned(), ToString::to_string);

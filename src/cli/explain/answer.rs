@@ -6,7 +6,7 @@ use serde::Serialize;
 use tokio::runtime::Builder;
 use urlseen_core::filter::{Geometry, Placing};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::redis_filter::opening::OpenError;
+use urlseen_core::redis_filter::opening::RedisOpenError;
 use urlseen_core::storage::{AtRest, Look, Made, Named, Position, Target, look, named};
 
 use super::super::check::FilterAccess;
@@ -68,7 +68,8 @@ impl AnswerShown {
         let checked = match filter.check(&[item.to_vec()], &runtime) {
             Ok(mut checked) => checked.pop(),
             Err(error) => {
-                let is_missing = matches!(error.downcast_ref(), Some(OpenError::Missing { .. }));
+                let is_missing =
+                    matches!(error.downcast_ref(), Some(RedisOpenError::Missing { .. }));
                 return Ok(Self::unknown(format!("{error:#}"), !is_missing));
             }
         };

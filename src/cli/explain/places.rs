@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use urlseen_core::filter::native::Native;
-use urlseen_core::filter::redisbloom::Places;
+use urlseen_core::filter::redisbloom::LayerBits;
 use urlseen_core::filter::{LINE_BITS, Placing, Reservation, Seed};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::Wanted;
@@ -108,7 +108,8 @@ fn native(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
     place.bits = lines.into_iter().map(line).collect();
     if place.is_used && subject.config.filter.place == FilterPlace::Redis {
         let placing = Placing::Lines(native);
-        let shared = urlseen_core::filter::Shared::new(&subject.config.filter.key, placing);
+        let shared =
+            urlseen_core::filter::RedisFilterKeys::new(&subject.config.filter.key, placing);
         let positions = shared.positions(key).unwrap_or_default();
         let numbers = distinct(positions.iter().map(|position| position.bit.into()).collect());
         let key = Some(shared.key_of(key_hash.shard()));
@@ -148,8 +149,8 @@ fn redisbloom(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
         }
         _ => (filter.error_rate, filter.capacity, Reservation::growth_of(filter.expansion)),
     };
-    let found = Places::of(key.text(&mut [0; 64]), error_rate, capacity, growth);
-    if let Some(Places { bits, positions }) = found {
+    let found = LayerBits::of(key.text(&mut [0; 64]), error_rate, capacity, growth);
+    if let Some(LayerBits { bits, positions }) = found {
         place.bits.push(Bits { key: None, line: None, numbers: distinct(positions) });
         place.note = Some(format!("of the {bits} bits of its first layer"));
     }

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use crate::cli::migrate;
 use redis::FromRedisValue;
 use tokio::runtime::Runtime;
-use urlseen_analysis::{Cells, Exact, Form};
-use urlseen_core::filter::{Placing, Shared, memory};
+use urlseen_analysis::{Cells, ExactOverlap, Form};
+use urlseen_core::filter::{Placing, RedisFilterKeys, memory};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::link::Link;
@@ -22,7 +22,7 @@ use super::{Operand, Part, Source, divide, layers, runtime, shards};
 pub(in crate::cli) struct RedisOperand {
     runtime: Rc<Runtime>,
     link: Link,
-    filter: Shared,
+    filter: RedisFilterKeys,
 }
 
 /// Where a filter in Redis is: a server, and a key there.
@@ -88,7 +88,7 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
     Ok(Operand { what, form, made, config, source })
 }
 
-fn wanted_of(config: &Config, seed: urlseen_core::filter::Seed) -> anyhow::Result<Shared> {
+fn wanted_of(config: &Config, seed: urlseen_core::filter::Seed) -> anyhow::Result<RedisFilterKeys> {
     Ok(Wanted::new(config)?.filter(seed)?)
 }
 
@@ -177,12 +177,15 @@ impl RedisOperand {
 }
 
 /// Counts two exact sets.
-pub(in crate::cli) fn exact(a: &mut RedisOperand, b: &mut RedisOperand) -> anyhow::Result<Exact> {
+pub(in crate::cli) fn exact(
+    a: &mut RedisOperand,
+    b: &mut RedisOperand,
+) -> anyhow::Result<ExactOverlap> {
     let mut intersection = 0;
     let of_a = a.members(|page| {
         intersection += b.common(&page)?;
         Ok(())
     })?;
     let of_b = b.members(|_| Ok(()))?;
-    Ok(Exact { a: of_a, b: of_b, intersection })
+    Ok(ExactOverlap { a: of_a, b: of_b, intersection })
 }

@@ -1,10 +1,10 @@
 //! What judging by a filter in Redis needs of the server.
 
-use urlseen_core::filter::{Placing, Shared};
+use urlseen_core::filter::{Placing, RedisFilterKeys};
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
 /// Adds it.
-pub(super) fn add(filter: &Shared, needs: &mut Needs) {
+pub(super) fn add(filter: &RedisFilterKeys, needs: &mut Needs) {
     let kind = match filter.placing() {
         Placing::Lines(_) | Placing::Bits(_) => KeyKind::String,
         Placing::Set => KeyKind::Set,

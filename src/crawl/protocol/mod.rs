@@ -19,13 +19,13 @@ pub(crate) use persistence::Persistence;
 pub(crate) use record::record;
 pub(crate) use reply::{Committed, GivenBack, ProtocolError, ScriptError, Standing};
 use reply::{FORMAT, ScriptReply};
-use urlseen_core::filter::Shared;
+use urlseen_core::filter::RedisFilterKeys;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::held;
 use urlseen_core::redis::keys::Keys;
-use urlseen_core::redis::lease::{Holder, LEASE, Run, Token};
+use urlseen_core::redis::lease::{LEASE, LeaseHolder, RunId, Token};
 use urlseen_core::redis::link::Reply;
-use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs, Version};
+use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs, ServerVersion};
 use urlseen_core::redis::script::{COMMON, Script};
 use urlseen_core::redis_filter::judge::Judge;
 use urlseen_core::storage::Head;
@@ -109,7 +109,7 @@ impl Protocol {
 
     /// The same for a filter that is in Redis.
     #[must_use]
-    pub(crate) fn with_filter(mut self, filter: Arc<Shared>) -> Self {
+    pub(crate) fn with_filter(mut self, filter: Arc<RedisFilterKeys>) -> Self {
         let judge = Judge::new(filter);
         let (from, to) = (self.source.lua_commit(), self.sink.lua_push());
         let parts = [&from, COMMITTING, &to, &judge.lua()];
@@ -118,8 +118,8 @@ impl Protocol {
     }
 
     /// Uses what a server of this version can do.
-    pub(crate) fn use_version(&mut self, version: Version) {
-        self.has_acl_check = version >= Version::ACL_CHECK;
+    pub(crate) fn use_version(&mut self, version: ServerVersion) {
+        self.has_acl_check = version >= ServerVersion::ACL_CHECK;
     }
 
     /// The crawl's keys.
@@ -188,7 +188,7 @@ impl Protocol {
     }
 
     /// Takes the lease, from an earlier connection of the same run too, and from `dead` runs.
-    pub(crate) fn own(&self, token: &Token, holder: &Holder, dead: &[Run]) -> Cmd {
+    pub(crate) fn own(&self, token: &Token, holder: &LeaseHolder, dead: &[RunId]) -> Cmd {
         let Keys { lease, state, processing, earlier_processing, .. } = &self.keys;
         let mut command = call(&self.own, &[lease, state, processing, earlier_processing]);
         command.arg(token.as_str()).arg(holder.to_json()).arg(milliseconds());
@@ -202,7 +202,7 @@ impl Protocol {
     pub(crate) fn owned(&self, reply: Value) -> Result<Standing, ProtocolError> {
         let mut answer = ScriptReply::new("own", reply)?;
         if answer.status == "held" {
-            let holder = Holder::of_lease(&answer.text()?);
+            let holder = LeaseHolder::of_lease(&answer.text()?);
             let milliseconds = answer.number()?;
             let (seq, commit_id, filter) = (answer.text()?, answer.text()?, answer.text()?);
             let (head, filter) = (Head::parse(&seq, &commit_id), RandomId::parse(&filter));
@@ -251,11 +251,11 @@ impl Protocol {
     pub(crate) fn place(
         &self,
         reply: Value,
-    ) -> Result<(Option<Head>, Option<Holder>), ProtocolError> {
+    ) -> Result<(Option<Head>, Option<LeaseHolder>), ProtocolError> {
         let mut answer = ScriptReply::new("look", reply)?;
         answer.ok()?;
         let (seq, commit_id, lease) = (answer.text()?, answer.text()?, answer.text()?);
-        Ok((Head::parse(&seq, &commit_id), Holder::of_lease(&lease)))
+        Ok((Head::parse(&seq, &commit_id), LeaseHolder::of_lease(&lease)))
     }
 
     /// Renews the lease.

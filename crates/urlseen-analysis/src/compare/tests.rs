@@ -297,7 +297,7 @@ fn shares_follow_from_the_sizes() {
     within(overlap.jaccard, 0.25);
     let empty = Totals::default().overlap();
     assert_eq!((empty.jaccard, empty.a.high), (None, 0.0));
-    let exact = Overlap::from(Exact { a: 4, b: 2, intersection: 1 });
+    let exact = Overlap::from(ExactOverlap { a: 4, b: 2, intersection: 1 });
     assert_eq!((exact.union.low, exact.union.high), (5.0, 5.0));
     assert!((exact.b_in_a.unwrap().value - 0.5).abs() < 1e-12);
 }

@@ -120,20 +120,20 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 /// Where a version of control groups keeps what.
 #[derive(Debug)]
-struct Version {
+struct CgroupVersion {
     limits: &'static [&'static str],
     usage: &'static str,
     /// In `memory.stat`: file pages not used lately, which the kernel drops before it refuses.
     reclaimable: &'static str,
 }
 
-const V1: Version = Version {
+const V1: CgroupVersion = CgroupVersion {
     limits: &["memory.limit_in_bytes"],
     usage: "memory.usage_in_bytes",
     reclaimable: "total_inactive_file ",
 };
 
-const V2: Version = Version {
+const V2: CgroupVersion = CgroupVersion {
     limits: &["memory.max", "memory.high"],
     usage: "memory.current",
     reclaimable: "inactive_file ",
@@ -142,7 +142,7 @@ const V2: Version = Version {
 /// A control group that counts memory: its folder, below the folder that its tree is mounted at.
 #[derive(Debug)]
 struct Group {
-    version: &'static Version,
+    version: &'static CgroupVersion,
     mount: PathBuf,
     folder: PathBuf,
 }

@@ -52,7 +52,7 @@ pub use seed::Seed;
 pub use shard::SHARD_RULE;
 pub use shard::{SHARDS, ShardId};
 pub use shards::{Count, Shards};
-pub use shared::{Estimate, Placing, Shared};
+pub use shared::{Estimate, Placing, RedisFilterKeys};
 pub use sizing::Sizing;
 pub use strings::{Placed, StringBits, StringFilter};
 pub use verdict::Verdict;

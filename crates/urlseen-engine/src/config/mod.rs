@@ -34,7 +34,7 @@ pub use host_port::HostPort;
 pub(crate) use number::parse_count;
 pub use pass::PassRule;
 pub(crate) use pass::host_and_path;
-pub use problem::{Fault, Place, Problems};
+pub use problem::{Fault, FilePlace, Problems};
 pub use secret::Secret;
 pub use sections::Config;
 #[cfg(test)]

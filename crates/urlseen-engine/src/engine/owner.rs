@@ -17,7 +17,7 @@ use crate::item::batch::{Batch, Judged};
 use crate::item::{Identity, Item, Reader, Unreadable};
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::redisbloom::{AddError, Filter};
-use urlseen_core::filter::{Count, Hashing, ShardId, Shared, Verdict};
+use urlseen_core::filter::{Count, Hashing, RedisFilterKeys, ShardId, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::Position;
 
@@ -134,7 +134,7 @@ pub(super) struct Owner {
     pub(super) hashing: Hashing,
     pub(super) memory: Memory,
     /// Where in Redis the filter is, if it is there.
-    pub(super) shared: Option<Arc<Shared>>,
+    pub(super) shared: Option<Arc<RedisFilterKeys>>,
     pub(super) reader: Reader,
     pub(super) gauges: Arc<Gauges>,
     /// All owners, this one too.

@@ -8,7 +8,7 @@ use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 use super::{FilterKind, RedisOptions};
 use crate::{Error, ErrorKind};
 use urlseen_core::filter::id::{self, RandomId};
-use urlseen_core::filter::{Placing, Seed, Shared, Verdict};
+use urlseen_core::filter::{Placing, RedisFilterKeys, Seed, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::script::{COMMON, Script};
 use urlseen_core::redis_filter::definition::{self, DEFINE, Definition, Settings};
@@ -90,7 +90,7 @@ impl Wanted {
 
 impl Calls {
     /// The filter.
-    pub(super) fn filter(&self) -> &Shared {
+    pub(super) fn filter(&self) -> &RedisFilterKeys {
         self.judge.filter()
     }
 

@@ -11,10 +11,10 @@ pub mod ask;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::filter::layout::Position;
+use crate::filter::layout::BitPosition;
 use crate::filter::native::Native;
 use crate::filter::shared::text;
-use crate::filter::{LINE_BITS, LINE_BYTES, Placing, Shared};
+use crate::filter::{LINE_BITS, LINE_BYTES, Placing, RedisFilterKeys};
 use crate::fingerprint::Fingerprint;
 #[cfg(feature = "redis")]
 pub use ask::ask;
@@ -33,7 +33,7 @@ const ITEM: usize = 1_500;
 
 /// How a script judges by a filter.
 #[derive(Debug, Clone)]
-pub struct Judge(Arc<Shared>);
+pub struct Judge(Arc<RedisFilterKeys>);
 
 /// What a script judges some items by.
 #[derive(Debug, Default)]
@@ -48,12 +48,12 @@ pub struct Question {
 
 impl Judge {
     /// By this filter.
-    pub fn new(filter: Arc<Shared>) -> Self {
+    pub fn new(filter: Arc<RedisFilterKeys>) -> Self {
         Self(filter)
     }
 
     /// The filter.
-    pub fn filter(&self) -> &Shared {
+    pub fn filter(&self) -> &RedisFilterKeys {
         &self.0
     }
 
@@ -105,7 +105,7 @@ impl Judge {
                     strings
                         .push_positions(&text, &mut positions)
                         .expect("checked when it was read");
-                    for &Position { string, bit } in &positions {
+                    for &BitPosition { string, bit } in &positions {
                         asked.string(string);
                         asked.number(bit);
                     }
@@ -166,7 +166,7 @@ impl Judge {
 
 /// A question being put together: the strings are numbered as they come.
 struct Asked<'a> {
-    shared: &'a Shared,
+    shared: &'a RedisFilterKeys,
     numbers: BTreeMap<u32, u16>,
     keys: Vec<String>,
     places: Vec<u8>,
@@ -174,7 +174,7 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    fn new(shared: &'a Shared) -> Self {
+    fn new(shared: &'a RedisFilterKeys) -> Self {
         let (keys, places, extras) = (Vec::new(), Vec::new(), Vec::new());
         Self { shared, numbers: BTreeMap::new(), keys, places, extras }
     }
