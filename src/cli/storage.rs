@@ -298,11 +298,11 @@ fn print_archive(archive: &Standing, out: &mut impl Write) -> io::Result<()> {
 fn described(made: &Made) -> String {
     match made {
         Made::Native { geometry, capacity, error_rate, .. } => format!(
-            "{} for {} fingerprints at {error_rate}, {} lines of {} bits each",
+            "{} for {} fingerprints at {error_rate}, {} blocks of {} bits each",
             BinaryBytes(geometry.bytes()),
             HumanCount(capacity.get()),
-            geometry.lines().get(),
-            geometry.bits_per_line(),
+            geometry.blocks().get(),
+            geometry.bits_per_block(),
         ),
         Made::RedisBloom(reservation) => {
             let Reservation { capacity, error_rate, .. } = reservation;
@@ -338,7 +338,7 @@ fn to_json(look: &Look) -> Value {
             "error_rate": size.map(|(_, error_rate)| error_rate.get()),
             "bytes": geometry.map(|geometry| geometry.bytes()),
             "k": geometry.map(|geometry| geometry.k()),
-            "lines": geometry.map(|geometry| geometry.lines().get()),
+            "blocks": geometry.map(|geometry| geometry.blocks().get()),
             "imported": pins.made == Made::Imported,
             "algorithm": pins.algorithm.name(),
             "keep_fragments": pins.keep_fragments,

@@ -113,9 +113,9 @@ impl<W: Write> ExplainRows<'_, W> {
         parts.extend(shard.as_ref().map(|shard| format!("shard {shard}")));
         for bits in bits {
             let numbers: Vec<String> = bits.numbers.iter().map(u64::to_string).collect();
-            let place = match (&bits.key, bits.line) {
+            let place = match (&bits.key, bits.block) {
                 (Some(key), _) => format!("{key} bits "),
-                (None, Some(line)) => format!("line {line} bits "),
+                (None, Some(block)) => format!("block {block} bits "),
                 (None, None) => "bits ".to_owned(),
             };
             parts.push(place + &numbers.join(" "));

@@ -204,10 +204,10 @@ fn runtime() -> anyhow::Result<Rc<Runtime>> {
 
 /// What of the form is the same wherever a native filter is.
 fn divide(form: &mut Form, geometry: Geometry) {
-    let (lines, bits) = (geometry.lines().get(), geometry.bits_per_line());
+    let (blocks, bits) = (geometry.blocks().get(), geometry.bits_per_block());
     form.set("k", geometry.k());
     form.set("bits", geometry.bits());
-    let division = format!("{lines} lines of {} with {bits} bits", geometry.lines_per_part());
+    let division = format!("{blocks} blocks of {} with {bits} bits", geometry.blocks_per_part());
     form.set("the division of the filter's bits", division);
 }
 

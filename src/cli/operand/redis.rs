@@ -78,7 +78,7 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
         config.fingerprint.keep_fragments = keeps;
     }
     let (seed, mut made) = (opened.native.seed(), None);
-    if matches!(opened.filter.placing(), Placing::Lines(_)) {
+    if matches!(opened.filter.placing(), Placing::Blocks(_)) {
         divide(&mut form, opened.native.geometry());
         config.filter.seed = SeedChoice::Fixed(seed.get());
         made = Some(start::made(&start::design(&config)?, Some(seed)));
@@ -131,7 +131,7 @@ impl RedisOperand {
 
     pub(super) fn parts(&self) -> Vec<Part> {
         match self.filter.placing() {
-            Placing::Lines(native) => shards(native.geometry()),
+            Placing::Blocks(native) => shards(native.geometry()),
             Placing::Bits(strings) => self
                 .filter
                 .used()

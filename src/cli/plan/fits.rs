@@ -134,15 +134,16 @@ fn native(bytes: u64, question: FitQuestion) -> Option<FitAnswer> {
     })
 }
 
-/// The least error rate at which so many keys fit. Where more lines begin to be worth it, they take
-/// fewer bits than the fewer lines of a larger rate, so it is looked for by the number of lines.
+/// The least error rate at which so many keys fit. Where more blocks begin to be worth it, they
+/// take fewer bits than the fewer blocks of a larger rate, so it is looked for by the number of
+/// blocks.
 fn least_native(bytes: u64, capacity: Capacity) -> Option<ErrorRate> {
     let rate = |number| ErrorRate::new(rate(number)).expect("one of those that there are");
     let geometry = |number| Sizing::new(capacity, rate(number)).geometry();
     let mut from = 0;
     while from <= RATES {
-        let lines = geometry(from).lines();
-        let behind = first(from, RATES + 1, |it| it > RATES || geometry(it).lines() != lines);
+        let blocks = geometry(from).blocks();
+        let behind = first(from, RATES + 1, |it| it > RATES || geometry(it).blocks() != blocks);
         let fits = |number| geometry(number).bytes() <= bytes;
         if fits(behind - 1) {
             return Some(rate(first(from, behind - 1, fits)));
@@ -328,8 +329,8 @@ mod tests {
         }
     }
 
-    /// Where lines give way to more of them, those take fewer bits: what has room for the latter is
-    /// not stopped by what it lacks for the former.
+    /// Where blocks give way to more of them, those take fewer bits: what has room for the latter
+    /// is not stopped by what it lacks for the former.
     #[test]
     fn the_least_rate_is_found_behind_a_dip() {
         let capacity = Capacity::new(10_000_000).unwrap();

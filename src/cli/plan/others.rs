@@ -54,7 +54,7 @@ pub(super) struct Filled {
     /// Those that it has.
     pub(super) error_rates: Vec<RateRow>,
     /// That of `native` at capacity, in as many bits. It is made for no less than
-    /// [`ErrorRate::MIN`]; `None` where it has no room for a line in each shard.
+    /// [`ErrorRate::MIN`]; `None` where it has no room for a block in each shard.
     native_error_rate: Option<f64>,
     /// Why the error rates are not the one asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -41,9 +41,9 @@ pub(crate) trait Sink: Send {
 /// A sink that a plain command pushes to, with a script behind it that can take the push back: what
 /// a script hands on itself costs Redis several times as much.
 pub(crate) trait PlainSink {
-    /// Lua, in the transaction after [`PlainSink::push`]: `sink_refusal(sink, last)` gives a refusal
-    /// unless that has pushed `last` as its last item; `sink_take_back(sink, count)` undoes the
-    /// push of so many items; `sink_length(sink)` answers how many items wait there.
+    /// Lua, in the transaction after [`PlainSink::push`]: `sink_refusal(sink, last)` gives a
+    /// refusal unless that has pushed `last` as its last item; `sink_take_back(sink, count)` undoes
+    /// the push of so many items; `sink_length(sink)` answers how many items wait there.
     fn lua(&self) -> String;
 
     /// Commands that change nothing and answer little. A transaction begins with them, so that a

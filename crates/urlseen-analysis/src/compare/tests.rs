@@ -255,7 +255,7 @@ fn the_textbook_is_right_without_lines() {
     let (cells, bits) = (Cells::shard(geometry), geometry.shard_bits() as f64);
     let ones = geometry.shard_bits() / 2;
     let ratio = textbook(bits, geometry.k().into(), ones as f64) / cells.keys(ones);
-    let low = f64::from(geometry.bits_per_line() - 1) / 1024.0;
+    let low = f64::from(geometry.bits_per_block() - 1) / 1024.0;
     assert!((1.0 - ratio - low).abs() < 0.1 * low, "{ratio}");
     assert!(cells.keys(ones).round() - geometry.keys_from_ones(ones) as f64 <= 1.0);
 }

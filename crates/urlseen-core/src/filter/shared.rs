@@ -17,9 +17,9 @@ pub struct RedisFilterKeys {
 /// How a fingerprint becomes something that Redis holds.
 #[derive(Debug)]
 pub enum Placing {
-    /// Lines of bits in a string for each shard, byte for byte as
+    /// Blocks of bits in a string for each shard, byte for byte as
     /// [`Shards::bytes`](super::Shards::bytes) has it.
-    Lines(Native),
+    Blocks(Native),
     /// Bits of strings, as another project has them.
     Bits(Box<dyn BitStrings + Send + Sync>),
     /// Members of a set.
@@ -45,7 +45,7 @@ impl RedisFilterKeys {
     /// The numbers of the keys that ever hold anything, in order.
     pub fn used(&self) -> Vec<u32> {
         match &self.placing {
-            Placing::Lines(_) => ShardId::all().map(number).collect(),
+            Placing::Blocks(_) => ShardId::all().map(number).collect(),
             Placing::Bits(strings) => strings.used_strings(),
             Placing::Set => vec![0],
         }
@@ -54,7 +54,7 @@ impl RedisFilterKeys {
     /// The name of a key by its number.
     pub fn key(&self, number: u32) -> String {
         match &self.placing {
-            Placing::Lines(_) => format!("{}:{number:02x}", self.base),
+            Placing::Blocks(_) => format!("{}:{number:02x}", self.base),
             Placing::Bits(strings) => strings.key(&self.base, number),
             Placing::Set => self.base.clone(),
         }
@@ -68,7 +68,7 @@ impl RedisFilterKeys {
     /// The length in bytes that a string grows to and never exceeds; `None` where it is none.
     pub fn max_bytes(&self, number: u32) -> Option<u64> {
         match &self.placing {
-            Placing::Lines(native) => Some(native.geometry().bytes() / SHARDS as u64),
+            Placing::Blocks(native) => Some(native.geometry().bytes() / SHARDS as u64),
             Placing::Bits(strings) => Some(strings.max_bytes(number)),
             Placing::Set => None,
         }
@@ -83,7 +83,7 @@ impl RedisFilterKeys {
         let Fingerprint::Text(text) = fingerprint else { return Ok(()) };
         match &self.placing {
             Placing::Set if text.is_empty() => Err(PlacementError::Empty),
-            Placing::Lines(_) | Placing::Set => Ok(()),
+            Placing::Blocks(_) | Placing::Set => Ok(()),
             Placing::Bits(strings) => strings.push_positions(text, &mut Vec::new()),
         }
     }
@@ -95,10 +95,10 @@ impl RedisFilterKeys {
     pub fn positions(&self, fingerprint: &Fingerprint) -> Result<Vec<BitPosition>, PlacementError> {
         let mut positions = Vec::new();
         match &self.placing {
-            Placing::Lines(native) => {
+            Placing::Blocks(native) => {
                 let key_hash = native.key_hash(fingerprint);
                 let string = number(key_hash.shard());
-                // Redis counts from the highest bit of a byte on, a line from the lowest. A string
+                // Redis counts from the highest bit of a byte on, a block from the lowest. A string
                 // has at most 2^32 bits.
                 #[allow(clippy::cast_possible_truncation)]
                 let place = |bit| BitPosition { string, bit: (bit ^ 7) as u32 };
@@ -115,7 +115,7 @@ impl RedisFilterKeys {
     /// set.
     pub fn estimate(&self, fill: &[f64]) -> Estimate {
         match &self.placing {
-            Placing::Lines(native) => {
+            Placing::Blocks(native) => {
                 let geometry = native.geometry();
                 let bits = geometry.shard_bits() as f64;
                 let mut keys = [0; SHARDS];
@@ -171,13 +171,13 @@ pub(crate) fn text(fingerprint: &Fingerprint) -> Cow<'_, [u8]> {
 #[cfg(test)]
 mod tests {
     use super::super::layout::{BlockCluster, Imooc, PyreBloom};
-    use super::super::{Geometry, Lines, Seed};
+    use super::super::{Blocks, Geometry, Seed};
     use super::*;
 
     #[test]
     fn keys_are_named_as_each_layout_has_them() {
-        let native = Native::new(Seed::new(1), Geometry::new(Lines::One, 9, 5).unwrap());
-        let native = RedisFilterKeys::new("f", Placing::Lines(native));
+        let native = Native::new(Seed::new(1), Geometry::new(Blocks::One, 9, 5).unwrap());
+        let native = RedisFilterKeys::new("f", Placing::Blocks(native));
         assert_eq!((native.used().len(), native.key(0xab)), (256, "f:ab".to_owned()));
         assert_eq!(native.max_bytes(3), Some(320));
         let imooc =

@@ -1,7 +1,7 @@
 //! What a filter was made for.
 
 use super::header::value;
-use crate::filter::{Capacity, ErrorRate, Geometry, Lines, LocalKind, Reservation, Seed};
+use crate::filter::{Blocks, Capacity, ErrorRate, Geometry, LocalKind, Reservation, Seed};
 
 /// What a filter was made for, and by which kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,9 +69,10 @@ impl Made {
             let growth = Reservation::growth_of(number("expansion")?);
             return Some(Self::RedisBloom(Reservation { capacity, error_rate, growth }));
         }
-        let lines = Lines::ALL.into_iter().find(|lines| Some(lines.get()) == number("lines"))?;
-        let bits_per_line = u8::try_from(number("bits_per_line")?).ok()?;
-        let geometry = Geometry::new(lines, bits_per_line, number("lines_per_part")?)?;
+        let blocks =
+            Blocks::ALL.into_iter().find(|blocks| Some(blocks.get()) == number("blocks"))?;
+        let bits_per_block = u8::try_from(number("bits_per_block")?).ok()?;
+        let geometry = Geometry::new(blocks, bits_per_block, number("blocks_per_part")?)?;
         let seed = Some(Seed::new(number("seed")?));
         Some(Self::Native { seed, geometry, capacity, error_rate })
     }

@@ -201,7 +201,8 @@ sections! {
         /// How many clients may be connected at once.
         max_clients: usize = WholeNumber(1..=100_000, ""), |_| 1000;
         /// Time that a new client has for its first command, and for the password if there is one.
-        greeting_timeout: Duration = DurationRange(Duration::from_millis(100)..=Duration::from_hours(24)),
+        greeting_timeout: Duration =
+            DurationRange(Duration::from_millis(100)..=Duration::from_hours(24)),
             |_| Duration::from_secs(30);
         /// The most bytes that a command may have.
         request_bytes: usize = WholeNumber(1 << 10..=512 << 20, " of bytes"), |_| 1 << 20;

@@ -21,8 +21,9 @@ use urlseen_core::filter::{Count, Hashing, RedisFilterKeys, ShardId, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::Position;
 
-/// After how many items the lines of their keys are fetched: often enough for memory not to be idle
-/// while items are read, and not at each item, as nobody can foresee whether it is of an own shard.
+/// After how many items the blocks of their keys are fetched: often enough for memory not to be
+/// idle while items are read, and not at each item, as nobody can foresee whether it is of an own
+/// shard.
 const FETCH: usize = 32;
 
 /// A part of a batch whose items are to be read, by whichever thread has time.

@@ -214,7 +214,7 @@ impl Calls {
     /// How many bits it has.
     pub(super) fn bits(&self) -> u64 {
         match self.filter().placing() {
-            Placing::Lines(native) => native.geometry().bits(),
+            Placing::Blocks(native) => native.geometry().bits(),
             Placing::Bits(strings) => {
                 strings.used_strings().into_iter().map(|string| strings.bits(string)).sum()
             }
@@ -225,7 +225,7 @@ impl Calls {
     /// How many of them a key has.
     pub(super) fn hashes(&self) -> u32 {
         match self.filter().placing() {
-            Placing::Lines(native) => native.geometry().k(),
+            Placing::Blocks(native) => native.geometry().k(),
             Placing::Bits(strings) => strings.hashes(),
             Placing::Set => 0,
         }

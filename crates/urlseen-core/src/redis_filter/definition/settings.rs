@@ -120,7 +120,9 @@ impl Settings {
     pub fn filter(&self, seed: Seed) -> Result<RedisFilterKeys, SpecError> {
         let placing = match (self.kind, self.bit_strings()?) {
             (_, Some(strings)) => Placing::Bits(strings),
-            (FilterKind::Native, _) => Placing::Lines(Native::new(seed, self.sizing()?.geometry())),
+            (FilterKind::Native, _) => {
+                Placing::Blocks(Native::new(seed, self.sizing()?.geometry()))
+            }
             (FilterKind::ScrapyRedis, _) => Placing::Set,
             (_, None) => return Err(SpecError::NotInRedis),
         };

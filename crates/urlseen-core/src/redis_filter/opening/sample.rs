@@ -90,7 +90,7 @@ impl Samples {
         count.arg(key).arg(from).arg(from + length - 1);
         let in_string = match filter.placing() {
             Placing::Bits(strings) => strings.bits(number).saturating_sub(8 * from),
-            Placing::Lines(_) | Placing::Set => u64::MAX,
+            Placing::Blocks(_) | Placing::Set => u64::MAX,
         };
         (Sample { place, what: What::Ones { bits: (8 * length).min(in_string) } }, count)
     }
@@ -114,7 +114,7 @@ impl Samples {
     pub fn estimate(&self, filter: &RedisFilterKeys) -> Estimate {
         match filter.placing() {
             Placing::Set => Estimate { keys: self.size[0], error_rate: 0.0 },
-            Placing::Lines(_) | Placing::Bits(_) => filter.estimate(&self.fill),
+            Placing::Blocks(_) | Placing::Bits(_) => filter.estimate(&self.fill),
         }
     }
 }

@@ -18,7 +18,8 @@ pub(super) const SAMPLE: u64 = 1 << 17;
 /// What Redis holds under the filter's keys.
 #[derive(Debug)]
 pub(super) struct Strings {
-    /// Those numbers of [`RedisFilterKeys::used`] that are strings which grow, with their length in bytes.
+    /// Those numbers of [`RedisFilterKeys::used`] that are strings which grow, with their length in
+    /// bytes.
     lengths: Vec<(u32, u64)>,
 }
 
