@@ -111,8 +111,8 @@ impl RedisFilterKeys {
     }
 
     /// How many fingerprints there are, and at what share of unseen ones the filter is wrong, where
-    /// `fill` is the share of bits that are 1 in each of the [`RedisFilterKeys::used`] strings. Nothing of a
-    /// set.
+    /// `fill` is the share of bits that are 1 in each of the [`RedisFilterKeys::used`] strings.
+    /// Nothing of a set.
     pub fn estimate(&self, fill: &[f64]) -> Estimate {
         match &self.placing {
             Placing::Blocks(native) => {
