@@ -13,7 +13,7 @@ use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::filter::{Seed, Shards, Sizing};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
-use urlseen_core::redis::lease::Run;
+use urlseen_core::redis::lease::RunId;
 use urlseen_core::storage::{Folder, Head, Made, Pins};
 use urlseen_engine::config::{Config, Fsync, ItemForm, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
@@ -142,7 +142,7 @@ fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     let env: [(&str, &str); 0] = [];
     let config = Config::load(Sources { file: None, env, set: Vec::new() }).expect("the defaults");
     let protocol = Protocol::new(&config);
-    let token = Run::new(1).token();
+    let token = RunId::new(1).token();
     count("make a commit", "unseen item", second.len(), || {
         let (token, batch) = (&token, &logged);
         let rejects = Rejects::default();

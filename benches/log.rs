@@ -21,10 +21,10 @@ use redis::{Commands, Connection};
 use rounds::Rounds;
 use tokio::sync::watch;
 use urlseen_cli::crawl::protocol::Protocol;
-use urlseen_cli::pipeline::{Parts, Pipeline, Report, Settings, Status};
+use urlseen_cli::pipeline::{Parts, Pipeline, PipelineSettings, Report, Status};
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{Design, Seed, Sizing};
-use urlseen_core::redis::lease::Holder;
+use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::storage::{Folder, Made, Moment, Pins};
 use urlseen_engine::config::{Config, Fsync, RejectsFull, Sources, WhenFull};
 use urlseen_engine::engine::store::{Keeping, Local};
@@ -135,8 +135,8 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
         design: Design::Native(sizing),
         shared: None,
         forgets: items(&config),
-        holder: Holder::this("bench"),
-        settings: Settings {
+        holder: LeaseHolder::this("bench"),
+        settings: PipelineSettings {
             linger: Duration::ZERO,
             held_timeout: config.held.timeout,
             batch: config.source.batch,

@@ -43,7 +43,7 @@ pub fn between(sizing: Sizing) {
     filter.borrow_mut().fill(0..set);
     let crawl = RefCell::new(Crawl::new(set));
     let limit = RefCell::new(Limit::new(sizing.geometry().bytes()));
-    let lines = sizing.geometry().lines().get() as usize;
+    let lines = sizing.geometry().blocks().get() as usize;
     let mut rounds = Rounds::new("lines between other work", "ns/key");
     for size in OTHERS {
         let (filter, crawl, limit) = (&filter, &crawl, &limit);

@@ -98,7 +98,7 @@ fn test_and_set(group: &str, sizing: Sizing, with_exact: bool) {
         });
     }
     rounds.case("the machine's limit", || {
-        let lines = sizing.geometry().lines().get() as usize;
+        let lines = sizing.geometry().blocks().get() as usize;
         let places = limit.places(lines * KEYS);
         per_key(|| limit.change(&places))
     });

@@ -1,7 +1,7 @@
 //! Filters filled with sets of known overlap.
 
 use urlseen_analysis::{Cells, Ones, Totals};
-use urlseen_core::filter::layout::{BitStrings, Position, PyreBloom};
+use urlseen_core::filter::layout::{BitPosition, BitStrings, PyreBloom};
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{Capacity, ErrorRate, Seed, ShardId, Shards, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
@@ -93,7 +93,7 @@ fn string(layout: &PyreBloom, keys: &[Fingerprint]) -> Vec<u8> {
         positions.clear();
         let placed = layout.push_positions(key.to_string().as_bytes(), &mut positions);
         placed.expect("hex digits have a place");
-        for Position { bit, .. } in &positions {
+        for BitPosition { bit, .. } in &positions {
             string[*bit as usize / 8] |= 0x80 >> (bit % 8);
         }
     }

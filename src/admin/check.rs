@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The body of `POST /check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Question {
+pub(crate) struct CheckQuery {
     /// What is asked about.
     pub(crate) items: Vec<ItemText>,
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use reqwest::{RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 
-use super::socket::{Address, SOCKET};
-use super::{Checked, ItemText, Limits, Question, Verdicts};
+use super::socket::{SOCKET, SocketAddress};
+use super::{CheckQuery, Checked, ItemText, Limits, Verdicts};
 
 /// How long an answer may take: longer than any that a daemon gives.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -58,17 +58,17 @@ pub enum ClientError {
 }
 
 /// A way to the daemon that works on a storage folder.
-pub struct Client {
+pub struct AdminClient {
     http: reqwest::Client,
     folder: PathBuf,
     /// Keeps the address good.
-    _address: Address,
+    _address: SocketAddress,
 }
 
-impl Client {
+impl AdminClient {
     /// For the daemon on this folder. Nothing is asked yet.
     pub fn new(folder: &Path) -> Result<Self, ClientError> {
-        let address = Address::of(folder).map_err(|error| of_io(folder, &error))?;
+        let address = SocketAddress::of(folder).map_err(|error| of_io(folder, &error))?;
         let http = reqwest::Client::builder()
             .unix_socket(address.path.clone())
             .timeout(TIMEOUT)
@@ -89,7 +89,8 @@ impl Client {
         let mut rest = items;
         while !rest.is_empty() {
             let (now, later) = rest.split_at(fitting(rest));
-            let question = Question { items: now.iter().map(|item| ItemText::of(item)).collect() };
+            let question =
+                CheckQuery { items: now.iter().map(|item| ItemText::of(item)).collect() };
             let request = self.http.post("http://daemon/check").json(&question);
             checked.extend(self.ask::<Verdicts>(request).await?.items);
             rest = later;

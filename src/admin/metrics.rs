@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-use super::{Asked, Counts, Filter, Lists, Phase, Status, Storage};
+use super::{Asked, Counts, FilterStatus, Lists, Phase, Status, Storage};
 
 /// What all names begin with.
 const PREFIX: &str = "urlseen";
@@ -145,8 +145,8 @@ impl Metrics<'_> {
         self.gauges("list_items", "Items in a list in Redis, as last seen", "list", &lists)
     }
 
-    fn filter(&mut self, filter: &Filter) -> fmt::Result {
-        let Filter { keys, capacity, fill, error_rate, bytes, forgotten } = *filter;
+    fn filter(&mut self, filter: &FilterStatus) -> fmt::Result {
+        let FilterStatus { keys, capacity, fill, error_rate, bytes, forgotten } = *filter;
         self.gauge("filter_keys", "Fingerprints in the filter", Some(keys))?;
         self.gauge("filter_capacity", "Fingerprints that it is made for", Some(capacity))?;
         self.gauge("filter_fill_ratio", "Its keys as a share of its capacity", Some(fill))?;

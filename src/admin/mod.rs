@@ -7,7 +7,7 @@
 //! | `GET /readyz` | 200 while it is recovered, connected and holds the lease; else 503 |
 //! | `GET /status` | a [`Status`] as JSON |
 //! | `GET /metrics` | the same as metrics, as Prometheus reads them |
-//! | `POST /check` | a [`Question`] as JSON; answers a [`Verdicts`] |
+//! | `POST /check` | a [`CheckQuery`] as JSON; answers a [`Verdicts`] |
 //!
 //! It listens on a Unix socket in the storage folder that only its owner can use, and at
 //! `admin.listen` where that is set, to requests for known hosts alone (`hosts.rs`). All it knows
@@ -28,12 +28,14 @@ mod socket;
 pub(crate) mod telemetry;
 
 pub use crate::pipeline::phase::{Backpressure, Phase};
-pub use crate::pipeline::{Archive, Asked, Counts, Filter, Head, Lists, Passed, Status, Storage};
+pub use crate::pipeline::{
+    Archive, Asked, Counts, FilterStatus, Head, Lists, Passed, Status, Storage,
+};
 pub use check::{CheckError, Checked};
-pub(crate) use check::{ItemText, Question, Verdicts};
-pub use client::{Client, ClientError};
+pub(crate) use check::{CheckQuery, ItemText, Verdicts};
+pub use client::{AdminClient, ClientError};
 pub use limits::Limits;
-pub use server::{Server, StartError};
+pub use server::{AdminServer, StartError};
 pub use socket::SOCKET;
 
 /// What the endpoint can see of a daemon.

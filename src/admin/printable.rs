@@ -22,7 +22,7 @@ pub(crate) fn columns() -> Option<usize> {
 /// change colours or cannot be seen become escapes as Rust writes them, and what is not UTF-8
 /// becomes `\xff`.
 pub(crate) fn printable(bytes: &[u8], columns: Option<usize>) -> String {
-    let mut line = Line { text: String::new(), width: 0, cut: 0, columns };
+    let mut line = PrintedLine { text: String::new(), width: 0, cut: 0, columns };
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
             let fits = match c {
@@ -115,7 +115,7 @@ impl<W: Write> Write for Plain<W> {
 }
 
 /// A line being written.
-struct Line {
+struct PrintedLine {
     text: String,
     width: usize,
     /// As much of the text as leaves room for the mark of a cut.
@@ -123,7 +123,7 @@ struct Line {
     columns: Option<usize>,
 }
 
-impl Line {
+impl PrintedLine {
     /// Adds a character, if there is room for it.
     fn push(&mut self, c: char) -> bool {
         let columns = self.columns.unwrap_or(usize::MAX);

@@ -13,7 +13,7 @@ use serde::Serialize;
 use tokio::sync::Semaphore;
 
 use super::places::Busy;
-use super::{Limits, Phase, Question, Verdicts, View, metrics};
+use super::{CheckQuery, Limits, Phase, Verdicts, View, metrics};
 use crate::admin::printable::{json_text, printable};
 
 /// What `GET /` answers.
@@ -26,7 +26,7 @@ POST /check     {\"items\": [\"https://example.com/\"]}: seen or unseen, without
 ";
 
 /// What the answers are made from.
-struct Desk {
+struct RouteState {
     view: Arc<dyn View>,
     limits: Limits,
     /// Held during a check.
@@ -35,7 +35,7 @@ struct Desk {
 
 /// All requests.
 pub(super) fn router(view: Arc<dyn View>, limits: Limits) -> Router {
-    let desk = Desk { view, limits, check: Arc::new(Semaphore::new(1)) };
+    let desk = RouteState { view, limits, check: Arc::new(Semaphore::new(1)) };
     Router::new()
         .route("/", get(async || INDEX))
         .route("/healthz", get(healthz))
@@ -46,12 +46,12 @@ pub(super) fn router(view: Arc<dyn View>, limits: Limits) -> Router {
         .with_state(Arc::new(desk))
 }
 
-async fn healthz(State(desk): State<Arc<Desk>>) -> Response {
+async fn healthz(State(desk): State<Arc<RouteState>>) -> Response {
     let phase = desk.view.status().phase;
     ok_or_phase(!phase.has_failed(), &phase)
 }
 
-async fn readyz(State(desk): State<Arc<Desk>>) -> Response {
+async fn readyz(State(desk): State<Arc<RouteState>>) -> Response {
     let phase = desk.view.status().phase;
     ok_or_phase(phase.is_ready(), &phase)
 }
@@ -64,11 +64,11 @@ fn ok_or_phase(is_ok: bool, phase: &Phase) -> Response {
     }
 }
 
-async fn status(State(desk): State<Arc<Desk>>) -> Response {
+async fn status(State(desk): State<Arc<RouteState>>) -> Response {
     json(&desk.view.status())
 }
 
-async fn metrics(State(desk): State<Arc<Desk>>) -> Response {
+async fn metrics(State(desk): State<Arc<RouteState>>) -> Response {
     match metrics::text(desk.view.status(), SystemTime::now()) {
         Ok(text) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
         Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
@@ -76,7 +76,7 @@ async fn metrics(State(desk): State<Arc<Desk>>) -> Response {
 }
 
 async fn check(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<RouteState>>,
     Extension(busy): Extension<Busy>,
     headers: HeaderMap,
     body: Body,
@@ -102,7 +102,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 /// An answer other than 200.
 type Refusal = (StatusCode, String);
 
-impl Desk {
+impl RouteState {
     async fn check(&self, body: Body, busy: &Busy) -> Result<Verdicts, Refusal> {
         let items = self.items(body).await?;
         let late = || {
@@ -149,7 +149,7 @@ impl Desk {
             let like = r#"it is to look like {"items": ["https://example.com/"]}"#;
             (StatusCode::BAD_REQUEST, format!("{reason}; {like}"))
         };
-        let question: Question = serde_json::from_slice(&bytes)
+        let question: CheckQuery = serde_json::from_slice(&bytes)
             .map_err(|error| bad(format!("the body is not as it must be: {error}")))?;
         if question.items.len() > limits.items {
             let reason =

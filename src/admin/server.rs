@@ -50,7 +50,7 @@ pub enum StartError {
 
 /// The endpoint, until it is dropped. It listens nowhere unless told where.
 #[derive(Debug)]
-pub struct Server {
+pub struct AdminServer {
     runtime: Handle,
     router: Router,
     limits: Limits,
@@ -60,7 +60,7 @@ pub struct Server {
     socket: Option<SocketFile>,
 }
 
-impl Server {
+impl AdminServer {
     /// Starts the thread.
     pub fn start(view: Arc<dyn View>, limits: Limits) -> Result<Self, StartError> {
         let runtime = Builder::new_current_thread()
@@ -134,7 +134,7 @@ fn run(runtime: Runtime, stopped: oneshot::Receiver<()>) {
     runtime.shutdown_background();
 }
 
-impl Drop for Server {
+impl Drop for AdminServer {
     fn drop(&mut self) {
         self.socket = None;
         self.stop = None;

@@ -50,13 +50,13 @@ pub(super) fn listen(folder: &Path) -> io::Result<(UnixListener, SocketFile)> {
 }
 
 /// Where to connect to the socket in a folder.
-pub(super) struct Address {
+pub(super) struct SocketAddress {
     /// Good for as long as this lives.
     pub(super) path: PathBuf,
     _folder: File,
 }
 
-impl Address {
+impl SocketAddress {
     /// Fails if the folder cannot be opened.
     pub(super) fn of(folder: &Path) -> io::Result<Self> {
         let descriptor = open(folder)?;

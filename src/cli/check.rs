@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use crate::admin::printable::{json_line, printable, say};
-use crate::admin::{Checked, Client, ClientError, ItemText};
+use crate::admin::{AdminClient, Checked, ClientError, ItemText};
 use serde::Serialize;
 use tokio::runtime::Runtime;
 use urlseen_core::fingerprint::Fingerprint;
@@ -38,7 +38,7 @@ Exit status:
 ///
 /// The exit status is 1 unless all have been seen, so that scripts can ask.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct CheckArgs {
     #[command(flatten)]
     folder: Folder,
     /// Print a JSON object for each item
@@ -49,10 +49,10 @@ pub(super) struct Args {
     items: Vec<OsString>,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let filter = Filter::of(args.folder.place()?)?;
+pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Outcome> {
+    let filter = FilterAccess::of(args.folder.place()?)?;
     let runtime = runtime()?;
-    let mut desk = Desk {
+    let mut desk = CheckRun {
         filter,
         runtime,
         output: BufWriter::new(io::stdout().lock()),
@@ -74,8 +74,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 /// Asks, and prints the answers.
-struct Desk<W> {
-    filter: Filter,
+struct CheckRun<W> {
+    filter: FilterAccess,
     runtime: Runtime,
     output: W,
     /// What is printed to.
@@ -85,20 +85,20 @@ struct Desk<W> {
 }
 
 /// Where the answers come from.
-pub enum Filter {
+pub enum FilterAccess {
     /// A daemon.
-    Running(Box<Client>),
+    Running(Box<AdminClient>),
     /// The folder, where no daemon runs.
     AtRest(Box<AtRest>),
     /// Redis.
     Redis { context: Box<Context>, wanted: Box<Wanted> },
 }
 
-impl Filter {
+impl FilterAccess {
     /// Whoever has the filter at a place; whether a daemon runs is found out by asking.
     pub(super) fn of(place: Place) -> anyhow::Result<Self> {
         Ok(match place {
-            Place::Folder(folder) => Self::Running(Box::new(Client::new(&folder)?)),
+            Place::Folder(folder) => Self::Running(Box::new(AdminClient::new(&folder)?)),
             Place::Redis(config) => {
                 let wanted = Box::new(Wanted::new(&*config)?);
                 Self::Redis { context: Box::new(Context::new(*config)?), wanted }
@@ -147,13 +147,13 @@ impl Filter {
 
 /// An item and what is known of it.
 #[derive(Serialize)]
-struct Row {
+struct CheckRow {
     item: ItemText,
     #[serde(flatten)]
     checked: Checked,
 }
 
-impl<W: Write> Desk<W> {
+impl<W: Write> CheckRun<W> {
     fn check(&mut self, items: &[Vec<u8>]) -> anyhow::Result<()> {
         let checked = self.filter.check(items, &self.runtime)?;
         for (item, checked) in items.iter().zip(checked) {
@@ -161,7 +161,7 @@ impl<W: Write> Desk<W> {
                 self.outcome = Outcome::NotAllSeen;
             }
             if self.json {
-                let row = Row { item: ItemText::of(item), checked };
+                let row = CheckRow { item: ItemText::of(item), checked };
                 self.output.write_all(json_line(&row)?.as_bytes())?;
             } else {
                 self.print(item, &checked)?;

@@ -19,7 +19,7 @@ use super::settings::Settings;
 /// on a storage folder goes on. Bounds are such that the truth is within them 95 times of 100; of
 /// sets (the kind scrapy-redis) all is exact.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct CompareArgs {
     #[command(flatten)]
     settings: Settings,
     /// Print JSON instead of a table
@@ -33,7 +33,7 @@ pub(super) struct Args {
     b: String,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     let mut a = Operand::open(&args.a, &args.settings)?;
     let mut b = Operand::open(&args.b, &args.settings)?;
     operand::check(&a, &b)?;

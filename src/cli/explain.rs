@@ -30,7 +30,7 @@ use places::PlaceShown;
 /// Whether an item has been seen is asked as `urlseen check` does: of the daemon, of the folder at
 /// rest, or of Redis. Nothing is set. Where there is no filter yet, all else is said all the same.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ExplainArgs {
     #[command(flatten)]
     folder: Folder,
     /// Print JSON
@@ -47,7 +47,7 @@ pub(super) struct Args {
 
 /// All that is said of an item.
 #[derive(Debug, Serialize)]
-struct Report {
+struct ExplainReport {
     item: ItemText,
     #[serde(flatten)]
     explained: Explained,
@@ -80,7 +80,7 @@ impl Subject {
         Ok(Self { config, place, header, options })
     }
 
-    fn report(&self, item: &[u8]) -> anyhow::Result<Report> {
+    fn report(&self, item: &[u8]) -> anyhow::Result<ExplainReport> {
         let explained = explain(item, self.options);
         let places = match &explained.key {
             Some(key) => places::of(key, self),
@@ -90,7 +90,7 @@ impl Subject {
             Some(key) => Some(AnswerShown::of(item, key, self)?),
             None => None,
         };
-        Ok(Report { item: ItemText::of(item), explained, places, answer })
+        Ok(ExplainReport { item: ItemText::of(item), explained, places, answer })
     }
 }
 
@@ -103,7 +103,7 @@ fn form(config: &Config) -> urlseen_engine::item::Form {
     .into()
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     let subject = Subject::new(&args.folder)?;
     let mut items = vec![bytes(&args.item)?];
     if let Some(other) = &args.other {
@@ -120,9 +120,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     } else {
         text::print(&reports, between.as_ref(), &items, &mut out)?;
     }
-    let is_bad = |report: &Report| report.explained.unreadable.is_some();
+    let is_bad = |report: &ExplainReport| report.explained.unreadable.is_some();
     let is_unknown =
-        |report: &Report| report.answer.as_ref().is_some_and(|answer| answer.has_failed);
+        |report: &ExplainReport| report.answer.as_ref().is_some_and(|answer| answer.has_failed);
     Ok(if reports.iter().any(is_bad) {
         Outcome::BadInput
     } else if reports.iter().any(is_unknown) {
@@ -132,7 +132,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     })
 }
 
-fn json(reports: &[Report], between: Option<&Pair>) -> serde_json::Result<String> {
+fn json(reports: &[ExplainReport], between: Option<&Pair>) -> serde_json::Result<String> {
     match between {
         None => serde_json::to_string_pretty(&reports[0]),
         Some(pair) => serde_json::to_string_pretty(&serde_json::json!({

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use crate::admin::printable::{say, stdout};
-use crate::cli::migrate::set::{Form, Written};
+use crate::cli::migrate::set::{SetForm, Written};
 use crate::cli::migrate::{self, TransferError};
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
@@ -37,7 +37,7 @@ use super::{Outcome, moving};
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("to").required(true))]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option")]
-pub(super) struct Args {
+pub(super) struct ExportArgs {
     #[command(flatten)]
     folder: Folder,
     /// Write the filter to this new file, as a dump
@@ -76,7 +76,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     if let Some(key) = &args.redis_set {
         return set(args, key);
     }
@@ -135,12 +135,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn form(args: &Args) -> Form {
-    if args.format == "hex" { Form::Hex } else { Form::RequestsSeen }
+fn form(args: &ExportArgs) -> SetForm {
+    if args.format == "hex" { SetForm::Hex } else { SetForm::RequestsSeen }
 }
 
 /// Prints what a set holds.
-fn set(args: &Args, key: &str) -> anyhow::Result<Outcome> {
+fn set(args: &ExportArgs, key: &str) -> anyhow::Result<Outcome> {
     let Context { config, runtime } = Context::new(args.folder.config()?)?;
     let form = form(args);
     let mut output = BufWriter::new(io::stdout().lock());

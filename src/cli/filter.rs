@@ -13,8 +13,8 @@ use urlseen_core::storage::Folder;
 use urlseen_engine::config::ItemForm;
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Engine, Fill};
-use urlseen_engine::flow::input::Place;
-use urlseen_engine::flow::pipe::{self, Audience, Count, PipeError, Print};
+use urlseen_engine::flow::input::LinePlace;
+use urlseen_engine::flow::pipe::{self, PipeAudience, PipeCount, PipeError, Print};
 use urlseen_engine::item::{Options, Unreadable};
 
 use super::context::runtime;
@@ -30,7 +30,7 @@ const BUFFER: usize = 1 << 17;
 /// lines are the same if their requests are: `http://a/?y&x` is `http://A:/?x=&y=#top`. A line
 /// that cannot be read is named on standard error, and the exit status is 1 at the end.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct FilterArgs {
     /// Print the lines that were seen before instead
     #[arg(long)]
     invert: bool,
@@ -65,12 +65,13 @@ fn form_of_lines(word: &str) -> Result<ItemForm, String> {
     }
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     let (mut store, design) = store(args)?;
     let print = if args.invert { Print::Seen } else { Print::Unseen };
     let mut output = BufWriter::with_capacity(BUFFER, io::stdout().lock());
     let fill = design.sizing().copied().map(FillWatch::new);
-    let mut teller = Teller { console: Console::new(), design, fill, started: Instant::now() };
+    let mut teller =
+        FilterTeller { console: Console::new(), design, fill, started: Instant::now() };
     let runtime = runtime()?;
     let files = args.files.clone();
     let result = runtime.block_on(pipe::run(files, &mut store, print, &mut output, &mut teller));
@@ -83,7 +84,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         other => other?,
     };
     if args.stats {
-        let Count { lines, unseen, bad } = count;
+        let PipeCount { lines, unseen, bad } = count;
         let seconds = teller.started.elapsed().as_secs_f64();
         say(format_args!("{lines} lines, {unseen} unseen, {bad} not readable, {seconds:.2} s"));
     }
@@ -91,7 +92,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 /// The filter, kept if there is a folder for it.
-fn store(args: &Args) -> anyhow::Result<(Local, Design)> {
+fn store(args: &FilterArgs) -> anyhow::Result<(Local, Design)> {
     let folder = args.storage.as_deref().map(Folder::open).transpose()?;
     let pins = args.shape.pins(folder.as_ref())?;
     let design = shape::design(&pins)?;
@@ -114,15 +115,15 @@ fn store(args: &Args) -> anyhow::Result<(Local, Design)> {
 }
 
 /// Tells what goes on on standard error.
-struct Teller {
+struct FilterTeller {
     console: Console,
     design: Design,
     fill: Option<FillWatch>,
     started: Instant,
 }
 
-impl Audience for Teller {
-    fn bad_line(&mut self, place: Place<'_>, reason: &Unreadable) {
+impl PipeAudience for FilterTeller {
+    fn bad_line(&mut self, place: LinePlace<'_>, reason: &Unreadable) {
         self.console.say(&format!("urlseen: {place}: {reason}"));
     }
 
@@ -130,7 +131,7 @@ impl Audience for Teller {
         self.console.say(&format!("urlseen: {words}"));
     }
 
-    fn progress(&mut self, count: &Count, engine: &Engine) {
+    fn progress(&mut self, count: &PipeCount, engine: &Engine) {
         let keys = engine.gauges().keys();
         if let Some(crossing) = self.fill.as_mut().and_then(|it| it.observe(&keys)) {
             let remedy = "It cannot be made larger: give a larger --capacity, and with --storage a \
@@ -143,7 +144,7 @@ impl Audience for Teller {
         }
         let fill = 100.0 * Fill::counted(&self.design, engine.gauges()).share();
         let rate = count.lines as f64 / self.started.elapsed().as_secs_f64();
-        let Count { lines, unseen, .. } = count;
+        let PipeCount { lines, unseen, .. } = count;
         self.console
             .show(format!("{lines} lines, {unseen} unseen, {rate:.0}/s, filter {fill:.1} % full"));
     }

@@ -19,7 +19,7 @@ use super::Outcome;
 /// or `body_base64`, `meta.verbatim_url`, or a ready `fingerprint`. A line that has no fingerprint
 /// prints `-`, and its reason on standard error.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct FingerprintArgs {
     /// How fingerprints are computed
     #[arg(long, value_name = "NAME", default_value_t, value_parser = parse_algorithm())]
     algorithm: Algorithm,
@@ -52,8 +52,8 @@ enum LineError {
     Url(#[from] CanonicalizeError),
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let mut rows = Rows {
+pub(super) fn run(args: &FingerprintArgs) -> anyhow::Result<Outcome> {
+    let mut rows = FingerprintRows {
         fingerprinter: Fingerprinter::new(args.algorithm, args.keep_fragments),
         canonical: args.canonical,
         row: String::new(),
@@ -77,13 +77,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 /// Makes the output's rows, one at a time.
-struct Rows {
+struct FingerprintRows {
     fingerprinter: Fingerprinter,
     canonical: bool,
     row: String,
 }
 
-impl Rows {
+impl FingerprintRows {
     /// The row for a line, line feed included.
     fn make(&mut self, line: &[u8]) -> Result<&str, LineError> {
         if json::is_object(line) {

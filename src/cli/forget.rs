@@ -26,7 +26,7 @@ const AT_ONCE: usize = 1000;
 /// would hold: a URL, a request in JSON, a fingerprint. What is not seen is left alone. The next
 /// occurrence of a forgotten one passes, and is seen from then on.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ForgetArgs {
     #[command(flatten)]
     settings: Settings,
     /// An item; `-` for the lines of standard input
@@ -34,7 +34,7 @@ pub(super) struct Args {
     items: Vec<OsString>,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<Outcome> {
     let context = Context::load(&args.settings)?;
     let config = &context.config;
     if config.filter.place == FilterPlace::Redis {

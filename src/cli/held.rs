@@ -21,20 +21,20 @@ use super::settings::Settings;
 ///
 /// Works with Redis alone; no daemon needs to run.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct HeldArgs {
     #[command(subcommand)]
-    command: Command,
+    command: HeldCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
-    List(List),
-    Requeue(Requeue),
+enum HeldCommand {
+    List(HeldListArgs),
+    Requeue(HeldRequeueArgs),
 }
 
 /// Show each consumer, its heartbeat and how many requests it holds.
 #[derive(Debug, clap::Args)]
-struct List {
+struct HeldListArgs {
     #[command(flatten)]
     settings: Settings,
     /// Show each request, too
@@ -51,7 +51,7 @@ struct List {
 /// heartbeat stood still. With names, requeues at once what these consumers hold. If one of them is
 /// alive after all, its pages are fetched twice.
 #[derive(Debug, clap::Args)]
-struct Requeue {
+struct HeldRequeueArgs {
     #[command(flatten)]
     settings: Settings,
     /// A consumer that has stopped, as `urlseen held list` shows it
@@ -61,7 +61,7 @@ struct Requeue {
 
 /// A consumer as `--json` prints it.
 #[derive(Serialize)]
-struct Line<'a> {
+struct HeldLine<'a> {
     consumer: &'a str,
     heartbeat: &'a str,
     held: Vec<Request>,
@@ -76,30 +76,30 @@ struct Request {
 }
 
 /// The calls and the connection that they go over.
-struct Session {
+struct HeldSession {
     calls: Calls,
     link: Link,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &HeldArgs) -> anyhow::Result<Outcome> {
     let settings = match &args.command {
-        Command::List(args) => &args.settings,
-        Command::Requeue(args) => &args.settings,
+        HeldCommand::List(args) => &args.settings,
+        HeldCommand::Requeue(args) => &args.settings,
     };
     let context = Context::load(settings)?;
     let config = &context.config;
     context.runtime.block_on(async {
         let calls = Calls::new(record(config, &config.keys()));
         let link = context.connect().await?;
-        let session = Session { calls, link };
+        let session = HeldSession { calls, link };
         match &args.command {
-            Command::List(args) => list(session, args).await,
-            Command::Requeue(args) => requeue(session, args, config).await,
+            HeldCommand::List(args) => list(session, args).await,
+            HeldCommand::Requeue(args) => requeue(session, args, config).await,
         }
     })
 }
 
-async fn list(mut session: Session, args: &List) -> anyhow::Result<Outcome> {
+async fn list(mut session: HeldSession, args: &HeldListArgs) -> anyhow::Result<Outcome> {
     let mut out = stdout();
     let heartbeats = session.heartbeats().await?;
     if heartbeats.is_empty() && !args.json {
@@ -109,7 +109,7 @@ async fn list(mut session: Session, args: &List) -> anyhow::Result<Outcome> {
         let held = session.requests(&consumer).await?;
         if args.json {
             let held = held.into_iter().map(Request::from).collect();
-            let line = Line { consumer: &consumer, heartbeat: &heartbeat, held };
+            let line = HeldLine { consumer: &consumer, heartbeat: &heartbeat, held };
             writeln!(out, "{}", serde_json::to_string(&line)?)?;
             continue;
         }
@@ -124,7 +124,11 @@ async fn list(mut session: Session, args: &List) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-async fn requeue(mut session: Session, args: &Requeue, config: &Config) -> anyhow::Result<Outcome> {
+async fn requeue(
+    mut session: HeldSession,
+    args: &HeldRequeueArgs,
+    config: &Config,
+) -> anyhow::Result<Outcome> {
     let mut back = 0;
     if args.consumers.is_empty() {
         for stopped in session.stopped(config.held.timeout).await? {
@@ -139,7 +143,7 @@ async fn requeue(mut session: Session, args: &Requeue, config: &Config) -> anyho
     Ok(Outcome::Done)
 }
 
-impl Session {
+impl HeldSession {
     async fn call(&mut self, command: &redis::Cmd) -> anyhow::Result<Value> {
         Ok(self.link.call(command).await?)
     }

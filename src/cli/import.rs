@@ -17,7 +17,7 @@ use urlseen_core::storage::{Folder, Pins};
 use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Engine, Fill};
-use urlseen_engine::flow::import::{self, Audience, Bad, Count, Format, Meter, Origin};
+use urlseen_engine::flow::import::{self, Bad, Format, ImportAudience, ImportCount, Meter, Origin};
 use urlseen_engine::item::{Form, Options};
 
 use super::context::runtime;
@@ -48,7 +48,7 @@ const NAMED: usize = 10;
 /// What is broken off goes on where it was when the same command is given again. Importing twice
 /// does no harm. What is no fingerprint is named and counted, and makes the exit status 1.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ImportArgs {
     #[command(flatten)]
     settings: Settings,
     /// The storage folder; without this option the one that the configuration names
@@ -111,7 +111,7 @@ fn parse_format() -> impl clap::builder::TypedValueParser<Value = Format> {
         .try_map(move |name| of(name).ok_or("no such format"))
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     if args.from_redis {
         let config = args.settings.load()?;
         check_algorithm(args, &config)?;
@@ -125,10 +125,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     for warning in how.warnings() {
         say(format_args!("urlseen: {warning}"));
     }
-    let mut teller = Teller {
+    let mut teller = ImportTeller {
         bar: ProgressBar::new(0),
         fill: design.sizing().copied().map(FillWatch::new),
-        count: Count::default(),
+        count: ImportCount::default(),
         named: Vec::new(),
     };
     let started = Instant::now();
@@ -155,7 +155,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 /// The filter, not brought back yet, and what goes into it.
-fn prepare(args: &Args) -> anyhow::Result<(Local, Design, Origin)> {
+fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Design, Origin)> {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let files = || Origin::Files { files: args.files.clone(), format: args.format };
     let (folder, keeping, threads, origin) = if let Some(storage) = &args.storage {
@@ -195,7 +195,7 @@ fn prepare(args: &Args) -> anyhow::Result<(Local, Design, Origin)> {
 
 /// Refuses fingerprints that were computed otherwise than those of the crawl's URLs will be. A set
 /// of scrapy-redis tells that by itself; files do not.
-fn check_algorithm(args: &Args, config: &Config) -> Result<(), UsageError> {
+fn check_algorithm(args: &ImportArgs, config: &Config) -> Result<(), UsageError> {
     let (stated, _) = args.shape.fingerprints();
     let ours = config.fingerprint.algorithm;
     match (stated, &args.redis_set) {
@@ -214,21 +214,21 @@ fn check_algorithm(args: &Args, config: &Config) -> Result<(), UsageError> {
 }
 
 /// Tells what goes on on standard error.
-struct Teller {
+struct ImportTeller {
     bar: ProgressBar,
     fill: Option<FillWatch>,
     /// As of the last time that progress was told.
-    count: Count,
+    count: ImportCount,
     named: Vec<Bad>,
 }
 
-impl Teller {
+impl ImportTeller {
     fn say(&self, line: &str) {
         self.bar.suspend(|| say(format_args!("urlseen: {line}")));
     }
 }
 
-impl Audience for Teller {
+impl ImportAudience for ImportTeller {
     fn goes_on(&mut self, place: &str) {
         self.say(&format!("an earlier import had {place}; this one goes on there"));
     }
@@ -240,7 +240,7 @@ impl Audience for Teller {
         }
     }
 
-    fn progress(&mut self, count: &Count, meter: &Meter, engine: &Engine) {
+    fn progress(&mut self, count: &ImportCount, meter: &Meter, engine: &Engine) {
         self.count = *count;
         let observed = self.fill.as_mut();
         if let Some(crossing) = observed.and_then(|it| it.observe(&engine.gauges().keys())) {
@@ -272,7 +272,7 @@ impl Audience for Teller {
 
 /// What was done, and what the filter holds now.
 struct Summary {
-    count: Count,
+    count: ImportCount,
     seconds: f64,
     fill: Fill,
     named: Vec<Bad>,
@@ -294,7 +294,7 @@ impl Summary {
             return Ok(());
         }
         let rate = count.read as f64 / seconds.max(1e-9);
-        let Count { read, new, seen, bad } = count;
+        let ImportCount { read, new, seen, bad } = count;
         writeln!(out, "read       {read:>12}   {seconds:.2} s, {rate:.0} a second")?;
         writeln!(out, "new        {new:>12}   count as seen from now on")?;
         writeln!(out, "seen       {seen:>12}   were in the filter, or came twice")?;

@@ -33,7 +33,7 @@ use std::process::ExitCode;
 use crate::admin::printable::stderr;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use urlseen_core::redis_filter::definition::SpecError;
-use urlseen_core::redis_filter::opening::OpenError;
+use urlseen_core::redis_filter::opening::RedisOpenError;
 use urlseen_engine::config::Problems;
 
 /// How a command that ran ended.
@@ -70,28 +70,28 @@ Exit status:
 #[command(version)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 /// In the order of the help: what most people come for first.
 #[derive(Debug, Subcommand)]
-enum Command {
-    Run(run::Args),
-    Filter(filter::Args),
-    Fingerprint(fingerprint::Args),
+enum CliCommand {
+    Run(run::RunArgs),
+    Filter(filter::FilterArgs),
+    Fingerprint(fingerprint::FingerprintArgs),
     Plan(plan::Plan),
-    Replay(replay::Args),
-    Storage(storage::Args),
-    Import(import::Args),
-    Export(export::Args),
-    Status(status::Args),
-    Check(check::Args),
-    Explain(explain::Args),
-    Compare(compare::Args),
-    Union(union::Args),
-    Rejects(rejects::Args),
-    Forget(forget::Args),
-    Held(held::Args),
+    Replay(replay::ReplayArgs),
+    Storage(storage::StorageArgs),
+    Import(import::ImportArgs),
+    Export(export::ExportArgs),
+    Status(status::StatusArgs),
+    Check(check::CheckArgs),
+    Explain(explain::ExplainArgs),
+    Compare(compare::CompareArgs),
+    Union(union::UnionArgs),
+    Rejects(rejects::RejectsArgs),
+    Forget(forget::ForgetArgs),
+    Held(held::HeldArgs),
 }
 
 /// Runs the command that the process was started with; its exit status is the return value.
@@ -99,22 +99,22 @@ pub fn run() -> ExitCode {
     let matches = grammar().try_get_matches();
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
     let result = match cli.unwrap_or_else(|error| refuse(&error)).command {
-        Command::Run(args) => run::run(&args),
-        Command::Filter(args) => filter::run(&args),
-        Command::Fingerprint(args) => fingerprint::run(&args),
-        Command::Plan(plan) => plan::run(&plan),
-        Command::Replay(args) => replay::run(&args),
-        Command::Storage(args) => storage::run(&args),
-        Command::Import(args) => import::run(&args),
-        Command::Export(args) => export::run(&args),
-        Command::Status(args) => status::run(&args),
-        Command::Check(args) => check::run(&args),
-        Command::Explain(args) => explain::run(&args),
-        Command::Compare(args) => compare::run(&args),
-        Command::Union(args) => union::run(&args),
-        Command::Rejects(args) => rejects::run(&args),
-        Command::Forget(args) => forget::run(&args),
-        Command::Held(args) => held::run(&args),
+        CliCommand::Run(args) => run::run(&args),
+        CliCommand::Filter(args) => filter::run(&args),
+        CliCommand::Fingerprint(args) => fingerprint::run(&args),
+        CliCommand::Plan(plan) => plan::run(&plan),
+        CliCommand::Replay(args) => replay::run(&args),
+        CliCommand::Storage(args) => storage::run(&args),
+        CliCommand::Import(args) => import::run(&args),
+        CliCommand::Export(args) => export::run(&args),
+        CliCommand::Status(args) => status::run(&args),
+        CliCommand::Check(args) => check::run(&args),
+        CliCommand::Explain(args) => explain::run(&args),
+        CliCommand::Compare(args) => compare::run(&args),
+        CliCommand::Union(args) => union::run(&args),
+        CliCommand::Rejects(args) => rejects::run(&args),
+        CliCommand::Forget(args) => forget::run(&args),
+        CliCommand::Held(args) => held::run(&args),
     };
     ExitCode::from(match result {
         Ok(Outcome::Done) => exit::DONE,
@@ -162,7 +162,7 @@ fn report(error: &anyhow::Error) -> u8 {
         return exit::WRONG_USE;
     }
     let _ = writeln!(stderr, "urlseen: {error:#}");
-    let is_wrong = |error: &OpenError| error.is_wrong_use();
+    let is_wrong = |error: &RedisOpenError| error.is_wrong_use();
     if error.is::<start::FolderMismatchError>()
         || error.is::<start::UsageError>()
         || error.is::<SpecError>()

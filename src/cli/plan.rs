@@ -28,7 +28,7 @@ pub(super) use text::{grouped, size};
 use super::Outcome;
 use super::start::UsageError;
 use amount::{Amount, Bytes, Share};
-use fits::{Fits, Question};
+use fits::{FitQuestion, Fits};
 use needs::{Form, Machine, Needs, Traffic};
 use sizing::Figures;
 
@@ -143,10 +143,10 @@ impl Plan {
     }
 
     /// What is asked of some memory: what is not given.
-    fn question(&self) -> Question {
+    fn question(&self) -> FitQuestion {
         match self.capacity {
-            Some(capacity) => Question::ErrorRate(capacity),
-            None => Question::Capacity(self.error_rate()),
+            Some(capacity) => FitQuestion::ErrorRate(capacity),
+            None => FitQuestion::Capacity(self.error_rate()),
         }
     }
 

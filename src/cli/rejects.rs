@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::admin::printable::{printable, say};
-use crate::crawl::rejects::{Fate, List, Sorted};
+use crate::crawl::rejects::{Fate, RejectsList, Sorted};
 use anyhow::Context as _;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use urlseen_core::redis::reject::Reject;
@@ -23,15 +23,15 @@ const SHOWN: usize = 200;
 
 /// The items that could not be read: look at them, send them through again, or drop them.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct RejectsArgs {
     #[command(subcommand)]
-    command: Command,
+    command: RejectsCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
-    List(table::Args),
-    Requeue(Requeue),
+enum RejectsCommand {
+    List(table::RejectListArgs),
+    Requeue(RejectRequeueArgs),
     Drop(Drop),
 }
 
@@ -41,7 +41,7 @@ enum Command {
 /// rejected once more. An item goes back as it was taken, byte for byte, however large. What is on
 /// the list and was not written by urlseen stays, is named, and makes the exit status 1.
 #[derive(Debug, clap::Args)]
-struct Requeue {
+struct RejectRequeueArgs {
     #[command(flatten)]
     settings: Settings,
     /// Only those whose reason has this text in it
@@ -64,19 +64,19 @@ struct Drop {
     yes: bool,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &RejectsArgs) -> anyhow::Result<Outcome> {
     let settings = match &args.command {
-        Command::List(args) => &args.settings,
-        Command::Requeue(args) => &args.settings,
-        Command::Drop(args) => &args.settings,
+        RejectsCommand::List(args) => &args.settings,
+        RejectsCommand::Requeue(args) => &args.settings,
+        RejectsCommand::Drop(args) => &args.settings,
     };
     let context = Context::load(settings)?;
     context.runtime.block_on(async {
-        let list = List::open(&context.config).await?;
+        let list = RejectsList::open(&context.config).await?;
         match &args.command {
-            Command::List(args) => table::show(list, args).await,
-            Command::Requeue(args) => requeue(list, args).await,
-            Command::Drop(args) => drop_rejects(list, args).await,
+            RejectsCommand::List(args) => table::show(list, args).await,
+            RejectsCommand::Requeue(args) => requeue(list, args).await,
+            RejectsCommand::Drop(args) => drop_rejects(list, args).await,
         }
     })
 }
@@ -86,7 +86,7 @@ fn is_wanted(reject: &Reject, reason: Option<&str>) -> bool {
     reason.is_none_or(|reason| reject.reason.contains(reason))
 }
 
-async fn requeue(list: List, args: &Requeue) -> anyhow::Result<Outcome> {
+async fn requeue(list: RejectsList, args: &RejectRequeueArgs) -> anyhow::Result<Outcome> {
     let source = list.names().0.to_owned();
     let sorted = sort(list, Fate::Requeue, args.reason.as_deref()).await?;
     let (gone, stay) = (HumanCount(sorted.gone), HumanCount(sorted.found - sorted.gone));
@@ -94,7 +94,7 @@ async fn requeue(list: List, args: &Requeue) -> anyhow::Result<Outcome> {
     Ok(if sorted.foreign > 0 { Outcome::BadInput } else { Outcome::Done })
 }
 
-async fn drop_rejects(mut list: List, args: &Drop) -> anyhow::Result<Outcome> {
+async fn drop_rejects(mut list: RejectsList, args: &Drop) -> anyhow::Result<Outcome> {
     let scan = list.scan().await?;
     let found = scan.len();
     let rejected = printable(list.names().1.as_bytes(), None);
@@ -126,7 +126,7 @@ async fn drop_rejects(mut list: List, args: &Drop) -> anyhow::Result<Outcome> {
 }
 
 /// Sorts through all rejects, and names the foreign ones.
-async fn sort(mut list: List, fate: Fate, reason: Option<&str>) -> anyhow::Result<Sorted> {
+async fn sort(mut list: RejectsList, fate: Fate, reason: Option<&str>) -> anyhow::Result<Sorted> {
     let bar = bar(0);
     let mut last = Sorted::default();
     let wanted = |reject: &Reject| is_wanted(reject, reason);

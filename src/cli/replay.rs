@@ -38,7 +38,7 @@ const NAMED: usize = 10;
 /// The exit status is 1 where items would be rejected. SIGINT ends it with the report of what was
 /// read so far.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ReplayArgs {
     #[command(flatten)]
     settings: Settings,
     /// Read this key of the configured redis.url instead of source.key; may be repeated. A list, a
@@ -80,7 +80,7 @@ fn kind(word: &str) -> Result<FilterKind, String> {
     choose(word).map_err(|error| error.to_string())
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     let config = configured(args)?;
     if let Some(path) = &args.plot {
         Plot::check(path)?;
@@ -100,7 +100,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         most: args.count.map(Capacity::get),
         config: &config,
     };
-    let mut teller = Teller { bar: None, named: 0 };
+    let mut teller = ReplayTeller { bar: None, named: 0 };
     let stop = listen()?;
     let report = replay(setup, &stop, &mut teller)?;
     teller.bar = None;
@@ -142,7 +142,7 @@ fn failed(ending: Ending) -> anyhow::Result<Outcome> {
 }
 
 /// The configuration, with the form of items that was asked for.
-fn configured(args: &Args) -> anyhow::Result<Config> {
+fn configured(args: &ReplayArgs) -> anyhow::Result<Config> {
     let mut config = args.settings.load()?;
     if let Some(form) = args.item {
         config.source.item = form;
@@ -156,7 +156,7 @@ fn configured(args: &Args) -> anyhow::Result<Config> {
 }
 
 /// The filters that judge: each once, in the order in which they were named.
-fn specs(args: &Args, config: &Config) -> anyhow::Result<Vec<LaneSpec>> {
+fn specs(args: &ReplayArgs, config: &Config) -> anyhow::Result<Vec<LaneSpec>> {
     let mut kinds = args.kinds.clone();
     if kinds.is_empty() {
         kinds.push(config.filter.kind);
@@ -174,7 +174,7 @@ fn specs(args: &Args, config: &Config) -> anyhow::Result<Vec<LaneSpec>> {
     Ok(specs)
 }
 
-fn input(args: &Args, config: &Config) -> Input {
+fn input(args: &ReplayArgs, config: &Config) -> Input {
     match (args.files.is_empty(), args.key.is_empty()) {
         (false, _) => Input::Files(args.files.clone()),
         (true, true) => {
@@ -208,12 +208,12 @@ fn listen() -> anyhow::Result<Arc<AtomicBool>> {
 }
 
 /// Tells what goes on on standard error.
-struct Teller {
+struct ReplayTeller {
     bar: Option<Bar>,
     named: usize,
 }
 
-impl Audience for Teller {
+impl Audience for ReplayTeller {
     fn progress(&mut self, tally: &Tally, meter: &Meter) {
         let bar = self.bar.get_or_insert_with(|| {
             if meter.counts_items() { Bar::counting("items") } else { Bar::new("read") }

@@ -19,14 +19,14 @@ use tokio::sync::watch;
 use tracing::{error, info, warn};
 use urlseen_core::filter::redisbloom::Rate;
 use urlseen_core::filter::{Design, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
-use urlseen_core::redis::lease::Holder;
+use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis_filter::opening::Wanted;
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterKind, FilterPlace, SourceKind};
 use urlseen_engine::engine::query::{self, Asker};
 use urlseen_engine::engine::store::Local;
 
-use summary::Progress;
+use summary::RunProgress;
 
 use super::context::runtime;
 use super::settings::Settings;
@@ -45,7 +45,7 @@ const REDRAW: Duration = Duration::from_millis(200);
 /// environment, the environment before the file. The password of Redis is best given as
 /// `URLSEEN_REDIS_PASSWORD`, that of `[serve]` as `URLSEEN_SERVE_PASSWORD`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct RunArgs {
     #[command(flatten)]
     settings: Settings,
     /// End once the source is empty and everything is committed
@@ -60,7 +60,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     let config = args.settings.load_for(&[], descriptors::lacking)?;
     let console = Console::new();
     console.log(config.log.level, config.log.format);
@@ -108,7 +108,7 @@ fn store(config: &Config, folder: Folder, design: &Design) -> anyhow::Result<Loc
 }
 
 /// Everything that the pipeline works with but the filter, as configured.
-fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &Args) -> Parts {
+fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &RunArgs) -> Parts {
     let Config { source, filter, sink, rejects, held, .. } = config;
     let mut protocol = Protocol::new(config);
     if let Some(shared) = &shared {
@@ -121,8 +121,8 @@ fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &Args) -
         design,
         shared,
         forgets: start::forgets(config),
-        holder: Holder::this(&config.crawl.name),
-        settings: pipeline::Settings {
+        holder: LeaseHolder::this(&config.crawl.name),
+        settings: pipeline::PipelineSettings {
             batch: source.batch,
             batch_bytes: source.batch_bytes,
             linger: source.linger.unwrap_or_default(),
@@ -139,8 +139,8 @@ fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &Args) -
 }
 
 /// Answers those who ask how it goes. A filter in Redis has no folder with a socket in it.
-fn admin(config: &Config, view: Daemon) -> anyhow::Result<admin::Server> {
-    let mut server = admin::Server::start(Arc::new(view), Limits::default())?;
+fn admin(config: &Config, view: Daemon) -> anyhow::Result<admin::AdminServer> {
+    let mut server = admin::AdminServer::start(Arc::new(view), Limits::default())?;
     if config.filter.place == FilterPlace::Local {
         server.listen_in(&config.storage.dir)?;
     }
@@ -201,7 +201,7 @@ async fn serve(config: &Config, design: &Design, asker: Asker) -> anyhow::Result
         Design::Native(sizing) => (sizing.geometry().bytes(), None),
         Design::RedisBloom(_) => (0, Some(config.filter.expansion).filter(|&it| it > 0)),
     };
-    let filter = serve::Filter { capacity: config.filter.capacity, bytes, expansion };
+    let filter = serve::FilterInfo { capacity: config.filter.capacity, bytes, expansion };
     let server = Server::bind(address, config, start::items(config), filter, asker).await?;
     let bound = server.address()?;
     info!("clients of Redis may ask at {bound} for the keys {}", config.serve.keys.join(", "));
@@ -217,7 +217,7 @@ async fn serve(config: &Config, design: &Design, asker: Asker) -> anyhow::Result
 
 /// What there is to run, with its filter, wherever that is; `None` if it was asked to stop before
 /// its turn had come.
-async fn prepare(args: &Args, config: &Config) -> anyhow::Result<Option<(Work, Daemon)>> {
+async fn prepare(args: &RunArgs, config: &Config) -> anyhow::Result<Option<(Work, Daemon)>> {
     let mut stop = shutdown::listen().context("cannot listen for signals")?;
     let (design, store, shared) = match config.filter.place {
         FilterPlace::Local => {
@@ -262,7 +262,7 @@ async fn prepare(args: &Args, config: &Config) -> anyhow::Result<Option<(Work, D
 
 /// Runs the daemon; `None` if it was asked to stop before its turn had come.
 async fn work(
-    args: &Args,
+    args: &RunArgs,
     config: &Config,
     console: &Console,
 ) -> anyhow::Result<Option<(Ending, Report, Vec<Passed>)>> {
@@ -274,7 +274,7 @@ async fn work(
     let ending = work
         .run(interval, &mut |report| {
             let (source, before) = (config.source.kind, last.as_ref());
-            let progress = Progress { source, now: report, before };
+            let progress = RunProgress { source, now: report, before };
             if console.is_terminal() {
                 console.show(progress.to_string());
             } else {

@@ -20,7 +20,7 @@ use urlseen_core::filter::{
 };
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::connect::{Timeouts, connect};
-use urlseen_core::redis::lease::{Holder, Run};
+use urlseen_core::redis::lease::{LeaseHolder, RunId};
 use urlseen_core::redis::preflight::preflight;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::{Difference, Folder, Made, OpenError, Pins};
@@ -113,13 +113,13 @@ async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, RunError> {
 
 /// Takes the lease; those that the folder knows held it before are dead.
 pub(super) async fn lease(config: &Config, folder: &mut Folder) -> anyhow::Result<Upkeep> {
-    let (run, dead) = (Run::random(), folder.runs());
+    let (run, dead) = (RunId::random(), folder.runs());
     let runs: Vec<u64> = std::iter::once(run.get()).chain(dead.iter().copied()).collect();
     folder.record_runs(&runs)?;
-    let dead: Vec<Run> = dead.into_iter().map(Run::new).collect();
+    let dead: Vec<RunId> = dead.into_iter().map(RunId::new).collect();
     let Config { crawl, redis, .. } = config;
     let protocol = Protocol::new(config);
-    let holder = Holder::this(&crawl.name);
+    let holder = LeaseHolder::this(&crawl.name);
     Ok(Upkeep::begin(&redis.url, protocol, &holder, run, &dead).await?)
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::admin::printable::{json_text, printable, say, stdout};
 use crate::admin::{
-    Archive, Asked, Client, ClientError, Counts, Filter, Lists, Passed, Status, Storage,
+    AdminClient, Archive, Asked, ClientError, Counts, FilterStatus, Lists, Passed, Status, Storage,
 };
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
@@ -22,7 +22,7 @@ use super::storage::{self, CrawlInRedis};
 /// prints what the folder holds, as `urlseen storage show` does. Of a filter in Redis it prints
 /// what Redis holds; what a daemon does with it is told at its `admin.listen`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct StatusArgs {
     #[command(flatten)]
     folder: Folder,
     /// Print JSON instead of a table
@@ -30,7 +30,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     let folder = match args.folder.place()? {
         Place::Folder(folder) => folder,
         Place::Redis(config) => {
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
     };
     let runtime = runtime()?;
-    let status = runtime.block_on(async { Client::new(&folder)?.status::<Value>().await });
+    let status = runtime.block_on(async { AdminClient::new(&folder)?.status::<Value>().await });
     let status = match status {
         Err(ClientError::NoDaemon { .. }) if folder.is_dir() => {
             say("urlseen: no daemon is running on it; this is what the storage folder holds");
@@ -74,7 +74,7 @@ fn print(status: &Status, now: SystemTime, out: &mut impl Write) -> io::Result<(
         filter,
         storage,
     } = status;
-    let mut rows = Rows { out };
+    let mut rows = StatusRows { out };
     rows.row("crawl", crawl)?;
     rows.row("phase", phase)?;
     rows.row("process", format!("{pid}, urlseen {version}, for {}", age(*since, now)))?;
@@ -97,11 +97,11 @@ fn print(status: &Status, now: SystemTime, out: &mut impl Write) -> io::Result<(
     Ok(())
 }
 
-struct Rows<'a, W> {
+struct StatusRows<'a, W> {
     out: &'a mut W,
 }
 
-impl<W: Write> Rows<'_, W> {
+impl<W: Write> StatusRows<'_, W> {
     /// A name and what is said of it.
     fn row(&mut self, name: &str, text: impl Display) -> io::Result<()> {
         writeln!(self.out, "{name:<12} {}", printable(text.to_string().as_bytes(), None))
@@ -171,8 +171,8 @@ impl<W: Write> Rows<'_, W> {
         Ok(())
     }
 
-    fn filter(&mut self, filter: &Filter) -> io::Result<()> {
-        let Filter { keys, capacity, fill, error_rate, bytes, forgotten } = *filter;
+    fn filter(&mut self, filter: &FilterStatus) -> io::Result<()> {
+        let FilterStatus { keys, capacity, fill, error_rate, bytes, forgotten } = *filter;
         let what = format!(
             "fingerprints, {:.1} % of {}; error rate now {error_rate:.1e}; {}",
             100.0 * fill,

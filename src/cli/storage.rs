@@ -31,13 +31,13 @@ pub(super) use in_redis::CrawlInRedis;
 /// which fingerprints were in it and in all before. `urlseen run` brings the filter to where Redis
 /// stands by itself; where it cannot, it says why and names one of these commands.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct StorageArgs {
     #[command(subcommand)]
-    command: Command,
+    command: StorageCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum StorageCommand {
     Show(Show),
     Adopt(Adopt),
     Reset(Reset),
@@ -90,12 +90,12 @@ struct Forget {
     yes: bool,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
     match &args.command {
-        Command::Show(show) => show.run(),
-        Command::Adopt(adopt) => adopt.run(),
-        Command::Reset(reset) => reset.run(),
-        Command::Drop(forget) => forget.run(),
+        StorageCommand::Show(show) => show.run(),
+        StorageCommand::Adopt(adopt) => adopt.run(),
+        StorageCommand::Reset(reset) => reset.run(),
+        StorageCommand::Drop(forget) => forget.run(),
     }
 }
 
@@ -302,11 +302,11 @@ fn print_archive(archive: &Standing, out: &mut impl Write) -> io::Result<()> {
 fn described(made: &Made) -> String {
     match made {
         Made::Native { geometry, capacity, error_rate, .. } => format!(
-            "{} for {} fingerprints at {error_rate}, {} lines of {} bits each",
+            "{} for {} fingerprints at {error_rate}, {} blocks of {} bits each",
             BinaryBytes(geometry.bytes()),
             HumanCount(capacity.get()),
-            geometry.lines().get(),
-            geometry.bits_per_line(),
+            geometry.blocks().get(),
+            geometry.bits_per_block(),
         ),
         Made::RedisBloom(reservation) => {
             let Reservation { capacity, error_rate, .. } = reservation;
@@ -342,7 +342,7 @@ fn to_json(look: &Look) -> Value {
             "error_rate": size.map(|(_, error_rate)| error_rate.get()),
             "bytes": geometry.map(|geometry| geometry.bytes()),
             "k": geometry.map(|geometry| geometry.k()),
-            "lines": geometry.map(|geometry| geometry.lines().get()),
+            "blocks": geometry.map(|geometry| geometry.blocks().get()),
             "imported": pins.made == Made::Imported,
             "algorithm": pins.algorithm.name(),
             "keep_fragments": pins.keep_fragments,

@@ -21,7 +21,7 @@ use super::operand::{self, Operand, Source};
 use super::settings::Settings;
 use super::start::UsageError;
 use folder::NewFolder;
-use target::InRedis;
+use target::RedisTarget;
 
 /// Make one filter of two: all that has been seen in A or in B has been seen in C.
 ///
@@ -32,7 +32,7 @@ use target::InRedis;
 /// What was forgotten in A or B is seen in C if it counts as seen in the other one, and is to pass
 /// once more if it does not.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct UnionArgs {
     #[command(flatten)]
     settings: Settings,
     /// The new storage folder, or URL#KEY in Redis
@@ -52,7 +52,7 @@ pub(super) struct Args {
     b: String,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &UnionArgs) -> anyhow::Result<Outcome> {
     let is_redis = args.output.contains("://");
     if !is_redis && Path::new(&args.output).exists() {
         return Err(UsageError(format!(
@@ -113,7 +113,7 @@ fn tombstones(side: &Operand, shard: ShardId) -> Vec<u128> {
 }
 
 /// Unites native filters into a folder.
-fn to_folder(a: &mut Operand, b: &mut Operand, args: &Args) -> anyhow::Result<United> {
+fn to_folder(a: &mut Operand, b: &mut Operand, args: &UnionArgs) -> anyhow::Result<United> {
     let made = a.made.expect("a native filter can be in a folder");
     let Made::Native { seed: Some(seed), geometry, .. } = made else {
         unreachable!("filters of RedisBloom are united whole")
@@ -164,7 +164,7 @@ fn to_folder(a: &mut Operand, b: &mut Operand, args: &Args) -> anyhow::Result<Un
 }
 
 /// Unites native filters, or strings of other projects, into strings in Redis.
-fn to_redis(a: &mut Operand, b: &mut Operand, args: &Args) -> anyhow::Result<United> {
+fn to_redis(a: &mut Operand, b: &mut Operand, args: &UnionArgs) -> anyhow::Result<United> {
     for side in [&*a, &*b] {
         if side.tombstones() > 0 {
             return Err(UsageError(format!(
@@ -176,7 +176,7 @@ fn to_redis(a: &mut Operand, b: &mut Operand, args: &Args) -> anyhow::Result<Uni
             .into());
         }
     }
-    let mut target = InRedis::begin(&args.output, &args.settings, a)?;
+    let mut target = RedisTarget::begin(&args.output, &args.settings, a)?;
     let bar = Bar::new("written");
     let (totals, _) = operand::walk(
         a,
@@ -193,8 +193,8 @@ fn to_redis(a: &mut Operand, b: &mut Operand, args: &Args) -> anyhow::Result<Uni
 }
 
 /// Unites exact sets.
-fn sets(a: &mut Operand, b: &mut Operand, args: &Args) -> anyhow::Result<United> {
-    let mut target = InRedis::begin(&args.output, &args.settings, a)?;
+fn sets(a: &mut Operand, b: &mut Operand, args: &UnionArgs) -> anyhow::Result<United> {
+    let mut target = RedisTarget::begin(&args.output, &args.settings, a)?;
     for side in [a, b] {
         if let Source::Redis(set) = &mut side.source {
             set.members(|page| target.add(&page))?;
@@ -206,7 +206,7 @@ fn sets(a: &mut Operand, b: &mut Operand, args: &Args) -> anyhow::Result<United>
 }
 
 /// Unites filters of RedisBloom.
-fn whole(a: &mut Operand, mut b: Operand, args: &Args) -> anyhow::Result<United> {
+fn whole(a: &mut Operand, mut b: Operand, args: &UnionArgs) -> anyhow::Result<United> {
     let mut sizes = Vec::new();
     let mut totals = Totals::default();
     for part in a.parts() {

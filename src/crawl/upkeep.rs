@@ -4,7 +4,7 @@ use crate::crawl::protocol::{GivenBack, Protocol, ProtocolError, Standing};
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
-use urlseen_core::redis::lease::{Holder, Run, Token};
+use urlseen_core::redis::lease::{LeaseHolder, RunId, Token};
 use urlseen_core::redis::link::Link;
 use urlseen_core::storage::Head;
 
@@ -21,9 +21,9 @@ impl Upkeep {
     pub(crate) async fn begin(
         address: &RedisAddress,
         protocol: Protocol,
-        holder: &Holder,
-        run: Run,
-        dead: &[Run],
+        holder: &LeaseHolder,
+        run: RunId,
+        dead: &[RunId],
     ) -> Result<Self, ProtocolError> {
         let mut link = connect(address, Timeouts::default()).await?;
         for command in protocol.load() {

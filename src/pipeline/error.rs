@@ -8,7 +8,7 @@ use crate::pipeline::phase::Phase;
 use urlseen_core::redis::error::{LinkError, Retry};
 use urlseen_core::redis::lease::{LEASE, MARGIN};
 use urlseen_core::redis::preflight::PreflightError;
-use urlseen_core::redis_filter::opening::OpenError;
+use urlseen_core::redis_filter::opening::RedisOpenError;
 use urlseen_core::storage::descriptors;
 use urlseen_engine::engine::EngineError;
 use urlseen_engine::engine::store::MismatchError;
@@ -48,7 +48,7 @@ pub enum RunError {
     Standby(Box<MismatchError>),
     /// The filter in Redis is not what it was.
     #[error(transparent)]
-    Shared(Box<OpenError>),
+    Shared(Box<RedisOpenError>),
     /// The storage folder cannot be written.
     #[error("the storage folder cannot be written: {0}")]
     Folder(io::Error),

@@ -42,7 +42,7 @@ pub(crate) use queue::Queue;
 pub(crate) use report::Live;
 pub use report::Report;
 pub(crate) use shared::Shared;
-pub use status::{Archive, Filter, Head, Lists, Passed, Status, Storage};
+pub use status::{Archive, FilterStatus, Head, Lists, Passed, Status, Storage};
 use suspicion::Suspicion;
 use urlseen_core::filter::redisbloom::AddError;
 use urlseen_core::filter::{Design, FillWatch};
@@ -50,7 +50,7 @@ use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::error::{LinkError, Retry};
-use urlseen_core::redis::lease::{Holder, Run};
+use urlseen_core::redis::lease::{LeaseHolder, RunId};
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::preflight::{Needs, preflight};
 use urlseen_engine::config::{RejectsFull, WhenFull};
@@ -81,16 +81,16 @@ pub struct Parts {
     /// How what is to be forgotten is read.
     pub forgets: Options,
     /// Who runs it.
-    pub holder: Holder,
+    pub holder: LeaseHolder,
     /// How it behaves.
-    pub settings: Settings,
+    pub settings: PipelineSettings,
     /// What is told of it before it starts.
     pub status: Status,
 }
 
 /// What the config says of the way of a batch.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct PipelineSettings {
     /// Items a batch has at most.
     pub batch: usize,
     /// Bytes a batch has at most, unless a single item is larger.
@@ -128,7 +128,7 @@ pub enum Ending {
 /// Moves batches from the source through the engine to the sink.
 pub struct Pipeline {
     parts: Parts,
-    run: Run,
+    run: RunId,
     /// The filter; not here while a thread of its own brings it to where Redis stands.
     store: Option<Local>,
     /// Where it is kept, if it is kept on a disk.
@@ -146,7 +146,7 @@ pub struct Pipeline {
     /// Whether the lease was asked for, and so may be held.
     has_asked_for_lease: bool,
     /// The runs before this one that the storage folder knows, once it was asked.
-    dead: Option<Vec<Run>>,
+    dead: Option<Vec<RunId>>,
     /// What Redis said of how far back it may come.
     persistence: Persistence,
     /// Whether it was said that the storage folder goes back less far than it should.
@@ -183,7 +183,7 @@ impl Pipeline {
             fill_watch: parts.design.sizing().copied().map(FillWatch::new),
             layers: gauges.whole().map_or(0, |whole| whole.layers),
             parts,
-            run: Run::random(),
+            run: RunId::random(),
             disk: Disk::of(&store),
             store: Some(store),
             dispatcher,
@@ -272,7 +272,7 @@ impl Pipeline {
     }
 
     /// Says for whom it waits, once for each.
-    fn tell_standby(&mut self, holder: Option<&Holder>) {
+    fn tell_standby(&mut self, holder: Option<&LeaseHolder>) {
         let name = holder
             .as_ref()
             .map_or_else(|| "a program other than urlseen".to_owned(), ToString::to_string);

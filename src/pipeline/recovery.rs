@@ -13,7 +13,7 @@ use super::suspicion::Suspicion;
 use super::{Pipeline, RunError};
 use crate::crawl::protocol::Standing;
 use crate::pipeline::phase::Phase;
-use urlseen_core::redis::lease::{LEASE, MARGIN, RENEWAL, Run, Token};
+use urlseen_core::redis::lease::{LEASE, MARGIN, RENEWAL, RunId, Token};
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::link::Link;
 use urlseen_engine::engine::EngineError;
@@ -36,7 +36,7 @@ impl Pipeline {
         let (token, run) = (self.run.token(), self.run);
         if self.dead.is_none() {
             let runs = self.store().announce(run.get()).map_err(RunError::Folder)?;
-            self.dead = Some(runs.into_iter().map(Run::new).collect());
+            self.dead = Some(runs.into_iter().map(RunId::new).collect());
         }
         let protocol = &self.parts.protocol;
         for command in protocol.load() {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Parts;
 use super::counts::Counts;
-use super::status::{Filter, Status};
+use super::status::{FilterStatus, Status};
 use urlseen_core::filter::Estimate;
 use urlseen_engine::engine::query::Asked;
 use urlseen_engine::engine::store::Footprint;
@@ -28,7 +28,7 @@ pub struct Report {
     pub(crate) processing: u64,
     /// The filter.
     #[serde(flatten)]
-    pub(crate) filter: Filter,
+    pub(crate) filter: FilterStatus,
 }
 
 /// What a run looks like to those who ask while it goes on.
@@ -86,7 +86,7 @@ pub(super) fn report(
 ) -> Report {
     let Fill { keys, capacity, bytes, error_rate } = fill;
     let (fill, forgotten) = (fill.share(), forgotten as u64);
-    let filter = Filter { keys, capacity, fill, error_rate, bytes, forgotten };
+    let filter = FilterStatus { keys, capacity, fill, error_rate, bytes, forgotten };
     let seconds = started.elapsed().as_secs_f64();
     Report { counts, asked, seconds, source, processing, filter }
 }

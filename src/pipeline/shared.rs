@@ -6,9 +6,9 @@ use redis::{Cmd, Value};
 use tracing::warn;
 
 use super::{Pipeline, RunError};
-use urlseen_core::filter::{Estimate, Placing, Shared as Filter};
+use urlseen_core::filter::{Estimate, Placing, RedisFilterKeys};
 use urlseen_core::redis::link::Link;
-use urlseen_core::redis_filter::opening::{OpenError, Opened, Sample, Samples, Wanted};
+use urlseen_core::redis_filter::opening::{Opened, RedisOpenError, Sample, Samples, Wanted};
 
 /// A filter in Redis, and how full it is.
 pub struct Shared {
@@ -25,7 +25,7 @@ impl Shared {
     }
 
     /// Its keys.
-    pub(crate) fn filter(&self) -> Arc<Filter> {
+    pub(crate) fn filter(&self) -> Arc<RedisFilterKeys> {
         Arc::clone(&self.opened.filter)
     }
 
@@ -78,10 +78,10 @@ impl Pipeline {
     }
 }
 
-impl From<OpenError> for RunError {
-    fn from(error: OpenError) -> Self {
+impl From<RedisOpenError> for RunError {
+    fn from(error: RedisOpenError) -> Self {
         match error {
-            OpenError::Link(trouble) => trouble.into(),
+            RedisOpenError::Link(trouble) => trouble.into(),
             other => Self::Shared(Box::new(other)),
         }
     }

@@ -43,7 +43,7 @@ pub struct Status {
     /// How long the lists in Redis are.
     pub lists: Lists,
     /// The filter, once there is one.
-    pub filter: Option<Filter>,
+    pub filter: Option<FilterStatus>,
     /// The storage folder, once it is open.
     pub storage: Option<Storage>,
 }
@@ -113,7 +113,7 @@ pub struct Lists {
 
 /// The filter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Filter {
+pub struct FilterStatus {
     /// Fingerprints in it.
     pub keys: u64,
     /// Fingerprints that it is made for.

@@ -11,10 +11,10 @@ const PAUSE: Duration = Duration::from_mins(1);
 
 /// The warning, shared by all clients.
 #[derive(Debug, Default)]
-pub(super) struct Alarm(Mutex<Count>);
+pub(super) struct Alarm(Mutex<AlarmCount>);
 
 #[derive(Debug, Default)]
-struct Count {
+struct AlarmCount {
     last: Option<Instant>,
     /// Clients since the last warning that got none of their own.
     silent: u64,
@@ -35,7 +35,7 @@ impl Alarm {
     }
 }
 
-impl Count {
+impl AlarmCount {
     /// Counts one client. `Some` if it is time for a warning: the clients without one before it.
     fn turn(&mut self, now: Instant) -> Option<u64> {
         if self.last.is_some_and(|last| now.duration_since(last) < PAUSE) {
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_flood_makes_one_warning_a_minute_with_its_count() {
-        let (mut count, begin) = (Count::default(), Instant::now());
+        let (mut count, begin) = (AlarmCount::default(), Instant::now());
         assert_eq!(count.turn(begin), Some(0));
         for second in 0..60 {
             assert_eq!(count.turn(begin + Duration::from_secs(second)), None);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 
-use super::command::{self, Command, Shape, shown};
+use super::command::{self, Command, ReplyShape, shown};
 use super::connection::{BUFFER, Connection};
-use super::framing::{Framed, Framing, FramingError, Limits};
+use super::framing::{Framed, Framing, FramingError, FramingLimits};
 use super::member::{self, Read};
 use super::reply::{Reply, Version};
-use super::session::{self, Session};
+use super::session::{self, ClientSession};
 use super::transaction::{Received, Transaction};
 use super::{House, about, answer, filter};
 use urlseen_engine::engine::query::{self, Asker, Counts, Extra};
@@ -28,7 +28,7 @@ pub struct Client {
     connection: Connection,
     framing: Framing,
     reader: Reader,
-    session: Session,
+    session: ClientSession,
     /// Since `MULTI`.
     transaction: Option<Transaction>,
     /// What `EXEC` carries out, before anything else that was received.
@@ -42,7 +42,13 @@ enum Due {
     Said(usize),
     /// What so many answers make of it, in the version that was spoken then; those of some members
     /// are known.
-    Answers { version: Version, shape: Shape, wanted: Wanted, count: usize, passing: Vec<usize> },
+    Answers {
+        version: Version,
+        shape: ReplyShape,
+        wanted: Wanted,
+        count: usize,
+        passing: Vec<usize>,
+    },
 }
 
 /// Commands that are answered together.
@@ -90,7 +96,7 @@ impl Client {
             connection,
             framing: Framing::default(),
             reader: Reader::new(house.items),
-            session: Session::new(Arc::clone(&house), id),
+            session: ClientSession::new(Arc::clone(&house), id),
             transaction: None,
             pending: VecDeque::new(),
             is_leaving: false,
@@ -180,7 +186,8 @@ impl Client {
 
     /// The next command that is all there. Where there can be none any more, the client leaves.
     fn next_received(&mut self, batch: &mut Batch) -> Option<Received> {
-        let limits = if self.session.is_known { self.house.limits } else { Limits::STRANGER };
+        let limits =
+            if self.session.is_known { self.house.limits } else { FramingLimits::STRANGER };
         match self.framing.next(&self.connection.received, limits) {
             Ok(framed) => {
                 let Framed { words, len } = framed?;
@@ -302,7 +309,7 @@ impl Client {
     }
 
     /// Makes questions of a command's members.
-    fn ask(&mut self, wanted: Wanted, members: &[&[u8]], shape: Shape, batch: &mut Batch) {
+    fn ask(&mut self, wanted: Wanted, members: &[&[u8]], shape: ReplyShape, batch: &mut Batch) {
         let (version, questions) = (self.session.version, &mut batch.questions);
         let (begin, mut passing) = (questions.len(), Vec::new());
         for (place, bytes) in members.iter().enumerate() {

@@ -66,7 +66,7 @@ pub(super) const SPECS: &[Spec] = &[
 
 /// How answers become a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum ReplyShape {
     /// The one answer, as RedisBloom says it.
     Bool,
     /// Each of them, as RedisBloom says it.
@@ -84,7 +84,7 @@ pub(super) enum Shape {
 /// What a client wants.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command<'a> {
-    Ask { wanted: Wanted, key: &'a [u8], members: Vec<&'a [u8]>, shape: Shape },
+    Ask { wanted: Wanted, key: &'a [u8], members: Vec<&'a [u8]>, shape: ReplyShape },
     Card { key: &'a [u8] },
     Info { key: &'a [u8], field: Option<Field> },
     Reserve { key: &'a [u8] },
@@ -123,13 +123,13 @@ impl<'a> Command<'a> {
         let behind = |at: usize| words.get(at..).unwrap_or_default().to_vec();
         let ask = |wanted, shape| Self::Ask { wanted, key, members: behind(2), shape };
         Ok(match spec.name {
-            "bf.add" => ask(Wanted::Add, Shape::Bool),
-            "bf.madd" => ask(Wanted::Add, Shape::Bools),
-            "bf.exists" => ask(Wanted::Test, Shape::Bool),
-            "bf.mexists" => ask(Wanted::Test, Shape::Bools),
+            "bf.add" => ask(Wanted::Add, ReplyShape::Bool),
+            "bf.madd" => ask(Wanted::Add, ReplyShape::Bools),
+            "bf.exists" => ask(Wanted::Test, ReplyShape::Bool),
+            "bf.mexists" => ask(Wanted::Test, ReplyShape::Bools),
             "bf.insert" => {
                 let Insert { items } = bloom::insert(&words[2..])?;
-                Self::Ask { wanted: Wanted::Add, key, members: items, shape: Shape::Bools }
+                Self::Ask { wanted: Wanted::Add, key, members: items, shape: ReplyShape::Bools }
             }
             "bf.reserve" => {
                 bloom::reserve(&words[2..])?;
@@ -137,10 +137,10 @@ impl<'a> Command<'a> {
             }
             "bf.info" => Self::Info { key, field: bloom::field(&words[2..])? },
             "bf.card" | "scard" => Self::Card { key },
-            "sadd" => ask(Wanted::Add, Shape::Added),
-            "sismember" => ask(Wanted::Test, Shape::Number),
-            "smismember" => ask(Wanted::Test, Shape::Numbers),
-            "srem" => ask(Wanted::Forget, Shape::Removed),
+            "sadd" => ask(Wanted::Add, ReplyShape::Added),
+            "sismember" => ask(Wanted::Test, ReplyShape::Number),
+            "smismember" => ask(Wanted::Test, ReplyShape::Numbers),
+            "srem" => ask(Wanted::Forget, ReplyShape::Removed),
             "del" => Self::Delete { keys: behind(1) },
             "ping" if words.len() > 2 => return Err(wrong_arity("ping")),
             "ping" => Self::Ping { message: words.get(1).copied() },

@@ -6,7 +6,7 @@ use urlseen_engine::engine::query::Counts;
 
 /// What a filter was made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Filter {
+pub struct FilterInfo {
     /// Fingerprints that it is made for.
     pub capacity: u64,
     /// The memory that it takes.
@@ -15,7 +15,7 @@ pub struct Filter {
     pub(crate) expansion: Option<u32>,
 }
 
-impl Filter {
+impl FilterInfo {
     /// What RedisBloom adds to the bits when it says how large a filter is: for the filter, and for
     /// each layer.
     const OVERHEAD: [u64; 2] = [32, 64];

@@ -19,14 +19,14 @@ const LENGTH_MAX: usize = 32;
 
 /// What a client may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct FramingLimits {
     /// Bytes of a command.
     pub(super) bytes: usize,
     /// Words of a command.
     pub(super) words: usize,
 }
 
-impl Limits {
+impl FramingLimits {
     /// What somebody may send who has not given the password, as Redis has it.
     pub(super) const STRANGER: Self = Self { bytes: 16 << 10, words: 10 };
 }
@@ -73,7 +73,7 @@ impl Framing {
     pub(super) fn next(
         &mut self,
         bytes: &[u8],
-        limits: Limits,
+        limits: FramingLimits,
     ) -> Result<Option<Framed>, FramingError> {
         let Some(&first) = bytes.first() else { return Ok(None) };
         if self.begun.is_none() && first != b'*' {
@@ -101,7 +101,11 @@ impl Framing {
     }
 
     /// How long the array is that `bytes` begins with, once it is all there.
-    fn array_len(&mut self, bytes: &[u8], limits: Limits) -> Result<Option<usize>, FramingError> {
+    fn array_len(
+        &mut self,
+        bytes: &[u8],
+        limits: FramingLimits,
+    ) -> Result<Option<usize>, FramingError> {
         let (mut left, mut at) = if let Some(begun) = self.begun {
             begun
         } else {
@@ -165,7 +169,7 @@ fn length(bytes: &[u8], at: usize, what: &str) -> Result<Option<(i64, usize)>, F
 }
 
 /// The line that `bytes` begin with, once it is there.
-fn line(bytes: &[u8], limits: Limits) -> Result<Option<Framed>, FramingError> {
+fn line(bytes: &[u8], limits: FramingLimits) -> Result<Option<Framed>, FramingError> {
     let most = LINE_MAX.min(limits.bytes);
     let begin = &bytes[..bytes.len().min(most)];
     let Some(end) = memchr::memchr(b'\n', begin) else {
@@ -214,7 +218,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LIMITS: Limits = Limits { bytes: 1000, words: 20 };
+    const LIMITS: FramingLimits = FramingLimits { bytes: 1000, words: 20 };
 
     /// Words, and bytes that they take.
     type Found = (Vec<Vec<u8>>, usize);

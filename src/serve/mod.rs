@@ -25,8 +25,8 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use alarm::Alarm;
-pub use filter::Filter;
-use framing::Limits;
+pub use filter::FilterInfo;
+use framing::FramingLimits;
 pub use server::Server;
 
 use urlseen_engine::config::{Config, Emit, Secret};
@@ -40,10 +40,10 @@ const WORDS: usize = 1 << 20;
 struct House {
     keys: Vec<String>,
     items: Options,
-    filter: Filter,
+    filter: FilterInfo,
     password: Option<Secret>,
     allow_delete: bool,
-    limits: Limits,
+    limits: FramingLimits,
     greeting_timeout: Duration,
     max_clients: usize,
     /// How many are connected.
@@ -52,7 +52,7 @@ struct House {
 }
 
 impl House {
-    fn new(config: &Config, items: Options, filter: Filter) -> Self {
+    fn new(config: &Config, items: Options, filter: FilterInfo) -> Self {
         let serve = &config.serve;
         Self {
             keys: serve.keys.clone(),
@@ -60,7 +60,7 @@ impl House {
             filter,
             password: config.serve_password.clone(),
             allow_delete: serve.allow_delete,
-            limits: Limits { bytes: serve.request_bytes, words: WORDS },
+            limits: FramingLimits { bytes: serve.request_bytes, words: WORDS },
             greeting_timeout: serve.greeting_timeout,
             max_clients: serve.max_clients,
             clients: AtomicUsize::new(0),

@@ -12,7 +12,7 @@ use tracing::{debug, warn};
 
 use super::client::Client;
 use super::connection::Connection;
-use super::{Filter, House};
+use super::{FilterInfo, House};
 use urlseen_core::storage::descriptors;
 use urlseen_engine::config::{Config, HostPort};
 use urlseen_engine::engine::query::Asker;
@@ -27,7 +27,7 @@ const KEEPALIVE: Duration = Duration::from_mins(5);
 /// Why nobody can connect.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen at serve.listen = \"{address}\": {error}; choose another port or host")]
-pub struct StartError {
+pub struct ServeStartError {
     address: HostPort,
     error: io::Error,
 }
@@ -47,11 +47,12 @@ impl Server {
         address: &HostPort,
         config: &Config,
         items: Options,
-        filter: Filter,
+        filter: FilterInfo,
         asker: Asker,
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, ServeStartError> {
         let listener = TcpListener::bind((address.host.as_str(), address.port)).await;
-        let listener = listener.map_err(|error| StartError { address: address.clone(), error })?;
+        let listener =
+            listener.map_err(|error| ServeStartError { address: address.clone(), error })?;
         Ok(Self { listener, house: Arc::new(House::new(config, items, filter)), asker })
     }
 
@@ -73,7 +74,7 @@ impl Server {
                     }
                 }
             };
-            let Some(place) = Place::take(&self.house) else {
+            let Some(place) = ConnectionSlot::take(&self.house) else {
                 refuse(&stream);
                 continue;
             };
@@ -109,9 +110,9 @@ async fn serve(
 }
 
 /// One of the clients that are counted.
-struct Place(Arc<House>);
+struct ConnectionSlot(Arc<House>);
 
-impl Place {
+impl ConnectionSlot {
     /// Takes one, if there is one left.
     fn take(house: &Arc<House>) -> Option<Self> {
         let taken = house.clients.fetch_add(1, Ordering::Relaxed);
@@ -120,7 +121,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.0.clients.fetch_sub(1, Ordering::Relaxed);
     }

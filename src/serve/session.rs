@@ -7,7 +7,7 @@ use super::reply::{Reply, Version};
 use super::{House, about, filter};
 
 /// That, from its first word to its last.
-pub(super) struct Session {
+pub(super) struct ClientSession {
     house: Arc<House>,
     id: u64,
     /// Of the protocol, from the next reply on.
@@ -17,7 +17,7 @@ pub(super) struct Session {
     pub(super) is_known: bool,
 }
 
-impl Session {
+impl ClientSession {
     pub(super) fn new(house: Arc<House>, id: u64) -> Self {
         let is_known = house.password.is_none();
         Self { house, id, version: Version::Resp2, name: Vec::new(), is_known }

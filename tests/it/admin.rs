@@ -17,8 +17,8 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 use urlseen_cli::admin::{
-    Archive, Asked, CheckError, Checked, Counts, Filter, Head, Limits, Lists, Passed, Phase,
-    SOCKET, Server, Status, Storage, View,
+    AdminServer, Archive, Asked, CheckError, Checked, Counts, FilterStatus, Head, Limits, Lists,
+    Passed, Phase, SOCKET, Status, Storage, View,
 };
 use urlseen_engine::config::{Config, HostPort, Sources};
 
@@ -72,7 +72,7 @@ fn status(phase: Phase) -> Status {
         passed: vec![Passed { rule: "list pages".to_owned(), items: 12 }],
         asked: Asked { seen: 13, unseen: 14, full: 15, forgotten: 17 },
         lists: Lists { source: Some(21), processing: Some(22), sink: Some(23), rejected: Some(24) },
-        filter: Some(Filter {
+        filter: Some(FilterStatus {
             keys: 31,
             capacity: 124,
             fill: 0.25,
@@ -106,7 +106,7 @@ fn by_first_letter(items: &[Vec<u8>]) -> Vec<Checked> {
 /// An endpoint in a folder of its own.
 pub(crate) struct Endpoint {
     /// Dropped before the folder.
-    server: Server,
+    server: AdminServer,
     view: Arc<Pretender>,
     pub(crate) folder: TempDir,
 }
@@ -123,7 +123,7 @@ impl Endpoint {
         let folder = TempDir::with_prefix("urlseen-admin-").unwrap();
         let phase = Mutex::new(Phase::Working);
         let view = Arc::new(Pretender { phase, check: Box::new(check) });
-        let mut server = Server::start(view.clone(), limits).unwrap();
+        let mut server = AdminServer::start(view.clone(), limits).unwrap();
         server.listen_in(folder.path()).unwrap();
         Self { server, view, folder }
     }

@@ -55,7 +55,7 @@ fn a_url_is_explained_where_nothing_runs() {
         "   what the filter is asked for\n               scrapy-2.6    ",
         "               scrapy-redis  ",
         "places         native   (the filter's)\n                  shard ",
-        "its lines and bits follow from the filter's seed, which is drawn when the filter is ",
+        "its blocks and bits follow from the filter's seed, which is drawn when the filter is ",
         "               pyrebloom\n                  demo:filter.0 bits ",
         "a member of the set demo:filter\n",
         "seen           unknown: storage/demo holds no filter yet\n",

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{
-    Capacity, ErrorRate, Geometry, Lines, SHARDS, Seed, ShardId, Shards, Sizing, Verdict,
+    Blocks, Capacity, ErrorRate, Geometry, SHARDS, Seed, ShardId, Shards, Sizing, Verdict,
 };
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -58,7 +58,7 @@ fn seen(shards: &Shards, native: Native, numbers: std::ops::Range<u64>) -> Vec<u
 
 /// Fails unless `wrong` of `asked` is what a rate gives: within three standard deviations of
 /// independent questions. `spread` adds how much the rate itself differs, as a share of it, between
-/// filters so small that their shards and lines fill differently.
+/// filters so small that their shards and blocks fill differently.
 fn assert_rate(wrong: usize, asked: u64, rate: f64, spread: f64, context: &str) {
     let expected = asked as f64 * rate;
     let sigma = (expected + (spread * expected).powi(2)).sqrt();
@@ -82,13 +82,13 @@ fn the_error_rate_at_capacity_is_the_one_computed() {
     }
 }
 
-/// With more lines and past capacity, where a mistake in the model would show most: rates that are
+/// With more blocks and past capacity, where a mistake in the model would show most: rates that are
 /// large enough to be measured closely.
 #[test]
 fn the_error_rate_is_the_one_computed_with_any_number_of_lines_however_full() {
-    for lines in Lines::ALL {
-        for bits_per_line in [1, 5, 8] {
-            let geometry = Geometry::new(lines, bits_per_line, 16).unwrap();
+    for blocks in Blocks::ALL {
+        for bits_per_block in [1, 5, 8] {
+            let geometry = Geometry::new(blocks, bits_per_block, 16).unwrap();
             let native = Native::new(Seed::new(5), geometry);
             // Keys that leave half of the bits zero, and twice as many.
             let half = geometry.keys_from_ones(geometry.shard_bits() / 2) * SHARDS as u64;
@@ -96,7 +96,7 @@ fn the_error_rate_is_the_one_computed_with_any_number_of_lines_however_full() {
                 let shards = filled(native, keys);
                 let asked = 200_000;
                 let wrong = seen(&shards, native, keys..keys + asked).len();
-                let context = format!("{lines:?}, {bits_per_line} bits a line, {keys} keys");
+                let context = format!("{blocks:?}, {bits_per_block} bits a block, {keys} keys");
                 assert_rate(wrong, asked, geometry.error_rate_at(keys), 0.01, &context);
             }
         }

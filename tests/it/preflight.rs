@@ -10,7 +10,7 @@ use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::Timeouts;
 use urlseen_core::redis::error::{LinkError, Retry};
 use urlseen_core::redis::preflight::{
-    CommandNeed, KeyKind, KeyOwner, Needs, PreflightError, ServerFacts, Version, preflight,
+    CommandNeed, KeyKind, KeyOwner, Needs, PreflightError, ServerFacts, ServerVersion, preflight,
 };
 
 /// Every password in these tests, so that each message can be searched for it.
@@ -201,7 +201,7 @@ async fn a_good_server_passes_and_nothing_is_written() {
     assert!(ran.contains(&"discard"), "{stats}");
     assert_eq!((dumps(), server.run::<u64>("DBSIZE")), (before, size));
 
-    assert!(facts.version >= Version::NEEDED, "{facts:?}");
+    assert!(facts.version >= ServerVersion::NEEDED, "{facts:?}");
     assert_eq!(facts.user.as_deref(), Some("default"));
     assert_eq!(facts.eviction.as_deref(), Some("noeviction"));
     assert_eq!(facts.appends, Some(false));

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::thread;
 
 use urlseen_core::filter::StringBits;
-use urlseen_core::filter::layout::{BitStrings, Position};
+use urlseen_core::filter::layout::{BitPosition, BitStrings};
 
 use super::Fill;
 use super::keys::{Digits, fingerprint};
@@ -132,7 +132,7 @@ fn in_parallel<R: Send>(keys: Range<u64>, work: impl Fn(Part) -> R + Sync) -> Ve
 }
 
 /// The positions of a key.
-pub fn place(layout: &Layout, digits: &Digits, positions: &mut Vec<Position>) {
+pub fn place(layout: &Layout, digits: &Digits, positions: &mut Vec<BitPosition>) {
     positions.clear();
     layout.push_positions(digits, positions).expect("hex digits have a place");
 }

@@ -7,7 +7,7 @@ mod explain;
 mod plot;
 mod replay;
 
-pub use compare::{Cells, Exact, Form, Interval, Ones, Overlap, Totals};
+pub use compare::{Cells, ExactOverlap, Form, Interval, Ones, Overlap, Totals};
 pub use explain::{Explained, Pair, RequestShown, Spelling, explain, pair};
 pub use plot::{Axis, Plot, PlotError, Scale, Series, Stroke};
 pub use replay::{

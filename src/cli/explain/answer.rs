@@ -5,10 +5,10 @@ use indicatif::HumanCount;
 use serde::Serialize;
 use urlseen_core::filter::{Geometry, Placing};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::redis_filter::opening::{self, OpenError};
+use urlseen_core::redis_filter::opening::{self, RedisOpenError};
 use urlseen_core::storage::{AtRest, Look, Made, Named, Position, Target, look, named};
 
-use super::super::check::Filter;
+use super::super::check::FilterAccess;
 use super::super::context::runtime;
 use super::super::settings::Place;
 use super::Subject;
@@ -58,8 +58,8 @@ impl AnswerShown {
         {
             return Ok(Self::unknown(format!("{} holds no filter yet", dir.display()), false));
         }
-        let mut filter = Filter::of(place)?;
-        if let (Place::Folder(dir), None, Filter::Running(client)) =
+        let mut filter = FilterAccess::of(place)?;
+        if let (Place::Folder(dir), None, FilterAccess::Running(client)) =
             (&subject.place, &subject.header, &filter)
             && let Err(ClientError::NoDaemon { .. }) = runtime.block_on(client.status::<Status>())
         {
@@ -68,12 +68,13 @@ impl AnswerShown {
         let checked = match filter.check(&[item.to_vec()], &runtime) {
             Ok(mut checked) => checked.pop(),
             Err(error) => {
-                let is_missing = matches!(error.downcast_ref(), Some(OpenError::Missing { .. }));
+                let is_missing =
+                    matches!(error.downcast_ref(), Some(RedisOpenError::Missing { .. }));
                 return Ok(Self::unknown(format!("{error:#}"), !is_missing));
             }
         };
         let (says, wrong) = match &filter {
-            Filter::Running(client) => {
+            FilterAccess::Running(client) => {
                 let status: Status = runtime.block_on(client.status())?;
                 let says = format!("the daemon of the crawl {:?}", status.crawl);
                 let wrong = status.filter.map_or_else(Wrong::default, |filter| Wrong {
@@ -83,10 +84,10 @@ impl AnswerShown {
                 });
                 (says, wrong)
             }
-            Filter::AtRest(folder) => {
+            FilterAccess::AtRest(folder) => {
                 ("the storage folder, at rest".to_owned(), at_rest(folder, &subject.place)?)
             }
-            Filter::Redis { context, wanted } => {
+            FilterAccess::Redis { context, wanted } => {
                 let filter = &context.config.filter;
                 let (opened, estimate) = runtime.block_on(async {
                     let (mut link, opened) = context.find(wanted).await?;

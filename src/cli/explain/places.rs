@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use urlseen_core::filter::native::Native;
-use urlseen_core::filter::redisbloom::Places;
-use urlseen_core::filter::{LINE_BITS, Placing, Reservation, Seed};
+use urlseen_core::filter::redisbloom::LayerBits;
+use urlseen_core::filter::{BLOCK_BITS, Placing, Reservation, Seed};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::Made;
@@ -39,9 +39,9 @@ pub(super) struct Bits {
     /// The key in Redis, where they are there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
-    /// The line of the shard that they are counted in, from its first bit.
+    /// The block of the shard that they are counted in, from its first bit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) line: Option<u64>,
+    pub(super) block: Option<u64>,
     /// Their numbers; in Redis as `GETBIT` counts.
     #[serde(rename = "bits")]
     pub(super) numbers: Vec<u64>,
@@ -92,27 +92,28 @@ fn native(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
         if !matches!(key, Fingerprint::Text(_)) {
             place.shard = Some(format!("{:02x}", key.as_bytes()[0]));
         }
-        let words = "its lines and bits follow from the filter's seed, which is drawn when the \
+        let words = "its blocks and bits follow from the filter's seed, which is drawn when the \
                      filter is made";
         place.note = Some(words.to_owned());
         return;
     };
     let key_hash = native.key_hash(key);
     place.shard = Some(key_hash.shard().to_string());
-    let mut lines: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    let mut blocks: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for position in native.positions(key_hash) {
-        let bits = lines.entry(position / u64::from(LINE_BITS)).or_default();
-        bits.push(position % u64::from(LINE_BITS));
+        let bits = blocks.entry(position / u64::from(BLOCK_BITS)).or_default();
+        bits.push(position % u64::from(BLOCK_BITS));
     }
-    let line = |(line, bits)| Bits { key: None, line: Some(line), numbers: distinct(bits) };
-    place.bits = lines.into_iter().map(line).collect();
+    let of_block = |(block, bits)| Bits { key: None, block: Some(block), numbers: distinct(bits) };
+    place.bits = blocks.into_iter().map(of_block).collect();
     if place.is_used && subject.config.filter.place == FilterPlace::Redis {
-        let placing = Placing::Lines(native);
-        let shared = urlseen_core::filter::Shared::new(&subject.config.filter.key, placing);
+        let placing = Placing::Blocks(native);
+        let shared =
+            urlseen_core::filter::RedisFilterKeys::new(&subject.config.filter.key, placing);
         let positions = shared.positions(key).unwrap_or_default();
         let numbers = distinct(positions.iter().map(|position| position.bit.into()).collect());
         let key = Some(shared.key_of(key_hash.shard()));
-        place.bits.push(Bits { key, line: None, numbers });
+        place.bits.push(Bits { key, block: None, numbers });
     }
 }
 
@@ -155,9 +156,9 @@ fn redisbloom(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
         }
         _ => (filter.error_rate, filter.capacity, Reservation::growth_of(filter.expansion)),
     };
-    let found = Places::of(key.text(&mut [0; 64]), error_rate, capacity, growth);
-    if let Some(Places { bits, positions }) = found {
-        place.bits.push(Bits { key: None, line: None, numbers: distinct(positions) });
+    let found = LayerBits::of(key.text(&mut [0; 64]), error_rate, capacity, growth);
+    if let Some(LayerBits { bits, positions }) = found {
+        place.bits.push(Bits { key: None, block: None, numbers: distinct(positions) });
         place.note = Some(format!("of the {bits} bits of its first layer"));
     }
 }
@@ -188,7 +189,7 @@ fn strings(place: &mut PlaceShown, kind: FilterKind, key: &Fingerprint, config: 
     }
     let string = |(string, bits)| Bits {
         key: Some(shared.key(string)),
-        line: None,
+        block: None,
         numbers: distinct(bits),
     };
     place.bits = by_string.into_iter().map(string).collect();

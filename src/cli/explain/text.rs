@@ -4,17 +4,17 @@ use std::io::{self, Write};
 
 use urlseen_analysis::{Explained, Pair, RequestShown, Spelling};
 
-use super::Report;
+use super::ExplainReport;
 use super::places::PlaceShown;
 use crate::admin::printable::printable;
 
 pub(super) fn print(
-    reports: &[Report],
+    reports: &[ExplainReport],
     between: Option<&Pair>,
     items: &[Vec<u8>],
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let mut rows = Rows { out };
+    let mut rows = ExplainRows { out };
     for (report, item) in reports.iter().zip(items) {
         rows.report(report, item)?;
         if between.is_some() {
@@ -24,11 +24,11 @@ pub(super) fn print(
     between.map_or(Ok(()), |pair| rows.pair(pair))
 }
 
-struct Rows<'a, W> {
+struct ExplainRows<'a, W> {
     out: &'a mut W,
 }
 
-impl<W: Write> Rows<'_, W> {
+impl<W: Write> ExplainRows<'_, W> {
     /// A name and what is said of it.
     fn row(&mut self, name: &str, text: &str) -> io::Result<()> {
         writeln!(self.out, "{name:<14} {}", printable(text.as_bytes(), None))
@@ -39,9 +39,9 @@ impl<W: Write> Rows<'_, W> {
         self.row("", text)
     }
 
-    fn report(&mut self, report: &Report, item: &[u8]) -> io::Result<()> {
+    fn report(&mut self, report: &ExplainReport, item: &[u8]) -> io::Result<()> {
         writeln!(self.out, "{:<14} {}", "item", printable(item, None))?;
-        let Report { explained, places, answer, .. } = report;
+        let ExplainReport { explained, places, answer, .. } = report;
         self.explained(explained)?;
         for (index, place) in places.iter().enumerate() {
             self.place(if index == 0 { "places" } else { "" }, place)?;
@@ -113,9 +113,9 @@ impl<W: Write> Rows<'_, W> {
         parts.extend(shard.as_ref().map(|shard| format!("shard {shard}")));
         for bits in bits {
             let numbers: Vec<String> = bits.numbers.iter().map(u64::to_string).collect();
-            let place = match (&bits.key, bits.line) {
+            let place = match (&bits.key, bits.block) {
                 (Some(key), _) => format!("{key} bits "),
-                (None, Some(line)) => format!("line {line} bits "),
+                (None, Some(block)) => format!("block {block} bits "),
                 (None, None) => "bits ".to_owned(),
             };
             parts.push(place + &numbers.join(" "));

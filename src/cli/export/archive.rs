@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::admin::printable::{say, stdout};
-use crate::cli::migrate::set::{Filling, Form, write};
+use crate::cli::migrate::set::{Filling, SetForm, write};
 use crate::crawl::protocol::Protocol;
 use anyhow::Context as _;
 use indicatif::HumanCount;
@@ -19,12 +19,12 @@ use super::super::bar::Bar;
 use super::super::context::Context;
 use super::super::settings::Place;
 use super::super::start::UsageError;
-use super::{Args, form};
+use super::{ExportArgs, form};
 
 /// How many fingerprints are written between two looks at the bar.
 const TELL: u64 = 100_000;
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let (config, place) = args.folder.both()?;
     let Place::Folder(dir) = place else {
         let words = "filter.place is \"redis\": the filter is in Redis, and no storage folder has \
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         Some(key) => add(archive, &context, key)?,
         None => print(archive, form(args))?,
     };
-    let Count { fingerprints, new, text } = count;
+    let ArchiveCount { fingerprints, new, text } = count;
     if args.json {
         let algorithm = algorithm.name();
         let value = json!({
@@ -81,7 +81,7 @@ fn outcome(text: u64) -> Outcome {
 }
 
 /// Prints where no fingerprints are printed.
-fn tell(args: &Args, line: &str) -> io::Result<()> {
+fn tell(args: &ExportArgs, line: &str) -> io::Result<()> {
     if args.archive {
         say(format_args!("{line}"));
         return Ok(());
@@ -130,7 +130,7 @@ fn check(archive: &Archive<'_>, is_partial: bool, dir: &Path) -> anyhow::Result<
 
 /// What was exported.
 #[derive(Debug, Default)]
-struct Count {
+struct ArchiveCount {
     fingerprints: u64,
     /// Those that the set did not have.
     pub new: Option<u64>,
@@ -142,8 +142,8 @@ struct Count {
 fn each(
     archive: Archive<'_>,
     mut take: impl FnMut(&Fingerprint) -> anyhow::Result<()>,
-) -> anyhow::Result<Count> {
-    let (mut count, mut failed) = (Count::default(), None);
+) -> anyhow::Result<ArchiveCount> {
+    let (mut count, mut failed) = (ArchiveCount::default(), None);
     let bar = Bar::counting("fingerprints");
     archive.each(|fingerprint| {
         if let Fingerprint::Text(_) = fingerprint {
@@ -163,14 +163,14 @@ fn each(
     failed.map_or(Ok(count), Err)
 }
 
-fn print(archive: Archive<'_>, form: Form) -> anyhow::Result<Count> {
+fn print(archive: Archive<'_>, form: SetForm) -> anyhow::Result<ArchiveCount> {
     let mut output = BufWriter::new(io::stdout().lock());
     let count = each(archive, |fingerprint| Ok(write(&mut output, form, fingerprint)?))?;
     output.flush()?;
     Ok(count)
 }
 
-fn add(archive: Archive<'_>, context: &Context, key: &str) -> anyhow::Result<Count> {
+fn add(archive: Archive<'_>, context: &Context, key: &str) -> anyhow::Result<ArchiveCount> {
     let Context { config, runtime } = context;
     let mut set = runtime.block_on(Filling::begin(&config.redis.url, key))?;
     let again = || format!("{key} has some of the fingerprints; give the same command again");
@@ -181,5 +181,5 @@ fn add(archive: Archive<'_>, context: &Context, key: &str) -> anyhow::Result<Cou
         Ok(())
     })?;
     let new = runtime.block_on(set.flush()).with_context(again)?;
-    Ok(Count { new: Some(new), ..count })
+    Ok(ArchiveCount { new: Some(new), ..count })
 }

@@ -18,7 +18,7 @@ use super::super::Outcome;
 use super::super::bar::Bar;
 use super::super::context::runtime;
 use super::super::start::{FolderMismatchError, UsageError};
-use super::Args;
+use super::ImportArgs;
 
 /// Where the filter is.
 enum From<'a> {
@@ -26,7 +26,7 @@ enum From<'a> {
     Key(&'a str, RedisAddress),
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let (mut folder, pins, from) = prepare(args)?;
     if !folder.awaits_import()? {
         let dir = folder.dir().display();
@@ -61,7 +61,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 /// The folder, what it is to be made for, and where the filter is.
-fn prepare(args: &Args) -> anyhow::Result<(Folder, Pins, From<'_>)> {
+fn prepare(args: &ImportArgs) -> anyhow::Result<(Folder, Pins, From<'_>)> {
     let pins = |crawl: String, algorithm, keep_fragments| Pins {
         crawl,
         made: Made::Imported,

@@ -16,7 +16,7 @@ const COUNT: u64 = 10_000;
 
 /// How fingerprints stand in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum SetForm {
     /// A line of hex digits each.
     Hex,
     /// As Scrapy 2.19 writes its `requests.seen`: two bytes of length, big endian, and the digest.
@@ -39,7 +39,7 @@ pub(crate) struct Written {
 pub(crate) async fn members(
     address: &RedisAddress,
     key: &str,
-    form: Form,
+    form: SetForm,
     output: &mut dyn Write,
     progress: Progress<'_>,
 ) -> Result<Written, TransferError> {
@@ -142,12 +142,12 @@ fn page_of(key: &str) -> Cmd {
 /// The output fails.
 pub(crate) fn write(
     output: &mut dyn Write,
-    form: Form,
+    form: SetForm,
     fingerprint: &Fingerprint,
 ) -> io::Result<()> {
     match form {
-        Form::Hex => writeln!(output, "{fingerprint}"),
-        Form::RequestsSeen => {
+        SetForm::Hex => writeln!(output, "{fingerprint}"),
+        SetForm::RequestsSeen => {
             let bytes = fingerprint.as_bytes();
             let length = u16::try_from(bytes.len()).expect("a digest is short");
             output.write_all(&length.to_be_bytes())?;

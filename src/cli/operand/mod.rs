@@ -16,7 +16,7 @@ use urlseen_engine::config::Config;
 use super::EXIT_STATUS;
 use super::settings::Settings;
 use super::start::UsageError;
-pub(super) use redis::{Address, InRedis, exact};
+pub(super) use redis::{Address, RedisOperand, exact};
 
 /// How many bytes of a filter are read at once.
 const PAGE: u64 = 4 << 20;
@@ -54,7 +54,7 @@ pub(super) enum Source {
     /// A filter of RedisBloom, in memory, and what of it is to pass once more.
     Whole(Box<Filter>, Vec<u128>),
     /// Strings, or a set.
-    Redis(Box<InRedis>),
+    Redis(Box<RedisOperand>),
 }
 
 /// A part of a filter: a shard, a layer or a string.
@@ -197,10 +197,10 @@ pub(super) fn check_memory(bytes: u64, what: &str) -> anyhow::Result<()> {
 
 /// What of the form is the same wherever a native filter is.
 fn divide(form: &mut Form, geometry: Geometry) {
-    let (lines, bits) = (geometry.lines().get(), geometry.bits_per_line());
+    let (blocks, bits) = (geometry.blocks().get(), geometry.bits_per_block());
     form.set("k", geometry.k());
     form.set("bits", geometry.bits());
-    let division = format!("{lines} lines of {} with {bits} bits", geometry.lines_per_part());
+    let division = format!("{blocks} blocks of {} with {bits} bits", geometry.blocks_per_part());
     form.set("the division of the filter's bits", division);
 }
 

@@ -3,8 +3,8 @@
 use crate::cli::migrate;
 use redis::FromRedisValue;
 use tokio::runtime::Runtime;
-use urlseen_analysis::{Cells, Exact, Form};
-use urlseen_core::filter::{Placing, Shared, memory};
+use urlseen_analysis::{Cells, ExactOverlap, Form};
+use urlseen_core::filter::{Placing, RedisFilterKeys, memory};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Defined, Members, Wanted};
@@ -17,10 +17,10 @@ use super::super::start::{self, UsageError};
 use super::{Operand, Part, Source, divide, layers, shards};
 
 /// A filter in Redis, and the way to it.
-pub(in crate::cli) struct InRedis {
+pub(in crate::cli) struct RedisOperand {
     runtime: Runtime,
     link: Link,
-    filter: Shared,
+    filter: RedisFilterKeys,
 }
 
 /// Where a filter in Redis is: a server, and a key there.
@@ -77,17 +77,17 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
         config.fingerprint.keep_fragments = keeps;
     }
     let (seed, mut made) = (opened.native.seed(), None);
-    if matches!(opened.filter.placing(), Placing::Lines(_)) {
+    if matches!(opened.filter.placing(), Placing::Blocks(_)) {
         divide(&mut form, opened.native.geometry());
         config.filter.seed = SeedChoice::Fixed(seed.get());
         made = Some(start::made(&start::design(&config)?, Some(seed)));
     }
     let filter = wanted_of(&config, seed)?;
-    let source = Source::Redis(Box::new(InRedis { runtime, link, filter }));
+    let source = Source::Redis(Box::new(RedisOperand { runtime, link, filter }));
     Ok(Operand { what, form, made, config, source })
 }
 
-fn wanted_of(config: &Config, seed: urlseen_core::filter::Seed) -> anyhow::Result<Shared> {
+fn wanted_of(config: &Config, seed: urlseen_core::filter::Seed) -> anyhow::Result<RedisFilterKeys> {
     Ok(Wanted::new(config)?.filter(seed)?)
 }
 
@@ -117,7 +117,7 @@ pub(in crate::cli) fn type_of(
     Ok(String::from_redis_value(found)?)
 }
 
-impl InRedis {
+impl RedisOperand {
     /// Whether the kind's hashes are not evenly spread.
     pub(in crate::cli) fn is_uneven(&self) -> bool {
         matches!(self.filter.placing(), Placing::Bits(strings) if strings.crowded_bits(0) > 0)
@@ -130,7 +130,7 @@ impl InRedis {
 
     pub(super) fn parts(&self) -> Vec<Part> {
         match self.filter.placing() {
-            Placing::Lines(native) => shards(native.geometry()),
+            Placing::Blocks(native) => shards(native.geometry()),
             Placing::Bits(strings) => self
                 .filter
                 .used()
@@ -176,12 +176,15 @@ impl InRedis {
 }
 
 /// Counts two exact sets.
-pub(in crate::cli) fn exact(a: &mut InRedis, b: &mut InRedis) -> anyhow::Result<Exact> {
+pub(in crate::cli) fn exact(
+    a: &mut RedisOperand,
+    b: &mut RedisOperand,
+) -> anyhow::Result<ExactOverlap> {
     let mut intersection = 0;
     let of_a = a.members(|page| {
         intersection += b.common(&page)?;
         Ok(())
     })?;
     let of_b = b.members(|_| Ok(()))?;
-    Ok(Exact { a: of_a, b: of_b, intersection })
+    Ok(ExactOverlap { a: of_a, b: of_b, intersection })
 }

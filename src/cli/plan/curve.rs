@@ -1,7 +1,7 @@
 //! Error rates over how full a filter is, by kind, as a plot.
 
 use urlseen_analysis::{Axis, Plot, Scale, Series, Stroke};
-use urlseen_core::filter::{Capacity, ErrorRate, Lines, Sizing};
+use urlseen_core::filter::{Blocks, Capacity, ErrorRate, Sizing};
 
 use super::others::Project;
 use super::text::grouped;
@@ -18,12 +18,12 @@ const LEAST: f64 = 1e-16;
 pub(super) fn plot(capacity: Capacity, error_rate: ErrorRate) -> Plot {
     let chosen = Sizing::new(capacity, error_rate).geometry();
     let mut series = Vec::new();
-    for lines in Lines::ALL {
-        let geometry = Sizing::with_lines(capacity, error_rate, lines).geometry();
+    for blocks in Blocks::ALL {
+        let geometry = Sizing::with_blocks(capacity, error_rate, blocks).geometry();
         let stroke = if geometry == chosen { Stroke::Bold } else { Stroke::Thin };
-        let name = match lines.get() {
-            1 => "native, 1 line".to_owned(),
-            lines => format!("native, {lines} lines"),
+        let name = match blocks.get() {
+            1 => "native, 1 block".to_owned(),
+            blocks => format!("native, {blocks} blocks"),
         };
         series.push(line(name, 0, stroke, capacity, |keys| geometry.error_rate_at(keys)));
     }

@@ -20,7 +20,7 @@ const PER_DECADE: u64 = 90;
 
 /// What is asked beside the memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Question {
+pub(super) enum FitQuestion {
     /// How many keys fit at this error rate?
     Capacity(ErrorRate),
     /// At what error rate do so many keys fit?
@@ -31,21 +31,21 @@ pub(super) enum Question {
 #[derive(Debug, Serialize)]
 pub(super) struct Fits {
     bytes: u64,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<FitRow>,
 }
 
 /// An answer.
 #[derive(Debug, Serialize)]
-pub(super) struct Row {
+pub(super) struct FitRow {
     pub(super) kind: &'static str,
     /// What fits; nothing where nothing does.
     #[serde(flatten)]
-    pub(super) answer: Option<Answer>,
+    pub(super) answer: Option<FitAnswer>,
 }
 
 /// What fits.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Answer {
+pub(super) struct FitAnswer {
     pub(super) capacity: u64,
     /// The error rate that the kind is to be configured for, if it takes one.
     pub(super) error_rate: Option<f64>,
@@ -59,28 +59,28 @@ pub(super) struct Answer {
 
 impl Fits {
     /// Finds them.
-    pub(super) fn of(bytes: u64, question: Question) -> Self {
+    pub(super) fn of(bytes: u64, question: FitQuestion) -> Self {
         let mut rows =
-            vec![Row { kind: LocalKind::Native.name(), answer: native(bytes, question) }];
+            vec![FitRow { kind: LocalKind::Native.name(), answer: native(bytes, question) }];
         rows.extend(Project::ALL.map(|project| {
             let answer = match project {
                 Project::ScrapyRedis => set(bytes, question),
                 _ if project.asks() => made_for(project, bytes, question),
                 _ => sized(project, bytes, question),
             };
-            Row { kind: project.name(), answer }
+            FitRow { kind: project.name(), answer }
         }));
         Self { bytes, rows }
     }
 
     /// Prints the table.
-    pub(super) fn print(&self, question: Question, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn print(&self, question: FitQuestion, out: &mut impl Write) -> io::Result<()> {
         let memory = size(self.bytes as f64);
         match question {
-            Question::Capacity(rate) => {
+            FitQuestion::Capacity(rate) => {
                 writeln!(out, "what fits into {memory} at error rate {rate}\n")?;
             }
-            Question::ErrorRate(capacity) => {
+            FitQuestion::ErrorRate(capacity) => {
                 writeln!(out, "what {} keys come to in {memory}\n", grouped(capacity.get()))?;
             }
         }
@@ -89,12 +89,12 @@ impl Fits {
             "{:<24} {:>19} {:>10} {:>15} {:>4} {:>11}",
             "kind", "capacity", "error rate", "true error rate", "bit", "memory"
         )?;
-        for Row { kind, answer } in &self.rows {
+        for FitRow { kind, answer } in &self.rows {
             let Some(answer) = answer else {
                 writeln!(out, "{kind:<24} does not fit")?;
                 continue;
             };
-            let Answer { capacity, error_rate, true_error_rate, bit, filter_bytes } = answer;
+            let FitAnswer { capacity, error_rate, true_error_rate, bit, filter_bytes } = answer;
             let none = || "-".to_owned();
             writeln!(
                 out,
@@ -114,18 +114,18 @@ impl Fits {
     }
 }
 
-fn native(bytes: u64, question: Question) -> Option<Answer> {
+fn native(bytes: u64, question: FitQuestion) -> Option<FitAnswer> {
     let geometry = |capacity, rate| Sizing::new(capacity, rate).geometry();
     let (capacity, rate) = match question {
-        Question::Capacity(rate) => {
+        FitQuestion::Capacity(rate) => {
             let fits =
                 |keys| Capacity::new(keys).is_ok_and(|keys| geometry(keys, rate).bytes() <= bytes);
             (Capacity::new(largest(fits)?).ok()?, rate)
         }
-        Question::ErrorRate(capacity) => (capacity, least_native(bytes, capacity)?),
+        FitQuestion::ErrorRate(capacity) => (capacity, least_native(bytes, capacity)?),
     };
     let geometry = geometry(capacity, rate);
-    Some(Answer {
+    Some(FitAnswer {
         capacity: capacity.get(),
         error_rate: Some(rate.get()),
         true_error_rate: geometry.error_rate_at(capacity.get()),
@@ -134,15 +134,16 @@ fn native(bytes: u64, question: Question) -> Option<Answer> {
     })
 }
 
-/// The least error rate at which so many keys fit. Where more lines begin to be worth it, they take
-/// fewer bits than the fewer lines of a larger rate, so it is looked for by the number of lines.
+/// The least error rate at which so many keys fit. Where more blocks begin to be worth it, they
+/// take fewer bits than the fewer blocks of a larger rate, so it is looked for by the number of
+/// blocks.
 fn least_native(bytes: u64, capacity: Capacity) -> Option<ErrorRate> {
     let rate = |number| ErrorRate::new(rate(number)).expect("one of those that there are");
     let geometry = |number| Sizing::new(capacity, rate(number)).geometry();
     let mut from = 0;
     while from <= RATES {
-        let lines = geometry(from).lines();
-        let behind = first(from, RATES + 1, |it| it > RATES || geometry(it).lines() != lines);
+        let blocks = geometry(from).blocks();
+        let behind = first(from, RATES + 1, |it| it > RATES || geometry(it).blocks() != blocks);
         let fits = |number| geometry(number).bytes() <= bytes;
         if fits(behind - 1) {
             return Some(rate(first(from, behind - 1, fits)));
@@ -153,46 +154,48 @@ fn least_native(bytes: u64, capacity: Capacity) -> Option<ErrorRate> {
 }
 
 /// A kind that is made for a capacity and an error rate.
-fn made_for(project: Project, bytes: u64, question: Question) -> Option<Answer> {
+fn made_for(project: Project, bytes: u64, question: FitQuestion) -> Option<FitAnswer> {
     let fits = |capacity, rate| {
         let made = project.make(capacity, rate);
         made.is_ok_and(|made| made.redis_bytes(capacity)[1] <= bytes)
     };
     let (capacity, rate) = match question {
-        Question::Capacity(rate) => (largest(|capacity| fits(capacity, rate.get()))?, rate.get()),
-        Question::ErrorRate(capacity) => {
+        FitQuestion::Capacity(rate) => {
+            (largest(|capacity| fits(capacity, rate.get()))?, rate.get())
+        }
+        FitQuestion::ErrorRate(capacity) => {
             (capacity.get(), least(|rate| fits(capacity.get(), rate))?)
         }
     };
     let made = project.make(capacity, rate).ok()?;
-    Some(Answer::of(&made, capacity, Some(rate), None))
+    Some(FitAnswer::of(&made, capacity, Some(rate), None))
 }
 
 /// A kind whose one string has a number of bits that is a power of two.
-fn sized(project: Project, bytes: u64, question: Question) -> Option<Answer> {
+fn sized(project: Project, bytes: u64, question: FitQuestion) -> Option<FitAnswer> {
     let fits = |bit: u32| {
         let made = project.sized(bit).ok()?;
         (made.redis_bytes(1)[1] <= bytes).then_some((bit, made))
     };
     let (bit, made) = BITS.rev().find_map(fits)?;
     let capacity = match question {
-        Question::Capacity(rate) => largest(|capacity| made.error_rate(capacity) <= rate.get())?,
-        Question::ErrorRate(capacity) => capacity.get(),
+        FitQuestion::Capacity(rate) => largest(|capacity| made.error_rate(capacity) <= rate.get())?,
+        FitQuestion::ErrorRate(capacity) => capacity.get(),
     };
-    Some(Answer::of(&made, capacity, None, Some(bit)))
+    Some(FitAnswer::of(&made, capacity, None, Some(bit)))
 }
 
 /// An exact set.
-fn set(bytes: u64, question: Question) -> Option<Answer> {
+fn set(bytes: u64, question: FitQuestion) -> Option<FitAnswer> {
     let fits = |capacity| Made::Set.redis_bytes(capacity)[1] <= bytes;
     let capacity = match question {
-        Question::Capacity(_) => largest(fits)?,
-        Question::ErrorRate(capacity) => Some(capacity.get()).filter(|&keys| fits(keys))?,
+        FitQuestion::Capacity(_) => largest(fits)?,
+        FitQuestion::ErrorRate(capacity) => Some(capacity.get()).filter(|&keys| fits(keys))?,
     };
-    Some(Answer::of(&Made::Set, capacity, None, None))
+    Some(FitAnswer::of(&Made::Set, capacity, None, None))
 }
 
-impl Answer {
+impl FitAnswer {
     fn of(made: &Made, capacity: u64, error_rate: Option<f64>, bit: Option<u32>) -> Self {
         Self {
             capacity,
@@ -264,8 +267,8 @@ mod tests {
     const KIB: u64 = 1 << 10;
 
     /// Whether an answer takes no more than it may, and whether the next one would.
-    fn check(bytes: u64, question: Question) {
-        for Row { kind, answer } in Fits::of(bytes, question).rows {
+    fn check(bytes: u64, question: FitQuestion) {
+        for FitRow { kind, answer } in Fits::of(bytes, question).rows {
             let Some(answer) = answer else {
                 assert!(bytes < 1 << 30, "{kind} at {bytes} {question:?}");
                 continue;
@@ -283,18 +286,18 @@ mod tests {
             };
             let fits = |capacity, rate| taken(capacity, rate).is_some_and(|it| it <= bytes);
             match (question, answer.error_rate, answer.bit) {
-                (Question::Capacity(asked), Some(rate), _) => {
+                (FitQuestion::Capacity(asked), Some(rate), _) => {
                     assert!(rate == asked.get() && fits(answer.capacity, rate), "{kind}");
                     assert!(!fits(answer.capacity + 1, rate), "{kind} {answer:?} takes one more");
                 }
-                (Question::ErrorRate(asked), Some(rate), _) => {
+                (FitQuestion::ErrorRate(asked), Some(rate), _) => {
                     assert!(answer.capacity == asked.get() && fits(answer.capacity, rate));
                     let number = (0..=RATES).find(|&number| self::rate(number) >= rate).unwrap();
                     let less = number.checked_sub(1).map(self::rate);
                     let less_fits = less.is_some_and(|less| fits(answer.capacity, less));
                     assert!(!less_fits, "{kind} {answer:?} fits at {less:?}");
                 }
-                (Question::Capacity(asked), None, Some(bit)) => {
+                (FitQuestion::Capacity(asked), None, Some(bit)) => {
                     let project = Project::ALL.into_iter().find(|it| it.name() == kind).unwrap();
                     let made = project.sized(bit).unwrap();
                     let rate = |keys| made.error_rate(keys);
@@ -303,10 +306,10 @@ mod tests {
                     let larger = || project.sized(bit + 1).unwrap().redis_bytes(1)[1];
                     assert!(bit == *BITS.end() || larger() > bytes, "{kind} {answer:?}");
                 }
-                (Question::ErrorRate(_), None, Some(_)) => {}
+                (FitQuestion::ErrorRate(_), None, Some(_)) => {}
                 (_, None, None) => {
                     assert_eq!((kind, answer.true_error_rate), ("scrapy-redis", 0.0));
-                    if matches!(question, Question::Capacity(_)) {
+                    if matches!(question, FitQuestion::Capacity(_)) {
                         assert!(!fits(answer.capacity + 1, 0.0), "{answer:?}");
                     }
                 }
@@ -318,16 +321,16 @@ mod tests {
     fn what_is_found_fits_and_one_step_more_does_not() {
         for bytes in [100 * KIB, 3 << 20, 700 << 20, 8 << 30] {
             for rate in [0.01, 1e-9] {
-                check(bytes, Question::Capacity(ErrorRate::new(rate).unwrap()));
+                check(bytes, FitQuestion::Capacity(ErrorRate::new(rate).unwrap()));
             }
             for capacity in [50_000, 10_000_000] {
-                check(bytes, Question::ErrorRate(Capacity::new(capacity).unwrap()));
+                check(bytes, FitQuestion::ErrorRate(Capacity::new(capacity).unwrap()));
             }
         }
     }
 
-    /// Where lines give way to more of them, those take fewer bits: what has room for the latter is
-    /// not stopped by what it lacks for the former.
+    /// Where blocks give way to more of them, those take fewer bits: what has room for the latter
+    /// is not stopped by what it lacks for the former.
     #[test]
     fn the_least_rate_is_found_behind_a_dip() {
         let capacity = Capacity::new(10_000_000).unwrap();
@@ -337,7 +340,7 @@ mod tests {
         };
         let behind = (0..RATES).rev().find(|&it| bytes(rate(it)) < bytes(rate(it + 1))).unwrap();
         let limit = bytes(rate(behind));
-        let found = native(limit, Question::ErrorRate(capacity)).unwrap().error_rate.unwrap();
+        let found = native(limit, FitQuestion::ErrorRate(capacity)).unwrap().error_rate.unwrap();
         assert!(found <= rate(behind), "{found:e}, and {:e} fits", rate(behind));
     }
 

@@ -44,7 +44,7 @@ pub(super) enum Found {
 pub(super) struct Filled {
     /// A set has none.
     #[serde(flatten)]
-    pub(super) strings: Option<Shape>,
+    pub(super) strings: Option<StringsShape>,
     /// What it takes of Redis's memory: the least and the most.
     pub(super) redis_bytes: [u64; 2],
     /// Bits of that memory for each key of the capacity.
@@ -54,7 +54,7 @@ pub(super) struct Filled {
     /// Those that it has.
     pub(super) error_rates: Vec<RateRow>,
     /// That of `native` at capacity, in as many bits. It is made for no less than
-    /// [`ErrorRate::MIN`]; `None` where it has no room for a line in each shard.
+    /// [`ErrorRate::MIN`]; `None` where it has no room for a block in each shard.
     native_error_rate: Option<f64>,
     /// Why the error rates are not the one asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +63,7 @@ pub(super) struct Filled {
 
 /// The Redis strings that hold a filter's bits.
 #[derive(Debug, Serialize)]
-pub(super) struct Shape {
+pub(super) struct StringsShape {
     strings: u32,
     /// How many of them ever get a bit.
     used: usize,
@@ -209,12 +209,12 @@ impl Made {
     }
 
     /// Its strings, and bytes of bits in them.
-    fn shape(&self) -> Option<(Shape, u64)> {
+    fn shape(&self) -> Option<(StringsShape, u64)> {
         match self {
             Self::Strings(kind) => {
                 let used = kind.used_strings();
                 let bytes = used.iter().map(|&string| kind.max_bytes(string)).sum();
-                let shape = Shape {
+                let shape = StringsShape {
                     strings: kind.strings(),
                     used: used.len(),
                     k: kind.hashes(),
@@ -223,7 +223,7 @@ impl Made {
                 Some((shape, bytes))
             }
             Self::RedisBloom { full, .. } => {
-                let shape = Shape { strings: 1, used: 1, k: full.hashes, bits: full.bits };
+                let shape = StringsShape { strings: 1, used: 1, k: full.hashes, bits: full.bits };
                 Some((shape, full.bits / 8))
             }
             Self::Set => None,
@@ -294,7 +294,7 @@ impl Filled {
         let [least, most] = self.redis_bytes.map(|bytes| size(bytes as f64));
         let memory = if least == most { least } else { format!("{least} - {most}") };
         let strings = match &self.strings {
-            Some(Shape { strings, used, bits, .. }) => {
+            Some(StringsShape { strings, used, bits, .. }) => {
                 format!("{strings:>7} {used:>5} {:>21}", grouped(*bits))
             }
             None => format!("{:<35}", "  a set, exact"),

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use urlseen_core::filter::{Capacity, ErrorRate, Lines, LocalKind, Sizing};
+use urlseen_core::filter::{Blocks, Capacity, ErrorRate, LocalKind, Sizing};
 
 use super::costs::REDIS_SET_BYTES;
 use super::others::{Filled, Found, Other, Others};
@@ -26,7 +26,7 @@ pub(super) struct Figures {
     others: Others,
 }
 
-/// A plain Bloom filter without lines: the best that is possible.
+/// A plain Bloom filter without blocks: the best that is possible.
 #[derive(Debug, Serialize)]
 struct Optimum {
     k: f64,
@@ -39,7 +39,7 @@ struct Optimum {
 struct LayoutRow {
     kind: &'static str,
     chosen: bool,
-    lines: u32,
+    blocks: u32,
     k: u32,
     m: u64,
     bits_per_key: f64,
@@ -60,12 +60,12 @@ impl Figures {
         let keys = capacity.get();
         let chosen = Sizing::new(capacity, error_rate);
         let bits_per_key = error_rate.optimal_bits_per_key();
-        let kinds = Lines::ALL
-            .map(|lines| Sizing::with_lines(capacity, error_rate, lines).geometry())
+        let kinds = Blocks::ALL
+            .map(|blocks| Sizing::with_blocks(capacity, error_rate, blocks).geometry())
             .map(|geometry| LayoutRow {
                 kind: LocalKind::Native.name(),
                 chosen: geometry == chosen.geometry(),
-                lines: geometry.lines().get(),
+                blocks: geometry.blocks().get(),
                 k: geometry.k(),
                 m: geometry.bits(),
                 bits_per_key: geometry.bits() as f64 / keys as f64,
@@ -94,18 +94,22 @@ impl Figures {
     /// Prints the tables.
     pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let Self { optimum, kinds, growth, others, .. } = self;
-        write!(out, "{:<24} {:>5} {:>4} {:>9} {:>11}", "kind", "lines", "k", "bits/key", "memory")?;
+        write!(
+            out,
+            "{:<24} {:>6} {:>4} {:>9} {:>11}",
+            "kind", "blocks", "k", "bits/key", "memory"
+        )?;
         for percent in PERCENT {
             write!(out, " {:>9}", format!("{percent} %"))?;
         }
         writeln!(out)?;
-        for LayoutRow { kind, chosen, lines, k, bits_per_key, bytes, error_rates, .. } in kinds {
-            let cells = format!("{lines:>5} {k:>4} {bits_per_key:>9.1}");
+        for LayoutRow { kind, chosen, blocks, k, bits_per_key, bytes, error_rates, .. } in kinds {
+            let cells = format!("{blocks:>6} {k:>4} {bits_per_key:>9.1}");
             row(kind, &cells, *bytes as f64, error_rates, out)?;
             writeln!(out, "{}", if *chosen { "  <- chosen" } else { "" })?;
         }
         let Optimum { k, bits_per_key, bytes } = optimum;
-        let cells = format!("{:>5} {k:>4.0} {bits_per_key:>9.1}", "any");
+        let cells = format!("{:>6} {k:>4.0} {bits_per_key:>9.1}", "any");
         row("textbook optimum", &cells, *bytes, &[], out)?;
         writeln!(out)?;
         for Other { filter, found } in &others.0 {
@@ -114,7 +118,7 @@ impl Figures {
                     strings, redis_bytes, bits_per_key, error_rates, ..
                 }) => {
                     let k = strings.as_ref().map_or_else(String::new, |shape| shape.k.to_string());
-                    let cells = format!("{:>5} {k:>4} {bits_per_key:>9.1}", "");
+                    let cells = format!("{:>6} {k:>4} {bits_per_key:>9.1}", "");
                     row(filter, &cells, redis_bytes[0] as f64, error_rates, out)?;
                     writeln!(out)?;
                 }

@@ -32,7 +32,7 @@ fn json_says_the_same_and_holds_the_error_rate_at_capacity() {
     let chosen: Vec<_> = json["kinds"].as_array().unwrap().iter().collect();
     let chosen: Vec<_> = chosen.into_iter().filter(|row| row["chosen"] == true).collect();
     assert_eq!(chosen.len(), 1);
-    assert_eq!((&chosen[0]["lines"], &chosen[0]["k"]), (&2.into(), &18.into()));
+    assert_eq!((&chosen[0]["blocks"], &chosen[0]["k"]), (&2.into(), &18.into()));
     let full = json["growth"].as_array().unwrap().iter().find(|row| row["percent"] == 100);
     let rate = full.unwrap()["error_rate"].as_f64().unwrap();
     assert!((0.99e-6..=1e-6).contains(&rate), "{rate}");
@@ -176,7 +176,7 @@ fn other_projects_filters_are_as_wrong_as_their_hashes_make_them() {
     let pyrebloom = other("pyrebloom", "100M", "1e-6");
     let full = rates(&pyrebloom)[1];
     assert!((0.99e-6..1.01e-6).contains(&full), "{full:e}");
-    // Lines cost a little: 31.0 bits a key are 1e-6, and here are 28.8.
+    // Blocks cost a little: 31.0 bits a key are 1e-6, and here are 28.8.
     let native = pyrebloom["native_error_rate"].as_f64().unwrap();
     assert!((2e-6..4e-6).contains(&native), "{native:e}");
 
@@ -226,7 +226,7 @@ fn what_another_project_cannot_hold_is_said() {
     assert_eq!(kinds(1)[..10], all, "every kind is in one table");
     assert_eq!(kinds(1)[10..13], ["block-cluster", "redisbloom", "scrapy-redis"]);
     let smallest = other("pyrebloom", "1", "0.1");
-    assert!(smallest["native_error_rate"].is_null(), "four bits are no line");
+    assert!(smallest["native_error_rate"].is_null(), "four bits are no block");
     assert_eq!(other("imooc", "1M", "1e-4")["native_error_rate"], 1e-12);
 }
 
@@ -257,7 +257,7 @@ fn the_plot_has_a_line_for_each_layout() {
     let (capacity, rate) = ("1M".parse().unwrap(), "1e-4".parse().unwrap());
     let plot = super::curve::plot(capacity, rate);
     let names: Vec<_> = plot.series.iter().map(|series| series.name.as_str()).collect();
-    let native = ["native, 1 line", "native, 2 lines", "native, 4 lines", "native, 8 lines"];
+    let native = ["native, 1 block", "native, 2 blocks", "native, 4 blocks", "native, 8 blocks"];
     assert_eq!(names[..4], native);
     let others = Project::ALL.map(Project::name);
     assert_eq!(names[4..], others);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io::{self, BufWriter, Write};
 
 use crate::admin::printable::{columns, json_line, printable, say, width};
-use crate::crawl::rejects::List;
+use crate::crawl::rejects::RejectsList;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use indicatif::{HumanCount, ProgressBar};
@@ -30,7 +30,7 @@ const NONE: &str = "-";
 /// On a terminal an item is cut to the line. What cannot be printed is shown as an escape. Those
 /// whose items are too large for a reject come last, each with length, SHA-1 and first bytes.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct RejectListArgs {
     #[command(flatten)]
     pub(super) settings: Settings,
     /// How many to show, of the newest; 0 for all, as with --json [default: 20]
@@ -45,7 +45,7 @@ pub(super) struct Args {
 }
 
 /// Prints the rejects.
-pub(super) async fn show(mut list: List, args: &Args) -> anyhow::Result<Outcome> {
+pub(super) async fn show(mut list: RejectsList, args: &RejectListArgs) -> anyhow::Result<Outcome> {
     let limit = args.limit.unwrap_or(if args.json { 0 } else { LIMIT });
     let limit = if limit == 0 { u64::MAX } else { limit };
     let mut scan = list.scan().await?;
@@ -67,7 +67,7 @@ pub(super) async fn show(mut list: List, args: &Args) -> anyhow::Result<Outcome>
         }
         bar.inc(rejects.len() as u64);
         for json in rejects {
-            let row = Row::of(json);
+            let row = RejectRow::of(json);
             if !row.is_wanted(args.reason.as_deref()) {
                 continue;
             }
@@ -94,13 +94,13 @@ pub(super) async fn show(mut list: List, args: &Args) -> anyhow::Result<Outcome>
 }
 
 /// What is on the list.
-enum Row {
+enum RejectRow {
     Reject(Reject),
     /// Not written by urlseen.
     Foreign(Vec<u8>),
 }
 
-impl Row {
+impl RejectRow {
     fn of(json: Vec<u8>) -> Self {
         match Reject::from_json(&json) {
             Some(reject) => Self::Reject(reject),
@@ -128,11 +128,11 @@ impl Table {
         Self { out: BufWriter::new(io::stdout().lock()), columns: columns(), json }
     }
 
-    fn print(&mut self, row: &Row) -> anyhow::Result<()> {
+    fn print(&mut self, row: &RejectRow) -> anyhow::Result<()> {
         if self.json {
             let line = match row {
-                Row::Reject(reject) => json_line(reject)?,
-                Row::Foreign(bytes) => json_line(&match std::str::from_utf8(bytes) {
+                RejectRow::Reject(reject) => json_line(reject)?,
+                RejectRow::Foreign(bytes) => json_line(&match std::str::from_utf8(bytes) {
                     Ok(text) => serde_json::json!({ "raw": text }),
                     Err(_) => serde_json::json!({ "raw_base64": STANDARD.encode(bytes) }),
                 })?,
@@ -141,10 +141,12 @@ impl Table {
             return Ok(());
         }
         let (time, reason, item) = match row {
-            Row::Reject(Reject { time, reason, item }) => {
+            RejectRow::Reject(Reject { time, reason, item }) => {
                 (time.as_str(), reason.as_str(), shown(item))
             }
-            Row::Foreign(bytes) => (NONE, "(not written by urlseen)", Cow::Borrowed(&bytes[..])),
+            RejectRow::Foreign(bytes) => {
+                (NONE, "(not written by urlseen)", Cow::Borrowed(&bytes[..]))
+            }
         };
         let (time, reason) = (time.as_bytes(), reason.as_bytes());
         let Some(columns) = self.columns else {

@@ -5,22 +5,22 @@ use std::io::{self, Write};
 
 use crate::admin::Passed;
 use crate::admin::printable::{json_text, stdout};
-use crate::pipeline::{Ending, Filter, Report};
+use crate::pipeline::{Ending, FilterStatus, Report};
 use serde_json::json;
 use urlseen_engine::config::SourceKind;
 use urlseen_engine::engine::query::Asked;
 
 /// One line that says how the work goes.
-pub(super) struct Progress<'a> {
+pub(super) struct RunProgress<'a> {
     pub(super) source: SourceKind,
     pub(super) now: &'a Report,
     pub(super) before: Option<&'a Report>,
 }
 
-impl fmt::Display for Progress<'_> {
+impl fmt::Display for RunProgress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Report { counts, asked, seconds, source, processing, filter } = self.now;
-        let Filter { fill, error_rate, .. } = filter;
+        let FilterStatus { fill, error_rate, .. } = filter;
         let since = self.before.map_or(0.0, |before| before.seconds);
         let rate = |now: u64, of: fn(&Report) -> u64| {
             (now - self.before.map_or(0, of)) as f64 / (seconds - since).max(1e-3)
@@ -74,7 +74,7 @@ pub(super) fn summarize(
             }
         }
     }
-    let Filter { keys, fill, error_rate, .. } = report.filter;
+    let FilterStatus { keys, fill, error_rate, .. } = report.filter;
     let fill = 100.0 * fill;
     writeln!(
         out,

@@ -7,7 +7,7 @@ use crate::crawl::protocol::Protocol;
 use crate::crawl::upkeep::Upkeep;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
-use urlseen_core::redis::lease::{Holder, Run};
+use urlseen_core::redis::lease::{LeaseHolder, RunId};
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
 use urlseen_core::storage::Head;
 
@@ -29,7 +29,7 @@ impl CrawlInRedis {
 
     /// Prints what Redis holds of the crawl.
     pub(in crate::cli) fn show(&self, as_json: bool) -> anyhow::Result<Outcome> {
-        let Found { opened, keys, error_rate, head, holder, lists } =
+        let CrawlFacts { opened, keys, error_rate, head, holder, lists } =
             self.context.runtime.block_on(self.look())?;
         let bytes = opened.bytes();
         let filter = &self.context.config.filter;
@@ -158,16 +158,16 @@ impl CrawlInRedis {
 
     /// Takes the lease, which nobody may hold.
     async fn take(&self) -> anyhow::Result<Upkeep> {
-        let holder = Holder::this(&self.context.config.crawl.name);
+        let holder = LeaseHolder::this(&self.context.config.crawl.name);
         let address = &self.context.config.redis.url;
-        Ok(Upkeep::begin(address, self.protocol(), &holder, Run::random(), &[]).await?)
+        Ok(Upkeep::begin(address, self.protocol(), &holder, RunId::random(), &[]).await?)
     }
 
     fn protocol(&self) -> Protocol {
         Protocol::new(&self.context.config)
     }
 
-    async fn look(&self) -> anyhow::Result<Found> {
+    async fn look(&self) -> anyhow::Result<CrawlFacts> {
         let (mut link, opened) = self.context.find(&self.wanted).await?;
         let estimate = opening::estimate(&mut link, &opened.filter).await?;
         let protocol = self.protocol();
@@ -178,17 +178,17 @@ impl CrawlInRedis {
         }
         let (head, holder) = place;
         let (keys, error_rate) = (estimate.keys, estimate.error_rate);
-        Ok(Found { opened, keys, error_rate, head, holder, lists })
+        Ok(CrawlFacts { opened, keys, error_rate, head, holder, lists })
     }
 }
 
 /// What Redis holds of a crawl.
-struct Found {
+struct CrawlFacts {
     opened: Opened,
     keys: u64,
     error_rate: f64,
     head: Option<Head>,
-    holder: Option<Holder>,
+    holder: Option<LeaseHolder>,
     /// Lengths of source, processing, sink and rejects.
     lists: [u64; 4],
 }

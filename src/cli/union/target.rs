@@ -14,13 +14,13 @@ use super::super::operand::{Address, Operand};
 use super::super::settings::Settings;
 
 /// A filter that is put together aside.
-pub(super) struct InRedis {
+pub(super) struct RedisTarget {
     runtime: Runtime,
     link: Link,
     uniting: Uniting,
 }
 
-impl InRedis {
+impl RedisTarget {
     /// Begins a filter of what `a` is one of at `text`: a URL, `#` and a key.
     pub(super) fn begin(text: &str, settings: &Settings, a: &Operand) -> anyhow::Result<Self> {
         let Address { config, key } = Address::parse(text, settings)?;

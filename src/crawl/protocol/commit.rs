@@ -2,9 +2,9 @@
 
 use redis::{Cmd, Value};
 
-use super::reply::Answer;
+use super::reply::ScriptReply;
 use super::{Committed, Protocol, ProtocolError, Script, call, eval};
-use crate::crawl::sink::Plain;
+use crate::crawl::sink::PlainSink;
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::Token;
 use urlseen_core::redis::packed::Packed;
@@ -99,7 +99,7 @@ impl Protocol {
     }
 
     /// The commit of a batch whose items have been judged.
-    fn commit_pushed(&self, order: Order<'_>, plain: &dyn Plain) -> Commit {
+    fn commit_pushed(&self, order: Order<'_>, plain: &dyn PlainSink) -> Commit {
         let Order { batch, rejects, rejects_max, .. } = order;
         let sink = &self.keys.sink;
         let mut last = None;
@@ -183,7 +183,7 @@ impl Protocol {
             Value::Array(mut replies) if is_transaction => replies.pop().unwrap_or(Value::Nil),
             other => other,
         };
-        let mut answer = Answer::new("commit", reply)?;
+        let mut answer = ScriptReply::new("commit", reply)?;
         answer.ok()?;
         Ok(Committed {
             sink: answer.count()?,

@@ -3,7 +3,7 @@
 
 use redis::{Cmd, Value, cmd};
 
-use super::reply::Answer;
+use super::reply::ScriptReply;
 use super::{COMMITTING, Protocol, ProtocolError, Rejects, Script, call, script};
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::Token;
@@ -50,7 +50,7 @@ impl Protocol {
 
     /// The reply to [`Protocol::forgets`].
     pub(crate) fn to_forget(&self, reply: Value) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        let mut answer = Answer::new("forgets", reply)?;
+        let mut answer = ScriptReply::new("forgets", reply)?;
         answer.ok()?;
         answer.bytes()
     }

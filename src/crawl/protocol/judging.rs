@@ -1,12 +1,12 @@
 //! What judging by a filter in Redis needs of the server.
 
-use urlseen_core::filter::{Placing, Shared};
+use urlseen_core::filter::{Placing, RedisFilterKeys};
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
 /// Adds it.
-pub(super) fn add(filter: &Shared, needs: &mut Needs) {
+pub(super) fn add(filter: &RedisFilterKeys, needs: &mut Needs) {
     let kind = match filter.placing() {
-        Placing::Lines(_) | Placing::Bits(_) => KeyKind::String,
+        Placing::Blocks(_) | Placing::Bits(_) => KeyKind::String,
         Placing::Set => KeyKind::Set,
     };
     let used = filter.used();
@@ -17,7 +17,7 @@ pub(super) fn add(filter: &Shared, needs: &mut Needs) {
     let key = filter.key(first);
     let command = |words| CommandNeed::new(words).key(key.as_str());
     match filter.placing() {
-        Placing::Lines(_) => {
+        Placing::Blocks(_) => {
             needs.command(command("GETRANGE").arg("0").arg("1"));
             needs.command(command("SETRANGE").arg("0").arg(""));
             needs.command(command("BITCOUNT"));

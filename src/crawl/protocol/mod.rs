@@ -17,15 +17,15 @@ pub use commit::{Commit, Order, Rejects};
 use forgets::Forgets;
 pub(crate) use persistence::Persistence;
 pub(crate) use record::record;
-use reply::{Answer, FORMAT};
 pub(crate) use reply::{Committed, GivenBack, ProtocolError, ScriptError, Standing};
-use urlseen_core::filter::Shared;
+use reply::{FORMAT, ScriptReply};
+use urlseen_core::filter::RedisFilterKeys;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::held;
 use urlseen_core::redis::keys::Keys;
-use urlseen_core::redis::lease::{Holder, LEASE, Run, Token};
+use urlseen_core::redis::lease::{LEASE, LeaseHolder, RunId, Token};
 use urlseen_core::redis::link::Reply;
-use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs, Version};
+use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs, ServerVersion};
 use urlseen_core::redis::script::{COMMON, Script};
 use urlseen_core::redis_filter::judge::Judge;
 use urlseen_core::storage::Head;
@@ -109,7 +109,7 @@ impl Protocol {
 
     /// The same for a filter that is in Redis.
     #[must_use]
-    pub(crate) fn with_filter(mut self, filter: Arc<Shared>) -> Self {
+    pub(crate) fn with_filter(mut self, filter: Arc<RedisFilterKeys>) -> Self {
         let judge = Judge::new(filter);
         let (from, to) = (self.source.lua_commit(), self.sink.lua_push());
         let parts = [&from, COMMITTING, &to, &judge.lua()];
@@ -118,8 +118,8 @@ impl Protocol {
     }
 
     /// Uses what a server of this version can do.
-    pub(crate) fn use_version(&mut self, version: Version) {
-        self.has_acl_check = version >= Version::ACL_CHECK;
+    pub(crate) fn use_version(&mut self, version: ServerVersion) {
+        self.has_acl_check = version >= ServerVersion::ACL_CHECK;
     }
 
     /// The crawl's keys.
@@ -188,7 +188,7 @@ impl Protocol {
     }
 
     /// Takes the lease, from an earlier connection of the same run too, and from `dead` runs.
-    pub(crate) fn own(&self, token: &Token, holder: &Holder, dead: &[Run]) -> Cmd {
+    pub(crate) fn own(&self, token: &Token, holder: &LeaseHolder, dead: &[RunId]) -> Cmd {
         let Keys { lease, state, processing, earlier_processing, .. } = &self.keys;
         let mut command = call(&self.own, &[lease, state, processing, earlier_processing]);
         command.arg(token.as_str()).arg(holder.to_json()).arg(milliseconds());
@@ -200,9 +200,9 @@ impl Protocol {
 
     /// The reply to [`Protocol::own`].
     pub(crate) fn owned(&self, reply: Value) -> Result<Standing, ProtocolError> {
-        let mut answer = Answer::new("own", reply)?;
+        let mut answer = ScriptReply::new("own", reply)?;
         if answer.status == "held" {
-            let holder = Holder::of_lease(&answer.text()?);
+            let holder = LeaseHolder::of_lease(&answer.text()?);
             let milliseconds = answer.number()?;
             let (seq, commit_id, filter) = (answer.text()?, answer.text()?, answer.text()?);
             let (head, filter) = (Head::parse(&seq, &commit_id), RandomId::parse(&filter));
@@ -251,11 +251,11 @@ impl Protocol {
     pub(crate) fn place(
         &self,
         reply: Value,
-    ) -> Result<(Option<Head>, Option<Holder>), ProtocolError> {
-        let mut answer = Answer::new("look", reply)?;
+    ) -> Result<(Option<Head>, Option<LeaseHolder>), ProtocolError> {
+        let mut answer = ScriptReply::new("look", reply)?;
         answer.ok()?;
         let (seq, commit_id, lease) = (answer.text()?, answer.text()?, answer.text()?);
-        Ok((Head::parse(&seq, &commit_id), Holder::of_lease(&lease)))
+        Ok((Head::parse(&seq, &commit_id), LeaseHolder::of_lease(&lease)))
     }
 
     /// Renews the lease.
@@ -268,7 +268,7 @@ impl Protocol {
     /// The reply to [`Protocol::begin`], [`Protocol::renew`], [`Protocol::forget`] and
     /// [`Protocol::release`].
     pub(crate) fn done(&self, reply: Value) -> Result<(), ProtocolError> {
-        Answer::new("a script", reply)?.ok()
+        ScriptReply::new("a script", reply)?.ok()
     }
 
     /// Claims what the source holds.
@@ -281,7 +281,7 @@ impl Protocol {
 
     /// The reply to [`Protocol::claim`]: how many items are claimed.
     pub(crate) fn claimed(&self, reply: Value) -> Result<u64, ProtocolError> {
-        let mut answer = Answer::new("claim", reply)?;
+        let mut answer = ScriptReply::new("claim", reply)?;
         answer.ok()?;
         answer.count()
     }
@@ -308,7 +308,7 @@ impl Protocol {
 
     /// The reply to [`Protocol::give_back`].
     pub(crate) fn given_back(&self, reply: Value) -> Result<GivenBack, ProtocolError> {
-        let mut answer = Answer::new("give back", reply)?;
+        let mut answer = ScriptReply::new("give back", reply)?;
         answer.ok()?;
         Ok(GivenBack { back: answer.count()?, left: answer.count()?, source: answer.count()? })
     }

@@ -2,12 +2,12 @@
 
 use urlseen_core::fingerprint::Fingerprinter;
 use urlseen_core::fingerprint::request::Request;
-use urlseen_core::redis::held::{PROBE, Record};
+use urlseen_core::redis::held::{HeldRecord, PROBE};
 use urlseen_core::redis::keys::Keys;
 use urlseen_engine::config::{Config, End, FilterPlace};
 
 /// The record of the crawl that is configured.
-pub(crate) fn record(config: &Config, keys: &Keys) -> Record {
+pub(crate) fn record(config: &Config, keys: &Keys) -> HeldRecord {
     let Config { source, sink, fingerprint, held, filter, .. } = config;
     let (algorithm, fragments) = (fingerprint.algorithm, fingerprint.keep_fragments);
     let probe = Fingerprinter::new(algorithm, fragments).fingerprint(&Request::get(PROBE));
@@ -24,7 +24,7 @@ pub(crate) fn record(config: &Config, keys: &Keys) -> Record {
         FilterPlace::Local => keys.forget.clone(),
         FilterPlace::Redis => String::new(),
     };
-    Record {
+    HeldRecord {
         urlseen: env!("CARGO_PKG_VERSION").to_owned(),
         source: keys.source.clone(),
         push: push.to_owned(),

@@ -4,7 +4,7 @@ use redis::Value;
 
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::lease::Holder;
+use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::storage::Head;
 
 /// The version of the state's fields. Another one is refused.
@@ -55,7 +55,7 @@ pub enum ScriptError {
         || "it ran out".to_owned(), |holder| format!("it is held by {holder}")))]
     Lease {
         /// Who holds it now, if anybody.
-        holder: Option<Holder>,
+        holder: Option<LeaseHolder>,
     },
     /// Another batch is the last one committed.
     #[error("the last committed batch in Redis is number {seq:?} ({commit_id:?})")]
@@ -86,7 +86,7 @@ pub enum ProtocolError {
     #[error("{}", held(holder.as_deref(), *milliseconds))]
     Held {
         /// Who.
-        holder: Option<Box<Holder>>,
+        holder: Option<Box<LeaseHolder>>,
         /// How long its lease lasts unless it is renewed.
         milliseconds: i64,
         /// The last committed batch, if there is one.
@@ -116,7 +116,7 @@ pub enum ProtocolError {
     /// A later version has published the crawl record.
     #[error(
         "the crawl record in Redis has protocol {protocol:?}, written by urlseen {urlseen:?}, and \
-         this urlseen knows an earlier one: its consumers would not understand each other. Run \
+         this urlseen knows an earlier one: its consumers would not understand each other. RunId \
          the urlseen that wrote it; to begin anew with this one, give the crawl up with that \
          one's urlseen storage drop"
     )]
@@ -136,10 +136,10 @@ pub enum ProtocolError {
     },
 }
 
-fn held(holder: Option<&Holder>, milliseconds: i64) -> String {
+fn held(holder: Option<&LeaseHolder>, milliseconds: i64) -> String {
     let seconds = milliseconds.max(0).cast_unsigned().div_ceil(1000);
     let holder =
-        holder.map_or_else(|| "a program other than urlseen".to_owned(), Holder::to_string);
+        holder.map_or_else(|| "a program other than urlseen".to_owned(), LeaseHolder::to_string);
     format!(
         "this source is already run by {holder}. Stop that one first; if it is dead, its lease \
          ends in {seconds} s"
@@ -147,13 +147,13 @@ fn held(holder: Option<&Holder>, milliseconds: i64) -> String {
 }
 
 /// A script's answer: how it went, and what it says.
-pub(super) struct Answer {
+pub(super) struct ScriptReply {
     what: &'static str,
     pub(super) status: String,
     values: std::vec::IntoIter<Value>,
 }
 
-impl Answer {
+impl ScriptReply {
     pub(super) fn new(what: &'static str, reply: Value) -> Result<Self, ProtocolError> {
         let mut answer = match reply {
             Value::Array(values) => {
@@ -168,7 +168,7 @@ impl Answer {
     pub(super) fn ok(&mut self) -> Result<(), ProtocolError> {
         Err(match self.status.as_str() {
             "ok" => return Ok(()),
-            "lease" => ScriptError::Lease { holder: Holder::of_lease(&self.text()?) }.into(),
+            "lease" => ScriptError::Lease { holder: LeaseHolder::of_lease(&self.text()?) }.into(),
             "head" => ScriptError::Head { seq: self.text()?, commit_id: self.text()? }.into(),
             "record" => {
                 let (protocol, urlseen) = (self.text()?, self.text()?);

@@ -17,7 +17,7 @@ const MOST: usize = 1000;
 const BYTES: usize = 8 << 20;
 
 /// The rejects of a crawl.
-pub struct List {
+pub struct RejectsList {
     pub(super) connection: Link,
     /// The list that the daemon adds to.
     pub(super) rejected: String,
@@ -50,7 +50,7 @@ pub(crate) struct Scan {
     at: u64,
 }
 
-impl List {
+impl RejectsList {
     /// Connects to the crawl's Redis.
     pub async fn open(config: &Config) -> Result<Self, LinkError> {
         let connection = connect(&config.redis.url, Timeouts::default()).await?;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use redis::Script;
 use sha1::{Digest, Sha1};
 
-use super::List;
+use super::RejectsList;
 use super::list::Scripts;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::reject::{Reject, RejectedItem};
@@ -53,7 +53,7 @@ struct Chunk<'a> {
     foreign: Vec<&'a [u8]>,
 }
 
-impl List {
+impl RejectsList {
     /// Sorts through all rejects that there are now: those that are wanted go the way of `fate`,
     /// the oldest first. `watch` hears what was done so far, at the beginning and after each step,
     /// and which ones of the step are foreign.

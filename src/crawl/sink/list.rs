@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use redis::{Cmd, cmd};
 
-use super::{Plain, Sink};
+use super::{PlainSink, Sink};
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::packed::Packed;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
@@ -12,11 +12,11 @@ use urlseen_engine::config::End;
 
 /// A list that items are pushed to at one end.
 #[derive(Debug)]
-pub struct List {
+pub struct ListSink {
     push_to: End,
 }
 
-impl List {
+impl ListSink {
     /// Pushes to the given end.
     pub(crate) fn new(push_to: End) -> Self {
         Self { push_to }
@@ -30,8 +30,8 @@ impl List {
     }
 }
 
-impl Sink for List {
-    fn plain(&self) -> Option<&dyn Plain> {
+impl Sink for ListSink {
+    fn plain(&self) -> Option<&dyn PlainSink> {
         Some(self)
     }
 
@@ -59,7 +59,7 @@ impl Sink for List {
     }
 }
 
-impl Plain for List {
+impl PlainSink for ListSink {
     fn lua(&self) -> String {
         format!("local PUSH = '{}'\n{}", self.command(), include_str!("list.lua"))
     }

@@ -15,13 +15,13 @@ use urlseen_core::redis::packed::Packed;
 use urlseen_core::redis::preflight::Needs;
 use urlseen_engine::config::{self, SinkKind};
 
-pub use list::List;
+pub use list::ListSink;
 pub(crate) use zset::Zset;
 
 /// Something in Redis that unseen items are pushed to.
 pub(crate) trait Sink: Send {
     /// How a plain command pushes, where that can be taken back.
-    fn plain(&self) -> Option<&dyn Plain>;
+    fn plain(&self) -> Option<&dyn PlainSink>;
 
     /// Lua, for scripts that push by themselves: `sink_push_refusal(sink)` answers a refusal unless
     /// they may; `sink_push(sink, items, from, to)` pushes some of `items`, each as
@@ -40,14 +40,14 @@ pub(crate) trait Sink: Send {
 
 /// A sink that a plain command pushes to, with a script behind it that can take the push back: what
 /// a script hands on itself costs Redis several times as much.
-pub(crate) trait Plain {
-    /// Lua, in the transaction behind [`Plain::push`]: `sink_refusal(sink, last)` answers a refusal
-    /// unless that has pushed `last` as its last item; `sink_take_back(sink, count)` undoes the
-    /// push of so many items; `sink_length(sink)` answers how many items wait there.
+pub(crate) trait PlainSink {
+    /// Lua, in the transaction after [`PlainSink::push`]: `sink_refusal(sink, last)` gives a
+    /// refusal unless that has pushed `last` as its last item; `sink_take_back(sink, count)` undoes
+    /// the push of so many items; `sink_length(sink)` answers how many items wait there.
     fn lua(&self) -> String;
 
     /// Commands that change nothing and answer little. A transaction begins with them, so that a
-    /// server whose user has lost what [`Plain::lua`] takes finds that out before it carries
+    /// server whose user has lost what [`PlainSink::lua`] takes finds that out before it carries
     /// anything out.
     fn gate(&self, sink: &str) -> Vec<Packed>;
 
@@ -64,7 +64,7 @@ pub(crate) trait Plain {
 /// The sink that the config names.
 pub(crate) fn open(config: &config::Sink) -> Box<dyn Sink> {
     match config.kind {
-        SinkKind::List => Box::new(List::new(config.push_to)),
+        SinkKind::List => Box::new(ListSink::new(config.push_to)),
         SinkKind::Zset => Box::new(Zset),
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use redis::{Cmd, cmd};
 
-use super::{Plain, Sink};
+use super::{PlainSink, Sink};
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
@@ -15,7 +15,7 @@ pub(crate) struct Zset;
 
 impl Sink for Zset {
     /// What is pushed may have been there before, with another score: it could not be taken back.
-    fn plain(&self) -> Option<&dyn Plain> {
+    fn plain(&self) -> Option<&dyn PlainSink> {
         None
     }
 

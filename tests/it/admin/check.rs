@@ -1,12 +1,12 @@
 //! Checking items.
 
-use urlseen_cli::admin::{CheckError, Checked, Client, ClientError, Limits};
+use urlseen_cli::admin::{AdminClient, CheckError, Checked, ClientError, Limits};
 
 use super::{Endpoint, by_first_letter};
 
 fn checked(endpoint: &Endpoint, items: &[Vec<u8>]) -> Result<Vec<Checked>, ClientError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { Client::new(endpoint.folder.path())?.check(items).await })
+    runtime.block_on(async { AdminClient::new(endpoint.folder.path())?.check(items).await })
 }
 
 #[test]

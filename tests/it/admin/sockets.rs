@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 use urlseen_cli::admin::{
-    Client, ClientError, Limits, Phase, SOCKET, Server, StartError, Status, View,
+    AdminClient, AdminServer, ClientError, Limits, Phase, SOCKET, StartError, Status, View,
 };
 
 use super::{Endpoint, Pretender, by_first_letter, connect_tcp, host_port, status};
@@ -18,15 +18,15 @@ fn pretender() -> Arc<dyn View> {
     Arc::new(Pretender { phase: Mutex::new(Phase::Working), check })
 }
 
-fn server_in(folder: &Path) -> Server {
-    let mut server = Server::start(pretender(), Limits::default()).unwrap();
+fn server_in(folder: &Path) -> AdminServer {
+    let mut server = AdminServer::start(pretender(), Limits::default()).unwrap();
     server.listen_in(folder).unwrap();
     server
 }
 
 fn asked_in(folder: &Path) -> Result<Status, ClientError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { Client::new(folder)?.status().await })
+    runtime.block_on(async { AdminClient::new(folder)?.status().await })
 }
 
 fn names_in(folder: &Path) -> Vec<String> {
@@ -90,7 +90,7 @@ fn a_folder_with_too_long_a_path_for_a_socket_works_on_both_sides() {
 #[test]
 fn why_there_is_no_endpoint_is_said() {
     let folder = TempDir::new().unwrap();
-    let mut server = Server::start(pretender(), Limits::default()).unwrap();
+    let mut server = AdminServer::start(pretender(), Limits::default()).unwrap();
     let absent = folder.path().join("absent");
     let error = server.listen_in(&absent).unwrap_err();
     assert!(matches!(error, StartError::Socket { .. }));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use redis::{Commands, Connection};
 use rustix::process::Signal;
-use urlseen_cli::crawl::rejects::{Fate, List};
+use urlseen_cli::crawl::rejects::{Fate, RejectsList};
 use urlseen_core::redis::reject::Reject;
 use urlseen_engine::config::{Config, Sources};
 
@@ -102,7 +102,7 @@ fn what_others_changed_is_read_again() {
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let sorted = runtime.block_on(async {
-            List::open(&config).await.unwrap().sort(Fate::Requeue, wanted, |_, _| ()).await
+            RejectsList::open(&config).await.unwrap().sort(Fate::Requeue, wanted, |_, _| ()).await
         });
         assert_eq!(sorted.unwrap().gone, gone as u64);
         assert_all_there(&mut lists, COUNT);

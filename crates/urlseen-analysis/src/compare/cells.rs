@@ -1,18 +1,19 @@
 //! How keys choose bits, and what the bits that are 1 say of how many keys there are.
 //!
-//! A part of a filter has `parts` times `lines` lines of `line_bits` bits. A key chooses a line in
-//! each of the parts, and draws as many bits in it, with replacement. A Bloom filter without lines
-//! is one line. With w bits a line, B lines and g draws, a key leaves a bit alone with the chance
+//! A part of a filter has `parts` times `blocks` blocks of `block_bits` bits. A key chooses a block
+//! in each of the parts, and draws as many bits in it, with replacement. A Bloom filter without
+//! blocks is one block. With w bits a block, B blocks and g draws, a key leaves a bit alone with
+//! the chance
 //!
 //! ```text
 //! f1 = 1 - (1 - (1 - 1/w)^g) / B
 //! ```
 //!
-//! and a pair of bits with f2 = 1 - (1 - (1 - 2/w)^g) / B where they share a line, 1 - 2 (1 - f1)
+//! and a pair of bits with f2 = 1 - (1 - (1 - 2/w)^g) / B where they share a block, 1 - 2 (1 - f1)
 //! where they do not. So of m bits m f1^n are 0 on average after n keys: the estimate is the n for
 //! which that is what was counted. It is exact where the formula of Swamidass and Baldi,
-//! n = -(m/k) ln(1 - X/m), takes f1 for e^(-k/m): that is as good where there are no lines, and too
-//! low by (g - 1) / 2w where there are, nearly one in a hundred.
+//! n = -(m/k) ln(1 - X/m), takes f1 for e^(-k/m): that is as good where there are no blocks, and
+//! too low by (g - 1) / 2w where there are, nearly one in a hundred.
 //!
 //! From the same chances follows how much the estimates of two sets waver, and waver together: the
 //! sums over all pairs of bits, by the delta method divided by the slopes, leave
@@ -22,14 +23,14 @@
 //! g(c) = (f1^-c - 1 + (w - 1) ((f2/f1^2)^c - 1) + (m - w) (((2 f1 - 1)/f1^2)^c - 1)) / m ln^2 f1
 //! ```
 
-use urlseen_core::filter::{Geometry, LINE_BITS};
+use urlseen_core::filter::{BLOCK_BITS, Geometry};
 
 /// How keys choose bits in a part of a filter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cells {
     parts: f64,
-    line_bits: f64,
-    lines: f64,
+    block_bits: f64,
+    blocks: f64,
     draws: f64,
 }
 
@@ -37,16 +38,16 @@ impl Cells {
     /// A shard of the native kind.
     pub fn shard(geometry: Geometry) -> Self {
         Self {
-            parts: geometry.lines().get().into(),
-            line_bits: LINE_BITS.into(),
-            lines: geometry.lines_per_part().into(),
-            draws: geometry.bits_per_line().into(),
+            parts: geometry.blocks().get().into(),
+            block_bits: BLOCK_BITS.into(),
+            blocks: geometry.blocks_per_part().into(),
+            draws: geometry.bits_per_block().into(),
         }
     }
 
-    /// So many bits without lines, of which a key draws so many.
+    /// So many bits without blocks, of which a key draws so many.
     pub fn string(bits: u64, draws: f64) -> Self {
-        Self { parts: 1.0, line_bits: bits as f64, lines: 1.0, draws }
+        Self { parts: 1.0, block_bits: bits as f64, blocks: 1.0, draws }
     }
 
     /// The strings of other projects, of which so many bits at the begin tell nothing.
@@ -61,18 +62,18 @@ impl Cells {
     }
 
     fn part_bits(&self) -> f64 {
-        self.lines * self.line_bits
+        self.blocks * self.block_bits
     }
 
     /// ln f1.
     fn ln_left(&self) -> f64 {
-        let in_line = self.draws * (-1.0 / self.line_bits).ln_1p();
-        if self.is_plain() { in_line } else { (in_line.exp_m1() / self.lines).ln_1p() }
+        let in_block = self.draws * (-1.0 / self.block_bits).ln_1p();
+        if self.is_plain() { in_block } else { (in_block.exp_m1() / self.blocks).ln_1p() }
     }
 
-    /// Whether there are no lines to choose from.
+    /// Whether there are no blocks to choose from.
     fn is_plain(&self) -> bool {
-        self.lines < 1.5
+        self.blocks < 1.5
     }
 
     /// How many keys there are where `ones` bits are 1: nothing is known of a part that is full.
@@ -86,21 +87,21 @@ impl Cells {
     /// g: how much the estimates of two sets waver together that have so many keys in common. Of
     /// one set it is the variance.
     pub(crate) fn covariance(&self, common: f64) -> f64 {
-        let (w, left) = (self.line_bits, self.ln_left());
-        let (same_line, other_lines);
+        let (w, left) = (self.block_bits, self.ln_left());
+        let (same_block, other_blocks);
         if self.is_plain() {
-            same_line = self.draws * (-1.0 / ((w - 1.0) * (w - 1.0))).ln_1p();
-            other_lines = 0.0;
+            same_block = self.draws * (-1.0 / ((w - 1.0) * (w - 1.0))).ln_1p();
+            other_blocks = 0.0;
         } else {
             let hit = -left.exp_m1();
-            let both = -(self.draws * (-2.0 / w).ln_1p()).exp_m1() / self.lines;
+            let both = -(self.draws * (-2.0 / w).ln_1p()).exp_m1() / self.blocks;
             let squared = (1.0 - hit) * (1.0 - hit);
-            same_line = ((2.0 * hit - both - hit * hit) / squared).ln_1p();
-            other_lines = (-hit * hit / squared).ln_1p();
+            same_block = ((2.0 * hit - both - hit * hit) / squared).ln_1p();
+            other_blocks = (-hit * hit / squared).ln_1p();
         }
         let sum = (-common * left).exp_m1()
-            + (w - 1.0) * (common * same_line).exp_m1()
-            + (self.part_bits() - w) * (common * other_lines).exp_m1();
+            + (w - 1.0) * (common * same_block).exp_m1()
+            + (self.part_bits() - w) * (common * other_blocks).exp_m1();
         (sum / (self.bits() * left * left)).max(0.0)
     }
 

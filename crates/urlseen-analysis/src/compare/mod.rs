@@ -21,4 +21,4 @@ mod tests;
 pub use cells::Cells;
 pub use form::Form;
 pub use ones::Ones;
-pub use overlap::{Exact, Interval, Overlap, Totals};
+pub use overlap::{ExactOverlap, Interval, Overlap, Totals};

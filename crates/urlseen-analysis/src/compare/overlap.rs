@@ -55,7 +55,7 @@ pub struct Overlap {
 
 /// What was counted of two exact sets.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Exact {
+pub struct ExactOverlap {
     /// Keys of A.
     pub a: u64,
     /// Keys of B.
@@ -64,8 +64,8 @@ pub struct Exact {
     pub intersection: u64,
 }
 
-impl From<Exact> for Overlap {
-    fn from(Exact { a, b, intersection }: Exact) -> Self {
+impl From<ExactOverlap> for Overlap {
+    fn from(ExactOverlap { a, b, intersection }: ExactOverlap) -> Self {
         let exact = |number: f64| Interval { value: number, low: number, high: number };
         let whole = |number: u64| exact(number as f64);
         let share = |all: u64| (all > 0).then(|| exact(intersection as f64 / all as f64));

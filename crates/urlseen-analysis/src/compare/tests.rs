@@ -255,7 +255,7 @@ fn the_textbook_is_right_without_lines() {
     let (cells, bits) = (Cells::shard(geometry), geometry.shard_bits() as f64);
     let ones = geometry.shard_bits() / 2;
     let ratio = textbook(bits, geometry.k().into(), ones as f64) / cells.keys(ones);
-    let low = f64::from(geometry.bits_per_line() - 1) / 1024.0;
+    let low = f64::from(geometry.bits_per_block() - 1) / 1024.0;
     assert!((1.0 - ratio - low).abs() < 0.1 * low, "{ratio}");
     assert!(cells.keys(ones).round() - geometry.keys_from_ones(ones) as f64 <= 1.0);
 }
@@ -297,7 +297,7 @@ fn shares_follow_from_the_sizes() {
     within(overlap.jaccard, 0.25);
     let empty = Totals::default().overlap();
     assert_eq!((empty.jaccard, empty.a.high), (None, 0.0));
-    let exact = Overlap::from(Exact { a: 4, b: 2, intersection: 1 });
+    let exact = Overlap::from(ExactOverlap { a: 4, b: 2, intersection: 1 });
     assert_eq!((exact.union.low, exact.union.high), (5.0, 5.0));
     assert!((exact.b_in_a.unwrap().value - 0.5).abs() < 1e-12);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::Explained;
-use urlseen_core::fingerprint::canonical::{Part, Rule, parts};
+use urlseen_core::fingerprint::canonical::{Rule, UrlPart, parts};
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_engine::item::{Options, Outline, OwnedRequest};
 
@@ -70,25 +70,25 @@ pub fn pair(one: &Explained, other: &Explained, options: Options) -> Pair {
 }
 
 /// What an item is judged by, and what that was computed from.
-struct Key<'a> {
+struct ItemKey<'a> {
     fingerprint: Fingerprint,
     /// Unless the item brought it along.
     computed: Option<(&'a OwnedRequest, String)>,
 }
 
-fn key(explained: &Explained, algorithm: Algorithm, keep_fragments: bool) -> Option<Key<'_>> {
+fn key(explained: &Explained, algorithm: Algorithm, keep_fragments: bool) -> Option<ItemKey<'_>> {
     let Outline { request, given, .. } = explained.outline.as_ref()?;
     if let Some(given) = given {
-        return Some(Key { fingerprint: given.clone(), computed: None });
+        return Some(ItemKey { fingerprint: given.clone(), computed: None });
     }
     let request = request.as_ref()?;
     let mut fingerprinter = Fingerprinter::new(algorithm, keep_fragments);
     let canonical = fingerprinter.canonical(&request.as_request()).ok()?.to_owned();
     let fingerprint = fingerprinter.finish(&request.as_request());
-    Some(Key { fingerprint, computed: Some((request, canonical)) })
+    Some(ItemKey { fingerprint, computed: Some((request, canonical)) })
 }
 
-impl Key<'_> {
+impl ItemKey<'_> {
     /// The first thing that differs, in the order in which people look.
     fn differs_from(&self, other: &Self) -> Difference {
         let difference = |what: &str, one: Option<String>, other: Option<String>| Difference {
@@ -113,7 +113,7 @@ impl Key<'_> {
                 if one == other {
                     continue;
                 }
-                if let (Part::Query, Some(one), Some(other)) = (part, &one, &other) {
+                if let (UrlPart::Query, Some(one), Some(other)) = (part, &one, &other) {
                     let [one, other] = first_fields(one, other);
                     return difference("field of the query", one, other);
                 }
@@ -160,11 +160,11 @@ fn between(one: &Explained, other: &Explained) -> (Vec<RuleShown>, Vec<&'static 
         also.push("whatever else the items hold: headers, cookies, meta, priority, callback");
     }
     let pairs = parts(&first.url).into_iter().zip(parts(&second.url));
-    let differing: BTreeSet<Part> =
+    let differing: BTreeSet<UrlPart> =
         pairs.filter(|((_, one), (_, other))| one != other).map(|((part, _), _)| part).collect();
     let applied: BTreeSet<Rule> =
         one.changes.iter().chain(&other.changes).map(|step| step.rule).collect();
-    let matters = |rule: &Rule| rule.part() == Part::Url || differing.contains(&rule.part());
+    let matters = |rule: &Rule| rule.part() == UrlPart::Url || differing.contains(&rule.part());
     let rules = applied
         .into_iter()
         .filter(|rule| first.url != second.url && matters(rule))

@@ -74,12 +74,12 @@ impl Hasher for Hashed {
 mod tests {
     use super::*;
     use urlseen_core::filter::native::Native;
-    use urlseen_core::filter::{Geometry, Lines, Seed};
+    use urlseen_core::filter::{Blocks, Geometry, Seed};
     use urlseen_core::fingerprint::Fingerprint;
 
     #[test]
     fn each_is_new_once() {
-        let geometry = Geometry::new(Lines::One, 1, 1).unwrap();
+        let geometry = Geometry::new(Blocks::One, 1, 1).unwrap();
         let native = Native::new(Seed::new(5), geometry);
         let mut exact = Exact::new();
         let key = |number: u32| native.key_hash(&Fingerprint::from_text(&number.to_be_bytes()));

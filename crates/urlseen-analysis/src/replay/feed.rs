@@ -15,7 +15,7 @@ use super::{Meter, ToReaders};
 use urlseen_core::redis::RedisAddress;
 use urlseen_engine::config::Config;
 use urlseen_engine::flow::import::{self, Format, Origin};
-use urlseen_engine::flow::input::{self, Name};
+use urlseen_engine::flow::input::{self, InputName};
 use urlseen_engine::item::Items;
 
 /// What is replayed.
@@ -170,7 +170,7 @@ impl Feed {
                 before += current;
             }
             current = block.consumed();
-            let (name, first) = (Name(block.name()).to_string().into(), block.first_line());
+            let (name, first) = (InputName(block.name()).to_string().into(), block.first_line());
             let from = From { name, unit: "line", first, without: 0 };
             let goes_on = self.items(std::mem::take(&mut block.lines), &from, readers);
             self.meter.read.store(before + current, Ordering::Relaxed);

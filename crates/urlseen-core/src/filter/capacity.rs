@@ -18,7 +18,7 @@ pub enum CapacityError {
     /// Zero keys, or a negative number of them.
     #[error("capacity {0} holds no key; give at least 1")]
     None(String),
-    /// More than a shard's lines can be numbered for.
+    /// More than a shard's blocks can be numbered for.
     #[error(
         "capacity {0} is more than the {max:e} keys that one filter can index",
         max = Capacity::MAX
@@ -30,8 +30,8 @@ pub enum CapacityError {
 }
 
 impl Capacity {
-    /// The largest: at it, the smallest error rate and one line per key, each part of a shard has
-    /// 1.2e9 lines, within the 32 bits that number them.
+    /// The largest: at it, the smallest error rate and one block per key, each part of a shard has
+    /// 1.2e9 blocks, within the 32 bits that number them.
     pub const MAX: u64 = 1_000_000_000_000;
 
     /// Checks a number of keys.

@@ -20,7 +20,7 @@ pub const REMEDY_IN_REDIS: &str = "It cannot be made larger. Raise filter.capaci
 
 /// What has crossed a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum FillExtent {
     /// The filter as a whole.
     Whole,
     /// One shard, while the others are less full: leading bytes are not evenly spread.
@@ -31,7 +31,7 @@ pub(crate) enum Extent {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {
     /// What crossed it.
-    pub(crate) extent: Extent,
+    pub(crate) extent: FillExtent,
     /// Percent of what that is made for, as it is now.
     pub(crate) percent: u64,
     /// Keys in the whole filter.
@@ -45,8 +45,8 @@ impl std::fmt::Display for Crossing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { extent, percent, keys, error_rate } = self;
         match extent {
-            Extent::Whole => write!(f, "the filter has {keys} fingerprints")?,
-            Extent::Shard(shard) => write!(
+            FillExtent::Whole => write!(f, "the filter has {keys} fingerprints")?,
+            FillExtent::Shard(shard) => write!(
                 f,
                 "shard {shard} of the filter is fuller than the others (leading bytes are not \
                  evenly spread)"
@@ -92,9 +92,9 @@ impl FillWatch {
         };
         let mark = self.news(is_crossed)?;
         let (extent, of_capacity) = if total as f64 >= self.due(mark) {
-            (Extent::Whole, total as f64)
+            (FillExtent::Whole, total as f64)
         } else {
-            (Extent::Shard(shard), most as f64 * SHARDS as f64)
+            (FillExtent::Shard(shard), most as f64 * SHARDS as f64)
         };
         self.told = mark;
         let error_rate = self.sizing.geometry().error_rate_of(keys);
@@ -105,7 +105,7 @@ impl FillWatch {
     pub fn observe_whole(&mut self, Estimate { keys, error_rate }: Estimate) -> Option<Crossing> {
         self.told = self.news(|mark| keys as f64 >= self.due(mark))?;
         let percent = self.percent(keys as f64);
-        Some(Crossing { extent: Extent::Whole, percent, keys, error_rate })
+        Some(Crossing { extent: FillExtent::Whole, percent, keys, error_rate })
     }
 
     /// The highest mark that is crossed, if it is news.
@@ -163,7 +163,7 @@ mod tests {
                 (800, 2_048_000)
             ]
         );
-        assert!(told.iter().all(|crossing| crossing.extent == Extent::Whole));
+        assert!(told.iter().all(|crossing| crossing.extent == FillExtent::Whole));
         assert!((0.7e-4..=1e-4).contains(&told[1].error_rate), "{:?}", told[1]);
         assert!(told[0].error_rate < 0.5 * told[1].error_rate);
         assert!(told[2].error_rate > 5.0 * told[1].error_rate);
@@ -191,7 +191,7 @@ mod tests {
         keys[0x3f] = 1210;
         let mut fill = fill(256_000);
         let crossing = fill.observe(&keys).unwrap();
-        let Extent::Shard(shard) = crossing.extent else { panic!("{crossing:?}") };
+        let FillExtent::Shard(shard) = crossing.extent else { panic!("{crossing:?}") };
         assert_eq!((shard.to_string().as_str(), crossing.percent), ("3f", 121));
         keys[0x3f] = 5000;
         assert_eq!(fill.observe(&keys).unwrap().percent, 500);
@@ -210,7 +210,7 @@ mod tests {
                     keys[hash as usize % SHARDS] += 1;
                 }
                 let told = fill.observe(&keys);
-                let shard = told.is_some_and(|told| told.extent != Extent::Whole);
+                let shard = told.is_some_and(|told| told.extent != FillExtent::Whole);
                 assert!(!shard, "capacity {capacity}, seed {seed}: {told:?}");
             }
         }

@@ -1,21 +1,21 @@
 //! From memory and a number of keys to the geometry that is wrong least often.
 
-use super::geometry::LINE_BITS;
+use super::geometry::BLOCK_BITS;
 use super::sizing::WORTH;
-use super::{Geometry, Lines, SHARDS};
+use super::{Blocks, Geometry, SHARDS};
 
 impl Geometry {
     /// The geometry that takes no more than so many `bytes` and makes the best of them once it
     /// holds so many `keys`, and the error rate that it then has: chosen as
-    /// [`Sizing::new`](super::Sizing::new) does, the fewest lines whose bits are within 1.16 of
+    /// [`Sizing::new`](super::Sizing::new) does, the fewest blocks whose bits are within 1.16 of
     /// what a plain Bloom filter of that rate takes, with their best k. `None` where not even a
-    /// line in each part has room.
+    /// block in each part has room.
     ///
     /// Below an error rate of about 1e-12 the figure is only a rough one.
     pub fn fitting(bytes: u64, keys: u64) -> Option<(Self, f64)> {
         let mut best: Option<(Self, f64)> = None;
-        for lines in Lines::ALL {
-            let Some((geometry, rate)) = Self::best_k(bytes, keys, lines) else { break };
+        for blocks in Blocks::ALL {
+            let Some((geometry, rate)) = Self::best_k(bytes, keys, blocks) else { break };
             let optimum = -rate.log2() / std::f64::consts::LN_2 * keys as f64;
             if geometry.bits() as f64 <= WORTH * optimum {
                 return Some((geometry, rate));
@@ -27,24 +27,24 @@ impl Geometry {
         best
     }
 
-    /// The same for a number of lines: the bits a line at which the error rate is lowest. There is
-    /// one minimum. It is not above the k of a plain Bloom filter, as a line with more keys than
-    /// its share is full sooner, and not far below.
-    fn best_k(bytes: u64, keys: u64, lines: Lines) -> Option<(Self, f64)> {
-        let part = u64::from(lines.get() * LINE_BITS) * SHARDS as u64 / 8;
-        let lines_per_part = u32::try_from(bytes / part).unwrap_or(u32::MAX);
-        let with = |bits_per_line| {
-            let geometry = Self::new(lines, bits_per_line, lines_per_part)?;
+    /// The same for a number of blocks: the bits a block at which the error rate is lowest. There
+    /// is one minimum. It is not above the k of a plain Bloom filter, as a block with more keys
+    /// than its share is full sooner, and not far below.
+    fn best_k(bytes: u64, keys: u64, blocks: Blocks) -> Option<(Self, f64)> {
+        let part = u64::from(blocks.get() * BLOCK_BITS) * SHARDS as u64 / 8;
+        let blocks_per_part = u32::try_from(bytes / part).unwrap_or(u32::MAX);
+        let with = |bits_per_block| {
+            let geometry = Self::new(blocks, bits_per_block, blocks_per_part)?;
             Some((geometry, geometry.error_rate_at(keys)))
         };
         let bits_per_key = bytes as f64 * 8.0 / keys as f64;
-        let plain = std::f64::consts::LN_2 * bits_per_key / f64::from(lines.get());
+        let plain = std::f64::consts::LN_2 * bits_per_key / f64::from(blocks.get());
         // A whole number from 1 to 32.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let first = plain.ceil().clamp(1.0, f64::from(Self::MAX_BITS_PER_LINE)) as u8;
+        let first = plain.ceil().clamp(1.0, f64::from(Self::MAX_BITS_PER_BLOCK)) as u8;
         let mut best = with(first)?;
-        for bits_per_line in (1..first).rev() {
-            let found = with(bits_per_line)?;
+        for bits_per_block in (1..first).rev() {
+            let found = with(bits_per_block)?;
             if found.1 >= best.1 {
                 break;
             }
@@ -66,17 +66,17 @@ mod tests {
                 let asked = ErrorRate::new(rate).unwrap();
                 let sized = Sizing::new(Capacity::new(capacity).unwrap(), asked).geometry();
                 let (geometry, found) = Geometry::fitting(sized.bytes(), capacity).unwrap();
-                let shape = |of: Geometry| (of.lines(), of.k());
+                let shape = |of: Geometry| (of.blocks(), of.k());
                 assert_eq!(shape(geometry), shape(sized), "{rate:e} {capacity}");
                 assert!(geometry.bytes() <= sized.bytes(), "{rate:e} {capacity}");
-                // Lines are whole, which shows where there are few.
+                // Blocks are whole, which shows where there are few.
                 assert!((0.94 * rate..=rate).contains(&found), "{rate:e} {capacity}: {found:e}");
             }
         }
     }
 
-    /// Of as many lines where those are worth it, of any where none are: of bits so few or so many
-    /// that no number of lines comes near to a plain Bloom filter.
+    /// Of as many blocks where those are worth it, of any where none are: of bits so few or so many
+    /// that no number of blocks comes near to a plain Bloom filter.
     #[test]
     fn no_other_geometry_is_wrong_less_often() {
         for (bytes, keys, of_any) in [
@@ -89,24 +89,25 @@ mod tests {
             (1 << 29, 10_000_000, true),
         ] {
             let (best, rate) = Geometry::fitting(bytes, keys).unwrap();
-            let lines = Lines::ALL.into_iter().filter(|&lines| of_any || lines == best.lines());
-            for lines in lines {
-                let part = best.shard_lines() / u64::from(lines.get());
-                for bits_per_line in 1..=Geometry::MAX_BITS_PER_LINE {
-                    let other = Geometry::new(lines, bits_per_line, u32::try_from(part).unwrap());
+            let blocks =
+                Blocks::ALL.into_iter().filter(|&blocks| of_any || blocks == best.blocks());
+            for blocks in blocks {
+                let part = best.shard_blocks() / u64::from(blocks.get());
+                for bits_per_block in 1..=Geometry::MAX_BITS_PER_BLOCK {
+                    let other = Geometry::new(blocks, bits_per_block, u32::try_from(part).unwrap());
                     let other = other.unwrap().error_rate_at(keys);
-                    assert!(other >= rate, "{bytes} {keys} {lines:?} {bits_per_line}: {other:e}");
+                    assert!(other >= rate, "{bytes} {keys} {blocks:?} {bits_per_block}: {other:e}");
                 }
             }
         }
     }
 
     #[test]
-    fn less_than_a_line_in_each_shard_is_no_filter() {
+    fn less_than_a_block_in_each_shard_is_no_filter() {
         let least = SHARDS as u64 * 64;
         assert_eq!(Geometry::fitting(least - 1, 1), None);
         let (geometry, rate) = Geometry::fitting(least, 1).unwrap();
-        assert_eq!((geometry.bytes(), geometry.lines()), (least, Lines::One));
+        assert_eq!((geometry.bytes(), geometry.blocks()), (least, Blocks::One));
         assert!(rate < 1e-12);
     }
 }

@@ -43,13 +43,13 @@ impl fmt::Display for Limit {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(
     "the filter does not fit: {capacity} keys at error rate {error_rate} take {bits_per_key:.1} \
-     bits a key (k {k}, {lines} lines), {need:.2} GiB in all, and {have:.2} GiB are available \
+     bits a key (k {k}, {blocks} blocks), {need:.2} GiB in all, and {have:.2} GiB are available \
      {limit}; give the process more memory, lower the capacity to {fits} or raise the error rate",
     capacity = sizing.capacity().get(),
     error_rate = sizing.error_rate(),
     bits_per_key = sizing.bits_per_key(),
     k = sizing.geometry().k(),
-    lines = sizing.geometry().lines().get(),
+    blocks = sizing.geometry().blocks().get(),
     need = gib(sizing.geometry().bytes()),
     have = gib(available.bytes),
     limit = available.limit,
@@ -120,20 +120,20 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 /// Where a version of control groups keeps what.
 #[derive(Debug)]
-struct Version {
+struct CgroupVersion {
     limits: &'static [&'static str],
     usage: &'static str,
     /// In `memory.stat`: file pages not used lately, which the kernel drops before it refuses.
     reclaimable: &'static str,
 }
 
-const V1: Version = Version {
+const V1: CgroupVersion = CgroupVersion {
     limits: &["memory.limit_in_bytes"],
     usage: "memory.usage_in_bytes",
     reclaimable: "total_inactive_file ",
 };
 
-const V2: Version = Version {
+const V2: CgroupVersion = CgroupVersion {
     limits: &["memory.max", "memory.high"],
     usage: "memory.current",
     reclaimable: "inactive_file ",
@@ -142,7 +142,7 @@ const V2: Version = Version {
 /// A control group that counts memory: its folder, below the folder that its tree is mounted at.
 #[derive(Debug)]
 struct Group {
-    version: &'static Version,
+    version: &'static CgroupVersion,
     mount: PathBuf,
     folder: PathBuf,
 }
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(
             refused.to_string(),
             "the filter does not fit: 1000000000 keys at error rate 1e-8 take 44.1 bits a key (k \
-             24, 2 lines), 5.13 GiB in all, and 1.00 GiB are available on this machine; give the \
+             24, 2 blocks), 5.13 GiB in all, and 1.00 GiB are available on this machine; give the \
              process more memory, lower the capacity to 190000000 or raise the error rate"
         );
     }

@@ -10,6 +10,7 @@
 //! Pure: no threads, no clock, no files but [`memory`], which reads how much memory there is.
 //! A [`Shards`] belongs to one thread; nothing in it is locked or atomic.
 
+mod block;
 mod capacity;
 pub mod choice;
 mod error_rate;
@@ -21,7 +22,6 @@ pub mod hash;
 mod hashing;
 pub mod id;
 pub mod layout;
-mod line;
 pub mod memory;
 pub mod number;
 mod places;
@@ -42,8 +42,8 @@ mod verdict;
 pub use capacity::{Capacity, CapacityError};
 pub use error_rate::{ErrorRate, ErrorRateError};
 pub use fill::{FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
-pub use geometry::LINE_BYTES;
-pub use geometry::{Geometry, LINE_BITS, Lines};
+pub use geometry::BLOCK_BYTES;
+pub use geometry::{BLOCK_BITS, Blocks, Geometry};
 pub use hashing::{Hashing, REDISBLOOM_RULE};
 pub use layout::{LocalKind, PlacementError, native};
 pub use recent::Recent;
@@ -53,7 +53,7 @@ pub use seed::Seed;
 pub use shard::SHARD_RULE;
 pub use shard::{SHARDS, ShardId};
 pub use shards::{Count, Shards};
-pub use shared::{Estimate, Placing, Shared};
+pub use shared::{Estimate, Placing, RedisFilterKeys};
 pub use sizing::Sizing;
 pub use strings::{Placed, StringBits, StringFilter};
 pub use verdict::Verdict;

@@ -1,12 +1,12 @@
-//! Where the lines of keys are in the region of one owner.
+//! Where the blocks of keys are in the region of one owner.
 
-// What a way is to be compiled for must be inlined into it, see `Work::by`.
+// What a kernel is to be compiled for must be inlined into it, see `Work::by`.
 #![allow(clippy::inline_always)]
 
 use std::ops::Range;
 
+use super::block::Block;
 use super::layout::native::{KeyHash, Native};
-use super::line::Line;
 use super::prefetch::prefetch;
 use super::{SHARDS, ShardId};
 
@@ -17,13 +17,13 @@ const AHEAD: usize = 64;
 /// The slot of a shard that another owner has.
 const FOREIGN: u16 = u16::MAX;
 
-/// The places of one owner's shards in its region, and of keys' lines in those.
+/// The places of one owner's shards in its region, and of keys' blocks in those.
 #[derive(Debug)]
 pub struct Places {
     pub(super) native: Native,
     /// The place of each shard in the region, [`FOREIGN`] for those of other owners.
     slots: [u16; SHARDS],
-    shard_lines: usize,
+    shard_blocks: usize,
 }
 
 impl Places {
@@ -34,8 +34,8 @@ impl Places {
         let mine = ShardId::all().filter(|shard| shard.owner(owners) == owner);
         let held = mine.zip(0..).map(|(shard, slot)| slots[shard.index()] = slot).count();
         // Where that does not fit, the region is refused.
-        let shard_lines = usize::try_from(native.geometry().shard_lines()).unwrap_or(usize::MAX);
-        (Self { native, slots, shard_lines }, held)
+        let shard_blocks = usize::try_from(native.geometry().shard_blocks()).unwrap_or(usize::MAX);
+        (Self { native, slots, shard_blocks }, held)
     }
 
     /// Whether the shard is this owner's.
@@ -55,59 +55,59 @@ impl Places {
         usize::from(slot)
     }
 
-    /// The places of a shard's lines.
+    /// The places of a shard's blocks.
     ///
     /// # Panics
     /// As [`Places::slot`].
     pub(super) fn range(&self, shard: ShardId) -> Range<usize> {
-        let first = self.slot(shard) * self.shard_lines;
-        first..first + self.shard_lines
+        let first = self.slot(shard) * self.shard_blocks;
+        first..first + self.shard_blocks
     }
 
-    /// The places of the key's lines, of which there must be `LINES`.
+    /// The places of the key's blocks, of which there must be `BLOCKS`.
     #[inline(always)]
-    fn of<const LINES: usize>(&self, key_hash: KeyHash) -> [usize; LINES] {
-        let first = self.slot(key_hash.shard()) * self.shard_lines;
-        std::array::from_fn(|part| first + self.native.line(key_hash, part))
+    fn of<const BLOCKS: usize>(&self, key_hash: KeyHash) -> [usize; BLOCKS] {
+        let first = self.slot(key_hash.shard()) * self.shard_blocks;
+        std::array::from_fn(|part| first + self.native.block(key_hash, part))
     }
 
-    /// Begins to fetch the key's lines, however many they are.
+    /// Begins to fetch the key's blocks, however many they are.
     #[inline]
-    pub(super) fn fetch(&self, lines: &[Line], key_hash: KeyHash) {
-        let first = self.slot(key_hash.shard()) * self.shard_lines;
-        for part in 0..self.native.geometry().lines().get() as usize {
-            prefetch(&lines[first + self.native.line(key_hash, part)]);
+    pub(super) fn fetch(&self, blocks: &[Block], key_hash: KeyHash) {
+        let first = self.slot(key_hash.shard()) * self.shard_blocks;
+        for part in 0..self.native.geometry().blocks().get() as usize {
+            prefetch(&blocks[first + self.native.block(key_hash, part)]);
         }
     }
 
-    /// Calls `visit` with each key in turn and the places of its lines in `lines`, which are on
+    /// Calls `visit` with each key in turn and the places of its blocks in `blocks`, which are on
     /// their way from memory by then: the keys behind it are under way as well.
     #[inline(always)]
-    pub(super) fn visit<Region: AsRef<[Line]>, const LINES: usize>(
+    pub(super) fn visit<Region: AsRef<[Block]>, const BLOCKS: usize>(
         &self,
-        mut lines: Region,
+        mut blocks: Region,
         key_hashes: impl Iterator<Item = KeyHash> + Clone,
-        mut visit: impl FnMut(&mut Region, KeyHash, [usize; LINES]),
+        mut visit: impl FnMut(&mut Region, KeyHash, [usize; BLOCKS]),
     ) {
-        let fetch = |lines: &[Line], key_hash| {
+        let fetch = |blocks: &[Block], key_hash| {
             let places = self.of(key_hash);
             for place in places {
-                prefetch(&lines[place]);
+                prefetch(&blocks[place]);
             }
             places
         };
         let mut coming = key_hashes.clone();
-        let mut under_way = [[0; LINES]; AHEAD];
+        let mut under_way = [[0; BLOCKS]; AHEAD];
         for (places, key_hash) in under_way.iter_mut().zip(&mut coming) {
-            *places = fetch(lines.as_ref(), key_hash);
+            *places = fetch(blocks.as_ref(), key_hash);
         }
         for (number, key_hash) in key_hashes.enumerate() {
             let under_way = &mut under_way[number % AHEAD];
             let places = *under_way;
             if let Some(key_hash) = coming.next() {
-                *under_way = fetch(lines.as_ref(), key_hash);
+                *under_way = fetch(blocks.as_ref(), key_hash);
             }
-            visit(&mut lines, key_hash, places);
+            visit(&mut blocks, key_hash, places);
         }
     }
 }

@@ -1,30 +1,30 @@
-//! The true error rate of a filter whose bits are confined to lines.
+//! The true error rate of a filter whose bits are confined to blocks.
 //!
 //! The textbook formula, (1 − e^(−kn/m))^k, takes all bits for equally likely to be set. Here keys
-//! fall unevenly on shards and lines, and a line with more keys than its share is wrong far more
+//! fall unevenly on shards and blocks, and a block with more keys than its share is wrong far more
 //! often than one with fewer makes up for (Putze, Sanders and Singler, "Cache-, hash- and
 //! space-efficient Bloom filters", 2007). So the rate is computed as the bits are drawn:
 //!
 //! 1. The n keys fall on shards: Binomial(n, 1/256), the same for all parts of a shard.
-//! 2. The N keys of a shard fall on the B lines of a part: Binomial(N, 1/B), for each part alone.
-//! 3. j keys set j·g bits in a line, drawn with replacement, and an unseen key asks for g more.
+//! 2. The N keys of a shard fall on the B blocks of a part: Binomial(N, 1/B), for each part alone.
+//! 3. j keys set j·g bits in a block, drawn with replacement, and an unseen key asks for g more.
 //!    That all of these are set is a Markov chain in the number of distinct bits asked for and not
-//!    set yet ([`LineRate`]).
-//! 4. An unseen key is taken for seen if that is so in all its L lines: the product over parts.
+//!    set yet ([`BlockRate`]).
+//! 4. An unseen key is taken for seen if that is so in all its L blocks: the product over parts.
 
 use super::expectation::over_binomial;
-use super::geometry::LINE_BITS;
+use super::geometry::BLOCK_BITS;
 use super::{Geometry, SHARDS};
 
-/// The chance that a line holds all the bits that an unseen key asks it for, by the number of keys
+/// The chance that a block holds all the bits that an unseen key asks it for, by the number of keys
 /// that have set theirs in it.
 #[derive(Debug, Clone)]
-pub(super) struct LineRate {
+pub(super) struct BlockRate {
     by_keys: Vec<f64>,
 }
 
-impl LineRate {
-    /// The chances for keys that draw `bits` bits of a line each, with replacement.
+impl BlockRate {
+    /// The chances for keys that draw `bits` bits of a block each, with replacement.
     pub(super) fn new(bits: u8) -> Self {
         let bits = usize::from(bits);
         // `missing[s]`: the chance that s distinct bits are asked for and not set.
@@ -51,17 +51,17 @@ impl LineRate {
         Self { by_keys }
     }
 
-    /// The mean chance over a part of `lines` lines that `keys` keys have fallen on.
-    pub(super) fn of_part(&self, keys: u64, lines: u32) -> f64 {
-        over_binomial(keys, u64::from(lines), |in_line| {
-            usize::try_from(in_line).ok().and_then(|j| self.by_keys.get(j)).copied().unwrap_or(1.0)
+    /// The mean chance over a part of `blocks` blocks that `keys` keys have fallen on.
+    pub(super) fn of_part(&self, keys: u64, blocks: u32) -> f64 {
+        over_binomial(keys, u64::from(blocks), |in_block| {
+            usize::try_from(in_block).ok().and_then(|j| self.by_keys.get(j)).copied().unwrap_or(1.0)
         })
     }
 
     /// The error rate of a shard that holds `keys` keys.
     fn of_shard(&self, geometry: Geometry, keys: u64) -> f64 {
-        let part = self.of_part(keys, geometry.lines_per_part());
-        part.powi(geometry.lines().get().cast_signed())
+        let part = self.of_part(keys, geometry.blocks_per_part());
+        part.powi(geometry.blocks().get().cast_signed())
     }
 
     /// The error rate of a filter that `keys` evenly spread keys are set in.
@@ -70,23 +70,23 @@ impl LineRate {
     }
 }
 
-/// `bits` bits as a share of a line.
+/// `bits` bits as a share of a block.
 fn share(bits: usize) -> f64 {
-    bits as f64 / f64::from(LINE_BITS)
+    bits as f64 / f64::from(BLOCK_BITS)
 }
 
 impl Geometry {
     /// The error rate once `keys` evenly spread keys are set: what share of further, unseen keys
     /// are taken for seen. Takes up to a millisecond.
     pub fn error_rate_at(&self, keys: u64) -> f64 {
-        LineRate::new(self.bits_per_line()).of_filter(*self, keys)
+        BlockRate::new(self.bits_per_block()).of_filter(*self, keys)
     }
 
     /// The error rate of a filter whose shards hold `keys` each, however uneven; for unseen keys
     /// that fall on all shards alike. Takes up to a millisecond.
     pub fn error_rate_of(&self, keys: &[u64; SHARDS]) -> f64 {
-        let line = LineRate::new(self.bits_per_line());
-        keys.iter().map(|&keys| line.of_shard(*self, keys)).sum::<f64>() / SHARDS as f64
+        let block = BlockRate::new(self.bits_per_block());
+        keys.iter().map(|&keys| block.of_shard(*self, keys)).sum::<f64>() / SHARDS as f64
     }
 
     /// How many keys were probably set in a shard of which `ones` bits are set: the number that
@@ -95,10 +95,10 @@ impl Geometry {
     pub fn keys_from_ones(&self, ones: u64) -> u64 {
         let bits = self.shard_bits() as f64;
         let zeros = (bits - ones as f64).max(1.0);
-        // A key leaves a bit alone if it chose another line of that part or all its draws miss.
-        let draws = i32::from(self.bits_per_line());
-        let misses = (1.0 - 1.0 / f64::from(LINE_BITS)).powi(draws);
-        let set = (1.0 - misses) / f64::from(self.lines_per_part());
+        // A key leaves a bit alone if it chose another block of that part or all its draws miss.
+        let draws = i32::from(self.bits_per_block());
+        let misses = (1.0 - 1.0 / f64::from(BLOCK_BITS)).powi(draws);
+        let set = (1.0 - misses) / f64::from(self.blocks_per_part());
         // Positive: the logarithms of two numbers below 1.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let keys = ((zeros / bits).ln() / (-set).ln_1p()).round() as u64;
@@ -108,15 +108,15 @@ impl Geometry {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Lines;
+    use super::super::Blocks;
     use super::*;
 
     #[test]
-    fn one_bit_a_line_has_a_closed_form() {
-        let line = LineRate::new(1);
+    fn one_bit_a_block_has_a_closed_form() {
+        let block = BlockRate::new(1);
         for keys in [0, 1, 2, 100, 1000] {
             let want = 1.0 - (511.0f64 / 512.0).powi(keys);
-            assert!((line.of_part(keys.unsigned_abs().into(), 1) - want).abs() < 1e-12, "{keys}");
+            assert!((block.of_part(keys.unsigned_abs().into(), 1) - want).abs() < 1e-12, "{keys}");
         }
     }
 
@@ -125,13 +125,13 @@ mod tests {
         // The key set one bit (chance 1/512) or two; two draws hit them with (1/512)² or (2/512)².
         let one: f64 = 1.0 / 512.0;
         let want = one * one.powi(2) + (1.0 - one) * (2.0 * one).powi(2);
-        assert!((LineRate::new(2).of_part(1, 1) / want - 1.0).abs() < 1e-12);
+        assert!((BlockRate::new(2).of_part(1, 1) / want - 1.0).abs() < 1e-12);
     }
 
     #[test]
     fn an_empty_filter_is_never_wrong_and_a_flooded_one_always() {
-        for lines in Lines::ALL {
-            let geometry = Geometry::new(lines, 5, 10).unwrap();
+        for blocks in Blocks::ALL {
+            let geometry = Geometry::new(blocks, 5, 10).unwrap();
             assert!(geometry.error_rate_at(0) == 0.0);
             assert!(geometry.error_rate_at(1_000_000_000_000) > 1.0 - 1e-8);
             assert!(geometry.error_rate_of(&[0; SHARDS]) == 0.0);
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn even_shards_are_a_little_better_than_those_that_vary() {
-        let geometry = Geometry::new(Lines::Two, 12, 100).unwrap();
+        let geometry = Geometry::new(Blocks::Two, 12, 100).unwrap();
         let (even, varied) =
             (geometry.error_rate_of(&[2000; SHARDS]), geometry.error_rate_at(512_000));
         assert!(even < varied && varied < 1.2 * even, "{even} {varied}");
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_full_shard_is_still_estimated() {
-        let geometry = Geometry::new(Lines::Four, 6, 7).unwrap();
+        let geometry = Geometry::new(Blocks::Four, 6, 7).unwrap();
         assert_eq!(geometry.keys_from_ones(0), 0);
         let full = geometry.keys_from_ones(geometry.shard_bits());
         assert_eq!(full, geometry.keys_from_ones(geometry.shard_bits() - 1));

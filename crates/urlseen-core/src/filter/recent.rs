@@ -59,12 +59,12 @@ fn name(key_hash: KeyHash) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Geometry, Lines, Seed, native::Native};
+    use super::super::{Blocks, Geometry, Seed, native::Native};
     use super::*;
     use crate::fingerprint::Fingerprint;
 
     fn key_hashes(count: u8) -> Vec<KeyHash> {
-        let native = Native::new(Seed::new(5), Geometry::new(Lines::One, 9, 5).unwrap());
+        let native = Native::new(Seed::new(5), Geometry::new(Blocks::One, 9, 5).unwrap());
         (0..count).map(|byte| native.key_hash(&Fingerprint::Raw20([byte; 20]))).collect()
     }
 

@@ -1,10 +1,10 @@
-//! Zeroed memory for a filter's lines, mapped straight from the system.
+//! Zeroed memory for a filter's blocks, mapped straight from the system.
 
 use memmap2::MmapMut;
 
-use super::line::Line;
+use super::block::Block;
 
-/// A contiguous run of zeroed lines, all of it backed by memory from the start: no page fault, and
+/// A contiguous run of zeroed blocks, all of it backed by memory from the start: no page fault, and
 /// no surprise, comes later. In huge pages where the system has them, as a random access to a large
 /// region would otherwise miss the address cache (TLB) too.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub(super) struct Region {
     map: MmapMut,
 }
 
-/// The system has no memory for the lines of a filter.
+/// The system has no memory for the blocks of a filter.
 #[derive(Debug, thiserror::Error)]
 pub enum AllocationError {
     /// More bytes than an address can tell apart.
@@ -38,12 +38,12 @@ pub enum AllocationError {
 }
 
 impl Region {
-    /// Maps `lines` lines.
-    pub(super) fn zeroed(lines: u64) -> Result<Self, AllocationError> {
-        let bytes = lines.saturating_mul(size_of::<Line>() as u64);
+    /// Maps `blocks` blocks.
+    pub(super) fn zeroed(blocks: u64) -> Result<Self, AllocationError> {
+        let bytes = blocks.saturating_mul(size_of::<Block>() as u64);
         let bytes = usize::try_from(bytes).ok().filter(|&bytes| isize::try_from(bytes).is_ok());
         let bytes =
-            bytes.ok_or(AllocationError::Unaddressable { bytes: lines.saturating_mul(64) })?;
+            bytes.ok_or(AllocationError::Unaddressable { bytes: blocks.saturating_mul(64) })?;
         let refused = |source| AllocationError::Refused { bytes, source };
         let mut map = MmapMut::map_anon(bytes).map_err(refused)?;
         #[cfg(target_os = "linux")]
@@ -62,15 +62,15 @@ impl Region {
         Ok(Self { map })
     }
 
-    /// The lines, to read.
+    /// The blocks, to read.
     #[inline]
-    pub(super) fn lines(&self) -> &[Line] {
+    pub(super) fn blocks(&self) -> &[Block] {
         bytemuck::cast_slice(&self.map)
     }
 
-    /// The lines, to change.
+    /// The blocks, to change.
     #[inline]
-    pub(super) fn lines_mut(&mut self) -> &mut [Line] {
+    pub(super) fn blocks_mut(&mut self) -> &mut [Block] {
         bytemuck::cast_slice_mut(&mut self.map)
     }
 }
@@ -87,15 +87,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_begin_empty_and_can_be_written() {
+    fn blocks_begin_empty_and_can_be_written() {
         let mut region = Region::zeroed(1000).unwrap();
-        assert_eq!(region.lines().len(), 1000);
-        let [empty, full]: [Line; 2] =
+        assert_eq!(region.blocks().len(), 1000);
+        let [empty, full]: [Block; 2] =
             [bytemuck::Zeroable::zeroed(), bytemuck::cast([u64::MAX; 8])];
-        assert!(region.lines().iter().all(|line| *line == empty));
-        region.lines_mut()[999] = full;
+        assert!(region.blocks().iter().all(|block| *block == empty));
+        region.blocks_mut()[999] = full;
         touch(&mut region.map[..990 * 64]);
-        assert_eq!((region.lines()[0], region.lines()[999]), (empty, full));
+        assert_eq!((region.blocks()[0], region.blocks()[999]), (empty, full));
     }
 
     #[test]

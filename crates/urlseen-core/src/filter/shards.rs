@@ -1,19 +1,19 @@
 //! The bits of the shards that one thread owns.
 
-// What a way is to be compiled for must be inlined into it, see `Work::by`.
+// What a kernel is to be compiled for must be inlined into it, see `Work::by`.
 #![allow(clippy::inline_always)]
 
+use super::block::{self, Kernel, Kernels, Work};
 use super::layout::native::{KeyHash, Native};
-use super::line::{self, Way, Ways, Work};
 use super::places::Places;
 use super::region::{AllocationError, Region};
-use super::{Lines, SHARDS, ShardId, Verdict};
+use super::{Blocks, SHARDS, ShardId, Verdict};
 
 /// The shards that are one owner's, in one contiguous region; a whole shard's bits are contiguous
 /// in it. Nothing is locked: all that is done to a shard is done by the thread that has this.
 ///
-/// A test misses the processor's caches once per line, so keys are tested and set by the batch:
-/// while one key's lines are looked at, those of the next are under way.
+/// A test misses the processor's caches once per block, so keys are tested and set by the batch:
+/// while one key's blocks are looked at, those of the next are under way.
 ///
 /// ```
 /// # use urlseen_core::filter::{Capacity, ErrorRate, Seed, Shards, Sizing, Verdict};
@@ -38,7 +38,7 @@ pub struct Shards {
     region: Region,
     /// Of each shard owned, in the region's order.
     counts: Vec<Count>,
-    way: Ways,
+    kernel: Kernels,
 }
 
 /// What is set in a shard.
@@ -60,9 +60,9 @@ impl Shards {
     pub fn allocate(native: Native, owner: usize, owners: usize) -> Result<Self, AllocationError> {
         assert!(owner < owners && owners <= SHARDS, "owner {owner} of {owners}");
         let (places, held) = Places::new(native, owner, owners);
-        let region = Region::zeroed(native.geometry().shard_lines().saturating_mul(held as u64))?;
+        let region = Region::zeroed(native.geometry().shard_blocks().saturating_mul(held as u64))?;
         let counts = vec![Count::default(); held];
-        Ok(Self { places, region, counts, way: Ways::fastest() })
+        Ok(Self { places, region, counts, kernel: Kernels::fastest() })
     }
 
     /// Whether a shard is one of these.
@@ -70,11 +70,11 @@ impl Shards {
         self.places.has(shard)
     }
 
-    /// Begins to fetch the key's lines, if its shard is one of these: for what is tested soon.
+    /// Begins to fetch the key's blocks, if its shard is one of these: for what is tested soon.
     #[inline]
     pub fn fetch(&self, key_hash: KeyHash) {
         if self.has(key_hash.shard()) {
-            self.places.fetch(self.region.lines(), key_hash);
+            self.places.fetch(self.region.blocks(), key_hash);
         }
     }
 
@@ -86,7 +86,7 @@ impl Shards {
         &self,
         key_hashes: impl IntoIterator<Item = KeyHash, IntoIter: Clone>,
     ) -> Vec<Verdict> {
-        self.way.run(TestAll { shards: self, key_hashes: key_hashes.into_iter() })
+        self.kernel.run(TestAll { shards: self, key_hashes: key_hashes.into_iter() })
     }
 
     /// Sets the keys.
@@ -94,16 +94,16 @@ impl Shards {
     /// # Panics
     /// If a key's shard has another owner.
     pub fn set_all(&mut self, key_hashes: impl IntoIterator<Item = KeyHash, IntoIter: Clone>) {
-        self.way.run(SetAll { shards: self, key_hashes: key_hashes.into_iter() });
+        self.kernel.run(SetAll { shards: self, key_hashes: key_hashes.into_iter() });
     }
 
-    /// A whole shard's bits, as [`Shards::load`] takes them back: its lines in order, the words of
-    /// a line in order, each little endian.
+    /// A whole shard's bits, as [`Shards::load`] takes them back: its blocks in order, the words of
+    /// a block in order, each little endian.
     ///
     /// # Panics
     /// If the shard has another owner.
     pub fn bytes(&self, shard: ShardId) -> &[u8] {
-        line::bytes(&self.region.lines()[self.places.range(shard)])
+        block::bytes(&self.region.blocks()[self.places.range(shard)])
     }
 
     /// What is set in a shard.
@@ -119,8 +119,8 @@ impl Shards {
     /// # Panics
     /// If the shard has another owner, or `bytes` are not as many as it has.
     pub fn load(&mut self, shard: ShardId, bytes: &[u8], count: Count) {
-        let lines = &mut self.region.lines_mut()[self.places.range(shard)];
-        line::bytes_mut(lines).copy_from_slice(bytes);
+        let blocks = &mut self.region.blocks_mut()[self.places.range(shard)];
+        block::bytes_mut(blocks).copy_from_slice(bytes);
         self.counts[self.places.slot(shard)] = count;
     }
 
@@ -132,7 +132,7 @@ impl Shards {
         let count = &mut self.counts[self.places.slot(shard)];
         // An empty shard may be memory that was never touched: it need not be now.
         if *count != Count::default() {
-            line::bytes_mut(&mut self.region.lines_mut()[self.places.range(shard)]).fill(0);
+            block::bytes_mut(&mut self.region.blocks_mut()[self.places.range(shard)]).fill(0);
             *count = Count::default();
         }
     }
@@ -144,7 +144,7 @@ impl Shards {
     }
 }
 
-/// [`Shards::test_all`], to be done some way.
+/// [`Shards::test_all`], to be done by some kernel.
 struct TestAll<'a, Probes> {
     shards: &'a Shards,
     key_hashes: Probes,
@@ -154,34 +154,34 @@ impl<Probes: Iterator<Item = KeyHash> + Clone> Work for TestAll<'_, Probes> {
     type Done = Vec<Verdict>;
 
     #[inline(always)]
-    fn by(self, way: impl Way) -> Vec<Verdict> {
-        match self.shards.places.native.geometry().lines() {
-            Lines::One => self.of_lines::<1>(way),
-            Lines::Two => self.of_lines::<2>(way),
-            Lines::Four => self.of_lines::<4>(way),
-            Lines::Eight => self.of_lines::<8>(way),
+    fn by(self, kernel: impl Kernel) -> Vec<Verdict> {
+        match self.shards.places.native.geometry().blocks() {
+            Blocks::One => self.of_blocks::<1>(kernel),
+            Blocks::Two => self.of_blocks::<2>(kernel),
+            Blocks::Four => self.of_blocks::<4>(kernel),
+            Blocks::Eight => self.of_blocks::<8>(kernel),
         }
     }
 }
 
 impl<Probes: Iterator<Item = KeyHash> + Clone> TestAll<'_, Probes> {
     #[inline(always)]
-    fn of_lines<const LINES: usize>(self, way: impl Way) -> Vec<Verdict> {
+    fn of_blocks<const BLOCKS: usize>(self, kernel: impl Kernel) -> Vec<Verdict> {
         let Self { shards: Shards { places, region, .. }, key_hashes } = self;
         let native = places.native;
         let mut verdicts = Vec::with_capacity(key_hashes.size_hint().0);
-        places.visit(region.lines(), key_hashes, |lines, key_hash, places: [usize; LINES]| {
+        places.visit(region.blocks(), key_hashes, |blocks, key_hash, places: [usize; BLOCKS]| {
             let drawn = places.into_iter().enumerate();
-            let drawn = drawn.map(|(part, place)| (&lines[place], native.draw(key_hash, part)));
-            // All lines are looked at: they have been fetched, and nobody can foresee which key is
+            let drawn = drawn.map(|(part, place)| (&blocks[place], native.draw(key_hash, part)));
+            // All blocks are looked at: they have been fetched, and nobody can foresee which key is
             // unseen, so a branch would cost more.
-            verdicts.push(Verdict::of(way.hold(drawn)));
+            verdicts.push(Verdict::of(kernel.hold(drawn)));
         });
         verdicts
     }
 }
 
-/// [`Shards::set_all`], to be done some way.
+/// [`Shards::set_all`], to be done by some kernel.
 struct SetAll<'a, Probes> {
     shards: &'a mut Shards,
     key_hashes: Probes,
@@ -191,25 +191,25 @@ impl<Probes: Iterator<Item = KeyHash> + Clone> Work for SetAll<'_, Probes> {
     type Done = ();
 
     #[inline(always)]
-    fn by(self, way: impl Way) {
-        match self.shards.places.native.geometry().lines() {
-            Lines::One => self.of_lines::<1>(way),
-            Lines::Two => self.of_lines::<2>(way),
-            Lines::Four => self.of_lines::<4>(way),
-            Lines::Eight => self.of_lines::<8>(way),
+    fn by(self, kernel: impl Kernel) {
+        match self.shards.places.native.geometry().blocks() {
+            Blocks::One => self.of_blocks::<1>(kernel),
+            Blocks::Two => self.of_blocks::<2>(kernel),
+            Blocks::Four => self.of_blocks::<4>(kernel),
+            Blocks::Eight => self.of_blocks::<8>(kernel),
         }
     }
 }
 
 impl<Probes: Iterator<Item = KeyHash> + Clone> SetAll<'_, Probes> {
     #[inline(always)]
-    fn of_lines<const LINES: usize>(self, way: impl Way) {
+    fn of_blocks<const BLOCKS: usize>(self, kernel: impl Kernel) {
         let Self { shards: Shards { places: map, region, counts, .. }, key_hashes } = self;
         let native = map.native;
-        map.visit(region.lines_mut(), key_hashes, |lines, key_hash, places: [usize; LINES]| {
+        map.visit(region.blocks_mut(), key_hashes, |blocks, key_hash, places: [usize; BLOCKS]| {
             let mut new = 0;
             for (part, place) in places.into_iter().enumerate() {
-                new += way.set(&mut lines[place], native.draw(key_hash, part));
+                new += kernel.set(&mut blocks[place], native.draw(key_hash, part));
             }
             let count = &mut counts[map.slot(key_hash.shard())];
             count.keys += u64::from(new > 0);
@@ -224,13 +224,13 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::line::Scalar;
-    use super::super::{Geometry, Lines, Seed};
+    use super::super::block::Scalar;
+    use super::super::{Blocks, Geometry, Seed};
     use super::*;
     use crate::fingerprint::Fingerprint;
 
     fn shards(owner: usize, owners: usize) -> Shards {
-        let geometry = Geometry::new(Lines::Four, 9, 5).unwrap();
+        let geometry = Geometry::new(Blocks::Four, 9, 5).unwrap();
         Shards::allocate(Native::new(Seed::new(3), geometry), owner, owners).unwrap()
     }
 
@@ -257,8 +257,8 @@ mod tests {
     /// All positions of a shard that are set, read from memory.
     fn ones(shards: &Shards, shard: usize) -> BTreeSet<u64> {
         let shard = ShardId::all().nth(shard).unwrap();
-        let lines = &shards.region.lines()[shards.places.range(shard)];
-        let words: &[u64] = bytemuck::cast_slice(lines);
+        let blocks = &shards.region.blocks()[shards.places.range(shard)];
+        let words: &[u64] = bytemuck::cast_slice(blocks);
         let bits = (0u64..).zip(words.iter().flat_map(|word| (0..64).map(move |b| word >> b & 1)));
         bits.filter(|&(_, bit)| bit == 1).map(|(position, _)| position).collect()
     }
@@ -309,9 +309,9 @@ mod tests {
         let mut other = shards(1, 3);
         set(&mut other, 10);
         other.load(id, full.bytes(id), full.count(id));
-        assert!(other.region.lines() == full.region.lines());
+        assert!(other.region.blocks() == full.region.blocks());
         assert_eq!(other.counts, full.counts);
-        // Bit 9 of the first line is bit 1 of its second byte.
+        // Bit 9 of the first block is bit 1 of its second byte.
         let first = ones(&full, 7).into_iter().next().unwrap();
         let (byte, bits) = (0..).zip(full.bytes(id)).find(|(_, bits)| **bits != 0).unwrap();
         assert_eq!(byte * 8 + u64::from(bits.trailing_zeros()), first);
@@ -324,27 +324,27 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_way_sets_and_finds_the_same(
-            lines in prop::sample::select(Lines::ALL.as_slice()),
-            bits_per_line in 1..=Geometry::MAX_BITS_PER_LINE,
-            lines_per_part in 1..4u32,
+        fn every_kernel_sets_and_finds_the_same(
+            blocks in prop::sample::select(Blocks::ALL.as_slice()),
+            bits_per_block in 1..=Geometry::MAX_BITS_PER_BLOCK,
+            blocks_per_part in 1..4u32,
             keys in prop::collection::vec((0..3u8, any::<u8>()), 0..200),
         ) {
-            let geometry = Geometry::new(lines, bits_per_line, lines_per_part).unwrap();
+            let geometry = Geometry::new(blocks, bits_per_block, blocks_per_part).unwrap();
             let native = Native::new(Seed::new(3), geometry);
             let key_hashes: Vec<KeyHash> =
                 keys.iter().map(|&(leading, rest)| native.key_hash(&key(leading, rest))).collect();
             let (set, asked) = (key_hashes[..key_hashes.len() / 2].iter(), key_hashes.iter());
-            let by = |way| {
+            let by = |kernel| {
                 let mut shards = Shards::allocate(native, 0, 1).unwrap();
-                shards.way = way;
+                shards.kernel = kernel;
                 shards.set_all(set.clone().copied());
                 let verdicts = shards.test_all(asked.clone().copied());
-                (shards.region.lines().to_vec(), shards.counts, verdicts)
+                (shards.region.blocks().to_vec(), shards.counts, verdicts)
             };
-            let scalar = by(Ways::Scalar(Scalar));
+            let scalar = by(Kernels::Scalar(Scalar));
             prop_assert!(scalar.2[..set.len()].iter().all(|verdict| *verdict == Verdict::Seen));
-            prop_assert_eq!(by(Ways::fastest()), scalar);
+            prop_assert_eq!(by(Kernels::fastest()), scalar);
         }
     }
 
@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn memory_that_no_machine_has_is_an_error() {
-        let geometry = Geometry::new(Lines::Eight, 9, u32::MAX).unwrap();
+        let geometry = Geometry::new(Blocks::Eight, 9, u32::MAX).unwrap();
         let refused = Shards::allocate(Native::new(Seed::new(3), geometry), 0, 1);
         assert!(matches!(refused, Err(AllocationError::Refused { .. })));
     }

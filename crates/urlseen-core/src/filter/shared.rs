@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use super::layout::native::Native;
-use super::layout::{BitStrings, PlacementError, Position};
+use super::layout::{BitPosition, BitStrings, PlacementError};
 use super::{SHARDS, ShardId};
 use crate::fingerprint::Fingerprint;
 
 /// The Redis keys of one filter, of whatever layout, and what of them belongs to a fingerprint.
 #[derive(Debug)]
-pub struct Shared {
+pub struct RedisFilterKeys {
     base: String,
     placing: Placing,
 }
@@ -17,16 +17,16 @@ pub struct Shared {
 /// How a fingerprint becomes something that Redis holds.
 #[derive(Debug)]
 pub enum Placing {
-    /// Lines of bits in a string for each shard, byte for byte as
+    /// Blocks of bits in a string for each shard, byte for byte as
     /// [`Shards::bytes`](super::Shards::bytes) has it.
-    Lines(Native),
+    Blocks(Native),
     /// Bits of strings, as another project has them.
     Bits(Box<dyn BitStrings + Send + Sync>),
     /// Members of a set.
     Set,
 }
 
-impl Shared {
+impl RedisFilterKeys {
     /// The filter whose keys are named after `base`.
     pub fn new(base: impl Into<String>, placing: Placing) -> Self {
         Self { base: base.into(), placing }
@@ -45,7 +45,7 @@ impl Shared {
     /// The numbers of the keys that ever hold anything, in order.
     pub fn used(&self) -> Vec<u32> {
         match &self.placing {
-            Placing::Lines(_) => ShardId::all().map(number).collect(),
+            Placing::Blocks(_) => ShardId::all().map(number).collect(),
             Placing::Bits(strings) => strings.used_strings(),
             Placing::Set => vec![0],
         }
@@ -54,7 +54,7 @@ impl Shared {
     /// The name of a key by its number.
     pub fn key(&self, number: u32) -> String {
         match &self.placing {
-            Placing::Lines(_) => format!("{}:{number:02x}", self.base),
+            Placing::Blocks(_) => format!("{}:{number:02x}", self.base),
             Placing::Bits(strings) => strings.key(&self.base, number),
             Placing::Set => self.base.clone(),
         }
@@ -68,7 +68,7 @@ impl Shared {
     /// The length in bytes that a string grows to and never exceeds; `None` where it is none.
     pub fn max_bytes(&self, number: u32) -> Option<u64> {
         match &self.placing {
-            Placing::Lines(native) => Some(native.geometry().bytes() / SHARDS as u64),
+            Placing::Blocks(native) => Some(native.geometry().bytes() / SHARDS as u64),
             Placing::Bits(strings) => Some(strings.max_bytes(number)),
             Placing::Set => None,
         }
@@ -83,7 +83,7 @@ impl Shared {
         let Fingerprint::Text(text) = fingerprint else { return Ok(()) };
         match &self.placing {
             Placing::Set if text.is_empty() => Err(PlacementError::Empty),
-            Placing::Lines(_) | Placing::Set => Ok(()),
+            Placing::Blocks(_) | Placing::Set => Ok(()),
             Placing::Bits(strings) => strings.push_positions(text, &mut Vec::new()),
         }
     }
@@ -92,16 +92,16 @@ impl Shared {
     ///
     /// # Errors
     /// The layout has no place for it.
-    pub fn positions(&self, fingerprint: &Fingerprint) -> Result<Vec<Position>, PlacementError> {
+    pub fn positions(&self, fingerprint: &Fingerprint) -> Result<Vec<BitPosition>, PlacementError> {
         let mut positions = Vec::new();
         match &self.placing {
-            Placing::Lines(native) => {
+            Placing::Blocks(native) => {
                 let key_hash = native.key_hash(fingerprint);
                 let string = number(key_hash.shard());
-                // Redis counts from the highest bit of a byte on, a line from the lowest. A string
+                // Redis counts from the highest bit of a byte on, a block from the lowest. A string
                 // has at most 2^32 bits.
                 #[allow(clippy::cast_possible_truncation)]
-                let place = |bit| Position { string, bit: (bit ^ 7) as u32 };
+                let place = |bit| BitPosition { string, bit: (bit ^ 7) as u32 };
                 positions.extend(native.positions(key_hash).map(place));
             }
             Placing::Bits(strings) => strings.push_positions(&text(fingerprint), &mut positions)?,
@@ -111,11 +111,11 @@ impl Shared {
     }
 
     /// How many fingerprints there are, and at what share of unseen ones the filter is wrong, where
-    /// `fill` is the share of bits that are 1 in each of the [`Shared::used`] strings. Nothing of a
-    /// set.
+    /// `fill` is the share of bits that are 1 in each of the [`RedisFilterKeys::used`] strings.
+    /// Nothing of a set.
     pub fn estimate(&self, fill: &[f64]) -> Estimate {
         match &self.placing {
-            Placing::Lines(native) => {
+            Placing::Blocks(native) => {
                 let geometry = native.geometry();
                 let bits = geometry.shard_bits() as f64;
                 let mut keys = [0; SHARDS];
@@ -171,29 +171,30 @@ pub(crate) fn text(fingerprint: &Fingerprint) -> Cow<'_, [u8]> {
 #[cfg(test)]
 mod tests {
     use super::super::layout::{BlockCluster, Imooc, PyreBloom};
-    use super::super::{Geometry, Lines, Seed};
+    use super::super::{Blocks, Geometry, Seed};
     use super::*;
 
     #[test]
     fn keys_are_named_as_each_layout_has_them() {
-        let native = Native::new(Seed::new(1), Geometry::new(Lines::One, 9, 5).unwrap());
-        let native = Shared::new("f", Placing::Lines(native));
+        let native = Native::new(Seed::new(1), Geometry::new(Blocks::One, 9, 5).unwrap());
+        let native = RedisFilterKeys::new("f", Placing::Blocks(native));
         assert_eq!((native.used().len(), native.key(0xab)), (256, "f:ab".to_owned()));
         assert_eq!(native.max_bytes(3), Some(320));
-        let imooc = Shared::new("f", Placing::Bits(Box::new(Imooc::new(1000, 0.01).unwrap())));
+        let imooc =
+            RedisFilterKeys::new("f", Placing::Bits(Box::new(Imooc::new(1000, 0.01).unwrap())));
         assert_eq!((imooc.used(), imooc.key(0)), (vec![0], "f_0".to_owned()));
-        let set = Shared::new("f", Placing::Set);
+        let set = RedisFilterKeys::new("f", Placing::Set);
         assert_eq!((set.used(), set.key(0), set.max_bytes(0)), (vec![0], "f".to_owned(), None));
     }
 
     #[test]
     fn what_has_no_place_is_refused_where_the_layout_needs_one() {
         let block = BlockCluster::new(20, 6, 4).unwrap();
-        let block = Shared::new("f", Placing::Bits(Box::new(block)));
+        let block = RedisFilterKeys::new("f", Placing::Bits(Box::new(block)));
         assert!(block.check(&Fingerprint::Raw20([1; 20])).is_ok());
         let text = Fingerprint::from_text(b"zz");
         assert!(block.check(&text).is_err());
-        assert!(Shared::new("f", Placing::Set).check(&text).is_ok());
+        assert!(RedisFilterKeys::new("f", Placing::Set).check(&text).is_ok());
     }
 
     #[test]
@@ -201,7 +202,7 @@ mod tests {
         let pyre = PyreBloom::new(10_000, 0.01).unwrap();
         let (m, k) = (pyre.m() as f64, f64::from(pyre.hashes()));
         let fill = -(-k * 7000.0 / m).exp_m1();
-        let shared = Shared::new("f", Placing::Bits(Box::new(pyre)));
+        let shared = RedisFilterKeys::new("f", Placing::Bits(Box::new(pyre)));
         let Estimate { keys, error_rate } = shared.estimate(&[fill]);
         assert!((6990..=7010).contains(&keys), "{keys}");
         assert!((1e-4..1e-2).contains(&error_rate), "{error_rate}");

@@ -1,18 +1,18 @@
 //! From capacity and error rate to a geometry.
 
-use super::geometry::LINE_BITS;
-use super::rate::LineRate;
-use super::{Capacity, ErrorRate, Geometry, Lines, SHARDS};
+use super::geometry::BLOCK_BITS;
+use super::rate::BlockRate;
+use super::{Blocks, Capacity, ErrorRate, Geometry, SHARDS};
 
-/// How far above the optimum a geometry may be to be worth its fewer lines.
+/// How far above the optimum a geometry may be to be worth its fewer blocks.
 pub(super) const WORTH: f64 = 1.16;
 
-/// Lines a part for comparing bits a key: so many that neither their number being whole nor shards
+/// Blocks a part for comparing bits a key: so many that neither their number being whole nor shards
 /// being uneven matters.
 const LARGE_PART: u32 = 1 << 20;
 
-/// The most keys a line that are looked at: at the largest error rate eight lines hold 710.
-const MOST_KEYS_PER_LINE: u64 = 1024;
+/// The most keys a block that are looked at: at the largest error rate eight blocks hold 710.
+const MOST_KEYS_PER_BLOCK: u64 = 1024;
 
 /// A capacity and an error rate, and the smallest geometry that keeps the one up to the other.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,47 +23,47 @@ pub struct Sizing {
 }
 
 impl Sizing {
-    /// Chooses the fewest lines that keep within 1.16 of [`ErrorRate::optimal_bits_per_key`] where
-    /// a filter is large, with their best k and no line more than the true error rate needs. Takes
+    /// Chooses the fewest blocks that keep within 1.16 of [`ErrorRate::optimal_bits_per_key`] where
+    /// a filter is large, with their best k and no block more than the true error rate needs. Takes
     /// some milliseconds.
     ///
-    /// Where a shard has few lines, below about a million keys, it takes more bits a key than
-    /// that: lines are whole, and shards differ more.
+    /// Where a shard has few blocks, below about a million keys, it takes more bits a key than
+    /// that: blocks are whole, and shards differ more.
     pub fn new(capacity: Capacity, error_rate: ErrorRate) -> Self {
         let allowed = WORTH * error_rate.optimal_bits_per_key();
-        let mut rates = LineRates::default();
-        let [fewer @ .., most] = Lines::ALL;
+        let mut rates = BlockRates::default();
+        let [fewer @ .., most] = Blocks::ALL;
         let packing = fewer
             .into_iter()
-            .map(|lines| Packing::best(&mut rates, lines, error_rate))
+            .map(|blocks| Packing::best(&mut rates, blocks, error_rate))
             .find(|packing| packing.bits_per_key() <= allowed)
             .unwrap_or_else(|| Packing::best(&mut rates, most, error_rate));
         Self::packed(capacity, error_rate, packing, &mut rates)
     }
 
-    /// The same with a given number of lines, however many bits that takes.
-    pub fn with_lines(capacity: Capacity, error_rate: ErrorRate, lines: Lines) -> Self {
-        let mut rates = LineRates::default();
-        let packing = Packing::best(&mut rates, lines, error_rate);
+    /// The same with a given number of blocks, however many bits that takes.
+    pub fn with_blocks(capacity: Capacity, error_rate: ErrorRate, blocks: Blocks) -> Self {
+        let mut rates = BlockRates::default();
+        let packing = Packing::best(&mut rates, blocks, error_rate);
         Self::packed(capacity, error_rate, packing, &mut rates)
     }
 
-    /// The fewest lines a part that keep the error rate: found near what the packing says, since
-    /// the rate falls with every line.
+    /// The fewest blocks a part that keep the error rate: found near what the packing says, since
+    /// the rate falls with every block.
     fn packed(
         capacity: Capacity,
         error_rate: ErrorRate,
-        Packing { lines, bits_per_line, keys_per_line }: Packing,
-        rates: &mut LineRates,
+        Packing { blocks, bits_per_block, keys_per_block }: Packing,
+        rates: &mut BlockRates,
     ) -> Self {
-        let geometry = |lines_per_part| Geometry::of(lines, bits_per_line, lines_per_part);
-        let line = rates.of(bits_per_line);
-        let keeps = |lines_per_part| {
-            line.of_filter(geometry(lines_per_part), capacity.get()) <= error_rate.get()
+        let geometry = |blocks_per_part| Geometry::of(blocks, bits_per_block, blocks_per_part);
+        let block = rates.of(bits_per_block);
+        let keeps = |blocks_per_part| {
+            block.of_filter(geometry(blocks_per_part), capacity.get()) <= error_rate.get()
         };
         // At most 1.2e9, as `Capacity::MAX` says.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let near = (capacity.get() as f64 / SHARDS as f64 / keys_per_line) as u32;
+        let near = (capacity.get() as f64 / SHARDS as f64 / keys_per_block) as u32;
         // Invariant: `too_few` does not keep it (or is 0), `enough` does.
         let (mut too_few, mut enough, mut step) = (near - near / 1024, near + 1, 1);
         while too_few > 0 && keeps(too_few) {
@@ -109,24 +109,24 @@ impl Sizing {
     }
 }
 
-/// How densely keys can be packed into lines at an error rate, where a filter is large.
+/// How densely keys can be packed into blocks at an error rate, where a filter is large.
 #[derive(Debug, Clone, Copy)]
 struct Packing {
-    lines: Lines,
-    bits_per_line: u8,
-    keys_per_line: f64,
+    blocks: Blocks,
+    bits_per_block: u8,
+    keys_per_block: f64,
 }
 
 impl Packing {
-    /// The densest for a number of lines: the best k.
-    fn best(rates: &mut LineRates, lines: Lines, error_rate: ErrorRate) -> Self {
-        let mut best = Self { lines, bits_per_line: 1, keys_per_line: 0.0 };
-        for bits_per_line in 1..=Geometry::MAX_BITS_PER_LINE {
-            let line = rates.of(bits_per_line);
-            let keys_per_line = densest(line, lines, error_rate);
-            if keys_per_line > best.keys_per_line {
-                best = Self { lines, bits_per_line, keys_per_line };
-            } else if keys_per_line < 0.9 * best.keys_per_line {
+    /// The densest for a number of blocks: the best k.
+    fn best(rates: &mut BlockRates, blocks: Blocks, error_rate: ErrorRate) -> Self {
+        let mut best = Self { blocks, bits_per_block: 1, keys_per_block: 0.0 };
+        for bits_per_block in 1..=Geometry::MAX_BITS_PER_BLOCK {
+            let block = rates.of(bits_per_block);
+            let keys_per_block = densest(block, blocks, error_rate);
+            if keys_per_block > best.keys_per_block {
+                best = Self { blocks, bits_per_block, keys_per_block };
+            } else if keys_per_block < 0.9 * best.keys_per_block {
                 break; // There is one maximum, and it is behind.
             }
         }
@@ -135,17 +135,17 @@ impl Packing {
 
     /// Bits a key takes.
     fn bits_per_key(&self) -> f64 {
-        f64::from(LINE_BITS * self.lines.get()) / self.keys_per_line
+        f64::from(BLOCK_BITS * self.blocks.get()) / self.keys_per_block
     }
 }
 
-/// The most keys a line, on average, at which all of a key's lines together keep the error rate.
-fn densest(line: &LineRate, lines: Lines, error_rate: ErrorRate) -> f64 {
-    let allowed = error_rate.get().powf(1.0 / f64::from(lines.get()));
-    let (mut kept, mut exceeded) = (0, MOST_KEYS_PER_LINE * u64::from(LARGE_PART));
+/// The most keys a block, on average, at which all of a key's blocks together keep the error rate.
+fn densest(block: &BlockRate, blocks: Blocks, error_rate: ErrorRate) -> f64 {
+    let allowed = error_rate.get().powf(1.0 / f64::from(blocks.get()));
+    let (mut kept, mut exceeded) = (0, MOST_KEYS_PER_BLOCK * u64::from(LARGE_PART));
     while exceeded - kept > u64::from(LARGE_PART) >> 16 {
         let middle = u64::midpoint(kept, exceeded);
-        if line.of_part(middle, LARGE_PART) <= allowed {
+        if block.of_part(middle, LARGE_PART) <= allowed {
             kept = middle;
         } else {
             exceeded = middle;
@@ -154,17 +154,17 @@ fn densest(line: &LineRate, lines: Lines, error_rate: ErrorRate) -> f64 {
     kept as f64 / f64::from(LARGE_PART)
 }
 
-/// The [`LineRate`]s computed so far, by bits per line.
+/// The [`BlockRate`]s computed so far, by bits per block.
 #[derive(Default)]
-struct LineRates(Vec<LineRate>);
+struct BlockRates(Vec<BlockRate>);
 
-impl LineRates {
-    fn of(&mut self, bits_per_line: u8) -> &LineRate {
-        for bits in self.0.len()..usize::from(bits_per_line) {
+impl BlockRates {
+    fn of(&mut self, bits_per_block: u8) -> &BlockRate {
+        for bits in self.0.len()..usize::from(bits_per_block) {
             #[allow(clippy::cast_possible_truncation)]
-            self.0.push(LineRate::new(bits as u8 + 1));
+            self.0.push(BlockRate::new(bits as u8 + 1));
         }
-        &self.0[usize::from(bits_per_line) - 1]
+        &self.0[usize::from(bits_per_block) - 1]
     }
 }
 
@@ -176,13 +176,13 @@ mod tests {
         Sizing::new(Capacity::new(capacity).unwrap(), ErrorRate::new(rate).unwrap())
     }
 
-    /// The design's table, which was computed for bits of a line drawn without replacement. Drawn
-    /// with it, as here, the same lines take up to 0.8 % more, and up to 2.3 % where a single line
-    /// is asked for far more than it is good for; there the best k is one more, too.
+    /// The design's table, which was computed for bits of a block drawn without replacement. Drawn
+    /// with it, as here, the same blocks take up to 0.8 % more, and up to 2.3 % where a single
+    /// block is asked for far more than it is good for; there the best k is one more, too.
     #[test]
     fn bits_a_key_are_those_of_the_design() {
-        use Lines::{Eight, Four, One, Two};
-        for (rate, lines, bits_per_key, k, within) in [
+        use Blocks::{Eight, Four, One, Two};
+        for (rate, blocks, bits_per_key, k, within) in [
             (1e-4, One, 21.9, 12, 0.01),
             (1e-4, Two, 19.8, 12, 0.01),
             (1e-4, Four, 19.3, 12, 0.01),
@@ -199,26 +199,26 @@ mod tests {
             (1e-12, Eight, 58.4, 40, 0.01),
         ] {
             let capacity = Capacity::new(1_000_000_000).unwrap();
-            let sizing = Sizing::with_lines(capacity, ErrorRate::new(rate).unwrap(), lines);
+            let sizing = Sizing::with_blocks(capacity, ErrorRate::new(rate).unwrap(), blocks);
             let got = sizing.bits_per_key();
-            assert!((got / bits_per_key - 1.0).abs() < within, "{rate:e} {lines:?}: {got}");
-            assert_eq!(sizing.geometry().k(), k, "{rate:e} {lines:?}");
+            assert!((got / bits_per_key - 1.0).abs() < within, "{rate:e} {blocks:?}: {got}");
+            assert_eq!(sizing.geometry().k(), k, "{rate:e} {blocks:?}");
         }
     }
 
     #[test]
-    fn large_filters_take_the_fewest_lines_within_their_worth() {
-        for (rate, lines) in [
-            (1e-1, Lines::One),
-            (1e-4, Lines::One),
-            (1e-5, Lines::Two),
-            (1e-8, Lines::Two),
-            (1e-9, Lines::Four),
-            (1e-12, Lines::Four),
+    fn large_filters_take_the_fewest_blocks_within_their_worth() {
+        for (rate, blocks) in [
+            (1e-1, Blocks::One),
+            (1e-4, Blocks::One),
+            (1e-5, Blocks::Two),
+            (1e-8, Blocks::Two),
+            (1e-9, Blocks::Four),
+            (1e-12, Blocks::Four),
         ] {
             for capacity in [2_000_000, 1_000_000_000, Capacity::MAX] {
                 let sizing = sizing(capacity, rate);
-                assert_eq!(sizing.geometry().lines(), lines, "{rate:e}");
+                assert_eq!(sizing.geometry().blocks(), blocks, "{rate:e}");
                 let optimum = sizing.error_rate().optimal_bits_per_key();
                 assert!(sizing.bits_per_key() < WORTH * optimum, "{rate:e} {capacity}");
             }
@@ -226,17 +226,17 @@ mod tests {
     }
 
     #[test]
-    fn the_error_rate_is_kept_and_by_no_line_too_many() {
+    fn the_error_rate_is_kept_and_by_no_block_too_many() {
         for rate in [0.1, 3e-3, 1e-4, 1e-6, 1e-8, 1e-12] {
             for capacity in [1, 2, 255, 1000, 54_321, 1_000_000, 123_456_789, Capacity::MAX] {
                 let sizing = sizing(capacity, rate);
                 let geometry = sizing.geometry();
                 assert!(geometry.error_rate_at(capacity) <= rate, "{rate:e} {capacity}");
-                let Some(lines) = geometry.lines_per_part().checked_sub(1).filter(|&n| n > 0)
+                let Some(blocks) = geometry.blocks_per_part().checked_sub(1).filter(|&n| n > 0)
                 else {
                     continue;
                 };
-                let fewer = Geometry::of(geometry.lines(), geometry.bits_per_line(), lines);
+                let fewer = Geometry::of(geometry.blocks(), geometry.bits_per_block(), blocks);
                 assert!(fewer.error_rate_at(capacity) > rate, "{rate:e} {capacity}");
             }
         }

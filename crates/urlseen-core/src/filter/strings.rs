@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::layout::{BitStrings, PlacementError, Position};
+use super::layout::{BitPosition, BitStrings, PlacementError};
 use super::prefetch::prefetch;
 
 /// The most bits of a region: 4 MiB, which stay in a processor's caches while they are written to.
@@ -42,14 +42,14 @@ impl StringBits {
 
     /// The number of a bit's region, and its place in that.
     #[inline]
-    pub fn find(&self, Position { string, bit }: Position) -> (usize, u32) {
+    pub fn find(&self, BitPosition { string, bit }: BitPosition) -> (usize, u32) {
         let nth = (bit / self.region) as usize;
         (string as usize * self.of_string + nth, bit % self.region)
     }
 
     /// Whether a bit is set.
     #[inline]
-    pub fn has(&self, position: Position) -> bool {
+    pub fn has(&self, position: BitPosition) -> bool {
         let (region, bit) = self.find(position);
         let word = self.regions[region].get((bit / WORD) as usize);
         word.is_some_and(|word| word >> (bit % WORD) & 1 == 1)
@@ -57,7 +57,7 @@ impl StringBits {
 
     /// Sets a bit.
     #[inline]
-    pub(crate) fn set(&mut self, position: Position) {
+    pub(crate) fn set(&mut self, position: BitPosition) {
         let (region, bit) = self.find(position);
         let words = self.words();
         Self::set_in(&mut self.regions[region], words, bit);
@@ -96,7 +96,7 @@ impl StringBits {
 
     /// Begins to fetch the word that a bit is in.
     #[inline]
-    fn fetch(&self, position: Position) {
+    fn fetch(&self, position: BitPosition) {
         let (region, bit) = self.find(position);
         if let Some(word) = self.regions[region].get((bit / WORD) as usize) {
             prefetch(word);
@@ -116,7 +116,7 @@ pub struct StringFilter {
     layout: Box<dyn BitStrings + Send + Sync>,
     bits: StringBits,
     keys: u64,
-    positions: Vec<Position>,
+    positions: Vec<BitPosition>,
 }
 
 /// What such a filter says of a key.

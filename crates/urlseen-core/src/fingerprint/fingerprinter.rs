@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Algorithm, Fingerprint, Parts, Text, Verbatim};
+use super::{Algorithm, Fingerprint, RequestParts, Text, Verbatim};
 use crate::fingerprint::canonical::{self, Buffers, CanonicalizeError, Fragments};
 use crate::fingerprint::request::Request;
 
@@ -53,7 +53,7 @@ impl Fingerprinter {
     #[doc(hidden)]
     pub fn finish(&mut self, request: &Request<'_>) -> Fingerprint {
         let method = upper_case(request.method);
-        let parts = Parts { method: &method, url: &self.url, body: request.body };
+        let parts = RequestParts { method: &method, url: &self.url, body: request.body };
         (self.algorithm.definition().write)(&parts, &mut self.text);
         Fingerprint::Raw20(self.text.finish())
     }

@@ -14,10 +14,10 @@ mod text;
 pub use fingerprinter::Fingerprinter;
 pub use key::Fingerprint;
 
-use text::{Parts, Text};
+use text::{RequestParts, Text};
 
 /// What an algorithm's file defines.
-struct Definition {
+struct AlgorithmDefinition {
     /// Its name in configurations and on command lines.
     name: &'static str,
     /// What its fingerprints equal, and since when: it changes with them, and what was kept under
@@ -26,7 +26,7 @@ struct Definition {
     /// What it does with the URL of a request whose `verbatim_url` is set.
     verbatim: Verbatim,
     /// Writes what is hashed.
-    write: fn(&Parts<'_>, &mut Text),
+    write: fn(&RequestParts<'_>, &mut Text),
 }
 
 /// What an algorithm does with a URL that is to be sent as it is. Such a URL is never made safe.
@@ -55,7 +55,7 @@ macro_rules! algorithms {
                 &[$(Self::$variant),+]
             }
 
-            fn definition(self) -> &'static Definition {
+            fn definition(self) -> &'static AlgorithmDefinition {
                 match self {
                     $(Self::$variant => &$file::DEFINITION,)+
                 }

@@ -1,15 +1,15 @@
 //! `scrapy`: SHA-1 over the JSON that Python's `json.dumps(…, sort_keys=True)` writes.
 
-use super::{Definition, Parts, Text, Verbatim};
+use super::{AlgorithmDefinition, RequestParts, Text, Verbatim};
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: AlgorithmDefinition = AlgorithmDefinition {
     name: "scrapy",
     version: "scrapy 2.19/w3lib 2.5",
     verbatim: Verbatim::AsIs,
     write,
 };
 
-fn write(request: &Parts<'_>, text: &mut Text) {
+fn write(request: &RequestParts<'_>, text: &mut Text) {
     text.push(b"{\"body\": \"");
     text.push_hex(request.body);
     // Headers can take part in Scrapy's, but do not unless a fingerprinter of one's own asks.

@@ -2,16 +2,16 @@
 //!
 //! Scrapy 2.6 had no `verbatim_url`; its fingerprint makes the URL of any request canonical.
 
-use super::{Definition, Parts, Text, Verbatim};
+use super::{AlgorithmDefinition, RequestParts, Text, Verbatim};
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: AlgorithmDefinition = AlgorithmDefinition {
     name: "scrapy-2.6",
     version: "scrapy 2.6/w3lib 2.5",
     verbatim: Verbatim::Canonical,
     write,
 };
 
-fn write(request: &Parts<'_>, text: &mut Text) {
+fn write(request: &RequestParts<'_>, text: &mut Text) {
     text.push(request.method.as_bytes());
     text.push(request.url.as_bytes());
     text.push(request.body);

@@ -3,16 +3,16 @@
 //! scrapy-redis has no `keep_fragments`; where that is asked for, its canonical URL keeps the
 //! fragment.
 
-use super::{Definition, Parts, Text, Verbatim};
+use super::{AlgorithmDefinition, RequestParts, Text, Verbatim};
 
-pub(super) const DEFINITION: Definition = Definition {
+pub(super) const DEFINITION: AlgorithmDefinition = AlgorithmDefinition {
     name: "scrapy-redis",
     version: "scrapy-redis 0.9/w3lib 2.5",
     verbatim: Verbatim::Canonical,
     write,
 };
 
-fn write(request: &Parts<'_>, text: &mut Text) {
+fn write(request: &RequestParts<'_>, text: &mut Text) {
     text.push(b"{\"body\": \"");
     text.push_hex(request.body);
     text.push(b"\", \"method\": \"");

@@ -5,7 +5,7 @@ use sha1::block_api::compress;
 use crate::fingerprint::lanes::{self, Lanes, one_of, within};
 
 /// What of a request is hashed.
-pub(super) struct Parts<'a> {
+pub(super) struct RequestParts<'a> {
     /// In upper case.
     pub(super) method: &'a str,
     /// As the algorithm wants it: canonical, or as it is.

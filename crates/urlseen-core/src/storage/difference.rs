@@ -42,8 +42,8 @@ impl Header {
             && pins.made.size() == wanted.made.size()
         {
             let words = |geometry: Geometry| {
-                let (lines, bits) = (geometry.lines().get(), geometry.bits_per_line());
-                format!("{lines} lines of {} with {bits} bits", geometry.lines_per_part())
+                let (blocks, bits) = (geometry.blocks().get(), geometry.bits_per_block());
+                format!("{blocks} blocks of {} with {bits} bits", geometry.blocks_per_part())
             };
             let (folder, wanted) = (words(folder), words(geometry));
             compare("the division of the filter's bits", &folder, &wanted, WayOn::Version);
@@ -105,7 +105,7 @@ impl fmt::Display for Difference {
 mod tests {
     use super::super::header::tests::{native, pins, reserved};
     use super::*;
-    use crate::filter::Lines;
+    use crate::filter::Blocks;
     use crate::fingerprint::Algorithm;
 
     fn made(made: Made) -> Pins {
@@ -121,14 +121,22 @@ mod tests {
         assert_eq!(header.differences(&made(open)), []);
         for (wanted, what, values) in [
             (Pins { crawl: "b".to_owned(), ..pins() }, "crawl.name", None),
-            (made(native(8, Lines::Two, 1000, "1e-6")), "filter.seed", Some(("7", "8"))),
-            (made(native(7, Lines::Four, 1001, "1e-6")), "filter.capacity", Some(("1000", "1001"))),
+            (made(native(8, Blocks::Two, 1000, "1e-6")), "filter.seed", Some(("7", "8"))),
             (
-                made(native(7, Lines::Four, 1000, "1e-7")),
+                made(native(7, Blocks::Four, 1001, "1e-6")),
+                "filter.capacity",
+                Some(("1000", "1001")),
+            ),
+            (
+                made(native(7, Blocks::Four, 1000, "1e-7")),
                 "filter.error_rate",
                 Some(("1e-6", "1e-7")),
             ),
-            (made(native(7, Lines::Four, 1000, "1e-6")), "the division of the filter's bits", None),
+            (
+                made(native(7, Blocks::Four, 1000, "1e-6")),
+                "the division of the filter's bits",
+                None,
+            ),
             (made(reserved(5, "1e-3", 2)), "filter.kind", Some(("native", "redisbloom"))),
             (
                 Pins { algorithm: Algorithm::ScrapyRedis, ..pins() },

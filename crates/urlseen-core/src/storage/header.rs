@@ -9,14 +9,14 @@
 //! filter = "2b1d9f0c66a1e4d7"
 //! crawl = "demo"
 //! kind = "native"
-//! positions = "murmur3-x64-128/wyrand/line-64/bit-9"
+//! positions = "murmur3-x64-128/wyrand/block-64/bit-9"
 //! shards = "digest-leading-byte/text-murmur3-x64-128-top-byte"
 //! seed = 3735928559
 //! bits = 287309824
 //! k = 20
-//! lines = 2
-//! bits_per_line = 10
-//! lines_per_part = 1096
+//! blocks = 2
+//! bits_per_block = 10
+//! blocks_per_part = 1096
 //! capacity = 10000000
 //! error_rate = 1e-6
 //! algorithm = "scrapy"
@@ -44,7 +44,7 @@ use super::damage::Damage;
 use super::spec::{Made, Pins};
 use crate::filter::native::{Native, POSITION_RULE};
 use crate::filter::{
-    Capacity, Geometry, Lines, LocalKind, REDISBLOOM_RULE, Reservation, SHARD_RULE, Seed,
+    Blocks, Capacity, Geometry, LocalKind, REDISBLOOM_RULE, Reservation, SHARD_RULE, Seed,
 };
 use crate::fingerprint::Algorithm;
 
@@ -168,9 +168,9 @@ impl Header {
                 line("seed", &seed.expect("it was drawn").get());
                 line("bits", &geometry.bits());
                 line("k", &geometry.k());
-                line("lines", &geometry.lines().get());
-                line("bits_per_line", &geometry.bits_per_line());
-                line("lines_per_part", &geometry.lines_per_part());
+                line("blocks", &geometry.blocks().get());
+                line("bits_per_block", &geometry.bits_per_block());
+                line("blocks_per_part", &geometry.blocks_per_part());
             }
             Made::RedisBloom(_) => {}
             Made::Imported => line("imported", &true),
@@ -244,9 +244,9 @@ fn made(text: &str, kind: LocalKind) -> Option<Made> {
         let growth = Reservation::growth_of(number("expansion")?);
         return Some(Made::RedisBloom(Reservation { capacity, error_rate, growth }));
     }
-    let lines = Lines::ALL.into_iter().find(|lines| Some(lines.get()) == number("lines"))?;
-    let bits_per_line = u8::try_from(number("bits_per_line")?).ok()?;
-    let geometry = Geometry::new(lines, bits_per_line, number("lines_per_part")?)?;
+    let blocks = Blocks::ALL.into_iter().find(|blocks| Some(blocks.get()) == number("blocks"))?;
+    let bits_per_block = u8::try_from(number("bits_per_block")?).ok()?;
+    let geometry = Geometry::new(blocks, bits_per_block, number("blocks_per_part")?)?;
     let seed = Some(Seed::new(number("seed")?));
     Some(Made::Native { seed, geometry, capacity, error_rate })
 }
@@ -272,16 +272,16 @@ pub(super) mod tests {
     pub(in crate::storage) fn pins() -> Pins {
         Pins {
             crawl: "demo \"1\"\n".to_owned(),
-            made: native(7, Lines::Two, 1000, "1e-6"),
+            made: native(7, Blocks::Two, 1000, "1e-6"),
             algorithm: Algorithm::Scrapy,
             keep_fragments: false,
         }
     }
 
-    pub fn native(seed: u32, lines: Lines, capacity: u64, rate: &str) -> Made {
+    pub fn native(seed: u32, blocks: Blocks, capacity: u64, rate: &str) -> Made {
         Made::Native {
             seed: Some(Seed::new(seed)),
-            geometry: Geometry::new(lines, 10, 3).unwrap(),
+            geometry: Geometry::new(blocks, 10, 3).unwrap(),
             capacity: Capacity::new(capacity).unwrap(),
             error_rate: rate.parse().unwrap(),
         }

@@ -1,10 +1,10 @@
 //! Takes the values out of the layers, one key after the other, and checks how they go together.
 //! Problems are collected, never returned at the first.
 
-use super::layers::{Found, Layers};
+use super::layers::{FoundValue, Layers};
 use super::mask::masked;
 use super::pass::PassRule;
-use super::problem::{ConfigError, Fault, Origin, Problems};
+use super::problem::{ConfigError, Fault, Problems, ValueOrigin};
 use super::raw::ValueError;
 use super::secret::Secret;
 use super::sections::Config;
@@ -22,7 +22,7 @@ pub(super) struct Taker {
     /// `crawl.name`, from which defaults are derived; known once that is taken.
     crawl: String,
     /// Where the values handed out come from; none for defaults.
-    origins: BTreeMap<&'static str, Origin>,
+    origins: BTreeMap<&'static str, ValueOrigin>,
     /// Keys with a value that was refused.
     wrong: BTreeSet<&'static str>,
 }
@@ -46,7 +46,7 @@ impl Taker {
         default: impl FnOnce(&str) -> T,
     ) -> T {
         let mut taken = None;
-        for Found { raw, origin } in self.layers.found.remove(key).unwrap_or_default() {
+        for FoundValue { raw, origin } in self.layers.found.remove(key).unwrap_or_default() {
             let refusal = match rule.read(&raw) {
                 Ok(value) => {
                     taken = Some(value);
@@ -231,8 +231,8 @@ impl Taker {
         keys.iter().all(|key| !self.wrong.contains(key))
     }
 
-    fn origin(&self, key: &str) -> Origin {
-        self.origins.get(key).cloned().unwrap_or(Origin::Default)
+    fn origin(&self, key: &str) -> ValueOrigin {
+        self.origins.get(key).cloned().unwrap_or(ValueOrigin::Default)
     }
 
     fn refuse(&mut self, key: &str, fault: Fault) {

@@ -4,7 +4,7 @@
 use super::mask::{carries_password, masked};
 use super::nearest::nearest;
 use super::pass::{self, PassRule};
-use super::problem::{ConfigError, Fault, Origin, Place};
+use super::problem::{ConfigError, Fault, FilePlace, ValueOrigin};
 use super::raw::Raw;
 use super::sections::{KEYS, SECTIONS};
 use std::collections::BTreeMap;
@@ -24,16 +24,16 @@ const SERVE_PASSWORD: &str = "URLSEEN_SERVE_PASSWORD";
 const LONGEST_FILE: u64 = 1 << 20;
 
 /// A value and where it was found.
-pub(super) struct Found {
+pub(super) struct FoundValue {
     pub(super) raw: Raw,
-    pub(super) origin: Origin,
+    pub(super) origin: ValueOrigin,
 }
 
 /// Everything that was set. Layers are added in the order in which they go over each other.
 #[derive(Default)]
 pub(super) struct Layers {
     /// Every value of a key, the one that counts last; those that do not count are checked too.
-    pub(super) found: BTreeMap<&'static str, Vec<Found>>,
+    pub(super) found: BTreeMap<&'static str, Vec<FoundValue>>,
     /// [`PASSWORD`]; never formatted.
     pub(super) password: Option<String>,
     /// [`SERVE_PASSWORD`]; never formatted.
@@ -64,7 +64,7 @@ impl Layers {
         match std::str::from_utf8(&bytes) {
             Ok(text) => self.add_toml(path, text),
             Err(error) => {
-                let place = Place::of(error.valid_up_to(), &bytes);
+                let place = FilePlace::of(error.valid_up_to(), &bytes);
                 self.refuse_file(path, Some(place), Fault::NotUtf8);
             }
         }
@@ -77,7 +77,7 @@ impl Layers {
             return self.add_syntax_errors(path, text, &errors);
         }
         let path: Arc<Path> = path.into();
-        let at = |byte| Origin::File(path.clone(), Some(Place::of(byte, text.as_bytes())));
+        let at = |byte| ValueOrigin::File(path.clone(), Some(FilePlace::of(byte, text.as_bytes())));
         for (section, value) in document.get_ref() {
             let section_at = at(section.span().start);
             let section = section.get_ref().as_ref();
@@ -114,7 +114,12 @@ impl Layers {
     }
 
     /// Adds the keys of a section; `at` tells where a byte of the file is.
-    fn add_section(&mut self, section: &str, table: &DeTable<'_>, at: impl Fn(usize) -> Origin) {
+    fn add_section(
+        &mut self,
+        section: &str,
+        table: &DeTable<'_>,
+        at: impl Fn(usize) -> ValueOrigin,
+    ) {
         for (key, value) in table {
             let name = format!("{section}.{}", key.get_ref());
             match known(&name) {
@@ -132,7 +137,7 @@ impl Layers {
         let mut lines = Vec::new();
         for error in errors {
             let span = error.span().unwrap_or(text.len()..text.len());
-            let place = Place::of(span.start, text.as_bytes());
+            let place = FilePlace::of(span.start, text.as_bytes());
             if lines.contains(&place.line) {
                 continue;
             }
@@ -158,7 +163,7 @@ impl Layers {
             if !name.starts_with(PREFIX) {
                 continue;
             }
-            let origin = Origin::Environment(presentable(&name));
+            let origin = ValueOrigin::Environment(presentable(&name));
             let Ok(value) = value.into().into_string() else {
                 self.refuse(origin, Fault::NotText);
                 continue;
@@ -180,11 +185,11 @@ impl Layers {
     pub(super) fn add_set(&mut self, arguments: &[String]) {
         for argument in arguments {
             let Some((name, value)) = argument.split_once('=') else {
-                self.refuse(Origin::Set(presentable(argument)), Fault::NoValue);
+                self.refuse(ValueOrigin::Set(presentable(argument)), Fault::NoValue);
                 continue;
             };
             let name = name.trim();
-            let origin = Origin::Set(presentable(name));
+            let origin = ValueOrigin::Set(presentable(name));
             let Some(key) = known(name) else {
                 self.refuse(origin, unknown_key(name));
                 continue;
@@ -196,18 +201,18 @@ impl Layers {
         }
     }
 
-    fn add(&mut self, key: &'static str, raw: Raw, origin: Origin) {
-        self.found.entry(key).or_default().push(Found { raw, origin });
+    fn add(&mut self, key: &'static str, raw: Raw, origin: ValueOrigin) {
+        self.found.entry(key).or_default().push(FoundValue { raw, origin });
     }
 
-    fn refuse(&mut self, origin: Origin, fault: Fault) {
+    fn refuse(&mut self, origin: ValueOrigin, fault: Fault) {
         self.problems.push(ConfigError { origin, fault });
     }
 
     /// As [`Self::refuse`], where the rest of the file cannot be read.
-    fn refuse_file(&mut self, path: &Path, place: Option<Place>, fault: Fault) {
+    fn refuse_file(&mut self, path: &Path, place: Option<FilePlace>, fault: Fault) {
         self.incomplete = true;
-        self.refuse(Origin::File(path.into(), place), fault);
+        self.refuse(ValueOrigin::File(path.into(), place), fault);
     }
 }
 

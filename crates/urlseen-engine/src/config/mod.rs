@@ -31,7 +31,7 @@ mod value;
 pub use host_port::HostPort;
 pub use pass::PassRule;
 pub(crate) use pass::host_and_path;
-pub use problem::{Fault, Place, Problems};
+pub use problem::{Fault, FilePlace, Problems};
 pub use secret::Secret;
 pub use sections::Config;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::nearest::nearest;
-use super::problem::{ConfigError, Fault, Origin};
+use super::problem::{ConfigError, Fault, ValueOrigin};
 use super::raw::Raw;
 
 /// The most rules there may be.
@@ -91,9 +91,9 @@ impl fmt::Debug for Pattern {
 /// What the value of `pass` in a file says. `at` tells where a byte of it is.
 pub(super) fn rules(
     value: &Spanned<DeValue<'_>>,
-    at: impl Fn(usize) -> Origin,
+    at: impl Fn(usize) -> ValueOrigin,
 ) -> (Vec<PassRule>, Vec<ConfigError>) {
-    let mut reader = Reader { at, rules: Vec::new(), problems: Vec::new() };
+    let mut reader = RuleReader { at, rules: Vec::new(), problems: Vec::new() };
     match value.get_ref() {
         DeValue::Array(array) => reader.read(array),
         other => {
@@ -106,13 +106,13 @@ pub(super) fn rules(
     (reader.rules, reader.problems)
 }
 
-struct Reader<At> {
+struct RuleReader<At> {
     at: At,
     rules: Vec<PassRule>,
     problems: Vec<ConfigError>,
 }
 
-impl<At: Fn(usize) -> Origin> Reader<At> {
+impl<At: Fn(usize) -> ValueOrigin> RuleReader<At> {
     fn read(&mut self, array: &DeArray<'_>) {
         for (index, value) in array.iter().enumerate() {
             let place = value.span().start;

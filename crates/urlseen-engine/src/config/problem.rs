@@ -8,11 +8,11 @@ use thiserror::Error;
 
 /// Where a value comes from. Later variants go before earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
+pub enum ValueOrigin {
     /// Nobody set it.
     Default,
     /// The file, and the place in it if there is one.
-    File(Arc<Path>, Option<Place>),
+    File(Arc<Path>, Option<FilePlace>),
     /// The environment variable of this name.
     Environment(String),
     /// A `--set` of this key.
@@ -21,14 +21,14 @@ pub enum Origin {
 
 /// A place in a text file; both count from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct FilePlace {
     /// The line.
     pub(crate) line: usize,
     /// The character in the line.
     pub(crate) column: usize,
 }
 
-impl Place {
+impl FilePlace {
     /// The place of a byte of `text`.
     pub(super) fn of(byte: usize, text: &[u8]) -> Self {
         let before = &text[..byte.min(text.len())];
@@ -40,12 +40,12 @@ impl Place {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
             Self::File(path, None) => write!(f, "{}", path.display()),
-            Self::File(path, Some(Place { line, column })) => {
+            Self::File(path, Some(FilePlace { line, column })) => {
                 write!(f, "{}:{line}:{column}", path.display())
             }
             Self::Environment(name) => write!(f, "environment {}", name.escape_debug()),
@@ -58,7 +58,7 @@ impl fmt::Display for Origin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
     /// Where it was found.
-    pub(crate) origin: Origin,
+    pub(crate) origin: ValueOrigin,
     /// What it is.
     pub(crate) fault: Fault,
 }
@@ -194,7 +194,7 @@ pub enum Fault {
         /// The other one.
         other: &'static str,
         /// Where the other one is set.
-        other_origin: Origin,
+        other_origin: ValueOrigin,
         /// The Redis key.
         name: String,
     },
@@ -220,7 +220,7 @@ pub enum Fault {
         /// `source.item`.
         item: &'static str,
         /// Where that is set.
-        item_origin: Origin,
+        item_origin: ValueOrigin,
     },
     /// A sorted set has no ends.
     #[error(
@@ -229,7 +229,7 @@ pub enum Fault {
     )]
     NoEnds {
         /// Where `sink.kind` is set.
-        kind_origin: Origin,
+        kind_origin: ValueOrigin,
     },
     /// A rule is none.
     #[error("[[pass]] {reason}")]
@@ -247,7 +247,7 @@ pub enum Fault {
         /// `filter.kind`.
         kind: &'static str,
         /// Where `filter.place` is set.
-        place_origin: Origin,
+        place_origin: ValueOrigin,
     },
     /// Redis has bits in that kind in a type of the module's own.
     #[error(
@@ -258,7 +258,7 @@ pub enum Fault {
         /// `filter.kind`.
         kind: &'static str,
         /// Where `filter.place` is set.
-        place_origin: Origin,
+        place_origin: ValueOrigin,
     },
     /// The process may not have as many file descriptors as it needs.
     #[error(
@@ -286,7 +286,7 @@ pub enum Fault {
         /// `source.batch`.
         batch: usize,
         /// Where that is set.
-        batch_origin: Origin,
+        batch_origin: ValueOrigin,
     },
 }
 
@@ -344,19 +344,19 @@ mod tests {
     fn places_count_lines_and_characters_from_one() {
         let text = "a\nélan = 1\r\n".as_bytes();
         for (byte, line, column) in [(0, 1, 1), (1, 1, 2), (2, 2, 1), (4, 2, 2), (99, 3, 1)] {
-            assert_eq!(Place::of(byte, text), Place { line, column }, "byte {byte}");
+            assert_eq!(FilePlace::of(byte, text), FilePlace { line, column }, "byte {byte}");
         }
     }
 
     #[test]
     fn problems_come_by_origin_and_are_counted() {
         let file = |line, column| {
-            Origin::File(Path::new("config.toml").into(), Some(Place { line, column }))
+            ValueOrigin::File(Path::new("config.toml").into(), Some(FilePlace { line, column }))
         };
         let problem = |origin| ConfigError { origin, fault: Fault::NoValue };
         let origins = [
-            Origin::Set("a".to_owned()),
-            Origin::Environment("URLSEEN_B".to_owned()),
+            ValueOrigin::Set("a".to_owned()),
+            ValueOrigin::Environment("URLSEEN_B".to_owned()),
             file(12, 1),
             file(2, 30),
             file(2, 4),

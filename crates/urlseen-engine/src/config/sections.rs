@@ -8,8 +8,8 @@ use super::pass::PassRule;
 use super::secret::Secret;
 use super::seed::SeedChoice;
 use super::value::{
-    Address, Every, Flag, Folder, Name, Number, Redis as RedisRule, RedisKey, RedisKeys, Seed,
-    Span, Whole, Word,
+    Address, DurationRange, Every, Flag, Folder, NameRule, Number, Redis as RedisRule, RedisKey,
+    RedisKeys, Seed, WholeNumber, Word,
 };
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
@@ -79,7 +79,7 @@ sections! {
     /// The crawl.
     crawl: Crawl {
         /// What it is called: names the default keys, the storage folder and the metrics.
-        name: String = Name, |_| "demo".to_owned();
+        name: String = NameRule, |_| "demo".to_owned();
     }
 
     /// The Redis server that holds the lists.
@@ -99,9 +99,9 @@ sections! {
         /// What the items look like.
         item: ItemForm = Word, |_| ItemForm::Auto;
         /// The most items that are taken, judged and committed together.
-        batch: usize = Whole(1..=100_000, ""), |_| 1000;
+        batch: usize = WholeNumber(1..=100_000, ""), |_| 1000;
         /// The most bytes that a batch's items have together, unless one item has more by itself.
-        batch_bytes: usize = Whole(1 << 10..=64 << 20, " of bytes"), |_| 8_388_608;
+        batch_bytes: usize = WholeNumber(1 << 10..=64 << 20, " of bytes"), |_| 8_388_608;
         /// The time that a claim waits for more items while few come.
         linger: Option<Duration> = Every(Duration::from_millis(1)..=Duration::from_secs(1)),
             |_| Some(Duration::from_millis(2));
@@ -122,30 +122,30 @@ sections! {
         /// Where the bits live.
         place: FilterPlace = Word, |_| FilterPlace::Local;
         /// How many fingerprints the filter holds at its error rate.
-        capacity: u64 = Whole(CAPACITY, ""), |_| 10_000_000;
+        capacity: u64 = WholeNumber(CAPACITY, ""), |_| 10_000_000;
         /// The chance that an unseen fingerprint passes for a seen one once `capacity` are held.
         error_rate: f64 = Number(ERROR_RATE), |_| 1e-6;
         /// How many times the capacity of the last layer the next one has, for the kind
         /// `redisbloom`; 0 for a filter that does not grow.
-        expansion: u32 = Whole(0..=EXPANSION, ""), |_| 2;
+        expansion: u32 = WholeNumber(0..=EXPANSION, ""), |_| 2;
         /// What the hash is seeded with.
         seed: SeedChoice = Seed, |_| SeedChoice::Random;
         /// What happens once more than `capacity` fingerprints are held.
         when_full: WhenFull = Word, |_| WhenFull::Warn;
         /// Bits of a string as a power of two, as `BLOOMFILTER_BIT` has it: for the kinds
         /// `scrapy-redis-bloomfilter` and `scrapy-redis-bloomfilter-block-cluster`.
-        bit: u32 = Whole(1..=32, ""), |_| 30;
+        bit: u32 = WholeNumber(1..=32, ""), |_| 30;
         /// Hashes, as `BLOOMFILTER_HASH_NUMBER` has it, for the same kinds.
-        hash_number: u32 = Whole(1..=100, ""), |_| 6;
+        hash_number: u32 = WholeNumber(1..=100, ""), |_| 6;
         /// Strings, as `BLOOMFILTER_BLOCK_NUM` has it, for the latter.
-        block_num: u32 = Whole(1..=4096, ""), |_| 1;
+        block_num: u32 = WholeNumber(1..=4096, ""), |_| 1;
         /// How many fingerprints a daemon remembers that it knows to be seen, where the bits live
         /// in Redis: so as not to ask again. Each takes 8 bytes.
-        recent: usize = Whole(1..=1 << 30, ""), |_| 1 << 22;
+        recent: usize = WholeNumber(1..=1 << 30, ""), |_| 1 << 22;
         /// The Redis key, or what all the kind's keys begin with, of bits that live in Redis.
         key: String = RedisKey, |crawl| format!("{crawl}:filter");
         /// How many threads own shards, 0 to go by the machine: see [`Filter::owners`].
-        threads: usize = Whole(0..=MOST_THREADS.get() as u64, ""), |_| 0;
+        threads: usize = WholeNumber(0..=MOST_THREADS.get() as u64, ""), |_| 0;
     }
 
     /// Where unseen items are pushed.
@@ -159,7 +159,7 @@ sections! {
         /// What is pushed of an item.
         emit: Emit = Word, |_| Emit::Item;
         /// Nothing more is taken from the source while the sink has this many items; 0 for no end.
-        max_len: u64 = Whole(0..=LONGEST_LIST, ""), |_| 0;
+        max_len: u64 = WholeNumber(0..=LONGEST_LIST, ""), |_| 0;
     }
 
     /// Where items go that cannot be read.
@@ -167,7 +167,7 @@ sections! {
         /// A Redis list.
         key: String = RedisKey, |crawl| format!("{crawl}:rejected");
         /// The most rejects that are kept; no less than [`Source::batch`].
-        max_len: u64 = Whole(1..=LONGEST_LIST, ""), |_| 1_000_000;
+        max_len: u64 = WholeNumber(1..=LONGEST_LIST, ""), |_| 1_000_000;
         /// What happens once that many are kept.
         when_full: RejectsFull = Word, |_| RejectsFull::Wait;
     }
@@ -177,16 +177,16 @@ sections! {
         /// A Redis list of them, or of items that have them.
         key: String = RedisKey, |crawl| format!("{crawl}:forget");
         /// How many may be forgotten and not have passed again.
-        max_len: usize = Whole(1..=100_000_000, ""), |_| 1_000_000;
+        max_len: usize = WholeNumber(1..=100_000_000, ""), |_| 1_000_000;
     }
 
     /// Requests that consumers popped and have not acknowledged.
     held: Held {
         /// The time without a heartbeat after which a consumer counts as stopped.
-        timeout: Duration = Span(Duration::from_secs(1)..=Duration::from_hours(24)),
+        timeout: Duration = DurationRange(Duration::from_secs(1)..=Duration::from_hours(24)),
             |_| Duration::from_mins(1);
         /// The most deliveries of a request that no consumer finishes.
-        deliveries: u64 = Whole(1..=1000, ""), |_| 3;
+        deliveries: u64 = WholeNumber(1..=1000, ""), |_| 3;
     }
 
     /// The Redis protocol, for those who ask.
@@ -199,12 +199,13 @@ sections! {
         /// What is asked looks like.
         item: ItemForm = Word, |_| ItemForm::Auto;
         /// How many clients may be connected at once.
-        max_clients: usize = Whole(1..=100_000, ""), |_| 1000;
+        max_clients: usize = WholeNumber(1..=100_000, ""), |_| 1000;
         /// Time that a new client has for its first command, and for the password if there is one.
-        greeting_timeout: Duration = Span(Duration::from_millis(100)..=Duration::from_hours(24)),
+        greeting_timeout: Duration =
+            DurationRange(Duration::from_millis(100)..=Duration::from_hours(24)),
             |_| Duration::from_secs(30);
         /// The most bytes that a command may have.
-        request_bytes: usize = Whole(1 << 10..=512 << 20, " of bytes"), |_| 1 << 20;
+        request_bytes: usize = WholeNumber(1 << 10..=512 << 20, " of bytes"), |_| 1 << 20;
         /// Whether `DEL` empties the filter.
         allow_delete: bool = Flag, |_| false;
     }
@@ -217,9 +218,9 @@ sections! {
         fsync: Fsync = Word, |_| Fsync::Interval;
         /// By how many bytes the log grows before the filter is saved whole (a snapshot); an
         /// eighth of the filter's size if that is more.
-        snapshot_bytes: u64 = Whole(1 << 12..=1 << 40, " of bytes"), |_| 64 << 20;
+        snapshot_bytes: u64 = WholeNumber(1 << 12..=1 << 40, " of bytes"), |_| 64 << 20;
         /// How many bytes all files together may have for the sake of going back further.
-        horizon_bytes: u64 = Whole(1 << 20..=1 << 50, " of bytes"), |_| 16 << 30;
+        horizon_bytes: u64 = WholeNumber(1 << 20..=1 << 50, " of bytes"), |_| 16 << 30;
         /// Whether fingerprints are archived that were let through.
         archive: bool = Flag, |_| false;
         /// What happens where the filter cannot be brought to just what Redis knows.

@@ -28,9 +28,9 @@ pub(super) trait Rule<T> {
 }
 
 /// A whole number of something.
-pub struct Whole(pub(super) RangeInclusive<u64>, pub(super) &'static str);
+pub struct WholeNumber(pub(super) RangeInclusive<u64>, pub(super) &'static str);
 
-impl<T: TryFrom<u64>> Rule<T> for Whole {
+impl<T: TryFrom<u64>> Rule<T> for WholeNumber {
     fn read(&self, raw: &Raw) -> Result<T, ValueError> {
         let value = parse_count(raw.number()?).map_err(|_| ValueError::Value)?;
         let value = Some(value).filter(|value| self.0.contains(value)).ok_or(ValueError::Value)?;
@@ -140,9 +140,9 @@ pub(super) fn texts(raw: &Raw) -> Result<Vec<String>, ValueError> {
 }
 
 /// A crawl's name: one that can also name a folder.
-pub(super) struct Name;
+pub(super) struct NameRule;
 
-impl Rule<String> for Name {
+impl Rule<String> for NameRule {
     fn read(&self, raw: &Raw) -> Result<String, ValueError> {
         let name = raw.text()?;
         let bad = name.is_empty()
@@ -213,9 +213,9 @@ impl Rule<Option<HostPort>> for Address {
 }
 
 /// A span of time.
-pub(super) struct Span(pub(super) RangeInclusive<Duration>);
+pub(super) struct DurationRange(pub(super) RangeInclusive<Duration>);
 
-impl Rule<Duration> for Span {
+impl Rule<Duration> for DurationRange {
     fn read(&self, raw: &Raw) -> Result<Duration, ValueError> {
         let span = parse_span(raw.text()?).ok_or(ValueError::Value)?;
         if self.0.contains(&span) { Ok(span) } else { Err(ValueError::Value) }
@@ -254,12 +254,12 @@ impl Rule<SeedChoice> for Seed {
             Raw::Text(word) | Raw::String(word) if word == "random" => Ok(SeedChoice::Random),
             // A number in quotes, or a misspelt word.
             Raw::String(_) => Err(ValueError::Value),
-            _ => Whole(0..=u64::from(u32::MAX), "").read(raw).map(SeedChoice::Fixed),
+            _ => WholeNumber(0..=u64::from(u32::MAX), "").read(raw).map(SeedChoice::Fixed),
         }
     }
 
     fn allowed(&self) -> String {
-        let numbers = Whole(0..=u64::from(u32::MAX), "");
+        let numbers = WholeNumber(0..=u64::from(u32::MAX), "");
         format!("\"random\", or {} without quotes", Rule::<u32>::allowed(&numbers))
     }
 }
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn text_is_read_by_the_type_of_the_key() {
-        let whole = Whole(1..=1000, "");
+        let whole = WholeNumber(1..=1000, "");
         assert_eq!(whole.read(&text("1e3")), Ok(1000_u64));
         assert_eq!(whole.read(&text("1_000")), Ok(1000_u64));
         assert_eq!(Number(1e-12..=0.1).read(&text("1e-6")), Ok(1e-6));
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_file_needs_the_right_types() {
-        let whole = |raw| Rule::<u64>::read(&Whole(1..=1_000_000_000, ""), &raw);
+        let whole = |raw| Rule::<u64>::read(&WholeNumber(1..=1_000_000_000, ""), &raw);
         for (value, wanted) in [
             ("10_000", Ok(10_000)),
             ("0x10", Ok(16)),
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn ranges_include_their_ends_and_no_more() {
-        let whole = |value| Rule::<u16>::read(&Whole(1..=100_000, ""), &text(value));
+        let whole = |value| Rule::<u16>::read(&WholeNumber(1..=100_000, ""), &text(value));
         assert_eq!(whole("1"), Ok(1));
         assert_eq!(whole("0"), Err(ValueError::Value));
         assert_eq!(whole("100_001"), Err(ValueError::Value));
@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(every("24h"), Ok(Some(Duration::from_hours(24))));
         assert_eq!(every("999ms"), Err(ValueError::Value));
         assert_eq!(every("25h"), Err(ValueError::Value));
-        let span = |value| Span(A_DAY).read(&text(value));
+        let span = |value| DurationRange(A_DAY).read(&text(value));
         assert_eq!(span("1s"), Ok(Duration::from_secs(1)));
         assert_eq!(span("24h"), Ok(Duration::from_hours(24)));
         assert_eq!(span("0s"), Err(ValueError::Value));
@@ -360,16 +360,16 @@ mod tests {
     #[test]
     fn names_can_name_a_folder() {
         for name in ["demo", "shop:de", "{shop}", "crawl 7", "ünï", "..."] {
-            assert_eq!(Name.read(&text(name)), Ok(name.to_owned()));
+            assert_eq!(NameRule.read(&text(name)), Ok(name.to_owned()));
         }
         for name in ["", ".", "..", "a/b", "a\nb", " a", "a ", "a\0", &"a".repeat(201)] {
-            assert_eq!(Name.read(&text(name)), Err(ValueError::Value), "{name:?}");
+            assert_eq!(NameRule.read(&text(name)), Err(ValueError::Value), "{name:?}");
         }
     }
 
     #[test]
     fn what_is_allowed_reads_well() {
-        let whole = Whole(1_024..=268_435_456, " of bytes");
+        let whole = WholeNumber(1_024..=268_435_456, " of bytes");
         assert_eq!(
             Rule::<usize>::allowed(&whole),
             "a whole number of bytes from 1_024 to 268_435_456"

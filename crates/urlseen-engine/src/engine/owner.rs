@@ -17,12 +17,13 @@ use crate::item::batch::{Batch, Judged};
 use crate::item::{Identity, Item, Reader, Unreadable};
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::redisbloom::{AddError, Filter};
-use urlseen_core::filter::{Count, Hashing, ShardId, Shared, Verdict};
+use urlseen_core::filter::{Count, Hashing, RedisFilterKeys, ShardId, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::Position;
 
-/// After how many items the lines of their keys are fetched: often enough for memory not to be idle
-/// while items are read, and not at each item, as nobody can foresee whether it is of an own shard.
+/// After how many items the blocks of their keys are fetched: often enough for memory not to be
+/// idle while items are read, and not at each item, as nobody can foresee whether it is of an own
+/// shard.
 const FETCH: usize = 32;
 
 /// A part of a batch whose items are to be read, by whichever thread has time.
@@ -134,7 +135,7 @@ pub(super) struct Owner {
     pub(super) hashing: Hashing,
     pub(super) memory: Memory,
     /// Where in Redis the filter is, if it is there.
-    pub(super) shared: Option<Arc<Shared>>,
+    pub(super) shared: Option<Arc<RedisFilterKeys>>,
     pub(super) reader: Reader,
     pub(super) gauges: Arc<Gauges>,
     /// All owners, this one too.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::StartError;
 use super::growing::Growing;
 use super::memory::Memory;
-use urlseen_core::filter::{Hashing, Recent, Reservation, Shards, Shared};
+use urlseen_core::filter::{Hashing, Recent, RedisFilterKeys, Reservation, Shards};
 
 /// Where a filter is.
 #[derive(Debug, Clone)]
@@ -22,14 +22,14 @@ pub enum Place {
     /// In Redis, which judges. The threads remember some of what they know to be seen.
     Redis {
         /// Where in Redis.
-        shared: Arc<Shared>,
+        shared: Arc<RedisFilterKeys>,
         /// How many fingerprints are remembered at most.
         recent: usize,
     },
 }
 
 impl Place {
-    pub(super) fn shared(&self) -> Option<Arc<Shared>> {
+    pub(super) fn shared(&self) -> Option<Arc<RedisFilterKeys>> {
         match self {
             Self::Here | Self::InOne { .. } => None,
             Self::Redis { shared, .. } => Some(Arc::clone(shared)),

@@ -32,7 +32,7 @@ pub struct Block {
 
 /// Where a line stands, for messages: `FILE, line N`.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct LinePlace<'a> {
     name: &'a Path,
     line: u64,
 }
@@ -41,7 +41,7 @@ pub struct Place<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// It cannot be opened.
-    #[error("cannot open {}: {reason}", Name(name))]
+    #[error("cannot open {}: {reason}", InputName(name))]
     Open {
         /// The file.
         name: PathBuf,
@@ -49,7 +49,7 @@ pub enum InputError {
         reason: io::Error,
     },
     /// Reading, or decompressing, failed.
-    #[error("cannot read {} beyond line {line}: {reason}", Name(name))]
+    #[error("cannot read {} beyond line {line}: {reason}", InputName(name))]
     Read {
         /// The file.
         name: PathBuf,
@@ -59,7 +59,7 @@ pub enum InputError {
         reason: io::Error,
     },
     /// A line has no end.
-    #[error("{}, line {line} is longer than 512 MiB; is this a file of lines?", Name(name))]
+    #[error("{}, line {line} is longer than 512 MiB; is this a file of lines?", InputName(name))]
     Endless {
         /// The file.
         name: PathBuf,
@@ -70,8 +70,8 @@ pub enum InputError {
 
 impl Block {
     /// Where the line at `index` of the block stands.
-    pub fn place(&self, index: usize) -> Place<'_> {
-        Place { name: &self.name, line: self.first + index as u64 }
+    pub fn place(&self, index: usize) -> LinePlace<'_> {
+        LinePlace { name: &self.name, line: self.first + index as u64 }
     }
 
     /// The input that it is of.
@@ -90,17 +90,17 @@ impl Block {
     }
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for LinePlace<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, line {}", Name(self.name), self.line)
+        write!(f, "{}, line {}", InputName(self.name), self.line)
     }
 }
 
 /// The name of an input for messages: shows `-` as what it stands for.
 #[derive(Debug, Clone, Copy)]
-pub struct Name<'a>(pub &'a Path);
+pub struct InputName<'a>(pub &'a Path);
 
-impl fmt::Display for Name<'_> {
+impl fmt::Display for InputName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.as_os_str() == STANDARD_INPUT {
             f.write_str("standard input")
@@ -116,14 +116,14 @@ impl fmt::Display for Name<'_> {
 pub fn blocks(files: Vec<PathBuf>) -> impl Iterator<Item = Result<Block, InputError>> {
     let files = if files.is_empty() { vec![PathBuf::from(STANDARD_INPUT)] } else { files };
     files.into_iter().flat_map(|name| match open(&name) {
-        Ok(reader) => Blocks::Open(Lines::new(name, reader)),
+        Ok(reader) => Blocks::Open(LineReader::new(name, reader)),
         Err(reason) => Blocks::Failed(Some(InputError::Open { name, reason })),
     })
 }
 
 /// The blocks of one input.
 enum Blocks {
-    Open(Lines),
+    Open(LineReader),
     Failed(Option<InputError>),
 }
 
@@ -139,7 +139,7 @@ impl Iterator for Blocks {
 }
 
 /// An input that can be read, whatever it is and however it is compressed.
-pub(crate) struct Source {
+pub(crate) struct ByteSource {
     reader: Box<dyn Read + Send>,
     /// Whether what comes in is to go on at once, as somebody may be typing it.
     is_live: bool,
@@ -162,7 +162,7 @@ impl<R: Read> Read for Counted<R> {
 
 /// Opens a file, or standard input for `-`. What is compressed with gzip or Zstandard is
 /// decompressed.
-pub(crate) fn open(name: &Path) -> io::Result<Source> {
+pub(crate) fn open(name: &Path) -> io::Result<ByteSource> {
     let is_live = name.as_os_str() == STANDARD_INPUT;
     let reader: Box<dyn Read + Send> =
         if is_live { Box::new(io::stdin()) } else { Box::new(File::open(name)?) };
@@ -175,13 +175,13 @@ pub(crate) fn open(name: &Path) -> io::Result<Source> {
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::with_buffer(plain)?),
         _ => Box::new(plain),
     };
-    Ok(Source { reader, is_live, consumed })
+    Ok(ByteSource { reader, is_live, consumed })
 }
 
 /// Cuts an input into blocks of whole lines.
-struct Lines {
+struct LineReader {
     name: Arc<Path>,
-    source: Source,
+    source: ByteSource,
     /// What is read goes here. Longer than `filled`, so that it is not zeroed for each read.
     buffer: Vec<u8>,
     /// How much of `buffer` was read and not handed on yet: a line whose end was not read.
@@ -192,8 +192,8 @@ struct Lines {
     end: Option<io::Result<()>>,
 }
 
-impl Lines {
-    fn new(name: PathBuf, source: Source) -> Self {
+impl LineReader {
+    fn new(name: PathBuf, source: ByteSource) -> Self {
         Self { name: name.into(), source, buffer: Vec::new(), filled: 0, line: 1, end: None }
     }
 
@@ -252,7 +252,7 @@ impl Lines {
     }
 }
 
-impl Source {
+impl ByteSource {
     /// Whether what comes in is to go on at once.
     pub(crate) fn is_live(&self) -> bool {
         self.is_live

@@ -48,7 +48,7 @@ pub enum PipeError {
 
 /// Lines counted.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub struct Count {
+pub struct PipeCount {
     /// All lines.
     pub lines: u64,
     /// Lines not seen before, or not to be checked.
@@ -67,11 +67,11 @@ pub enum Print {
 }
 
 /// Who is told about a pipe's work while it goes on.
-pub trait Audience {
+pub trait PipeAudience {
     /// A line cannot be read: where it stands, and why.
-    fn bad_line(&mut self, place: input::Place<'_>, reason: &crate::item::Unreadable);
+    fn bad_line(&mut self, place: input::LinePlace<'_>, reason: &crate::item::Unreadable);
     /// So much was done; `engine` knows how full the filter is.
-    fn progress(&mut self, count: &Count, engine: &Engine);
+    fn progress(&mut self, count: &PipeCount, engine: &Engine);
     /// Something went wrong that the pipe goes on without.
     fn trouble(&mut self, words: &str);
     /// Whether anybody still reads the output. Asked from time to time, as a pipe without a reader
@@ -90,11 +90,11 @@ pub async fn run(
     store: &mut Local,
     print: Print,
     output: &mut impl Write,
-    audience: &mut impl Audience,
-) -> Result<Count, PipeError> {
+    audience: &mut impl PipeAudience,
+) -> Result<PipeCount, PipeError> {
     let mut blocks = read(files)?;
     let mut judging: VecDeque<Block> = VecDeque::new();
-    let mut count = Count::default();
+    let mut count = PipeCount::default();
     let mut end = None;
     let mut tell = tokio::time::interval(TELL);
     tell.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -139,7 +139,7 @@ pub async fn run(
     Ok(count)
 }
 
-fn tell_no_snapshot(error: Option<io::Error>, audience: &mut impl Audience) {
+fn tell_no_snapshot(error: Option<io::Error>, audience: &mut impl PipeAudience) {
     if let Some(error) = error {
         audience.trouble(&format!("no snapshot could be taken ({error}); the log grows on"));
     }

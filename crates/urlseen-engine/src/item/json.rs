@@ -100,10 +100,10 @@ impl<'a> JsonRequest<'a> {
     /// Reads one JSON object, which must be all there is in `line` but for white space around it
     /// and a byte order mark before it.
     pub fn parse(line: &'a [u8]) -> Result<Self, JsonError> {
-        let fields: Fields<'a> = serde_json::from_slice(unmarked(line))?;
+        let fields: JsonFields<'a> = serde_json::from_slice(unmarked(line))?;
         let meta = match fields.meta {
             Meta::Object(verbatim_url) => verbatim_url,
-            Meta::Other(Value::Null) => Value::Null,
+            Meta::Other(FieldValue::Null) => FieldValue::Null,
             Meta::Other(other) => return Err(other.wrong("meta", "an object")),
         };
         let body = fields.body.text("body")?;
@@ -153,20 +153,20 @@ impl<'a> JsonRequest<'a> {
 /// The known fields as they came; what is wrong with them is said with the field's name, and only
 /// of the last of its name.
 #[derive(Default)]
-struct Fields<'a> {
-    url: Value<'a>,
-    method: Value<'a>,
-    body: Value<'a>,
-    body_base64: Value<'a>,
-    fingerprint: Value<'a>,
-    dont_filter: Value<'a>,
-    priority: Value<'a>,
+struct JsonFields<'a> {
+    url: FieldValue<'a>,
+    method: FieldValue<'a>,
+    body: FieldValue<'a>,
+    body_base64: FieldValue<'a>,
+    fingerprint: FieldValue<'a>,
+    dont_filter: FieldValue<'a>,
+    priority: FieldValue<'a>,
     meta: Meta<'a>,
 }
 
 /// A value of any type, of which only text, booleans and numbers are kept.
 #[derive(Default)]
-enum Value<'a> {
+enum FieldValue<'a> {
     #[default]
     Null,
     Text(Cow<'a, str>),
@@ -177,7 +177,7 @@ enum Value<'a> {
     Other(&'static str),
 }
 
-impl<'a> Value<'a> {
+impl<'a> FieldValue<'a> {
     fn text(self, field: &'static str) -> Result<Option<Cow<'a, str>>, JsonError> {
         match self {
             Self::Null => Ok(None),
@@ -220,17 +220,17 @@ impl<'a> Value<'a> {
 
 /// The value of `meta`: of an object, the value of `verbatim_url`.
 enum Meta<'a> {
-    Object(Value<'a>),
-    Other(Value<'a>),
+    Object(FieldValue<'a>),
+    Other(FieldValue<'a>),
 }
 
 impl Default for Meta<'_> {
     fn default() -> Self {
-        Self::Other(Value::Null)
+        Self::Other(FieldValue::Null)
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonFields<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(FieldsVisitor)
     }
@@ -239,15 +239,15 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
 struct FieldsVisitor;
 
 impl<'de> Visitor<'de> for FieldsVisitor {
-    type Value = Fields<'de>;
+    type Value = JsonFields<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-        let mut fields = Fields::default();
-        while let Some(Key(key)) = map.next_key()? {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonFields<'de>, A::Error> {
+        let mut fields = JsonFields::default();
+        while let Some(FieldName(key)) = map.next_key()? {
             match &*key {
                 "url" => fields.url = map.next_value()?,
                 "method" => fields.method = map.next_value()?,
@@ -268,9 +268,9 @@ impl<'de> Visitor<'de> for FieldsVisitor {
 
 /// A key, borrowed where it has no escapes.
 #[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for FieldValue<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match deserializer.deserialize_any(ValueVisitor)? {
             Meta::Object(_) => Ok(Self::Other("an object")),
@@ -299,37 +299,37 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_bool<E: de::Error>(self, value: bool) -> Result<Meta<'de>, E> {
-        Ok(Meta::Other(Value::Boolean(value)))
+        Ok(Meta::Other(FieldValue::Boolean(value)))
     }
 
     fn visit_i64<E: de::Error>(self, number: i64) -> Result<Meta<'de>, E> {
-        Ok(Meta::Other(Value::Number(number as f64)))
+        Ok(Meta::Other(FieldValue::Number(number as f64)))
     }
 
     fn visit_u64<E: de::Error>(self, number: u64) -> Result<Meta<'de>, E> {
-        Ok(Meta::Other(Value::Number(number as f64)))
+        Ok(Meta::Other(FieldValue::Number(number as f64)))
     }
 
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<Meta<'de>, E> {
-        Ok(Meta::Other(Value::Number(number)))
+        Ok(Meta::Other(FieldValue::Number(number)))
     }
 
     fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Meta<'de>, E> {
-        Ok(Meta::Other(Value::Text(Cow::Borrowed(text))))
+        Ok(Meta::Other(FieldValue::Text(Cow::Borrowed(text))))
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Meta<'de>, E> {
-        Ok(Meta::Other(Value::Text(Cow::Owned(text.to_owned()))))
+        Ok(Meta::Other(FieldValue::Text(Cow::Owned(text.to_owned()))))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Meta<'de>, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Meta::Other(Value::Other("a list")))
+        Ok(Meta::Other(FieldValue::Other("a list")))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta<'de>, A::Error> {
-        let mut verbatim_url = Value::Null;
-        while let Some(Key(key)) = map.next_key()? {
+        let mut verbatim_url = FieldValue::Null;
+        while let Some(FieldName(key)) = map.next_key()? {
             if key == "verbatim_url" {
                 verbatim_url = map.next_value()?;
             } else {

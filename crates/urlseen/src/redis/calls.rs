@@ -8,7 +8,7 @@ use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 use super::{FilterKind, RedisOptions};
 use crate::{Error, ErrorKind};
 use urlseen_core::filter::id::{self, RandomId};
-use urlseen_core::filter::{Placing, Seed, Shared, Verdict};
+use urlseen_core::filter::{Placing, RedisFilterKeys, Seed, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::script::{COMMON, Script};
 use urlseen_core::redis_filter::definition::{self, DEFINE, Definition, Settings};
@@ -90,7 +90,7 @@ impl Wanted {
 
 impl Calls {
     /// The filter.
-    pub(super) fn filter(&self) -> &Shared {
+    pub(super) fn filter(&self) -> &RedisFilterKeys {
         self.judge.filter()
     }
 
@@ -214,7 +214,7 @@ impl Calls {
     /// How many bits it has.
     pub(super) fn bits(&self) -> u64 {
         match self.filter().placing() {
-            Placing::Lines(native) => native.geometry().bits(),
+            Placing::Blocks(native) => native.geometry().bits(),
             Placing::Bits(strings) => {
                 strings.used_strings().into_iter().map(|string| strings.bits(string)).sum()
             }
@@ -225,7 +225,7 @@ impl Calls {
     /// How many of them a key has.
     pub(super) fn hashes(&self) -> u32 {
         match self.filter().placing() {
-            Placing::Lines(native) => native.geometry().k(),
+            Placing::Blocks(native) => native.geometry().k(),
             Placing::Bits(strings) => strings.hashes(),
             Placing::Set => 0,
         }

@@ -52,7 +52,7 @@ pub trait BitStrings: fmt::Debug {
     fn push_positions(
         &self,
         text: &[u8],
-        positions: &mut Vec<Position>,
+        positions: &mut Vec<BitPosition>,
     ) -> Result<(), PlacementError>;
 
     /// The share of unseen keys that are taken for seen once the filter holds so many `keys`, all
@@ -62,7 +62,7 @@ pub trait BitStrings: fmt::Debug {
 
 /// A bit of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Position {
+pub struct BitPosition {
     /// The number of its string.
     pub string: u32,
     /// Its offset in the string as Redis counts, from the highest bit of the first byte: what

@@ -59,7 +59,7 @@ impl Vector {
     }
 }
 
-fn positions(layout: &dyn BitStrings, text: &[u8]) -> Result<Vec<Position>, PlacementError> {
+fn positions(layout: &dyn BitStrings, text: &[u8]) -> Result<Vec<BitPosition>, PlacementError> {
     let mut positions = Vec::new();
     layout.push_positions(text, &mut positions)?;
     assert_eq!(positions.len(), layout.hashes() as usize);
@@ -90,7 +90,7 @@ fn bits_are_those_of_the_other_projects() {
         for (value, expected) in &vector.values {
             let found = positions(&*layout, value.as_bytes()).ok().map(|positions| {
                 let mut found = BTreeMap::<String, Vec<u32>>::new();
-                for Position { string, bit } in positions {
+                for BitPosition { string, bit } in positions {
                     found.entry(layout.key(&vector.key, string)).or_default().push(bit);
                 }
                 for bits in found.values_mut() {
@@ -122,7 +122,7 @@ fn imooc_positions_are_those_of_its_class() {
         for (value, expected) in case["positions"].as_object().unwrap() {
             let bits = expected["bits"].as_array().unwrap().iter().map(|bit| {
                 let string = u32::try_from(expected["block"].as_u64().unwrap()).unwrap();
-                Position { string, bit: u32::try_from(bit.as_u64().unwrap()).unwrap() }
+                BitPosition { string, bit: u32::try_from(bit.as_u64().unwrap()).unwrap() }
             });
             assert_eq!(positions(&layout, value.as_bytes()), Ok(bits.collect()), "{value}");
         }

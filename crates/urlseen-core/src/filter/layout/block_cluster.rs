@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use super::bit_strings::{rate_of_shares, shares, used};
 use super::imooc::SEEDS;
-use super::{BitStrings, PlacementError, Position, SizeError};
+use super::{BitPosition, BitStrings, PlacementError, SizeError};
 use crate::filter::hash::murmur3_x86_32;
 
 const NAME: &str = "block-cluster";
@@ -96,7 +96,7 @@ impl BitStrings for BlockCluster {
     fn push_positions(
         &self,
         text: &[u8],
-        positions: &mut Vec<Position>,
+        positions: &mut Vec<BitPosition>,
     ) -> Result<(), PlacementError> {
         let string = leading_number(text, self.digits())? % self.blocks;
         // Below 2^32.
@@ -104,7 +104,7 @@ impl BitStrings for BlockCluster {
         let mask = (self.m() - 1) as u32;
         positions.extend(SEEDS[..self.hashes as usize].iter().map(|&seed| {
             let bit = murmur3_x86_32(text, seed) & mask;
-            Position { string, bit }
+            BitPosition { string, bit }
         }));
         Ok(())
     }

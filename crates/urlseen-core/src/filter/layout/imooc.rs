@@ -14,7 +14,7 @@
 //! hashes than that are used.
 
 use super::bit_strings::{LARGEST_STRING, rate_of_shares, shares, used};
-use super::{BitStrings, PlacementError, Position, SizeError};
+use super::{BitPosition, BitStrings, PlacementError, SizeError};
 use crate::filter::hash::murmur3_x86_32;
 
 const NAME: &str = "imooc";
@@ -109,7 +109,7 @@ impl BitStrings for Imooc {
     fn push_positions(
         &self,
         text: &[u8],
-        positions: &mut Vec<Position>,
+        positions: &mut Vec<BitPosition>,
     ) -> Result<(), PlacementError> {
         let string = first_character(text)? % self.blocks;
         positions.extend(self.seeds().iter().map(|&seed| {
@@ -117,7 +117,7 @@ impl BitStrings for Imooc {
             // Where the signed hash is negative, 2^31 - 1 - h counts up from 2^31 as it goes down
             // from -1: the lower 31 bits are inverted.
             let bit = if hash >> 31 == 0 { hash } else { hash ^ (u32::MAX >> 1) };
-            Position { string, bit }
+            BitPosition { string, bit }
         }));
         Ok(())
     }

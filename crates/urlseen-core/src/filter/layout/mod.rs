@@ -16,7 +16,7 @@ pub(crate) mod scrapy_redis_bloomfilter;
 use std::str::FromStr;
 
 pub(crate) use bit_strings::SizeError;
-pub use bit_strings::{BitStrings, PlacementError, Position};
+pub use bit_strings::{BitPosition, BitStrings, PlacementError};
 pub use block_cluster::BlockCluster;
 pub use imooc::Imooc;
 pub use pyrebloom::PyreBloom;

@@ -1,4 +1,4 @@
-//! The native layout: a shard by the leading byte, and in it a few lines of bits.
+//! The native layout: a shard by the leading byte, and in it a few blocks of bits.
 //!
 //! The seeded MurmurHash3 x64-128 of the fingerprint gives two words, h1 and h2. They start a
 //! generator of the kind of Wang Yi's wyrand, with state h1 and, for keys to differ in more than
@@ -10,29 +10,29 @@
 //! word = t / 2^64 ^ t                          mod 2^64
 //! ```
 //!
-//! The first words, one for each part of the shard, choose lines: word times the lines of a part,
+//! The first words, one for each part of the shard, choose blocks: word times the blocks of a part,
 //! divided by 2^64. The words after them choose bits, for one part after the other: 9 bits of a
-//! word are a position in the line, lowest first, seven to a word, and each part begins with a new
+//! word are a position in the block, lowest first, seven to a word, and each part begins with a new
 //! word. Positions may fall together: to draw others instead would save half a percent of memory
 //! and cost a branch for each bit.
 //!
 //! The shard of a digest and its positions are independent, as the positions' hash is seeded. The
 //! shard of plain text is the top byte of h1, which the generator's mixing hides from them.
 
-// What a way is to be compiled for must be inlined into it, see `Work::by`.
+// What a kernel is to be compiled for must be inlined into it, see `Work::by`.
 #![allow(clippy::inline_always)]
 
-use super::super::geometry::LINE_BITS;
+use super::super::geometry::BLOCK_BITS;
 use super::super::{Geometry, Seed, ShardId};
 use crate::filter::hash::murmur3_x64_128;
 use crate::fingerprint::Fingerprint;
 
 /// The name of the rule above. Bits kept under one rule mean nothing under another, so whatever
 /// keeps a filter keeps this beside it and compares.
-pub const POSITION_RULE: &str = "murmur3-x64-128/wyrand/line-64/bit-9";
+pub const POSITION_RULE: &str = "murmur3-x64-128/wyrand/block-64/bit-9";
 
-/// Bits that number a position in a line.
-const POSITION_BITS: u32 = LINE_BITS.ilog2();
+/// Bits that number a position in a block.
+const POSITION_BITS: u32 = BLOCK_BITS.ilog2();
 
 /// Positions taken from one word.
 const POSITIONS_PER_WORD: u8 = 7;
@@ -75,35 +75,35 @@ impl Native {
         KeyHash { h1, h2, shard }
     }
 
-    /// The key's bit positions within its shard, counted from its first line's first bit, in the
+    /// The key's bit positions within its shard, counted from its first block's first bit, in the
     /// order drawn; some may be the same. There are [`Geometry::k`].
     pub fn positions(&self, key_hash: KeyHash) -> impl Iterator<Item = u64> {
-        let per_line = self.geometry.bits_per_line();
-        (0..self.geometry.lines().get() as usize).flat_map(move |part| {
-            let first = self.line(key_hash, part) as u64 * u64::from(LINE_BITS);
+        let per_block = self.geometry.bits_per_block();
+        (0..self.geometry.blocks().get() as usize).flat_map(move |part| {
+            let first = self.block(key_hash, part) as u64 * u64::from(BLOCK_BITS);
             let draw = self.draw(key_hash, part);
-            (0..per_line).map(move |n| first + draw.bit(n))
+            (0..per_block).map(move |n| first + draw.bit(n))
         })
     }
 
-    /// The key's line in a part of its shard, counted from the shard's first line.
+    /// The key's block in a part of its shard, counted from the shard's first block.
     #[inline(always)]
-    pub(in crate::filter) fn line(&self, key_hash: KeyHash, part: usize) -> usize {
-        let in_part = self.geometry.lines_per_part() as usize;
+    pub(in crate::filter) fn block(&self, key_hash: KeyHash, part: usize) -> usize {
+        let in_part = self.geometry.blocks_per_part() as usize;
         let word = key_hash.words(part).next();
-        let line = (u128::from(word) * in_part as u128) >> u64::BITS;
+        let block = (u128::from(word) * in_part as u128) >> u64::BITS;
         // Below `in_part`.
         #[allow(clippy::cast_possible_truncation)]
-        let line = line as usize;
-        part * in_part + line
+        let block = block as usize;
+        part * in_part + block
     }
 
-    /// What the key draws in that line.
+    /// What the key draws in that block.
     #[inline(always)]
     pub(in crate::filter) fn draw(&self, key_hash: KeyHash, part: usize) -> Draw {
-        let bits = self.geometry.bits_per_line();
+        let bits = self.geometry.bits_per_block();
         let (full, rest) = (bits / POSITIONS_PER_WORD, bits % POSITIONS_PER_WORD);
-        let first = self.geometry.lines().get() as usize
+        let first = self.geometry.blocks().get() as usize
             + part * usize::from(bits.div_ceil(POSITIONS_PER_WORD));
         Draw { words: key_hash.words(first), full, rest }
     }
@@ -167,7 +167,7 @@ impl Words {
     }
 }
 
-/// What a key draws in one line, as words to take bits from.
+/// What a key draws in one block, as words to take bits from.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::filter) struct Draw {
     words: Words,
@@ -197,7 +197,7 @@ impl Draw {
             for _ in 0..positions {
                 // Nine bits.
                 #[allow(clippy::cast_possible_truncation)]
-                visit(word as u32 & (LINE_BITS - 1));
+                visit(word as u32 & (BLOCK_BITS - 1));
                 word >>= POSITION_BITS;
             }
         });
@@ -206,17 +206,17 @@ impl Draw {
     /// The n-th bit drawn.
     fn bit(mut self, n: u8) -> u64 {
         let word = (0..=n / POSITIONS_PER_WORD).fold(0, |_, _| self.words.next());
-        word >> (POSITION_BITS * u32::from(n % POSITIONS_PER_WORD)) & u64::from(LINE_BITS - 1)
+        word >> (POSITION_BITS * u32::from(n % POSITIONS_PER_WORD)) & u64::from(BLOCK_BITS - 1)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Lines, SHARD_RULE};
+    use super::super::super::{Blocks, SHARD_RULE};
     use super::*;
 
-    fn native(bits_per_line: u8) -> Native {
-        Native::new(Seed::new(42), Geometry::new(Lines::Two, bits_per_line, 1000).unwrap())
+    fn native(bits_per_block: u8) -> Native {
+        Native::new(Seed::new(42), Geometry::new(Blocks::Two, bits_per_block, 1000).unwrap())
     }
 
     /// What files keep: none of these numbers may change while the names of the rules stay. They
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn shards_and_positions_are_those_that_files_were_written_with() {
         assert_eq!(SHARD_RULE, "digest-leading-byte/text-murmur3-x64-128-top-byte");
-        assert_eq!(POSITION_RULE, "murmur3-x64-128/wyrand/line-64/bit-9");
+        assert_eq!(POSITION_RULE, "murmur3-x64-128/wyrand/block-64/bit-9");
         let native = native(8);
         for (fingerprint, shard, id, positions) in [
             (
@@ -272,16 +272,16 @@ mod tests {
 
     #[test]
     fn positions_lie_one_group_in_each_part() {
-        for bits_per_line in 1..=Geometry::MAX_BITS_PER_LINE {
-            let native = native(bits_per_line);
+        for bits_per_block in 1..=Geometry::MAX_BITS_PER_BLOCK {
+            let native = native(bits_per_block);
             for key in 0..100u8 {
                 let key_hash = native.key_hash(&Fingerprint::Raw20([key; 20]));
                 let positions: Vec<u64> = native.positions(key_hash).collect();
-                assert_eq!(positions.len(), 2 * usize::from(bits_per_line));
-                for (part, group) in positions.chunks(usize::from(bits_per_line)).enumerate() {
-                    let line = group[0] / 512;
-                    assert!(group.iter().all(|position| position / 512 == line), "{positions:?}");
-                    assert_eq!(line / 1000, part as u64);
+                assert_eq!(positions.len(), 2 * usize::from(bits_per_block));
+                for (part, group) in positions.chunks(usize::from(bits_per_block)).enumerate() {
+                    let block = group[0] / 512;
+                    assert!(group.iter().all(|position| position / 512 == block), "{positions:?}");
+                    assert_eq!(block / 1000, part as u64);
                 }
             }
         }
@@ -289,12 +289,12 @@ mod tests {
 
     #[test]
     fn the_loop_over_bits_visits_the_positions() {
-        for bits_per_line in 1..=Geometry::MAX_BITS_PER_LINE {
-            let native = native(bits_per_line);
+        for bits_per_block in 1..=Geometry::MAX_BITS_PER_BLOCK {
+            let native = native(bits_per_block);
             let key_hash = native.key_hash(&Fingerprint::Text(b"key".as_slice().into()));
             let mut visited = Vec::new();
             for part in 0..2 {
-                let first = native.line(key_hash, part) as u64 * 512;
+                let first = native.block(key_hash, part) as u64 * 512;
                 native
                     .draw(key_hash, part)
                     .for_each_bit(|bit| visited.push(first + u64::from(bit)));

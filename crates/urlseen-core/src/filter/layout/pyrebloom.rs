@@ -20,7 +20,7 @@
 //! here that string has the name that was meant.
 
 use super::bit_strings::rate_of_shares;
-use super::{BitStrings, PlacementError, Position, SizeError};
+use super::{BitPosition, BitStrings, PlacementError, SizeError};
 use crate::filter::hash::murmur64a;
 
 const NAME: &str = "pyrebloom";
@@ -115,14 +115,14 @@ impl BitStrings for PyreBloom {
     fn push_positions(
         &self,
         text: &[u8],
-        positions: &mut Vec<Position>,
+        positions: &mut Vec<BitPosition>,
     ) -> Result<(), PlacementError> {
         positions.extend(self.seeds.iter().map(|&seed| {
             let position = murmur64a(text, seed.into()) % self.m;
             // Below 1550, and below 2^32 - 1.
             #[allow(clippy::cast_possible_truncation)]
             let place = ((position / STRING) as u32, (position % STRING) as u32);
-            Position { string: place.0, bit: place.1 }
+            BitPosition { string: place.0, bit: place.1 }
         }));
         Ok(())
     }

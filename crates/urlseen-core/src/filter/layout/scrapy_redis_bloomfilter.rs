@@ -11,7 +11,7 @@
 //! fingerprint. Those few bits are all set after some thousand keys, and that hash tells nothing.
 
 use super::bit_strings::fill;
-use super::{BitStrings, PlacementError, Position, SizeError};
+use super::{BitPosition, BitStrings, PlacementError, SizeError};
 
 const NAME: &str = "scrapy-redis-bloomfilter";
 
@@ -64,7 +64,7 @@ impl ScrapyRedisBloomFilter {
         mask
     }
 
-    fn push<C>(self, codes: &C, positions: &mut Vec<Position>)
+    fn push<C>(self, codes: &C, positions: &mut Vec<BitPosition>)
     where
         C: Iterator<Item = u32> + Clone,
     {
@@ -74,7 +74,7 @@ impl ScrapyRedisBloomFilter {
             let hash = codes
                 .clone()
                 .fold(0_u32, |hash, code| hash.wrapping_mul(factor).wrapping_add(code));
-            Position { string: 0, bit: hash & mask }
+            BitPosition { string: 0, bit: hash & mask }
         }));
     }
 }
@@ -115,7 +115,7 @@ impl BitStrings for ScrapyRedisBloomFilter {
     fn push_positions(
         &self,
         text: &[u8],
-        positions: &mut Vec<Position>,
+        positions: &mut Vec<BitPosition>,
     ) -> Result<(), PlacementError> {
         if text.is_empty() {
             // It sets a bit for that, and never says that it has seen it.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::TIGHTENING;
 use super::error::{AddError, ChunkError, ReserveError};
 use super::forecast::rate_of;
-use super::header::{Header, Options, Shape};
+use super::header::{DumpHeader, Options, Shape};
 use super::layer::{Hashes, Layer};
 use super::loader::{FIRST, Loader};
 use super::rate::Rate;
@@ -99,8 +99,8 @@ impl Filter {
         Ok(filter)
     }
 
-    pub(super) fn loaded(header: Header, limit: u64) -> Self {
-        let Header { size, options, growth, layers } = header;
+    pub(super) fn loaded(header: DumpHeader, limit: u64) -> Self {
+        let DumpHeader { size, options, growth, layers } = header;
         let layers = layers.into_iter().map(Arc::new).collect();
         Self { size, options, growth, layers, spare: VecDeque::new(), limit }
     }
@@ -124,7 +124,7 @@ impl Filter {
 
     /// What [`Filter::from_chunks`] reads, and `BF.LOADCHUNK` takes, one after the other.
     pub fn chunks(&self) -> impl Iterator<Item = Chunk<'_>> {
-        let header = Header::write(self.size, self.options, self.growth, &self.layers);
+        let header = DumpHeader::write(self.size, self.options, self.growth, &self.layers);
         let header = Chunk { iterator: FIRST, data: header.into() };
         let bits = self.layers.iter().flat_map(|layer| layer.bits.chunks(MAX_CHUNK));
         let bits = bits.scan(FIRST, |iterator, data| {

@@ -83,7 +83,7 @@ impl Shape {
 
 /// What a header says.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Header {
+pub(super) struct DumpHeader {
     pub(super) size: u64,
     pub(super) options: Options,
     pub(super) growth: u32,
@@ -91,7 +91,7 @@ pub(super) struct Header {
     pub(super) layers: Vec<Layer>,
 }
 
-impl Header {
+impl DumpHeader {
     /// Reads a header whose layers take at most `limit` bytes.
     pub(super) fn read(data: &[u8], limit: u64) -> Result<Self, ChunkError> {
         let at = |offset: usize, problem| ChunkError { chunk: 0, offset: offset as u64, problem };
@@ -99,7 +99,7 @@ impl Header {
         let Some((head, records)) = data.split_first_chunk::<HEAD>() else {
             return Err(length);
         };
-        let mut fields = Fields(head);
+        let mut fields = FieldCursor(head);
         let (size, count) = (fields.u64(), fields.u32());
         let (options, growth) = (fields.u32(), fields.u32());
         let (records, rest) = records.as_chunks::<LAYER>();
@@ -167,7 +167,7 @@ impl Header {
 
 /// Reads a layer, or says in which byte of it something is wrong.
 fn read_layer(record: &[u8; LAYER]) -> Result<Layer, (usize, FormatError)> {
-    let mut fields = Fields(record);
+    let mut fields = FieldCursor(record);
     let (bytes, bits, size) = (fields.u64(), fields.u64(), fields.u64());
     let (error_rate, per_item) = (fields.f64(), fields.f64());
     let shape = Shape {
@@ -206,9 +206,9 @@ fn read_layer(record: &[u8; LAYER]) -> Result<Layer, (usize, FormatError)> {
 }
 
 /// Reads numbers off the front of bytes that are known to be as many as are read.
-struct Fields<'a>(&'a [u8]);
+struct FieldCursor<'a>(&'a [u8]);
 
-impl Fields<'_> {
+impl FieldCursor<'_> {
     fn array<const N: usize>(&mut self) -> [u8; N] {
         let (first, rest) = self.0.split_first_chunk().expect("as many bytes as fields");
         self.0 = rest;

@@ -2,7 +2,7 @@
 
 use super::error::{ChunkError, FormatError};
 use super::filter::Filter;
-use super::header::{Header, Shape};
+use super::header::{DumpHeader, Shape};
 use super::layer::Layer;
 
 /// The iterator that a header comes with; each chunk behind it comes with the number of bytes of
@@ -14,7 +14,7 @@ pub(super) const FIRST: i64 = 1;
 /// It holds no more memory than has arrived, but for what a growing vector sets aside.
 #[derive(Debug)]
 pub struct Loader {
-    header: Header,
+    header: DumpHeader,
     limit: u64,
     /// The number of the chunk that comes next.
     chunk: u64,
@@ -34,7 +34,7 @@ impl Loader {
         }
         // Iterators count bytes, from 1 and with a sign.
         let limit = limit.min(i64::MAX as u64 - 1);
-        let header = Header::read(header, limit)?;
+        let header = DumpHeader::read(header, limit)?;
         Ok(Self { header, limit, chunk: 1, iterator, layer: 0 })
     }
 

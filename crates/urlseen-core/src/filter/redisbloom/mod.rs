@@ -41,7 +41,7 @@ pub use filter::{Chunk, Filter, Growth};
 pub use forecast::Forecast;
 pub use layer::{Hashes, Layer};
 pub use loader::Loader;
-pub use places::Places;
+pub use places::LayerBits;
 pub use rate::Rate;
 
 /// What a layer's error rate is multiplied by for the next.

@@ -6,14 +6,14 @@ use super::{Hashes, TIGHTENING};
 
 /// Where an item's bits are in the first layer of a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub struct LayerBits {
     /// Bits of the layer.
     pub bits: u64,
     /// The item's, in the order of the hashes; some may be the same.
     pub positions: Vec<u64>,
 }
 
-impl Places {
+impl LayerBits {
     /// For a filter that is reserved so; `None` for one that cannot be.
     pub fn of(item: &[u8], error_rate: f64, capacity: u64, growth: Growth) -> Option<Self> {
         let (options, rate) = match growth {
@@ -36,7 +36,8 @@ mod tests {
         for growth in [Growth::None, Growth::Expansion(2)] {
             let mut filter = Filter::reserve(0.01, 1000, growth, u64::MAX).unwrap();
             filter.add(b"item").unwrap();
-            let Places { bits, mut positions } = Places::of(b"item", 0.01, 1000, growth).unwrap();
+            let LayerBits { bits, mut positions } =
+                LayerBits::of(b"item", 0.01, 1000, growth).unwrap();
             let layer = &filter.layers()[0];
             assert_eq!(bits, layer.bits());
             positions.sort_unstable();

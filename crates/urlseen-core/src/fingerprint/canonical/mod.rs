@@ -36,12 +36,12 @@ mod tests;
 
 pub use error::CanonicalizeError;
 pub(crate) use rule::Pass;
-pub use rule::{Part, Rule};
+pub use rule::{Rule, UrlPart};
 pub use steps::{Step, Trace, parts, trace, trace_verbatim};
 
 use bytes::{SAFE, SAFE_SPECIAL_QUERY, push_quoted};
 use scheme::Scheme;
-use split::{Parts, Tail};
+use split::{UrlParts, UrlTail};
 
 use crate::fingerprint::lanes;
 
@@ -93,7 +93,7 @@ pub fn push_request_url(
         if lanes::any(origin.as_bytes(), |lanes| lanes::within(lanes, b'A', b'Z')) {
             out[start..].make_ascii_lowercase();
         }
-        let tail = Tail::split(rest);
+        let tail = UrlTail::split(rest);
         let (path, parameters) = path::split_parameters(tail.path);
         path::push(path, &mut buffers.tail.spare, out);
         path::push_parameters(parameters, out);
@@ -139,8 +139,8 @@ pub(crate) fn push_canonical_url(
     push_canonical(&split::split(cleaned)?, fragments, &mut buffers.tail, out)
 }
 
-fn push_safe(parts: &Parts<'_>, out: &mut String) -> Result<(), CanonicalizeError> {
-    let Parts { scheme, authority, tail: Tail { path, query, fragment } } = *parts;
+fn push_safe(parts: &UrlParts<'_>, out: &mut String) -> Result<(), CanonicalizeError> {
+    let UrlParts { scheme, authority, tail: UrlTail { path, query, fragment } } = *parts;
     scheme.push(out);
     let start = out.len();
     authority::push_safe(authority, out)?;
@@ -161,12 +161,12 @@ fn push_safe(parts: &Parts<'_>, out: &mut String) -> Result<(), CanonicalizeErro
 }
 
 fn push_canonical(
-    parts: &Parts<'_>,
+    parts: &UrlParts<'_>,
     fragments: Fragments,
     buffers: &mut TailBuffers,
     out: &mut String,
 ) -> Result<(), CanonicalizeError> {
-    let Parts { scheme, authority, tail } = parts;
+    let UrlParts { scheme, authority, tail } = parts;
     scheme.push(out);
     let start = out.len();
     authority::push_canonical(authority, out)?;
@@ -194,7 +194,7 @@ fn insert_slashes(start: usize, path_start: usize, scheme: Scheme<'_>, out: &mut
 }
 
 fn push_query_and_fragment(
-    tail: &Tail<'_>,
+    tail: &UrlTail<'_>,
     fragments: Fragments,
     buffers: &mut TailBuffers,
     out: &mut String,

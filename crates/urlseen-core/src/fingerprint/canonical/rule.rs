@@ -21,7 +21,7 @@ impl Pass {
 
 /// What of a URL a rule is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
+pub enum UrlPart {
     /// All of it.
     Url,
     /// `https`.
@@ -40,7 +40,7 @@ pub enum Part {
     Fragment,
 }
 
-impl Part {
+impl UrlPart {
     /// What it is called.
     pub fn name(self) -> &'static str {
         match self {
@@ -81,8 +81,8 @@ macro_rules! rules {
             }
 
             /// The part of a URL that it is about.
-            pub fn part(self) -> Part {
-                match self { $(Self::$Rule => Part::$part,)+ }
+            pub fn part(self) -> UrlPart {
+                match self { $(Self::$Rule => UrlPart::$part,)+ }
             }
         }
     };

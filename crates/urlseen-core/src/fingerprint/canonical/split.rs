@@ -8,11 +8,11 @@ use super::scheme::Scheme;
 use crate::fingerprint::lanes::{self, equal};
 
 /// The parts of a URL as written, delimiters removed; a part that is missing is empty.
-pub(super) struct Parts<'a> {
+pub(super) struct UrlParts<'a> {
     pub(super) scheme: Scheme<'a>,
     /// Checked: brackets and hidden delimiters are as they should be.
     pub(super) authority: &'a str,
-    pub(super) tail: Tail<'a>,
+    pub(super) tail: UrlTail<'a>,
 }
 
 /// Removes what browsers ignore in a URL: C0 controls and spaces around it, tabs and line ends
@@ -36,7 +36,7 @@ pub(super) fn cleaned<'a>(url: &'a str, buffer: &'a mut String) -> &'a str {
 }
 
 /// Cuts a cleaned URL.
-pub(super) fn split(url: &str) -> Result<Parts<'_>, CanonicalizeError> {
+pub(super) fn split(url: &str) -> Result<UrlParts<'_>, CanonicalizeError> {
     let (scheme, rest) = Scheme::split(url);
     let (authority, rest) = match rest.strip_prefix("//") {
         Some(rest) => {
@@ -45,18 +45,18 @@ pub(super) fn split(url: &str) -> Result<Parts<'_>, CanonicalizeError> {
         None => ("", rest),
     };
     authority::check(authority)?;
-    Ok(Parts { scheme, authority, tail: Tail::split(rest) })
+    Ok(UrlParts { scheme, authority, tail: UrlTail::split(rest) })
 }
 
 /// What follows the authority.
 #[derive(Clone, Copy)]
-pub(super) struct Tail<'a> {
+pub(super) struct UrlTail<'a> {
     pub(super) path: &'a str,
     pub(super) query: &'a str,
     pub(super) fragment: &'a str,
 }
 
-impl<'a> Tail<'a> {
+impl<'a> UrlTail<'a> {
     /// Cuts at the first `#`, and before it at the first `?`.
     pub(super) fn split(text: &'a str) -> Self {
         let bytes = text.as_bytes();

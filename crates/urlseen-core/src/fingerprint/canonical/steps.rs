@@ -6,8 +6,10 @@
 use super::bytes::{SAFE, SAFE_SPECIAL_QUERY, push_quoted};
 use super::query::Field;
 use super::scheme::Scheme;
-use super::split::{self, Tail};
-use super::{CanonicalizeError, Fragments, Part, Pass, Rule, authority, is_absolute, path, query};
+use super::split::{self, UrlTail};
+use super::{
+    CanonicalizeError, Fragments, Pass, Rule, UrlPart, authority, is_absolute, path, query,
+};
 
 /// Something that changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +55,7 @@ pub fn trace_verbatim(url: &str, fragments: Fragments) -> Trace {
 
 /// The parts of a URL as written, without their delimiters, in order; one that is not there is
 /// `None`. The parameters count to the path.
-pub fn parts(url: &str) -> [(Part, Option<String>); 7] {
+pub fn parts(url: &str) -> [(UrlPart, Option<String>); 7] {
     let Pieces { scheme, user_info, host, port, path, parameters, query, fragment, .. } =
         Pieces::of(url);
     let path = match parameters {
@@ -61,13 +63,13 @@ pub fn parts(url: &str) -> [(Part, Option<String>); 7] {
         None => path,
     };
     [
-        (Part::Scheme, scheme),
-        (Part::UserInfo, user_info),
-        (Part::Host, Some(host)),
-        (Part::Port, port),
-        (Part::Path, Some(path)),
-        (Part::Query, query),
-        (Part::Fragment, fragment),
+        (UrlPart::Scheme, scheme),
+        (UrlPart::UserInfo, user_info),
+        (UrlPart::Host, Some(host)),
+        (UrlPart::Port, port),
+        (UrlPart::Path, Some(path)),
+        (UrlPart::Query, query),
+        (UrlPart::Fragment, fragment),
     ]
 }
 
@@ -104,7 +106,7 @@ impl Pieces {
             (_, false) => host_and_port.find(':').unwrap_or(host_and_port.len()),
         };
         let (host, port) = host_and_port.split_at(end);
-        let Tail { path, .. } = Tail::split(rest);
+        let UrlTail { path, .. } = UrlTail::split(rest);
         let (query, fragment) = match rest[path.len()..].split_once('#') {
             Some((query, fragment)) => (query, Some(fragment)),
             None => (&rest[path.len()..], None),
@@ -145,13 +147,13 @@ impl Pieces {
 }
 
 /// Notes what changes on the way through one function.
-struct Walk<'a> {
+struct StepWalk<'a> {
     pass: Pass,
     pieces: Pieces,
     steps: &'a mut Vec<Step>,
 }
 
-impl Walk<'_> {
+impl StepWalk<'_> {
     /// Changes the URL by a rule.
     fn apply(&mut self, rule: Rule, change: impl FnOnce(&mut Pieces)) {
         let before = self.pieces.write();
@@ -177,7 +179,7 @@ fn pass(
     let checked = split::split(&url)?;
     let (scheme, tail) = (checked.scheme, checked.tail);
     let (host, port) = authority::host_and_port(checked.authority);
-    let mut walk = Walk { pass, pieces: Pieces::of(&url), steps };
+    let mut walk = StepWalk { pass, pieces: Pieces::of(&url), steps };
     walk.apply(Rule::SchemeCase, |it| {
         it.scheme = it.scheme.as_ref().map(|scheme| scheme.to_ascii_lowercase());
     });
@@ -237,7 +239,7 @@ fn clean(pass: Pass, url: &str, steps: &mut Vec<Step>) -> String {
     cleaned
 }
 
-impl Walk<'_> {
+impl StepWalk<'_> {
     /// `host` is the host without its brackets.
     fn host(&mut self, host: &str) -> Result<(), CanonicalizeError> {
         self.apply(Rule::HostCase, |it| {

@@ -36,7 +36,7 @@ impl Keys {
     /// The keys of the crawl that reads `source`.
     pub fn new(source: &str, sink: &str, rejected: &str, forget: &str) -> Self {
         let tagged = tagged(source);
-        let held::Keys { record, oversize, .. } = held::Keys::of_source(source);
+        let held::HeldKeys { record, oversize, .. } = held::HeldKeys::of_source(source);
         Self {
             lease: format!("urlseen:{tagged}:lease"),
             state: format!("urlseen:{tagged}:state"),

@@ -23,15 +23,15 @@ pub struct Token(String);
 
 /// The random number that all tokens of a run begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Run(u64);
+pub struct RunId(u64);
 
-impl Run {
+impl RunId {
     /// A fresh one.
     pub fn random() -> Self {
         Self(crate::filter::id::random())
     }
 
-    /// The one that [`Run::get`] gave.
+    /// The one that [`RunId::get`] gave.
     pub fn new(number: u64) -> Self {
         Self(number)
     }
@@ -47,7 +47,7 @@ impl Run {
     }
 }
 
-impl fmt::Display for Run {
+impl fmt::Display for RunId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
     }
@@ -62,7 +62,7 @@ impl Token {
 
 /// Who holds a lease, for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
+pub struct LeaseHolder {
     /// The crawl's name.
     pub(crate) crawl: String,
     /// The machine's host name.
@@ -73,7 +73,7 @@ pub struct Holder {
     pub(crate) since: String,
 }
 
-impl Holder {
+impl LeaseHolder {
     /// This process.
     pub fn this(crawl: &str) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Holder {
     }
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for LeaseHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { crawl, host, pid, since } = self;
         write!(f, "crawl {crawl:?} (process {pid} on {host}, since {since})")
@@ -108,16 +108,16 @@ mod tests {
 
     #[test]
     fn a_lease_tells_its_holder_and_no_two_tokens_are_the_same() {
-        let holder = Holder::this("a crawl");
-        let run = Run::random();
+        let holder = LeaseHolder::this("a crawl");
+        let run = RunId::random();
         let token = run.token();
         let lease = format!("{} {}", token.as_str(), holder.to_json());
-        assert_eq!(Holder::of_lease(&lease), Some(holder));
-        assert_eq!(Holder::of_lease("something else"), None);
+        assert_eq!(LeaseHolder::of_lease(&lease), Some(holder));
+        assert_eq!(LeaseHolder::of_lease("something else"), None);
         assert_eq!(token.as_str().len(), 32);
         assert_ne!(token, run.token());
         assert_eq!(token.as_str()[..16], run.token().as_str()[..16]);
         assert_eq!(token.as_str()[..16], run.to_string());
-        assert_eq!(Run::new(run.get()), run);
+        assert_eq!(RunId::new(run.get()), run);
     }
 }

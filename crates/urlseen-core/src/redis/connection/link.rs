@@ -16,7 +16,7 @@ use tokio_util::io::poll_read_buf;
 
 use super::packed::Packed;
 use super::page;
-use super::reply::{Frame, ReplyError, Scan};
+use super::reply::{Frame, ReplyError, ReplyScan};
 use super::stream::Stream;
 use crate::redis::error::LinkError;
 
@@ -42,7 +42,7 @@ pub struct Link {
     /// What was read, from the first byte of the oldest reply on.
     buffer: BytesMut,
     /// How far that reply is read.
-    scan: Scan,
+    scan: ReplyScan,
     /// How long the longest reply of late was.
     longest: usize,
     /// What waits for its reply: how many replies of the server make one.
@@ -73,7 +73,7 @@ impl Link {
             out: Vec::new(),
             written: 0,
             buffer: BytesMut::new(),
-            scan: Scan::default(),
+            scan: ReplyScan::default(),
             longest: 0,
             waiting: VecDeque::new(),
             error: None,

@@ -31,7 +31,7 @@ pub(super) struct ReplyError {
 
 /// How far a reply has been read that comes in piece by piece. Nothing is read twice.
 #[derive(Debug, Default)]
-pub(super) struct Scan {
+pub(super) struct ReplyScan {
     /// Where the next element begins.
     at: usize,
     /// How many elements are missing yet, for each array that is open.
@@ -52,14 +52,14 @@ pub(super) struct Frame {
 }
 
 /// What an element begins with.
-struct Line<'a> {
+struct ReplyLine<'a> {
     kind: u8,
     rest: &'a [u8],
     /// Where what follows it begins.
     behind: usize,
 }
 
-impl Scan {
+impl ReplyScan {
     /// Goes on with a reply of which `bytes` are there: always from its first byte on, and never
     /// fewer than the last time. `None` until it is all there; then the next one may be begun.
     pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<Option<Frame>, ReplyError> {
@@ -77,7 +77,7 @@ impl Scan {
                 }
                 continue;
             }
-            let Some(Line { kind, rest, behind }) = self.line(bytes)? else { return Ok(None) };
+            let Some(ReplyLine { kind, rest, behind }) = self.line(bytes)? else { return Ok(None) };
             self.at = match kind {
                 b'$' => match self.length(rest, STRING_MAX)? {
                     Some(len) => match bytes.get(behind + len..behind + len + 2) {
@@ -155,7 +155,7 @@ impl Scan {
 
     /// The line that the next element begins with; `None` if it is not all there.
     #[inline]
-    fn line<'a>(&self, bytes: &'a [u8]) -> Result<Option<Line<'a>>, ReplyError> {
+    fn line<'a>(&self, bytes: &'a [u8]) -> Result<Option<ReplyLine<'a>>, ReplyError> {
         let rest = &bytes[self.at..];
         let within = &rest[..rest.len().min(LINE_MAX)];
         let Some(feed) = memchr::memchr(b'\n', within) else {
@@ -163,7 +163,7 @@ impl Scan {
         };
         match &within[..feed] {
             [kind, rest @ .., b'\r'] => {
-                Ok(Some(Line { kind: *kind, rest, behind: self.at + feed + 1 }))
+                Ok(Some(ReplyLine { kind: *kind, rest, behind: self.at + feed + 1 }))
             }
             _ => Err(self.malformed("no line")),
         }
@@ -219,7 +219,7 @@ mod tests {
 
     /// Reads one reply of which `step` bytes more are there each time.
     fn read(bytes: &[u8], step: usize) -> Result<Option<Frame>, ReplyError> {
-        let mut scan = Scan::default();
+        let mut scan = ReplyScan::default();
         let steps = (0..bytes.len()).step_by(step).chain([bytes.len()]);
         for there in steps {
             if let Some(frame) = scan.advance(&bytes[..there])? {

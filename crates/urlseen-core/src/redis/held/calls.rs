@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use redis::{Cmd, FromRedisValue, RedisResult, Value, cmd};
 
-use super::{HeldRequest, Keys, Record};
+use super::{HeldKeys, HeldRecord, HeldRequest};
 use crate::redis::reject;
 use crate::redis::script::{COMMON, Call, Script};
 
@@ -15,8 +15,8 @@ const MOST: usize = 1 << 20;
 /// The calls of one crawl.
 #[derive(Debug)]
 pub struct Calls {
-    keys: Keys,
-    record: Record,
+    keys: HeldKeys,
+    record: HeldRecord,
     pop: Script,
     finish: Script,
     beat: Script,
@@ -82,11 +82,11 @@ struct NeverFinished<'a> {
 
 impl Calls {
     /// The calls of the crawl with this record.
-    pub fn new(record: Record) -> Self {
+    pub fn new(record: HeldRecord) -> Self {
         let script = |parts: &[&str]| Script::new(&[&[COMMON], parts].concat().join("\n"));
         let sink = include_str!("sink.lua");
         Self {
-            keys: Keys::of_source(&record.source),
+            keys: HeldKeys::of_source(&record.source),
             record,
             pop: script(&[sink, include_str!("pop.lua")]),
             finish: script(&[include_str!("finish.lua")]),
@@ -98,19 +98,19 @@ impl Calls {
     }
 
     /// The crawl record.
-    pub fn record(&self) -> &Record {
+    pub fn record(&self) -> &HeldRecord {
         &self.record
     }
 
     /// The keys.
-    pub fn keys(&self) -> &Keys {
+    pub fn keys(&self) -> &HeldKeys {
         &self.keys
     }
 
     /// Pops a request as this delivery. A repeat gets the same request.
     pub fn pop(&self, consumer: &str, delivery: u64, most: usize) -> Call<'_> {
-        let Record { sink, sink_kind, pop, .. } = &self.record;
-        let Keys { consumers, requeues, .. } = &self.keys;
+        let HeldRecord { sink, sink_kind, pop, .. } = &self.record;
+        let HeldKeys { consumers, requeues, .. } = &self.keys;
         let keys = [sink, consumers, &*self.keys.held(consumer), requeues];
         let numbers = [delivery.to_string(), most.to_string()];
         let words = [&**sink_kind, pop, consumer, &numbers[0], &numbers[1]];
@@ -142,7 +142,7 @@ impl Calls {
 
     /// Counts at one moment what waits, is on its way or is held by any of these consumers.
     pub fn count(&self, known: &[String]) -> Call<'_> {
-        let Record { source, processing, sink, sink_kind, .. } = &self.record;
+        let HeldRecord { source, processing, sink, sink_kind, .. } = &self.record;
         let held: Vec<String> = known.iter().map(|consumer| self.keys.held(consumer)).collect();
         let mut keys = vec![&**source, processing, sink, &*self.keys.consumers];
         keys.extend(held.iter().map(String::as_str));
@@ -188,8 +188,8 @@ impl Calls {
     /// none. `heartbeat` is the one last seen, which has to be the consumer's still. It is empty if
     /// the consumer or a person gives the requests back, which does not count as a delivery.
     pub fn requeue(&self, consumer: &str, heartbeat: &str, deliveries: &[u64]) -> Call<'_> {
-        let Record { sink, sink_kind, pop, deliveries: most, .. } = &self.record;
-        let Keys { consumers, requeues, .. } = &self.keys;
+        let HeldRecord { sink, sink_kind, pop, deliveries: most, .. } = &self.record;
+        let HeldKeys { consumers, requeues, .. } = &self.keys;
         let keys = [sink, consumers, &*self.keys.held(consumer), requeues];
         let most = most.to_string();
         let words = [&**sink_kind, pop, consumer, heartbeat, &most].map(Vec::from);
@@ -231,7 +231,7 @@ impl Calls {
         item: &[u8],
         reason: &impl Display,
     ) -> Call<'_> {
-        let Keys { requeues, oversize, .. } = &self.keys;
+        let HeldKeys { requeues, oversize, .. } = &self.keys;
         let keys = [&*self.keys.held(consumer), requeues, &self.record.rejects, oversize];
         let reject = reject::write(item, reason, SystemTime::now(), MOST);
         let is_oversize = u8::from(reject.is_oversize).to_string();

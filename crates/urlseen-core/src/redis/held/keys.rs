@@ -4,7 +4,7 @@ use crate::redis::hash_tag::tagged;
 
 /// The keys of the crawl that reads one source, beside those that its record names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Keys {
+pub struct HeldKeys {
     /// Hash: the crawl record.
     pub record: String,
     /// Hash: consumers and their heartbeats.
@@ -17,7 +17,7 @@ pub struct Keys {
     held: String,
 }
 
-impl Keys {
+impl HeldKeys {
     /// The keys of the crawl that reads `source`. They share its hash slot.
     pub fn of_source(source: &str) -> Self {
         let tagged = tagged(source);

@@ -12,7 +12,7 @@ mod record;
 mod request;
 
 pub use calls::{Calls, Counted, Popped, Requeued};
-pub use keys::Keys;
+pub use keys::HeldKeys;
 pub use reclaimer::{Reclaimer, Stopped};
-pub use record::{PROBE, Record, RecordError};
+pub use record::{HeldRecord, PROBE, RecordError};
 pub use request::HeldRequest;

@@ -11,7 +11,7 @@ pub const PROBE: &str = "https://example.com/?b=2&a=1";
 
 /// The crawl record, as docs/reference/held.md describes its fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct HeldRecord {
     /// Version of the daemon.
     pub urlseen: String,
     /// Key of the source.
@@ -78,7 +78,7 @@ pub enum RecordError {
     },
 }
 
-impl Record {
+impl HeldRecord {
     /// Names and values of the fields.
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         vec![
@@ -145,8 +145,8 @@ fn odd(field: &'static str, value: &str) -> RecordError {
 mod tests {
     use super::*;
 
-    fn record() -> Record {
-        Record {
+    fn record() -> HeldRecord {
+        HeldRecord {
             urlseen: "0.1.0".to_owned(),
             source: "demo:discovered".to_owned(),
             push: "RPUSH".to_owned(),
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_record_reads_back() {
-        assert_eq!(Record::parse(&fields()), Ok(record()));
+        assert_eq!(HeldRecord::parse(&fields()), Ok(record()));
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
         for (name, _) in record().fields().into_iter().skip(1) {
             let mut fields = fields();
             fields.remove(name);
-            assert_eq!(Record::parse(&fields), Err(RecordError::Missing { field: name }));
+            assert_eq!(HeldRecord::parse(&fields), Err(RecordError::Missing { field: name }));
         }
     }
 
@@ -193,7 +193,7 @@ mod tests {
         ] {
             let mut fields = fields();
             fields.insert(name.to_owned(), value.to_owned());
-            assert_eq!(Record::parse(&fields), Err(odd(name, value)));
+            assert_eq!(HeldRecord::parse(&fields), Err(odd(name, value)));
         }
     }
 
@@ -201,7 +201,7 @@ mod tests {
     fn another_protocol_is_refused_before_its_fields_are_read() {
         for found in ["", "2", "10"] {
             let fields = BTreeMap::from([("protocol".to_owned(), found.to_owned())]);
-            let error = Record::parse(&fields).unwrap_err();
+            let error = HeldRecord::parse(&fields).unwrap_err();
             assert!(matches!(error, RecordError::Protocol { .. }), "{error}");
         }
     }

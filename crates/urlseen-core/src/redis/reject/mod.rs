@@ -158,7 +158,7 @@ pub fn write(item: &[u8], reason: &impl Display, time: SystemTime, most: usize) 
 /// The object with the item in it, which is not copied: it may be large.
 fn whole(item: &[u8], reason: &str, time: &str, most: usize) -> Option<Vec<u8>> {
     #[derive(Serialize)]
-    struct Whole<'a> {
+    struct WholeReject<'a> {
         reason: &'a str,
         time: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,7 +176,7 @@ fn whole(item: &[u8], reason: &str, time: &str, most: usize) -> Option<Vec<u8>> 
         Err(_) => (None, Some(STANDARD.encode(item))),
     };
     let mut json = Bounded::new(most);
-    json.push_json(&Whole { reason, time, item, item_base64 }).ok()?;
+    json.push_json(&WholeReject { reason, time, item, item_base64 }).ok()?;
     Some(json.into_bytes())
 }
 

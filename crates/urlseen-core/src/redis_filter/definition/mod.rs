@@ -147,7 +147,7 @@ impl Definition {
 
     /// What `wanted` differs in. An id is nobody's wish, and a seed only where `settings` name
     /// one.
-    pub fn differences(&self, wanted: &Self, settings: &Settings) -> Vec<Difference> {
+    pub fn differences(&self, wanted: &Self, settings: &Settings) -> Vec<SpecDifference> {
         let names = self.fields.keys().chain(wanted.fields.keys());
         let names: std::collections::BTreeSet<_> = names.collect();
         let mut differences = Vec::new();
@@ -159,7 +159,7 @@ impl Definition {
             if found != wanted {
                 let shown = |value: Option<&String>| value.map_or("nothing", |it| it).to_owned();
                 let (found, wanted) = (shown(found), shown(wanted));
-                differences.push(Difference { what: name.clone(), found, wanted });
+                differences.push(SpecDifference { what: name.clone(), found, wanted });
             }
         }
         differences
@@ -168,7 +168,7 @@ impl Definition {
 
 /// Something that a filter was made for and that is wanted otherwise now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct SpecDifference {
     /// What differs: a key of the configuration where there is one.
     pub what: String,
     /// What the filter was made for.
@@ -177,7 +177,7 @@ pub struct Difference {
     pub(crate) wanted: String,
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for SpecDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, found, wanted } = self;
         write!(f, "{what} is {wanted}, and the filter was made for {found}")
@@ -217,7 +217,7 @@ mod tests {
             ),
         ] {
             let (what, found, wanted) = (what.to_owned(), found.to_owned(), wanted.to_owned());
-            assert_eq!(differ(&other), [Difference { what, found, wanted }]);
+            assert_eq!(differ(&other), [SpecDifference { what, found, wanted }]);
         }
         assert_eq!(differ(&Settings { seed: Some(Seed::new(7)), ..base.clone() }).len(), 1);
         let other = differ(&Settings { kind: FilterKind::ScrapyRedis, ..base.clone() });

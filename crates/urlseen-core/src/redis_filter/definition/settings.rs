@@ -6,7 +6,7 @@ use crate::filter::layout::{
 };
 use crate::filter::native::Native;
 use crate::filter::{
-    Capacity, CapacityError, ErrorRate, ErrorRateError, Placing, Seed, Shared, Sizing,
+    Capacity, CapacityError, ErrorRate, ErrorRateError, Placing, RedisFilterKeys, Seed, Sizing,
 };
 use crate::fingerprint::Algorithm;
 
@@ -117,13 +117,15 @@ impl Settings {
     ///
     /// # Errors
     /// There is no such filter.
-    pub fn filter(&self, seed: Seed) -> Result<Shared, SpecError> {
+    pub fn filter(&self, seed: Seed) -> Result<RedisFilterKeys, SpecError> {
         let placing = match (self.kind, self.bit_strings()?) {
             (_, Some(strings)) => Placing::Bits(strings),
-            (FilterKind::Native, _) => Placing::Lines(Native::new(seed, self.sizing()?.geometry())),
+            (FilterKind::Native, _) => {
+                Placing::Blocks(Native::new(seed, self.sizing()?.geometry()))
+            }
             (FilterKind::ScrapyRedis, _) => Placing::Set,
             (_, None) => return Err(SpecError::NotInRedis),
         };
-        Ok(Shared::new(&self.key, placing))
+        Ok(RedisFilterKeys::new(&self.key, placing))
     }
 }

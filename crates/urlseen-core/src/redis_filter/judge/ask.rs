@@ -6,7 +6,7 @@ use redis::{FromRedisValue, Pipeline, RedisError, Value};
 
 use crate::filter::layout::PlacementError;
 use crate::filter::shared::text;
-use crate::filter::{Placing, Shared, Verdict};
+use crate::filter::{Placing, RedisFilterKeys, Verdict};
 use crate::fingerprint::Fingerprint;
 
 /// Adds the questions about a fingerprint; answers how many.
@@ -15,7 +15,7 @@ use crate::fingerprint::Fingerprint;
 /// The kind has no place for it. Nothing is added then.
 pub fn ask(
     pipeline: &mut Pipeline,
-    filter: &Shared,
+    filter: &RedisFilterKeys,
     fingerprint: &Fingerprint,
 ) -> Result<usize, PlacementError> {
     if matches!(filter.placing(), Placing::Set) {

@@ -11,10 +11,10 @@ pub mod ask;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::filter::layout::Position;
+use crate::filter::layout::BitPosition;
 use crate::filter::native::Native;
 use crate::filter::shared::text;
-use crate::filter::{LINE_BITS, LINE_BYTES, Placing, Shared};
+use crate::filter::{BLOCK_BITS, BLOCK_BYTES, Placing, RedisFilterKeys};
 use crate::fingerprint::Fingerprint;
 #[cfg(feature = "redis")]
 pub use ask::ask;
@@ -24,16 +24,16 @@ pub use ask::verdict;
 /// that.
 const LONGEST: usize = 5_000_000;
 
-/// What an unseen item costs Redis, in nanoseconds, on a slow machine (docs/benchmarks.md): a line
+/// What an unseen item costs Redis, in nanoseconds, on a slow machine (docs/benchmarks.md): a block
 /// that is read and written, a bit, a member of a set, and what comes on top.
-const LINE: usize = 12_000;
+const BLOCK: usize = 12_000;
 const BIT: usize = 2_300;
 const MEMBER: usize = 2_500;
 const ITEM: usize = 1_500;
 
 /// How a script judges by a filter.
 #[derive(Debug, Clone)]
-pub struct Judge(Arc<Shared>);
+pub struct Judge(Arc<RedisFilterKeys>);
 
 /// What a script judges some items by.
 #[derive(Debug, Default)]
@@ -48,23 +48,23 @@ pub struct Question {
 
 impl Judge {
     /// By this filter.
-    pub fn new(filter: Arc<Shared>) -> Self {
+    pub fn new(filter: Arc<RedisFilterKeys>) -> Self {
         Self(filter)
     }
 
     /// The filter.
-    pub fn filter(&self) -> &Shared {
+    pub fn filter(&self) -> &RedisFilterKeys {
         &self.0
     }
 
     /// The functions that a script calls.
     pub fn lua(&self) -> String {
         match self.0.placing() {
-            Placing::Lines(native) => {
+            Placing::Blocks(native) => {
                 let geometry = native.geometry();
-                let (lines, width) = (geometry.lines().get(), geometry.bits_per_line());
-                let text = include_str!("lines.lua");
-                format!("local LINES, WIDTH = {lines}, {width}\n{text}")
+                let (blocks, width) = (geometry.blocks().get(), geometry.bits_per_block());
+                let text = include_str!("blocks.lua");
+                format!("local BLOCKS, WIDTH = {blocks}, {width}\n{text}")
             }
             Placing::Bits(strings) => {
                 let text = include_str!("bits.lua");
@@ -77,7 +77,7 @@ impl Judge {
     /// How many items one script may judge at most, so as not to hold Redis up.
     pub fn most(&self) -> usize {
         let cost = match self.0.placing() {
-            Placing::Lines(native) => LINE * native.geometry().lines().get() as usize,
+            Placing::Blocks(native) => BLOCK * native.geometry().blocks().get() as usize,
             Placing::Bits(strings) => BIT * strings.hashes() as usize,
             Placing::Set => MEMBER,
         };
@@ -90,7 +90,7 @@ impl Judge {
         fingerprints: impl Iterator<Item = Option<&'a Fingerprint>>,
     ) -> Question {
         match self.0.placing() {
-            Placing::Lines(native) => self.lines(*native, fingerprints),
+            Placing::Blocks(native) => self.blocks(*native, fingerprints),
             Placing::Bits(strings) => {
                 let width = strings.hashes() as usize;
                 let mut asked = Asked::new(&self.0);
@@ -105,7 +105,7 @@ impl Judge {
                     strings
                         .push_positions(&text, &mut positions)
                         .expect("checked when it was read");
-                    for &Position { string, bit } in &positions {
+                    for &BitPosition { string, bit } in &positions {
                         asked.string(string);
                         asked.number(bit);
                     }
@@ -122,37 +122,37 @@ impl Judge {
         }
     }
 
-    fn lines<'a>(
+    fn blocks<'a>(
         &self,
         native: Native,
         fingerprints: impl Iterator<Item = Option<&'a Fingerprint>>,
     ) -> Question {
         let geometry = native.geometry();
-        let (lines, width) = (geometry.lines().get() as usize, geometry.bits_per_line().into());
+        let (blocks, width) = (geometry.blocks().get() as usize, geometry.bits_per_block().into());
         let mut asked = Asked::new(&self.0);
-        let mut positions: Vec<u64> = Vec::with_capacity(lines * width);
+        let mut positions: Vec<u64> = Vec::with_capacity(blocks * width);
         for fingerprint in fingerprints {
             let Some(fingerprint) = fingerprint else {
-                asked.skip(lines * (2 + 5 * width), 2 * lines);
+                asked.skip(blocks * (2 + 5 * width), 2 * blocks);
                 continue;
             };
             let key_hash = native.key_hash(fingerprint);
             positions.clear();
             positions.extend(native.positions(key_hash));
-            for line in positions.chunks(width) {
+            for block in positions.chunks(width) {
                 // A shard's number; a string has at most 512 MiB.
                 #[allow(clippy::cast_possible_truncation)]
                 let (string, offset) = (
                     key_hash.shard().index() as u32,
-                    (line[0] / u64::from(LINE_BITS)) as u32 * LINE_BYTES,
+                    (block[0] / u64::from(BLOCK_BITS)) as u32 * BLOCK_BYTES,
                 );
                 asked.string(string);
                 asked.number(offset);
-                asked.number(offset + LINE_BYTES - 1);
-                for position in line {
+                asked.number(offset + BLOCK_BYTES - 1);
+                for position in block {
                     // Below 512.
                     #[allow(clippy::cast_possible_truncation)]
-                    let bit = (position % u64::from(LINE_BITS)) as u32;
+                    let bit = (position % u64::from(BLOCK_BITS)) as u32;
                     // Below 16.
                     #[allow(clippy::cast_possible_truncation)]
                     asked.places.push((bit / u32::BITS) as u8 + 1);
@@ -166,7 +166,7 @@ impl Judge {
 
 /// A question being put together: the strings are numbered as they come.
 struct Asked<'a> {
-    shared: &'a Shared,
+    shared: &'a RedisFilterKeys,
     numbers: BTreeMap<u32, u16>,
     keys: Vec<String>,
     places: Vec<u8>,
@@ -174,7 +174,7 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    fn new(shared: &'a Shared) -> Self {
+    fn new(shared: &'a RedisFilterKeys) -> Self {
         let (keys, places, extras) = (Vec::new(), Vec::new(), Vec::new());
         Self { shared, numbers: BTreeMap::new(), keys, places, extras }
     }

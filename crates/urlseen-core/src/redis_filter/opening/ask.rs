@@ -3,7 +3,7 @@
 use redis::{Pipeline, RedisResult, Value};
 
 use crate::filter::layout::PlacementError;
-use crate::filter::{Shared, Verdict};
+use crate::filter::{RedisFilterKeys, Verdict};
 use crate::fingerprint::Fingerprint;
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
@@ -34,7 +34,7 @@ pub enum AskError {
 /// Redis fails, or the kind has no place for one of them.
 pub async fn verdicts(
     link: &mut Link,
-    filter: &Shared,
+    filter: &RedisFilterKeys,
     fingerprints: &[Fingerprint],
 ) -> Result<Vec<Verdict>, AskError> {
     let mut verdicts = Vec::with_capacity(fingerprints.len());

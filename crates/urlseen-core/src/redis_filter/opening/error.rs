@@ -2,11 +2,11 @@
 
 use super::strings::shown;
 use crate::redis::error::LinkError;
-use crate::redis_filter::definition::{Difference, SpecError};
+use crate::redis_filter::definition::{SpecDifference, SpecError};
 
 /// Why a filter in Redis cannot be worked with.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum RedisOpenError {
     /// Redis, or the way to it.
     #[error(transparent)]
     Link(#[from] LinkError),
@@ -23,7 +23,7 @@ pub enum OpenError {
         /// `filter.key`.
         key: String,
         /// In what.
-        differences: Vec<Difference>,
+        differences: Vec<SpecDifference>,
     },
     /// What its keys hold is something else.
     #[error("what Redis holds is not a filter of this kind and size:\n{}", list(.0))]
@@ -141,7 +141,7 @@ impl KeyError {
     }
 }
 
-impl OpenError {
+impl RedisOpenError {
     /// Whether the configuration is what is wrong.
     pub fn is_wrong_use(&self) -> bool {
         matches!(self, Self::Spec(_) | Self::Differs { .. })

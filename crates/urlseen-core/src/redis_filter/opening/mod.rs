@@ -15,13 +15,13 @@ use std::sync::Arc;
 use crate::filter::choice::FilterKind;
 use crate::filter::id::{self, RandomId};
 use crate::filter::native::Native;
-use crate::filter::{Seed, Shared, Sizing};
+use crate::filter::{RedisFilterKeys, Seed, Sizing};
 use crate::redis::link::Link;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::redis_filter::definition::{self, DEFINE, Definition, Settings};
 pub use ask::verdicts;
 pub(crate) use error::KeyError;
-pub use error::OpenError;
+pub use error::RedisOpenError;
 pub use moving::{get, put};
 pub use sample::{Sample, Samples, estimate};
 pub use sets::{Members, common};
@@ -41,7 +41,7 @@ pub struct Opened {
     /// Its id.
     pub id: RandomId,
     /// Its keys.
-    pub filter: Arc<Shared>,
+    pub filter: Arc<RedisFilterKeys>,
     /// Names fingerprints within this process: for `native` as the filter does.
     pub native: Native,
     /// How large it is: only the capacity counts where the kind is not `native`.
@@ -62,7 +62,7 @@ impl Wanted {
     ///
     /// # Errors
     /// No filter has that capacity or error rate.
-    pub fn new(settings: impl Into<Settings>) -> Result<Self, OpenError> {
+    pub fn new(settings: impl Into<Settings>) -> Result<Self, RedisOpenError> {
         let settings = settings.into();
         let wanted = Self { sizing: settings.sizing()?, settings };
         // Refuses what the kind cannot be before Redis is asked.
@@ -79,7 +79,7 @@ impl Wanted {
     ///
     /// # Errors
     /// The kind cannot be that large or small, or is none that Redis holds.
-    pub fn filter(&self, seed: Seed) -> Result<Shared, OpenError> {
+    pub fn filter(&self, seed: Seed) -> Result<RedisFilterKeys, RedisOpenError> {
         Ok(self.settings.filter(seed)?)
     }
 
@@ -102,7 +102,7 @@ impl Wanted {
     ///
     /// # Errors
     /// There is another one there, or no room for it.
-    pub async fn open(&self, link: &mut Link) -> Result<Opened, OpenError> {
+    pub async fn open(&self, link: &mut Link) -> Result<Opened, RedisOpenError> {
         let wanted = Definition::new(&self.settings);
         let opened = self.settle(link, &wanted, None).await?;
         let strings = Strings::look(link, &opened.filter).await?;
@@ -115,7 +115,7 @@ impl Wanted {
     ///
     /// # Errors
     /// There is none, or another one.
-    pub async fn find(&self, link: &mut Link) -> Result<Opened, OpenError> {
+    pub async fn find(&self, link: &mut Link) -> Result<Opened, RedisOpenError> {
         let found = self.definition(link, None).await?;
         let filter = self.settings.filter(Seed::new(0))?;
         let strings = Strings::look(link, &filter).await?;
@@ -125,7 +125,7 @@ impl Wanted {
             None if strings.are_there() && self.settings.kind != FilterKind::Native => {
                 self.opened(RandomId::random(), Seed::new(0))
             }
-            None => Err(OpenError::Missing { key: self.settings.key.clone() }),
+            None => Err(RedisOpenError::Missing { key: self.settings.key.clone() }),
         }
     }
 
@@ -134,12 +134,12 @@ impl Wanted {
     ///
     /// # Errors
     /// Somebody made another one in its place.
-    pub async fn reopen(&self, link: &mut Link, opened: &Opened) -> Result<Opened, OpenError> {
+    pub async fn reopen(&self, link: &mut Link, opened: &Opened) -> Result<Opened, RedisOpenError> {
         let mut wanted = Definition::new(&self.settings);
         wanted.keep(opened.id, opened.native.seed());
         let again = self.settle(link, &wanted, Some(opened.id)).await?;
         if again.id != opened.id {
-            return Err(OpenError::Replaced { key: self.settings.key.clone() });
+            return Err(RedisOpenError::Replaced { key: self.settings.key.clone() });
         }
         let strings = Strings::look(link, &again.filter).await?;
         strings.grow(link, &again.filter).await?;
@@ -152,31 +152,31 @@ impl Wanted {
         link: &mut Link,
         wanted: &Definition,
         known: Option<RandomId>,
-    ) -> Result<Opened, OpenError> {
+    ) -> Result<Opened, RedisOpenError> {
         let is_native = self.settings.kind == FilterKind::Native;
         if is_native && known.is_none() && self.definition(link, None).await?.is_none() {
             let filter = self.settings.filter(Seed::new(0))?;
             if Strings::look(link, &filter).await?.are_there() {
                 let (key, definition) = (self.settings.key.clone(), self.definition_key());
-                return Err(OpenError::Undefined { key, definition });
+                return Err(RedisOpenError::Undefined { key, definition });
             }
         }
         let found = self.definition(link, Some(wanted)).await?;
-        let found = found.ok_or_else(|| OpenError::Nonsense(self.definition_key()))?;
+        let found = found.ok_or_else(|| RedisOpenError::Nonsense(self.definition_key()))?;
         self.held_to(&found, wanted)
     }
 
     /// The filter that is defined so, if that is what is wanted.
-    fn held_to(&self, found: &Definition, wanted: &Definition) -> Result<Opened, OpenError> {
+    fn held_to(&self, found: &Definition, wanted: &Definition) -> Result<Opened, RedisOpenError> {
         if found.unfinished().is_some() {
-            return Err(OpenError::Unfinished { key: self.settings.key.clone() });
+            return Err(RedisOpenError::Unfinished { key: self.settings.key.clone() });
         }
         let differences = found.differences(wanted, &self.settings);
         if !differences.is_empty() {
             let key = self.settings.key.clone();
-            return Err(OpenError::Differs { key, differences });
+            return Err(RedisOpenError::Differs { key, differences });
         }
-        let nonsense = || OpenError::Nonsense(self.definition_key());
+        let nonsense = || RedisOpenError::Nonsense(self.definition_key());
         let id = found.id().ok_or_else(nonsense)?;
         let seed = match self.settings.kind {
             FilterKind::Native => Seed::new(found.seed().ok_or_else(nonsense)?),
@@ -185,7 +185,7 @@ impl Wanted {
         self.opened(id, seed)
     }
 
-    fn opened(&self, id: RandomId, seed: Seed) -> Result<Opened, OpenError> {
+    fn opened(&self, id: RandomId, seed: Seed) -> Result<Opened, RedisOpenError> {
         let is_native = self.settings.kind == FilterKind::Native;
         // Another kind's filter has no seed; what names fingerprints here should.
         #[allow(clippy::cast_possible_truncation)]
@@ -204,7 +204,7 @@ impl Wanted {
         &self,
         link: &mut Link,
         wanted: Option<&Definition>,
-    ) -> Result<Option<Definition>, OpenError> {
+    ) -> Result<Option<Definition>, RedisOpenError> {
         let mut define = redis::cmd("EVAL");
         define.arg(DEFINE).arg(2).arg(&definition::keys(&self.settings.key)[..]);
         if let Some(wanted) = wanted {
@@ -223,13 +223,14 @@ impl Wanted {
     ///
     /// # Errors
     /// What is there is no filter.
-    pub async fn delete(&self, link: &mut Link) -> Result<u64, OpenError> {
+    pub async fn delete(&self, link: &mut Link) -> Result<u64, RedisOpenError> {
         let found = self.definition(link, None).await?;
         let theirs = found.map_or_else(|| self.clone(), |found| self.made_for(&found));
         let filter = theirs.settings.filter(Seed::new(0))?;
         match Strings::look(link, &filter).await {
             // Of another size it may be.
-            Err(OpenError::Keys(problems)) if !problems.iter().any(KeyError::is_of_another) => {}
+            Err(RedisOpenError::Keys(problems))
+                if !problems.iter().any(KeyError::is_of_another) => {}
             looked => drop(looked?),
         }
         let mut delete = redis::cmd("UNLINK");

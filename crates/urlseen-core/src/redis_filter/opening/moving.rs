@@ -3,9 +3,9 @@
 use redis::{Pipeline, Value};
 
 use super::strings::{Strings, value};
-use super::{OpenError, Wanted};
+use super::{RedisOpenError, Wanted};
 use crate::filter::id::RandomId;
-use crate::filter::{Seed, ShardId, Shared};
+use crate::filter::{RedisFilterKeys, Seed, ShardId};
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 use crate::redis_filter::definition::Definition;
@@ -24,13 +24,13 @@ impl Wanted {
         link: &mut Link,
         id: RandomId,
         seed: Seed,
-    ) -> Result<Shared, OpenError> {
+    ) -> Result<RedisFilterKeys, RedisOpenError> {
         let filter = self.settings.filter(seed)?;
         let strings = Strings::look(link, &filter).await?;
         let found = self.definition(link, None).await?;
         let is_ours = found.as_ref().is_some_and(|found| found.unfinished() == Some(id));
         if !is_ours && (found.is_some() || strings.are_there()) {
-            return Err(OpenError::Taken { key: filter.base().to_owned() });
+            return Err(RedisOpenError::Taken { key: filter.base().to_owned() });
         }
         strings.check_room(link, &filter).await?;
         let mut mark = redis::cmd("HSET");
@@ -48,7 +48,7 @@ impl Wanted {
         link: &mut Link,
         id: RandomId,
         seed: Seed,
-    ) -> Result<(), OpenError> {
+    ) -> Result<(), RedisOpenError> {
         let mut definition = Definition::new(&self.settings);
         definition.keep(id, seed);
         let mut finish = Pipeline::new();
@@ -66,7 +66,7 @@ impl Wanted {
 /// Redis fails.
 pub async fn put(
     link: &mut Link,
-    filter: &Shared,
+    filter: &RedisFilterKeys,
     shard: ShardId,
     bytes: &[u8],
 ) -> Result<(), LinkError> {
@@ -85,7 +85,7 @@ pub async fn put(
 /// Redis fails.
 pub async fn get(
     link: &mut Link,
-    filter: &Shared,
+    filter: &RedisFilterKeys,
     shard: ShardId,
     length: usize,
 ) -> Result<Vec<u8>, LinkError> {

@@ -3,14 +3,14 @@
 use redis::{Cmd, Pipeline, Value};
 
 use super::strings::SAMPLE;
-use crate::filter::{Estimate, Placing, Shared, id};
+use crate::filter::{Estimate, Placing, RedisFilterKeys, id};
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 
 /// One look at a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// Which of [`Shared::used`].
+    /// Which of [`RedisFilterKeys::used`].
     place: usize,
     what: What,
 }
@@ -39,7 +39,7 @@ pub struct Samples {
 
 impl Samples {
     /// Nothing was seen of the filter.
-    pub fn new(filter: &Shared) -> Self {
+    pub fn new(filter: &RedisFilterKeys) -> Self {
         let used = filter.used();
         Self { fill: vec![0.0; used.len()], size: vec![0; used.len()], used, next: 0 }
     }
@@ -48,7 +48,11 @@ impl Samples {
     ///
     /// # Errors
     /// Redis fails.
-    pub async fn look(&mut self, link: &mut Link, filter: &Shared) -> Result<(), LinkError> {
+    pub async fn look(
+        &mut self,
+        link: &mut Link,
+        filter: &RedisFilterKeys,
+    ) -> Result<(), LinkError> {
         let mut pipeline = Pipeline::new();
         let mut asked = Vec::new();
         for _ in 0..2 * self.used.len() {
@@ -64,7 +68,7 @@ impl Samples {
     }
 
     /// The next question: for one key after the other its size, and how full it is.
-    pub fn ask(&mut self, filter: &Shared) -> (Sample, Cmd) {
+    pub fn ask(&mut self, filter: &RedisFilterKeys) -> (Sample, Cmd) {
         let (place, is_fill) = (self.next / 2, self.next % 2 == 1);
         self.next = (self.next + 1) % (2 * self.used.len());
         let number = self.used[place];
@@ -86,7 +90,7 @@ impl Samples {
         count.arg(key).arg(from).arg(from + length - 1);
         let in_string = match filter.placing() {
             Placing::Bits(strings) => strings.bits(number).saturating_sub(8 * from),
-            Placing::Lines(_) | Placing::Set => u64::MAX,
+            Placing::Blocks(_) | Placing::Set => u64::MAX,
         };
         (Sample { place, what: What::Ones { bits: (8 * length).min(in_string) } }, count)
     }
@@ -107,10 +111,10 @@ impl Samples {
     }
 
     /// What that says of the filter.
-    pub fn estimate(&self, filter: &Shared) -> Estimate {
+    pub fn estimate(&self, filter: &RedisFilterKeys) -> Estimate {
         match filter.placing() {
             Placing::Set => Estimate { keys: self.size[0], error_rate: 0.0 },
-            Placing::Lines(_) | Placing::Bits(_) => filter.estimate(&self.fill),
+            Placing::Blocks(_) | Placing::Bits(_) => filter.estimate(&self.fill),
         }
     }
 }
@@ -119,7 +123,7 @@ impl Samples {
 ///
 /// # Errors
 /// Redis fails.
-pub async fn estimate(link: &mut Link, filter: &Shared) -> Result<Estimate, LinkError> {
+pub async fn estimate(link: &mut Link, filter: &RedisFilterKeys) -> Result<Estimate, LinkError> {
     let mut samples = Samples::new(filter);
     samples.look(link, filter).await?;
     Ok(samples.estimate(filter))

@@ -3,8 +3,8 @@
 use indicatif::BinaryBytes;
 use redis::{Pipeline, RedisResult, Value};
 
-use super::{KeyError, OpenError};
-use crate::filter::{Placing, Shared};
+use super::{KeyError, RedisOpenError};
+use crate::filter::{Placing, RedisFilterKeys};
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 
@@ -18,13 +18,14 @@ pub(super) const SAMPLE: u64 = 1 << 17;
 /// What Redis holds under the filter's keys.
 #[derive(Debug)]
 pub(super) struct Strings {
-    /// Those numbers of [`Shared::used`] that are strings which grow, with their length in bytes.
+    /// Those numbers of [`RedisFilterKeys::used`] that are strings which grow, with their length in
+    /// bytes.
     lengths: Vec<(u32, u64)>,
 }
 
 impl Strings {
     /// Looks at all keys, and refuses those that are not what the kind has there.
-    pub async fn look(link: &mut Link, filter: &Shared) -> Result<Self, OpenError> {
+    pub async fn look(link: &mut Link, filter: &RedisFilterKeys) -> Result<Self, RedisOpenError> {
         let used = filter.used();
         let is_set = matches!(filter.placing(), Placing::Set);
         let needed = if is_set { "set" } else { "string" };
@@ -65,7 +66,7 @@ impl Strings {
         {
             problems.push(KeyError::Beyond { key });
         }
-        if problems.is_empty() { Ok(Self { lengths }) } else { Err(OpenError::Keys(problems)) }
+        if problems.is_empty() { Ok(Self { lengths }) } else { Err(RedisOpenError::Keys(problems)) }
     }
 
     /// Whether any of them is there.
@@ -78,8 +79,8 @@ impl Strings {
     pub(super) async fn check_room(
         &self,
         link: &mut Link,
-        filter: &Shared,
-    ) -> Result<u64, OpenError> {
+        filter: &RedisFilterKeys,
+    ) -> Result<u64, RedisOpenError> {
         let needed: u64 = self.growing(filter).map(|(_, length, most)| most - length).sum();
         if needed == 0 {
             return Ok(0);
@@ -99,14 +100,18 @@ impl Strings {
             if let Some(room) = room
                 && used + needed > room
             {
-                return Err(OpenError::NoRoom { needed, what, room, used });
+                return Err(RedisOpenError::NoRoom { needed, what, room, used });
             }
         }
         Ok(needed)
     }
 
     /// Makes the large ones as long as they ever get, without changing a bit of them.
-    pub(super) async fn grow(&self, link: &mut Link, filter: &Shared) -> Result<(), LinkError> {
+    pub(super) async fn grow(
+        &self,
+        link: &mut Link,
+        filter: &RedisFilterKeys,
+    ) -> Result<(), LinkError> {
         for (number, _, most) in self.growing(filter).filter(|&(_, _, most)| most > LARGE) {
             let mut grow = redis::cmd("BITFIELD");
             // Adds 0 to the last bit: were it set, another's, it would stay so.
@@ -116,7 +121,7 @@ impl Strings {
         Ok(())
     }
 
-    fn growing(&self, filter: &Shared) -> impl Iterator<Item = (u32, u64, u64)> {
+    fn growing(&self, filter: &RedisFilterKeys) -> impl Iterator<Item = (u32, u64, u64)> {
         self.lengths.iter().filter_map(|&(number, length)| {
             let most = filter.max_bytes(number)?;
             (length < most).then_some((number, length, most))
@@ -125,7 +130,7 @@ impl Strings {
 }
 
 /// The key that only a filter with more strings has.
-fn beyond(filter: &Shared) -> Option<String> {
+fn beyond(filter: &RedisFilterKeys) -> Option<String> {
     match filter.placing() {
         Placing::Bits(strings) if filter.key(0) != filter.key(1) => {
             Some(filter.key(strings.strings()))

@@ -6,10 +6,10 @@
 use redis::Value;
 
 use super::strings::{Strings, value};
-use super::{OpenError, Opened, Wanted};
+use super::{Opened, RedisOpenError, Wanted};
 use crate::filter::choice::FilterKind;
 use crate::filter::id::RandomId;
-use crate::filter::{Seed, Shared};
+use crate::filter::{RedisFilterKeys, Seed};
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 use crate::redis_filter::definition::{Definition, Settings};
@@ -20,8 +20,8 @@ const STAYS: u64 = 3600;
 /// A filter that is not there yet.
 #[derive(Debug)]
 pub struct Uniting {
-    aside: Shared,
-    target: Shared,
+    aside: RedisFilterKeys,
+    target: RedisFilterKeys,
     definition: Definition,
     definition_key: String,
 }
@@ -43,25 +43,25 @@ impl Wanted {
     ///
     /// # Errors
     /// There is none, or what is there is none of that kind.
-    pub async fn find_as_defined(&self, link: &mut Link) -> Result<Defined, OpenError> {
+    pub async fn find_as_defined(&self, link: &mut Link) -> Result<Defined, RedisOpenError> {
         let key = || self.settings.key.clone();
         let found = self.definition(link, None).await?;
         if found.as_ref().is_some_and(|found| found.unfinished().is_some()) {
-            return Err(OpenError::Unfinished { key: key() });
+            return Err(RedisOpenError::Unfinished { key: key() });
         }
         let (theirs, definition) = match found {
             Some(found) => (self.made_for(&found), found),
             None if self.settings.kind == FilterKind::Native => {
-                return Err(OpenError::Missing { key: key() });
+                return Err(RedisOpenError::Missing { key: key() });
             }
             None => (self.clone(), Definition::new(&self.settings)),
         };
         let filter = theirs.filter(Seed::new(0))?;
         Strings::look(link, &filter).await?;
         if !are_any(link, &filter).await? {
-            return Err(OpenError::Missing { key: key() });
+            return Err(RedisOpenError::Missing { key: key() });
         }
-        let nonsense = || OpenError::Nonsense(theirs.definition_key());
+        let nonsense = || RedisOpenError::Nonsense(theirs.definition_key());
         let id = definition.id().ok_or_else(nonsense)?;
         let seed = match theirs.settings.kind {
             FilterKind::Native => Seed::new(definition.seed().ok_or_else(nonsense)?),
@@ -77,11 +77,15 @@ impl Wanted {
     ///
     /// # Errors
     /// Something is there, or there is no room.
-    pub async fn begin_union(&self, link: &mut Link, seed: Seed) -> Result<Uniting, OpenError> {
+    pub async fn begin_union(
+        &self,
+        link: &mut Link,
+        seed: Seed,
+    ) -> Result<Uniting, RedisOpenError> {
         let target = self.filter(seed)?;
         let key = || self.settings.key.clone();
         if self.definition(link, None).await?.is_some() || are_any(link, &target).await? {
-            return Err(OpenError::Taken { key: key() });
+            return Err(RedisOpenError::Taken { key: key() });
         }
         Strings::look(link, &target).await?.check_room(link, &target).await?;
         let mut aside = self.clone();
@@ -140,7 +144,7 @@ impl Uniting {
     ///
     /// # Errors
     /// Somebody made something there meanwhile, or Redis fails.
-    pub async fn finish(self, link: &mut Link) -> Result<(), OpenError> {
+    pub async fn finish(self, link: &mut Link) -> Result<(), RedisOpenError> {
         let used = self.target.used();
         let mut finish = redis::cmd("EVAL");
         finish.arg(include_str!("lua/unite.lua")).arg(2 * used.len() + 1);
@@ -150,14 +154,14 @@ impl Uniting {
         finish.arg(&self.definition_key).arg(self.definition.words().collect::<Vec<_>>());
         let done: u64 = value(&Ok(link.call(&finish).await?))?;
         if done == 0 {
-            return Err(OpenError::Taken { key: self.target.base().to_owned() });
+            return Err(RedisOpenError::Taken { key: self.target.base().to_owned() });
         }
         Ok(())
     }
 }
 
 /// Whether any key of a filter is there.
-async fn are_any(link: &mut Link, filter: &Shared) -> Result<bool, LinkError> {
+async fn are_any(link: &mut Link, filter: &RedisFilterKeys) -> Result<bool, LinkError> {
     let mut exist = redis::cmd("EXISTS");
     for number in filter.used() {
         exist.arg(filter.key(number));
@@ -172,7 +176,7 @@ async fn are_any(link: &mut Link, filter: &Shared) -> Result<bool, LinkError> {
 /// Redis fails.
 pub async fn page(
     link: &mut Link,
-    filter: &Shared,
+    filter: &RedisFilterKeys,
     string: u32,
     offset: u64,
     length: usize,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::restore::Restore;
 use super::super::{Made, Pins, SnapshotWriter};
-use crate::filter::{Capacity, Count, Geometry, Lines, SHARDS, ShardId};
+use crate::filter::{Blocks, Capacity, Count, Geometry, SHARDS, ShardId};
 use crate::fingerprint::{Algorithm, Fingerprint};
 use crate::storage::head::{Head, Position};
 
@@ -69,7 +69,7 @@ pub(super) fn pins() -> Pins {
         crawl: "demo".to_owned(),
         made: Made::Native {
             seed: Some(crate::filter::Seed::new(7)),
-            geometry: Geometry::new(Lines::One, 4, 1).unwrap(),
+            geometry: Geometry::new(Blocks::One, 4, 1).unwrap(),
             capacity: Capacity::new(1000).unwrap(),
             error_rate: "1e-3".parse().unwrap(),
         },

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use super::{Local, Memory};
+use super::{Local, StoreKind};
 use crate::config::Fsync;
 use urlseen_core::storage::{Journal, Usage};
 
@@ -30,7 +30,7 @@ pub struct Footprint {
 impl Local {
     /// What is kept, if anything is.
     pub fn footprint(&self) -> Option<Footprint> {
-        let Memory::Kept(kept) = &self.memory else { return None };
+        let StoreKind::Kept(kept) = &self.memory else { return None };
         // What cannot be listed is told by whoever has to read or write it.
         let usage = kept.folder.usage().unwrap_or_default();
         let Usage { snapshots, log_bytes, archive_bytes } = usage;

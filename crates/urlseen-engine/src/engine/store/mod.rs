@@ -60,7 +60,7 @@ pub struct Local {
     snapshotting: Option<Snapshotting>,
     /// Judges.
     pub engine: Engine,
-    memory: Memory,
+    memory: StoreKind,
 }
 
 /// What is written down of a fingerprint that no batch has.
@@ -73,7 +73,7 @@ pub(crate) enum Change {
 }
 
 #[derive(Debug)]
-enum Memory {
+enum StoreKind {
     /// Nothing is kept.
     Volatile(Volatile),
     /// A folder.
@@ -111,12 +111,12 @@ struct Kept {
 impl Local {
     /// A filter of which nothing is kept.
     pub fn volatile(engine: Engine) -> Self {
-        Self { snapshotting: None, engine, memory: Memory::Volatile(Volatile::default()) }
+        Self { snapshotting: None, engine, memory: StoreKind::Volatile(Volatile::default()) }
     }
 
     /// The filter of this id, which Redis has.
     pub fn shared(engine: Engine, filter: RandomId) -> Self {
-        let memory = Memory::Shared { log: Volatile::default(), filter };
+        let memory = StoreKind::Shared { log: Volatile::default(), filter };
         Self { snapshotting: None, engine, memory }
     }
 
@@ -140,16 +140,16 @@ impl Local {
             waits: Waits::default(),
             archive: Standing::default(),
         };
-        Self { snapshotting: None, engine, memory: Memory::Kept(Box::new(kept)) }
+        Self { snapshotting: None, engine, memory: StoreKind::Kept(Box::new(kept)) }
     }
 
     /// Writes a batch down as the one that follows `base`. It has been written when this returns.
     pub fn append(&mut self, base: Head, batch: Batch<Judged>) -> io::Result<Logged> {
         let record = match &mut self.memory {
-            Memory::Volatile(log) | Memory::Shared { log, .. } => {
+            StoreKind::Volatile(log) | StoreKind::Shared { log, .. } => {
                 log.append(base, batch.added())?
             }
-            Memory::Kept(kept) => {
+            StoreKind::Kept(kept) => {
                 kept.at = None;
                 kept.journal()?.append(base, batch.added())?
             }
@@ -166,9 +166,9 @@ impl Local {
     /// are written down, and then are seen.
     pub(crate) fn add(&mut self, batch: &Batch<Judged>) -> io::Result<()> {
         let at = match &mut self.memory {
-            Memory::Volatile(_) | Memory::Shared { .. } => Position::START,
-            Memory::Kept(kept) if batch.added().is_empty() => kept.journal()?.position(),
-            Memory::Kept(kept) => kept.journal()?.append_adds(batch.added())?,
+            StoreKind::Volatile(_) | StoreKind::Shared { .. } => Position::START,
+            StoreKind::Kept(kept) if batch.added().is_empty() => kept.journal()?.position(),
+            StoreKind::Kept(kept) => kept.journal()?.append_adds(batch.added())?,
         };
         self.engine.committed(at);
         Ok(())
@@ -188,7 +188,7 @@ impl Local {
             while let Some((_, next)) = changes.next_if(|&(other, _)| other == change) {
                 run.push(next);
             }
-            if let Memory::Kept(kept) = &mut self.memory {
+            if let StoreKind::Kept(kept) = &mut self.memory {
                 let journal = kept.journal()?;
                 match change {
                     Change::Add => journal.append_adds(&run)?,
@@ -199,8 +199,8 @@ impl Local {
         let at = match &mut self.memory {
             // What is logged and not committed lies before it, and is not in the filter.
             _ if self.engine.uncommitted() > 0 => None,
-            Memory::Volatile(_) | Memory::Shared { .. } => Some(Position::START),
-            Memory::Kept(kept) => Some(kept.journal()?.position()),
+            StoreKind::Volatile(_) | StoreKind::Shared { .. } => Some(Position::START),
+            StoreKind::Kept(kept) => Some(kept.journal()?.position()),
         };
         self.engine.remember(owner, at);
         Ok(())
@@ -210,20 +210,20 @@ impl Local {
     /// one committed, and the next batch follows it.
     pub fn forget(&mut self, head: Head) -> io::Result<()> {
         self.engine.forget();
-        let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
+        let StoreKind::Kept(kept) = &mut self.memory else { return Ok(()) };
         kept.journal()?.cut(head)?;
         Ok(())
     }
 
     /// Fails if what was logged is lost to the next start, as far as that can be seen at a glance.
     pub fn check(&self) -> io::Result<()> {
-        let Memory::Kept(kept) = &self.memory else { return Ok(()) };
+        let StoreKind::Kept(kept) = &self.memory else { return Ok(()) };
         kept.journal.as_ref().map_or(Ok(()), Journal::check)
     }
 
     /// Whether the log has grown so long that a snapshot should be begun, and none is under way.
     pub fn wants_snapshot(&self) -> bool {
-        let Memory::Kept(kept) = &self.memory else { return false };
+        let StoreKind::Kept(kept) = &self.memory else { return false };
         let may = kept.not_before.is_none_or(|time| time <= Instant::now());
         let is_due = |journal: &Journal| may && journal.bytes() >= kept.snapshot_at;
         self.snapshotting.is_none() && kept.journal.as_ref().is_some_and(is_due)
@@ -242,7 +242,7 @@ impl Local {
     }
 
     fn start_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
-        let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
+        let StoreKind::Kept(kept) = &mut self.memory else { return Ok(()) };
         let every = kept.keeping.every(&self.engine);
         let bytes = kept.journal()?.bytes();
         kept.snapshot_at = bytes + every;
@@ -274,7 +274,7 @@ impl Local {
 
     fn note(&mut self, finished: Option<&io::Result<Finished>>) {
         match (&mut self.memory, finished) {
-            (Memory::Kept(kept), Some(Ok(_))) => {
+            (StoreKind::Kept(kept), Some(Ok(_))) => {
                 kept.last_snapshot = Some(SystemTime::now());
                 kept.waits = Waits::default();
             }
@@ -285,7 +285,7 @@ impl Local {
 
     /// After a snapshot that failed for want of file descriptors, the next one is due soon.
     fn put_off(&mut self, error: Option<&io::Error>) {
-        let Memory::Kept(kept) = &mut self.memory else { return };
+        let StoreKind::Kept(kept) = &mut self.memory else { return };
         let is_soon = error.is_some_and(descriptors::are_exhausted);
         kept.not_before = is_soon.then(|| Instant::now() + kept.waits.grow());
         if is_soon {
@@ -305,7 +305,7 @@ impl Local {
     /// Where batches were committed, the folder goes on reaching back as far as it does; else there
     /// is nothing to come back to.
     fn horizon(&self) -> Option<Moment> {
-        let Memory::Kept(kept) = &self.memory else { return None };
+        let StoreKind::Kept(kept) = &self.memory else { return None };
         let is_of = |journal: &Journal| journal.position().head != Head::START;
         let has_batches = kept.journal.as_ref().is_some_and(is_of);
         (!has_batches).then(Moment::now)
@@ -314,15 +314,15 @@ impl Local {
     /// How far imports into the filter came.
     pub(crate) fn checkpoints(&self) -> Vec<Checkpoint> {
         match &self.memory {
-            Memory::Volatile(_) | Memory::Shared { .. } => Vec::new(),
-            Memory::Kept(kept) => kept.folder.checkpoints(),
+            StoreKind::Volatile(_) | StoreKind::Shared { .. } => Vec::new(),
+            StoreKind::Kept(kept) => kept.folder.checkpoints(),
         }
     }
 
     /// Records how far imports came: all that lies before was added. It and the checkpoints are on
     /// the disk when this returns.
     pub(crate) fn record_checkpoints(&mut self, checkpoints: &[Checkpoint]) -> io::Result<()> {
-        let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
+        let StoreKind::Kept(kept) = &mut self.memory else { return Ok(()) };
         kept.journal()?.sync()?;
         kept.folder.record_checkpoints(checkpoints)
     }
@@ -331,7 +331,7 @@ impl Local {
     /// all of it on the disk.
     pub fn rest(&mut self, head: Head) -> io::Result<()> {
         self.snapshotting = None;
-        let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
+        let StoreKind::Kept(kept) = &mut self.memory else { return Ok(()) };
         match kept.journal.take() {
             Some(journal) => journal.close(head).map(drop),
             None => Ok(()),
@@ -340,7 +340,7 @@ impl Local {
 
     /// The same where no Redis names the last batch.
     pub fn rest_as_it_is(&mut self) -> io::Result<()> {
-        let Memory::Kept(kept) = &mut self.memory else { return Ok(()) };
+        let StoreKind::Kept(kept) = &mut self.memory else { return Ok(()) };
         match &kept.journal {
             Some(journal) => {
                 let head = journal.position().head;
@@ -352,20 +352,20 @@ impl Local {
 
     /// The folder that it is kept in, and what its disk has not answered.
     pub fn disk(&self) -> Option<(&Path, &Requests)> {
-        let Memory::Kept(kept) = &self.memory else { return None };
+        let StoreKind::Kept(kept) = &self.memory else { return None };
         Some((kept.folder.dir(), kept.folder.requests()))
     }
 
     /// The id of the filter, where it is kept and not new.
     pub fn filter(&self) -> Option<RandomId> {
-        let Memory::Kept(kept) = &self.memory else { return None };
+        let StoreKind::Kept(kept) = &self.memory else { return None };
         kept.folder.header().map(|header| RandomId::new(header.filter()))
     }
 
     /// Records that `run` is about to take the lease; the runs before it are dead, as they held
     /// the folder's lock, and this process does now.
     pub fn announce(&mut self, run: u64) -> io::Result<Vec<u64>> {
-        let Memory::Kept(kept) = &mut self.memory else { return Ok(Vec::new()) };
+        let StoreKind::Kept(kept) = &mut self.memory else { return Ok(Vec::new()) };
         let dead: Vec<u64> = kept.folder.runs().into_iter().filter(|&other| other != run).collect();
         let all: Vec<u64> = std::iter::once(run).chain(dead.iter().copied()).collect();
         kept.folder.record_runs(&all)?;

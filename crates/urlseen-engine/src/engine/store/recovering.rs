@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{BinaryBytes, HumanCount};
 
-use super::{Kept, LOGGED, Local, Memory, MismatchError};
+use super::{Kept, LOGGED, Local, MismatchError, StoreKind};
 use crate::engine::{Engine, EngineError};
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::redisbloom::Filter;
@@ -61,14 +61,14 @@ impl Local {
         let Some(head) = theirs.filter(|head| head.seq > 0) else { return Ok(()) };
         let other_than = |ours| filter.filter(|&theirs| theirs != ours);
         let unfit = match &self.memory {
-            Memory::Volatile(_) => None,
-            &Memory::Shared { filter: ours, .. } => {
+            StoreKind::Volatile(_) => None,
+            &StoreKind::Shared { filter: ours, .. } => {
                 other_than(ours).map(|theirs| MismatchError::OtherFilterInRedis { ours, theirs })
             }
-            Memory::Kept(kept) if kept.folder.header().is_none() => {
+            StoreKind::Kept(kept) if kept.folder.header().is_none() => {
                 (!kept.keeping.emit_again).then(|| kept.knows_nothing_of(head))
             }
-            Memory::Kept(kept) => {
+            StoreKind::Kept(kept) => {
                 let (dir, ours) = (kept.folder.dir().to_owned(), kept.filter());
                 other_than(ours).map(|theirs| MismatchError::OtherFilter { dir, ours, theirs })
             }
@@ -87,12 +87,12 @@ impl Local {
         let Self { engine, memory, snapshotting } = self;
         let head = theirs.unwrap_or(Head::START);
         let kept = match memory {
-            Memory::Kept(kept) => kept,
-            Memory::Volatile(_) => {
+            StoreKind::Kept(kept) => kept,
+            StoreKind::Volatile(_) => {
                 engine.clear();
                 return Ok(Recovery { head, filter: RandomId::random(), how: How::New });
             }
-            Memory::Shared { filter: ours, .. } => {
+            StoreKind::Shared { filter: ours, .. } => {
                 engine.clear();
                 return Ok(Recovery { head, filter: *ours, how: How::Shared });
             }
@@ -121,7 +121,7 @@ impl Local {
     /// Brings the filter back as far as the folder goes, where no Redis says how far that is.
     pub fn recover(&mut self) -> Result<How, MismatchError> {
         let Self { engine, memory, .. } = self;
-        let Memory::Kept(kept) = memory else { return Ok(How::New) };
+        let StoreKind::Kept(kept) = memory else { return Ok(How::New) };
         if kept.folder.header().is_none() {
             return kept.begin(engine, None).map(|recovered| recovered.how);
         }
@@ -132,7 +132,7 @@ impl Local {
     /// Where that fails, it can be done again.
     pub fn replace(&mut self, head: Head) -> Result<(), MismatchError> {
         let Self { engine, memory, .. } = self;
-        let Memory::Kept(kept) = memory else { return Ok(()) };
+        let StoreKind::Kept(kept) = memory else { return Ok(()) };
         kept.rebase(engine, head)
     }
 
@@ -142,8 +142,8 @@ impl Local {
         self.snapshotting = None;
         self.engine.clear();
         Ok(match &mut self.memory {
-            Memory::Kept(kept) => kept.journal()?.position().head,
-            Memory::Volatile(_) | Memory::Shared { .. } => Head::START,
+            StoreKind::Kept(kept) => kept.journal()?.position().head,
+            StoreKind::Volatile(_) | StoreKind::Shared { .. } => Head::START,
         })
     }
 
@@ -151,7 +151,7 @@ impl Local {
     /// `theirs`, or where the folder stands if Redis knows nothing. Answers where that is.
     pub fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, MismatchError> {
         let Self { engine, memory, .. } = self;
-        let Memory::Kept(kept) = memory else { return Ok(theirs.unwrap_or(Head::START)) };
+        let StoreKind::Kept(kept) = memory else { return Ok(theirs.unwrap_or(Head::START)) };
         if kept.folder.header().is_none() {
             let at = theirs.unwrap_or(Head::START);
             kept.folder.begin(&kept.keeping.pins, RandomId::random().get(), at)?;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::cut::{Cut, CutError, shown};
 use super::frames::{self, Frames};
-use super::lines::{self, Lines};
+use super::lines::{self, LineCutter};
 use super::{Bad, Format, ImportError, Meter, Page, Sender};
-use crate::flow::input::{self, BLOCK, Name, Source};
+use crate::flow::input::{self, BLOCK, ByteSource, InputName};
 use urlseen_core::storage::Checkpoint;
 
 /// Reads all of `files`, each from where an earlier import of it ended, and hands it over page by
@@ -45,7 +45,7 @@ pub(super) fn read(
 /// An input that is read.
 struct Input {
     name: PathBuf,
-    source: Source,
+    source: ByteSource,
     format: Format,
     /// Once the format is known.
     cutter: Option<Cutter>,
@@ -57,19 +57,19 @@ struct Input {
     /// How the input ended, if it has: told once all before is handed on.
     end: Option<io::Result<()>>,
     /// What it goes by in checkpoints; not there if it can be read but once.
-    identity: Option<Identity>,
+    identity: Option<FileIdentity>,
     /// Where an earlier import ended, until the reading goes on there.
     resumed: Option<Checkpoint>,
 }
 
 /// What tells an input from others.
-struct Identity {
+struct FileIdentity {
     source: String,
     version: String,
 }
 
 enum Cutter {
-    Lines(Lines),
+    Lines(LineCutter),
     Frames(Frames),
 }
 
@@ -79,7 +79,7 @@ impl Input {
         format: Format,
         checkpoints: &[Checkpoint],
     ) -> Result<Self, ImportError> {
-        let identity = Identity::of(&name, format);
+        let identity = FileIdentity::of(&name, format);
         let source = match input::open(&name) {
             Ok(source) => source,
             Err(reason) => return Err(ImportError::Open { name, reason }),
@@ -162,7 +162,7 @@ impl Input {
     fn detect(&self) -> Option<Result<Cutter, CutError>> {
         let bytes = &self.buffer[..self.filled];
         let behind = self.resumed.as_ref().map_or(0, |checkpoint| checkpoint.count);
-        let hex = || Cutter::Lines(Lines::behind(behind));
+        let hex = || Cutter::Lines(LineCutter::behind(behind));
         let binary = || Cutter::Frames(Frames::behind(behind));
         let is_end = self.end.is_some();
         match self.format {
@@ -206,19 +206,20 @@ impl Input {
     fn page(&self, cut: Cut, resumed: Option<Checkpoint>) -> Page {
         let bad_count = cut.bad_count();
         let (digests, bad) = cut.into_parts();
-        let source = Name(&self.name).to_string();
+        let source = InputName(&self.name).to_string();
         let bad = bad.into_iter().map(|(at, line, reason)| Bad {
             source: source.clone(),
             offset: Some(at),
             line,
             reason,
         });
-        let checkpoint = self.identity.as_ref().map(|Identity { source, version }| Checkpoint {
-            source: source.clone(),
-            version: version.clone(),
-            at: self.offset,
-            count: self.cutter.as_ref().map_or(0, Cutter::count),
-        });
+        let checkpoint =
+            self.identity.as_ref().map(|FileIdentity { source, version }| Checkpoint {
+                source: source.clone(),
+                version: version.clone(),
+                at: self.offset,
+                count: self.cutter.as_ref().map_or(0, Cutter::count),
+            });
         let resumed = resumed.map(|checkpoint| {
             format!("{source} up to byte {} ({} read)", checkpoint.at, checkpoint.count)
         });
@@ -228,7 +229,7 @@ impl Input {
     /// Gives up an input that holds something else.
     fn refused(&mut self, reason: CutError) -> Page {
         (self.filled, self.end, self.identity) = (0, Some(Ok(())), None);
-        self.cutter = Some(Cutter::Lines(Lines::default()));
+        self.cutter = Some(Cutter::Lines(LineCutter::default()));
         let mut cut = Cut::new(0);
         cut.bad(0, None, || reason);
         self.page(cut, None)
@@ -255,7 +256,7 @@ impl Cutter {
     }
 }
 
-impl Identity {
+impl FileIdentity {
     /// Of a file as it is now; `None` for what is none.
     fn of(name: &Path, format: Format) -> Option<Self> {
         let path = fs::canonicalize(name).ok()?;

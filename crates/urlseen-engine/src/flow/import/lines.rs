@@ -6,14 +6,14 @@ use urlseen_core::fingerprint::Fingerprint;
 
 /// Cuts lines.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct LineCutter {
     /// Lines so far, empty ones too.
     pub(super) count: u64,
     /// Whether the end of a line is passed over that was too long.
     is_passing: bool,
 }
 
-impl Lines {
+impl LineCutter {
     /// Goes on behind so many lines.
     pub(super) fn behind(count: u64) -> Self {
         Self { count, is_passing: false }
@@ -78,7 +78,7 @@ mod tests {
 
     /// The lengths of what is cut, and where it is bad, reading so many bytes at once.
     fn cut(text: &str, step: usize) -> (Vec<usize>, Vec<(u64, u64, String)>) {
-        let mut lines = Lines::default();
+        let mut lines = LineCutter::default();
         let (mut lengths, mut bad) = (Vec::new(), Vec::new());
         let (mut begin, mut end) = (0, 0);
         while end < text.len() {

@@ -28,7 +28,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::engine::store::Local;
 use crate::engine::{Engine, EngineError};
-use crate::flow::input::Name;
+use crate::flow::input::InputName;
 use crate::item::Items;
 use crate::item::batch::Batch;
 pub(crate) use cut::CutError;
@@ -103,7 +103,7 @@ impl fmt::Display for Format {
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// A file cannot be opened.
-    #[error("cannot open {}: {reason}", Name(name))]
+    #[error("cannot open {}: {reason}", InputName(name))]
     Open {
         /// The file.
         name: PathBuf,
@@ -111,7 +111,7 @@ pub enum ImportError {
         reason: io::Error,
     },
     /// Reading, or decompressing, failed.
-    #[error("cannot read {} beyond byte {at}: {reason}", Name(name))]
+    #[error("cannot read {} beyond byte {at}: {reason}", InputName(name))]
     Read {
         /// The file.
         name: PathBuf,
@@ -159,7 +159,7 @@ pub enum ImportError {
 
 /// What was counted.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub struct Count {
+pub struct ImportCount {
     /// All that was read and is a fingerprint.
     pub read: u64,
     /// Those that were not in the filter.
@@ -223,13 +223,13 @@ impl Meter {
 }
 
 /// Who is told about an import's work while it goes on.
-pub trait Audience {
+pub trait ImportAudience {
     /// An earlier import was broken off: this one goes on with `place`.
     fn goes_on(&mut self, place: &str);
     /// Something is no fingerprint. Where much is bad at once, not all of it is told.
     fn bad(&mut self, bad: &Bad);
     /// So much was done.
-    fn progress(&mut self, count: &Count, meter: &Meter, engine: &Engine);
+    fn progress(&mut self, count: &ImportCount, meter: &Meter, engine: &Engine);
     /// Something went wrong that the import goes on without.
     fn trouble(&mut self, words: &str);
 }
@@ -260,12 +260,12 @@ type Receiver = mpsc::Receiver<Result<Page, ImportError>>;
 pub async fn run(
     origin: Origin,
     store: &mut Local,
-    audience: &mut impl Audience,
-) -> Result<Count, ImportError> {
+    audience: &mut impl ImportAudience,
+) -> Result<ImportCount, ImportError> {
     let meter = Arc::<Meter>::default();
     let mut pages = origin.read(store.checkpoints(), Arc::clone(&meter))?;
     let mut judging: VecDeque<Page> = VecDeque::new();
-    let mut progress = Progress::default();
+    let mut progress = ImportProgress::default();
     let mut end = None;
     let mut tell = tokio::time::interval(TELL);
     tell.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -303,7 +303,7 @@ pub async fn run(
     Ok(progress.count)
 }
 
-fn tell_no_snapshot(error: Option<io::Error>, audience: &mut impl Audience) {
+fn tell_no_snapshot(error: Option<io::Error>, audience: &mut impl ImportAudience) {
     if let Some(error) = error {
         audience.trouble(&format!("no snapshot could be taken ({error}); the log grows on"));
     }
@@ -311,22 +311,22 @@ fn tell_no_snapshot(error: Option<io::Error>, audience: &mut impl Audience) {
 
 /// What was done, and how far that is.
 #[derive(Debug, Default)]
-struct Progress {
-    count: Count,
+struct ImportProgress {
+    count: ImportCount,
     /// How far each source was read whose checkpoint is not kept yet.
     checkpoints: BTreeMap<String, Checkpoint>,
     /// When checkpoints were kept last.
     marked: Option<Instant>,
 }
 
-impl Progress {
+impl ImportProgress {
     /// A page is in the log, of which so much was new.
-    fn done(&mut self, page: Page, read: u64, new: u64, audience: &mut impl Audience) {
+    fn done(&mut self, page: Page, read: u64, new: u64, audience: &mut impl ImportAudience) {
         for bad in &page.bad {
             audience.bad(bad);
         }
-        let Count { read: all, new: all_new, seen, bad } = self.count;
-        self.count = Count {
+        let ImportCount { read: all, new: all_new, seen, bad } = self.count;
+        self.count = ImportCount {
             read: all + read,
             new: all_new + new,
             seen: seen + read - new,

@@ -1,7 +1,7 @@
 //! The `meta` of a pickled request as JSON, where JSON says just the same.
 
 use super::PickleError;
-use super::value::{Heap, Value};
+use super::value::{Heap, PickleValue};
 use urlseen_core::redis::reject::bounded::{Bounded, TooLong, most_made};
 
 /// How deep containers may be nested.
@@ -21,9 +21,9 @@ impl<'a> Writer<'a> {
     }
 
     /// The JSON of a dict; nothing where nothing is in it.
-    pub(super) fn meta(mut self, meta: Value) -> Result<Option<Vec<u8>>, PickleError> {
+    pub(super) fn meta(mut self, meta: PickleValue) -> Result<Option<Vec<u8>>, PickleError> {
         match meta {
-            Value::Dict(dict) if !self.heap.is_empty(dict) => {
+            PickleValue::Dict(dict) if !self.heap.is_empty(dict) => {
                 self.push(meta, 0)?;
                 Ok(Some(self.json.into_bytes()))
             }
@@ -31,21 +31,21 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn push(&mut self, value: Value, depth: usize) -> Result<(), PickleError> {
+    fn push(&mut self, value: PickleValue, depth: usize) -> Result<(), PickleError> {
         let unsayable = |found| Err(PickleError::NotJson { found });
         if depth > DEEPEST {
             return unsayable("containers nested more than 100 deep, or in themselves");
         }
         match value {
-            Value::None => self.json.push(b"null")?,
-            Value::Bool(value) => self.json.push_json(&value)?,
-            Value::Int(value) => self.json.push_json(&value)?,
-            Value::Float(value) if value.is_finite() => self.json.push_json(&value)?,
-            Value::Text(span) => match std::str::from_utf8(span.of(self.pickle)) {
+            PickleValue::None => self.json.push(b"null")?,
+            PickleValue::Bool(value) => self.json.push_json(&value)?,
+            PickleValue::Int(value) => self.json.push_json(&value)?,
+            PickleValue::Float(value) if value.is_finite() => self.json.push_json(&value)?,
+            PickleValue::Text(span) => match std::str::from_utf8(span.of(self.pickle)) {
                 Ok(text) => self.json.push_json(text)?,
                 Err(_) => return unsayable("a str that is not UTF-8"),
             },
-            Value::List(list) => {
+            PickleValue::List(list) => {
                 self.json.push(b"[")?;
                 for (index, value) in self.heap.values(list).enumerate() {
                     self.separate(index)?;
@@ -53,11 +53,11 @@ impl<'a> Writer<'a> {
                 }
                 self.json.push(b"]")?;
             }
-            Value::Dict(dict) => {
+            PickleValue::Dict(dict) => {
                 self.json.push(b"{")?;
                 for (index, (key, value)) in self.heap.pairs(dict).enumerate() {
                     self.separate(index)?;
-                    if !matches!(key, Value::Text(_)) {
+                    if !matches!(key, PickleValue::Text(_)) {
                         return unsayable("a key that is no str");
                     }
                     self.push(key, depth + 1)?;
@@ -66,8 +66,8 @@ impl<'a> Writer<'a> {
                 }
                 self.json.push(b"}")?;
             }
-            Value::BigInt => return unsayable("an int of more than 64 bits"),
-            Value::Float(_) => return unsayable("a float that is not finite"),
+            PickleValue::BigInt => return unsayable("an int of more than 64 bits"),
+            PickleValue::Float(_) => return unsayable("a float that is not finite"),
             other => return unsayable(other.kind()),
         }
         Ok(())

@@ -1,5 +1,5 @@
 //! The machine that a pickle is a program for. It builds data and never objects: what would make
-//! one is [`Value::Opaque`], whatever was to be made of what. Nothing is imported or called.
+//! one is [`PickleValue::Opaque`], whatever was to be made of what. Nothing is imported or called.
 //!
 //! Each opcode takes a bounded time and makes a bounded number of values, and there may be
 //! [`MOST_OPCODES`]; nothing is nested, as containers hold numbers of others. So no pickle,
@@ -8,7 +8,7 @@
 use super::PickleError;
 use super::code::Code;
 use super::opcode as op;
-use super::value::{Heap, Span, Value};
+use super::value::{Heap, PickleValue, Span};
 
 /// How many opcodes a pickle may have: a request with some hundred thousand values in its `meta`.
 const MOST_OPCODES: usize = 1 << 20;
@@ -22,16 +22,16 @@ const PROTOCOL: u8 = 5;
 /// What runs pickles, one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Machine {
-    stack: Vec<Value>,
+    stack: Vec<PickleValue>,
     /// How long the stack was at each mark.
     marks: Vec<usize>,
-    memo: Vec<Option<Value>>,
+    memo: Vec<Option<PickleValue>>,
     pub(super) heap: Heap,
 }
 
 impl Machine {
     /// Runs a pickle. Answers what it makes; what that holds is in the heap until the next run.
-    pub(super) fn run(&mut self, pickle: &[u8]) -> Result<Value, PickleError> {
+    pub(super) fn run(&mut self, pickle: &[u8]) -> Result<PickleValue, PickleError> {
         self.clear();
         let mut code = Code { bytes: pickle, at: 0 };
         for _ in 0..MOST_OPCODES {
@@ -83,12 +83,12 @@ impl Machine {
             op::POP_MARK => return Ok(self.pop_mark().map(|from| self.stack.truncate(from))),
             op::DUP => return Ok(self.top().map(|top| self.stack.push(top))),
 
-            op::NONE => Value::None,
-            op::NEWTRUE => Value::Bool(true),
-            op::NEWFALSE => Value::Bool(false),
-            op::BININT => Value::Int(i32::from_le_bytes(code.array()?).into()),
-            op::BININT1 => Value::Int(code.byte()?.into()),
-            op::BININT2 => Value::Int(u16::from_le_bytes(code.array()?).into()),
+            op::NONE => PickleValue::None,
+            op::NEWTRUE => PickleValue::Bool(true),
+            op::NEWFALSE => PickleValue::Bool(false),
+            op::BININT => PickleValue::Int(i32::from_le_bytes(code.array()?).into()),
+            op::BININT1 => PickleValue::Int(code.byte()?.into()),
+            op::BININT2 => PickleValue::Int(u16::from_le_bytes(code.array()?).into()),
             op::LONG1 => {
                 let length = code.byte()?;
                 integer(code.take(length.into())?.of(code.bytes))
@@ -98,8 +98,8 @@ impl Machine {
                 integer(code.take(length)?.of(code.bytes))
             }
             op::INT => match code.line()?.of(code.bytes) {
-                b"00" => Value::Bool(false),
-                b"01" => Value::Bool(true),
+                b"00" => PickleValue::Bool(false),
+                b"01" => PickleValue::Bool(true),
                 digits => return Ok(decimal(digits).map(|value| self.stack.push(value))),
             },
             op::LONG => {
@@ -110,27 +110,27 @@ impl Machine {
             op::FLOAT => {
                 let text = std::str::from_utf8(code.line()?.of(code.bytes)).ok();
                 let float = text.and_then(|text| text.parse().ok());
-                return Ok(float.map(|float| self.stack.push(Value::Float(float))));
+                return Ok(float.map(|float| self.stack.push(PickleValue::Float(float))));
             }
-            op::BINFLOAT => Value::Float(f64::from_be_bytes(code.array()?)),
+            op::BINFLOAT => PickleValue::Float(f64::from_be_bytes(code.array()?)),
 
-            op::SHORT_BINUNICODE => Value::Text(code.counted_by_one()?),
-            op::BINUNICODE => Value::Text(code.counted_by_four()?),
-            op::BINUNICODE8 => Value::Text(code.counted_by_eight()?),
+            op::SHORT_BINUNICODE => PickleValue::Text(code.counted_by_one()?),
+            op::BINUNICODE => PickleValue::Text(code.counted_by_four()?),
+            op::BINUNICODE8 => PickleValue::Text(code.counted_by_eight()?),
             op::UNICODE => plain(code.line()?, code.bytes),
-            op::SHORT_BINBYTES => Value::Bytes(code.counted_by_one()?),
-            op::BINBYTES => Value::Bytes(code.counted_by_four()?),
-            op::BINBYTES8 => Value::Bytes(code.counted_by_eight()?),
+            op::SHORT_BINBYTES => PickleValue::Bytes(code.counted_by_one()?),
+            op::BINBYTES => PickleValue::Bytes(code.counted_by_four()?),
+            op::BINBYTES8 => PickleValue::Bytes(code.counted_by_eight()?),
             // The texts of Python 2, which Python 3 takes for ASCII.
             op::SHORT_BINSTRING => plain(code.counted_by_one()?, code.bytes),
             op::BINSTRING => plain(code.counted_by_four()?, code.bytes),
             op::STRING | op::PERSID => {
                 code.line()?;
-                Value::Opaque
+                PickleValue::Opaque
             }
             op::BYTEARRAY8 => {
                 code.counted_by_eight()?;
-                Value::Opaque
+                PickleValue::Opaque
             }
 
             op::MEMOIZE => {
@@ -162,34 +162,34 @@ impl Machine {
                 return Ok(index.and_then(|index| self.get(index)));
             }
 
-            op::EMPTY_LIST => Value::List(self.heap.container(&[])),
-            op::EMPTY_DICT => Value::Dict(self.heap.container(&[])),
-            op::EMPTY_TUPLE => Value::Tuple(self.heap.container(&[])),
-            op::EMPTY_SET => Value::Set,
+            op::EMPTY_LIST => PickleValue::List(self.heap.container(&[])),
+            op::EMPTY_DICT => PickleValue::Dict(self.heap.container(&[])),
+            op::EMPTY_TUPLE => PickleValue::Tuple(self.heap.container(&[])),
+            op::EMPTY_SET => PickleValue::Set,
             op::GLOBAL => {
                 let (module, name) = (code.line()?, code.line()?);
                 global(module.of(code.bytes), name.of(code.bytes))
             }
             op::EXT1 => {
                 code.take(1)?;
-                Value::Opaque
+                PickleValue::Opaque
             }
             op::EXT2 => {
                 code.take(2)?;
-                Value::Opaque
+                PickleValue::Opaque
             }
             op::EXT4 => {
                 code.take(4)?;
-                Value::Opaque
+                PickleValue::Opaque
             }
             op::INST => {
                 code.line()?;
                 code.line()?;
                 let Some(from) = self.pop_mark() else { return Ok(None) };
                 self.stack.truncate(from);
-                Value::Opaque
+                PickleValue::Opaque
             }
-            op::NEXT_BUFFER => Value::Opaque,
+            op::NEXT_BUFFER => PickleValue::Opaque,
             op::READONLY_BUFFER => return Ok(self.top().map(drop)),
             other => return self.combine(other, code),
         };
@@ -203,10 +203,10 @@ impl Machine {
             op::TUPLE1 => self.tuple(1),
             op::TUPLE2 => self.tuple(2),
             op::TUPLE3 => self.tuple(3),
-            op::TUPLE => self.collect(Value::Tuple, 1),
-            op::LIST => self.collect(Value::List, 1),
-            op::DICT => self.collect(Value::Dict, 2),
-            op::FROZENSET => self.collect(|_| Value::Set, 1),
+            op::TUPLE => self.collect(PickleValue::Tuple, 1),
+            op::LIST => self.collect(PickleValue::List, 1),
+            op::DICT => self.collect(PickleValue::Dict, 2),
+            op::FROZENSET => self.collect(|_| PickleValue::Set, 1),
             op::APPEND => self.pop_to_add(1, false),
             op::SETITEM => self.pop_to_add(2, true),
             op::APPENDS => self.pop_marked_to_add(Some(false)),
@@ -222,7 +222,7 @@ impl Machine {
                 let from = self.pop_mark().filter(|&from| from < self.stack.len());
                 from.map(|from| {
                     self.stack.truncate(from);
-                    self.stack.push(Value::Opaque);
+                    self.stack.push(PickleValue::Opaque);
                 })
             }
             _ => return Err(PickleError::Opcode { opcode, at: code.at - 1 }),
@@ -234,11 +234,11 @@ impl Machine {
         self.stack.len() - self.marks.last().copied().unwrap_or(0)
     }
 
-    fn top(&self) -> Option<Value> {
+    fn top(&self) -> Option<PickleValue> {
         self.stack.last().copied().filter(|_| self.marked() > 0)
     }
 
-    fn pop(&mut self) -> Option<Value> {
+    fn pop(&mut self) -> Option<PickleValue> {
         let top = self.top()?;
         self.stack.pop();
         Some(top)
@@ -271,14 +271,14 @@ impl Machine {
 
     fn tuple(&mut self, count: usize) -> Option<()> {
         let from = self.stack.len().checked_sub(count).filter(|_| self.marked() >= count)?;
-        let tuple = Value::Tuple(self.heap.container(&self.stack[from..]));
+        let tuple = PickleValue::Tuple(self.heap.container(&self.stack[from..]));
         self.stack.truncate(from);
         self.stack.push(tuple);
         Some(())
     }
 
     /// Makes one container of what is behind the mark: so many values belong together.
-    fn collect(&mut self, container: fn(u32) -> Value, width: usize) -> Option<()> {
+    fn collect(&mut self, container: fn(u32) -> PickleValue, width: usize) -> Option<()> {
         let from = self.pop_mark()?;
         let values = &self.stack[from..];
         let whole = values.len().is_multiple_of(width);
@@ -305,11 +305,11 @@ impl Machine {
         let to = from.checked_sub(1).filter(|&to| to >= fence)?;
         let values = &self.stack[from..];
         match (self.stack[to], pairs) {
-            (Value::List(list), Some(false)) => self.heap.extend(list, values),
-            (Value::Dict(dict), Some(true)) if values.len().is_multiple_of(2) => {
+            (PickleValue::List(list), Some(false)) => self.heap.extend(list, values),
+            (PickleValue::Dict(dict), Some(true)) if values.len().is_multiple_of(2) => {
                 self.heap.extend(dict, values);
             }
-            (Value::Set, None) | (Value::Opaque, _) => {}
+            (PickleValue::Set, None) | (PickleValue::Opaque, _) => {}
             _ => return None,
         }
         self.stack.truncate(from);
@@ -318,7 +318,9 @@ impl Machine {
 
     fn stack_global(&mut self, bytes: &[u8]) -> Option<()> {
         let (name, module) = (self.pop()?, self.pop()?);
-        let (Value::Text(name), Value::Text(module)) = (name, module) else { return None };
+        let (PickleValue::Text(name), PickleValue::Text(module)) = (name, module) else {
+            return None;
+        };
         self.stack.push(global(module.of(bytes), name.of(bytes)));
         Some(())
     }
@@ -326,18 +328,17 @@ impl Machine {
     /// A call. Only those are understood by which protocol 2 writes bytes.
     fn reduce(&mut self, bytes: &[u8]) -> Option<()> {
         let (arguments, callable) = (self.pop()?, self.pop()?);
-        let Value::Tuple(arguments) = arguments else { return None };
+        let PickleValue::Tuple(arguments) = arguments else { return None };
         let mut values = self.heap.values(arguments);
         let arguments = (values.next(), values.next(), values.next());
         drop(values);
         let made = match (callable, arguments) {
-            (Value::BytesType, (None, ..)) => Value::Bytes(Span::EMPTY),
-            (Value::Encode, (Some(Value::Text(text)), Some(Value::Text(encoding)), None))
-                if encoding.of(bytes) == b"latin1" =>
-            {
-                Value::Latin1(text)
-            }
-            _ => Value::Opaque,
+            (PickleValue::BytesType, (None, ..)) => PickleValue::Bytes(Span::EMPTY),
+            (
+                PickleValue::Encode,
+                (Some(PickleValue::Text(text)), Some(PickleValue::Text(encoding)), None),
+            ) if encoding.of(bytes) == b"latin1" => PickleValue::Latin1(text),
+            _ => PickleValue::Opaque,
         };
         self.stack.push(made);
         Some(())
@@ -346,51 +347,51 @@ impl Machine {
     /// Gives an object its state.
     fn build(&mut self) -> Option<()> {
         self.pop()?;
-        self.top().filter(|top| *top == Value::Opaque).map(drop)
+        self.top().filter(|top| *top == PickleValue::Opaque).map(drop)
     }
 
     /// Makes an object of what is on top.
     fn object_of(&mut self, count: usize) -> Option<()> {
         let from = self.stack.len().checked_sub(count).filter(|_| self.marked() >= count)?;
         self.stack.truncate(from);
-        self.stack.push(Value::Opaque);
+        self.stack.push(PickleValue::Opaque);
         Some(())
     }
 }
 
 /// Text in an old form: what has escapes or is not ASCII is not read.
-fn plain(span: Span, bytes: &[u8]) -> Value {
+fn plain(span: Span, bytes: &[u8]) -> PickleValue {
     let is_plain = |byte: &u8| byte.is_ascii() && *byte != b'\\';
-    if span.of(bytes).iter().all(is_plain) { Value::Text(span) } else { Value::Opaque }
+    if span.of(bytes).iter().all(is_plain) { PickleValue::Text(span) } else { PickleValue::Opaque }
 }
 
 /// A whole number in two's complement, the least byte first.
-fn integer(bytes: &[u8]) -> Value {
+fn integer(bytes: &[u8]) -> PickleValue {
     let mut whole = match bytes.last() {
         Some(0x80..) => [0xff; 8],
         _ => [0; 8],
     };
     match whole.get_mut(..bytes.len()) {
         Some(room) => room.copy_from_slice(bytes),
-        None => return Value::BigInt,
+        None => return PickleValue::BigInt,
     }
-    Value::Int(i64::from_le_bytes(whole))
+    PickleValue::Int(i64::from_le_bytes(whole))
 }
 
-fn decimal(digits: &[u8]) -> Option<Value> {
+fn decimal(digits: &[u8]) -> Option<PickleValue> {
     let text = std::str::from_utf8(digits).ok()?;
     let is_whole = !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
-    is_whole.then(|| text.parse().map_or(Value::BigInt, Value::Int))
+    is_whole.then(|| text.parse().map_or(PickleValue::BigInt, PickleValue::Int))
 }
 
 fn index(digits: &[u8]) -> Option<usize> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-fn global(module: &[u8], name: &[u8]) -> Value {
+fn global(module: &[u8], name: &[u8]) -> PickleValue {
     match (module, name) {
-        (b"_codecs", b"encode") => Value::Encode,
-        (b"__builtin__" | b"builtins", b"bytes") => Value::BytesType,
-        _ => Value::Opaque,
+        (b"_codecs", b"encode") => PickleValue::Encode,
+        (b"__builtin__" | b"builtins", b"bytes") => PickleValue::BytesType,
+        _ => PickleValue::Opaque,
     }
 }

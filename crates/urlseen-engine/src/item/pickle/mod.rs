@@ -15,14 +15,14 @@ use std::borrow::Cow;
 use super::said::{Priority, Said};
 use machine::Machine;
 use urlseen_core::fingerprint::Fingerprint;
-use value::Value;
+use value::PickleValue;
 
 /// What reads pickles, one after the other; it keeps its memory from one to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Pickles {
     machine: Machine,
     /// The `meta` of the request read last.
-    meta: Option<Value>,
+    meta: Option<PickleValue>,
 }
 
 /// Why a pickle is not a request.
@@ -61,16 +61,16 @@ pub enum PickleError {
 }
 
 /// The values of a request that are looked into.
-struct Fields {
-    url: Value,
-    method: Value,
-    body: Value,
-    encoding: Value,
-    fingerprint: Value,
-    dont_filter: Value,
-    priority: Value,
-    meta: Value,
-    verbatim_url: Value,
+struct PickleFields {
+    url: PickleValue,
+    method: PickleValue,
+    body: PickleValue,
+    encoding: PickleValue,
+    fingerprint: PickleValue,
+    dont_filter: PickleValue,
+    priority: PickleValue,
+    meta: PickleValue,
+    verbatim_url: PickleValue,
 }
 
 impl Pickles {
@@ -82,7 +82,7 @@ impl Pickles {
         let text = |field, value| text(pickle, field, value);
         let url = text("url", fields.url)?.map(Cow::Borrowed);
         let fingerprint = match fields.fingerprint {
-            Value::Text(span) => Some(Fingerprint::from_text(span.of(pickle))),
+            PickleValue::Text(span) => Some(Fingerprint::from_text(span.of(pickle))),
             other => bytes(pickle, "fingerprint", other, "a str or bytes")?.map(|bytes| {
                 // Digits go before the digest of the same length, which never looks like that.
                 let digits = Fingerprint::from_hex(&bytes);
@@ -111,31 +111,31 @@ impl Pickles {
     /// The `meta` of the request read last, which `pickle` holds, as JSON; nothing where nothing is
     /// in it.
     pub(super) fn meta(&self, pickle: &[u8]) -> Result<Option<Vec<u8>>, PickleError> {
-        json::Writer::new(pickle, &self.machine.heap).meta(self.meta.unwrap_or(Value::None))
+        json::Writer::new(pickle, &self.machine.heap).meta(self.meta.unwrap_or(PickleValue::None))
     }
 
     /// The fields of the request that a pickle holds.
-    fn fields(&mut self, pickle: &[u8]) -> Result<Fields, PickleError> {
+    fn fields(&mut self, pickle: &[u8]) -> Result<PickleFields, PickleError> {
         if pickle.first() != Some(&opcode::PROTO) {
             return Err(PickleError::NoPickle);
         }
         let request = self.machine.run(pickle)?;
-        let Value::Dict(dict) = request else {
+        let PickleValue::Dict(dict) = request else {
             return Err(PickleError::NotADict { found: request.kind() });
         };
-        let mut fields = Fields {
-            url: Value::None,
-            method: Value::None,
-            body: Value::None,
-            encoding: Value::None,
-            fingerprint: Value::None,
-            dont_filter: Value::None,
-            priority: Value::None,
-            meta: Value::None,
-            verbatim_url: Value::None,
+        let mut fields = PickleFields {
+            url: PickleValue::None,
+            method: PickleValue::None,
+            body: PickleValue::None,
+            encoding: PickleValue::None,
+            fingerprint: PickleValue::None,
+            dont_filter: PickleValue::None,
+            priority: PickleValue::None,
+            meta: PickleValue::None,
+            verbatim_url: PickleValue::None,
         };
         for (key, value) in self.machine.heap.pairs(dict) {
-            let Value::Text(key) = key else { continue };
+            let PickleValue::Text(key) = key else { continue };
             let field = match key.of(pickle) {
                 b"url" => &mut fields.url,
                 b"method" => &mut fields.method,
@@ -150,10 +150,10 @@ impl Pickles {
             *field = value;
         }
         match fields.meta {
-            Value::None => {}
-            Value::Dict(meta) => {
+            PickleValue::None => {}
+            PickleValue::Dict(meta) => {
                 for (key, value) in self.machine.heap.pairs(meta) {
-                    if matches!(key, Value::Text(key) if key.of(pickle) == b"verbatim_url") {
+                    if matches!(key, PickleValue::Text(key) if key.of(pickle) == b"verbatim_url") {
                         fields.verbatim_url = value;
                     }
                 }
@@ -164,25 +164,30 @@ impl Pickles {
     }
 
     /// Whether Python takes a value for true.
-    fn truth(&self, field: &'static str, value: Value) -> Result<bool, PickleError> {
+    fn truth(&self, field: &'static str, value: PickleValue) -> Result<bool, PickleError> {
         Ok(match value {
-            Value::None => false,
-            Value::Bool(value) => value,
-            Value::Int(value) => value != 0,
-            Value::BigInt => true,
-            Value::Float(value) => value != 0.0,
-            Value::Text(span) | Value::Bytes(span) | Value::Latin1(span) => span.start < span.end,
-            Value::List(container) | Value::Dict(container) | Value::Tuple(container) => {
-                !self.machine.heap.is_empty(container)
+            PickleValue::None => false,
+            PickleValue::Bool(value) => value,
+            PickleValue::Int(value) => value != 0,
+            PickleValue::BigInt => true,
+            PickleValue::Float(value) => value != 0.0,
+            PickleValue::Text(span) | PickleValue::Bytes(span) | PickleValue::Latin1(span) => {
+                span.start < span.end
             }
-            Value::Set | Value::Encode | Value::BytesType | Value::Opaque => {
+            PickleValue::List(container)
+            | PickleValue::Dict(container)
+            | PickleValue::Tuple(container) => !self.machine.heap.is_empty(container),
+            PickleValue::Set
+            | PickleValue::Encode
+            | PickleValue::BytesType
+            | PickleValue::Opaque => {
                 return Err(wrong(field, "a bool", value));
             }
         })
     }
 }
 
-fn wrong(field: &'static str, expected: &'static str, found: Value) -> PickleError {
+fn wrong(field: &'static str, expected: &'static str, found: PickleValue) -> PickleError {
     PickleError::Type { field, expected, found: found.kind() }
 }
 
@@ -190,11 +195,11 @@ fn wrong(field: &'static str, expected: &'static str, found: Value) -> PickleErr
 fn text<'a>(
     pickle: &'a [u8],
     field: &'static str,
-    value: Value,
+    value: PickleValue,
 ) -> Result<Option<&'a str>, PickleError> {
     match value {
-        Value::None => Ok(None),
-        Value::Text(span) => match std::str::from_utf8(span.of(pickle)) {
+        PickleValue::None => Ok(None),
+        PickleValue::Text(span) => match std::str::from_utf8(span.of(pickle)) {
             Ok(text) => Ok(Some(text)),
             Err(_) => Err(PickleError::NotUtf8 { field }),
         },
@@ -206,18 +211,18 @@ fn text<'a>(
 fn bytes<'a>(
     pickle: &'a [u8],
     field: &'static str,
-    value: Value,
+    value: PickleValue,
     expected: &'static str,
 ) -> Result<Option<Cow<'a, [u8]>>, PickleError> {
     match value {
-        Value::None => Ok(None),
-        Value::Bytes(span) => Ok(Some(Cow::Borrowed(span.of(pickle)))),
-        Value::Latin1(span) => {
+        PickleValue::None => Ok(None),
+        PickleValue::Bytes(span) => Ok(Some(Cow::Borrowed(span.of(pickle)))),
+        PickleValue::Latin1(span) => {
             let text = std::str::from_utf8(span.of(pickle)).ok();
             let bytes = text.and_then(|text| {
                 text.chars().map(|letter| u8::try_from(letter).ok()).collect::<Option<Vec<_>>>()
             });
-            bytes.map(|bytes| Some(bytes.into())).ok_or(wrong(field, expected, Value::Opaque))
+            bytes.map(|bytes| Some(bytes.into())).ok_or(wrong(field, expected, PickleValue::Opaque))
         }
         other => Err(wrong(field, expected, other)),
     }
@@ -225,8 +230,8 @@ fn bytes<'a>(
 
 /// The body, which Scrapy writes as bytes; a `str` that others put there is what Scrapy makes of
 /// it.
-fn body<'a>(pickle: &'a [u8], fields: &Fields) -> Result<Cow<'a, [u8]>, PickleError> {
-    if let Value::Text(_) = fields.body {
+fn body<'a>(pickle: &'a [u8], fields: &PickleFields) -> Result<Cow<'a, [u8]>, PickleError> {
+    if let PickleValue::Text(_) = fields.body {
         let encoding = text(pickle, "encoding", fields.encoding)?.unwrap_or("utf-8");
         if !["utf-8", "utf8"].iter().any(|known| known.eq_ignore_ascii_case(encoding)) {
             return Err(PickleError::Encoding);
@@ -236,13 +241,13 @@ fn body<'a>(pickle: &'a [u8], fields: &Fields) -> Result<Cow<'a, [u8]>, PickleEr
     Ok(bytes(pickle, "body", fields.body, "bytes")?.unwrap_or_default())
 }
 
-fn priority(value: Value) -> Priority {
+fn priority(value: PickleValue) -> Priority {
     match value {
-        Value::None => Priority::default(),
-        Value::Bool(value) => Priority::Number(f64::from(u8::from(value))),
-        Value::Int(value) => Priority::Number(value as f64),
-        Value::Float(value) => Priority::Number(value),
-        Value::BigInt => Priority::Wrong("an int of more than 64 bits"),
+        PickleValue::None => Priority::default(),
+        PickleValue::Bool(value) => Priority::Number(f64::from(u8::from(value))),
+        PickleValue::Int(value) => Priority::Number(value as f64),
+        PickleValue::Float(value) => Priority::Number(value),
+        PickleValue::BigInt => Priority::Wrong("an int of more than 64 bits"),
         other => Priority::Wrong(other.kind()),
     }
 }

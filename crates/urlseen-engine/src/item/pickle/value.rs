@@ -19,7 +19,7 @@ impl Span {
 /// A value. What is in a container is found through its number: a value costs nothing to copy, and
 /// one that a pickle names again and again is there once.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Value {
+pub(super) enum PickleValue {
     None,
     Bool(bool),
     Int(i64),
@@ -44,7 +44,7 @@ pub(super) enum Value {
     Opaque,
 }
 
-impl Value {
+impl PickleValue {
     /// What it is, for a message.
     pub(super) fn kind(self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ struct Chain {
 
 #[derive(Debug, Clone, Copy)]
 struct Cell {
-    value: Value,
+    value: PickleValue,
     next: u32,
 }
 
@@ -99,14 +99,14 @@ impl Heap {
     }
 
     /// A new container.
-    pub(super) fn container(&mut self, values: &[Value]) -> u32 {
+    pub(super) fn container(&mut self, values: &[PickleValue]) -> u32 {
         let container = number(self.chains.len());
         self.chains.push(Chain { first: END, last: END });
         self.extend(container, values);
         container
     }
 
-    pub(super) fn extend(&mut self, container: u32, values: &[Value]) {
+    pub(super) fn extend(&mut self, container: u32, values: &[PickleValue]) {
         let chain = &mut self.chains[container as usize];
         for &value in values {
             let at = number(self.cells.len());
@@ -124,7 +124,7 @@ impl Heap {
     }
 
     /// What is in a container, in order.
-    pub(super) fn values(&self, container: u32) -> impl Iterator<Item = Value> {
+    pub(super) fn values(&self, container: u32) -> impl Iterator<Item = PickleValue> {
         let mut next = self.chains[container as usize].first;
         std::iter::from_fn(move || {
             let cell = self.cells.get(next as usize)?;
@@ -135,7 +135,7 @@ impl Heap {
 
     /// The keys and values of a dict, in the order in which they were set: one that is repeated is
     /// what it was set to last.
-    pub(super) fn pairs(&self, dict: u32) -> impl Iterator<Item = (Value, Value)> {
+    pub(super) fn pairs(&self, dict: u32) -> impl Iterator<Item = (PickleValue, PickleValue)> {
         let mut values = self.values(dict);
         std::iter::from_fn(move || Some((values.next()?, values.next()?)))
     }

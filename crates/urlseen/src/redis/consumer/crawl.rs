@@ -9,7 +9,7 @@ use redis::{FromRedisValue, RedisError, RedisResult, Value, cmd};
 use super::deliveries::Deliveries;
 use crate::redis::link::Link;
 use crate::{Error, ErrorKind};
-use urlseen_core::redis::held::{Calls, Keys, Record, RecordError, Requeued};
+use urlseen_core::redis::held::{Calls, HeldKeys, HeldRecord, RecordError, Requeued};
 
 /// The crawl, its record, and the consumer's deliveries.
 pub(super) struct Crawl {
@@ -103,11 +103,11 @@ impl Crawl {
 }
 
 /// The record, if a daemon has written one.
-fn read(link: &mut Link, source: &str) -> Result<Option<Result<Record, RecordError>>, Error> {
+fn read(link: &mut Link, source: &str) -> Result<Option<Result<HeldRecord, RecordError>>, Error> {
     let mut command = cmd("HGETALL");
-    command.arg(Keys::of_source(source).record);
+    command.arg(HeldKeys::of_source(source).record);
     let fields: BTreeMap<String, String> = link.ask(|connection| command.query(connection))?;
-    Ok((!fields.is_empty()).then(|| Record::parse(&fields)))
+    Ok((!fields.is_empty()).then(|| HeldRecord::parse(&fields)))
 }
 
 fn requeued(reply: Value) -> Result<Requeued, Error> {
@@ -131,12 +131,12 @@ fn no_record(source: &str) -> Error {
         "no urlseen has run for the source {source} yet: there is no crawl record {} in Redis. \
          Start urlseen run with source.key = {source:?}, or give the key and the database that \
          it has",
-        Keys::of_source(source).record
+        HeldKeys::of_source(source).record
     );
     Error::new(ErrorKind::NoCrawl, text)
 }
 
 fn refused(source: &str, error: &RecordError) -> Error {
-    let key = Keys::of_source(source).record;
+    let key = HeldKeys::of_source(source).record;
     Error::new(ErrorKind::Mismatch, format!("the crawl record {key} cannot be used: {error}"))
 }

@@ -6,9 +6,9 @@ use super::problem::PreflightError;
 
 /// A version of Redis: major, minor, patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version(pub u32, pub u32, pub u32);
+pub struct ServerVersion(pub u32, pub u32, pub u32);
 
-impl Version {
+impl ServerVersion {
     /// The oldest that will do: the first with `BLMOVE`.
     pub const NEEDED: Self = Self(6, 2, 0);
     /// The first in which a script can ask what its user may do (`redis.acl_check_cmd`).
@@ -22,7 +22,7 @@ impl Version {
     }
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for ServerVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.0, self.1, self.2)
     }
@@ -34,7 +34,7 @@ pub struct ServerFacts {
     /// `redis`, or the name that a relative gives itself: `valkey`.
     pub(crate) name: String,
     /// The version of Redis that it is, or is compatible with.
-    pub version: Version,
+    pub version: ServerVersion,
     /// The random id that the server drew when it started.
     pub(crate) run_id: Option<String>,
     /// The ACL user of the connection; `None` where the server would not say.
@@ -75,7 +75,7 @@ impl<'a> Info<'a> {
         let owned = |name| self.get(name).map(str::to_owned);
         Some(ServerFacts {
             name: owned("server_name").unwrap_or_else(|| "redis".to_owned()),
-            version: Version::parse(self.get("redis_version")?)?,
+            version: ServerVersion::parse(self.get("redis_version")?)?,
             run_id: owned("run_id"),
             user,
             maxmemory: self.number("maxmemory"),
@@ -93,7 +93,7 @@ impl<'a> Info<'a> {
     pub(super) fn problems(&self) -> Vec<PreflightError> {
         let mut problems = Vec::new();
         if let Some(facts) = self.facts(None)
-            && facts.version < Version::NEEDED
+            && facts.version < ServerVersion::NEEDED
         {
             problems.push(PreflightError::TooOld { name: facts.name, found: facts.version });
         }
@@ -136,7 +136,7 @@ mod tests {
         let facts = Info::new(REDIS).facts(Some("ann".to_owned())).unwrap();
         let expected = ServerFacts {
             name: "redis".to_owned(),
-            version: Version(7, 0, 15),
+            version: ServerVersion(7, 0, 15),
             run_id: Some("0a1b".to_owned()),
             user: Some("ann".to_owned()),
             maxmemory: Some(0),
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn versions_below_the_needed_one_are_too_old() {
         let old = |major, minor, patch| {
-            let found = Version(major, minor, patch);
+            let found = ServerVersion(major, minor, patch);
             vec![PreflightError::TooOld { name: "redis".to_owned(), found }]
         };
         for (version, expected) in [

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use redis::{FromRedisValue, Pipeline, RedisResult, Value};
 
 use self::facts::Info;
-pub use self::facts::{ServerFacts, Version};
+pub use self::facts::{ServerFacts, ServerVersion};
 pub use self::needs::{CommandNeed, KeyKind, KeyOwner, Needs};
 use self::permissions::{Refusals, shown};
 pub use self::problem::PreflightError;

@@ -2,23 +2,23 @@
 
 use std::fmt;
 
-use super::facts::Version;
+use super::facts::ServerVersion;
 use super::needs::KeyOwner;
 use crate::redis::error::{LinkError, Retry};
 
 /// One reason not to start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PreflightError {
-    /// The server is older than [`Version::NEEDED`].
+    /// The server is older than [`ServerVersion::NEEDED`].
     #[error(
         "this server is {name} {found} and urlseen needs {} or newer (for BLMOVE); upgrade it",
-        Version::NEEDED
+        ServerVersion::NEEDED
     )]
     TooOld {
         /// What the server calls itself.
         name: String,
         /// Its version.
-        found: Version,
+        found: ServerVersion,
     },
     /// The server copies another one.
     #[error("{}", replica(primary.as_deref()))]

@@ -1,29 +1,29 @@
-//! Bit by bit, on any processor: what the other ways are held to.
+//! Bit by bit, on any processor: what the other kernels are held to.
 
-use super::{Line, Way};
+use super::{Block, Kernel};
 use crate::filter::layout::native::Draw;
 
-/// The way that needs nothing of a processor.
+/// The kernel that needs nothing of a processor.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::filter) struct Scalar;
 
-impl Way for Scalar {
+impl Kernel for Scalar {
     #[inline(always)]
-    fn hold<'a>(self, drawn: impl Iterator<Item = (&'a Line, Draw)>) -> bool {
-        // All bits are looked at: the lines are on their way, and a branch for each would cost
+    fn hold<'a>(self, drawn: impl Iterator<Item = (&'a Block, Draw)>) -> bool {
+        // All bits are looked at: the blocks are on their way, and a branch for each would cost
         // more.
         let mut all = 1;
-        for (line, draw) in drawn {
-            draw.for_each_bit(|bit| all &= line.0[word(bit)] >> (bit % u64::BITS));
+        for (block, draw) in drawn {
+            draw.for_each_bit(|bit| all &= block.0[word(bit)] >> (bit % u64::BITS));
         }
         all & 1 == 1
     }
 
     #[inline(always)]
-    fn set(self, line: &mut Line, draw: Draw) -> u32 {
+    fn set(self, block: &mut Block, draw: Draw) -> u32 {
         let mut new = 0;
         draw.for_each_bit(|bit| {
-            let word = &mut line.0[word(bit)];
+            let word = &mut block.0[word(bit)];
             let set = *word | 1 << (bit % u64::BITS);
             new += u32::from(*word != set);
             *word = set;

@@ -1,12 +1,12 @@
--- Judges items by lines of 512 bits in Redis strings: a line is read whole and written whole. The
--- extras are for each item LINES times the first and the last byte of a line, as Redis takes
--- offsets: to make text of a number costs it more than to read the line. `places` has for each of
--- those lines the number of its string (2 bytes, from 1; 0 where the item goes on unchecked), and
--- WIDTH times the number of a word in the line (1 byte, from 1) and a bit of it (4 bytes, as a
--- number with that bit alone), big endian. A line is 16 little endian words of 32 bits.
+-- Judges items by blocks of 512 bits in Redis strings: a block is read whole and written whole. The
+-- extras are for each item BLOCKS times the first and the last byte of a block, as Redis takes
+-- offsets: to make text of a number costs it more than to read the block. `places` has for each of
+-- those blocks the number of its string (2 bytes, from 1; 0 where the item goes on unchecked), and
+-- WIDTH times the number of a word in the block (1 byte, from 1) and a bit of it (4 bytes, as a
+-- number with that bit alone), big endian. A block is 16 little endian words of 32 bits.
 
-local FORMAT = '>' .. string.rep('I2' .. string.rep('BI4', WIDTH), LINES)
-local STRIDE, IN_LINE = LINES * (2 + 5 * WIDTH), 1 + 2 * WIDTH
+local FORMAT = '>' .. string.rep('I2' .. string.rep('BI4', WIDTH), BLOCKS)
+local STRIDE, IN_BLOCK = BLOCKS * (2 + 5 * WIDTH), 1 + 2 * WIDTH
 local WORDS, BYTES = '<' .. string.rep('I4', 16), 64
 
 local function filter_refusal(keys)
@@ -18,8 +18,8 @@ local function filter_refusal(keys)
     end
 end
 
--- A line of the string `key`. This refuses keys of another type.
-local function line(key, from, to)
+-- A block of the string `key`. This refuses keys of another type.
+local function block(key, from, to)
     local bytes = redis.call('GETRANGE', key, from, to)
     if #bytes < BYTES then
         bytes = bytes .. string.rep('\0', BYTES - #bytes)
@@ -31,9 +31,9 @@ end
 -- unseen, and what remembers those. Each item is judged as if those before it had been remembered
 -- already.
 local function judge(keys, places, first, last, first_extra)
-    local lines, written = {}, {}
+    local blocks, written = {}, {}
     for number = 1, #keys do
-        lines[number] = {}
+        blocks[number] = {}
     end
     local onward, unseen, place, extra = {}, 0, 1, first_extra
     for item = first, last do
@@ -41,12 +41,12 @@ local function judge(keys, places, first, last, first_extra)
         place = place + STRIDE
         local is_filtered, is_unseen = found[1] > 0, false
         if is_filtered then
-            for at = 1, LINES * IN_LINE, IN_LINE do
+            for at = 1, BLOCKS * IN_BLOCK, IN_BLOCK do
                 local number, from = found[at], ARGV[extra]
-                local words = lines[number][from]
+                local words = blocks[number][from]
                 if not words then
-                    words = line(keys[number], from, ARGV[extra + 1])
-                    lines[number][from] = words
+                    words = block(keys[number], from, ARGV[extra + 1])
+                    blocks[number][from] = words
                 end
                 extra = extra + 2
                 for index = at + 1, at + 2 * WIDTH, 2 do
@@ -63,7 +63,7 @@ local function judge(keys, places, first, last, first_extra)
                 end
             end
         else
-            extra = extra + 2 * LINES
+            extra = extra + 2 * BLOCKS
         end
         if is_unseen then
             unseen = unseen + 1

@@ -1,4 +1,4 @@
-//! A word of the draw at a time, on processors with AVX-512: a register holds a whole line, and in
+//! A word of the draw at a time, on processors with AVX-512: a register holds a whole block, and in
 //! another each of its eight lanes of 64 bits works on a position of its own.
 
 use std::arch::x86_64::{
@@ -8,22 +8,23 @@ use std::arch::x86_64::{
     _mm512_srlv_epi64, _mm512_sub_epi64, _mm512_testn_epi64_mask,
 };
 
-use super::{Line, Way, Work};
+use super::{Block, Kernel, Work};
 use crate::filter::layout::native::Draw;
 
-/// The way with AVX-512. Only [`Avx512::detect`] makes one: where there is one, the processor has
+/// Kernel with AVX-512. Only [`Avx512::detect`] makes one: where there is one, the processor has
 /// the instructions.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::filter) struct Avx512(());
 
 impl Avx512 {
-    /// The way, where the processor and the system have what the functions below are compiled for.
+    /// Returns the kernel where the processor and the system have the instructions that the
+    /// functions below are compiled for.
     pub(in crate::filter) fn detect() -> Option<Self> {
         (is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq"))
             .then_some(Self(()))
     }
 
-    /// Does the work this way.
+    /// Does the work with this kernel.
     #[allow(unsafe_code)]
     pub(super) fn run<W: Work>(self, work: W) -> W::Done {
         // SAFETY: `run` needs nothing but its instructions, and `self` says that they are there.
@@ -31,40 +32,40 @@ impl Avx512 {
     }
 }
 
-impl Way for Avx512 {
+impl Kernel for Avx512 {
     #[inline(always)]
     #[allow(unsafe_code)]
-    fn hold<'a>(self, drawn: impl Iterator<Item = (&'a Line, Draw)>) -> bool {
+    fn hold<'a>(self, drawn: impl Iterator<Item = (&'a Block, Draw)>) -> bool {
         // SAFETY: as in `run`.
         unsafe { hold(drawn) }
     }
 
     #[inline(always)]
     #[allow(unsafe_code)]
-    fn set(self, line: &mut Line, draw: Draw) -> u32 {
+    fn set(self, block: &mut Block, draw: Draw) -> u32 {
         // SAFETY: as in `run`.
-        unsafe { set(line, draw) }
+        unsafe { set(block, draw) }
     }
 }
 
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-fn run<W: Work>(work: W, way: Avx512) -> W::Done {
-    work.by(way)
+fn run<W: Work>(work: W, kernel: Avx512) -> W::Done {
+    work.by(kernel)
 }
 
 /// Each lane moves its position to its lowest bits. What is above them does no harm: of the word's
-/// number three bits count, of the bit's number six. So a lane fetches the word of the line that
+/// number three bits count, of the bit's number six. So a lane fetches the word of the block that
 /// its position is in, and turns it until the position is its lowest bit.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-fn hold<'a>(drawn: impl Iterator<Item = (&'a Line, Draw)>) -> bool {
+fn hold<'a>(drawn: impl Iterator<Item = (&'a Block, Draw)>) -> bool {
     let lowest = _mm512_set1_epi64(1);
     let mut all = lowest;
-    for (line, draw) in drawn {
-        let line = bytemuck::must_cast(*line);
+    for (block, draw) in drawn {
+        let block = bytemuck::must_cast(*block);
         draw.for_each_word(|word, positions| {
             let bits = _mm512_srlv_epi64(_mm512_set1_epi64(word.cast_signed()), shifts());
-            let words = _mm512_permutexvar_epi64(_mm512_srli_epi64::<6>(bits), line);
+            let words = _mm512_permutexvar_epi64(_mm512_srli_epi64::<6>(bits), block);
             let turned = _mm512_rorv_epi64(words, bits);
             all = _mm512_mask_and_epi64(all, lanes(positions), all, turned);
         });
@@ -72,12 +73,12 @@ fn hold<'a>(drawn: impl Iterator<Item = (&'a Line, Draw)>) -> bool {
     _mm512_testn_epi64_mask(all, lowest) == 0
 }
 
-/// Each lane is a word of the line, and shifts a one by where the bit lies from its own first bit:
+/// Each lane is a word of the block, and shifts a one by where the bit lies from its own first bit:
 /// out of the lane, unless the bit is in its word, as a distance below zero is a very large one
 /// here.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-fn set(line: &mut Line, draw: Draw) -> u32 {
+fn set(block: &mut Block, draw: Draw) -> u32 {
     let firsts = _mm512_setr_epi64(0, 64, 128, 192, 256, 320, 384, 448);
     let lowest = _mm512_set1_epi64(1);
     let mut mask = _mm512_setzero_si512();
@@ -85,8 +86,8 @@ fn set(line: &mut Line, draw: Draw) -> u32 {
         let distances = _mm512_sub_epi64(_mm512_set1_epi64(i64::from(bit)), firsts);
         mask = _mm512_or_si512(mask, _mm512_sllv_epi64(lowest, distances));
     });
-    let old: __m512i = bytemuck::must_cast(*line);
-    *line = bytemuck::must_cast(_mm512_or_si512(old, mask));
+    let old: __m512i = bytemuck::must_cast(*block);
+    *block = bytemuck::must_cast(_mm512_or_si512(old, mask));
     let new = _mm512_popcnt_epi64(_mm512_andnot_si512(old, mask));
     // At most 512.
     #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation)]

@@ -1,0 +1,147 @@
+//! A block of bits, which is a cache line, and the kernels that test and set it.
+
+// What a kernel is to be compiled for must be inlined into it, see `Work::by`.
+#![allow(clippy::inline_always)]
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod scalar;
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use avx512::Avx512;
+pub(super) use scalar::Scalar;
+
+use super::layout::native::Draw;
+
+/// 512 bits that memory is fetched in at once. Bit `b` is bit `b % 64` of word `b / 64`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C, align(64))]
+pub(super) struct Block([u64; 8]);
+
+/// Finds the bits of a draw in a block. All kernels find the same.
+pub(super) trait Kernel: Copy {
+    /// Whether all the bits drawn are set, each draw in its block.
+    fn hold<'a>(self, drawn: impl Iterator<Item = (&'a Block, Draw)>) -> bool;
+
+    /// Sets the bits drawn; how many of them were not set before.
+    fn set(self, block: &mut Block, draw: Draw) -> u32;
+}
+
+/// Work on many blocks. It is done as a whole by one kernel, so that nothing is asked about the
+/// processor for each block.
+pub(super) trait Work {
+    /// What it comes to.
+    type Done;
+
+    /// Does it. Must be `inline(always)`: only what is inlined into [`Kernels::run`] is compiled
+    /// for the instructions of the kernel.
+    fn by(self, kernel: impl Kernel) -> Self::Done;
+}
+
+/// The kernels, one of which is chosen.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kernels {
+    Scalar(Scalar),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+}
+
+impl Kernels {
+    /// The fastest that this processor knows.
+    pub(super) fn fastest() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx512) = Avx512::detect() {
+            return Self::Avx512(avx512);
+        }
+        Self::Scalar(Scalar)
+    }
+
+    /// Does the work with this kernel.
+    pub(super) fn run<W: Work>(self, work: W) -> W::Done {
+        match self {
+            Self::Scalar(scalar) => work.by(scalar),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(avx512) => avx512.run(work),
+        }
+    }
+}
+
+/// Blocks as they are kept. Words are little endian in memory wherever this builds.
+pub(super) fn bytes(blocks: &[Block]) -> &[u8] {
+    bytemuck::cast_slice(blocks)
+}
+
+/// The same to be written to.
+pub(super) fn bytes_mut(blocks: &mut [Block]) -> &mut [u8] {
+    bytemuck::cast_slice_mut(blocks)
+}
+
+/// What is kept of a filter would read as something else.
+#[cfg(not(target_endian = "little"))]
+compile_error!("the bytes of a filter are kept as they are in memory, which must be little endian");
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::native::Native;
+    use super::super::{Blocks, Geometry, Seed};
+    use super::*;
+    use crate::fingerprint::Fingerprint;
+
+    /// What a key draws in its first block.
+    fn draw(key: [u8; 20], bits_per_block: u8) -> Draw {
+        let geometry = Geometry::new(Blocks::One, bits_per_block, 1).unwrap();
+        let native = Native::new(Seed::new(3), geometry);
+        native.draw(native.key_hash(&Fingerprint::Raw20(key)), 0)
+    }
+
+    /// Whether two blocks hold a draw, and what setting it in the second does.
+    struct Look {
+        blocks: [Block; 2],
+        draw: Draw,
+    }
+
+    impl Work for Look {
+        type Done = (bool, Block, u32);
+
+        #[inline(always)]
+        fn by(self, kernel: impl Kernel) -> (bool, Block, u32) {
+            let Self { mut blocks, draw } = self;
+            let held = kernel.hold(blocks.iter().map(|block| (block, draw)));
+            let new = kernel.set(&mut blocks[1], draw);
+            (held, blocks[1], new)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_kernel_finds_and_sets_the_bits_drawn(
+            key: [u8; 20],
+            bits_per_block in 1..=Geometry::MAX_BITS_PER_BLOCK,
+            missing in prop::option::of(0..512u32),
+            old: [u64; 8],
+        ) {
+            let draw = draw(key, bits_per_block);
+            let (mut mask, mut block) = ([0; 8], [u64::MAX; 8]);
+            draw.for_each_bit(|bit| mask[bit as usize / 64] |= 1 << (bit % 64));
+            if let Some(bit) = missing {
+                block[bit as usize / 64] ^= 1 << (bit % 64);
+            }
+            let holds = (0..8).all(|word| block[word] & mask[word] == mask[word]);
+            let ones = |words: [u64; 8]| words.iter().map(|word| word.count_ones()).sum::<u32>();
+            let set = |old: [u64; 8]| std::array::from_fn(|word| old[word] | mask[word]);
+            let full = [u64::MAX; 8];
+            for kernel in [Kernels::Scalar(Scalar), Kernels::fastest()] {
+                for (blocks, held) in
+                    [([block, mask], holds), ([full, block], holds), ([full, old], old == set(old))]
+                {
+                    let new = set(blocks[1]);
+                    let expected = (held, Block(new), ones(new) - ones(blocks[1]));
+                    let look = Look { blocks: blocks.map(Block), draw };
+                    prop_assert_eq!(kernel.run(look), expected, "{:?}", kernel);
+                }
+            }
+        }
+    }
+}
