@@ -193,5 +193,5 @@ fn quoted(text: &str) -> Option<&str> {
 }
 
 #[cfg(test)]
-#[path = "classify_test.rs"]
+#[path = "classify_tests.rs"]
 mod tests;

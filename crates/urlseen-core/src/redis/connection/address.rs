@@ -238,5 +238,5 @@ impl fmt::Debug for RedisAddress {
 }
 
 #[cfg(test)]
-#[path = "address_test.rs"]
+#[path = "address_tests.rs"]
 mod tests;
