@@ -20,7 +20,7 @@ pub(crate) enum Broken {
     /// a batch is logged after it is committed
     LogAfterCommit,
     /// histories are told apart by the number of batches alone
-    NoTip,
+    NoCommitId,
     /// what was committed is not told from what was not
     NoSeq,
     /// bits are set when a batch is judged
@@ -67,7 +67,7 @@ impl Broken {
                 plan.settings.on_rollback = "emit-again";
                 plan
             }
-            Self::NoTip => Plan::draw(seed, Some(Scenario::Histories), 0, &[], FilterPlace::Local),
+            Self::NoCommitId => Plan::draw(seed, Some(Scenario::Histories), 0, &[], FilterPlace::Local),
             Self::NoSeq => faults(&[Kind::Cut, Kind::Late]),
             Self::BitsBeforeCommit => faults(&[Kind::Meddle, Kind::KillDaemon]),
         }
