@@ -87,13 +87,13 @@ fn the_error_rate_at_capacity_is_the_one_computed() {
 fn the_error_rate_is_the_one_computed_with_any_number_of_lines_however_full() {
     for lines in Lines::ALL {
         for bits_per_line in [1, 8] {
-            let geometry = Geometry::new(lines, bits_per_line, 16).unwrap();
+            let geometry = Geometry::new(lines, bits_per_line, 8).unwrap();
             let native = Native::new(Seed::new(5), geometry);
             // Keys that leave half of the bits zero, and twice as many.
             let half = geometry.keys_from_ones(geometry.shard_bits() / 2) * SHARDS as u64;
             for keys in [half, 2 * half] {
                 let shards = filled(native, keys);
-                let asked = 200_000;
+                let asked = 150_000;
                 let wrong = seen(&shards, native, keys..keys + asked).len();
                 let context = format!("{lines:?}, {bits_per_line} bits a line, {keys} keys");
                 assert_rate(wrong, asked, geometry.error_rate_at(keys), 0.01, &context);
