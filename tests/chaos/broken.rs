@@ -67,7 +67,9 @@ impl Broken {
                 plan.settings.on_rollback = "emit-again";
                 plan
             }
-            Self::NoCommitId => Plan::draw(seed, Some(Scenario::Histories), 0, &[], FilterPlace::Local),
+            Self::NoCommitId => {
+                Plan::draw(seed, Some(Scenario::Histories), 0, &[], FilterPlace::Local)
+            }
             Self::NoSeq => faults(&[Kind::Cut, Kind::Late]),
             Self::BitsBeforeCommit => faults(&[Kind::Meddle, Kind::KillDaemon]),
         }

@@ -36,7 +36,7 @@ struct Dump {
 }
 
 static DUMPS: LazyLock<Vec<Dump>> = LazyLock::new(|| {
-    let file = include_bytes!("../vectors/redisbloom-scandump.jsonl.gz");
+    let file = include_bytes!("../../vectors/redisbloom-scandump.jsonl.gz");
     let mut text = String::new();
     GzDecoder::new(file.as_slice()).read_to_string(&mut text).unwrap();
     let dumps: Vec<_> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -103,6 +103,9 @@ fn a_delivery_ends_with_the_consumer_that_popped_it() {
 #[test]
 fn the_password_is_shown_nowhere() {
     let crawl = prepared(Crawl::new(), 0);
-    let consumer = Consumer::open(&crawl.server.url_as("default", "geheim"), SOURCE);
+    let url = crawl.server.url_as("default", "geheim");
+    let error = Consumer::open(&url, "other:discovered").unwrap_err();
+    assert!(!format!("{error:?} {error}").contains("geheim"));
+    let consumer = Consumer::open(&url, SOURCE).unwrap();
     assert!(!format!("{consumer:?}").contains("geheim"));
 }

@@ -24,7 +24,7 @@ mod tests {
 
     #[test]
     fn both_variants_agree_with_mmh3() {
-        let table = include_str!("../../../../tests/vectors/murmur3.tsv");
+        let table = include_str!("../../../../../tests/vectors/murmur3.tsv");
         let rows: Vec<&str> = table.lines().filter(|line| !line.starts_with('#')).collect();
         assert_eq!(rows.len(), 112);
         for row in rows {

@@ -96,7 +96,7 @@ fn killed_at_every_step_nothing_is_lost() {
 #[test]
 fn without_power_at_every_step_nothing_synced_is_lost() {
     for step in 0..steps(Fsync::Always, false) {
-        for seed in 0..4 {
+        for seed in 0..2 {
             let mut world = World::new(Fsync::Always, false, 1);
             world.disk.fault_at(step, Fault::Killed);
             crawl(&mut world);
@@ -111,7 +111,7 @@ fn without_power_at_every_step_nothing_synced_is_lost() {
 #[test]
 fn without_power_what_was_not_synced_is_missed_and_counted() {
     for step in 0..steps(Fsync::Never, false) {
-        for seed in 0..4 {
+        for seed in 0..2 {
             let mut world = World::new(Fsync::Never, false, 1);
             world.disk.fault_at(step, Fault::Killed);
             crawl(&mut world);
