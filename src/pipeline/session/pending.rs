@@ -72,7 +72,7 @@ impl Session<'_> {
             }
             Pending::SinkLength => self.sink_length = protocol.length(reply.into_value()?)?,
             Pending::RejectedLength => {
-                self.rejected_length = protocol.length(reply.into_value()?)?
+                self.rejected_length = protocol.length(reply.into_value()?)?;
             }
             Pending::Persistence { asked } => {
                 let info = protocol.info(reply.into_value()?)?;
