@@ -84,7 +84,7 @@ fn the_error_rate_at_capacity_is_the_one_computed() {
 /// With more blocks and past capacity, where a mistake in the model would show most: rates that are
 /// large enough to be measured closely.
 #[test]
-fn the_error_rate_is_the_one_computed_with_any_number_of_lines_however_full() {
+fn the_error_rate_is_the_one_computed_with_any_number_of_blocks_however_full() {
     for blocks in Blocks::ALL {
         for bits_per_block in [1, 8] {
             let geometry = Geometry::new(blocks, bits_per_block, 8).unwrap();

@@ -244,10 +244,10 @@ fn a_layout_that_spreads_unevenly_is_estimated_to_a_hundredth() {
     }
 }
 
-/// The formula of Swamidass and Baldi is as good where there are no lines, and too low where there
+/// The formula of Swamidass and Baldi is as good where there are no blocks, and too low where there
 /// are.
 #[test]
-fn the_textbook_is_right_without_lines() {
+fn the_textbook_is_right_without_blocks() {
     let textbook = |bits: f64, k: f64, ones: f64| -(bits / k) * (-(ones / bits)).ln_1p();
     let plain = Cells::string(1 << 20, 7.0);
     assert!((plain.keys(400_000) / textbook(f64::from(1 << 20), 7.0, 4e5) - 1.0).abs() < 1e-5);
