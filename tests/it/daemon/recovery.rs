@@ -305,7 +305,7 @@ fn an_old_copy_of_the_folder_is_told_with_what_it_lacks() {
     }
 }
 
-/// (5) The commit_id tells histories apart that the number does not.
+/// (5) The `commit_id` tells histories apart that the number does not.
 #[test]
 fn another_history_of_the_same_length_is_told() {
     let mut crawl = Crawl::new();

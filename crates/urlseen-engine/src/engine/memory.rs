@@ -56,7 +56,7 @@ impl Memory {
         match self {
             Self::Whole(shards) => shards.set_all(key_hashes),
             Self::Recent(recent) => {
-                key_hashes.into_iter().for_each(|key_hash| recent.set(key_hash))
+                key_hashes.into_iter().for_each(|key_hash| recent.set(key_hash));
             }
             Self::RedisBloom(growing) => {
                 return key_hashes
