@@ -11,10 +11,12 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use urlseen_core::filter::{Count, ShardId};
-use urlseen_core::redis_filter::opening::{self, Wanted};
+use urlseen_core::redis::link::Link;
+use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
 use urlseen_core::storage::{Folder, Head, Made, Pins};
 use urlseen_engine::config::{Config, FilterKind};
 use urlseen_engine::engine::EngineError;
+use urlseen_engine::engine::store::Local;
 
 use super::Outcome;
 use super::bar::Bar;
@@ -111,23 +113,9 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     folder.begin(&pins, opened.id.get(), head)?;
     let mut store = start::kept(folder, keeping, &design, items, threads)?;
     store.recover_to(Some(head), Some(opened.id))?;
-    let bar = Bar::new("read");
-    let (all, native) = (bytes(&wanted), opened.native);
-    let length = usize::try_from(all / 256).context("a shard is larger than memory")?;
-    runtime.block_on(async {
-        let mut done = 0;
-        for shard in ShardId::all() {
-            let bytes = opening::get(upkeep.link(), &opened.filter, shard, length).await?;
-            let ones = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
-            let count = Count { keys: native.geometry().keys_from_ones(ones), ones };
-            store.engine.load(shard, bytes, count);
-            done += length as u64;
-            bar.show(done, all);
-        }
-        anyhow::Ok(())
-    })?;
+    let all = bytes(&wanted);
+    runtime.block_on(read(upkeep.link(), &opened, all, &store))?;
     store.replace(head)?;
-    drop(bar);
     let keys: u64 = store.engine.gauges().keys().iter().sum();
     store.rest(head)?;
     drop(store);
@@ -147,6 +135,22 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     );
     tell(as_json, keys, all, &words)?;
     Ok(Outcome::Done)
+}
+
+/// Reads all shards of a filter in Redis, of so many bytes together, into the engine.
+async fn read(link: &mut Link, opened: &Opened, all: u64, store: &Local) -> anyhow::Result<()> {
+    let bar = Bar::new("read");
+    let length = usize::try_from(all / 256).context("a shard is larger than memory")?;
+    let mut done = 0;
+    for shard in ShardId::all() {
+        let bytes = opening::get(link, &opened.filter, shard, length).await?;
+        let ones = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
+        let count = Count { keys: opened.native.geometry().keys_from_ones(ones), ones };
+        store.engine.load(shard, bytes, count);
+        done += length as u64;
+        bar.show(done, all);
+    }
+    Ok(())
 }
 
 fn begin(config: &Config) -> anyhow::Result<(Wanted, Runtime)> {

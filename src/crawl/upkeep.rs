@@ -53,8 +53,8 @@ impl Upkeep {
     }
 
     /// Forgets where the crawl stands.
-    pub(crate) async fn forget(&mut self) -> Result<(), ProtocolError> {
-        let reply = self.link.call(&self.protocol.forget(&self.token)).await?;
+    pub(crate) async fn drop_crawl(&mut self) -> Result<(), ProtocolError> {
+        let reply = self.link.call(&self.protocol.drop_crawl(&self.token)).await?;
         self.protocol.done(reply)
     }
 

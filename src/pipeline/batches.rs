@@ -23,7 +23,7 @@ impl Pipeline {
     /// that they were told, so that the numbers at the end are whole.
     pub(super) async fn settle_engine(&mut self) -> Result<(), RunError> {
         let head = self.queue.as_ref().expect("a session has one").head();
-        self.store().forget(head).map_err(RunError::Log)?;
+        self.store().abort(head).map_err(RunError::Log)?;
         self.store().engine.settled().await?;
         self.watch_fill();
         Ok(())

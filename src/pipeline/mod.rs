@@ -229,7 +229,7 @@ impl Pipeline {
                     let wait = self.backoff.next_wait(urlseen_core::filter::id::random());
                     warn!("{failure}. Trying again in {} ms", wait.as_millis());
                     if failure.is_for_want_of_descriptors() {
-                        self.forget_queue();
+                        self.abort_queue();
                         self.enter(Phase::Recovering);
                     } else {
                         self.enter(failure.phase());

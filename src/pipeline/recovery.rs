@@ -80,7 +80,7 @@ impl Pipeline {
             Some(Err(diverged)) => {
                 warn!("{diverged}");
                 self.suspicion = Suspicion::default();
-                self.forget_queue();
+                self.abort_queue();
                 self.counts.rollbacks += 1;
                 self.recover(link, held).await?;
             }
@@ -90,7 +90,7 @@ impl Pipeline {
     }
 
     /// Gives up what is judged and not committed: the filter has to be recovered.
-    pub(super) fn forget_queue(&mut self) {
+    pub(super) fn abort_queue(&mut self) {
         let forgotten = self.queue.take().map_or(0, |queue| queue.batches());
         self.counts.batches_aborted += forgotten as u64;
     }
@@ -109,7 +109,7 @@ impl Pipeline {
         let (again, head) = (queue.batches(), queue.head());
         if stale {
             self.counts.batches_aborted += forgotten as u64;
-            self.store().forget(head).map_err(RunError::Log)?;
+            self.store().abort(head).map_err(RunError::Log)?;
         }
         info!(
             "connected again: {} batches had been committed, {again} are sent again, {forgotten} \

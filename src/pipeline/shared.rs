@@ -73,7 +73,7 @@ impl Pipeline {
                 "somebody emptied the filter {} in Redis: what was in it counts as unseen",
                 shared.opened.filter.base()
             );
-            self.store().forget_seen();
+            self.store().evict_seen();
         }
     }
 }

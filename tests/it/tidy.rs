@@ -1,12 +1,15 @@
 //! Style that the compiler does not check: every rule here is one that a reviewer need not keep.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::util::sources::{Source, root, rust_files, scripts};
 
 /// Characters in a line of Rust.
 const LINE: usize = 100;
+/// Lines in a function that is no test.
+const FUNCTION: usize = 70;
 /// Lines in a file of Rust, and in one of tests or of nothing but data.
 const FILE: usize = 400;
 const LONG_FILE: usize = 600;
@@ -27,6 +30,32 @@ fn rust_files_are_tidy() {
     let files = rust_files();
     assert!(files.iter().any(|file| file.path == "src/lib.rs"), "no sources found");
     report(files.iter().flat_map(rust_problems));
+    // One convention for modules: one with parts is the file `mod.rs` in their folder.
+    report(files.iter().filter_map(|file| loose_part(&file.path)));
+}
+
+/// Builds that are broken on purpose show that the oracles see. Each is a patch, which a change of
+/// the sources may leave behind.
+#[test]
+fn the_patches_of_broken_builds_fit_the_sources() {
+    for folder in ["tests/chaos/broken", "integrations/scrapy/tests/broken"] {
+        let below = folder.split_once("/tests/").map_or("", |(package, _)| package);
+        let patches = fs::read_dir(root().join(folder)).unwrap();
+        let patches = patches.map(|patch| patch.unwrap().path());
+        let is_patch = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "patch");
+        let patches = patches.filter(is_patch).collect::<Vec<_>>();
+        assert!(!patches.is_empty(), "no patches in {folder}");
+        for patch in patches {
+            let output = Command::new("patch")
+                .args(["--dry-run", "--strip=1", "--fuzz=0", "--batch", "--forward", "--input"])
+                .arg(&patch)
+                .current_dir(root().join(below))
+                .output()
+                .expect("the tests need patch: run scripts/setup");
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{}: {text}", patch.display());
+        }
+    }
 }
 
 #[test]
@@ -79,15 +108,42 @@ fn rust_problems(file: &Source) -> Vec<String> {
     if lines > allowed {
         problems.push(format!("{path}: {lines} lines, {allowed} are allowed: one file, one noun"));
     }
+    if allowed == FILE {
+        let long = functions(text).filter(|(_, lines)| *lines > FUNCTION);
+        problems.extend(long.map(|(at, lines)| {
+            format!("{path}:{at}: a function of {lines} lines, {FUNCTION} are allowed")
+        }));
+    }
     problems
 }
 
-/// Tests lie in `tests/`, or beside what they test in `tests.rs`, `*_test.rs`, `*_tests.rs` or a
+/// Each function with a body: its line, and how many it has. It counts on rustfmt's layout.
+fn functions(text: &str) -> impl Iterator<Item = (usize, usize)> {
+    let lines = text.lines().collect::<Vec<_>>();
+    (0..lines.len()).filter_map(move |at| {
+        let line = lines[at].trim_start();
+        let indent = &lines[at][..lines[at].len() - line.len()];
+        let is_function = line.starts_with("fn ") || line.contains(" fn ");
+        if !is_function || line.starts_with("//") || line.ends_with([';', '}']) {
+            return None;
+        }
+        let end = |line: &&str| line.strip_prefix(indent).is_some_and(|rest| rest == "}");
+        Some((at + 1, lines[at..].iter().position(end)? + 1))
+    })
+}
+
+/// A file beside a folder of its name, whose `mod.rs` it should be.
+fn loose_part(path: &str) -> Option<String> {
+    let module = path.strip_suffix(".rs").filter(|module| !module.ends_with("/mod"))?;
+    let parts = root().join(module);
+    parts.is_dir().then(|| format!("{path}: move it to {module}/mod.rs, beside its parts"))
+}
+
+/// Tests lie in `tests/`, or beside what they test in `tests.rs`, `*_tests.rs` or a
 /// `tests` folder.
 fn allowed_lines(path: &str) -> usize {
     let is_test = path.starts_with("tests/")
         || path.ends_with("/tests.rs")
-        || path.ends_with("_test.rs")
         || path.ends_with("_tests.rs")
         || path.contains("/tests/");
     if is_test || DATA_TABLES.contains(&path) { LONG_FILE } else { FILE }
@@ -134,13 +190,22 @@ fn long_lines_are_counted_in_characters() {
 }
 
 #[test]
+fn long_functions_are_found() {
+    let body = "    x();\n".repeat(FUNCTION - 1);
+    let text = |body: &str| format!("struct A;\n\npub(super) fn f() {{\n{body}}}\n");
+    let problems = rust_problems(&rust("src/a.rs", &text(&body)));
+    assert_eq!(problems, ["src/a.rs:3: a function of 71 lines, 70 are allowed"]);
+    assert_eq!(rust_problems(&rust("src/a.rs", &text(&body[9..]))), [""; 0]);
+    assert_eq!(rust_problems(&rust("src/a/tests.rs", &text(&body))), [""; 0]);
+}
+
+#[test]
 fn long_files_are_found_by_what_they_are() {
     for (path, allowed) in [
         ("src/a.rs", FILE),
         ("src/a/contests.rs", FILE),
         ("benches/a.rs", FILE),
         ("src/a/tests.rs", LONG_FILE),
-        ("src/a/b_test.rs", LONG_FILE),
         ("src/a/b_tests.rs", LONG_FILE),
         ("src/a/tests/b.rs", LONG_FILE),
         ("tests/it/a.rs", LONG_FILE),

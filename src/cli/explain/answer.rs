@@ -3,6 +3,7 @@
 use crate::admin::{Checked, ClientError, Status};
 use indicatif::HumanCount;
 use serde::Serialize;
+use tokio::runtime::Runtime;
 use urlseen_core::filter::{Geometry, Placing};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::{self, RedisOpenError};
@@ -45,6 +46,46 @@ struct Wrong {
     warning: Option<String>,
 }
 
+/// Says which filter answered, and how wrong it is.
+fn describe(
+    filter: &FilterAccess,
+    subject: &Subject,
+    runtime: &Runtime,
+) -> anyhow::Result<(String, Wrong)> {
+    Ok(match filter {
+        FilterAccess::Running(client) => {
+            let status: Status = runtime.block_on(client.status())?;
+            let says = format!("the daemon of the crawl {:?}", status.crawl);
+            let wrong = status.filter.map_or_else(Wrong::default, |filter| Wrong {
+                error_rate: Some(filter.error_rate),
+                fill: Some(filter.fill),
+                ..Wrong::default()
+            });
+            (says, wrong)
+        }
+        FilterAccess::AtRest(folder) => {
+            ("the storage folder, at rest".to_owned(), at_rest(folder, &subject.place)?)
+        }
+        FilterAccess::Redis { context, wanted } => {
+            let filter = &context.config.filter;
+            let (opened, estimate) = runtime.block_on(async {
+                let (mut link, opened) = context.find(wanted).await?;
+                let estimate = opening::estimate(&mut link, &opened.filter).await?;
+                anyhow::Ok((opened, estimate))
+            })?;
+            let is_exact = matches!(opened.filter.placing(), Placing::Set);
+            let fill = estimate.keys as f64 / filter.capacity as f64;
+            let wrong = Wrong {
+                error_rate: Some(estimate.error_rate),
+                fill: (!is_exact).then_some(fill),
+                is_exact,
+                ..Wrong::default()
+            };
+            (format!("the filter {} in Redis", filter.key), wrong)
+        }
+    })
+}
+
 impl AnswerShown {
     /// Asks whoever has the filter.
     pub(super) fn of(item: &[u8], key: &Fingerprint, subject: &Subject) -> anyhow::Result<Self> {
@@ -73,53 +114,26 @@ impl AnswerShown {
                 return Ok(Self::unknown(format!("{error:#}"), !is_missing));
             }
         };
-        let (says, wrong) = match &filter {
-            FilterAccess::Running(client) => {
-                let status: Status = runtime.block_on(client.status())?;
-                let says = format!("the daemon of the crawl {:?}", status.crawl);
-                let wrong = status.filter.map_or_else(Wrong::default, |filter| Wrong {
-                    error_rate: Some(filter.error_rate),
-                    fill: Some(filter.fill),
-                    ..Wrong::default()
-                });
-                (says, wrong)
-            }
-            FilterAccess::AtRest(folder) => {
-                ("the storage folder, at rest".to_owned(), at_rest(folder, &subject.place)?)
-            }
-            FilterAccess::Redis { context, wanted } => {
-                let filter = &context.config.filter;
-                let (opened, estimate) = runtime.block_on(async {
-                    let (mut link, opened) = context.find(wanted).await?;
-                    let estimate = opening::estimate(&mut link, &opened.filter).await?;
-                    anyhow::Ok((opened, estimate))
-                })?;
-                let is_exact = matches!(opened.filter.placing(), Placing::Set);
-                let fill = estimate.keys as f64 / filter.capacity as f64;
-                let wrong = Wrong {
-                    error_rate: Some(estimate.error_rate),
-                    fill: (!is_exact).then_some(fill),
-                    is_exact,
-                    ..Wrong::default()
-                };
-                (format!("the filter {} in Redis", filter.key), wrong)
-            }
+        let (says, wrong) = describe(&filter, subject, &runtime)?;
+        Self::judged(checked, says, wrong, key, &subject.place)
+    }
+
+    fn judged(
+        checked: Option<Checked>,
+        says: String,
+        wrong: Wrong,
+        key: &Fingerprint,
+        place: &Place,
+    ) -> anyhow::Result<Self> {
+        let logged = || match place {
+            Place::Folder(dir) => named(dir, key),
+            Place::Redis(_) => Ok(None),
         };
         Ok(match checked {
-            Some(Checked::Seen { .. }) => {
-                let logged = match &subject.place {
-                    Place::Folder(dir) => named(dir, key)?,
-                    Place::Redis(_) => None,
-                };
-                Self::seen(says, &wrong, logged)
-            }
+            Some(Checked::Seen { .. }) => Self::seen(says, &wrong, logged()?),
             Some(Checked::Unseen { .. }) => {
-                let logged = match &subject.place {
-                    Place::Folder(dir) => named(dir, key)?,
-                    Place::Redis(_) => None,
-                };
-                let how_sure = match logged {
-                    Some(Named::Tombstones(at)) => {
+                let how_sure = match logged()? {
+                    Some(Named::Forgotten(at)) => {
                         format!("certain: it was forgotten ({at}), and is to pass once more")
                     }
                     _ if wrong.is_exact => "certain: it is an exact set".to_owned(),

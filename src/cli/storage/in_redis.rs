@@ -134,7 +134,7 @@ impl CrawlInRedis {
         self.context.runtime.block_on(async {
             let mut upkeep = self.take().await?;
             let deleted = self.wanted.delete(upkeep.link()).await?;
-            upkeep.forget().await?;
+            upkeep.drop_crawl().await?;
             let given = upkeep.give_back().await?;
             writeln!(
                 stdout(),

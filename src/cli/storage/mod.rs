@@ -41,7 +41,7 @@ enum StorageCommand {
     Show(Show),
     Adopt(Adopt),
     Reset(Reset),
-    Drop(Forget),
+    Drop(DropArgs),
 }
 
 /// Print what the folder holds: what it was made for, its snapshots and its log.
@@ -82,7 +82,7 @@ struct Reset {
 ///
 /// The lists stay; items that were claimed and not committed go back to the source.
 #[derive(Debug, clap::Args)]
-struct Forget {
+struct DropArgs {
     #[command(flatten)]
     settings: Settings,
     /// Do not ask
@@ -95,7 +95,7 @@ pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
         StorageCommand::Show(show) => show.run(),
         StorageCommand::Adopt(adopt) => adopt.run(),
         StorageCommand::Reset(reset) => reset.run(),
-        StorageCommand::Drop(forget) => forget.run(),
+        StorageCommand::Drop(args) => args.run(),
     }
 }
 
@@ -176,7 +176,7 @@ impl Reset {
     }
 }
 
-impl Forget {
+impl DropArgs {
     fn run(&self) -> anyhow::Result<Outcome> {
         let context = Context::load(&self.settings)?;
         let config = &context.config;
@@ -194,7 +194,7 @@ impl Forget {
             return Ok(Outcome::Done);
         }
         let redis = Redis::take(&context, &mut folder)?;
-        let back = redis.forget()?;
+        let back = redis.drop_crawl()?;
         folder.erase()?;
         writeln!(
             stdout(),
@@ -233,9 +233,9 @@ impl<'a> Redis<'a> {
     }
 
     /// Forgets the crawl, and gives claimed items back; answers how many.
-    fn forget(mut self) -> anyhow::Result<u64> {
+    fn drop_crawl(mut self) -> anyhow::Result<u64> {
         let given = self.context.runtime.block_on(async {
-            self.upkeep.forget().await?;
+            self.upkeep.drop_crawl().await?;
             self.upkeep.give_back().await
         })?;
         Ok(given.back)

@@ -62,7 +62,7 @@ pub struct Protocol {
     /// How a filter is judged by that is in Redis, and the script that commits to it.
     shared: Option<(Judge, Script)>,
     give_back: Script,
-    forget: Script,
+    drop: Script,
     forgets: Forgets,
     release: Script,
     held: held::Calls,
@@ -97,7 +97,7 @@ impl Protocol {
             has_acl_check: false,
             shared: None,
             give_back: script(&[&source.lua_give_back()], include_str!("lua/give_back.lua")),
-            forget: script(&[], include_str!("lua/forget.lua")),
+            drop: script(&[], include_str!("lua/drop.lua")),
             forgets: Forgets::new(),
             release: script(&[], include_str!("lua/release.lua")),
             held,
@@ -183,7 +183,7 @@ impl Protocol {
         let shared = self.shared.iter().map(|(_, script)| script);
         let pushing = self.sink.plain().is_none().then_some(&self.commit);
         let pushing = pushing.or(self.commit_small.as_ref());
-        let more = [&self.forget, &self.release].into_iter().chain(self.forgets.scripts());
+        let more = [&self.drop, &self.release].into_iter().chain(self.forgets.scripts());
         scripts.into_iter().chain(more).chain(pushing).chain(shared).map(Script::load)
     }
 
@@ -314,9 +314,9 @@ impl Protocol {
     }
 
     /// Forgets where the crawl stands.
-    pub(crate) fn forget(&self, token: &Token) -> Cmd {
+    pub(crate) fn drop_crawl(&self, token: &Token) -> Cmd {
         let Keys { lease, state, record, .. } = &self.keys;
-        let mut command = call(&self.forget, &[lease, state, record]);
+        let mut command = call(&self.drop, &[lease, state, record]);
         command.arg(token.as_str());
         command
     }

@@ -128,7 +128,7 @@ impl Session<'_> {
         let seen = reply.answers.iter().filter(|&&answer| answer == Answer::Seen).count();
         info!("{seen} fingerprints are to pass once more");
         let done = self.pipeline.parts.protocol.forgotten(&self.token, count, &rejects);
-        self.ask(Pending::Tombstones, &done);
+        self.ask(Pending::Forgotten, &done);
         self.forgetting = Forgetting::Pending;
     }
 

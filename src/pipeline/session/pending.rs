@@ -21,7 +21,7 @@ pub enum Pending {
     Persistence { asked: Moment },
     ForgetLength,
     Forgets,
-    Tombstones,
+    Forgotten,
     Fill(Sample),
     Consumers,
     Requeued(Stopped),
@@ -87,7 +87,7 @@ impl Session<'_> {
                 let items = protocol.to_forget(reply.into_value()?)?;
                 self.forget(&items);
             }
-            Pending::Tombstones => self.removed(reply.into_value()?)?,
+            Pending::Forgotten => self.removed(reply.into_value()?)?,
             Pending::Consumers => self.note_consumers(reply.into_value()?)?,
             Pending::Requeued(stopped) => self.requeued(&stopped, reply.into_value()?)?,
             Pending::HeldRejected => drop(reply.into_value()?),

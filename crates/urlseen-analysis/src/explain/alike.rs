@@ -84,9 +84,14 @@ fn cut(url: &str) -> (&str, &str, Option<&str>, &str) {
 /// What may have a request's fingerprint, and what only looks as if.
 fn of_request(request: &OwnedRequest, options: Options) -> (Vec<Spelling>, Vec<Spelling>) {
     let mut fingerprinter = Fingerprinter::new(options.algorithm, options.keep_fragments);
-    let Ok(url) = fingerprinter.canonical(&request.as_request()) else {
-        return (Vec::new(), Vec::new());
-    };
+    match fingerprinter.canonical(&request.as_request()) {
+        Ok(url) => (same(request, url), others(request, url)),
+        Err(_) => (Vec::new(), Vec::new()),
+    }
+}
+
+/// Spellings of a request whose canonical URL is `url` that may have its fingerprint.
+fn same(request: &OwnedRequest, url: &str) -> Vec<Spelling> {
     let (origin, path, query, fragment) = cut(url);
     let behind = |query: Option<&str>| match query {
         Some(query) => format!("?{query}{fragment}"),
@@ -134,7 +139,15 @@ fn of_request(request: &OwnedRequest, options: Options) -> (Vec<Spelling>, Vec<S
     let lower = request.method.to_lowercase();
     same.push(spell(request, &lower, url, "case of the method"));
     same.push(dressed(request, url));
+    same
+}
 
+/// Spellings of a request whose canonical URL is `url` that only look as if they were it.
+fn others(request: &OwnedRequest, url: &str) -> Vec<Spelling> {
+    let (origin, path, query, fragment) = cut(url);
+    let (scheme, authority) = origin.split_once("://").unwrap_or((origin, ""));
+    let tail = query.map_or_else(|| fragment.to_owned(), |query| format!("?{query}{fragment}"));
+    let with = |url: String, differs| spell(request, &request.method, &url, differs);
     let slashed = match path.strip_suffix('/') {
         Some("") => None,
         Some(path) => Some(path.to_owned()),
@@ -165,7 +178,7 @@ fn of_request(request: &OwnedRequest, options: Options) -> (Vec<Spelling>, Vec<S
     }
     let method = if request.method.eq_ignore_ascii_case("GET") { "POST" } else { "GET" };
     others.push(spell(request, method, url, "the method"));
-    (same, others)
+    others
 }
 
 /// An authority with its host in upper case, and the user info as it is.

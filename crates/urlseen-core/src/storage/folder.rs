@@ -118,7 +118,7 @@ impl Folder {
         #[allow(clippy::cast_possible_truncation)]
         let made = pins.made.seeded(|| Seed::new(id::random() as u32));
         let header = Header::new(filter, &Pins { made, ..pins.clone() });
-        self.forget_history()?;
+        self.drop_history()?;
         let position = snapshot::empty(&self.dir, &header, at)?;
         self.dir.write_aside(header::NAME, &header.encode())?;
         self.dir.replace(header::NAME)?;
@@ -160,7 +160,7 @@ impl Folder {
     pub fn erase(&mut self) -> io::Result<()> {
         self.shared.next_turn();
         self.stand = None;
-        self.forget_history()?;
+        self.drop_history()?;
         for name in [archive::NAME, lease::NAME, imports::NAME, ages::NAME, header::NAME] {
             match self.dir.remove(name) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -172,7 +172,7 @@ impl Folder {
     }
 
     /// Removes snapshots, the log, and what was archived of it.
-    fn forget_history(&self) -> io::Result<()> {
+    fn drop_history(&self) -> io::Result<()> {
         archive::clear(&self.dir)?;
         for file in self.dir.list()? {
             if is_history(&file) {

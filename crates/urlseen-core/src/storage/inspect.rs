@@ -238,7 +238,7 @@ pub enum Named {
     /// It was added by somebody who asked, or by an import.
     Added(Position),
     /// It was forgotten, and is to pass once more.
-    Tombstones(Position),
+    Forgotten(Position),
 }
 
 /// The last that the log of a folder says of a fingerprint, as far back as there is a log. Writes
@@ -277,7 +277,7 @@ fn search(
                     *last = Some(match entry.head.kind {
                         Kind::Batch => Named::Batch(position),
                         Kind::Adds => Named::Added(position),
-                        Kind::Forgets => Named::Tombstones(position),
+                        Kind::Forgets => Named::Forgotten(position),
                     });
                 }
             }

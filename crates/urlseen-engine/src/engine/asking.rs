@@ -110,7 +110,7 @@ impl Owner {
             let is_seen = is_set || self.in_flight.contains(key_hash);
             let answer = match (wanted, is_seen) {
                 (Wanted::Forget, true) => {
-                    self.in_flight.forget(key_hash);
+                    self.in_flight.remove(key_hash);
                     self.tombstones.insert(key_hash.shard(), key_hash.id());
                     Answer::Seen
                 }

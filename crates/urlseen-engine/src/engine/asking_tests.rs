@@ -48,7 +48,7 @@ async fn what_is_added_is_seen_by_all_that_is_judged_and_asked_after() {
     let test = questions(Wanted::Test, 0..4);
     let seen = [Answer::Seen, Answer::Seen, Answer::Seen, Answer::Unseen];
     assert_eq!(ask(&mut engine, &test, &mut asked).await, seen);
-    engine.forget();
+    engine.abort();
     let unseen = [Answer::Seen, Answer::Seen, Answer::Unseen, Answer::Unseen];
     assert_eq!(ask(&mut engine, &test, &mut asked).await, unseen);
     remember(&mut engine, &mut asked);
@@ -97,7 +97,7 @@ async fn what_is_forgotten_passes_once() {
     engine.submit(batch(&urls([0, 0, 2])));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls([0]));
     // The batch is dropped, so it passes again; then it is committed.
-    engine.forget();
+    engine.abort();
     engine.submit(batch(&urls([0, 0])));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls([0]));
     engine.committed(Position::START);
@@ -193,7 +193,7 @@ async fn whatever_is_asked_judged_committed_and_forgotten_in_whatever_order() {
                 _ => {}
             }
             if step % 50 == 49 {
-                engine.forget();
+                engine.abort();
                 model.drop_batches();
             }
             if !engine.has_room_to_ask() || step % 5 == 0 {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::owner::{Probes, Readings};
+use super::owner::{KeyHashes, Readings};
 use super::progress::Progress;
 
 /// The batches that a thread has not judged yet. They come part by part, from whichever thread read
@@ -21,7 +21,7 @@ pub(super) struct Awaited {
 pub(super) struct Partial {
     pub(super) progress: Arc<Progress>,
     /// What is to be judged, by part.
-    pub(super) key_hashes: Vec<Option<Probes>>,
+    pub(super) key_hashes: Vec<Option<KeyHashes>>,
     /// What the parts say that this thread has read.
     pub(super) readings: Vec<(usize, Readings)>,
 }
@@ -70,7 +70,7 @@ mod tests {
         let batches = [0, 1, 2].map(progress);
         let mut add = |number: usize, part: usize| -> Vec<u64> {
             let batch = awaited.batch(Arc::clone(&batches[number]));
-            batch.key_hashes[part] = Some(Probes::new());
+            batch.key_hashes[part] = Some(KeyHashes::new());
             let whole = std::iter::from_fn(|| awaited.next_whole());
             whole.map(|batch| batch.progress.number()).collect()
         };

@@ -45,7 +45,7 @@ impl InFlight {
 
     /// Whether `key hash` was there; it may be found unseen again from now on, while what found it
     /// unseen before is in flight still.
-    pub(super) fn forget(&mut self, key_hash: KeyHash) -> bool {
+    pub(super) fn remove(&mut self, key_hash: KeyHash) -> bool {
         let was_there = self.keys.remove(&key_hash.id());
         if was_there {
             *self.orphans.entry(key_hash.id()).or_default() += 1;

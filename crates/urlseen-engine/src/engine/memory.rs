@@ -93,7 +93,7 @@ impl Memory {
     }
 
     /// Forgets what somebody else knows better.
-    pub(super) fn forget_seen(&mut self) {
+    pub(super) fn evict_seen(&mut self) {
         if let Self::Recent(recent) = self {
             recent.clear();
         }

@@ -281,15 +281,15 @@ impl Engine {
     ///
     /// # Panics
     /// If a batch is in progress: it was judged against those.
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn abort(&mut self) {
         assert!(self.progress.is_empty(), "batches are forgotten from the last one back");
         self.uncommitted = 0;
-        self.tell_all(|| Job::Forget);
+        self.tell_all(|| Job::Abort);
     }
 
     /// Where the filter is in Redis: nothing is known to be seen any more.
-    pub(crate) fn forget_seen(&mut self) {
-        self.tell_all(|| Job::ForgetSeen);
+    pub(crate) fn evict_seen(&mut self) {
+        self.tell_all(|| Job::EvictSeen);
     }
 
     /// Empties the filter, and drops the batches handed back and not committed.

@@ -37,16 +37,16 @@ pub(super) struct Read {
 #[derive(Debug)]
 pub(super) enum Job {
     /// Judge what of a part of a batch falls into its shards, when all of the batch is there.
-    Judge { progress: Arc<Progress>, part: usize, key_hashes: Probes },
+    Judge { progress: Arc<Progress>, part: usize, key_hashes: KeyHashes },
     /// The oldest judged batch is committed, which brings the filter to `at`: remember it.
     Commit { at: Position },
-    /// No judged batch will be committed as it is: forget them all.
-    Forget,
-    /// Where the filter is in Redis: forget what is known to be seen.
-    ForgetSeen,
+    /// No judged batch will be committed as it is: abort them all.
+    Abort,
+    /// Where the filter is in Redis: evict what is known to be seen.
+    EvictSeen,
     /// Say so when all that was told before is done.
     Mark,
-    /// Forget all that was ever set.
+    /// Empty the filter.
     Clear,
     /// Put a shard's bits in place of what it holds.
     Load { shard: ShardId, bytes: Vec<u8>, count: Count, reply: Sender<()> },
@@ -66,7 +66,7 @@ pub(super) enum Job {
     /// before is committed where there is an `at`, which the filter is recovered to.
     Remember { at: Option<Position> },
     /// Let keys of a shard pass once more, where a filter is recovered.
-    Forgive { shard: ShardId, ids: Vec<u128> },
+    AddTombstones { shard: ShardId, ids: Vec<u128> },
     /// Whether keys, all of its own shards, are set.
     Test { key_hashes: Vec<KeyHash>, reply: Sender<Vec<Verdict>> },
     /// Work no more.
@@ -115,7 +115,7 @@ pub(super) enum Done {
 }
 
 /// What a thread is to judge of a part of a batch, and where in the batch it stands.
-pub(super) type Probes = Vec<(u32, KeyHash)>;
+pub(super) type KeyHashes = Vec<(u32, KeyHash)>;
 
 /// What the items of a part of a batch say; items are named by their place in the batch.
 #[derive(Debug, Default)]
@@ -159,8 +159,8 @@ impl Owner {
             }
             Job::Mark => drop(self.tell.send(Done::Marked)),
             Job::Commit { at } => self.commit(at),
-            Job::Forget => self.in_flight.drop_batches(),
-            Job::ForgetSeen => self.memory.forget_seen(),
+            Job::Abort => self.in_flight.drop_batches(),
+            Job::EvictSeen => self.memory.evict_seen(),
             Job::Clear => self.clear(),
             Job::Load { shard, bytes, count, reply } => {
                 if let Some(shards) = self.memory.shards() {
@@ -185,47 +185,56 @@ impl Owner {
                 self.show();
                 let _ = reply.send(());
             }
-            Job::Freeze { reply } => {
-                let at = self.at;
-                match self.memory.growing().map(Growing::frozen) {
-                    Some(Ok(filter)) => {
-                        let tombstones = self.tombstones.ids().map(|(_, id)| id).collect();
-                        let _ = reply.send(Frozen { filter, at, tombstones });
-                    }
-                    Some(Err(why)) => drop(self.tell.send(Done::Full { batch: None, why })),
-                    None => {}
-                }
-            }
+            Job::Freeze { reply } => self.freeze(reply),
             Job::Stand { at } => self.at = at,
             Job::Ask { group, asked } => self.answer(group, &asked),
             Job::Remember { at } => self.remember(at),
-            Job::Forgive { shard, ids } => {
+            Job::AddTombstones { shard, ids } => {
                 for id in ids {
                     self.tombstones.insert(shard, id);
                 }
             }
-            Job::Copy { shard, mut bytes, reply } => {
-                let at = self.at;
-                if let Some(shards) = self.memory.shards() {
-                    bytes.clear();
-                    bytes.extend_from_slice(shards.bytes(shard));
-                    let tombstones = self.tombstones.ids().filter(|&(of, _)| of == shard);
-                    let tombstones = tombstones.map(|(_, id)| id).collect();
-                    let count = shards.count(shard);
-                    let _ = reply.send(Copied { bytes, count, at, tombstones });
-                }
-            }
-            Job::Test { key_hashes, reply } => {
-                let mut verdicts = self.memory.test_all(key_hashes.iter().copied());
-                for (verdict, &key_hash) in verdicts.iter_mut().zip(&key_hashes) {
-                    if self.tombstones.contains(key_hash) {
-                        *verdict = Verdict::Unseen;
-                    }
-                }
-                let _ = reply.send(verdicts);
-            }
+            Job::Copy { shard, bytes, reply } => self.copy(shard, bytes, reply),
+            Job::Test { key_hashes, reply } => drop(reply.send(self.test(&key_hashes))),
             Job::End => unreachable!("a thread that is to end does no more work"),
         }
+    }
+
+    /// Hands a filter in one piece to the snapshot.
+    fn freeze(&mut self, reply: Sender<Frozen>) {
+        let at = self.at;
+        match self.memory.growing().map(Growing::frozen) {
+            Some(Ok(filter)) => {
+                let tombstones = self.tombstones.ids().map(|(_, id)| id).collect();
+                let _ = reply.send(Frozen { filter, at, tombstones });
+            }
+            Some(Err(why)) => drop(self.tell.send(Done::Full { batch: None, why })),
+            None => {}
+        }
+    }
+
+    /// Copies a shard for the snapshot.
+    fn copy(&mut self, shard: ShardId, mut bytes: Vec<u8>, reply: Sender<Copied>) {
+        let at = self.at;
+        if let Some(shards) = self.memory.shards() {
+            bytes.clear();
+            bytes.extend_from_slice(shards.bytes(shard));
+            let tombstones = self.tombstones.ids().filter(|&(of, _)| of == shard);
+            let tombstones = tombstones.map(|(_, id)| id).collect();
+            let count = shards.count(shard);
+            let _ = reply.send(Copied { bytes, count, at, tombstones });
+        }
+    }
+
+    /// Tests keys, and sets nothing.
+    fn test(&mut self, key_hashes: &[KeyHash]) -> Vec<Verdict> {
+        let mut verdicts = self.memory.test_all(key_hashes.iter().copied());
+        for (verdict, &key_hash) in verdicts.iter_mut().zip(key_hashes) {
+            if self.tombstones.contains(key_hash) {
+                *verdict = Verdict::Unseen;
+            }
+        }
+        verdicts
     }
 
     /// Reads a part of a batch, and hands its key hashes to those that have their shards.
@@ -233,7 +242,7 @@ impl Owner {
         let Read { progress, part } = read;
         let range = progress.range(part);
         let owners = self.owners.len();
-        let mut key_hashes = vec![Probes::with_capacity(range.len()); owners];
+        let mut key_hashes = vec![KeyHashes::with_capacity(range.len()); owners];
         let mut readings =
             Readings { fingerprints: Vec::with_capacity(range.len()), ..Readings::default() };
         let mut fetched = 0;

@@ -49,11 +49,14 @@ impl Engine {
     /// Lets a fingerprint of a shard pass once more, by the 128 bits that the layout makes of it.
     /// Waits while the threads have much to do.
     pub(crate) fn forgive(&self, shard: ShardId, id: u128) {
-        self.tell(shard.owner(self.owners.len()), Job::Forgive { shard, ids: vec![id] });
+        self.tell(shard.owner(self.owners.len()), Job::AddTombstones { shard, ids: vec![id] });
     }
 
     /// The same of fingerprints as they are.
-    pub(crate) fn forget_all<'a>(&self, fingerprints: impl IntoIterator<Item = &'a Fingerprint>) {
+    pub(crate) fn add_tombstones<'a>(
+        &self,
+        fingerprints: impl IntoIterator<Item = &'a Fingerprint>,
+    ) {
         for fingerprint in fingerprints {
             let key_hash = self.hashing.key_hash(fingerprint);
             self.forgive(key_hash.shard(), key_hash.id());

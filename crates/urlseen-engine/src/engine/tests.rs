@@ -84,7 +84,7 @@ async fn what_is_forgotten_is_unseen_again_and_what_is_committed_stays_seen() {
     assert_eq!(onward(&engine.judged().await.unwrap()), urls(0..10));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls(10..15));
     engine.committed(Position::START);
-    engine.forget();
+    engine.abort();
     engine.submit(batch(&urls(0..20)));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls(10..20));
 }

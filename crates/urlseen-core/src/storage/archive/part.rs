@@ -54,7 +54,7 @@ pub(crate) enum Archived {
     /// A fingerprint was let through, or added.
     Through = 1,
     /// A fingerprint was forgotten, to pass once more.
-    Tombstones = 2,
+    Forgotten = 2,
 }
 
 /// The two ends of a part.
@@ -139,7 +139,7 @@ impl Part {
         let mut fields = Fields(head);
         let kind = match fields.u8() {
             1 => Archived::Through,
-            2 => Archived::Tombstones,
+            2 => Archived::Forgotten,
             _ => return Ok(None),
         };
         let (width, count, length) = (fields.u8(), fields.u32(), fields.u32());

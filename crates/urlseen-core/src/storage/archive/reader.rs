@@ -49,7 +49,7 @@ impl AtRest {
         let header = self.header().ok_or(RecoveryError::Fresh)?;
         let mut tombstones = HashMap::new();
         let extent = read(&self.dir, header, target, &mut |kind, fingerprint| match kind {
-            Archived::Tombstones => drop(tombstones.insert(fingerprint, false)),
+            Archived::Forgotten => drop(tombstones.insert(fingerprint, false)),
             Archived::Through => {
                 tombstones.entry(fingerprint).and_modify(|is_through| *is_through = true);
             }
@@ -80,7 +80,7 @@ impl Archive<'_> {
         let (dir, tombstones, mut flow) =
             (&self.folder.dir, &mut self.tombstones, ControlFlow::Continue(()));
         read(dir, self.header, self.target, &mut |kind, fingerprint| {
-            if kind == Archived::Tombstones || flow.is_break() {
+            if kind == Archived::Forgotten || flow.is_break() {
                 return;
             }
             // What passed more than once is visited the first time.

@@ -64,6 +64,6 @@ fn write(dir: &Dir, filter: u64, log: &str, start: Option<Position>) -> io::Resu
 pub(super) fn kind(kind: Kind) -> Archived {
     match kind {
         Kind::Batch | Kind::Adds => Archived::Through,
-        Kind::Forgets => Archived::Tombstones,
+        Kind::Forgets => Archived::Forgotten,
     }
 }

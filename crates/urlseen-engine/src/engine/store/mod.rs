@@ -121,8 +121,8 @@ impl Local {
     }
 
     /// Where Redis has the filter: nothing is known to be seen any more.
-    pub fn forget_seen(&mut self) {
-        self.engine.forget_seen();
+    pub fn evict_seen(&mut self) {
+        self.engine.evict_seen();
     }
 
     /// A filter kept in `folder`; [`Local::recover_to`] or [`Local::recover`] comes before
@@ -206,10 +206,10 @@ impl Local {
         Ok(())
     }
 
-    /// The batches judged and not committed are dropped, here and from the log: `head` is the last
-    /// one committed, and the next batch follows it.
-    pub fn forget(&mut self, head: Head) -> io::Result<()> {
-        self.engine.forget();
+    /// Aborts the batches that were judged and not committed, here and in the log: `head` is the
+    /// last one committed, and the next batch follows it.
+    pub fn abort(&mut self, head: Head) -> io::Result<()> {
+        self.engine.abort();
         let StoreKind::Kept(kept) = &mut self.memory else { return Ok(()) };
         kept.journal()?.cut(head)?;
         Ok(())

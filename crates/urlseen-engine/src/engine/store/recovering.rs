@@ -307,7 +307,7 @@ impl Restore for Filling<'_> {
     }
 
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
-        self.0.forget_all(&fingerprints);
+        self.0.add_tombstones(&fingerprints);
     }
 }
 

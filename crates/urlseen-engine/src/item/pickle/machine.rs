@@ -56,33 +56,59 @@ impl Machine {
         self.heap.shrink(KEPT);
     }
 
-    /// Does what one opcode says; `None` where that is impossible.
-    #[allow(clippy::too_many_lines)] // the table of opcodes
+    /// Does what one opcode says; `None` where that is impossible. Opcodes of a kind are together,
+    /// the most frequent first.
     fn step(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
         let value = match opcode {
-            op::PROTO => {
-                return match code.byte()? {
-                    0..=PROTOCOL => Ok(Some(())),
-                    found => Err(PickleError::Protocol { found }),
-                };
+            op::SHORT_BINUNICODE => PickleValue::Text(code.counted_by_one()?),
+            op::BINUNICODE => PickleValue::Text(code.counted_by_four()?),
+            op::BINUNICODE8 => PickleValue::Text(code.counted_by_eight()?),
+            op::UNICODE => plain(code.line()?, code.bytes),
+            op::SHORT_BINBYTES => PickleValue::Bytes(code.counted_by_one()?),
+            op::BINBYTES => PickleValue::Bytes(code.counted_by_four()?),
+            op::BINBYTES8 => PickleValue::Bytes(code.counted_by_eight()?),
+            // The texts of Python 2, which Python 3 takes for ASCII.
+            op::SHORT_BINSTRING => plain(code.counted_by_one()?, code.bytes),
+            op::BINSTRING => plain(code.counted_by_four()?, code.bytes),
+            op::STRING | op::PERSID => {
+                code.line()?;
+                PickleValue::Opaque
             }
-            op::FRAME => {
-                let length = u64::from_le_bytes(code.array()?);
-                let fits = usize::try_from(length).is_ok_and(|length| length <= code.left());
-                return if fits { Ok(Some(())) } else { Err(PickleError::Short) };
+            op::BYTEARRAY8 => {
+                code.counted_by_eight()?;
+                PickleValue::Opaque
             }
-            op::MARK => {
-                self.marks.push(self.stack.len());
-                return Ok(Some(()));
-            }
-            op::POP => {
-                // On a mark it takes that away.
-                let popped = self.pop().map(drop);
-                return Ok(popped.or_else(|| self.marks.pop().map(drop)));
-            }
-            op::POP_MARK => return Ok(self.pop_mark().map(|from| self.stack.truncate(from))),
-            op::DUP => return Ok(self.top().map(|top| self.stack.push(top))),
+            other => return self.remember(other, code),
+        };
+        self.stack.push(value);
+        Ok(Some(()))
+    }
 
+    /// Puts values into the memo, or gets them from there.
+    #[inline]
+    fn remember(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
+        Ok(match opcode {
+            op::MEMOIZE => self.put(self.memo.len(), code.at),
+            op::BINPUT => self.put(code.byte()?.into(), code.at),
+            op::LONG_BINPUT => self.put(u32::from_le_bytes(code.array()?) as usize, code.at),
+            op::PUT => {
+                let index = index(code.line()?.of(code.bytes));
+                index.and_then(|index| self.put(index, code.at))
+            }
+            op::BINGET => self.get(code.byte()?.into()),
+            op::LONG_BINGET => self.get(u32::from_le_bytes(code.array()?) as usize),
+            op::GET => {
+                let index = index(code.line()?.of(code.bytes));
+                index.and_then(|index| self.get(index))
+            }
+            other => return self.count(other, code),
+        })
+    }
+
+    /// Pushes numbers, and what is written like them.
+    #[inline]
+    fn count(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
+        let value = match opcode {
             op::NONE => PickleValue::None,
             op::NEWTRUE => PickleValue::Bool(true),
             op::NEWFALSE => PickleValue::Bool(false),
@@ -113,55 +139,40 @@ impl Machine {
                 return Ok(float.map(|float| self.stack.push(PickleValue::Float(float))));
             }
             op::BINFLOAT => PickleValue::Float(f64::from_be_bytes(code.array()?)),
+            other => return self.frame(other, code),
+        };
+        self.stack.push(value);
+        Ok(Some(()))
+    }
 
-            op::SHORT_BINUNICODE => PickleValue::Text(code.counted_by_one()?),
-            op::BINUNICODE => PickleValue::Text(code.counted_by_four()?),
-            op::BINUNICODE8 => PickleValue::Text(code.counted_by_eight()?),
-            op::UNICODE => plain(code.line()?, code.bytes),
-            op::SHORT_BINBYTES => PickleValue::Bytes(code.counted_by_one()?),
-            op::BINBYTES => PickleValue::Bytes(code.counted_by_four()?),
-            op::BINBYTES8 => PickleValue::Bytes(code.counted_by_eight()?),
-            // The texts of Python 2, which Python 3 takes for ASCII.
-            op::SHORT_BINSTRING => plain(code.counted_by_one()?, code.bytes),
-            op::BINSTRING => plain(code.counted_by_four()?, code.bytes),
-            op::STRING | op::PERSID => {
-                code.line()?;
-                PickleValue::Opaque
+    /// Begins a pickle, a frame or a mark, and takes values or a mark from the stack.
+    #[inline]
+    fn frame(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
+        Ok(match opcode {
+            op::PROTO => match code.byte()? {
+                0..=PROTOCOL => Some(()),
+                found => return Err(PickleError::Protocol { found }),
+            },
+            op::FRAME => {
+                let length = u64::from_le_bytes(code.array()?);
+                let fits = usize::try_from(length).is_ok_and(|length| length <= code.left());
+                return if fits { Ok(Some(())) } else { Err(PickleError::Short) };
             }
-            op::BYTEARRAY8 => {
-                code.counted_by_eight()?;
-                PickleValue::Opaque
+            op::MARK => {
+                self.marks.push(self.stack.len());
+                Some(())
             }
+            op::POP => self.pop().map(drop).or_else(|| self.marks.pop().map(drop)),
+            op::POP_MARK => self.pop_mark().map(|from| self.stack.truncate(from)),
+            op::DUP => self.top().map(|top| self.stack.push(top)),
+            other => return self.make(other, code),
+        })
+    }
 
-            op::MEMOIZE => {
-                let index = self.memo.len();
-                return Ok(self.put(index, code.at));
-            }
-            op::BINPUT => {
-                let index = code.byte()?.into();
-                return Ok(self.put(index, code.at));
-            }
-            op::LONG_BINPUT => {
-                let index = u32::from_le_bytes(code.array()?) as usize;
-                return Ok(self.put(index, code.at));
-            }
-            op::PUT => {
-                let index = index(code.line()?.of(code.bytes));
-                return Ok(index.and_then(|index| self.put(index, code.at)));
-            }
-            op::BINGET => {
-                let index = code.byte()?.into();
-                return Ok(self.get(index));
-            }
-            op::LONG_BINGET => {
-                let index = u32::from_le_bytes(code.array()?) as usize;
-                return Ok(self.get(index));
-            }
-            op::GET => {
-                let index = index(code.line()?.of(code.bytes));
-                return Ok(index.and_then(|index| self.get(index)));
-            }
-
+    /// Makes a container or an object of nothing but the code.
+    #[inline]
+    fn make(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
+        let value = match opcode {
             op::EMPTY_LIST => PickleValue::List(self.heap.container(&[])),
             op::EMPTY_DICT => PickleValue::Dict(self.heap.container(&[])),
             op::EMPTY_TUPLE => PickleValue::Tuple(self.heap.container(&[])),
@@ -170,16 +181,8 @@ impl Machine {
                 let (module, name) = (code.line()?, code.line()?);
                 global(module.of(code.bytes), name.of(code.bytes))
             }
-            op::EXT1 => {
-                code.take(1)?;
-                PickleValue::Opaque
-            }
-            op::EXT2 => {
-                code.take(2)?;
-                PickleValue::Opaque
-            }
-            op::EXT4 => {
-                code.take(4)?;
+            op::EXT1 | op::EXT2 | op::EXT4 => {
+                code.take(1 << (opcode - op::EXT1))?;
                 PickleValue::Opaque
             }
             op::INST => {
