@@ -265,7 +265,7 @@ impl Protocol {
         command
     }
 
-    /// The reply to [`Protocol::begin`], [`Protocol::renew`], [`Protocol::forget`] and
+    /// The reply to [`Protocol::begin`], [`Protocol::renew`], [`Protocol::drop_crawl`] and
     /// [`Protocol::release`].
     pub(crate) fn done(&self, reply: Value) -> Result<(), ProtocolError> {
         ScriptReply::new("a script", reply)?.ok()

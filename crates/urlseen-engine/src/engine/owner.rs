@@ -94,7 +94,7 @@ pub(crate) struct Frozen {
     pub(crate) filter: Filter,
     /// The last batch in it.
     pub(crate) at: Position,
-    /// What was forgotten and has not passed again, as [`Copied::forgotten`].
+    /// What was forgotten and has not passed again, as [`Copied::tombstones`].
     pub(crate) tombstones: Vec<u128>,
 }
 
@@ -185,7 +185,7 @@ impl Owner {
                 self.show();
                 let _ = reply.send(());
             }
-            Job::Freeze { reply } => self.freeze(reply),
+            Job::Freeze { reply } => self.freeze(&reply),
             Job::Stand { at } => self.at = at,
             Job::Ask { group, asked } => self.answer(group, &asked),
             Job::Remember { at } => self.remember(at),
@@ -194,14 +194,14 @@ impl Owner {
                     self.tombstones.insert(shard, id);
                 }
             }
-            Job::Copy { shard, bytes, reply } => self.copy(shard, bytes, reply),
+            Job::Copy { shard, bytes, reply } => self.copy(shard, bytes, &reply),
             Job::Test { key_hashes, reply } => drop(reply.send(self.test(&key_hashes))),
             Job::End => unreachable!("a thread that is to end does no more work"),
         }
     }
 
     /// Hands a filter in one piece to the snapshot.
-    fn freeze(&mut self, reply: Sender<Frozen>) {
+    fn freeze(&mut self, reply: &Sender<Frozen>) {
         let at = self.at;
         match self.memory.growing().map(Growing::frozen) {
             Some(Ok(filter)) => {
@@ -214,7 +214,7 @@ impl Owner {
     }
 
     /// Copies a shard for the snapshot.
-    fn copy(&mut self, shard: ShardId, mut bytes: Vec<u8>, reply: Sender<Copied>) {
+    fn copy(&mut self, shard: ShardId, mut bytes: Vec<u8>, reply: &Sender<Copied>) {
         let at = self.at;
         if let Some(shards) = self.memory.shards() {
             bytes.clear();
