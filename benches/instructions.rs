@@ -80,7 +80,7 @@ fn filter(native: Native, fingerprints: &[Fingerprint]) {
     let mut shards = Shards::allocate(native, 0, 1).expect("memory");
     let key_hashes: Vec<KeyHash> =
         fingerprints.iter().map(|fingerprint| native.key_hash(fingerprint)).collect();
-    count("key_hash", "key", key_hashes.len(), || {
+    count("key hash", "key", key_hashes.len(), || {
         for fingerprint in fingerprints {
             black_box(native.key_hash(black_box(fingerprint)));
         }

@@ -115,13 +115,13 @@ impl AnswerShown {
             }
         };
         let (says, wrong) = describe(&filter, subject, &runtime)?;
-        Self::judged(checked, says, wrong, key, &subject.place)
+        Self::judged(checked.as_ref(), says, &wrong, key, &subject.place)
     }
 
     fn judged(
-        checked: Option<Checked>,
+        checked: Option<&Checked>,
         says: String,
-        wrong: Wrong,
+        wrong: &Wrong,
         key: &Fingerprint,
         place: &Place,
     ) -> anyhow::Result<Self> {
@@ -130,7 +130,7 @@ impl AnswerShown {
             Place::Redis(_) => Ok(None),
         };
         Ok(match checked {
-            Some(Checked::Seen { .. }) => Self::seen(says, &wrong, logged()?),
+            Some(Checked::Seen { .. }) => Self::seen(says, wrong, logged()?),
             Some(Checked::Unseen { .. }) => {
                 let how_sure = match logged()? {
                     Some(Named::Forgotten(at)) => {
@@ -139,7 +139,7 @@ impl AnswerShown {
                     _ if wrong.is_exact => "certain: it is an exact set".to_owned(),
                     _ => "certain: whatever was set stays set".to_owned(),
                 };
-                let Wrong { error_rate, fill, .. } = wrong;
+                let Wrong { error_rate, fill, .. } = *wrong;
                 let (verdict, is_certain, has_failed) = ("unseen", true, false);
                 Self { verdict, says, is_certain, error_rate, fill, how_sure, has_failed }
             }
