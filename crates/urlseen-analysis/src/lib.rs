@@ -1,14 +1,19 @@
-//! Analysis of filters and crawls, apart from the daemon: replay, compare, explain and plots.
+//! Analysis of filters and crawls, apart from the daemon: plan, replay, compare, explain and plots.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod compare;
 mod explain;
+mod plan;
 mod plot;
 mod replay;
 
 pub use compare::{Cells, ExactOverlap, Form, Interval, Ones, Overlap, Totals};
 pub use explain::{Explained, Pair, RequestShown, Spelling, explain, pair};
+pub use plan::{
+    Amount, Bytes, DAEMON_BYTES, Figures, FitQuestion, Fits, Machine, Needs, Project,
+    REDIS_SET_BYTES, Share, Traffic, TrafficItem, allocated, error_rate_plot, grouped, size,
+};
 pub use plot::{Axis, Plot, PlotError, Scale, Series, Stroke};
 pub use replay::{
     Audience, Ending, Input, KeyRead, LaneReport, LaneSpec, Meter, Point, Reason, Report, Seen,

@@ -8,8 +8,8 @@ use urlseen_analysis::{Axis, Plot, Scale, Series, Stroke};
 use urlseen_analysis::{Ending, KeyRead, LaneReport, Point, Reason, Report, Tally};
 use urlseen_engine::config::{Config, FilterKind, FilterPlace};
 
-use super::super::plan::{DAEMON_BYTES, REDIS_SET_BYTES, allocated, grouped, size};
 use super::super::start;
+use urlseen_analysis::{DAEMON_BYTES, REDIS_SET_BYTES, allocated, grouped, size};
 
 /// How many characters of a rejected item are shown.
 const SHOWN: usize = 60;

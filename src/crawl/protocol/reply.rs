@@ -116,7 +116,7 @@ pub enum ProtocolError {
     /// A later version has published the crawl record.
     #[error(
         "the crawl record in Redis has protocol {protocol:?}, written by urlseen {urlseen:?}, and \
-         this urlseen knows an earlier one: its consumers would not understand each other. RunId \
+         this urlseen knows an earlier one: its consumers would not understand each other. Run \
          the urlseen that wrote it; to begin anew with this one, give the crawl up with that \
          one's urlseen storage drop"
     )]

@@ -16,7 +16,7 @@ const GROWTH_PERCENT: [u64; 7] = [50, 80, 100, 125, 150, 200, 300];
 
 /// All that is printed, computed.
 #[derive(Debug, Serialize)]
-pub(super) struct Figures {
+pub struct Figures {
     capacity: u64,
     error_rate: f64,
     optimum: Optimum,
@@ -56,7 +56,7 @@ struct RedisSet {
 
 impl Figures {
     /// Computes them.
-    pub(super) fn of(capacity: Capacity, error_rate: ErrorRate) -> Self {
+    pub fn of(capacity: Capacity, error_rate: ErrorRate) -> Self {
         let keys = capacity.get();
         let chosen = Sizing::new(capacity, error_rate);
         let bits_per_key = error_rate.optimal_bits_per_key();
@@ -92,7 +92,7 @@ impl Figures {
     }
 
     /// Prints the tables.
-    pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {
+    pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let Self { optimum, kinds, growth, others, .. } = self;
         write!(
             out,

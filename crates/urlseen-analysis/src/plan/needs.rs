@@ -15,16 +15,16 @@ use super::costs::{
 const SECOND: f64 = 1e9;
 
 /// What comes with an item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Form {
-    /// A URL: its fingerprint is computed
+pub enum TrafficItem {
+    /// A URL: its fingerprint is computed.
     Url,
-    /// A fingerprint, a tab and a payload
+    /// A fingerprint, a tab and a payload.
     Tab,
 }
 
-impl Form {
+impl TrafficItem {
     fn costs(self) -> ItemCosts {
         match self {
             Self::Url => URL,
@@ -35,23 +35,28 @@ impl Form {
 
 /// What is to be moved.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Traffic {
+pub struct Traffic {
     /// Items a second.
-    pub(super) rate: Amount,
-    pub(super) item: Form,
-    pub(super) item_bytes: Amount,
-    pub(super) unseen: Share,
+    pub rate: Amount,
+    /// Content of an item.
+    pub item: TrafficItem,
+    /// Mean size of an item.
+    pub item_bytes: Amount,
+    /// Share of items that are unseen.
+    pub unseen: Share,
     /// Unseen items that wait in Redis for crawlers.
-    pub(super) waiting: Amount,
+    pub waiting: Amount,
 }
 
 /// What a machine has. The daemon has one, and Redis another.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Machine {
-    pub(super) cores: Amount,
-    pub(super) memory_gib: Amount,
+pub struct Machine {
+    /// Processor cores.
+    pub cores: Amount,
+    /// Memory in GiB.
+    pub memory_gib: Amount,
     /// Each way.
-    pub(super) network_gbit: Amount,
+    pub network_gbit: Amount,
 }
 
 /// Who asks.
@@ -102,7 +107,7 @@ pub(super) struct Resource {
 
 /// All that is asked for.
 #[derive(Debug, Serialize)]
-pub(super) struct Needs {
+pub struct Needs {
     pub(super) traffic: Traffic,
     pub(super) machine: Machine,
     pub(super) resources: Vec<Resource>,
@@ -119,7 +124,7 @@ pub(super) struct Needs {
 
 impl Needs {
     /// Computes what `traffic` asks of such machines, with a filter of that size.
-    pub(super) fn of(
+    pub fn of(
         capacity: Capacity,
         error_rate: ErrorRate,
         traffic: Traffic,
@@ -205,5 +210,40 @@ impl Resource {
     ) -> Self {
         let share = asked / has;
         Self { side, name, unit, asked, has, share, grows_with, full_at: now / share, first: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_are_added_until_every_resource_suffices() {
+        let amount = |text: &str| text.parse::<Amount>().unwrap();
+        let needs = |rate: &str, item, unseen: &str, memory: &str| {
+            let traffic = Traffic {
+                rate: amount(rate),
+                item,
+                item_bytes: amount("100"),
+                unseen: unseen.parse().unwrap(),
+                waiting: amount("10M"),
+            };
+            let (cores, network_gbit) = (amount("32"), amount("10"));
+            let machine = Machine { cores, memory_gib: amount(memory), network_gbit };
+            let capacity = Capacity::new(10_000_000_000).unwrap();
+            Needs::of(capacity, ErrorRate::new(1e-8).unwrap(), traffic, machine)
+        };
+        // 10 billion at 1e-8 take 51 GiB.
+        let small = needs("1k", TrafficItem::Url, "0.1", "16");
+        assert_eq!((small.daemons, small.redis_servers), (4, 1));
+        assert!(small.resources[0].first);
+        let large = needs("1k", TrafficItem::Url, "0.1", "64");
+        assert_eq!((large.daemons, large.redis_servers), (1, 1));
+        // Each server has a source of its own, and so a daemon.
+        let fast = needs("20M", TrafficItem::Tab, "0.1", "256");
+        assert!(fast.redis_servers > 1 && fast.daemons >= fast.redis_servers);
+        // What is seen is not pushed on, popped, or written down.
+        let seen = needs("1M", TrafficItem::Url, "0", "256");
+        assert!(seen.full_after_seconds.is_infinite() && seen.written_bytes_per_second == 0.0);
     }
 }

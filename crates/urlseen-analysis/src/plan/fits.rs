@@ -20,7 +20,7 @@ const PER_DECADE: u64 = 90;
 
 /// What is asked beside the memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum FitQuestion {
+pub enum FitQuestion {
     /// How many keys fit at this error rate?
     Capacity(ErrorRate),
     /// At what error rate do so many keys fit?
@@ -29,7 +29,7 @@ pub(super) enum FitQuestion {
 
 /// The answers, by kind.
 #[derive(Debug, Serialize)]
-pub(super) struct Fits {
+pub struct Fits {
     bytes: u64,
     pub(super) rows: Vec<FitRow>,
 }
@@ -59,7 +59,7 @@ pub(super) struct FitAnswer {
 
 impl Fits {
     /// Finds them.
-    pub(super) fn of(bytes: u64, question: FitQuestion) -> Self {
+    pub fn of(bytes: u64, question: FitQuestion) -> Self {
         let mut rows =
             vec![FitRow { kind: LocalKind::Native.name(), answer: native(bytes, question) }];
         rows.extend(Project::ALL.map(|project| {
@@ -74,7 +74,7 @@ impl Fits {
     }
 
     /// Prints the table.
-    pub(super) fn print(&self, question: FitQuestion, out: &mut impl Write) -> io::Result<()> {
+    pub fn print(&self, question: FitQuestion, out: &mut impl Write) -> io::Result<()> {
         let memory = size(self.bytes as f64);
         match question {
             FitQuestion::Capacity(rate) => {

@@ -86,18 +86,26 @@ pub(super) enum Made {
 
 /// The kinds of other projects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Project {
+pub enum Project {
+    /// `BloomFilter_imooc`.
     Imooc,
+    /// pyreBloom.
     PyreBloom,
+    /// luw2007's port of pyreBloom.
     Luw2007,
+    /// scrapy-redis-bloomfilter.
     ScrapyRedisBloomFilter,
+    /// scrapy-redis-bloomfilter-block-cluster.
     BlockCluster,
+    /// RedisBloom, a module of Redis.
     RedisBloom,
+    /// The exact set of scrapy-redis.
     ScrapyRedis,
 }
 
 impl Project {
-    pub(super) const ALL: [Self; 7] = [
+    /// All of them, in the order of the tables.
+    pub const ALL: [Self; 7] = [
         Self::Imooc,
         Self::PyreBloom,
         Self::Luw2007,
@@ -107,7 +115,8 @@ impl Project {
         Self::ScrapyRedis,
     ];
 
-    pub(super) fn name(self) -> &'static str {
+    /// Returns its name in the tables.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Imooc => "imooc",
             Self::PyreBloom => "pyrebloom",
@@ -317,7 +326,7 @@ fn native(bytes: u64, keys: u64) -> Option<f64> {
 /// What Redis takes for a string of so many bytes, its own header included: jemalloc, which it
 /// allocates with, has four sizes from one power of two to the next. A string below a mebibyte,
 /// which Redis lets grow to twice its length, may take more.
-pub(in crate::cli) fn allocated(bytes: u64) -> u64 {
+pub fn allocated(bytes: u64) -> u64 {
     // Flags, lengths and the zero behind the last byte; far below the distance of two sizes.
     const HEADER: u64 = 32;
     let taken = bytes + HEADER;

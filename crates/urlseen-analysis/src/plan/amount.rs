@@ -8,13 +8,14 @@ use urlseen_core::filter::number::parse_number;
 
 /// A number over 0 and up to 10^15, written as 100, `10_000`, 1e9, 2.5k, 10M, 1G or 1T.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Amount(f64);
+pub struct Amount(f64);
 
 /// The most that is planned for: numbers are exact up to there.
 const MOST: f64 = 1e15;
 
 impl Amount {
-    pub(super) fn get(self) -> f64 {
+    /// Returns the amount.
+    pub fn get(self) -> f64 {
         self.0
     }
 }
@@ -32,10 +33,11 @@ impl FromStr for Amount {
 
 /// An amount of memory: 1 byte to 2^60, written as 8GiB, 512MiB, 2.5GB or 1000000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bytes(u64);
+pub struct Bytes(u64);
 
 impl Bytes {
-    pub(super) fn get(self) -> u64 {
+    /// Returns the number of bytes.
+    pub fn get(self) -> u64 {
         self.0
     }
 }
@@ -72,10 +74,11 @@ impl FromStr for Bytes {
 
 /// A part of a whole, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Share(f64);
+pub struct Share(f64);
 
 impl Share {
-    pub(super) fn get(self) -> f64 {
+    /// Returns the share, 0 to 1.
+    pub fn get(self) -> f64 {
         self.0
     }
 }

@@ -1,6 +1,6 @@
 //! Error rates over how full a filter is, by kind, as a plot.
 
-use urlseen_analysis::{Axis, Plot, Scale, Series, Stroke};
+use crate::plot::{Axis, Plot, Scale, Series, Stroke};
 use urlseen_core::filter::{Blocks, Capacity, ErrorRate, Sizing};
 
 use super::others::Project;
@@ -15,7 +15,7 @@ const STEP: usize = 5;
 const LEAST: f64 = 1e-16;
 
 /// The plot.
-pub(super) fn plot(capacity: Capacity, error_rate: ErrorRate) -> Plot {
+pub fn error_rate_plot(capacity: Capacity, error_rate: ErrorRate) -> Plot {
     let chosen = Sizing::new(capacity, error_rate).geometry();
     let mut series = Vec::new();
     for blocks in Blocks::ALL {

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use super::needs::{Form, Growth, Needs, Resource, Side, Unit};
+use super::needs::{Growth, Needs, Resource, Side, TrafficItem, Unit};
 use super::text::{grouped, size};
 
 impl Needs {
     /// Prints the table.
-    pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {
+    pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let Self { traffic, machine, resources, daemons, redis_servers, .. } = self;
         writeln!(
             out,
@@ -64,10 +64,10 @@ impl Needs {
     }
 }
 
-fn form(item: Form) -> &'static str {
+fn form(item: TrafficItem) -> &'static str {
     match item {
-        Form::Url => "url",
-        Form::Tab => "tab",
+        TrafficItem::Url => "url",
+        TrafficItem::Tab => "tab",
     }
 }
 

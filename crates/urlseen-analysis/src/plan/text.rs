@@ -1,14 +1,14 @@
 //! Numbers as text.
 
 /// A number with its thousands set apart.
-pub(in crate::cli) fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
     groups.collect::<Vec<_>>().join(",")
 }
 
 /// Bytes in the largest binary unit that leaves a number of 1 or more.
-pub(in crate::cli) fn size(bytes: f64) -> String {
+pub fn size(bytes: f64) -> String {
     let mut units = ["B", "KiB", "MiB", "GiB", "TiB"].into_iter();
     let (mut number, mut unit) = (bytes, units.next().unwrap_or_default());
     for larger in units {

@@ -54,11 +54,11 @@ pub(super) const WAITING_BYTES: f64 = 4.3;
 
 /// What a URL takes in a Redis set of hex fingerprints: the least and the most, by how full the
 /// set's hash table is. peers, memory: SADD, 40 hex digits, hash table full and doubling
-pub(in crate::cli) const REDIS_SET_BYTES: [u64; 2] = [88, 104];
+pub const REDIS_SET_BYTES: [u64; 2] = [88, 104];
 
 /// Memory of the daemon beyond the filter's bits: not measured, but the bound that its buffers
 /// keep. pipe: urlseen, peak, bytes beyond the filter
-pub(in crate::cli) const DAEMON_BYTES: f64 = 67_108_864.0;
+pub const DAEMON_BYTES: f64 = 67_108_864.0;
 
 /// What an element of a reply or an argument takes on the wire beside its own bytes: `$94\r\n`
 /// before and `\r\n` behind, by Redis's protocol.

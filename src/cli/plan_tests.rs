@@ -2,7 +2,8 @@
 
 use clap::Parser;
 
-use super::others::Project;
+use urlseen_analysis::Project;
+
 use super::*;
 
 #[derive(Debug, Parser)]
@@ -21,7 +22,7 @@ fn printed(arguments: &[&str]) -> String {
 #[test]
 fn the_tables_line_up_and_mark_what_is_chosen() {
     let printed = printed(&["--capacity", "1e9", "--error-rate", "1e-8"]);
-    assert_eq!(printed, include_str!("../../../tests/vectors/plan-1e9-1e-8.txt"));
+    assert_eq!(printed, include_str!("../../tests/vectors/plan-1e9-1e-8.txt"));
 }
 
 #[test]
@@ -68,7 +69,7 @@ const FILTER: [&str; 4] = ["--capacity", "10G", "--error-rate", "1e-8"];
 /// Each command on the page stands above what it prints. `scripts/scale` writes it there.
 #[test]
 fn the_page_on_scale_shows_what_is_printed() {
-    let page = include_str!("../../../docs/design/scale.md");
+    let page = include_str!("../../docs/design/scale.md");
     let blocks: Vec<_> = page.split("\n    $ urlseen plan ").skip(1).collect();
     assert!(blocks.len() >= 3, "1, 10 and 100 billion URLs");
     for block in blocks {
@@ -96,26 +97,6 @@ fn json_has_the_needs_where_a_rate_is_given() {
     assert_eq!(needs["full_after_seconds"], 100_000.0);
     let firsts = needs["resources"].as_array().unwrap().iter().filter(|row| row["first"] == true);
     assert_eq!(firsts.count(), 1);
-}
-
-#[test]
-fn machines_are_added_until_every_resource_suffices() {
-    let needs = |more: &[&str]| {
-        let command = Command::try_parse_from([&["plan"], &FILTER[..], more].concat()).unwrap();
-        command.plan.needs().unwrap()
-    };
-    // 10 billion at 1e-8 take 51 GiB.
-    let small = needs(&["--memory", "16", "--rate", "1k"]);
-    assert_eq!((small.daemons, small.redis_servers), (4, 1));
-    assert!(small.resources[0].first);
-    let large = needs(&["--memory", "64", "--rate", "1k"]);
-    assert_eq!((large.daemons, large.redis_servers), (1, 1));
-    // Each server has a source of its own, and so a daemon.
-    let fast = needs(&["--rate", "20M", "--item", "tab"]);
-    assert!(fast.redis_servers > 1 && fast.daemons >= fast.redis_servers);
-    // What is seen is not pushed on, popped, or written down.
-    let seen = needs(&["--unseen", "0", "--rate", "1M"]);
-    assert!(seen.full_after_seconds.is_infinite() && seen.written_bytes_per_second == 0.0);
 }
 
 #[test]
@@ -255,7 +236,7 @@ fn what_fits_is_found_for_what_is_not_given() {
 #[test]
 fn the_plot_has_a_line_for_each_layout() {
     let (capacity, rate) = ("1M".parse().unwrap(), "1e-4".parse().unwrap());
-    let plot = super::curve::plot(capacity, rate);
+    let plot = error_rate_plot(capacity, rate);
     let names: Vec<_> = plot.series.iter().map(|series| series.name.as_str()).collect();
     let native = ["native, 1 block", "native, 2 blocks", "native, 4 blocks", "native, 8 blocks"];
     assert_eq!(names[..4], native);

@@ -1,36 +1,23 @@
 //! `urlseen plan`: what a filter of some capacity and error rate takes, and what a crawl of some
 //! rate asks of machine, Redis and network, before anything is started.
 
-mod amount;
-mod costs;
-mod curve;
-mod fits;
-mod needs;
-mod others;
-mod rates;
-mod sizing;
-mod table;
 #[cfg(test)]
+#[path = "plan_tests.rs"]
 mod tests;
-mod text;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use serde::Serialize;
 
+use urlseen_analysis::{
+    Amount, Bytes, Figures, FitQuestion, Fits, Machine, Needs, Share, Traffic, TrafficItem,
+    error_rate_plot, grouped,
+};
 use urlseen_core::filter::{Capacity, ErrorRate};
-
-pub(super) use costs::{DAEMON_BYTES, REDIS_SET_BYTES};
-pub(super) use others::allocated;
-pub(super) use text::{grouped, size};
 
 use super::Outcome;
 use super::start::UsageError;
-use amount::{Amount, Bytes, Share};
-use fits::{FitQuestion, Fits};
-use needs::{Form, Machine, Needs, Traffic};
-use sizing::Figures;
 
 /// What is planned for where nothing else is said.
 const CAPACITY: u64 = 10_000_000;
@@ -59,7 +46,7 @@ pub(super) struct Plan {
     rate: Option<Amount>,
     /// What an item is: url (its fingerprint is computed), or tab (it brings one)
     #[arg(long, requires = "rate", default_value = "url")]
-    item: Form,
+    item: ItemArg,
     /// Bytes of an item
     #[arg(long, requires = "rate", value_name = "N", default_value = "100")]
     item_bytes: Amount,
@@ -86,6 +73,24 @@ pub(super) struct Plan {
     plot: Option<PathBuf>,
 }
 
+/// What comes with an item, by its word on the command line.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum ItemArg {
+    /// A URL: its fingerprint is computed
+    Url,
+    /// A fingerprint, a tab and a payload
+    Tab,
+}
+
+impl From<ItemArg> for TrafficItem {
+    fn from(item: ItemArg) -> Self {
+        match item {
+            ItemArg::Url => Self::Url,
+            ItemArg::Tab => Self::Tab,
+        }
+    }
+}
+
 /// All that is printed, computed.
 #[derive(Debug, Serialize)]
 struct Whole {
@@ -102,7 +107,7 @@ pub(super) fn run(plan: &Plan) -> anyhow::Result<Outcome> {
         return Err(UsageError(words.to_owned()).into());
     }
     if let Some(path) = &plan.plot {
-        curve::plot(plan.capacity(), plan.error_rate()).write(path)?;
+        error_rate_plot(plan.capacity(), plan.error_rate()).write(path)?;
     }
     print(plan, &mut io::stdout().lock())?;
     Ok(Outcome::Done)
@@ -154,7 +159,7 @@ impl Plan {
     fn needs(&self) -> Option<Needs> {
         let traffic = Traffic {
             rate: self.rate?,
-            item: self.item,
+            item: self.item.into(),
             item_bytes: self.item_bytes,
             unseen: self.unseen,
             waiting: self.waiting,
