@@ -31,7 +31,7 @@ fn rust_files_are_tidy() {
     assert!(files.iter().any(|file| file.path == "src/lib.rs"), "no sources found");
     report(files.iter().flat_map(rust_problems));
     // One convention for modules: one with parts is the file `mod.rs` in their folder.
-    report(files.iter().filter_map(|file| loose_part(&file.path)));
+    report(files.iter().filter_map(|file| loose_part(file, &files)));
 }
 
 /// Builds that are broken on purpose show that the oracles see. Each is a patch, which a change of
@@ -133,10 +133,11 @@ fn functions(text: &str) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// A file beside a folder of its name, whose `mod.rs` it should be.
-fn loose_part(path: &str) -> Option<String> {
-    let module = path.strip_suffix(".rs").filter(|module| !module.ends_with("/mod"))?;
-    let parts = root().join(module);
-    parts.is_dir().then(|| format!("{path}: move it to {module}/mod.rs, beside its parts"))
+fn loose_part(file: &Source, files: &[Source]) -> Option<String> {
+    let path = &file.path;
+    let parts = format!("{}/", path.strip_suffix(".rs")?);
+    let has_parts = files.iter().any(|other| other.path.starts_with(&parts));
+    has_parts.then(|| format!("{path}: move it to {parts}mod.rs, beside its parts"))
 }
 
 /// Tests lie in `tests/`, or beside what they test in `tests.rs`, `*_tests.rs` or a

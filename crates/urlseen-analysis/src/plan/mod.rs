@@ -1,5 +1,5 @@
-//! Sizing: what a filter of some capacity and error rate takes, and what a crawl of some rate asks of
-//! machine, Redis and network.
+//! Sizing: what a filter of some capacity and error rate takes, and what a crawl of some rate asks
+//! of machine, Redis and network.
 
 mod amount;
 mod costs;
