@@ -23,12 +23,12 @@ use super::{Blocks, SHARDS, ShardId, Verdict};
 /// let native = Native::new(Seed::new(7), sizing.geometry());
 /// let mut shards = Shards::allocate(native, 0, 1)?;
 /// # let batch = [Fingerprint::Raw20([1; 20]), Fingerprint::Raw20([2; 20])];
-/// let key hashes: Vec<_> = batch.iter().map(|fingerprint| native.key hash(fingerprint)).collect();
-/// let verdicts = shards.test_all(key hashes.iter().copied());
-/// let judged = key hashes.iter().copied().zip(verdicts);
+/// let key_hashes: Vec<_> = batch.iter().map(|fingerprint| native.key_hash(fingerprint)).collect();
+/// let verdicts = shards.test_all(key_hashes.iter().copied());
+/// let judged = key_hashes.iter().copied().zip(verdicts);
 /// let unseen = judged.filter(|&(_, verdict)| verdict == Verdict::Unseen).map(|(hash, _)| hash);
 /// shards.set_all(unseen);
-/// # let verdicts = shards.test_all(key hashes.iter().copied());
+/// # let verdicts = shards.test_all(key_hashes.iter().copied());
 /// # assert_eq!(verdicts, [Verdict::Seen, Verdict::Seen]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
