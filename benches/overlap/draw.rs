@@ -6,22 +6,22 @@ use urlseen_analysis::{Axis, Plot, Scale, Series, Stroke};
 
 use super::{Case, FILLS};
 
-/// Two plots for each layout: the estimates beside the truth, and how far they are from it.
+/// Two plots for each kind: the estimates beside the truth, and how far they are from it.
 pub(super) fn draw(cases: &[Case], docs: &Path) {
-    for layout in ["native", "pyrebloom"] {
-        let of: Vec<&Case> = cases.iter().filter(|case| case.layout == layout).collect();
+    for kind in ["native", "pyrebloom"] {
+        let of: Vec<&Case> = cases.iter().filter(|case| case.kind == kind).collect();
         let plots = [
             ("estimate", "estimate: percent of A that are in B", false),
             ("error", "estimate - truth: percent of A", true),
         ];
         for (name, label, is_error) in plots {
             let plot = Plot {
-                title: format!("{layout}: how much of A is in B, with bounds of 95 %"),
+                title: format!("{kind}: how much of A is in B, with bounds of 95 %"),
                 x: axis("truth: percent of A that are in B"),
                 y: axis(label),
                 series: series(&of, is_error),
             };
-            let path = docs.join(format!("compare-{layout}-{name}.svg"));
+            let path = docs.join(format!("compare-{kind}-{name}.svg"));
             plot.write(&path).unwrap_or_else(|error| panic!("{error}"));
         }
     }

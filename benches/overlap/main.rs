@@ -29,7 +29,7 @@ const TRIALS: u64 = 30;
 /// What came out of a case.
 #[derive(Debug, Serialize, Deserialize)]
 struct Case {
-    layout: String,
+    kind: String,
     capacity: u64,
     /// Keys of A and of B.
     size: u64,
@@ -99,7 +99,7 @@ fn count(filled: &Filled, fill: u64, share: u64) -> Case {
         sample.get_or_insert(Sample { value, low, high });
     }
     Case {
-        layout: filled.name().to_owned(),
+        kind: filled.name().to_owned(),
         capacity: CAPACITY,
         size,
         fill,
