@@ -169,7 +169,7 @@ class Shared(Daemon):
         self.settings = filter
 
     def __enter__(self):
-        lines = ["[redis]", f'url = "unix://{self.server.socket}"', "[filter]", 'store = "redis"']
+        lines = ["[redis]", f'url = "unix://{self.server.socket}"', "[filter]", 'place = "redis"']
         for name, value in self.settings.items():
             lines.append(f"{name} = {json.dumps(value)}")
         self.config.write_text("\n".join(lines) + "\n")

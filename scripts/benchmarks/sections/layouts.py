@@ -8,7 +8,7 @@ import time
 import redis
 
 from .. import items, process
-from ..daemon import SINK, SOURCE, PROCESSING, Shared
+from ..daemon import PROCESSING, SINK, SOURCE, Shared
 from ..items import TAB, URL
 from ..line import missing
 from ..measured import STOCK, Measured
@@ -91,7 +91,7 @@ class Bench:
         client = self.server.client
         client.config_set("slowlog-log-slower-than", 100)
         folder = tempfile.mkdtemp(prefix="urlseen-bench-")
-        settings = {"layout": layout, "key": FILTER, **sizes}
+        settings = {"kind": layout, "key": FILTER, **sizes}
         with Shared(self.server, folder, settings) as daemon:
             client.config_resetstat()
             client.slowlog_reset()
