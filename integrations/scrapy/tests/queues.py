@@ -33,12 +33,15 @@ def make_queue(cls, server, settings=None, *, through=None, record=True):
     return cls(client, make_crawler(settings).spider, "demo:requests")
 
 
-def held(server) -> dict[bytes, bytes]:
-    """What all consumers hold."""
-    found = {}
-    for key in server.client.scan_iter("urlseen:*:held:*"):
-        found |= server.client.hgetall(key)
-    return found
+def held(server) -> list[tuple[int, bytes]]:
+    """What all consumers hold: the number of each delivery, and its value."""
+    keys = server.client.scan_iter("urlseen:*:held:*")
+    return [(int(n), value) for key in keys for n, value in server.client.hgetall(key).items()]
+
+
+def held_numbers(server) -> list[int]:
+    """The numbers of the deliveries that all consumers hold."""
+    return [number for number, _ in held(server)]
 
 
 def move_through(server, queue):

@@ -37,10 +37,17 @@ def until(condition: Callable[[], Any], what: str) -> Any:
     return found
 
 
+#: Bound and not listening: servers can listen there, and the kernel gives the port to no other.
+_claims: list[socket.socket] = []
+
+
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """A port for a server of the tests, kept for it as long as this process lives."""
+    claim = socket.socket()
+    claim.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    claim.bind(("127.0.0.1", 0))
+    _claims.append(claim)
+    return int(claim.getsockname()[1])
 
 
 class RedisServer:
@@ -196,6 +203,7 @@ class Proxy:
         self._to = port
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
         self.port = int(self._listener.getsockname()[1])
         self.url = f"redis://127.0.0.1:{self.port}"
         #: What a question holds that may be lost.
@@ -224,8 +232,9 @@ class Proxy:
     def lead_to(self, port: int) -> None:
         """Leads to another server from now on, over new connections."""
         self._to = port
-        for connection in list(self._open):
-            connection.shutdown(socket.SHUT_RDWR)
+        with self._lock:
+            for connection in self._open:
+                connection.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
         while True:
@@ -236,14 +245,16 @@ class Proxy:
             threading.Thread(target=self._serve, args=(asker,), daemon=True).start()
 
     def _serve(self, asker: socket.socket) -> None:
-        self._open.add(asker)
         with asker, socket.create_connection(("127.0.0.1", self._to)) as server:
+            with self._lock:
+                self._open.add(asker)
             try:
                 self._pass_on(asker, server)
             except OSError:
                 pass
             finally:
-                self._open.discard(asker)
+                with self._lock:
+                    self._open.discard(asker)
 
     def _pass_on(self, asker: socket.socket, server: socket.socket) -> None:
         is_lost = False

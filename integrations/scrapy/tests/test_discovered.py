@@ -170,7 +170,7 @@ def test_h10_an_item_is_held_until_all_that_came_of_it_is_done(redis_server, sen
     assert sent(redis_server, sender) == [], "an unfiltered link waits for the end"
     engine.finish(grandchild)
     assert len(sent(redis_server, sender)) == 1
-    assert held(redis_server) == {}
+    assert held(redis_server) == []
 
 
 def test_h10_a_child_that_the_scheduler_drops_is_not_waited_for(redis_server, sender, page):
@@ -185,4 +185,4 @@ def test_h10_a_child_that_the_scheduler_drops_is_not_waited_for(redis_server, se
     del first, _
     gc.collect()
     until(lambda: sender.deliveries.pop() or not held(redis_server), "the acknowledgement")
-    assert held(redis_server) == {}
+    assert held(redis_server) == []

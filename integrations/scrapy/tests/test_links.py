@@ -83,7 +83,7 @@ def test_an_error_that_passes_keeps_everything(redis_server):
     assert (len(held(redis_server)), pushed(redis_server)) == (1, [])
     redis_server.client.config_set("maxmemory", 0)
     until(queue.deliveries.flush, "Redis to take it")
-    assert (held(redis_server), pushed(redis_server)) == ({}, ["0", "1", "2"])
+    assert (held(redis_server), pushed(redis_server)) == ([], ["0", "1", "2"])
     queue.deliveries.close()
 
 
