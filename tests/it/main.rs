@@ -9,7 +9,6 @@ mod cli;
 mod connect;
 mod daemon;
 mod explain;
-mod filter;
 mod fingerprint;
 mod harness;
 mod importing;

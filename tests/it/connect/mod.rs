@@ -12,6 +12,7 @@ use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::error::{LinkError, Retry};
 
 use crate::preflight::{PASSWORD, Server};
+use crate::util::redis::free_port;
 
 /// Tries to connect; the trouble, which never shows the password.
 async fn trouble(url: &str, timeouts: Timeouts) -> LinkError {
@@ -28,11 +29,6 @@ fn impostor(serve: impl FnOnce(TcpStream) + Send + 'static) -> String {
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || serve(listener.accept().unwrap().0));
     format!("redis://ann:{PASSWORD}@127.0.0.1:{port}/1")
-}
-
-/// A TCP port that nobody listens on.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 #[tokio::test]

@@ -12,9 +12,10 @@ use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::error::LinkError;
 
-use super::{free_port, trouble};
+use super::trouble;
 use crate::preflight::{Server, wait_until};
 use crate::util::binary::urlseen;
+use crate::util::redis::free_port;
 
 /// What `openssl ca` needs to know for a certificate of any days.
 const AUTHORITY: &str = "\
@@ -63,7 +64,7 @@ fn certificate(folder: &Path, end: &str) {
 /// A real server with a TLS port.
 struct TlsServer {
     server: Server,
-    port: u16,
+    port: String,
 }
 
 impl TlsServer {
@@ -88,7 +89,9 @@ impl TlsServer {
             file("redis.key"),
             file("ours.pem"),
         ));
-        wait_until("the TLS port is open", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        wait_until("the TLS port is open", || {
+            TcpStream::connect(format!("127.0.0.1:{port}")).is_ok()
+        });
         Self { server, port }
     }
 
@@ -208,7 +211,7 @@ fn a_port_of_the_other_kind_is_named() {
     let found = runtime.block_on(trouble(&plain, Timeouts::default()));
     assert!(matches!(found, LinkError::HungUp { .. }), "{found:?}");
 
-    let port = free_port().to_string();
+    let port = free_port();
     let plain = Server::start(&["--bind", "127.0.0.1", "--port", &port]);
     let url = format!("rediss://localhost:{port}");
     // Redis waits for more of what it takes for a command.

@@ -1,12 +1,14 @@
 //! A real Redis server of a test's own.
 
 use std::fs::{self, File};
-use std::net::TcpListener;
+use std::mem;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use redis::{Client, Connection};
 use rustix::process::{Pid, Signal, kill_process};
+use socket2::{Domain, Socket, Type};
 use tempfile::TempDir;
 
 use super::dies_with_us;
@@ -163,10 +165,15 @@ impl Drop for RedisServer {
     }
 }
 
-/// A TCP port that was free a moment ago, as text, for servers that others reach by network.
+/// A TCP port on loopback for a server of the tests, as text. As long as this process lives, the
+/// kernel gives it to no other: it is bound, though nothing listens there.
 pub(crate) fn free_port() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port on loopback");
-    listener.local_addr().expect("a bound address").port().to_string()
+    let claim = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    claim.set_reuse_address(true).expect("a server may listen on a bound port");
+    claim.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a free port on loopback");
+    let address = claim.local_addr().expect("a bound address");
+    mem::forget(claim);
+    address.as_socket().expect("an address of loopback").port().to_string()
 }
 
 /// A new connection to any server.

@@ -10,6 +10,8 @@ mod bit_strings_tests;
 pub(crate) mod block_cluster;
 pub(crate) mod imooc;
 pub mod native;
+#[cfg(test)]
+mod native_tests;
 pub(crate) mod pyrebloom;
 pub(crate) mod scrapy_redis_bloomfilter;
 

@@ -1,4 +1,4 @@
-//! What the filter promises, measured.
+//! What the native filter promises, measured.
 //!
 //! The rates are measured in batches as a crawl would ask, 30 million questions in all: more would
 //! cost the tests more than they tell.
@@ -6,11 +6,12 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use urlseen_core::filter::native::Native;
-use urlseen_core::filter::{
+
+use crate::filter::native::Native;
+use crate::filter::{
     Blocks, Capacity, ErrorRate, Geometry, SHARDS, Seed, ShardId, Shards, Sizing, Verdict,
 };
-use urlseen_core::fingerprint::Fingerprint;
+use crate::fingerprint::Fingerprint;
 
 /// The `number`-th fingerprint: 20 bytes as good as random (SplitMix64), no two alike.
 fn fingerprint(number: u64) -> Fingerprint {
