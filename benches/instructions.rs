@@ -67,11 +67,11 @@ fn urls(kind: &str, links: &[String]) {
     });
 }
 
-fn items(kind: &str, items: &[String]) {
+fn items(kind: &str, items: &[impl AsRef<[u8]>]) {
     let mut reader = Reader::new(OPTIONS);
     count(&format!("read {kind} item"), "item", items.len(), || {
         for item in items {
-            let _ = black_box(reader.read(black_box(item.as_bytes())));
+            let _ = black_box(reader.read(black_box(item.as_ref())));
         }
     });
 }
@@ -188,6 +188,8 @@ fn main() {
     items("fingerprint", &ready);
     items("tab", &tab);
     items("url", real);
+    let pickles: Vec<_> = real.iter().map(|link| links::pickled(link)).collect();
+    items("pickle", &pickles);
 
     let sizing =
         Sizing::new("1M".parse().expect("a capacity"), "1e-8".parse().expect("an error rate"));

@@ -32,3 +32,14 @@ pub fn busy() -> Vec<String> {
         })
         .collect()
 }
+
+/// A request as scrapy-redis queues it: `Request.to_dict`, protocol 5.
+pub fn pickled(link: &str) -> Vec<u8> {
+    const BEFORE: &[u8] = b"\x80\x05}\x94(\x8c\x03url\x94X";
+    const BEHIND: &[u8] = b"\x94\x8c\x08callback\x94N\x8c\x07errback\x94N\x8c\x07headers\x94}\x94\
+        \x8c\x04body\x94C\x00\x94\x8c\x07cookies\x94}\x94\x8c\x04meta\x94}\x94\x8c\x05depth\x94K\
+        \x03s\x8c\x08encoding\x94\x8c\x05utf-8\x94\x8c\x05flags\x94]\x94\x8c\tcb_kwargs\x94}\x94\
+        \x8c\x0bdont_filter\x94\x89\x8c\x06method\x94\x8c\x03GET\x94\x8c\x08priority\x94K\x00u.";
+    let length = u32::try_from(link.len()).expect("a link is short").to_le_bytes();
+    [BEFORE, &length, link.as_bytes(), BEHIND].concat()
+}
