@@ -10,11 +10,11 @@ use std::path::Path;
 use serde_json::json;
 use urlseen_cli::crawl::protocol::{Commit, Order, Protocol, Rejects};
 use urlseen_core::filter::native::{KeyHash, Native};
-use urlseen_core::filter::{Seed, Shards, Sizing};
+use urlseen_core::filter::{FilterSpec, Parameters, Seed, Shards, Sizing};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_core::redis::lease::RunId;
-use urlseen_core::storage::{Folder, Head, Made, Pins};
+use urlseen_core::storage::{Folder, Head, StorageSpec};
 use urlseen_engine::config::{Config, Fsync, ItemForm, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{self, Engine};
@@ -109,16 +109,13 @@ fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     let parts = engine::Parts { hashing, items: OPTIONS, threads: 1, place };
     let engine = Engine::start(&parts).expect("the engine starts");
     let keeping = Keeping {
-        pins: Pins {
+        spec: StorageSpec {
             crawl: "instructions".to_owned(),
-            made: Made::Native {
-                seed: Some(layout.seed()),
-                geometry: sizing.geometry(),
-                capacity: sizing.capacity(),
-                error_rate: sizing.error_rate(),
+            filter: FilterSpec {
+                parameters: Parameters::native(sizing, Some(layout.seed())),
+                algorithm: OPTIONS.algorithm,
+                keep_fragments: OPTIONS.keep_fragments,
             },
-            algorithm: OPTIONS.algorithm,
-            keep_fragments: OPTIONS.keep_fragments,
         },
         fsync: Fsync::Never,
         snapshot_bytes: u64::MAX,

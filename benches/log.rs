@@ -23,9 +23,9 @@ use tokio::sync::watch;
 use urlseen_cli::crawl::protocol::Protocol;
 use urlseen_cli::pipeline::{Parts, Pipeline, PipelineSettings, Report, Status};
 use urlseen_core::filter::native::Native;
-use urlseen_core::filter::{Design, Seed, Sizing};
+use urlseen_core::filter::{FilterSpec, Parameters, Seed, Sizing};
 use urlseen_core::redis::lease::LeaseHolder;
-use urlseen_core::storage::{Folder, Made, Moment, Pins};
+use urlseen_core::storage::{Folder, Moment, StorageSpec};
 use urlseen_engine::config::{Config, Fsync, RejectsFull, Sources, WhenFull};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{self, Engine, query};
@@ -132,7 +132,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
         address: config.redis.url.clone(),
         needs: protocol.needs(),
         protocol,
-        design: Design::Native(sizing),
+        parameters: Parameters::native(&sizing, None),
         shared: None,
         forgets: items(&config),
         holder: LeaseHolder::this("bench"),
@@ -179,16 +179,13 @@ fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Loca
         Mode::Snapshot => Fsync::Interval,
     };
     let keeping = Keeping {
-        pins: Pins {
+        spec: StorageSpec {
             crawl: "bench".to_owned(),
-            made: Made::Native {
-                seed: Some(Seed::new(1)),
-                geometry: sizing.geometry(),
-                capacity: sizing.capacity(),
-                error_rate: sizing.error_rate(),
+            filter: FilterSpec {
+                parameters: Parameters::native(&sizing, Some(Seed::new(1))),
+                algorithm: config.fingerprint.algorithm,
+                keep_fragments: false,
             },
-            algorithm: config.fingerprint.algorithm,
-            keep_fragments: false,
         },
         fsync,
         snapshot_bytes: u64::MAX,

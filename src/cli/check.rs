@@ -100,7 +100,7 @@ impl FilterAccess {
         Ok(match place {
             Place::Folder(folder) => Self::Running(Box::new(AdminClient::new(&folder)?)),
             Place::Redis(config) => {
-                let wanted = Box::new(Wanted::new(&*config)?);
+                let wanted = Box::new(config.redis_filter()?);
                 Self::Redis { context: Box::new(Context::new(*config)?), wanted }
             }
         })
@@ -134,9 +134,9 @@ impl FilterAccess {
                         "no daemon is running, and the storage folder is new: it is empty"
                     );
                 };
-                let pins = header.pins();
+                let filter = header.spec().filter;
                 let form = ItemForm::Auto.into();
-                let options = Options::new(form, pins.algorithm, pins.keep_fragments);
+                let options = Options::new(form, filter.algorithm, filter.keep_fragments);
                 let test =
                     |fingerprints: &[Fingerprint]| folder.verdicts(fingerprints, Target::Last);
                 Ok(view::check(items, options, test)?)

@@ -8,9 +8,9 @@ use std::time::Instant;
 use crate::admin::printable::say;
 use crate::admin::telemetry::Console;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use urlseen_core::filter::{Design, FillWatch};
+use urlseen_core::filter::{FillWatch, FilterSpec, Parameters};
 use urlseen_core::storage::Folder;
-use urlseen_engine::config::ItemForm;
+use urlseen_engine::config::{ItemForm, SeedChoice};
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Engine, Fill};
 use urlseen_engine::flow::input::LinePlace;
@@ -66,12 +66,12 @@ fn form_of_lines(word: &str) -> Result<ItemForm, String> {
 }
 
 pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
-    let (mut store, design) = store(args)?;
+    let (mut store, parameters) = store(args)?;
     let print = if args.invert { Print::Seen } else { Print::Unseen };
     let mut output = BufWriter::with_capacity(BUFFER, io::stdout().lock());
-    let fill = design.sizing().copied().map(FillWatch::new);
+    let fill = parameters.sizing().map(FillWatch::new);
     let mut teller =
-        FilterTeller { console: Console::new(), design, fill, started: Instant::now() };
+        FilterTeller { console: Console::new(), parameters, fill, started: Instant::now() };
     let runtime = runtime()?;
     let files = args.files.clone();
     let result = runtime.block_on(pipe::run(files, &mut store, print, &mut output, &mut teller));
@@ -92,18 +92,21 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
 }
 
 /// The filter, kept if there is a folder for it.
-fn store(args: &FilterArgs) -> anyhow::Result<(Local, Design)> {
+fn store(args: &FilterArgs) -> anyhow::Result<(Local, Parameters)> {
     let folder = args.storage.as_deref().map(Folder::open).transpose()?;
-    let pins = args.shape.pins(folder.as_ref())?;
-    let design = shape::design(&pins)?;
-    let items = Options::new(args.item.into(), pins.algorithm, pins.keep_fragments);
+    let spec = args.shape.spec(folder.as_ref())?;
+    let FilterSpec { parameters, algorithm, keep_fragments } = spec.filter;
+    let items = Options::new(args.item.into(), algorithm, keep_fragments);
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = args.threads.map_or(cores.min(64), usize::from);
     let Some(folder) = folder else {
-        let seed = shape::seed(&pins)?;
-        return Ok((Local::volatile(start::engine(&design, seed, items, threads)?), design));
+        let seed = parameters.seed().map_or_else(|| start::seed(SeedChoice::Random), Ok)?;
+        return Ok((
+            Local::volatile(start::engine(&parameters, seed, items, threads)?),
+            parameters,
+        ));
     };
-    let mut store = start::kept(folder, shape::keeping(pins), &design, items, threads)?;
+    let mut store = start::kept(folder, shape::keeping(spec), items, threads)?;
     let how = store.recover()?;
     for warning in how.warnings() {
         say(format_args!("urlseen: {warning}"));
@@ -111,13 +114,13 @@ fn store(args: &FilterArgs) -> anyhow::Result<(Local, Design)> {
     if args.stats {
         say(format_args!("{how}"));
     }
-    Ok((store, design))
+    Ok((store, parameters))
 }
 
 /// Tells what goes on on standard error.
 struct FilterTeller {
     console: Console,
-    design: Design,
+    parameters: Parameters,
     fill: Option<FillWatch>,
     started: Instant,
 }
@@ -142,7 +145,7 @@ impl PipeAudience for FilterTeller {
         if !self.console.is_terminal() || io::stdout().is_terminal() {
             return;
         }
-        let fill = 100.0 * Fill::counted(&self.design, engine.gauges()).share();
+        let fill = 100.0 * Fill::counted(&self.parameters, engine.gauges()).share();
         let rate = count.lines as f64 / self.started.elapsed().as_secs_f64();
         let PipeCount { lines, unseen, .. } = count;
         self.console

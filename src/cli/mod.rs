@@ -32,7 +32,7 @@ use std::process::ExitCode;
 
 use crate::admin::printable::stderr;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use urlseen_core::redis_filter::definition::SpecError;
+use urlseen_core::filter::SpecError;
 use urlseen_core::redis_filter::opening::RedisOpenError;
 use urlseen_engine::config::Problems;
 

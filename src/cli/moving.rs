@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use urlseen_core::filter::{Count, ShardId};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
-use urlseen_core::storage::{Folder, Head, Made, Pins};
+use urlseen_core::storage::{Folder, Head};
 use urlseen_engine::config::{Config, FilterKind};
 use urlseen_engine::engine::EngineError;
 use urlseen_engine::engine::store::Local;
@@ -31,7 +31,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
     let Some(header) = folder.header() else {
         anyhow::bail!("the storage folder {dir} is new: it holds no filter");
     };
-    let Made::Native { seed: Some(seed), .. } = header.pins().made else {
+    let Some(seed) = header.native().map(|native| native.seed()) else {
         return Err(UsageError(format!(
             "the filter in {dir} is one of RedisBloom; urlseen export --redisbloom takes it to \
              Redis"
@@ -39,10 +39,9 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         .into());
     };
     let mut upkeep = runtime.block_on(start::lease(config, &mut folder))?;
-    let design = start::design(config)?;
-    let keeping = start::keeping(config, &design);
+    let keeping = start::keeping(config)?;
     let (items, threads) = (start::items(config), start::threads(config));
-    let mut store = start::kept(folder, keeping, &design, items, threads)?;
+    let mut store = start::kept(folder, keeping, items, threads)?;
     let standing = upkeep.standing();
     let recovered = store.recover_to(standing.head, standing.filter)?;
     let bar = Bar::new("written");
@@ -104,14 +103,12 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
             config.filter.key
         );
     }
-    let design = start::design(config)?;
-    let mut keeping = start::keeping(config, &design);
-    let Made::Native { seed, .. } = &mut keeping.pins.made else { unreachable!("it is native") };
-    *seed = Some(opened.native.seed());
-    let pins: Pins = keeping.pins.clone();
+    let mut keeping = start::keeping(config)?;
+    let filter = &mut keeping.spec.filter;
+    filter.parameters = filter.parameters.with_seed(opened.native.seed());
     let (items, threads) = (start::items(config), start::threads(config));
-    folder.begin(&pins, opened.id.get(), head)?;
-    let mut store = start::kept(folder, keeping, &design, items, threads)?;
+    folder.begin(&keeping.spec, opened.id.get(), head)?;
+    let mut store = start::kept(folder, keeping, items, threads)?;
     store.recover_to(Some(head), Some(opened.id))?;
     let all = bytes(&wanted);
     runtime.block_on(read(upkeep.link(), &opened, all, &store))?;
@@ -161,7 +158,7 @@ fn begin(config: &Config) -> anyhow::Result<(Wanted, Runtime)> {
         ))
         .into());
     }
-    Ok((Wanted::new(config)?, runtime()?))
+    Ok((config.redis_filter()?, runtime()?))
 }
 
 fn bytes(wanted: &Wanted) -> u64 {

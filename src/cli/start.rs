@@ -15,15 +15,16 @@ use anyhow::Context;
 use indicatif::BinaryBytes;
 use tracing::{info, warn};
 use urlseen_core::filter::native::Native;
+use urlseen_core::filter::redisbloom::Growth;
 use urlseen_core::filter::{
-    Capacity, Design, ErrorRate, Hashing, Placing, Reservation, Seed, Sizing, memory,
+    Capacity, ErrorRate, Hashing, Parameters, Placing, Reservation, Seed, SpecError, memory,
 };
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::lease::{LeaseHolder, RunId};
 use urlseen_core::redis::preflight::preflight;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
-use urlseen_core::storage::{Difference, Folder, Made, OpenError, Pins};
+use urlseen_core::storage::{Difference, Folder, OpenError, StorageSpec};
 use urlseen_engine::config::{self, Config, ItemForm, PassRule, Rollback, SeedChoice, SinkKind};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts, Place, StartError};
@@ -31,20 +32,30 @@ use urlseen_engine::item::Options;
 
 /// Starts an engine with an empty filter, if the machine has the memory for it.
 pub(super) fn engine(
-    design: &Design,
+    parameters: &Parameters,
     seed: Seed,
     items: Options,
     threads: usize,
 ) -> anyhow::Result<Engine> {
-    let (hashing, place) = match *design {
-        Design::Native(sizing) => {
-            memory::check(&sizing)?;
-            (Native::new(seed, sizing.geometry()).into(), Place::Here)
+    let in_one = |reservation| {
+        let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
+        // Its newest layer is copied while a snapshot is taken.
+        (Hashing::RedisBloom, Place::InOne { reservation, limit: limit / 2 })
+    };
+    let (hashing, place) = match *parameters {
+        Parameters::Native { geometry, .. } => {
+            parameters.sizing().map_or(Ok(()), |sizing| memory::check(&sizing))?;
+            (Native::new(seed, geometry).into(), Place::Here)
         }
-        Design::RedisBloom(reservation) => {
-            let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
-            // Its newest layer is copied while a snapshot is taken.
-            (Hashing::RedisBloom, Place::InOne { reservation, limit: limit / 2 })
+        Parameters::RedisBloom(reservation) => in_one(reservation),
+        // What the folder has takes the place of this one, which is the least that there is.
+        Parameters::Imported => in_one(Reservation {
+            capacity: Capacity::new(1)?,
+            error_rate: ErrorRate::new(Config::default().filter.error_rate)?,
+            growth: Growth::default(),
+        }),
+        Parameters::Strings(_) | Parameters::Set => {
+            anyhow::bail!("the filter kind {} is one of Redis alone", parameters.kind())
         }
     };
     let started = Engine::start(&Parts { hashing, items, threads, place });
@@ -136,20 +147,20 @@ pub(super) fn seed(choice: SeedChoice) -> anyhow::Result<Seed> {
 pub(super) fn kept(
     folder: Folder,
     mut keeping: Keeping,
-    design: &Design,
     items: Options,
     threads: usize,
 ) -> anyhow::Result<Local> {
-    if let Err(differences) = folder.check(&keeping.pins) {
+    if let Err(differences) = folder.check(&keeping.spec) {
         return Err(FolderMismatchError::new(folder.dir(), &differences).into());
     }
-    let recorded = folder.header().and_then(|header| header.pins().made.seed());
-    let drawn = match recorded.or(keeping.pins.made.seed()) {
+    let parameters = &mut keeping.spec.filter.parameters;
+    let recorded = folder.header().and_then(|header| header.spec().filter.parameters.seed());
+    let drawn = match recorded.or(parameters.seed()) {
         Some(seed) => seed,
         None => seed(SeedChoice::Random)?,
     };
-    keeping.pins.made = keeping.pins.made.seeded(|| drawn);
-    let engine = engine(design, drawn, items, threads)?;
+    *parameters = parameters.seeded(|| drawn);
+    let engine = engine(parameters, drawn, items, threads)?;
     Ok(Local::kept(engine, folder, keeping))
 }
 
@@ -175,50 +186,15 @@ pub(super) fn archive_warning(config: &Config, folder: &Folder) -> io::Result<Op
 }
 
 /// How a crawl's filter is kept, as configured.
-pub(super) fn keeping(config: &Config, design: &Design) -> Keeping {
-    let Config { crawl, filter, fingerprint, storage, .. } = config;
-    let seed = match filter.seed {
-        SeedChoice::Fixed(seed) => Some(Seed::new(seed)),
-        SeedChoice::Random => None,
-    };
-    Keeping {
-        pins: Pins {
-            crawl: crawl.name.clone(),
-            made: made(design, seed),
-            algorithm: fingerprint.algorithm,
-            keep_fragments: fingerprint.keep_fragments,
-        },
+pub(super) fn keeping(config: &Config) -> Result<Keeping, SpecError> {
+    let Config { crawl, storage, .. } = config;
+    Ok(Keeping {
+        spec: StorageSpec { crawl: crawl.name.clone(), filter: config.filter_spec()? },
         fsync: storage.fsync,
         snapshot_bytes: storage.snapshot_bytes,
         horizon_bytes: storage.horizon_bytes,
         emit_again: storage.on_rollback == Rollback::EmitAgain,
         archive: Some(storage.archive),
-    }
-}
-
-/// What a folder records of a filter that is made for this.
-pub(super) fn made(design: &Design, seed: Option<Seed>) -> Made {
-    match design {
-        Design::Native(sizing) => Made::Native {
-            seed,
-            geometry: sizing.geometry(),
-            capacity: sizing.capacity(),
-            error_rate: sizing.error_rate(),
-        },
-        Design::RedisBloom(reservation) => Made::RedisBloom(*reservation),
-    }
-}
-
-/// The filter that is configured.
-pub(super) fn design(config: &Config) -> anyhow::Result<Design> {
-    let config::Filter { kind, capacity, error_rate, expansion, .. } = config.filter;
-    let (capacity, error_rate) = (Capacity::new(capacity)?, ErrorRate::new(error_rate)?);
-    Ok(match kind {
-        config::FilterKind::RedisBloom => {
-            let growth = Reservation::growth_of(expansion);
-            Design::RedisBloom(Reservation { capacity, error_rate, growth })
-        }
-        _ => Design::Native(Sizing::new(capacity, error_rate)),
     })
 }
 

@@ -12,7 +12,7 @@ use super::report::{Live, Report, report};
 use super::{Counts, Ending, RunError, Status};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
-use urlseen_core::filter::{Design, FillWatch};
+use urlseen_core::filter::{FillWatch, Parameters};
 use urlseen_engine::config::WhenFull;
 use urlseen_engine::engine::query::QueryDispatcher;
 use urlseen_engine::engine::store::{How, Local};
@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(crate) struct Alone {
     store: Local,
     dispatcher: QueryDispatcher,
-    design: Design,
+    parameters: Parameters,
     when_full: WhenFull,
     fill_watch: Option<FillWatch>,
     live: watch::Sender<Live>,
@@ -39,17 +39,17 @@ impl Alone {
     pub(crate) fn new(
         store: Local,
         dispatcher: QueryDispatcher,
-        design: Design,
+        parameters: Parameters,
         when_full: WhenFull,
         status: Status,
         stop: Stop,
     ) -> Self {
-        let fill_watch = design.sizing().copied().map(FillWatch::new);
+        let fill_watch = parameters.sizing().map(FillWatch::new);
         let started = Instant::now();
-        let fill = Fill::of(&design, store.engine.gauges());
+        let fill = Fill::of(&parameters, store.engine.gauges());
         let report = report(fill, Counts::default(), (dispatcher.asked(), 0), started, 0, 0);
         let live = watch::Sender::new(Live::new(status, report));
-        Self { store, dispatcher, design, when_full, fill_watch, live, started, stop }
+        Self { store, dispatcher, parameters, when_full, fill_watch, live, started, stop }
     }
 
     /// How it goes, for others to look at while it runs.
@@ -136,7 +136,7 @@ impl Alone {
             warn!("{crossing}. {REMEDY}");
         }
         let is_past = |capacity: u64| keys.iter().sum::<u64>() >= capacity;
-        let capacity = self.design.sizing().map(|sizing| sizing.capacity().get());
+        let capacity = self.parameters.sizing().map(|sizing| sizing.capacity().get());
         let is_full = self.when_full == WhenFull::Stop && capacity.is_some_and(is_past);
         if is_full && !self.dispatcher.is_full() {
             warn!(
@@ -165,7 +165,7 @@ impl Alone {
     pub(crate) fn report(&self) -> Report {
         let gauges = self.store.engine.gauges();
         let asked = (self.dispatcher.asked(), gauges.tombstones());
-        report(Fill::of(&self.design, gauges), Counts::default(), asked, self.started, 0, 0)
+        report(Fill::of(&self.parameters, gauges), Counts::default(), asked, self.started, 0, 0)
     }
 }
 

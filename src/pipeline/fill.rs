@@ -50,9 +50,9 @@ impl Pipeline {
             Some(shared) => shared.estimate().keys,
             None => self.gauges.keys().iter().sum::<u64>(),
         };
-        let is_past = |sizing: &Sizing| keys() >= sizing.capacity().get();
+        let is_past = |sizing: Sizing| keys() >= sizing.capacity().get();
         self.parts.settings.filter_full == WhenFull::Stop
-            && self.parts.design.sizing().is_some_and(is_past)
+            && self.parts.parameters.sizing().is_some_and(is_past)
     }
 
     /// Takes a batch that is judged, or notes that the filter had no room for it.

@@ -45,7 +45,7 @@ pub(crate) use shared::Shared;
 pub use status::{Archive, FilterStatus, Head, Lists, Passed, Status, Storage};
 use suspicion::Suspicion;
 use urlseen_core::filter::redisbloom::AddError;
-use urlseen_core::filter::{Design, FillWatch};
+use urlseen_core::filter::{FillWatch, Parameters};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::connect::{Timeouts, connect};
@@ -75,7 +75,7 @@ pub struct Parts {
     /// What must be proved before the first item is taken.
     pub needs: Needs,
     /// What the filter is made for.
-    pub design: Design,
+    pub parameters: Parameters,
     /// The filter, where it is in Redis.
     pub shared: Option<Shared>,
     /// How what is to be forgotten is read.
@@ -180,7 +180,7 @@ impl Pipeline {
         let report = report::report(fill, counts, (dispatcher.asked(), 0), started, 0, 0);
         let live = Live::new(parts.status.clone(), report);
         Self {
-            fill_watch: parts.design.sizing().copied().map(FillWatch::new),
+            fill_watch: parts.parameters.sizing().map(FillWatch::new),
             layers: gauges.whole().map_or(0, |whole| whole.layers),
             parts,
             run: RunId::random(),

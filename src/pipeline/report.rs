@@ -65,7 +65,7 @@ impl Live {
 
 /// How full the filter is.
 pub(super) fn fill(parts: &Parts, gauges: &Gauges) -> Fill {
-    let fill = Fill::of(&parts.design, gauges);
+    let fill = Fill::of(&parts.parameters, gauges);
     match &parts.shared {
         Some(shared) => {
             let Estimate { keys, error_rate } = shared.estimate();

@@ -4,10 +4,10 @@ use crate::admin::{Checked, ClientError, Status};
 use indicatif::HumanCount;
 use serde::Serialize;
 use tokio::runtime::Runtime;
-use urlseen_core::filter::{Geometry, Placing};
+use urlseen_core::filter::{Geometry, Parameters, Placing};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::{self, RedisOpenError};
-use urlseen_core::storage::{AtRest, Look, Made, Named, Position, Target, look, named};
+use urlseen_core::storage::{AtRest, Look, Named, Position, Target, look, named};
 
 use super::super::check::FilterAccess;
 use super::super::context::runtime;
@@ -214,8 +214,8 @@ fn at_rest(folder: &AtRest, place: &Place) -> anyhow::Result<Wrong> {
     let (Some(header), Place::Folder(dir)) = (folder.header(), place) else {
         return Ok(Wrong::default());
     };
-    Ok(match header.pins().made {
-        Made::Native { geometry, capacity, .. } => {
+    Ok(match header.spec().filter.parameters {
+        Parameters::Native { geometry, capacity, .. } => {
             let keys = keys(&look(dir)?);
             Wrong {
                 error_rate: Some(Geometry::error_rate_at(&geometry, keys)),
@@ -224,7 +224,7 @@ fn at_rest(folder: &AtRest, place: &Place) -> anyhow::Result<Wrong> {
                 ..Wrong::default()
             }
         }
-        Made::RedisBloom(_) | Made::Imported => {
+        _ => {
             let filter = folder.filter(Target::Last)?;
             Wrong {
                 error_rate: Some(filter.error_rate_now()),

@@ -73,8 +73,8 @@ impl Subject {
         }
         if let Some(header) = &header {
             // What is kept was computed so.
-            config.fingerprint.algorithm = header.pins().algorithm;
-            config.fingerprint.keep_fragments = header.pins().keep_fragments;
+            config.fingerprint.algorithm = header.spec().filter.algorithm;
+            config.fingerprint.keep_fragments = header.spec().filter.keep_fragments;
         }
         let options = Options { form: form(&config), ..start::items(&config) };
         Ok(Self { config, place, header, options })

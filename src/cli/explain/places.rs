@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::redisbloom::LayerBits;
-use urlseen_core::filter::{BLOCK_BITS, Placing, Reservation, Seed};
+use urlseen_core::filter::{BLOCK_BITS, Parameters, Placing, Reservation, Seed};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::redis_filter::opening::{Opened, Wanted};
-use urlseen_core::storage::Made;
+use urlseen_core::redis_filter::opening::Opened;
 use urlseen_engine::config::{Config, FilterKind, FilterPlace, SeedChoice};
 
 use super::super::context::Context;
@@ -50,10 +49,7 @@ pub(super) struct Bits {
 /// All kinds, the filter's first.
 pub(super) fn of(key: &Fingerprint, subject: &Subject) -> Vec<PlaceShown> {
     let used = match &subject.header {
-        Some(header) => match header.pins().made {
-            Made::Native { .. } => FilterKind::Native,
-            Made::RedisBloom(_) | Made::Imported => FilterKind::RedisBloom,
-        },
+        Some(header) => header.spec().filter.kind(),
         None => subject.config.filter.kind,
     };
     let all = [
@@ -120,10 +116,7 @@ fn native(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
 /// The filter's kind, where its seed is known.
 fn seeded(is_used: bool, subject: &Subject) -> Option<Native> {
     if let Some(header) = &subject.header {
-        return match header.pins().made {
-            Made::Native { seed: Some(seed), geometry, .. } => Some(Native::new(seed, geometry)),
-            _ => None,
-        };
+        return header.native();
     }
     if let (Place::Redis(config), true) = (&subject.place, is_used)
         && let Ok(opened) = opened(config)
@@ -131,27 +124,27 @@ fn seeded(is_used: bool, subject: &Subject) -> Option<Native> {
         return Some(opened.native);
     }
     let SeedChoice::Fixed(seed) = subject.config.filter.seed else { return None };
-    let wanted = Wanted::new(&subject.config).ok()?;
+    let wanted = subject.config.redis_filter().ok()?;
     Some(Native::new(Seed::new(seed), wanted.sizing().geometry()))
 }
 
 fn opened(config: &Config) -> anyhow::Result<Opened> {
-    let wanted = Wanted::new(config)?;
+    let wanted = config.redis_filter()?;
     let context = Context::new(config.clone())?;
     let (_, opened) = context.runtime.block_on(context.find(&wanted))?;
     Ok(opened)
 }
 
 fn redisbloom(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
-    let made = subject.header.as_ref().map(|header| header.pins().made);
-    if let Some(Made::Imported) = made {
+    let made = subject.header.as_ref().map(|header| header.spec().filter.parameters);
+    if let Some(Parameters::Imported) = made {
         let words = "the filter was imported: its layers say where the bits are";
         place.note = Some(words.to_owned());
         return;
     }
     let filter = &subject.config.filter;
     let (error_rate, capacity, growth) = match made {
-        Some(Made::RedisBloom(Reservation { capacity, error_rate, growth })) => {
+        Some(Parameters::RedisBloom(Reservation { capacity, error_rate, growth })) => {
             (error_rate.get(), capacity.get(), growth)
         }
         _ => (filter.error_rate, filter.capacity, Reservation::growth_of(filter.expansion)),
@@ -166,7 +159,7 @@ fn redisbloom(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
 fn strings(place: &mut PlaceShown, kind: FilterKind, key: &Fingerprint, config: &Config) {
     let mut config = config.clone();
     config.filter.kind = kind;
-    let positions = Wanted::new(&config).and_then(|wanted| wanted.filter(Seed::new(0)));
+    let positions = config.redis_filter().and_then(|wanted| wanted.filter(Seed::new(0)));
     let shared = match positions {
         Ok(shared) => shared,
         Err(error) => {

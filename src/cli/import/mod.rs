@@ -11,9 +11,9 @@ use crate::admin::printable::{json_text, say, stdout};
 use anyhow::Context;
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use urlseen_core::filter::{Design, FillWatch};
+use urlseen_core::filter::{FillWatch, FilterSpec, Parameters};
 use urlseen_core::fingerprint::Algorithm;
-use urlseen_core::storage::{Folder, Pins};
+use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Engine, Fill};
@@ -120,14 +120,14 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     if args.redisbloom_file.is_some() || args.redisbloom.is_some() {
         return redisbloom::run(args);
     }
-    let (mut store, design, origin) = prepare(args)?;
+    let (mut store, parameters, origin) = prepare(args)?;
     let how = store.recover()?;
     for warning in how.warnings() {
         say(format_args!("urlseen: {warning}"));
     }
     let mut teller = ImportTeller {
         bar: ProgressBar::new(0),
-        fill: design.sizing().copied().map(FillWatch::new),
+        fill: parameters.sizing().map(FillWatch::new),
         count: ImportCount::default(),
         named: Vec::new(),
     };
@@ -147,7 +147,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         let more = HumanCount(count.bad - teller.named.len() as u64);
         say(format_args!("urlseen: … and {more} more that are no fingerprints"));
     }
-    let fill = Fill::counted(&design, store.engine.gauges());
+    let fill = Fill::counted(&parameters, store.engine.gauges());
     let seconds = started.elapsed().as_secs_f64();
     let summary = Summary { count, seconds, fill, named: teller.named };
     summary.print(args.json)?;
@@ -155,12 +155,12 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
 }
 
 /// The filter, not brought back yet, and what goes into it.
-fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Design, Origin)> {
+fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let files = || Origin::Files { files: args.files.clone(), format: args.format };
     let (folder, keeping, threads, origin) = if let Some(storage) = &args.storage {
         let folder = Folder::open(storage)?;
-        let keeping = shape::keeping(args.shape.pins(Some(&folder))?);
+        let keeping = shape::keeping(args.shape.spec(Some(&folder))?);
         (folder, keeping, cores.get().min(64), files())
     } else {
         let config = args.settings.load()?;
@@ -178,7 +178,7 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Design, Origin)> {
         if let Some(warning) = start::archive_warning(&config, &folder)? {
             say(format_args!("urlseen: {warning}"));
         }
-        let keeping = start::keeping(&config, &start::design(&config)?);
+        let keeping = start::keeping(&config)?;
         let threads = config.filter.owners(cores).get();
         let origin = match &args.redis_set {
             Some(key) => Origin::Set { address: config.redis.url, key: key.clone() },
@@ -186,11 +186,10 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Design, Origin)> {
         };
         (folder, keeping, threads, origin)
     };
-    let Pins { algorithm, keep_fragments, .. } = keeping.pins;
+    let FilterSpec { parameters, algorithm, keep_fragments } = keeping.spec.filter;
     let items = Options::new(Form::Digest, algorithm, keep_fragments);
-    let design = shape::design(&keeping.pins)?;
-    let store = start::kept(folder, keeping, &design, items, threads)?;
-    Ok((store, design, origin))
+    let store = start::kept(folder, keeping, items, threads)?;
+    Ok((store, parameters, origin))
 }
 
 /// Refuses fingerprints that were computed otherwise than those of the crawl's URLs will be. A set

@@ -10,8 +10,9 @@ use serde_json::json;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::memory;
 use urlseen_core::filter::redisbloom::{Filter, Growth};
+use urlseen_core::filter::{FilterSpec, Parameters};
 use urlseen_core::redis::RedisAddress;
-use urlseen_core::storage::{Folder, Made, Pins};
+use urlseen_core::storage::{Folder, StorageSpec};
 use urlseen_engine::config::{Config, FilterKind};
 
 use super::super::Outcome;
@@ -27,7 +28,7 @@ enum From<'a> {
 }
 
 pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
-    let (mut folder, pins, from) = prepare(args)?;
+    let (mut folder, spec, from) = prepare(args)?;
     if !folder.awaits_import()? {
         let dir = folder.dir().display();
         return Err(UsageError(format!(
@@ -38,7 +39,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         .into());
     }
     // Where an import was broken off.
-    if let Err(differences) = folder.check(&pins) {
+    if let Err(differences) = folder.check(&spec) {
         return Err(FolderMismatchError::new(folder.dir(), &differences).into());
     }
     let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
@@ -52,7 +53,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         }
     };
     drop(bar);
-    let written = folder.import(&pins, RandomId::random().get(), &filter);
+    let written = folder.import(&spec, RandomId::random().get(), &filter);
     written.with_context(|| {
         format!("{} cannot be written; give the same command again", folder.dir().display())
     })?;
@@ -61,19 +62,17 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
 }
 
 /// The folder, what it is to be made for, and where the filter is.
-fn prepare(args: &ImportArgs) -> anyhow::Result<(Folder, Pins, From<'_>)> {
-    let pins = |crawl: String, algorithm, keep_fragments| Pins {
+fn prepare(args: &ImportArgs) -> anyhow::Result<(Folder, StorageSpec, From<'_>)> {
+    let imported = |crawl: String, algorithm, keep_fragments| StorageSpec {
         crawl,
-        made: Made::Imported,
-        algorithm,
-        keep_fragments,
+        filter: FilterSpec { parameters: Parameters::Imported, algorithm, keep_fragments },
     };
     if let (Some(storage), Some(file)) = (&args.storage, &args.redisbloom_file) {
         let Config { crawl, fingerprint, .. } = Config::default();
         let (algorithm, keep) = args.shape.fingerprints();
         let algorithm = algorithm.unwrap_or(fingerprint.algorithm);
-        let pins = pins(crawl.name, algorithm, keep);
-        return Ok((Folder::open(storage)?, pins, From::File(file)));
+        let spec = imported(crawl.name, algorithm, keep);
+        return Ok((Folder::open(storage)?, spec, From::File(file)));
     }
     let config = args.settings.load()?;
     super::check_algorithm(args, &config)?;
@@ -87,12 +86,12 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Folder, Pins, From<'_>)> {
     }
     let folder = Folder::open(&config.storage.dir)?;
     let Config { crawl, fingerprint, redis, .. } = config;
-    let pins = pins(crawl.name, fingerprint.algorithm, fingerprint.keep_fragments);
+    let spec = imported(crawl.name, fingerprint.algorithm, fingerprint.keep_fragments);
     let from = match (&args.redisbloom_file, &args.redisbloom) {
         (Some(file), _) => From::File(file),
         (None, key) => From::Key(key.as_deref().unwrap_or_default(), redis.url),
     };
-    Ok((folder, pins, from))
+    Ok((folder, spec, from))
 }
 
 /// What the filter is.

@@ -7,9 +7,9 @@ use std::path::Path;
 use crate::cli::migrate;
 use urlseen_analysis::Form;
 use urlseen_core::filter::redisbloom::dump::MAGIC;
-use urlseen_core::filter::{Reservation, memory};
-use urlseen_core::storage::{AtRest, Beside, Header, Made, Pins, ShardReader, Target, look};
-use urlseen_engine::config::{Config, FilterKind, SeedChoice};
+use urlseen_core::filter::{Parameters, memory};
+use urlseen_core::storage::{AtRest, Beside, Header, ShardReader, StorageSpec, Target, look};
+use urlseen_engine::config::{Config, FilterKind};
 
 use super::super::settings::Settings;
 use super::super::start::UsageError;
@@ -57,12 +57,12 @@ fn folder(path: &Path) -> anyhow::Result<Operand> {
     check_memory(newest, &format!("the filter in {at}"))?;
     let (filter, forgotten) = folder.rebuilt(Target::Last)?;
     let (mut form, mut config) = (Form::default(), Config::default());
-    pins(&mut form, &mut config, &header);
+    recorded(&mut form, &mut config, &header);
     layers(&mut form, &filter);
     Ok(Operand {
         what: format!("the storage folder {at}{used}"),
         form,
-        made: Some(header.pins().made),
+        made: Some(header.spec().filter.parameters),
         config,
         source: Source::Whole(Box::new(filter), forgotten.into_iter().collect()),
     })
@@ -76,44 +76,27 @@ fn snapshot(path: &Path) -> anyhow::Result<Operand> {
 
 fn native(what: String, header: &Header, reader: ShardReader) -> Operand {
     let (mut form, mut config) = (Form::default(), Config::default());
-    pins(&mut form, &mut config, header);
-    form.set("filter.kind", "native");
+    recorded(&mut form, &mut config, header);
     divide(&mut form, reader.native().geometry());
-    form.set("filter.seed", reader.native().seed().get());
     let [positions, shards, _] = header.rules();
     form.set("the rule of positions", positions);
     form.set("the rule of shards", shards);
-    let made = Some(header.pins().made);
+    let made = Some(header.spec().filter.parameters);
     Operand { what, form, made, config, source: Source::Shards(Box::new(reader), None) }
 }
 
-/// Takes over what a folder was made for, but for its bits.
-fn pins(form: &mut Form, config: &mut Config, header: &Header) {
-    let Pins { crawl, made, algorithm, keep_fragments } = header.pins();
+/// Takes over what a folder was made for. What a filter of RedisBloom was reserved for moves no
+/// bit of it: its layers say what does.
+fn recorded(form: &mut Form, config: &mut Config, header: &Header) {
+    let StorageSpec { crawl, filter } = header.spec();
     config.crawl.name.clone_from(crawl);
-    config.fingerprint.algorithm = *algorithm;
-    config.fingerprint.keep_fragments = *keep_fragments;
-    form.set("fingerprint.algorithm", algorithm);
-    form.set("fingerprint.keep_fragments", keep_fragments);
+    config.made_for(filter);
     form.set("the version of fingerprint.algorithm", header.rules()[2]);
-    if let Some((capacity, error_rate)) = made.size() {
-        config.filter.capacity = capacity.get();
-        config.filter.error_rate = error_rate.get();
-    }
-    match made {
-        Made::Native { seed, .. } => {
-            config.filter.kind = FilterKind::Native;
-            form.set("filter.capacity", config.filter.capacity);
-            form.set("filter.error_rate", format!("{:e}", config.filter.error_rate));
-            if let Some(seed) = seed {
-                config.filter.seed = SeedChoice::Fixed(seed.get());
-            }
+    let is_native = header.native().is_some();
+    for (name, value) in filter.fields() {
+        if is_native || !name.starts_with("filter.") {
+            form.set(name, value);
         }
-        Made::RedisBloom(reservation) => {
-            config.filter.kind = FilterKind::RedisBloom;
-            config.filter.expansion = Reservation::expansion(reservation);
-        }
-        Made::Imported => config.filter.kind = FilterKind::RedisBloom,
     }
 }
 
@@ -127,7 +110,7 @@ fn dump(path: &Path, settings: &Settings) -> anyhow::Result<Operand> {
     Ok(Operand {
         what: format!("the dump {}", path.display()),
         form,
-        made: Some(Made::Imported),
+        made: Some(Parameters::Imported),
         config,
         source: Source::Whole(Box::new(filter), Vec::new()),
     })

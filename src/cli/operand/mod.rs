@@ -9,8 +9,8 @@ use std::path::Path;
 use indicatif::BinaryBytes;
 use urlseen_analysis::{Cells, Form, Ones, Totals};
 use urlseen_core::filter::redisbloom::Filter;
-use urlseen_core::filter::{Geometry, SHARDS, ShardId, memory};
-use urlseen_core::storage::{Made, ShardReader};
+use urlseen_core::filter::{Geometry, Parameters, SHARDS, ShardId, memory};
+use urlseen_core::storage::ShardReader;
 use urlseen_engine::config::Config;
 
 use super::EXIT_STATUS;
@@ -41,7 +41,7 @@ pub(super) struct Operand {
     /// What its bits depend on.
     pub(super) form: Form,
     /// What a folder with such a filter records, where it can be in one.
-    pub(super) made: Option<Made>,
+    pub(super) made: Option<Parameters>,
     /// A configuration that it fits.
     pub(super) config: Config,
     pub(super) source: Source,

@@ -4,16 +4,15 @@ use crate::cli::migrate;
 use redis::FromRedisValue;
 use tokio::runtime::Runtime;
 use urlseen_analysis::{Cells, ExactOverlap, Form};
-use urlseen_core::filter::{Placing, RedisFilterKeys, memory};
+use urlseen_core::filter::{Parameters, Placing, RedisFilterKeys, memory};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::link::Link;
-use urlseen_core::redis_filter::opening::{self, Defined, Members, Wanted};
-use urlseen_core::storage::Made;
-use urlseen_engine::config::{Config, FilterKind, FilterPlace, SeedChoice};
+use urlseen_core::redis_filter::opening::{self, Defined, Members};
+use urlseen_engine::config::{Config, FilterKind, FilterPlace};
 
 use super::super::context::Context;
 use super::super::settings::Settings;
-use super::super::start::{self, UsageError};
+use super::super::start::UsageError;
 use super::{Operand, Part, Source, divide, layers, shards};
 
 /// A filter in Redis, and the way to it.
@@ -56,31 +55,21 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
     if config.filter.kind == FilterKind::RedisBloom {
         config.filter.kind = FilterKind::Native;
     }
-    let wanted = Wanted::new(&config)?;
+    let wanted = config.redis_filter()?;
     let found = runtime.block_on(wanted.find_as_defined(&mut link))?;
-    config.made_for(&found.settings);
-    let Defined { opened, fields, .. } = found;
+    let Defined { opened, definition } = found;
+    config.made_for(&definition.spec);
     let mut form = Form::default();
-    for (name, value) in fields {
-        match name.as_str() {
-            "id" | "version" => {}
-            "filter.error_rate" => {
-                form.set(name, value.parse::<f64>().map_or(value, |rate| format!("{rate:e}")));
-            }
-            _ => form.set(name, value),
-        }
-    }
-    if let Some(Ok(algorithm)) = form.get("fingerprint.algorithm").map(str::parse) {
-        config.fingerprint.algorithm = algorithm;
-    }
-    if let Some(Ok(keeps)) = form.get("fingerprint.keep_fragments").map(str::parse) {
-        config.fingerprint.keep_fragments = keeps;
+    for (name, value) in definition.spec.fields() {
+        form.set(name, value);
     }
     let (seed, mut made) = (opened.native.seed(), None);
     if matches!(opened.filter.placing(), Placing::Blocks(_)) {
+        let [positions, shards] = definition.spec.parameters.rules();
+        form.set("the rule of positions", positions);
+        form.set("the rule of shards", shards);
         divide(&mut form, opened.native.geometry());
-        config.filter.seed = SeedChoice::Fixed(seed.get());
-        made = Some(start::made(&start::design(&config)?, Some(seed)));
+        made = Some(definition.spec.parameters);
     }
     let filter = wanted_of(&config, seed)?;
     let source = Source::Redis(Box::new(RedisOperand { runtime, link, filter }));
@@ -88,7 +77,7 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
 }
 
 fn wanted_of(config: &Config, seed: urlseen_core::filter::Seed) -> anyhow::Result<RedisFilterKeys> {
-    Ok(Wanted::new(config)?.filter(seed)?)
+    Ok(config.redis_filter()?.filter(seed)?)
 }
 
 /// A filter on a server with the module of RedisBloom.
@@ -105,7 +94,7 @@ fn module(
     layers(&mut form, &filter);
     config.filter.kind = FilterKind::RedisBloom;
     let source = Source::Whole(Box::new(filter), Vec::new());
-    Ok(Operand { what, form, made: Some(Made::Imported), config, source })
+    Ok(Operand { what, form, made: Some(Parameters::Imported), config, source })
 }
 
 pub(in crate::cli) fn type_of(

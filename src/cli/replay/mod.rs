@@ -14,7 +14,7 @@ use urlseen_analysis::{
     Audience, Ending, Input, LaneSpec, Meter, Plot, Report, Seen, Setup, Tally, replay,
 };
 use urlseen_core::filter::native::Native;
-use urlseen_core::filter::{Capacity, Design, ErrorRate, Sizing};
+use urlseen_core::filter::{Capacity, ErrorRate, Sizing};
 use urlseen_engine::config::{Config, FilterKind, ItemForm, choose};
 
 use super::bar::Bar;
@@ -168,8 +168,7 @@ fn specs(args: &ReplayArgs, config: &Config) -> anyhow::Result<Vec<LaneSpec>> {
         }
         let mut config = config.clone();
         config.filter.kind = kind;
-        let design: Design = start::design(&config)?;
-        specs.push(LaneSpec::new(&(&config).into(), design)?);
+        specs.push(LaneSpec::new(&config.filter_spec()?)?);
     }
     Ok(specs)
 }

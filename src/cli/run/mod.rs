@@ -18,9 +18,8 @@ use indicatif::{BinaryBytes, HumanCount};
 use tokio::sync::watch;
 use tracing::{error, info, warn};
 use urlseen_core::filter::redisbloom::Rate;
-use urlseen_core::filter::{Design, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
+use urlseen_core::filter::{Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 use urlseen_core::redis::lease::LeaseHolder;
-use urlseen_core::redis_filter::opening::Wanted;
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterKind, FilterPlace, SourceKind};
 use urlseen_engine::engine::query::{self, Asker};
@@ -81,22 +80,24 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
 }
 
 /// The filter, kept in the configured folder.
-fn store(config: &Config, folder: Folder, design: &Design) -> anyhow::Result<Local> {
+fn store(config: &Config, folder: Folder) -> anyhow::Result<(Parameters, Local)> {
     if let Some(warning) = start::archive_warning(config, &folder)? {
         warn!("{warning}");
     }
-    let keeping = start::keeping(config, design);
-    let threads = start::threads(config);
-    let store = start::kept(folder, keeping, design, start::items(config), threads)?;
+    let keeping = start::keeping(config)?;
+    let parameters = keeping.spec.filter.parameters;
+    let store = start::kept(folder, keeping, start::items(config), start::threads(config))?;
     let capacity = HumanCount(config.filter.capacity);
-    match design {
-        Design::Native(sizing) => info!(
+    match parameters.sizing() {
+        Some(sizing) => info!(
             "the filter's memory is ready: {} for {capacity} fingerprints, {:.1} bits each",
             BinaryBytes(sizing.geometry().bytes()),
             sizing.bits_per_key()
         ),
-        Design::RedisBloom(reservation) => {
-            if let Some(warning) = reservation.rate_when_full().and_then(Rate::warning) {
+        None => {
+            if let Parameters::RedisBloom(reservation) = parameters
+                && let Some(warning) = reservation.rate_when_full().and_then(Rate::warning)
+            {
                 warn!("{warning}");
             }
             let bytes = store.engine.gauges().whole().map_or(0, |whole| whole.bytes);
@@ -104,11 +105,11 @@ fn store(config: &Config, folder: Folder, design: &Design) -> anyhow::Result<Loc
             info!("a filter of RedisBloom is ready: {bytes} for {capacity} fingerprints at first");
         }
     }
-    Ok(store)
+    Ok((parameters, store))
 }
 
 /// Everything that the pipeline works with but the filter, as configured.
-fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &RunArgs) -> Parts {
+fn parts(config: &Config, parameters: Parameters, shared: Option<Shared>, args: &RunArgs) -> Parts {
     let Config { source, filter, sink, rejects, held, .. } = config;
     let mut protocol = Protocol::new(config);
     if let Some(shared) = &shared {
@@ -118,7 +119,7 @@ fn parts(config: &Config, design: Design, shared: Option<Shared>, args: &RunArgs
         address: config.redis.url.clone(),
         needs: protocol.needs(),
         protocol,
-        design,
+        parameters,
         shared,
         forgets: start::forgets(config),
         holder: LeaseHolder::this(&config.crawl.name),
@@ -195,11 +196,11 @@ impl Work {
 }
 
 /// Listens for those who ask, if any may.
-async fn serve(config: &Config, design: &Design, asker: Asker) -> anyhow::Result<()> {
+async fn serve(config: &Config, parameters: &Parameters, asker: Asker) -> anyhow::Result<()> {
     let Some(address) = &config.serve.listen else { return Ok(()) };
-    let (bytes, expansion) = match design {
-        Design::Native(sizing) => (sizing.geometry().bytes(), None),
-        Design::RedisBloom(_) => (0, Some(config.filter.expansion).filter(|&it| it > 0)),
+    let (bytes, expansion) = match parameters.sizing() {
+        Some(sizing) => (sizing.geometry().bytes(), None),
+        None => (0, Some(config.filter.expansion).filter(|&it| it > 0)),
     };
     let filter = serve::FilterInfo { capacity: config.filter.capacity, bytes, expansion };
     let server = Server::bind(address, config, start::items(config), filter, asker).await?;
@@ -219,7 +220,7 @@ async fn serve(config: &Config, design: &Design, asker: Asker) -> anyhow::Result
 /// its turn had come.
 async fn prepare(args: &RunArgs, config: &Config) -> anyhow::Result<Option<(Work, Daemon)>> {
     let mut stop = shutdown::listen().context("cannot listen for signals")?;
-    let (design, store, shared) = match config.filter.place {
+    let (parameters, store, shared) = match config.filter.place {
         FilterPlace::Local => {
             start::refuse_earlier_folder(config)?;
             let folder = if args.standby {
@@ -230,29 +231,30 @@ async fn prepare(args: &RunArgs, config: &Config) -> anyhow::Result<Option<(Work
             } else {
                 Folder::open(&config.storage.dir)?
             };
-            let design = start::design(config)?;
-            (design, store(config, folder, &design)?, None)
+            let (parameters, store) = store(config, folder)?;
+            (parameters, store, None)
         }
         FilterPlace::Redis => {
-            let wanted = Wanted::new(config)?;
+            let wanted = config.redis_filter()?;
             let Some(opened) = start::shared(config, &wanted, &mut stop).await? else {
                 return Ok(None);
             };
             let engine = start::shared_engine(config, &opened)?;
-            let design = Design::Native(opened.sizing);
-            (design, Local::shared(engine, opened.id), Some(Shared::new(wanted, opened)))
+            let parameters = Parameters::native(&opened.sizing, None);
+            (parameters, Local::shared(engine, opened.id), Some(Shared::new(wanted, opened)))
         }
     };
     let (asker, dispatcher) = query::open(config.forget.max_len);
-    serve(config, &design, asker).await?;
+    serve(config, &parameters, asker).await?;
     let filter = store.engine.handle();
     let work = match config.source.kind {
         SourceKind::None => {
             let (when_full, status) = (config.filter.when_full, Status::starting(config));
-            Work::Alone(Box::new(Alone::new(store, dispatcher, design, when_full, status, stop)))
+            let alone = Alone::new(store, dispatcher, parameters, when_full, status, stop);
+            Work::Alone(Box::new(alone))
         }
         SourceKind::List => {
-            let parts = parts(config, design, shared, args);
+            let parts = parts(config, parameters, shared, args);
             Work::Queue(Box::new(Pipeline::new(parts, store, dispatcher, stop)))
         }
     };

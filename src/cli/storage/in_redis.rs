@@ -23,7 +23,7 @@ pub(in crate::cli) struct CrawlInRedis {
 
 impl CrawlInRedis {
     pub(in crate::cli) fn new(context: Context) -> anyhow::Result<Self> {
-        let wanted = Wanted::new(&context.config)?;
+        let wanted = context.config.redis_filter()?;
         Ok(Self { context, wanted })
     }
 

@@ -12,10 +12,10 @@ use crate::crawl::protocol;
 use crate::crawl::upkeep::Upkeep;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::{Value, json};
-use urlseen_core::filter::Reservation;
 use urlseen_core::filter::id::RandomId;
+use urlseen_core::filter::{FilterSpec, Parameters, Reservation};
 use urlseen_core::storage::{
-    Folder, Head, Look, Made, Position, SegmentLook, SnapshotLook, Standing, look,
+    Folder, Head, Look, Position, SegmentLook, SnapshotLook, Standing, StorageSpec, look,
 };
 use urlseen_engine::config::FilterPlace;
 
@@ -133,10 +133,9 @@ impl Adopt {
         let mut folder = Folder::open(&config.storage.dir)?;
         let redis = Redis::take(&context, &mut folder)?;
         let theirs = redis.standing().head;
-        let design = start::design(config)?;
-        let (keeping, items) = (start::keeping(config, &design), start::items(config));
+        let (keeping, items) = (start::keeping(config)?, start::items(config));
         // One thread is enough: nothing is judged.
-        let mut store = start::kept(folder, keeping, &design, items, 1)?;
+        let mut store = start::kept(folder, keeping, items, 1)?;
         let head = store.adopt(theirs)?;
         redis.tie(store.filter(), head)?;
         let keys: u64 = store.engine.gauges().keys().iter().sum();
@@ -166,10 +165,10 @@ impl Reset {
         }
         let redis = Redis::take(&context, &mut folder)?;
         let head = redis.standing().head.unwrap_or(Head::START);
-        let design = start::design(config)?;
+        let spec = start::keeping(config)?.spec;
         folder.erase()?;
         let filter = RandomId::random();
-        folder.begin(&start::keeping(config, &design).pins, filter.get(), head)?;
+        folder.begin(&spec, filter.get(), head)?;
         redis.tie(Some(filter), head)?;
         writeln!(stdout(), "{dir} holds an empty filter and belongs to {head} now")?;
         Ok(Outcome::Done)
@@ -253,14 +252,14 @@ fn print(look: &Look, dir: &Path, out: &mut impl Write) -> io::Result<()> {
     let Some(header) = header else {
         return writeln!(out, "filter      none: the folder is new");
     };
-    let pins = header.pins();
-    writeln!(out, "crawl       {}", pins.crawl)?;
-    writeln!(out, "filter      {}, {}", RandomId::new(header.filter()), described(&pins.made))?;
+    let StorageSpec { crawl, filter } = header.spec();
+    let FilterSpec { parameters, algorithm, keep_fragments } = filter;
+    writeln!(out, "crawl       {crawl}")?;
+    writeln!(out, "filter      {}, {}", RandomId::new(header.filter()), described(parameters))?;
     writeln!(
         out,
-        "computed    as by {}, fragments {}",
-        pins.algorithm,
-        if pins.keep_fragments { "kept" } else { "dropped" }
+        "computed    as by {algorithm}, fragments {}",
+        if *keep_fragments { "kept" } else { "dropped" }
     )?;
     for SnapshotLook { name, bytes, last, finished, keys, .. } in snapshots {
         let (size, keys) = (BinaryBytes(*bytes), HumanCount(*keys));
@@ -299,16 +298,16 @@ fn print_archive(archive: &Standing, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// What a filter is, in words.
-fn described(made: &Made) -> String {
-    match made {
-        Made::Native { geometry, capacity, error_rate, .. } => format!(
+fn described(parameters: &Parameters) -> String {
+    match parameters {
+        Parameters::Native { geometry, capacity, error_rate, .. } => format!(
             "{} for {} fingerprints at {error_rate}, {} blocks of {} bits each",
             BinaryBytes(geometry.bytes()),
             HumanCount(capacity.get()),
             geometry.blocks().get(),
             geometry.bits_per_block(),
         ),
-        Made::RedisBloom(reservation) => {
+        Parameters::RedisBloom(reservation) => {
             let Reservation { capacity, error_rate, .. } = reservation;
             let growth = match reservation.expansion() {
                 0 => "does not grow".to_owned(),
@@ -317,7 +316,8 @@ fn described(made: &Made) -> String {
             let capacity = HumanCount(capacity.get());
             format!("RedisBloom's, reserved for {capacity} fingerprints at {error_rate}, {growth}")
         }
-        Made::Imported => "RedisBloom's, imported".to_owned(),
+        Parameters::Imported => "RedisBloom's, imported".to_owned(),
+        Parameters::Strings(_) | Parameters::Set => parameters.kind().to_string(),
     }
 }
 
@@ -328,24 +328,21 @@ fn to_json(look: &Look) -> Value {
         json!({ "number": number, "seq": seq, "commit_id": commit_id.to_string() })
     };
     let header = header.as_ref().map(|header| {
-        let pins = header.pins();
-        let size = pins.made.size();
-        let geometry = match pins.made {
-            Made::Native { geometry, .. } => Some(geometry),
-            Made::RedisBloom(_) | Made::Imported => None,
-        };
+        let StorageSpec { crawl, filter } = header.spec();
+        let size = filter.parameters.size();
+        let geometry = filter.parameters.sizing().map(|sizing| sizing.geometry());
         json!({
-            "crawl": pins.crawl,
+            "crawl": crawl,
             "filter": RandomId::new(header.filter()).to_string(),
-            "kind": pins.made.kind().name(),
+            "kind": filter.kind().name(),
             "capacity": size.map(|(capacity, _)| capacity.get()),
             "error_rate": size.map(|(_, error_rate)| error_rate.get()),
             "bytes": geometry.map(|geometry| geometry.bytes()),
             "k": geometry.map(|geometry| geometry.k()),
             "blocks": geometry.map(|geometry| geometry.blocks().get()),
-            "imported": pins.made == Made::Imported,
-            "algorithm": pins.algorithm.name(),
-            "keep_fragments": pins.keep_fragments,
+            "imported": filter.parameters == Parameters::Imported,
+            "algorithm": filter.algorithm.name(),
+            "keep_fragments": filter.keep_fragments,
         })
     });
     let snapshot = |it: &SnapshotLook| {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::storage::{Folder, Made, Pins, Rebase};
+use urlseen_core::filter::{FilterSpec, Parameters};
+use urlseen_core::storage::{Folder, Rebase, StorageSpec};
 
 use super::super::operand::Operand;
 use super::AT;
@@ -20,7 +21,7 @@ pub(super) struct NewFolder {
 
 impl NewFolder {
     /// Begins a folder with a fresh id for what `a` is of.
-    pub(super) fn begin(place: &Path, a: &Operand, made: Made) -> anyhow::Result<Self> {
+    pub(super) fn begin(place: &Path, a: &Operand, parameters: Parameters) -> anyhow::Result<Self> {
         let aside = aside(place);
         // What a union that was killed has left; one that is under way has it locked.
         drop(Folder::open(&aside)?);
@@ -32,13 +33,13 @@ impl NewFolder {
             _ => {}
         }
         let mut folder = Folder::open(&aside)?;
-        let pins = Pins {
-            crawl: a.config.crawl.name.clone(),
-            made,
+        let filter = FilterSpec {
+            parameters,
             algorithm: a.config.fingerprint.algorithm,
             keep_fragments: a.config.fingerprint.keep_fragments,
         };
-        folder.begin(&pins, RandomId::random().get(), AT)?;
+        let spec = StorageSpec { crawl: a.config.crawl.name.clone(), filter };
+        folder.begin(&spec, RandomId::random().get(), AT)?;
         Ok(Self { folder, aside, place: place.to_owned() })
     }
 

@@ -11,8 +11,8 @@ use indicatif::HumanCount;
 use serde_json::json;
 use urlseen_analysis::{Interval, Totals};
 use urlseen_core::filter::redisbloom::Filter;
-use urlseen_core::filter::{Count, ShardId};
-use urlseen_core::storage::{Head, Made};
+use urlseen_core::filter::{Count, Parameters, ShardId};
+use urlseen_core::storage::Head;
 
 use super::Outcome;
 use super::bar::Bar;
@@ -115,7 +115,7 @@ fn tombstones(side: &Operand, shard: ShardId) -> Vec<u128> {
 /// Unites native filters into a folder.
 fn to_folder(a: &mut Operand, b: &mut Operand, args: &UnionArgs) -> anyhow::Result<United> {
     let made = a.made.expect("a native filter can be in a folder");
-    let Made::Native { seed: Some(seed), geometry, .. } = made else {
+    let Parameters::Native { seed: Some(seed), geometry, .. } = made else {
         unreachable!("filters of RedisBloom are united whole")
     };
     let native = urlseen_core::filter::native::Native::new(seed, geometry);
@@ -244,7 +244,7 @@ fn whole(a: &mut Operand, mut b: Operand, args: &UnionArgs) -> anyhow::Result<Un
     } else {
         let made = match (a.made, b.made) {
             (Some(one), Some(second)) if one == second => one,
-            _ => Made::Imported,
+            _ => Parameters::Imported,
         };
         let mut folder = NewFolder::begin(Path::new(&args.output), a, made)?;
         let mut rebase = folder.rebase()?;

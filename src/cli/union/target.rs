@@ -6,7 +6,7 @@ use tokio::runtime::Runtime;
 use urlseen_core::filter::Seed;
 use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::redis::link::Link;
-use urlseen_core::redis_filter::opening::{Uniting, Wanted};
+use urlseen_core::redis_filter::opening::Uniting;
 use urlseen_engine::config::{FilterPlace, SeedChoice};
 
 use super::super::context::Context;
@@ -36,7 +36,7 @@ impl RedisTarget {
         let context = Context::new(wanted)?;
         let mut link = context.runtime.block_on(context.connect())?;
         let Context { config, runtime } = context;
-        let begun = Wanted::new(&config)?;
+        let begun = config.redis_filter()?;
         let uniting = runtime.block_on(begun.begin_union(&mut link, seed))?;
         Ok(Self { runtime, link, uniting })
     }

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use urlseen_core::filter::{Capacity, ErrorRate, LocalKind, Sizing};
+use urlseen_core::filter::choice::FilterKind;
+use urlseen_core::filter::{Capacity, ErrorRate, Sizing};
 
 use super::others::{Made, Project};
 use super::rates::shown;
@@ -61,7 +62,7 @@ impl Fits {
     /// Finds them.
     pub fn of(bytes: u64, question: FitQuestion) -> Self {
         let mut rows =
-            vec![FitRow { kind: LocalKind::Native.name(), answer: native(bytes, question) }];
+            vec![FitRow { kind: FilterKind::Native.name(), answer: native(bytes, question) }];
         rows.extend(Project::ALL.map(|project| {
             let answer = match project {
                 Project::ScrapyRedis => set(bytes, question),
@@ -275,7 +276,7 @@ mod tests {
             };
             assert!(answer.filter_bytes <= bytes, "{kind} {answer:?}");
             let taken = |capacity: u64, rate: f64| {
-                if kind == LocalKind::Native.name() {
+                if kind == FilterKind::Native.name() {
                     let rate = ErrorRate::new(rate).ok()?;
                     return Some(
                         Sizing::new(Capacity::new(capacity).ok()?, rate).geometry().bytes(),

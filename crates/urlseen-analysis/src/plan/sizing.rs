@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use urlseen_core::filter::{Blocks, Capacity, ErrorRate, LocalKind, Sizing};
+use urlseen_core::filter::choice::FilterKind;
+use urlseen_core::filter::{Blocks, Capacity, ErrorRate, Sizing};
 
 use super::costs::REDIS_SET_BYTES;
 use super::others::{Filled, Found, Other, Others};
@@ -63,7 +64,7 @@ impl Figures {
         let kinds = Blocks::ALL
             .map(|blocks| Sizing::with_blocks(capacity, error_rate, blocks).geometry())
             .map(|geometry| LayoutRow {
-                kind: LocalKind::Native.name(),
+                kind: FilterKind::Native.name(),
                 chosen: geometry == chosen.geometry(),
                 blocks: geometry.blocks().get(),
                 k: geometry.k(),

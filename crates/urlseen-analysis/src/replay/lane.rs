@@ -7,59 +7,43 @@ use urlseen_core::filter::layout::BitStrings;
 use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::filter::redisbloom::{self, Forecast, Hashes};
 use urlseen_core::filter::{
-    Design, Hashing, Placed, SHARDS, Shards, Sizing, StringFilter, Verdict, memory,
+    FilterSpec, Geometry, Hashing, Parameters, Placed, SHARDS, Shards, SpecError, StringFilter,
+    Verdict, memory,
 };
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::redis_filter::definition::{Settings, SpecError};
 use urlseen_engine::config::FilterKind;
 
 /// A filter that is to judge, and not made yet.
 #[derive(Debug)]
 pub struct LaneSpec {
-    kind: FilterKind,
-    capacity: Option<u64>,
-    parts: Parts,
+    parameters: Parameters,
+    strings: Option<Box<dyn BitStrings + Send + Sync>>,
     bytes: u64,
 }
 
-/// What it is made of.
-#[derive(Debug)]
-enum Parts {
-    Made(Design),
-    Strings(Box<dyn BitStrings + Send + Sync>),
-    Set,
-}
-
 impl LaneSpec {
-    /// A filter as configured; `design` makes it, where its kind is for a daemon's memory.
+    /// A filter that is made for this.
     ///
     /// # Errors
-    /// The kind cannot be what is configured.
-    pub fn new(settings: &Settings, design: Design) -> Result<Self, SpecError> {
-        let kind = settings.kind;
-        let capacity = match kind {
-            FilterKind::ScrapyRedis
-            | FilterKind::ScrapyRedisBloomFilter
-            | FilterKind::BlockCluster => None,
-            _ => Some(settings.capacity),
+    /// The kind cannot be that large.
+    pub fn new(spec: &FilterSpec) -> Result<Self, SpecError> {
+        let parameters = spec.parameters;
+        let strings = match parameters {
+            Parameters::Strings(layout) => Some(layout.build()?),
+            _ => None,
         };
-        let parts = match (kind, settings.bit_strings()?) {
-            (_, Some(strings)) => Parts::Strings(strings),
-            (FilterKind::ScrapyRedis, _) => Parts::Set,
-            (_, None) => Parts::Made(design),
-        };
-        let bytes = match &parts {
-            Parts::Made(Design::Native(sizing)) => sizing.geometry().bytes(),
-            Parts::Made(Design::RedisBloom(reservation)) => {
+        let bytes = match (&parameters, &strings) {
+            (Parameters::Native { geometry, .. }, _) => geometry.bytes(),
+            (Parameters::RedisBloom(reservation), _) => {
                 let (rate, keys) = (reservation.error_rate.get(), reservation.capacity.get());
                 let first = Forecast::of(rate, keys, reservation.growth, 0);
                 // What cannot be made at all is refused when it is made.
                 first.ok().flatten().map_or(0, |forecast| forecast.bits / 8)
             }
-            Parts::Strings(strings) => lengths(&**strings).iter().sum(),
-            Parts::Set => 0,
+            (_, Some(strings)) => lengths(&**strings).iter().sum(),
+            (_, None) => 0,
         };
-        Ok(Self { kind, capacity, parts, bytes })
+        Ok(Self { parameters, strings, bytes })
     }
 
     /// The memory that its bits take.
@@ -89,7 +73,8 @@ pub(super) struct Judgable {
 /// A filter that judges.
 #[derive(Debug)]
 pub(super) struct Lane {
-    spec: (FilterKind, Option<u64>),
+    kind: FilterKind,
+    capacity: Option<u64>,
     filter: Filter,
     report: Counts,
     new: u64,
@@ -105,7 +90,7 @@ pub(super) struct Lane {
 /// The filter itself.
 #[derive(Debug)]
 enum Filter {
-    Native { shards: Box<Shards>, sizing: Sizing },
+    Native { shards: Box<Shards>, geometry: Geometry },
     RedisBloom(redisbloom::Filter),
     Strings(StringFilter),
     Set,
@@ -130,22 +115,23 @@ enum Fate {
 impl Lane {
     /// Takes the memory of the filter.
     pub(super) fn start(spec: LaneSpec, native: Native) -> Result<Self, ReplayError> {
-        let filter = match spec.parts {
-            Parts::Made(Design::Native(sizing)) => {
-                let native = Native::new(native.seed(), sizing.geometry());
+        let filter = match (spec.parameters, spec.strings) {
+            (Parameters::Native { geometry, .. }, _) => {
+                let native = Native::new(native.seed(), geometry);
                 let shards = Box::new(Shards::allocate(native, 0, 1)?);
-                Filter::Native { shards, sizing }
+                Filter::Native { shards, geometry }
             }
-            Parts::Made(Design::RedisBloom(reservation)) => {
+            (Parameters::RedisBloom(reservation), _) => {
                 let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
                 // As a daemon has it, which copies the newest layer at times.
                 Filter::RedisBloom(reservation.reserve(limit / 2)?)
             }
-            Parts::Strings(strings) => Filter::Strings(StringFilter::new(strings)),
-            Parts::Set => Filter::Set,
+            (_, Some(strings)) => Filter::Strings(StringFilter::new(strings)),
+            (_, None) => Filter::Set,
         };
         Ok(Self {
-            spec: (spec.kind, spec.capacity),
+            kind: spec.parameters.kind(),
+            capacity: spec.parameters.capacity(),
             filter,
             report: Counts::default(),
             new: 0,
@@ -158,7 +144,7 @@ impl Lane {
     }
 
     pub(super) fn name(&self) -> &'static str {
-        self.spec.0.name()
+        self.kind.name()
     }
 
     /// Judges a batch, and remembers what is unseen of it.
@@ -190,7 +176,7 @@ impl Lane {
             self.new += u64::from(new && fate != Fate::NoPlace);
         }
         self.items = batch.items;
-        let is_full = self.spec.1.is_some_and(|capacity| self.keys() >= capacity);
+        let is_full = self.capacity.is_some_and(|capacity| self.keys() >= capacity);
         let grows = matches!(&self.filter, Filter::RedisBloom(_));
         if self.full_after.is_none() && is_full && !grows {
             self.full_after = Some(self.items);
@@ -221,12 +207,10 @@ impl Lane {
             self.mark();
         }
         let keys = self.keys();
-        let (kind, capacity) = self.spec;
+        let (kind, capacity) = (self.kind, self.capacity);
         let Counts { unseen, seen, wrong, no_place } = self.report;
         let (filter_bytes, strings, capacity) = match &self.filter {
-            Filter::Native { sizing, .. } => {
-                (Some(sizing.geometry().bytes()), Vec::new(), capacity)
-            }
+            Filter::Native { geometry, .. } => (Some(geometry.bytes()), Vec::new(), capacity),
             Filter::RedisBloom(filter) => {
                 (Some(filter.bytes()), vec![filter.bytes()], Some(filter.capacity()))
             }
@@ -331,7 +315,7 @@ impl Filter {
     /// given to it.
     fn error_rate(&self, given: u64) -> f64 {
         match self {
-            Self::Native { shards, sizing } => {
+            Self::Native { shards, geometry } => {
                 let counted: u64 = shards.counts().map(|(_, count)| count.keys).sum();
                 let scale = given as f64 / counted.max(1) as f64;
                 let mut keys = [0; SHARDS];
@@ -341,7 +325,7 @@ impl Filter {
                     let given = (count.keys as f64 * scale).round() as u64;
                     keys[shard.index()] = given;
                 }
-                sizing.geometry().error_rate_of(&keys)
+                geometry.error_rate_of(&keys)
             }
             Self::RedisBloom(filter) => filter.error_rate_now(),
             Self::Strings(filter) => filter.layout().error_rate(given),

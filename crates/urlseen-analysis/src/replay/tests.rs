@@ -5,9 +5,8 @@ use std::io::Write;
 use tempfile::NamedTempFile;
 
 use super::*;
-use urlseen_core::filter::{Capacity, Design, ErrorRate, Seed, Sizing};
+use urlseen_core::filter::{Capacity, ErrorRate, Seed, Sizing};
 use urlseen_core::fingerprint::Algorithm;
-use urlseen_core::redis_filter::definition::Settings;
 use urlseen_engine::config::{FilterKind, ItemForm, Sources};
 
 struct Silent;
@@ -34,11 +33,9 @@ fn replay(lines: &[u8], set: &[&str], kinds: &[FilterKind], threads: usize) -> R
     let capacity = Capacity::new(config.filter.capacity).unwrap();
     let sizing = Sizing::new(capacity, ErrorRate::new(config.filter.error_rate).unwrap());
     let spec = |&kind: &FilterKind| {
-        let urlseen_engine::config::Filter { capacity, error_rate, bit, hash_number, .. } =
-            config.filter;
-        let native = Settings::native("f", capacity, error_rate);
-        let settings = Settings { kind, bit, hash_number, ..native };
-        LaneSpec::new(&settings, Design::Native(sizing)).unwrap()
+        let mut config = config.clone();
+        config.filter.kind = kind;
+        LaneSpec::new(&config.filter_spec().unwrap()).unwrap()
     };
     let setup = Setup {
         config: &config,

@@ -1,26 +1,7 @@
-//! What a filter is made for.
+//! What a filter of RedisBloom is reserved for.
 
-use super::{Capacity, ErrorRate, Sizing};
+use super::{Capacity, ErrorRate};
 use crate::filter::redisbloom::{self, Filter, Forecast, Growth, Rate, ReserveError};
-
-/// What a filter is made for, by which layout.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Design {
-    /// urlseen's own: of one size for good.
-    Native(Sizing),
-    /// RedisBloom's: it grows, or does not.
-    RedisBloom(Reservation),
-}
-
-impl Design {
-    /// The size of a filter whose size does not change.
-    pub fn sizing(&self) -> Option<&Sizing> {
-        match self {
-            Self::Native(sizing) => Some(sizing),
-            Self::RedisBloom(_) => None,
-        }
-    }
-}
 
 /// What `BF.RESERVE` is told.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -41,6 +41,11 @@ impl Sizing {
         Self::packed(capacity, error_rate, packing, &mut rates)
     }
 
+    /// One that was chosen before, and is recorded.
+    pub(super) fn recorded(capacity: Capacity, error_rate: ErrorRate, geometry: Geometry) -> Self {
+        Self { capacity, error_rate, geometry }
+    }
+
     /// The same with a given number of blocks, however many bits that takes.
     pub fn with_blocks(capacity: Capacity, error_rate: ErrorRate, blocks: Blocks) -> Self {
         let mut rates = BlockRates::default();

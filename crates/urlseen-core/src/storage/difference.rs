@@ -2,65 +2,36 @@
 
 use std::fmt;
 
-use super::header::{Header, Rules};
-use super::spec::{Made, Pins};
-use crate::filter::Geometry;
+use super::header::{Header, Rules, StorageSpec};
+use crate::filter::{DIVISION, SpecDifference};
+
+/// Names of what this program does in its own way, and of the crawl.
+const CRAWL: &str = "crawl.name";
+const ALGORITHM_VERSION: &str = "the version of fingerprint.algorithm";
+const POSITIONS: &str = "the rule of positions";
+const SHARDS: &str = "the rule of shards";
 
 impl Header {
     /// What `wanted`, done by this program, differs in from what the folder was made for.
-    pub(crate) fn differences(&self, wanted: &Pins) -> Vec<Difference> {
-        let pins = self.pins();
-        let own = Rules::own(wanted.made.kind(), wanted.algorithm);
+    pub(crate) fn differences(&self, wanted: &StorageSpec) -> Vec<Difference> {
+        let spec = self.spec();
+        let (rules, own) = (&self.rules, Rules::own(&wanted.filter));
         let mut all = Vec::new();
-        let mut compare = |what, folder: &dyn fmt::Display, wanted: &dyn fmt::Display, way_on| {
-            let (folder, wanted) = (folder.to_string(), wanted.to_string());
-            if folder != wanted {
-                all.push(Difference { what, folder, wanted, way_on });
+        let mut compare = |what, found: &str, wanted: &str| {
+            if found != wanted {
+                let (found, wanted) = (found.to_owned(), wanted.to_owned());
+                all.push(Difference(SpecDifference { what, found, wanted }));
             }
         };
-        compare("crawl.name", &pins.crawl, &wanted.crawl, WayOn::OwnFolder);
-        let (folder, kind) = (pins.made.kind().name(), wanted.made.kind().name());
-        compare("filter.kind", &folder, &kind, WayOn::SetBack);
-        if let (Some(folder), Some(wanted)) = (pins.made.seed(), wanted.made.seed()) {
-            compare("filter.seed", &folder.get(), &wanted.get(), WayOn::SetBack);
+        compare(CRAWL, &spec.crawl, &wanted.crawl);
+        if spec.filter.algorithm == wanted.filter.algorithm {
+            compare(ALGORITHM_VERSION, &rules.algorithm, &own.algorithm);
         }
-        // Where the kinds differ, the rest is not worth a word. What was imported is as it is.
-        if let (true, Some(folder), Some(wanted)) =
-            (folder == kind, pins.made.size(), wanted.made.size())
-        {
-            let ((capacity, rate), (wanted_capacity, wanted_rate)) = (folder, wanted);
-            let (capacity, wanted_capacity) = (capacity.get(), wanted_capacity.get());
-            compare("filter.capacity", &capacity, &wanted_capacity, WayOn::SetBack);
-            compare("filter.error_rate", &rate, &wanted_rate, WayOn::SetBack);
+        if spec.filter.kind() == wanted.filter.kind() {
+            compare(POSITIONS, &rules.positions, &own.positions);
+            compare(SHARDS, &rules.shards, &own.shards);
         }
-        if let (Made::RedisBloom(folder), Made::RedisBloom(wanted)) = (pins.made, wanted.made) {
-            let (folder, wanted) = (folder.expansion(), wanted.expansion());
-            compare("filter.expansion", &folder, &wanted, WayOn::SetBack);
-        }
-        if let (Made::Native { geometry: folder, .. }, Made::Native { geometry, .. }) =
-            (pins.made, wanted.made)
-            && pins.made.size() == wanted.made.size()
-        {
-            let words = |geometry: Geometry| {
-                let (blocks, bits) = (geometry.blocks().get(), geometry.bits_per_block());
-                format!("{blocks} blocks of {} with {bits} bits", geometry.blocks_per_part())
-            };
-            let (folder, wanted) = (words(folder), words(geometry));
-            compare("the division of the filter's bits", &folder, &wanted, WayOn::Version);
-        }
-        let (ours, theirs) = (pins.algorithm.name(), wanted.algorithm.name());
-        compare("fingerprint.algorithm", &ours, &theirs, WayOn::SetBack);
-        if pins.algorithm == wanted.algorithm {
-            let (ours, own) = (&self.rules.algorithm, &own.algorithm);
-            compare("the version of fingerprint.algorithm", ours, own, WayOn::Version);
-        }
-        let keep = |pins: &Pins| pins.keep_fragments;
-        compare("fingerprint.keep_fragments", &keep(pins), &keep(wanted), WayOn::SetBack);
-        if folder == kind {
-            let rules = &self.rules;
-            compare("the rule of positions", &rules.positions, &own.positions, WayOn::Version);
-            compare("the rule of shards", &rules.shards, &own.shards, WayOn::Version);
-        }
+        all.extend(spec.filter.differences(&wanted.filter).into_iter().map(Difference));
         all
     }
 }
@@ -68,117 +39,106 @@ impl Header {
 /// Something that a folder was made for and that is wanted otherwise now. Display says both, and
 /// what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// What differs: a key of the configuration where there is one.
-    pub what: &'static str,
-    /// What the folder was made for.
-    pub(crate) folder: String,
-    /// What is wanted.
-    pub(crate) wanted: String,
-    way_on: WayOn,
-}
-
-/// What can be done about a difference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WayOn {
-    SetBack,
-    OwnFolder,
-    Version,
-}
+pub struct Difference(pub SpecDifference);
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, folder, wanted, way_on } = self;
-        write!(f, "{what} is {wanted}, and the storage folder was made for {folder}: ")?;
-        f.write_str(match way_on {
-            WayOn::SetBack => "set it back, or forget what was seen with urlseen storage reset",
-            WayOn::OwnFolder => "give this crawl a storage.dir of its own, or set the name back",
-            WayOn::Version => {
+        let SpecDifference { what, found, wanted } = &self.0;
+        write!(f, "{what} is {wanted}, and the storage folder was made for {found}: ")?;
+        f.write_str(match *what {
+            CRAWL => "give this crawl a storage.dir of its own, or set the name back",
+            ALGORITHM_VERSION | POSITIONS | SHARDS | DIVISION => {
                 "run the version of urlseen that made it, or forget what was seen with urlseen \
                  storage reset"
             }
+            _ => "set it back, or forget what was seen with urlseen storage reset",
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::header::tests::{native, pins, reserved};
+    use super::super::header::tests::{made_for, native, reserved, spec};
     use super::*;
-    use crate::filter::Blocks;
+    use crate::filter::{Blocks, FilterSpec, Parameters};
     use crate::fingerprint::Algorithm;
 
-    fn made(made: Made) -> Pins {
-        Pins { made, ..pins() }
+    fn with(change: impl FnOnce(&mut FilterSpec)) -> StorageSpec {
+        let mut spec = spec();
+        change(&mut spec.filter);
+        spec
     }
 
     #[test]
     fn each_difference_is_named_with_both_values() {
-        let header = Header::new(1, &pins());
-        assert_eq!(header.differences(&pins()), []);
-        let Made::Native { geometry, capacity, error_rate, .. } = pins().made else { panic!() };
-        let open = Made::Native { seed: None, geometry, capacity, error_rate };
-        assert_eq!(header.differences(&made(open)), []);
+        let header = Header::new(1, &spec());
+        assert_eq!(header.differences(&spec()), []);
+        let open = with(|filter| {
+            if let Parameters::Native { seed, .. } = &mut filter.parameters {
+                *seed = None;
+            }
+        });
+        assert_eq!(header.differences(&open), []);
         for (wanted, what, values) in [
-            (Pins { crawl: "b".to_owned(), ..pins() }, "crawl.name", None),
-            (made(native(8, Blocks::Two, 1000, "1e-6")), "filter.seed", Some(("7", "8"))),
+            (StorageSpec { crawl: "b".to_owned(), ..spec() }, "crawl.name", None),
+            (made_for(native(8, Blocks::Two, 1000, "1e-6")), "filter.seed", Some(("7", "8"))),
             (
-                made(native(7, Blocks::Four, 1001, "1e-6")),
+                made_for(native(7, Blocks::Four, 1001, "1e-6")),
                 "filter.capacity",
                 Some(("1000", "1001")),
             ),
             (
-                made(native(7, Blocks::Four, 1000, "1e-7")),
+                made_for(native(7, Blocks::Four, 1000, "1e-7")),
                 "filter.error_rate",
                 Some(("1e-6", "1e-7")),
             ),
             (
-                made(native(7, Blocks::Four, 1000, "1e-6")),
+                made_for(native(7, Blocks::Four, 1000, "1e-6")),
                 "the division of the filter's bits",
                 None,
             ),
-            (made(reserved(5, "1e-3", 2)), "filter.kind", Some(("native", "redisbloom"))),
+            (made_for(reserved(5, "1e-3", 2)), "filter.kind", Some(("native", "redisbloom"))),
             (
-                Pins { algorithm: Algorithm::ScrapyRedis, ..pins() },
+                with(|filter| filter.algorithm = Algorithm::ScrapyRedis),
                 "fingerprint.algorithm",
                 Some(("scrapy", "scrapy-redis")),
             ),
             (
-                Pins { keep_fragments: true, ..pins() },
+                with(|filter| filter.keep_fragments = true),
                 "fingerprint.keep_fragments",
                 Some(("false", "true")),
             ),
         ] {
             let differences = header.differences(&wanted);
             let [difference] = &differences[..] else { panic!("{what}: {differences:?}") };
-            assert_eq!(difference.what, what);
+            assert_eq!(difference.0.what, what);
             if let Some((folder, wanted)) = values {
-                assert_eq!((&*difference.folder, &*difference.wanted), (folder, wanted));
+                assert_eq!((&*difference.0.found, &*difference.0.wanted), (folder, wanted));
             }
-            assert!(difference.to_string().contains(&difference.folder));
+            assert!(difference.to_string().contains(&difference.0.found));
         }
     }
 
     #[test]
     fn what_a_filter_of_redisbloom_was_reserved_for_is_held_to_unless_it_was_imported() {
-        let header = Header::new(1, &made(reserved(1000, "1e-6", 2)));
-        assert_eq!(header.differences(&made(reserved(1000, "1e-6", 2))), []);
-        let wanted = made(reserved(1001, "1e-7", 4));
-        let whats: Vec<_> = header.differences(&wanted).iter().map(|each| each.what).collect();
+        let header = Header::new(1, &made_for(reserved(1000, "1e-6", 2)));
+        assert_eq!(header.differences(&made_for(reserved(1000, "1e-6", 2))), []);
+        let wanted = made_for(reserved(1001, "1e-7", 4));
+        let whats: Vec<_> = header.differences(&wanted).iter().map(|each| each.0.what).collect();
         assert_eq!(whats, ["filter.capacity", "filter.error_rate", "filter.expansion"]);
-        let header = Header::new(1, &made(Made::Imported));
+        let header = Header::new(1, &made_for(Parameters::Imported));
         assert_eq!(header.differences(&wanted), []);
-        let whats: Vec<_> = header.differences(&pins()).iter().map(|each| each.what).collect();
+        let whats: Vec<_> = header.differences(&spec()).iter().map(|each| each.0.what).collect();
         assert_eq!(whats, ["filter.kind"]);
     }
 
     #[test]
     fn another_program_differs_in_its_rules() {
-        let mut header = Header::new(1, &pins());
+        let mut header = Header::new(1, &spec());
         header.rules =
             Rules { positions: "a".to_owned(), shards: "b".to_owned(), algorithm: "c".to_owned() };
         let read = Header::decode(&header.encode()).unwrap();
-        let whats: Vec<_> = read.differences(&pins()).iter().map(|each| each.what).collect();
+        let whats: Vec<_> = read.differences(&spec()).iter().map(|each| each.0.what).collect();
         assert_eq!(
             whats,
             ["the version of fingerprint.algorithm", "the rule of positions", "the rule of shards"]

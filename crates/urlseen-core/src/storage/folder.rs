@@ -23,7 +23,7 @@ use super::difference::Difference;
 use super::dir::{ASIDE, Dir};
 use super::disk::{Disk, RealDisk};
 use super::error::{OpenError, RecoveryError};
-use super::header::{self, Header};
+use super::header::{self, Header, StorageSpec};
 use super::imports::{self, Checkpoint};
 use super::journal::Journal;
 use super::lease;
@@ -37,10 +37,9 @@ use super::scan::Target;
 use super::segment;
 use super::snapshot;
 use super::snapshot_writer::SnapshotWriter;
-use super::spec::{Made, Pins};
 use crate::filter::choice::Fsync;
 use crate::filter::redisbloom::Filter;
-use crate::filter::{Seed, id};
+use crate::filter::{Parameters, Seed, id};
 use crate::storage::head::{Head, Position};
 
 /// A storage folder, locked: nobody else writes to it while this lives, nor while a [`Journal`] or
@@ -107,17 +106,19 @@ impl Folder {
     }
 
     /// Makes a new folder the memory of an empty filter at `at`, under the id `filter`. A seed that
-    /// `pins` leave open is drawn. Everything is on the disk when this returns; before that, the
+    /// `spec` leaves open is drawn. Everything is on the disk when this returns; before that, the
     /// folder counts as new.
     ///
     /// # Panics
     /// If it was begun before: see [`Folder::erase`].
-    pub fn begin(&mut self, pins: &Pins, filter: u64, at: Head) -> io::Result<&Header> {
+    pub fn begin(&mut self, spec: &StorageSpec, filter: u64, at: Head) -> io::Result<&Header> {
         assert!(self.header.is_none(), "a folder is begun once");
         // Half of 64 random bits are 32.
         #[allow(clippy::cast_possible_truncation)]
-        let made = pins.made.seeded(|| Seed::new(id::random() as u32));
-        let header = Header::new(filter, &Pins { made, ..pins.clone() });
+        let draw = || Seed::new(id::random() as u32);
+        let mut spec = spec.clone();
+        spec.filter.parameters = spec.filter.parameters.seeded(draw);
+        let header = Header::new(filter, &spec);
         self.drop_history()?;
         let position = snapshot::empty(&self.dir, &header, at)?;
         self.dir.write_aside(header::NAME, &header.encode())?;
@@ -131,7 +132,7 @@ impl Folder {
     /// broken off.
     pub fn awaits_import(&self) -> io::Result<bool> {
         let Some(header) = &self.header else { return Ok(true) };
-        if header.pins().made != Made::Imported {
+        if header.spec().filter.parameters != Parameters::Imported {
             return Ok(false);
         }
         let files = self.dir.list()?;
@@ -144,11 +145,14 @@ impl Folder {
     /// Everything is on the disk when this returns. Killed in between, the folder still awaits it.
     ///
     /// # Panics
-    /// If it does not await it, or `pins` say another [`Made`].
-    pub fn import(&mut self, pins: &Pins, id: u64, filter: &Filter) -> io::Result<()> {
-        assert!(pins.made == Made::Imported && self.awaits_import()?, "not to be imported");
+    /// If it does not await it, or `spec` is of another filter.
+    pub fn import(&mut self, spec: &StorageSpec, id: u64, filter: &Filter) -> io::Result<()> {
+        assert!(
+            spec.filter.parameters == Parameters::Imported && self.awaits_import()?,
+            "not to be imported"
+        );
         if self.header.is_none() {
-            self.begin(pins, id, Head::START)?;
+            self.begin(spec, id, Head::START)?;
         }
         let mut rebase = self.rebase(Head::START)?;
         rebase.write_whole(filter)?;
@@ -184,8 +188,8 @@ impl Folder {
     }
 
     /// Compares what it was made for with what is wanted of it. A new folder will do for anything.
-    pub fn check(&self, pins: &Pins) -> Result<(), Vec<Difference>> {
-        let differences = self.header.as_ref().map(|header| header.differences(pins));
+    pub fn check(&self, spec: &StorageSpec) -> Result<(), Vec<Difference>> {
+        let differences = self.header.as_ref().map(|header| header.differences(spec));
         differences.filter(|all| !all.is_empty()).map_or(Ok(()), Err)
     }
 

@@ -41,12 +41,9 @@
 use std::fmt::{self, Write as _};
 
 use super::damage::Damage;
-use super::spec::{Made, Pins};
-use crate::filter::native::{Native, POSITION_RULE};
-use crate::filter::{
-    Blocks, Capacity, Geometry, LocalKind, REDISBLOOM_RULE, Reservation, SHARD_RULE, Seed,
-};
-use crate::fingerprint::Algorithm;
+use crate::filter::choice::FilterKind;
+use crate::filter::native::Native;
+use crate::filter::{Blocks, Capacity, FilterSpec, Geometry, Parameters, Reservation, Seed};
 
 /// The format of a folder with a filter of shards, and that of all logs.
 pub(crate) const FORMAT: u32 = 3;
@@ -60,12 +57,21 @@ pub(super) const NAME: &str = "header";
 
 const TITLE: &str = "urlseen storage folder";
 
+/// What a storage folder was made for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StorageSpec {
+    /// The name of the crawl.
+    pub crawl: String,
+    /// What the filter was made for.
+    pub filter: FilterSpec,
+}
+
 /// What a folder's file `header` says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Header {
     filter: u64,
     /// What the folder was made for; with a seed, where there can be one.
-    pins: Pins,
+    spec: StorageSpec,
     pub(super) rules: Rules,
 }
 
@@ -79,14 +85,9 @@ pub(super) struct Rules {
 
 impl Rules {
     /// What this program does.
-    pub(super) fn own(kind: LocalKind, algorithm: Algorithm) -> Self {
-        let (positions, shards) = match kind {
-            LocalKind::Native => (POSITION_RULE, SHARD_RULE),
-            // It is in one piece.
-            LocalKind::RedisBloom => (REDISBLOOM_RULE, ""),
-        };
-        let algorithm = algorithm.version().to_owned();
-        Self { positions: positions.to_owned(), shards: shards.to_owned(), algorithm }
+    pub(super) fn own(filter: &FilterSpec) -> Self {
+        let [positions, shards] = filter.parameters.rules().map(str::to_owned);
+        Self { positions, shards, algorithm: filter.algorithm.version().to_owned() }
     }
 }
 
@@ -100,15 +101,16 @@ pub(super) enum Unreadable {
 }
 
 impl Header {
-    /// What a folder made by this program for `pins` says.
+    /// What a folder made by this program for `spec` says.
     ///
     /// # Panics
-    /// If a seed is open.
-    pub(super) fn new(filter: u64, pins: &Pins) -> Self {
-        let is_open = matches!(pins.made, Made::Native { seed: None, .. });
+    /// If a seed is open, or the kind is one of Redis alone.
+    pub(super) fn new(filter: u64, spec: &StorageSpec) -> Self {
+        let parameters = spec.filter.parameters;
+        let is_open = matches!(parameters, Parameters::Native { seed: None, .. });
         assert!(!is_open, "the seed is drawn before");
-        let rules = Rules::own(pins.made.kind(), pins.algorithm);
-        Self { filter, pins: pins.clone(), rules }
+        assert!(parameters.is_local(), "{} is a kind of Redis alone", parameters.kind());
+        Self { filter, spec: spec.clone(), rules: Rules::own(&spec.filter) }
     }
 
     /// The id of the filter, drawn when the folder was begun.
@@ -117,8 +119,8 @@ impl Header {
     }
 
     /// What the folder was made for; the seed is there.
-    pub fn pins(&self) -> &Pins {
-        &self.pins
+    pub fn spec(&self) -> &StorageSpec {
+        &self.spec
     }
 
     /// The names of the rules by which keys become positions and shards, and of the version of the
@@ -130,10 +132,17 @@ impl Header {
 
     /// urlseen's own kind, if it is that.
     pub fn native(&self) -> Option<Native> {
-        match self.pins.made {
-            Made::Native { seed: Some(seed), geometry, .. } => Some(Native::new(seed, geometry)),
-            Made::Native { seed: None, .. } | Made::RedisBloom(_) | Made::Imported => None,
+        match self.spec.filter.parameters {
+            Parameters::Native { seed: Some(seed), geometry, .. } => {
+                Some(Native::new(seed, geometry))
+            }
+            _ => None,
         }
+    }
+
+    /// Whether the filter has shards. If not, it is in one piece.
+    pub(super) fn has_shards(&self) -> bool {
+        self.spec.filter.kind() == FilterKind::Native
     }
 
     /// Bytes of a shard; 0 where the filter has none.
@@ -143,15 +152,13 @@ impl Header {
 
     /// The format of the folder, and of its snapshots.
     pub(super) fn format(&self) -> u32 {
-        match self.pins.made.kind() {
-            LocalKind::Native => FORMAT,
-            LocalKind::RedisBloom => FORMAT_REDISBLOOM,
-        }
+        if self.has_shards() { FORMAT } else { FORMAT_REDISBLOOM }
     }
 
     /// The file's bytes.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let Pins { crawl, made, algorithm, keep_fragments } = &self.pins;
+        let StorageSpec { crawl, filter } = &self.spec;
+        let FilterSpec { parameters, algorithm, keep_fragments } = filter;
         let Rules { positions, shards, algorithm: algorithm_version } = &self.rules;
         let mut text = format!("{TITLE}\n");
         let mut line = |key: &str, value: &dyn fmt::Display| {
@@ -160,10 +167,10 @@ impl Header {
         line("format", &self.format());
         line("filter", &quoted(&format!("{:016x}", self.filter)));
         line("crawl", &quoted(crawl));
-        line("kind", &quoted(made.kind().name()));
+        line("kind", &quoted(parameters.kind().name()));
         line("positions", &quoted(positions));
-        match made {
-            Made::Native { seed, geometry, .. } => {
+        match parameters {
+            Parameters::Native { seed, geometry, .. } => {
                 line("shards", &quoted(shards));
                 line("seed", &seed.expect("it was drawn").get());
                 line("bits", &geometry.bits());
@@ -172,14 +179,14 @@ impl Header {
                 line("bits_per_block", &geometry.bits_per_block());
                 line("blocks_per_part", &geometry.blocks_per_part());
             }
-            Made::RedisBloom(_) => {}
-            Made::Imported => line("imported", &true),
+            Parameters::Imported => line("imported", &true),
+            Parameters::RedisBloom(_) | Parameters::Strings(_) | Parameters::Set => {}
         }
-        if let Some((capacity, error_rate)) = made.size() {
+        if let Some((capacity, error_rate)) = parameters.size() {
             line("capacity", &capacity.get());
             line("error_rate", &error_rate);
         }
-        if let Made::RedisBloom(reservation) = made {
+        if let Parameters::RedisBloom(reservation) = parameters {
             line("expansion", &reservation.expansion());
         }
         line("algorithm", &quoted(algorithm.name()));
@@ -214,18 +221,17 @@ impl Header {
         let kind = string("kind")?.parse().ok()?;
         Some(Self {
             filter: u64::from_str_radix(&string("filter")?, 16).ok()?,
-            pins: Pins {
+            spec: StorageSpec {
                 crawl: string("crawl")?,
-                made: made(text, kind)?,
-                algorithm: string("algorithm")?.parse().ok()?,
-                keep_fragments: value(text, "keep_fragments")?.parse().ok()?,
+                filter: FilterSpec {
+                    parameters: parameters(text, kind)?,
+                    algorithm: string("algorithm")?.parse().ok()?,
+                    keep_fragments: value(text, "keep_fragments")?.parse().ok()?,
+                },
             },
             rules: Rules {
                 positions: string("positions")?,
-                shards: match kind {
-                    LocalKind::Native => string("shards")?,
-                    LocalKind::RedisBloom => String::new(),
-                },
+                shards: if kind == FilterKind::Native { string("shards")? } else { String::new() },
                 algorithm: string("algorithm_version")?,
             },
         })
@@ -233,22 +239,25 @@ impl Header {
 }
 
 /// Reads from a header of that kind what the filter was made for.
-fn made(text: &str, kind: LocalKind) -> Option<Made> {
+fn parameters(text: &str, kind: FilterKind) -> Option<Parameters> {
     let number = |key| value(text, key)?.parse::<u32>().ok();
-    if kind == LocalKind::RedisBloom && value(text, "imported").is_some() {
-        return Some(Made::Imported);
+    if kind == FilterKind::RedisBloom && value(text, "imported").is_some() {
+        return Some(Parameters::Imported);
     }
     let capacity = Capacity::new(value(text, "capacity")?.parse().ok()?).ok()?;
     let error_rate = value(text, "error_rate")?.parse().ok()?;
-    if kind == LocalKind::RedisBloom {
+    if kind == FilterKind::RedisBloom {
         let growth = Reservation::growth_of(number("expansion")?);
-        return Some(Made::RedisBloom(Reservation { capacity, error_rate, growth }));
+        return Some(Parameters::RedisBloom(Reservation { capacity, error_rate, growth }));
+    }
+    if kind != FilterKind::Native {
+        return None;
     }
     let blocks = Blocks::ALL.into_iter().find(|blocks| Some(blocks.get()) == number("blocks"))?;
     let bits_per_block = u8::try_from(number("bits_per_block")?).ok()?;
     let geometry = Geometry::new(blocks, bits_per_block, number("blocks_per_part")?)?;
     let seed = Some(Seed::new(number("seed")?));
-    Some(Made::Native { seed, geometry, capacity, error_rate })
+    Some(Parameters::Native { seed, geometry, capacity, error_rate })
 }
 
 /// The last line, behind `content`.
@@ -268,18 +277,31 @@ fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::fingerprint::Algorithm;
 
-    pub(in crate::storage) fn pins() -> Pins {
-        Pins {
+    pub(in crate::storage) fn spec() -> StorageSpec {
+        StorageSpec {
             crawl: "demo \"1\"\n".to_owned(),
-            made: native(7, Blocks::Two, 1000, "1e-6"),
-            algorithm: Algorithm::Scrapy,
-            keep_fragments: false,
+            filter: FilterSpec {
+                parameters: native(7, Blocks::Two, 1000, "1e-6"),
+                algorithm: Algorithm::Scrapy,
+                keep_fragments: false,
+            },
         }
     }
 
-    pub fn native(seed: u32, blocks: Blocks, capacity: u64, rate: &str) -> Made {
-        Made::Native {
+    pub(in crate::storage) fn made_for(parameters: Parameters) -> StorageSpec {
+        let StorageSpec { crawl, filter } = spec();
+        StorageSpec { crawl, filter: FilterSpec { parameters, ..filter } }
+    }
+
+    pub(in crate::storage) fn native(
+        seed: u32,
+        blocks: Blocks,
+        capacity: u64,
+        rate: &str,
+    ) -> Parameters {
+        Parameters::Native {
             seed: Some(Seed::new(seed)),
             geometry: Geometry::new(blocks, 10, 3).unwrap(),
             capacity: Capacity::new(capacity).unwrap(),
@@ -287,8 +309,8 @@ pub(super) mod tests {
         }
     }
 
-    pub(in crate::storage) fn reserved(capacity: u64, rate: &str, expansion: u32) -> Made {
-        Made::RedisBloom(Reservation {
+    pub(in crate::storage) fn reserved(capacity: u64, rate: &str, expansion: u32) -> Parameters {
+        Parameters::RedisBloom(Reservation {
             capacity: Capacity::new(capacity).unwrap(),
             error_rate: rate.parse().unwrap(),
             growth: Reservation::growth_of(expansion),
@@ -297,9 +319,9 @@ pub(super) mod tests {
 
     #[test]
     fn a_header_reads_back_and_no_bit_of_it_can_change() {
-        let others = [reserved(1000, "1e-6", 2), reserved(5, "0.01", 0), Made::Imported];
-        for made in std::iter::once(pins().made).chain(others) {
-            let header = Header::new(0x0123_4567_89ab_cdef, &Pins { made, ..pins() });
+        let others = [reserved(1000, "1e-6", 2), reserved(5, "0.01", 0), Parameters::Imported];
+        for parameters in std::iter::once(spec().filter.parameters).chain(others) {
+            let header = Header::new(0x0123_4567_89ab_cdef, &made_for(parameters));
             let bytes = header.encode();
             assert_eq!(Header::decode(&bytes), Ok(header));
             for bit in 0..8 * bytes.len() {
@@ -317,7 +339,7 @@ pub(super) mod tests {
     #[test]
     fn another_format_is_told_from_damage() {
         for (format, other) in [(3, 1), (3, 2), (3, 5)] {
-            let text = String::from_utf8(Header::new(1, &pins()).encode()).unwrap();
+            let text = String::from_utf8(Header::new(1, &spec()).encode()).unwrap();
             let text = text.replace(&format!("format = {format}"), &format!("format = {other}"));
             let content = &text[..text.rfind("crc").unwrap()];
             let crc = crc32c::crc32c(content.as_bytes());
@@ -329,12 +351,12 @@ pub(super) mod tests {
     /// A folder of RedisBloom's kind is of a format that versions without it refuse by number.
     #[test]
     fn the_layouts_have_formats_of_their_own() {
-        let format = |made| {
-            let text = Header::new(1, &Pins { made, ..pins() }).encode();
+        let format = |parameters| {
+            let text = Header::new(1, &made_for(parameters)).encode();
             value(std::str::from_utf8(&text).unwrap(), "format").unwrap().to_owned()
         };
-        assert_eq!(format(pins().made), "3");
+        assert_eq!(format(spec().filter.parameters), "3");
         assert_eq!(format(reserved(1000, "1e-6", 2)), "4");
-        assert_eq!(format(Made::Imported), "4");
+        assert_eq!(format(Parameters::Imported), "4");
     }
 }

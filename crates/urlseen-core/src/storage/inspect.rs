@@ -16,7 +16,7 @@ use super::reader::read_header;
 use super::record::Kind;
 use super::segment::{self, Segment, Stop};
 use super::snapshot::{Snapshots, Summary};
-use crate::filter::{Count, LocalKind};
+use crate::filter::Count;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
@@ -158,12 +158,13 @@ impl Look {
                 keys += count.keys;
                 ones += count.ones;
             };
-            let looked = match header.pins().made.kind() {
-                LocalKind::Native => summary.sections(dir, header, |section, _| {
+            let looked = if header.has_shards() {
+                summary.sections(dir, header, |section, _| {
                     add(section.count);
                     Ok(Ok(()))
-                })?,
-                LocalKind::RedisBloom => summary.whole(dir)?.map(|whole| add(whole.count)),
+                })?
+            } else {
+                summary.whole(dir)?.map(|whole| add(whole.count))
             };
             self.damages.extend(looked.err());
             let Summary { name, bytes, first, last, begun, finished, .. } = summary;

@@ -5,9 +5,8 @@ use std::io;
 
 use super::error::RecoveryError;
 use super::header::Header;
-use super::spec::Made;
 use crate::filter::redisbloom::{AddError, Filter};
-use crate::filter::{Count, Hashing, ShardId};
+use crate::filter::{Count, Hashing, Parameters, ShardId};
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
@@ -35,7 +34,7 @@ pub trait Restore {
 /// A filter of RedisBloom, as far as it has been brought.
 #[derive(Debug)]
 pub(super) struct Rebuilt {
-    made: Made,
+    parameters: Parameters,
     filter: Option<Filter>,
     /// What is to pass once more, by what the filter knows it by.
     tombstones: HashSet<u128>,
@@ -45,13 +44,13 @@ pub(super) struct Rebuilt {
 impl Rebuilt {
     /// For the filter of a folder.
     pub(super) fn new(header: &Header) -> Result<Self, RecoveryError> {
-        let made = header.pins().made;
-        if let Made::Native { .. } = made {
+        let parameters = header.spec().filter.parameters;
+        if header.has_shards() {
             let words = "the storage folder holds a filter of the kind native, which RedisBloom \
                          cannot read";
             return Err(RecoveryError::Io(io::Error::other(words)));
         }
-        Ok(Self { made, filter: None, tombstones: HashSet::new(), trouble: None })
+        Ok(Self { parameters, filter: None, tombstones: HashSet::new(), trouble: None })
     }
 
     /// The filter, and what of it is to pass once more: RedisBloom knows nothing of that.
@@ -66,13 +65,13 @@ impl Rebuilt {
     }
 
     fn filter(&mut self) -> Result<&mut Filter, AddError> {
-        let Self { made, filter, .. } = self;
-        match (filter, made) {
+        let Self { parameters, filter, .. } = self;
+        match (filter, parameters) {
             (Some(filter), _) => Ok(filter),
-            (none, Made::RedisBloom(reservation)) => {
+            (none, Parameters::RedisBloom(reservation)) => {
                 Ok(none.insert(reservation.reserve(u64::MAX).map_err(AddError::NoLayer)?))
             }
-            (None, Made::Native { .. } | Made::Imported) => {
+            (None, _) => {
                 unreachable!("what was imported is there, and the native kind was refused")
             }
         }

@@ -46,9 +46,11 @@ pub use urlseen_core::filter::choice::{
     SinkKind, SourceKind, WhenFull, choose,
 };
 
-use urlseen_core::filter::Seed;
+use urlseen_core::filter::{
+    Capacity, ErrorRate, FilterSpec, Parameters, Reservation, SpecError, StringLayout,
+};
 use urlseen_core::redis::keys::Keys;
-use urlseen_core::redis_filter::definition::Settings;
+use urlseen_core::redis_filter::opening::{RedisOpenError, Wanted};
 
 use check::Taker;
 use layers::Layers;
@@ -105,12 +107,63 @@ impl Config {
         Keys::new(&self.source.key, &self.sink.key, &self.rejects.key, &self.forget.key)
     }
 
-    /// Sets the filter to what one in Redis was made for.
-    pub fn made_for(&mut self, settings: &Settings) {
-        let Settings { kind, capacity, error_rate, bit, hash_number, block_num, .. } = *settings;
+    /// What the filter is to be.
+    ///
+    /// # Errors
+    /// There is no such filter.
+    pub fn filter_spec(&self) -> Result<FilterSpec, SpecError> {
+        let Filter { kind, capacity, error_rate, expansion, seed, .. } = self.filter;
+        let Filter { bit, hash_number, block_num, .. } = self.filter;
+        FilterSpec::read(|name| {
+            Some(match name {
+                "filter.kind" => kind.to_string(),
+                "filter.capacity" => capacity.to_string(),
+                "filter.error_rate" => error_rate.to_string(),
+                "filter.expansion" => expansion.to_string(),
+                "filter.seed" => match seed {
+                    SeedChoice::Random => return None,
+                    SeedChoice::Fixed(seed) => seed.to_string(),
+                },
+                "filter.bit" => bit.to_string(),
+                "filter.hash_number" => hash_number.to_string(),
+                "filter.block_num" => block_num.to_string(),
+                "fingerprint.algorithm" => self.fingerprint.algorithm.name().to_owned(),
+                "fingerprint.keep_fragments" => self.fingerprint.keep_fragments.to_string(),
+                _ => return None,
+            })
+        })
+    }
+
+    /// The filter in Redis that is configured.
+    ///
+    /// # Errors
+    /// There is no such filter.
+    pub fn redis_filter(&self) -> Result<Wanted, RedisOpenError> {
+        let Filter { key, capacity, error_rate, .. } = &self.filter;
+        let capacity = Capacity::new(*capacity).map_err(SpecError::from)?;
+        let error_rate = ErrorRate::new(*error_rate).map_err(SpecError::from)?;
+        Wanted::new(key, self.filter_spec()?, (capacity, error_rate))
+    }
+
+    /// Sets the filter to what one was made for, as far as that is recorded.
+    pub fn made_for(&mut self, spec: &FilterSpec) {
+        self.fingerprint.algorithm = spec.algorithm;
+        self.fingerprint.keep_fragments = spec.keep_fragments;
         let filter = &mut self.filter;
-        (filter.kind, filter.capacity, filter.error_rate) = (kind, capacity, error_rate);
-        (filter.bit, filter.hash_number, filter.block_num) = (bit, hash_number, block_num);
+        filter.kind = spec.kind();
+        if let Some((capacity, error_rate)) = spec.parameters.size() {
+            (filter.capacity, filter.error_rate) = (capacity.get(), error_rate.get());
+        }
+        if let Some(seed) = spec.parameters.seed() {
+            filter.seed = SeedChoice::Fixed(seed.get());
+        }
+        match spec.parameters {
+            Parameters::RedisBloom(reservation) => {
+                filter.expansion = Reservation::expansion(&reservation);
+            }
+            Parameters::Strings(layout) => filter.set_layout(layout),
+            Parameters::Native { .. } | Parameters::Imported | Parameters::Set => {}
+        }
     }
 
     fn checked(
@@ -127,23 +180,22 @@ impl Config {
     }
 }
 
-impl From<&Config> for Settings {
-    fn from(config: &Config) -> Self {
-        let Config { filter, fingerprint, .. } = config;
-        Self {
-            key: filter.key.clone(),
-            kind: filter.kind,
-            capacity: filter.capacity,
-            error_rate: filter.error_rate,
-            seed: match filter.seed {
-                SeedChoice::Random => None,
-                SeedChoice::Fixed(seed) => Some(Seed::new(seed)),
-            },
-            bit: filter.bit,
-            hash_number: filter.hash_number,
-            block_num: filter.block_num,
-            algorithm: fingerprint.algorithm,
-            keep_fragments: fingerprint.keep_fragments,
+impl Filter {
+    fn set_layout(&mut self, layout: StringLayout) {
+        match layout {
+            StringLayout::Imooc { capacity, error_rate } => {
+                (self.capacity, self.error_rate) = (capacity, error_rate);
+            }
+            StringLayout::PyreBloom { capacity, error_rate }
+            | StringLayout::Luw2007 { capacity, error_rate } => {
+                (self.capacity, self.error_rate) = (capacity.into(), error_rate);
+            }
+            StringLayout::ScrapyRedisBloomFilter { bit, hash_number } => {
+                (self.bit, self.hash_number) = (bit, hash_number);
+            }
+            StringLayout::BlockCluster { bit, hash_number, block_num } => {
+                (self.bit, self.hash_number, self.block_num) = (bit, hash_number, block_num);
+            }
         }
     }
 }

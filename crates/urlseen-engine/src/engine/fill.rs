@@ -1,7 +1,7 @@
 //! How full a filter is, of whatever layout.
 
 use super::gauges::{Gauges, Whole};
-use urlseen_core::filter::Design;
+use urlseen_core::filter::Parameters;
 
 /// How full a filter is at some moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,10 +17,10 @@ pub struct Fill {
 }
 
 impl Fill {
-    /// What an engine's gauges show of a filter that was made for `design`.
-    pub fn of(design: &Design, gauges: &Gauges) -> Self {
-        match design {
-            Design::Native(sizing) => {
+    /// What an engine's gauges show of a filter that was made for `parameters`.
+    pub fn of(parameters: &Parameters, gauges: &Gauges) -> Self {
+        match parameters.sizing() {
+            Some(sizing) => {
                 let geometry = sizing.geometry();
                 let ones = gauges.ones();
                 Self {
@@ -30,8 +30,8 @@ impl Fill {
                     error_rate: geometry.error_rate_of(&gauges.keys()),
                 }
             }
-            Design::RedisBloom(reservation) => {
-                let capacity = reservation.capacity.get();
+            None => {
+                let capacity = parameters.size().map_or(1, |(capacity, _)| capacity.get());
                 let empty = Self { keys: 0, capacity, bytes: 0, error_rate: 0.0 };
                 let of = |Whole { keys, capacity, bytes, error_rate, .. }| Self {
                     keys,
@@ -45,8 +45,8 @@ impl Fill {
     }
 
     /// The same with the fingerprints that were new when they were set, instead of an estimate.
-    pub fn counted(design: &Design, gauges: &Gauges) -> Self {
-        Self { keys: gauges.keys().iter().sum(), ..Self::of(design, gauges) }
+    pub fn counted(parameters: &Parameters, gauges: &Gauges) -> Self {
+        Self { keys: gauges.keys().iter().sum(), ..Self::of(parameters, gauges) }
     }
 
     /// The share of what it is made for that it holds.

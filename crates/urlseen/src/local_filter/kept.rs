@@ -11,11 +11,13 @@ use super::Inner;
 use crate::{Error, ErrorKind, Fingerprints};
 use urlseen_core::filter::choice::Fsync;
 use urlseen_core::filter::native::{KeyHash, Native};
-use urlseen_core::filter::{Count, Seed, ShardId, Shards, Sizing, id, redisbloom};
+use urlseen_core::filter::{
+    Count, FilterSpec, Parameters, Seed, ShardId, Shards, Sizing, id, redisbloom,
+};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{
-    Finished, Folder, Head, Journal, LogHandle, Made, Moment, Pins, Position, Restore, Retention,
-    SnapshotWriter, Target,
+    Finished, Folder, Head, Journal, LogHandle, Moment, Position, Restore, Retention,
+    SnapshotWriter, StorageSpec, Target,
 };
 
 /// The crawl of a new folder: the default of `crawl.name`, so that the daemon takes it as it is.
@@ -55,24 +57,20 @@ impl Kept {
         let failed = |error: io::Error| Error::new(ErrorKind::Storage, error);
         let mut folder =
             Folder::open(dir).map_err(|error| Error::new(ErrorKind::Storage, error))?;
-        let crawl = folder.header().map_or(CRAWL, |header| &header.pins().crawl).to_owned();
-        let made = Made::Native {
-            seed: None,
-            geometry: sizing.geometry(),
-            capacity: sizing.capacity(),
-            error_rate: sizing.error_rate(),
-        };
-        let pins = Pins { crawl, made, algorithm, keep_fragments };
-        if let Err(differences) = folder.check(&pins) {
+        let crawl = folder.header().map_or(CRAWL, |header| &header.spec().crawl).to_owned();
+        let parameters = Parameters::native(sizing, None);
+        let filter = FilterSpec { parameters, algorithm, keep_fragments };
+        let spec = StorageSpec { crawl, filter };
+        if let Err(differences) = folder.check(&spec) {
             let all: Vec<_> = differences.iter().map(ToString::to_string).collect();
             let text =
                 format!("the filter in {} is another one: {}", dir.display(), all.join("; "));
             return Err(Error::new(ErrorKind::Mismatch, text));
         }
         if folder.header().is_none() {
-            folder.begin(&pins, id::random(), Head::START).map_err(failed)?;
+            folder.begin(&spec, id::random(), Head::START).map_err(failed)?;
         }
-        let seed = folder.header().and_then(|header| header.pins().made.seed());
+        let seed = folder.header().and_then(|header| header.spec().filter.parameters.seed());
         let native = Native::new(seed.unwrap_or(Seed::new(0)), sizing.geometry());
         let (mut shards, mut tombstones) = (allocate(sizing, native)?, HashMap::new());
         let mut filling = Filling { native, shards: &mut shards, tombstones: &mut tombstones };

@@ -7,11 +7,11 @@ use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 
 use super::{FilterKind, RedisOptions};
 use crate::{Error, ErrorKind};
-use urlseen_core::filter::id::{self, RandomId};
-use urlseen_core::filter::{Placing, RedisFilterKeys, Seed, Verdict};
+use urlseen_core::filter::id;
+use urlseen_core::filter::{FilterSpec, Placing, RedisFilterKeys, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::script::{COMMON, Script};
-use urlseen_core::redis_filter::definition::{self, DEFINE, Definition, Settings};
+use urlseen_core::redis_filter::definition::{self, DEFINE, Definition, Found};
 use urlseen_core::redis_filter::judge::{Judge, Question, ask, verdict};
 
 /// How many keys one pipeline asks for.
@@ -20,9 +20,8 @@ const ASKED: usize = 200;
 /// The calls of one filter.
 #[derive(Debug)]
 pub(super) struct Calls {
-    settings: Settings,
-    id: RandomId,
-    /// Under its id and seed, to define it again where Redis lost it.
+    key: String,
+    /// With its id and seed, to define it again where Redis lost it.
     definition: Definition,
     judge: Judge,
     add: Script,
@@ -42,7 +41,8 @@ pub(super) enum Said<T> {
 /// The filter as it is wanted, until Redis has said which one there is.
 #[derive(Debug)]
 pub(super) struct Wanted {
-    settings: Settings,
+    key: String,
+    spec: FilterSpec,
     definition: Definition,
 }
 
@@ -50,41 +50,38 @@ impl Wanted {
     /// A filter that is named after `key`.
     pub(super) fn new(key: &str, kind: FilterKind, options: &RedisOptions) -> Result<Self, Error> {
         let fingerprints = options.fingerprints;
-        let settings = Settings {
+        // Refuses what the kind cannot be before Redis is asked.
+        let parameters = kind.parameters().and_then(|it| it.placing().map(|_| it));
+        let spec = FilterSpec {
+            parameters: parameters.map_err(|error| Error::new(ErrorKind::Spec, error))?,
             algorithm: fingerprints.algorithm,
             keep_fragments: fingerprints.keep_fragments,
-            ..kind.settings(key)
         };
-        // Refuses what the kind cannot be before Redis is asked.
-        let unbuildable = |error| Error::new(ErrorKind::Spec, error);
-        settings.sizing().and_then(|_| settings.filter(Seed::new(0))).map_err(unbuildable)?;
-        Ok(Self { definition: Definition::new(&settings), settings })
+        Ok(Self { key: key.to_owned(), spec, definition: Definition::new(&spec) })
     }
 
     /// Defines the filter, unless it is defined.
     pub(super) fn define(&self) -> Cmd {
-        define(&self.settings, &self.definition)
+        define(&self.key, &self.definition)
     }
 
     /// The calls of the filter that Redis has now, which is as wanted.
     pub(super) fn defined(&self, reply: Value) -> Result<Calls, Error> {
-        let found = found(&self.settings, reply)?;
-        let differences = found.differences(&self.definition, &self.settings);
+        let found = found(&self.key, reply)?;
+        let differences = found.differences(&self.spec);
         if !differences.is_empty() {
             let all: Vec<_> = differences.iter().map(ToString::to_string).collect();
-            let (key, all) = (&self.settings.key, all.join("; "));
+            let (key, all) = (&self.key, all.join("; "));
             let text = format!("the filter {key} in Redis is another one: {all}");
             return Err(Error::new(ErrorKind::Mismatch, text));
         }
-        let id = found.id().ok_or_else(|| nonsense(&self.settings))?;
-        let seed = Seed::new(found.seed().unwrap_or(0));
-        let filter = self.settings.filter(seed);
-        let filter = filter.map_err(|error| Error::new(ErrorKind::Spec, error))?;
-        let judge = Judge::new(Arc::new(filter));
+        let placing = found.spec.parameters.placing();
+        let placing = placing.map_err(|error| Error::new(ErrorKind::Spec, error))?;
+        let judge = Judge::new(Arc::new(RedisFilterKeys::new(&self.key, placing)));
         let text = [COMMON, &judge.lua(), include_str!("add.lua")].join("\n");
-        let answers = definition::answers(&self.settings.key, id::random());
-        let settings = self.settings.clone();
-        Ok(Calls { settings, id, definition: found, judge, add: Script::new(&text), answers })
+        let answers = definition::answers(&self.key, id::random());
+        let key = self.key.clone();
+        Ok(Calls { key, definition: found, judge, add: Script::new(&text), answers })
     }
 }
 
@@ -112,13 +109,13 @@ impl Calls {
 
     /// Defines the filter again, as it was.
     pub(super) fn define(&self) -> Cmd {
-        define(&self.settings, &self.definition)
+        define(&self.key, &self.definition)
     }
 
     /// Whether it is this filter that is defined now.
     pub(super) fn defined(&self, reply: Value) -> Result<(), Error> {
-        let found = found(&self.settings, reply)?;
-        if found.id() == Some(self.id) { Ok(()) } else { Err(self.replaced()) }
+        let found = found(&self.key, reply)?;
+        if found.id == self.definition.id { Ok(()) } else { Err(self.replaced()) }
     }
 
     /// Teaches a server the script.
@@ -132,8 +129,13 @@ impl Calls {
         let Question { keys: strings, places, extras } = self.judge.question(keys.iter().map(Some));
         let mut command = redis::cmd("EVALSHA");
         command.arg(self.add.hash()).arg(strings.len() + 2);
-        command.arg(definition::key(&self.settings.key)).arg(format!("{}:{slot}", self.answers));
-        command.arg(strings).arg(self.id.to_string()).arg(number).arg(keys.len()).arg(places);
+        command.arg(definition::key(&self.key)).arg(format!("{}:{slot}", self.answers));
+        command
+            .arg(strings)
+            .arg(self.definition.id.to_string())
+            .arg(number)
+            .arg(keys.len())
+            .arg(places);
         for number in 1..=keys.len() {
             command.arg(number);
         }
@@ -165,7 +167,7 @@ impl Calls {
         for some in keys.chunks(ASKED) {
             let mut pipeline = Pipeline::new();
             pipeline.ignore_errors();
-            pipeline.cmd("HGET").arg(definition::key(&self.settings.key)).arg("id");
+            pipeline.cmd("HGET").arg(definition::key(&self.key)).arg("id");
             let mut counts = Vec::with_capacity(some.len());
             for key in some {
                 let unplaced =
@@ -189,7 +191,7 @@ impl Calls {
         };
         // What is not defined is empty.
         let id = Option::<String>::from_redis_value(defined)?;
-        if id.is_some_and(|id| id != self.id.to_string()) {
+        if id.is_some_and(|id| id != self.definition.id.to_string()) {
             return Ok(Err(self.replaced()));
         }
         let mut seen = Vec::with_capacity(counts.len());
@@ -202,7 +204,7 @@ impl Calls {
     /// Deletes all of it.
     pub(super) fn delete(&self) -> Cmd {
         let mut command = redis::cmd("UNLINK");
-        command.arg(definition::key(&self.settings.key)).arg(self.keys());
+        command.arg(definition::key(&self.key)).arg(self.keys());
         command
     }
 
@@ -233,13 +235,13 @@ impl Calls {
 
     /// The filter is deleted whenever it was made.
     pub(super) fn unsteady(&self) -> Error {
-        let key = &self.settings.key;
+        let key = &self.key;
         let text = format!("somebody deletes the filter {key} in Redis again and again");
         Error::new(ErrorKind::Mismatch, text)
     }
 
     fn replaced(&self) -> Error {
-        let key = &self.settings.key;
+        let key = &self.key;
         let text = format!(
             "somebody deleted the filter {key} in Redis and made another one in its place; open it \
              again to go on with that"
@@ -258,25 +260,28 @@ pub(super) fn firsts(keys: Vec<Fingerprint>) -> (Vec<Fingerprint>, Vec<bool>) {
     (firsts.map(|(key, _)| key).collect(), is_first)
 }
 
-fn define(settings: &Settings, definition: &Definition) -> Cmd {
+fn define(key: &str, definition: &Definition) -> Cmd {
     let mut command = redis::cmd("EVAL");
-    command.arg(DEFINE).arg(2).arg(&definition::keys(&settings.key)[..]);
-    command.arg(definition.words().collect::<Vec<_>>());
+    command.arg(DEFINE).arg(2).arg(&definition::keys(key)[..]);
+    command.arg(definition.words());
     command
 }
 
-fn found(settings: &Settings, reply: Value) -> Result<Definition, Error> {
+fn found(key: &str, reply: Value) -> Result<Definition, Error> {
     let fields = BTreeMap::<String, String>::from_redis_value(reply);
-    let found = fields.ok().and_then(Definition::found).ok_or_else(|| nonsense(settings))?;
-    if found.unfinished().is_some() {
-        let text = format!("the filter {} in Redis is not all there yet", settings.key);
-        return Err(Error::new(ErrorKind::Mismatch, text));
+    let found = fields.ok().and_then(|fields| Definition::found(&fields).ok().flatten());
+    match found {
+        Some(Found::Defined(definition)) => Ok(definition),
+        Some(Found::Unfinished(_)) => {
+            let text = format!("the filter {key} in Redis is not all there yet");
+            Err(Error::new(ErrorKind::Mismatch, text))
+        }
+        None => Err(nonsense(key)),
     }
-    Ok(found)
 }
 
-fn nonsense(settings: &Settings) -> Error {
-    let key = definition::key(&settings.key);
+fn nonsense(key: &str) -> Error {
+    let key = definition::key(key);
     let text = format!("{key} in Redis is not what urlseen wrote there; find out who did");
     Error::new(ErrorKind::Mismatch, text)
 }

@@ -1,7 +1,6 @@
 //! How a filter lies in Redis.
 
-use urlseen_core::filter::choice;
-use urlseen_core::redis_filter::definition::Settings;
+use urlseen_core::filter::{Capacity, ErrorRate, Parameters, Sizing, SpecError, StringLayout};
 
 /// How a filter lies in Redis: urlseen's own way, or that of a project that has one there already.
 /// The bits are the same as theirs, both ways.
@@ -63,34 +62,29 @@ pub enum FilterKind {
 }
 
 impl FilterKind {
-    /// The settings of a filter under `key`.
-    pub(super) fn settings(self, key: &str) -> Settings {
-        let base = Settings::native(key, 1, 0.1);
-        match self {
-            Self::Native { capacity, error_rate } => Settings { capacity, error_rate, ..base },
+    /// The same for the spec of a filter.
+    pub(super) fn parameters(self) -> Result<Parameters, SpecError> {
+        Ok(match self {
+            Self::Native { capacity, error_rate } => {
+                let sizing = Sizing::new(Capacity::new(capacity)?, ErrorRate::new(error_rate)?);
+                Parameters::native(&sizing, None)
+            }
             Self::Imooc { capacity, error_rate } => {
-                Settings { kind: choice::FilterKind::Imooc, capacity, error_rate, ..base }
+                Parameters::Strings(StringLayout::Imooc { capacity, error_rate })
             }
             Self::PyreBloom { capacity, error_rate } => {
-                let (kind, capacity) = (choice::FilterKind::PyreBloom, capacity.into());
-                Settings { kind, capacity, error_rate, ..base }
+                Parameters::Strings(StringLayout::PyreBloom { capacity, error_rate })
             }
             Self::Luw2007 { capacity, error_rate } => {
-                let (kind, capacity) = (choice::FilterKind::Luw2007, capacity.into());
-                Settings { kind, capacity, error_rate, ..base }
+                Parameters::Strings(StringLayout::Luw2007 { capacity, error_rate })
             }
             Self::ScrapyRedisBloomFilter { bit, hash_number } => {
-                let kind = choice::FilterKind::ScrapyRedisBloomFilter;
-                Settings { kind, bit, hash_number, ..base }
+                Parameters::Strings(StringLayout::ScrapyRedisBloomFilter { bit, hash_number })
             }
-            Self::BlockCluster { bit, hash_number, block_num } => Settings {
-                kind: choice::FilterKind::BlockCluster,
-                bit,
-                hash_number,
-                block_num,
-                ..base
-            },
-            Self::ScrapyRedis => Settings { kind: choice::FilterKind::ScrapyRedis, ..base },
-        }
+            Self::BlockCluster { bit, hash_number, block_num } => {
+                Parameters::Strings(StringLayout::BlockCluster { bit, hash_number, block_num })
+            }
+            Self::ScrapyRedis => Parameters::Set,
+        })
     }
 }

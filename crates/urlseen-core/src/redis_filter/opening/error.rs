@@ -1,8 +1,8 @@
 //! Why a filter in Redis cannot be worked with.
 
 use super::strings::shown;
+use crate::filter::{SpecDifference, SpecError};
 use crate::redis::error::LinkError;
-use crate::redis_filter::definition::{SpecDifference, SpecError};
 
 /// Why a filter in Redis cannot be worked with.
 #[derive(Debug, thiserror::Error)]

@@ -15,10 +15,10 @@ use std::sync::Arc;
 use crate::filter::choice::FilterKind;
 use crate::filter::id::{self, RandomId};
 use crate::filter::native::Native;
-use crate::filter::{RedisFilterKeys, Seed, Sizing};
+use crate::filter::{Capacity, ErrorRate, FilterSpec, RedisFilterKeys, Seed, Sizing};
 use crate::redis::link::Link;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
-use crate::redis_filter::definition::{self, DEFINE, Definition, Settings};
+use crate::redis_filter::definition::{self, DEFINE, Definition, Found};
 pub use ask::verdicts;
 pub(crate) use error::KeyError;
 pub use error::RedisOpenError;
@@ -31,7 +31,8 @@ pub use uniting::{Defined, Uniting, page};
 /// What a filter in Redis is to be, as configured.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    settings: Settings,
+    key: String,
+    spec: FilterSpec,
     sizing: Sizing,
 }
 
@@ -58,15 +59,20 @@ impl Opened {
 }
 
 impl Wanted {
-    /// As configured.
+    /// The filter whose keys are named after `key`. `size` is that of the memory of this process
+    /// where the kind has none.
     ///
     /// # Errors
-    /// No filter has that capacity or error rate.
-    pub fn new(settings: impl Into<Settings>) -> Result<Self, RedisOpenError> {
-        let settings = settings.into();
-        let wanted = Self { sizing: settings.sizing()?, settings };
+    /// The kind cannot be that large, or is none that Redis holds.
+    pub fn new(
+        key: impl Into<String>,
+        spec: FilterSpec,
+        size: (Capacity, ErrorRate),
+    ) -> Result<Self, RedisOpenError> {
+        let sizing = spec.parameters.sizing().unwrap_or_else(|| Sizing::new(size.0, size.1));
+        let wanted = Self { key: key.into(), spec, sizing };
         // Refuses what the kind cannot be before Redis is asked.
-        wanted.settings.filter(Seed::new(0))?;
+        wanted.filter(Seed::new(0))?;
         Ok(wanted)
     }
 
@@ -80,20 +86,26 @@ impl Wanted {
     /// # Errors
     /// The kind cannot be that large or small, or is none that Redis holds.
     pub fn filter(&self, seed: Seed) -> Result<RedisFilterKeys, RedisOpenError> {
-        Ok(self.settings.filter(seed)?)
+        let placing = self.seeded(seed).parameters.placing()?;
+        Ok(RedisFilterKeys::new(&self.key, placing))
+    }
+
+    /// The spec with that seed, where its kind has one.
+    fn seeded(&self, seed: Seed) -> FilterSpec {
+        FilterSpec { parameters: self.spec.parameters.with_seed(seed), ..self.spec }
     }
 
     /// What opening it needs of the server.
     pub fn needs(&self) -> Needs {
         let (mut needs, definition) = (Needs::new(), self.definition_key());
         needs.key(KeyOwner::Own("filter's definition"), definition.as_str(), KeyKind::Hash);
-        let [_, earlier] = definition::keys(&self.settings.key);
+        let [_, earlier] = definition::keys(&self.key);
         needs.command(CommandNeed::new("EXISTS").key(earlier));
         let command = |words| CommandNeed::new(words).key(definition.as_str());
         needs.command(command("EXISTS"));
         needs.command(command("HGETALL"));
         needs.command(command("HSET").arg("a").arg("b"));
-        let first = self.settings.key.as_str();
+        let first = self.key.as_str();
         needs.command(CommandNeed::new("STRLEN").key(first));
         needs
     }
@@ -103,7 +115,7 @@ impl Wanted {
     /// # Errors
     /// There is another one there, or no room for it.
     pub async fn open(&self, link: &mut Link) -> Result<Opened, RedisOpenError> {
-        let wanted = Definition::new(&self.settings);
+        let wanted = Definition::new(&self.spec);
         let opened = self.settle(link, &wanted, None).await?;
         let strings = Strings::look(link, &opened.filter).await?;
         let growth = strings.check_room(link, &opened.filter).await?;
@@ -117,15 +129,15 @@ impl Wanted {
     /// There is none, or another one.
     pub async fn find(&self, link: &mut Link) -> Result<Opened, RedisOpenError> {
         let found = self.definition(link, None).await?;
-        let filter = self.settings.filter(Seed::new(0))?;
+        let filter = self.filter(Seed::new(0))?;
         let strings = Strings::look(link, &filter).await?;
         match found {
-            Some(found) => self.held_to(&found, &Definition::new(&self.settings)),
+            Some(found) => self.held_to(&found),
             // Another project's needs none.
-            None if strings.are_there() && self.settings.kind != FilterKind::Native => {
+            None if strings.are_there() && self.spec.kind() != FilterKind::Native => {
                 self.opened(RandomId::random(), Seed::new(0))
             }
-            None => Err(RedisOpenError::Missing { key: self.settings.key.clone() }),
+            None => Err(RedisOpenError::Missing { key: self.key.clone() }),
         }
     }
 
@@ -135,11 +147,10 @@ impl Wanted {
     /// # Errors
     /// Somebody made another one in its place.
     pub async fn reopen(&self, link: &mut Link, opened: &Opened) -> Result<Opened, RedisOpenError> {
-        let mut wanted = Definition::new(&self.settings);
-        wanted.keep(opened.id, opened.native.seed());
+        let wanted = Definition::of(opened.id, self.seeded(opened.native.seed()));
         let again = self.settle(link, &wanted, Some(opened.id)).await?;
         if again.id != opened.id {
-            return Err(RedisOpenError::Replaced { key: self.settings.key.clone() });
+            return Err(RedisOpenError::Replaced { key: self.key.clone() });
         }
         let strings = Strings::look(link, &again.filter).await?;
         strings.grow(link, &again.filter).await?;
@@ -153,46 +164,46 @@ impl Wanted {
         wanted: &Definition,
         known: Option<RandomId>,
     ) -> Result<Opened, RedisOpenError> {
-        let is_native = self.settings.kind == FilterKind::Native;
+        let is_native = self.spec.kind() == FilterKind::Native;
         if is_native && known.is_none() && self.definition(link, None).await?.is_none() {
-            let filter = self.settings.filter(Seed::new(0))?;
+            let filter = self.filter(Seed::new(0))?;
             if Strings::look(link, &filter).await?.are_there() {
-                let (key, definition) = (self.settings.key.clone(), self.definition_key());
+                let (key, definition) = (self.key.clone(), self.definition_key());
                 return Err(RedisOpenError::Undefined { key, definition });
             }
         }
         let found = self.definition(link, Some(wanted)).await?;
         let found = found.ok_or_else(|| RedisOpenError::Nonsense(self.definition_key()))?;
-        self.held_to(&found, wanted)
+        self.held_to(&found)
     }
 
     /// The filter that is defined so, if that is what is wanted.
-    fn held_to(&self, found: &Definition, wanted: &Definition) -> Result<Opened, RedisOpenError> {
-        if found.unfinished().is_some() {
-            return Err(RedisOpenError::Unfinished { key: self.settings.key.clone() });
-        }
-        let differences = found.differences(wanted, &self.settings);
+    fn held_to(&self, found: &Found) -> Result<Opened, RedisOpenError> {
+        let found = self.defined(found)?;
+        let differences = found.differences(&self.spec);
         if !differences.is_empty() {
-            let key = self.settings.key.clone();
+            let key = self.key.clone();
             return Err(RedisOpenError::Differs { key, differences });
         }
-        let nonsense = || RedisOpenError::Nonsense(self.definition_key());
-        let id = found.id().ok_or_else(nonsense)?;
-        let seed = match self.settings.kind {
-            FilterKind::Native => Seed::new(found.seed().ok_or_else(nonsense)?),
-            _ => Seed::new(0),
-        };
-        self.opened(id, seed)
+        self.opened(found.id, found.spec.parameters.seed().unwrap_or(Seed::new(0)))
+    }
+
+    /// The definition of a filter that is all there.
+    fn defined<'a>(&self, found: &'a Found) -> Result<&'a Definition, RedisOpenError> {
+        match found {
+            Found::Defined(definition) => Ok(definition),
+            Found::Unfinished(_) => Err(RedisOpenError::Unfinished { key: self.key.clone() }),
+        }
     }
 
     fn opened(&self, id: RandomId, seed: Seed) -> Result<Opened, RedisOpenError> {
-        let is_native = self.settings.kind == FilterKind::Native;
+        let is_native = self.spec.kind() == FilterKind::Native;
         // Another kind's filter has no seed; what names fingerprints here should.
         #[allow(clippy::cast_possible_truncation)]
         let named_by = if is_native { seed } else { Seed::new(id::random() as u32) };
         Ok(Opened {
             id,
-            filter: Arc::new(self.settings.filter(seed)?),
+            filter: Arc::new(self.filter(seed)?),
             native: Native::new(named_by, self.sizing.geometry()),
             sizing: self.sizing,
             growth: 0,
@@ -204,19 +215,19 @@ impl Wanted {
         &self,
         link: &mut Link,
         wanted: Option<&Definition>,
-    ) -> Result<Option<Definition>, RedisOpenError> {
+    ) -> Result<Option<Found>, RedisOpenError> {
         let mut define = redis::cmd("EVAL");
-        define.arg(DEFINE).arg(2).arg(&definition::keys(&self.settings.key)[..]);
+        define.arg(DEFINE).arg(2).arg(&definition::keys(&self.key)[..]);
         if let Some(wanted) = wanted {
-            define.arg(wanted.words().collect::<Vec<_>>());
+            define.arg(wanted.words());
         }
         let fields: BTreeMap<String, String> = strings::value(&Ok(link.call(&define).await?))?;
-        Ok(Definition::found(fields))
+        Definition::found(&fields).map_err(|_| RedisOpenError::Nonsense(self.definition_key()))
     }
 
     /// Where Redis keeps what the filter was made for.
     pub(crate) fn definition_key(&self) -> String {
-        definition::key(&self.settings.key)
+        definition::key(&self.key)
     }
 
     /// Deletes the filter, whatever it was made for, and answers how many keys that were.
@@ -225,8 +236,11 @@ impl Wanted {
     /// What is there is no filter.
     pub async fn delete(&self, link: &mut Link) -> Result<u64, RedisOpenError> {
         let found = self.definition(link, None).await?;
-        let theirs = found.map_or_else(|| self.clone(), |found| self.made_for(&found));
-        let filter = theirs.settings.filter(Seed::new(0))?;
+        let theirs = match found {
+            Some(Found::Defined(found)) => self.made_for(&found),
+            Some(Found::Unfinished(_)) | None => self.clone(),
+        };
+        let filter = theirs.filter(Seed::new(0))?;
         match Strings::look(link, &filter).await {
             // Of another size it may be.
             Err(RedisOpenError::Keys(problems))
@@ -243,11 +257,7 @@ impl Wanted {
 
     /// The same with what a filter was made for in place of what is configured.
     fn made_for(&self, found: &Definition) -> Self {
-        let mut theirs = self.clone();
-        found.configure(&mut theirs.settings);
-        if let Ok(sizing) = theirs.settings.sizing() {
-            theirs.sizing = sizing;
-        }
-        theirs
+        let sizing = found.spec.parameters.sizing().unwrap_or(self.sizing);
+        Self { key: self.key.clone(), spec: found.spec, sizing }
     }
 }

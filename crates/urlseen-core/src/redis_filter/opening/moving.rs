@@ -8,7 +8,7 @@ use crate::filter::id::RandomId;
 use crate::filter::{RedisFilterKeys, Seed, ShardId};
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
-use crate::redis_filter::definition::Definition;
+use crate::redis_filter::definition::{Definition, Found};
 
 /// How many bytes go there or come from there at once.
 const PART: usize = 4 << 20;
@@ -25,10 +25,10 @@ impl Wanted {
         id: RandomId,
         seed: Seed,
     ) -> Result<RedisFilterKeys, RedisOpenError> {
-        let filter = self.settings.filter(seed)?;
+        let filter = self.filter(seed)?;
         let strings = Strings::look(link, &filter).await?;
         let found = self.definition(link, None).await?;
-        let is_ours = found.as_ref().is_some_and(|found| found.unfinished() == Some(id));
+        let is_ours = found == Some(Found::Unfinished(id));
         if !is_ours && (found.is_some() || strings.are_there()) {
             return Err(RedisOpenError::Taken { key: filter.base().to_owned() });
         }
@@ -49,12 +49,11 @@ impl Wanted {
         id: RandomId,
         seed: Seed,
     ) -> Result<(), RedisOpenError> {
-        let mut definition = Definition::new(&self.settings);
-        definition.keep(id, seed);
+        let definition = Definition::of(id, self.seeded(seed));
         let mut finish = Pipeline::new();
         finish.atomic();
         finish.cmd("DEL").arg(self.definition_key());
-        finish.cmd("HSET").arg(self.definition_key()).arg(definition.words().collect::<Vec<_>>());
+        finish.cmd("HSET").arg(self.definition_key()).arg(definition.words());
         let _: Value = finish.query_async(link).await.map_err(LinkError::from)?;
         Ok(())
     }

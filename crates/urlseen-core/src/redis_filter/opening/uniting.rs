@@ -12,7 +12,7 @@ use crate::filter::id::RandomId;
 use crate::filter::{RedisFilterKeys, Seed};
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
-use crate::redis_filter::definition::{Definition, Settings};
+use crate::redis_filter::definition::Definition;
 
 /// For how many seconds what is aside stays where nobody goes on.
 const STAYS: u64 = 3600;
@@ -32,9 +32,7 @@ pub struct Defined {
     /// The filter.
     pub opened: Opened,
     /// What it was made for.
-    pub settings: Settings,
-    /// What it was made for: names, in the configuration where they are there, and values.
-    pub fields: Vec<(String, String)>,
+    pub definition: Definition,
 }
 
 impl Wanted {
@@ -44,33 +42,24 @@ impl Wanted {
     /// # Errors
     /// There is none, or what is there is none of that kind.
     pub async fn find_as_defined(&self, link: &mut Link) -> Result<Defined, RedisOpenError> {
-        let key = || self.settings.key.clone();
-        let found = self.definition(link, None).await?;
-        if found.as_ref().is_some_and(|found| found.unfinished().is_some()) {
-            return Err(RedisOpenError::Unfinished { key: key() });
-        }
-        let (theirs, definition) = match found {
-            Some(found) => (self.made_for(&found), found),
-            None if self.settings.kind == FilterKind::Native => {
+        let key = || self.key.clone();
+        let (theirs, definition) = match self.definition(link, None).await? {
+            Some(found) => {
+                let definition = self.defined(&found)?.clone();
+                (self.made_for(&definition), definition)
+            }
+            None if self.spec.kind() == FilterKind::Native => {
                 return Err(RedisOpenError::Missing { key: key() });
             }
-            None => (self.clone(), Definition::new(&self.settings)),
+            None => (self.clone(), Definition::new(&self.spec)),
         };
         let filter = theirs.filter(Seed::new(0))?;
         Strings::look(link, &filter).await?;
         if !are_any(link, &filter).await? {
             return Err(RedisOpenError::Missing { key: key() });
         }
-        let nonsense = || RedisOpenError::Nonsense(theirs.definition_key());
-        let id = definition.id().ok_or_else(nonsense)?;
-        let seed = match theirs.settings.kind {
-            FilterKind::Native => Seed::new(definition.seed().ok_or_else(nonsense)?),
-            _ => Seed::new(0),
-        };
-        let opened = theirs.opened(id, seed)?;
-        let words: Vec<&str> = definition.words().collect();
-        let fields = words.chunks(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned())).collect();
-        Ok(Defined { opened, settings: theirs.settings, fields })
+        let seed = definition.spec.parameters.seed().unwrap_or(Seed::new(0));
+        Ok(Defined { opened: theirs.opened(definition.id, seed)?, definition })
     }
 
     /// Begins a filter at the configured key, where nothing may be.
@@ -83,16 +72,15 @@ impl Wanted {
         seed: Seed,
     ) -> Result<Uniting, RedisOpenError> {
         let target = self.filter(seed)?;
-        let key = || self.settings.key.clone();
+        let key = || self.key.clone();
         if self.definition(link, None).await?.is_some() || are_any(link, &target).await? {
             return Err(RedisOpenError::Taken { key: key() });
         }
         Strings::look(link, &target).await?.check_room(link, &target).await?;
         let mut aside = self.clone();
         let id = RandomId::random();
-        aside.settings.key = format!("{}:uniting:{id}", key());
-        let mut definition = Definition::new(&self.settings);
-        definition.keep(id, seed);
+        aside.key = format!("{}:uniting:{id}", key());
+        let definition = Definition::of(id, self.seeded(seed));
         let definition_key = self.definition_key();
         Ok(Uniting { aside: aside.filter(seed)?, target, definition, definition_key })
     }
@@ -151,7 +139,7 @@ impl Uniting {
         for &number in &used {
             finish.arg(self.aside.key(number)).arg(self.target.key(number));
         }
-        finish.arg(&self.definition_key).arg(self.definition.words().collect::<Vec<_>>());
+        finish.arg(&self.definition_key).arg(self.definition.words());
         let done: u64 = value(&Ok(link.call(&finish).await?))?;
         if done == 0 {
             return Err(RedisOpenError::Taken { key: self.target.base().to_owned() });

@@ -10,7 +10,7 @@ use super::super::encoding::{Fields, checked};
 use super::super::header::Header;
 use super::super::restore::Restore;
 use super::{EMPTY, HEADER, MAGIC, SECTION, TOMBSTONE, TOMBSTONES_END, TRAILER, name, seq};
-use crate::filter::{Count, LocalKind, ShardId};
+use crate::filter::{Count, ShardId};
 use crate::storage::head::Position;
 
 /// What a snapshot says of itself at its two ends.
@@ -130,11 +130,8 @@ impl Summary {
         if !self.is_origin || EMPTY.contains(&self.bytes) {
             return Ok(self.is_origin);
         }
-        match header.pins().made.kind() {
-            LocalKind::Native => Ok(false),
-            // It has a layer from its beginning.
-            LocalKind::RedisBloom => Ok(self.whole(dir)?.is_ok_and(|whole| whole.count.keys == 0)),
-        }
+        // Without shards it has a layer from its beginning.
+        Ok(!header.has_shards() && self.whole(dir)?.is_ok_and(|whole| whole.count.keys == 0))
     }
 
     /// Gives every shard to `filter`, which is empty. `Err` inside: it was damaged, and part of it
@@ -145,7 +142,7 @@ impl Summary {
         header: &Header,
         filter: &mut dyn Restore,
     ) -> io::Result<Result<(), Damage>> {
-        let loaded = if header.pins().made.kind() == LocalKind::RedisBloom {
+        let loaded = if !header.has_shards() {
             self.load_whole(dir, header, filter)?
         } else {
             self.sections(dir, header, |section, body| {

@@ -9,7 +9,7 @@ use super::super::disk::DiskFile;
 use super::super::encoding::{push_crc, push_position};
 use super::super::header::Header;
 use super::{MAGIC, TOMBSTONE, name};
-use crate::filter::{Count, LocalKind, SHARDS, ShardId};
+use crate::filter::{Count, SHARDS, ShardId};
 use crate::storage::head::{Head, Position};
 
 /// Bytes that are gathered before they are written.
@@ -191,13 +191,12 @@ impl Drop for Sections {
 pub(in crate::storage) fn empty(dir: &Dir, header: &Header, at: Head) -> io::Result<Position> {
     let mut sections = Sections::begin(dir, Role::Origin, header)?;
     let position = Position { number: 0, head: at };
-    match header.pins().made.kind() {
-        LocalKind::Native => {
-            for shard in ShardId::all() {
-                sections.write(shard, Count::default(), position, &[])?;
-            }
+    if header.has_shards() {
+        for shard in ShardId::all() {
+            sections.write(shard, Count::default(), position, &[])?;
         }
-        LocalKind::RedisBloom => sections.write_whole(None, position, &mut || Ok(()))?,
+    } else {
+        sections.write_whole(None, position, &mut || Ok(()))?;
     }
     let (last, _) = sections.seal()?;
     sections.put(last)?;

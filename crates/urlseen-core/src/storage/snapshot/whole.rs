@@ -8,13 +8,12 @@ use super::super::disk::DiskFile;
 use super::super::encoding::{Fields, checked, push_crc, push_position};
 use super::super::header::Header;
 use super::super::restore::Restore;
-use super::super::spec::Made;
 use super::reader::Summary;
 use super::sections::Sections;
 use super::{HEADER, WHOLE};
 use crate::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
 use crate::filter::redisbloom::{Filter, Layer};
-use crate::filter::{Count, SHARDS};
+use crate::filter::{Count, Parameters, SHARDS};
 use crate::storage::head::Position;
 
 /// The filter as a snapshot has it, but for its bits.
@@ -115,7 +114,7 @@ impl Summary {
         let begin = (HEADER + WHOLE) as u64;
         let damage = |offset, what| Ok(Err(Damage { file: self.name.clone(), offset, what }));
         if whole.bytes == 0 {
-            if header.pins().made == Made::Imported {
+            if header.spec().filter.parameters == Parameters::Imported {
                 return damage(
                     begin,
                     "the import of the filter was broken off; give the same command again",

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::super::{AtRest, Folder, Journal, Retention, Standing, Target, snapshot};
 use super::basic::{DIR, open, recover};
 use super::faults::{crawl, go_on};
-use super::filter::{Key, fingerprints, head, key, pins, write_all};
+use super::filter::{Key, fingerprints, head, key, spec, write_all};
 use super::random::Random;
 use super::sim::{Fault, SimDisk};
 use super::world::World;
@@ -28,7 +28,7 @@ impl Crawl {
     fn new() -> Self {
         let disk = SimDisk::default();
         let mut folder = open(&disk);
-        folder.begin(&pins(), 7, Head::START).unwrap();
+        folder.begin(&spec(), 7, Head::START).unwrap();
         folder.keep_archive(true).unwrap();
         let start = Position { number: 0, head: Head::START };
         let journal = folder.journal(start, Fsync::Never).unwrap();

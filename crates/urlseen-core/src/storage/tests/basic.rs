@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::super::{Folder, Journal, Log as _, OpenError, RecoveryError, Retention, Target};
-use super::filter::{Exact, Key, batch, fingerprints, head, pins, shard_of, write_all};
+use super::filter::{Exact, Key, batch, fingerprints, head, shard_of, spec, write_all};
 use super::sim::SimDisk;
 use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
@@ -20,7 +20,7 @@ pub(super) fn open(disk: &SimDisk) -> Folder {
 
 pub(super) fn begun(disk: &SimDisk, at: Head) -> Folder {
     let mut folder = open(disk);
-    folder.begin(&pins(), 99, at).unwrap();
+    folder.begin(&spec(), 99, at).unwrap();
     folder
 }
 

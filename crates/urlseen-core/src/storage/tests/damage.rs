@@ -202,7 +202,7 @@ fn a_foreign_file_is_not_taken_for_its_own() {
     // The same crawl under another id: whole files, with every checksum right.
     let (own, other) = (write(), SimDisk::default());
     let mut folder = super::basic::open(&other);
-    folder.begin(&super::filter::pins(), 77, heads()[0]).unwrap();
+    folder.begin(&super::filter::spec(), 77, heads()[0]).unwrap();
     drop(folder);
     for (name, bytes) in own.files() {
         if name != "header" && name != "lock" {
@@ -215,7 +215,7 @@ fn a_foreign_file_is_not_taken_for_its_own() {
     // Nor are files of a log behind a snapshot of its own.
     let mut folder = super::basic::open(&other);
     folder.erase().unwrap();
-    folder.begin(&super::filter::pins(), 77, heads()[0]).unwrap();
+    folder.begin(&super::filter::spec(), 77, heads()[0]).unwrap();
     drop(folder);
     other.put(&Path::new(DIR).join(segment::name(0)), &own.files()[&segment::name(0)]);
     assert_eq!(recover(&other, Target::Last).unwrap(), (heads()[0], BTreeSet::new()));

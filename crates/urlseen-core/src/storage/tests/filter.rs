@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::super::restore::Restore;
-use super::super::{Made, Pins, SnapshotWriter};
-use crate::filter::{Blocks, Capacity, Count, Geometry, SHARDS, ShardId};
+use super::super::{SnapshotWriter, StorageSpec};
+use crate::filter::{Blocks, Capacity, Count, FilterSpec, Geometry, Parameters, SHARDS, ShardId};
 use crate::fingerprint::{Algorithm, Fingerprint};
 use crate::storage::head::{Head, Position};
 
@@ -64,17 +64,19 @@ pub(super) fn batch(keys: impl IntoIterator<Item = Key>) -> Vec<Fingerprint> {
 }
 
 /// What the folders of these tests are made for.
-pub(super) fn pins() -> Pins {
-    Pins {
+pub(super) fn spec() -> StorageSpec {
+    StorageSpec {
         crawl: "demo".to_owned(),
-        made: Made::Native {
-            seed: Some(crate::filter::Seed::new(7)),
-            geometry: Geometry::new(Blocks::One, 4, 1).unwrap(),
-            capacity: Capacity::new(1000).unwrap(),
-            error_rate: "1e-3".parse().unwrap(),
+        filter: FilterSpec {
+            parameters: Parameters::Native {
+                seed: Some(crate::filter::Seed::new(7)),
+                geometry: Geometry::new(Blocks::One, 4, 1).unwrap(),
+                capacity: Capacity::new(1000).unwrap(),
+                error_rate: "1e-3".parse().unwrap(),
+            },
+            algorithm: Algorithm::Scrapy,
+            keep_fragments: false,
         },
-        algorithm: Algorithm::Scrapy,
-        keep_fragments: false,
     }
 }
 

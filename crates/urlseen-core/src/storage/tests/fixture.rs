@@ -13,7 +13,7 @@ use super::super::inspect::look_on;
 use super::super::record::Kind;
 use super::super::{Folder, Journal, RecoveryError, Retention, Target, snapshot};
 use super::basic::{DIR, open, recover};
-use super::filter::{Exact, Key, fingerprints, head, pins, write_all};
+use super::filter::{Exact, Key, fingerprints, head, spec, write_all};
 use super::sim::SimDisk;
 use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
@@ -77,7 +77,7 @@ fn take_snapshot(folder: &Folder, journal: &mut Journal, keys: &BTreeSet<Key>) {
 pub(super) fn write() -> SimDisk {
     let disk = SimDisk::default();
     let mut folder = open(&disk);
-    folder.begin(&pins(), 0x0123_4567_89ab_cdef, BASE).unwrap();
+    folder.begin(&spec(), 0x0123_4567_89ab_cdef, BASE).unwrap();
     folder.record_runs(&RUNS).unwrap();
     let start = Position { number: 0, head: BASE };
     let mut journal = folder.journal(start, Fsync::Never).unwrap();
@@ -153,8 +153,8 @@ fn what_was_written_then_is_read_as_it_was_meant() {
     }
     let look = look_on(std::sync::Arc::new(disk.clone()), Path::new(DIR)).unwrap();
     let header = look.header.unwrap();
-    assert_eq!((header.filter(), header.pins()), (0x0123_4567_89ab_cdef, &pins()));
-    assert_eq!(header.differences(&pins()), []);
+    assert_eq!((header.filter(), header.spec()), (0x0123_4567_89ab_cdef, &spec()));
+    assert_eq!(header.differences(&spec()), []);
     assert_eq!(look.damages, []);
     assert_eq!(look.last, Some(Position { number: last, head: batch_head(8) }));
     let segments = look.segments.iter().map(|each| (each.follows.number, each.records));

@@ -3,7 +3,7 @@
 use super::super::Checkpoint;
 use super::super::imports::{CHECKPOINTS_MAX, NAME};
 use super::basic::{begun, open};
-use super::filter::pins;
+use super::filter::spec;
 use super::sim::SimDisk;
 use crate::storage::head::Head;
 
@@ -36,7 +36,7 @@ fn marks_of_another_filter_say_nothing() {
     let file = folder.dir.read(NAME).unwrap().unwrap();
     folder.erase().unwrap();
     assert_eq!(folder.dir.read(NAME).unwrap(), None);
-    folder.begin(&pins(), 100, Head::START).unwrap();
+    folder.begin(&spec(), 100, Head::START).unwrap();
     // As where a copy of the folder is brought back in parts.
     folder.dir.write_aside(NAME, &file).unwrap();
     folder.dir.replace(NAME).unwrap();

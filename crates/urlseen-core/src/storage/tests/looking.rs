@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::inspect::look_on;
 use super::super::{AtRest, Folder, OpenError, Target};
 use super::basic::{DIR, append, begun, keep_all};
-use super::filter::{Key, batch, fingerprint, fingerprints, pins};
+use super::filter::{Key, batch, fingerprint, fingerprints, spec};
 use super::sim::SimDisk;
 use crate::filter::choice::Fsync;
 use crate::filter::native::Native;
@@ -67,7 +67,7 @@ fn a_look_tells_what_is_there() {
     drop((folder, journal));
     let look = look_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap();
     assert!(!look.is_held);
-    assert_eq!(look.header.unwrap().pins(), &pins());
+    assert_eq!(look.header.unwrap().spec(), &spec());
     assert_eq!(look.last, Some(last));
     assert_eq!(look.bytes, files.values().map(|file| file.len() as u64).sum::<u64>());
     assert_eq!(look.damages, []);

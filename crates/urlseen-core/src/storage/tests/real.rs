@@ -9,7 +9,7 @@ use std::thread;
 
 use super::super::{AtRest, Folder, Log as _, OpenError, Target, header_of, look};
 use super::basic::{append, keep_all, recover};
-use super::filter::{batch, fingerprints, pins, shard_of, write_all};
+use super::filter::{batch, fingerprints, shard_of, spec, write_all};
 use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
 use crate::storage::head::{Head, Position};
@@ -26,7 +26,7 @@ fn a_folder_lives_on_a_real_disk() {
         let scratch = tempfile::tempdir().unwrap();
         let dir = scratch.path().join("storage/demo");
         let mut folder = Folder::open(&dir).unwrap();
-        folder.begin(&pins(), 5, Head::START).unwrap();
+        folder.begin(&spec(), 5, Head::START).unwrap();
         folder.record_runs(&[1, 2]).unwrap();
         assert_eq!(folder.runs(), [1, 2]);
         let mut journal = folder.journal(START, fsync).unwrap();
@@ -66,7 +66,7 @@ fn a_copy_of_a_folder_has_its_memory_and_not_its_lease() {
     let scratch = tempfile::tempdir().unwrap();
     let (one, two) = (scratch.path().join("one"), scratch.path().join("two"));
     let mut folder = Folder::open(&one).unwrap();
-    folder.begin(&pins(), 5, Head::START).unwrap();
+    folder.begin(&spec(), 5, Head::START).unwrap();
     folder.record_runs(&[1]).unwrap();
     fs::create_dir(&two).unwrap();
     for file in fs::read_dir(&one).unwrap() {
@@ -82,7 +82,7 @@ fn a_copy_of_a_folder_has_its_memory_and_not_its_lease() {
 fn a_snapshot_is_taken_by_another_thread_while_the_log_goes_on() {
     let scratch = tempfile::tempdir().unwrap();
     let mut folder = Folder::open(scratch.path()).unwrap();
-    folder.begin(&pins(), 5, Head::START).unwrap();
+    folder.begin(&spec(), 5, Head::START).unwrap();
     let mut journal = folder.journal(START, Fsync::Interval).unwrap();
     let mut keys = BTreeSet::new();
     for bit in 0..20 {

@@ -12,7 +12,7 @@ use super::super::{
     AtRest, Folder, Journal, Log as _, Moment, RecoveryError, Retention, Target, snapshot,
 };
 use super::basic::DIR;
-use super::filter::{Exact, Key, batch, fingerprints, key, pins, shard_of};
+use super::filter::{Exact, Key, batch, fingerprints, key, shard_of, spec};
 use super::random::Random;
 use super::sim::SimDisk;
 use crate::filter::ShardId;
@@ -123,7 +123,7 @@ impl World {
         let mut folder = Folder::open_on(disk, Path::new(DIR)).map_err(|_| Stopped)?;
         if folder.header().is_none() {
             assert!(self.chain.is_empty() && self.adds.is_empty(), "the header is gone");
-            folder.begin(&pins(), 99, self.base.head).map_err(|_| Stopped)?;
+            folder.begin(&spec(), 99, self.base.head).map_err(|_| Stopped)?;
         }
         folder.keep_archive(self.is_archived).map_err(|_| Stopped)?;
         self.folder = Some(folder);

@@ -23,8 +23,8 @@ use urlseen_core::filter::id::RandomId;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::descriptors::{self, Waits};
 use urlseen_core::storage::{
-    Checkpoint, Finished, Folder, Head, Journal, Log, Made, Moment, Pins, Position, Requests,
-    Retention, Standing, Volatile,
+    Checkpoint, Finished, Folder, Head, Journal, Log, Moment, Position, Requests, Retention,
+    Standing, StorageSpec, Volatile,
 };
 
 /// The share of the filter's size that the log grows by at least before a snapshot is taken: with
@@ -38,7 +38,7 @@ const LOGGED: u64 = 21;
 #[derive(Debug, Clone)]
 pub struct Keeping {
     /// What a new folder is made for.
-    pub pins: Pins,
+    pub spec: StorageSpec,
     /// When the log is flushed to the disk.
     pub fsync: Fsync,
     /// By how many bytes the log grows before a snapshot is taken; an eighth of the filter's size
@@ -389,11 +389,9 @@ impl Kept {
 impl Keeping {
     /// By how many bytes the log grows before a snapshot is taken.
     fn every(&self, engine: &Engine) -> u64 {
-        let bytes = match self.pins.made {
-            Made::Native { geometry, .. } => geometry.bytes(),
-            Made::RedisBloom(_) | Made::Imported => {
-                engine.gauges().whole().map_or(0, |whole| whole.bytes)
-            }
+        let bytes = match self.spec.filter.parameters.sizing() {
+            Some(sizing) => sizing.geometry().bytes(),
+            None => engine.gauges().whole().map_or(0, |whole| whole.bytes),
         };
         self.snapshot_bytes.max(bytes / SHARE)
     }

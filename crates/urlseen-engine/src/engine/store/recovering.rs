@@ -154,7 +154,7 @@ impl Local {
         let StoreKind::Kept(kept) = memory else { return Ok(theirs.unwrap_or(Head::START)) };
         if kept.folder.header().is_none() {
             let at = theirs.unwrap_or(Head::START);
-            kept.folder.begin(&kept.keeping.pins, RandomId::random().get(), at)?;
+            kept.folder.begin(&kept.keeping.spec, RandomId::random().get(), at)?;
             return Ok(at);
         }
         let (ours, _) = kept.load(engine, Target::Last)?;
@@ -184,7 +184,7 @@ impl Kept {
     ) -> Result<Recovery, MismatchError> {
         let at = theirs.unwrap_or(Head::START);
         let lacking = (at.seq > 0).then(|| self.knows_nothing_of(at));
-        self.folder.begin(&self.keeping.pins, RandomId::random().get(), at)?;
+        self.folder.begin(&self.keeping.spec, RandomId::random().get(), at)?;
         self.load(engine, Target::At(at))?;
         let how = match lacking {
             Some(lacking) => How::Partly { best: None, lacking },
