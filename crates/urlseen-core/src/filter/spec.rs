@@ -536,7 +536,8 @@ mod tests {
         );
         let mut divided = base;
         let Parameters::Native { geometry, .. } = &mut divided.parameters else { panic!() };
-        *geometry = Geometry::new(geometry.blocks(), geometry.bits_per_block(), 1).unwrap();
+        let more = geometry.blocks_per_part() + 1;
+        *geometry = Geometry::new(geometry.blocks(), geometry.bits_per_block(), more).unwrap();
         assert_eq!(whats(&divided), [DIVISION]);
     }
 
