@@ -32,12 +32,14 @@ fsync = "{fsync}"
 class Filter:
     """A filter that is half full of fingerprints which no item has, made once and kept."""
 
-    def __init__(self, capacity=100_000_000, error_rate=1e-8):
-        self.capacity, self.error_rate = capacity, error_rate
+    def __init__(self, capacity=100_000_000, error_rate=1e-8, program=programs.URLSEEN):
+        self.capacity, self.error_rate, self.program = capacity, error_rate, program
         self.held = capacity // 2
 
     def folder(self):
-        made_by = f"{programs.version()}-{items.edition()}"
+        made_by = f"{programs.version(self.program)}-{items.edition()}"
+        if self.program != programs.URLSEEN:
+            made_by += f"-{self.program.name}"
         name = f"filter-{self.capacity}-{self.error_rate:g}-{made_by}"
         folder = CACHE / name
         if not folder.exists():
@@ -62,7 +64,7 @@ class Filter:
         )
         sizes = ["--capacity", str(self.capacity), "--error-rate", str(self.error_rate)]
         subprocess.run(
-            [programs.URLSEEN, "filter", "--storage", folder, *sizes],
+            [self.program, "filter", "--storage", folder, *sizes],
             stdin=made.stdout, stdout=subprocess.DEVNULL, check=True,
         )
         made.wait()
@@ -73,6 +75,7 @@ class Daemon:
 
     def __init__(self, server, filter, folder, batch=1000, threads=0, fsync="interval"):
         self.server, self.filter = server, filter
+        self.program = filter.program if filter else programs.URLSEEN
         self.folder = Path(folder) / "storage"
         self.config = Path(folder) / "config.toml"
         self.log = Path(folder) / "log"
@@ -95,7 +98,7 @@ class Daemon:
 
     def start(self):
         with open(self.log, "wb") as log:
-            command = [programs.URLSEEN, "run", "--config", self.config]
+            command = [self.program, "run", "--config", self.config]
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
             wait_until(self.is_ready, "the daemon is not ready", 120)

@@ -1,11 +1,14 @@
 """Builds what is measured and what measures, and runs it."""
 
 import json
+import shutil
 import subprocess
+import tempfile
 from functools import cache
+from pathlib import Path
 
 from . import line
-from .folders import ROOT
+from .folders import CACHE, ROOT
 
 URLSEEN = ROOT / "target/release/urlseen"
 
@@ -17,8 +20,27 @@ def build_urlseen():
     return URLSEEN
 
 
-def version():
-    said = subprocess.run([URLSEEN, "--version"], capture_output=True, text=True, check=True)
+def build_revision(revision):
+    """The program as it was at a revision, built once."""
+    name = ["git", "rev-parse", "--short=12", "--verify", f"{revision}^{{commit}}"]
+    found = subprocess.run(name, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    program = CACHE / f"urlseen-{found.stdout.strip()}"
+    if not program.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="urlseen-bench-") as folder:
+            tree, target = Path(folder) / "tree", Path(folder) / "target"
+            subprocess.run(["git", "worktree", "add", "--detach", tree, revision], cwd=ROOT, check=True)
+            try:
+                command = ["cargo", "build", "--profile", "bench", "--locked", "--quiet"]
+                subprocess.run([*command, "--target-dir", target], cwd=tree, check=True)
+                shutil.copy(target / "release/urlseen", program)
+            finally:
+                subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, check=True)
+    return program
+
+
+def version(program):
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     return said.stdout.split()[1]
 
 

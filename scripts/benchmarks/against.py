@@ -1,0 +1,49 @@
+"""Two revisions in turn: what of the speed of an earlier one is lost, beside how much it wavers."""
+
+from statistics import median
+
+from . import programs
+from .daemon import Filter
+from .measured import Measured, stocks
+from .sections.pipe import KINDS
+
+# The earlier revision comes twice: how much these two differ is what a run tells nothing about.
+NOW, BEFORE, AGAIN = "now", "before", "before, again"
+# A row counts where the earlier revision beside itself stays within this.
+TOLERANCE = 0.03
+# Units, and whether more is better.
+UNITS = {"items/s": 1, "client ns/item": -1, "server ns/item": -1}
+
+
+def run(settings, revision):
+    """Prints a row for each kind of items and unit; returns how many are slower."""
+    before = programs.build_revision(revision)
+    filters = {
+        NOW: Filter(settings.capacity, settings.error_rate),
+        BEFORE: Filter(settings.capacity, settings.error_rate, before),
+    }
+    filters[AGAIN] = filters[BEFORE]
+    measured = Measured()
+    for bench in stocks(settings, measured, KINDS):
+        order = list(filters.items())
+        for _ in range(settings.rounds):
+            for case, filter in order:
+                bench.filter(filter, bench.stock.group, case)
+            # None always comes behind the same one.
+            order.append(order.pop(0))
+    return report(measured.values)
+
+
+def report(values):
+    """A row for each kind of items and unit: now beside before, and before beside itself."""
+    print(f"{'':22}{'':16}{'now/before':>12}{'again/before':>14}")
+    lost = 0
+    for group in dict.fromkeys(group for group, _, _ in values):
+        for unit, sign in UNITS.items():
+            of = {case: median(values[group, case, unit]) for case in (NOW, BEFORE, AGAIN)}
+            now, again = ((of[case] / of[BEFORE]) ** sign for case in (NOW, AGAIN))
+            is_steady = abs(again - 1) <= TOLERANCE
+            word = "" if now >= 1 - TOLERANCE else "slower" if is_steady else "wavers"
+            lost += word == "slower"
+            print(f"{group:22}{unit:16}{now:12.3f}{again:14.3f}  {word}")
+    return lost
