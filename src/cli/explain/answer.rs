@@ -4,7 +4,7 @@ use crate::admin::{Checked, ClientError, Status};
 use indicatif::HumanCount;
 use serde::Serialize;
 use tokio::runtime::Runtime;
-use urlseen_core::filter::{Geometry, Parameters, Placing};
+use urlseen_core::filter::{Geometry, Placing};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::{self, RedisOpenError};
 use urlseen_core::storage::{AtRest, Look, Named, Position, Target, look, named};
@@ -214,25 +214,21 @@ fn at_rest(folder: &AtRest, place: &Place) -> anyhow::Result<Wrong> {
     let (Some(header), Place::Folder(dir)) = (folder.header(), place) else {
         return Ok(Wrong::default());
     };
-    Ok(match header.spec().filter.parameters {
-        Parameters::Native { geometry, capacity, .. } => {
-            let keys = keys(&look(dir)?);
-            Wrong {
-                error_rate: Some(Geometry::error_rate_at(&geometry, keys)),
-                fill: Some(keys as f64 / capacity.get() as f64),
-                at_most: true,
-                ..Wrong::default()
-            }
-        }
-        _ => {
-            let filter = folder.filter(Target::Last)?;
-            Wrong {
-                error_rate: Some(filter.error_rate_now()),
-                fill: Some(filter.size() as f64 / filter.capacity() as f64),
-                warning: filter.rate_when_full().warning(),
-                ..Wrong::default()
-            }
-        }
+    if let Some(sizing) = header.spec().filter.parameters.sizing() {
+        let keys = keys(&look(dir)?);
+        return Ok(Wrong {
+            error_rate: Some(Geometry::error_rate_at(&sizing.geometry(), keys)),
+            fill: Some(keys as f64 / sizing.capacity().get() as f64),
+            at_most: true,
+            ..Wrong::default()
+        });
+    }
+    let filter = folder.filter(Target::Last)?;
+    Ok(Wrong {
+        error_rate: Some(filter.error_rate_now()),
+        fill: Some(filter.size() as f64 / filter.capacity() as f64),
+        warning: filter.rate_when_full().warning(),
+        ..Wrong::default()
     })
 }
 

@@ -88,22 +88,19 @@ fn store(config: &Config, folder: Folder) -> anyhow::Result<(Parameters, Local)>
     let parameters = keeping.spec.filter.parameters;
     let store = start::kept(folder, keeping, start::items(config), start::threads(config))?;
     let capacity = HumanCount(config.filter.capacity);
-    match parameters.sizing() {
-        Some(sizing) => info!(
+    if let Some(sizing) = parameters.sizing() {
+        info!(
             "the filter's memory is ready: {} for {capacity} fingerprints, {:.1} bits each",
             BinaryBytes(sizing.geometry().bytes()),
             sizing.bits_per_key()
-        ),
-        None => {
-            if let Parameters::RedisBloom(reservation) = parameters
-                && let Some(warning) = reservation.rate_when_full().and_then(Rate::warning)
-            {
-                warn!("{warning}");
-            }
-            let bytes = store.engine.gauges().whole().map_or(0, |whole| whole.bytes);
-            let bytes = BinaryBytes(bytes);
-            info!("a filter of RedisBloom is ready: {bytes} for {capacity} fingerprints at first");
+        );
+    }
+    if let Parameters::RedisBloom(reservation) = parameters {
+        if let Some(warning) = reservation.rate_when_full().and_then(Rate::warning) {
+            warn!("{warning}");
         }
+        let bytes = BinaryBytes(store.engine.gauges().whole().map_or(0, |whole| whole.bytes));
+        info!("a filter of RedisBloom is ready: {bytes} for {capacity} fingerprints at first");
     }
     Ok((parameters, store))
 }

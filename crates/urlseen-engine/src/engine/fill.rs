@@ -19,29 +19,25 @@ pub struct Fill {
 impl Fill {
     /// What an engine's gauges show of a filter that was made for `parameters`.
     pub fn of(parameters: &Parameters, gauges: &Gauges) -> Self {
-        match parameters.sizing() {
-            Some(sizing) => {
-                let geometry = sizing.geometry();
-                let ones = gauges.ones();
-                Self {
-                    keys: ones.iter().map(|&ones| geometry.keys_from_ones(ones)).sum(),
-                    capacity: sizing.capacity().get(),
-                    bytes: geometry.bytes(),
-                    error_rate: geometry.error_rate_of(&gauges.keys()),
-                }
-            }
-            None => {
-                let capacity = parameters.size().map_or(1, |(capacity, _)| capacity.get());
-                let empty = Self { keys: 0, capacity, bytes: 0, error_rate: 0.0 };
-                let of = |Whole { keys, capacity, bytes, error_rate, .. }| Self {
-                    keys,
-                    capacity,
-                    bytes,
-                    error_rate,
-                };
-                gauges.whole().map_or(empty, of)
-            }
+        if let Some(sizing) = parameters.sizing() {
+            let geometry = sizing.geometry();
+            let ones = gauges.ones();
+            return Self {
+                keys: ones.iter().map(|&ones| geometry.keys_from_ones(ones)).sum(),
+                capacity: sizing.capacity().get(),
+                bytes: geometry.bytes(),
+                error_rate: geometry.error_rate_of(&gauges.keys()),
+            };
         }
+        let capacity = parameters.capacity().unwrap_or(1);
+        let empty = Self { keys: 0, capacity, bytes: 0, error_rate: 0.0 };
+        let of = |Whole { keys, capacity, bytes, error_rate, .. }| Self {
+            keys,
+            capacity,
+            bytes,
+            error_rate,
+        };
+        gauges.whole().map_or(empty, of)
     }
 
     /// The same with the fingerprints that were new when they were set, instead of an estimate.

@@ -142,13 +142,13 @@ impl Summary {
         header: &Header,
         filter: &mut dyn Restore,
     ) -> io::Result<Result<(), Damage>> {
-        let loaded = if !header.has_shards() {
-            self.load_whole(dir, header, filter)?
-        } else {
+        let loaded = if header.has_shards() {
             self.sections(dir, header, |section, body| {
                 let bytes = body.read()?;
                 Ok(bytes.map(|bytes| filter.load(section.shard, section.count, section.at, bytes)))
             })?
+        } else {
+            self.load_whole(dir, header, filter)?
         };
         match loaded {
             Ok(()) => Ok(self.tombstones(dir)?.map(|ids| {
