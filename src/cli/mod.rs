@@ -67,7 +67,7 @@ Exit status:
 
 /// The URL-seen test for distributed crawls: of all requests discovered, which ones are new?
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(name = "urlseen", version)]
 struct Cli {
     #[command(subcommand)]
     command: CliCommand,

@@ -97,7 +97,10 @@ fn who_asks_is_answered_while_redis_is_away_and_redis_may_come_back_with_less() 
     wait_until(SOON, "commit", || redis.llen::<_, usize>(SINK).unwrap() == 100);
     let () = redis::cmd("SAVE").query(&mut redis).unwrap();
     crawl.push(&all[100..200]);
-    wait_until(SOON, "commit", || redis.llen::<_, usize>(SINK).unwrap() == 200);
+    // Had the daemon not heard of the commit, it would take it for one that never was.
+    wait_until(SOON, "the answer to the commit", || {
+        crawl.command("status", &[]).output().text().contains("unseen                 200 ")
+    });
     crawl.server.kill();
     running.daemon.wait_for_line("Trying again in", SOON);
     let added: u64 = running.connection().sadd("demo", &all).unwrap();
