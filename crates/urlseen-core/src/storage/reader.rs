@@ -8,7 +8,6 @@ use super::dir::Dir;
 use super::disk::{Busy, Disk, DiskFile, Entry, Lock, RealDisk};
 use super::error::{OpenError, RecoveryError};
 use super::header::{self, Header, Unreadable};
-use super::history::Segments;
 use super::lock::{Holder, LOCK};
 use super::record::Kind;
 use super::recovery;
@@ -138,11 +137,7 @@ impl AtRest {
         let tombstones =
             tombstones.map_err(|damage| RecoveryError::NoSnapshot { damage: Some(damage) })?;
         let mut tombstones: HashSet<u128> = tombstones.into_iter().map(|(_, id)| id).collect();
-        let segments = Segments::list(&self.dir)?;
-        segments.walk(&self.dir, header.filter(), way.snapshot.first, |_, entry| {
-            if entry.head.kind == Kind::Batch && entry.head.position.head.seq > way.head.seq {
-                return;
-            }
+        way.replay(&self.dir, header, |entry| {
             for fingerprint in entry.fingerprints() {
                 let key_hash = native.key_hash(&fingerprint);
                 if entry.head.kind == Kind::Forgets {
@@ -184,15 +179,7 @@ impl AtRest {
             rebuilt.clear();
             snapshot.load(&self.dir, header, &mut rebuilt)
         })?;
-        let segments = Segments::list(&self.dir)?;
-        segments.walk(&self.dir, header.filter(), way.snapshot.first, |_, entry| {
-            let position = entry.head.position;
-            match entry.head.kind {
-                Kind::Forgets => rebuilt.forget(entry.fingerprints(), position),
-                Kind::Batch if position.head.seq > way.head.seq => {}
-                Kind::Batch | Kind::Adds => rebuilt.add(entry.fingerprints(), position),
-            }
-        })?;
+        way.replay(&self.dir, header, |entry| recovery::restore(&mut rebuilt, entry))?;
         rebuilt.finish()
     }
 }

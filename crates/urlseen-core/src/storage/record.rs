@@ -82,6 +82,11 @@ impl RecordHead {
         })
     }
 
+    /// Whether the record counts for a filter that stands at the batch `seq`.
+    pub(super) fn counts_at(&self, seq: u64) -> bool {
+        self.kind != Kind::Batch || self.position.head.seq <= seq
+    }
+
     /// Whether this is the record that comes directly behind `before`.
     pub(super) fn follows(&self, before: Position) -> bool {
         let seq = match self.kind {

@@ -17,10 +17,11 @@ use super::damage::Damage;
 use super::dir::Dir;
 use super::error::RecoveryError;
 use super::header::Header;
-use super::history::Segments;
+use super::history::{Segments, Walk};
 use super::record::Kind;
 use super::restore::Restore;
 use super::scan::{Scan, Target};
+use super::segment::Entry;
 use super::snapshot::{Snapshots, Summary};
 use crate::filter::redisbloom::Filter;
 use crate::filter::{Count, ShardId};
@@ -58,6 +59,49 @@ pub(super) struct Way {
     pub(super) head: Head,
     /// All snapshots.
     all: Snapshots,
+}
+
+impl Way {
+    /// Replays the log behind the snapshot: all records but the batches beyond the head.
+    pub(super) fn replay(
+        &self,
+        dir: &Dir,
+        header: &Header,
+        mut visit: impl FnMut(&Entry<'_>),
+    ) -> Result<Walk, RecoveryError> {
+        let segments = Segments::list(dir)?;
+        segments.walk(dir, header.filter(), self.snapshot.first, |_, entry| {
+            if entry.head.counts_at(self.head.seq) {
+                visit(entry);
+            }
+        })
+    }
+
+    /// The same where nobody else may write to the folder.
+    ///
+    /// # Errors
+    /// Somebody did.
+    pub(super) fn replay_all(
+        &self,
+        dir: &Dir,
+        header: &Header,
+        visit: impl FnMut(&Entry<'_>),
+    ) -> Result<Walk, RecoveryError> {
+        let walk = self.replay(dir, header, visit)?;
+        if walk.end != self.scan.walk.end {
+            return Err(RecoveryError::Io(io::Error::other("the log changed while it was read")));
+        }
+        Ok(walk)
+    }
+}
+
+/// Does to `filter` what a record of the log says.
+pub(super) fn restore(filter: &mut dyn Restore, entry: &Entry<'_>) {
+    let (fingerprints, at) = (entry.fingerprints(), entry.head.position);
+    match entry.head.kind {
+        Kind::Batch | Kind::Adds => filter.add(fingerprints, at),
+        Kind::Forgets => filter.forget(fingerprints, at),
+    }
 }
 
 /// Why no snapshot leads to a target: what was met on the way.
@@ -197,26 +241,14 @@ pub(super) fn recover(
         filter.clear();
         snapshot.load(dir, header, filter)
     })?;
-    let Way { snapshot, scan, mut damaged, head, all } = way;
-    let segments = Segments::list(dir)?;
-    let before = segments.bytes();
+    let before = Segments::list(dir)?.bytes();
     let (mut records, mut fingerprints) = (0, 0);
-    let walk = segments.walk(dir, header.filter(), snapshot.first, |_, entry| {
-        let position = entry.head.position;
-        let kind = entry.head.kind;
-        if kind != Kind::Batch || position.head.seq <= head.seq {
-            records += 1;
-            fingerprints += u64::from(entry.head.count);
-            if kind == Kind::Forgets {
-                filter.forget(entry.fingerprints(), position);
-            } else {
-                filter.add(entry.fingerprints(), position);
-            }
-        }
+    let walk = way.replay_all(dir, header, |entry| {
+        records += 1;
+        fingerprints += u64::from(entry.head.count);
+        restore(filter, entry);
     })?;
-    if walk.end != scan.walk.end {
-        return Err(RecoveryError::Io(io::Error::other("the log changed while it was read")));
-    }
+    let Way { snapshot, scan, mut damaged, head, all } = way;
     let mut plan = scan.plan();
     let beyond = all.sound.iter().filter(|other| other.last.head.seq > head.seq);
     plan.snapshots.extend(beyond.map(|other| other.name.clone()));

@@ -8,15 +8,13 @@ use super::dir::Dir;
 use super::disk::{DiskFile, read_exact_at};
 use super::error::{OpenError, RecoveryError};
 use super::header::Header;
-use super::history::Segments;
 use super::reader::AtRest;
 use super::record::Kind;
-use super::recovery;
+use super::recovery::{self, Way};
 use super::scan::Target;
 use super::snapshot::Summary;
 use crate::filter::native::{KeyHash, Native};
 use crate::filter::{SHARDS, ShardId};
-use crate::storage::head::Position;
 
 /// How many fingerprints of the log are held at once. Where it has more, it is read several times.
 const MOST: u64 = 1 << 22;
@@ -46,10 +44,9 @@ struct Place {
 /// What the log has behind the snapshot.
 #[derive(Debug)]
 struct Log {
-    from: Position,
-    /// The number of its last record, and the last batch that counts.
-    to: (u64, u64),
-    filter: u64,
+    way: Way,
+    /// The number of its last record.
+    last: u64,
     /// How many shards' keys are held at once.
     group: usize,
     /// The first shard behind those that are held.
@@ -76,13 +73,8 @@ impl ShardReader {
         let file = dir.open(&way.snapshot.name)?;
         let tombstones = way.snapshot.tombstones(&dir)?.map_err(damaged)?;
         let mut tombstones: BTreeSet<_> = tombstones.into_iter().collect();
-        let (mut count, mut last) = (0, way.snapshot.first.number);
-        let segments = Segments::list(&dir)?;
-        segments.walk(&dir, header.filter(), way.snapshot.first, |_, entry| {
-            last = entry.head.position.number;
-            if entry.head.kind == Kind::Batch && entry.head.position.head.seq > way.head.seq {
-                return;
-            }
+        let mut count = 0;
+        let walk = way.replay(&dir, &header, |entry| {
             count += u64::from(entry.head.count);
             // Nothing is forgotten in most folders.
             if entry.head.kind == Kind::Forgets || !tombstones.is_empty() {
@@ -98,15 +90,14 @@ impl ShardReader {
             }
         })?;
         let rounds = usize::try_from(count / MOST + 1).unwrap_or(SHARDS).min(SHARDS);
+        let snapshot = way.snapshot.name.clone();
         let log = Log {
-            from: way.snapshot.first,
-            to: (last, way.head.seq),
-            filter: header.filter(),
+            way,
+            last: walk.end.number,
             group: SHARDS.div_ceil(rounds),
             end: 0,
             keys: Vec::new(),
         };
-        let snapshot = way.snapshot.name;
         Ok(Self { folder, native, file, snapshot, places, log: Some(log), tombstones })
     }
 
@@ -172,7 +163,7 @@ impl ShardReader {
         }
         let Some(log) = &mut self.log else { return Ok(bytes) };
         if shard.index() >= log.end || shard.index() + log.keys.len() < log.end {
-            log.gather(&self.folder.dir, self.native, shard.index())?;
+            log.gather(&self.folder, self.native, shard.index())?;
         }
         let first = log.end - log.keys.len();
         for key_hash in std::mem::take(&mut log.keys[shard.index() - first]) {
@@ -189,30 +180,29 @@ impl ShardReader {
 
 impl Log {
     /// Gathers the keys of shards from `first` on.
-    fn gather(&mut self, dir: &Dir, native: Native, first: usize) -> Result<(), RecoveryError> {
+    fn gather(
+        &mut self,
+        folder: &AtRest,
+        native: Native,
+        first: usize,
+    ) -> Result<(), RecoveryError> {
         self.end = (first + self.group).min(SHARDS);
         self.keys = vec![Vec::new(); self.end - first];
-        let (last, seq) = self.to;
-        let segments = Segments::list(dir)?;
-        let walk = segments.walk(dir, self.filter, self.from, |_, entry| {
-            let position = entry.head.position;
-            let counts = match entry.head.kind {
-                Kind::Batch => position.head.seq <= seq,
-                Kind::Adds => true,
-                Kind::Forgets => false,
-            };
-            if !counts || position.number > last {
+        let Self { way, last, keys, .. } = self;
+        let header = folder.header().ok_or(RecoveryError::Fresh)?;
+        let walk = way.replay(&folder.dir, header, |entry| {
+            if entry.head.kind == Kind::Forgets || entry.head.position.number > *last {
                 return;
             }
             for fingerprint in entry.fingerprints() {
                 let key_hash = native.key_hash(&fingerprint);
                 let place = key_hash.shard().index().wrapping_sub(first);
-                if let Some(keys) = self.keys.get_mut(place) {
+                if let Some(keys) = keys.get_mut(place) {
                     keys.push(key_hash);
                 }
             }
         })?;
-        if walk.end.number < last {
+        if walk.end.number < *last {
             let words = "the folder was worked on, and what was being read of its log is gone; \
                          give the command again";
             return Err(RecoveryError::Io(std::io::Error::other(words)));

@@ -10,7 +10,6 @@ use super::super::error::RecoveryError;
 use super::super::header::Header;
 use super::super::history::Segments;
 use super::super::reader::AtRest;
-use super::super::record::Kind;
 use super::super::recovery;
 use super::super::scan::Target;
 use super::super::segment::{self, Segment, Stop};
@@ -118,15 +117,9 @@ fn read(
         extent.damaged.extend(read?.err());
     }
     chain.begin(from, from.number == 0 || start == Some(from));
-    let walk = segments.walk(dir, header.filter(), from, |_, entry| {
-        let head = entry.head;
-        if head.kind != Kind::Batch || head.position.head.seq <= way.head.seq {
-            entry.fingerprints().into_iter().for_each(|it| visit(kind(head.kind), it));
-        }
+    way.replay_all(dir, header, |entry| {
+        entry.fingerprints().into_iter().for_each(|it| visit(kind(entry.head.kind), it));
     })?;
-    if walk.end != way.scan.walk.end {
-        return Err(io::Error::other("the log changed while it was read").into());
-    }
     extent.lacks_before = chain.lacks_before();
     Ok(extent)
 }
