@@ -18,7 +18,7 @@ mod wire;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use urlseen_core::filter::layout::{BitStrings, Position, PyreBloom};
+use urlseen_core::filter::layout::{BitPosition, BitStrings, PyreBloom};
 use wire::Wire;
 
 /// Hex digits of a fingerprint.
@@ -177,7 +177,7 @@ impl Peer<'_> {
         if let Test::PyreBloom(layout) = &self.test {
             let mut positions = Vec::new();
             layout.push_positions(fingerprint, &mut positions).unwrap();
-            for Position { string, bit } in positions {
+            for BitPosition { string, bit } in positions {
                 let key = layout.key(self.filter, string);
                 self.wire.ask(&["SETBIT", &key, &bit.to_string(), "1"]);
             }

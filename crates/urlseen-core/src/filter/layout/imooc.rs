@@ -64,8 +64,7 @@ impl Imooc {
     }
 
     /// The bits that its formula asks for, m. Only the number of blocks follows from them.
-    #[cfg(test)]
-    pub(crate) fn m(&self) -> u64 {
+    pub fn m(&self) -> u64 {
         self.m
     }
 

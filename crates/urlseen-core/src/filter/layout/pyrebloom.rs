@@ -77,8 +77,7 @@ impl PyreBloom {
     }
 
     /// All bits, m.
-    #[cfg(test)]
-    pub(crate) fn m(&self) -> u64 {
+    pub fn m(&self) -> u64 {
         self.m
     }
 
