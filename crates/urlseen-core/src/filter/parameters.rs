@@ -17,9 +17,9 @@ pub enum Parameters {
     Native {
         /// The seed of the hash; `None` where any will do.
         seed: Option<Seed>,
-        /// How the bits are divided.
+        /// The division of the bits.
         geometry: Geometry,
-        /// How many fingerprints it was sized for.
+        /// Fingerprints that it was sized for.
         capacity: Capacity,
         /// The error rate that it was sized for.
         error_rate: ErrorRate,
@@ -142,13 +142,12 @@ impl Parameters {
         }
     }
 
-    /// Whether such a filter can be in the memory of a process, and in a storage folder.
+    /// Returns true if such a filter can be in the memory of a process, and in a storage folder.
     pub fn is_local(&self) -> bool {
         matches!(self, Self::Native { .. } | Self::RedisBloom(_) | Self::Imported)
     }
 
-    /// How many fingerprints a filter in memory was made for, and at which error rate, where that
-    /// is recorded.
+    /// Capacity and error rate of a filter in memory, if they are recorded.
     pub fn size(&self) -> Option<(Capacity, ErrorRate)> {
         match *self {
             Self::Native { capacity, error_rate, .. }
@@ -159,8 +158,7 @@ impl Parameters {
         }
     }
 
-    /// How many fingerprints it was made for, in kinds that are sized by that, where that is
-    /// recorded.
+    /// Fingerprints that it was made for, if its kind is sized by that and it is recorded.
     pub fn capacity(&self) -> Option<u64> {
         match *self {
             Self::Strings(layout) => layout.capacity(),
@@ -197,7 +195,7 @@ impl Parameters {
         self
     }
 
-    /// How fingerprints are placed in Redis, with a seed of 0 where it is open.
+    /// Places of fingerprints in Redis, with a seed of 0 if it is open.
     ///
     /// # Errors
     /// The kind is none that Redis holds, or cannot be that large.
@@ -258,7 +256,7 @@ impl Parameters {
         }
     }
 
-    /// How the bits are divided, in words, where that follows from more than the configuration.
+    /// Division of the bits in words, if it follows from more than the configuration.
     pub fn division(&self) -> Option<String> {
         let Self::Native { geometry, .. } = self else { return None };
         let (blocks, bits) = (geometry.blocks().get(), geometry.bits_per_block());
@@ -278,7 +276,7 @@ impl StringLayout {
         }
     }
 
-    /// How many fingerprints it is sized for, where it is by that.
+    /// Fingerprints that it is sized for, if it is sized by that.
     fn capacity(self) -> Option<u64> {
         match self {
             Self::Imooc { capacity, .. } => Some(capacity),
@@ -289,7 +287,7 @@ impl StringLayout {
         }
     }
 
-    /// Where such a filter has its bits.
+    /// Builds the layout, which says where a fingerprint has its bits.
     ///
     /// # Errors
     /// The layout cannot have that size.

@@ -19,11 +19,11 @@ pub struct FilterSpec {
     pub parameters: Parameters,
     /// The algorithm of the fingerprints.
     pub algorithm: Algorithm,
-    /// Whether URLs that differ only in what follows `#` are different.
+    /// True if URLs that differ only in what follows `#` are different.
     pub keep_fragments: bool,
 }
 
-/// Why there is no such filter.
+/// A spec that no filter has, or that cannot be read.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SpecError {
     /// The kind cannot be that large, or that small.
@@ -47,15 +47,18 @@ pub enum SpecError {
     TooMany {
         /// The kind.
         kind: FilterKind,
-        /// What was asked for.
+        /// The capacity that was asked for.
         capacity: u64,
     },
     /// A part is missing, or is not what it should be.
-    #[error("{name} is {found}, which is none", found = .found.as_deref().unwrap_or("missing"))]
+    #[error("{name} {}", .found.as_ref().map_or_else(
+        || "is missing".to_owned(),
+        |found| format!("cannot be {found:?}"),
+    ))]
     Unreadable {
         /// The name of the part.
         name: &'static str,
-        /// What stands there.
+        /// The text that stands there.
         found: Option<String>,
     },
 }
@@ -65,9 +68,9 @@ pub enum SpecError {
 pub struct SpecDifference {
     /// The name of the part: a key of the configuration where there is one.
     pub what: &'static str,
-    /// What the filter was made for.
+    /// The part of the filter that exists.
     pub found: String,
-    /// What is wanted.
+    /// The part of the filter that is wanted.
     pub wanted: String,
 }
 
@@ -82,7 +85,7 @@ impl fmt::Display for SpecDifference {
 pub const DIVISION: &str = "the division of the filter's bits";
 
 impl FilterSpec {
-    /// Reads what `value` has under the names of the configuration.
+    /// Reads the parts that `value` has under the names of the configuration.
     ///
     /// # Errors
     /// A part is missing or no such filter exists.
@@ -108,9 +111,9 @@ impl FilterSpec {
         self.parameters.kind()
     }
 
-    /// What `wanted` differs in. What one of the two leaves open is no difference: a seed that is
-    /// yet to be drawn, and the size of a filter that was imported. Where the kinds differ, their
-    /// parameters are not compared.
+    /// Compares the parts with those of `wanted`. A part that one of the two leaves open is no
+    /// difference: a seed that is yet to be drawn, and the size of a filter that was imported. If
+    /// the kinds differ, their parameters are not compared.
     pub fn differences(&self, wanted: &Self) -> Vec<SpecDifference> {
         let of_wanted = wanted.fields();
         let is_same_kind = self.kind() == wanted.kind();
@@ -196,7 +199,7 @@ mod tests {
             for &name in fields.keys().filter(|&&name| name != "filter.seed") {
                 let without = FilterSpec::read(|it| fields.get(it).filter(|_| it != name).cloned());
                 let error = without.unwrap_err().to_string();
-                assert_eq!(error, format!("{name} is missing, which is none"), "{kind}");
+                assert_eq!(error, format!("{name} is missing"), "{kind}");
             }
         }
     }

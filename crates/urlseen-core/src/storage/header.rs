@@ -57,12 +57,12 @@ pub(super) const NAME: &str = "header";
 
 const TITLE: &str = "urlseen storage folder";
 
-/// What a storage folder was made for.
+/// Spec of a storage folder: whose filter it holds, and which.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StorageSpec {
     /// The name of the crawl.
     pub crawl: String,
-    /// What the filter was made for.
+    /// The spec of the filter.
     pub filter: FilterSpec,
 }
 
@@ -140,7 +140,7 @@ impl Header {
         }
     }
 
-    /// Whether the filter has shards. If not, it is in one piece.
+    /// Returns true if the filter has shards. If not, it is in one piece.
     pub(super) fn has_shards(&self) -> bool {
         self.spec.filter.kind() == FilterKind::Native
     }

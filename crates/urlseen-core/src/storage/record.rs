@@ -82,7 +82,7 @@ impl RecordHead {
         })
     }
 
-    /// Whether the record counts for a filter that stands at the batch `seq`.
+    /// Returns true if the record counts for a filter that stands at the batch `seq`.
     pub(super) fn counts_at(&self, seq: u64) -> bool {
         self.kind != Kind::Batch || self.position.head.seq <= seq
     }

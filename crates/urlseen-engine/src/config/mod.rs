@@ -107,7 +107,7 @@ impl Config {
         Keys::new(&self.source.key, &self.sink.key, &self.rejects.key, &self.forget.key)
     }
 
-    /// What the filter is to be.
+    /// The spec of the configured filter.
     ///
     /// # Errors
     /// There is no such filter.
@@ -145,7 +145,7 @@ impl Config {
         Wanted::new(key, self.filter_spec()?, (capacity, error_rate))
     }
 
-    /// Sets the filter to what one was made for, as far as that is recorded.
+    /// Configures the filter of a spec, as far as the spec has its parts.
     pub fn made_for(&mut self, spec: &FilterSpec) {
         self.fingerprint.algorithm = spec.algorithm;
         self.fingerprint.keep_fragments = spec.keep_fragments;

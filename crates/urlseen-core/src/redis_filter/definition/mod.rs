@@ -42,13 +42,13 @@ const RULES: [&str; 2] = ["the rule of positions", "the rule of shards"];
 pub struct Definition {
     /// The id of the filter.
     pub id: RandomId,
-    /// What the filter was made for, with its seed.
+    /// The spec of the filter, with its seed.
     pub spec: FilterSpec,
     version: String,
     rules: [String; 2],
 }
 
-/// What Redis holds in place of a definition.
+/// Content of the hash of a definition.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
     /// A definition.
@@ -58,7 +58,7 @@ pub enum Found {
 }
 
 impl Definition {
-    /// That of a new filter, with a fresh id, and a seed if it needs one.
+    /// Defines a new filter, with a fresh id, and a seed if it needs one.
     pub fn new(spec: &FilterSpec) -> Self {
         // The upper half of a random number is one.
         #[allow(clippy::cast_possible_truncation)]
@@ -67,13 +67,13 @@ impl Definition {
         Self::of(RandomId::random(), FilterSpec { parameters, ..*spec })
     }
 
-    /// That of a filter which has an id and a seed already.
+    /// Defines a filter that has an id and a seed already.
     pub fn of(id: RandomId, spec: FilterSpec) -> Self {
         let rules = spec.parameters.rules().map(str::to_owned);
         Self { id, spec, version: VERSION.1.to_owned(), rules }
     }
 
-    /// What Redis holds; `None` where it holds nothing.
+    /// Reads the hash; `None` if it is empty.
     ///
     /// # Errors
     /// Nobody wrote that as a definition.
@@ -113,7 +113,7 @@ impl Definition {
         fields.flat_map(|(name, value)| [name.to_owned(), value]).collect()
     }
 
-    /// What a filter that is wanted differs in.
+    /// Compares the filter with one that is wanted.
     pub fn differences(&self, wanted: &FilterSpec) -> Vec<SpecDifference> {
         let mut differences = self.spec.differences(wanted);
         let mut compare = |what, found: &str, wanted: &str| {
