@@ -15,18 +15,17 @@ mod rounds;
 mod util;
 
 use std::cell::RefCell;
-use std::time::Duration;
 
 use redis::{Commands, Connection};
 use rounds::Rounds;
 use tokio::sync::watch;
 use urlseen_cli::crawl::protocol::Protocol;
-use urlseen_cli::pipeline::{Parts, Pipeline, PipelineSettings, Report, Status};
+use urlseen_cli::pipeline::{Parts, Pipeline, Report, Status};
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{FilterSpec, Parameters, Seed, Sizing};
 use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::storage::{Folder, Moment, StorageSpec};
-use urlseen_engine::config::{Config, Fsync, RejectsFull, Sources, WhenFull};
+use urlseen_engine::config::{Config, Fsync, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{self, Engine, query};
 use urlseen_engine::item::Options;
@@ -108,7 +107,8 @@ fn fill(connection: &mut Connection, items: u64) {
 
 /// The defaults, on that server.
 fn configured(server: &RedisServer) -> Config {
-    let set = vec![format!("redis.url={}", server.url())];
+    let url = format!("redis.url={}", server.url());
+    let set = vec![url, "source.linger=0s".to_owned(), "sink.max_len=0".to_owned()];
     let env: [(&str, &str); 0] = [];
     Config::load(Sources { file: None, env, set }).unwrap()
 }
@@ -136,18 +136,9 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
         shared: None,
         forgets: items(&config),
         holder: LeaseHolder::this("bench"),
-        settings: PipelineSettings {
-            linger: Duration::ZERO,
-            held_timeout: config.held.timeout,
-            batch: config.source.batch,
-            batch_bytes: config.source.batch_bytes,
-            sink_max: 0,
-            rejects_max: config.rejects.max_len,
-            rejects_full: RejectsFull::Wait,
-            filter_full: WhenFull::Warn,
-            drain: true,
-            standby: false,
-        },
+        config: config.clone(),
+        drain: true,
+        standby: false,
         status: Status::starting(&config),
     };
     let (_ask, stop) = watch::channel(false);

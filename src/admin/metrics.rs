@@ -93,19 +93,7 @@ struct Metrics<'a> {
 
 impl Metrics<'_> {
     fn counts(&mut self, counts: &Counts) -> fmt::Result {
-        let Counts {
-            unseen,
-            seen,
-            unfiltered,
-            rejected,
-            rejects_dropped,
-            batches,
-            batches_aborted,
-            recoveries,
-            rollbacks,
-            snapshots,
-            log_bytes,
-        } = *counts;
+        let Counts { unseen, seen, unfiltered, rejected, .. } = *counts;
         let fates = [
             ("unseen", unseen),
             ("seen", seen),
@@ -113,15 +101,7 @@ impl Metrics<'_> {
             ("rejected", rejected),
         ];
         self.counters("items", "Items committed, by what became of them", "fate", &fates)?;
-        for (name, help, value) in [
-            ("rejects_dropped", "Rejects dropped from a full list", rejects_dropped),
-            ("batches", "Batches committed", batches),
-            ("batches_aborted", "Batches judged again without a commit", batches_aborted),
-            ("recoveries", "Times that the filter was loaded from the folder", recoveries),
-            ("rollbacks", "Times that the filter went back with Redis", rollbacks),
-            ("snapshots", "Snapshots finished", snapshots),
-            ("log_written_bytes", "Bytes written to the log", log_bytes),
-        ] {
+        for (name, help, value) in counts.metrics() {
             self.counter(name, help, value)?;
         }
         Ok(())
@@ -158,7 +138,8 @@ impl Metrics<'_> {
     }
 
     fn storage(&mut self, storage: &Storage, now: SystemTime) -> fmt::Result {
-        let Storage { dir: _, fsync: _, snapshots, last_snapshot, log_bytes, archive: _ } = storage;
+        let Storage { snapshots, last_snapshot, log_bytes, written_bytes, .. } = storage;
+        self.counter("log_written_bytes", "Bytes written to the log", *written_bytes)?;
         self.gauge("storage_snapshots", "Snapshots in the storage folder", Some(*snapshots))?;
         // A clock that was set back makes no age of less than nothing.
         let age = last_snapshot

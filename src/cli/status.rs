@@ -138,15 +138,8 @@ impl<W: Write> StatusRows<'_, W> {
         }
         self.number("  rejected", rejected, "not readable")?;
         self.number("batches", batches, "committed since the start")?;
-        // What does not happen as a rule.
-        for (name, number, what) in [
-            ("", counts.batches_aborted, "batches were judged again without a commit"),
-            ("", counts.rejects_dropped, "rejects were dropped from a full list"),
-            ("", counts.rollbacks, "times the filter went back with Redis"),
-        ] {
-            if number > 0 {
-                self.number(name, number, what)?;
-            }
+        for (count, event) in counts.events() {
+            self.number("", count, event)?;
         }
         Ok(())
     }
@@ -187,7 +180,7 @@ impl<W: Write> StatusRows<'_, W> {
     }
 
     fn storage(&mut self, storage: &Storage, now: SystemTime) -> io::Result<()> {
-        let Storage { dir, fsync, snapshots, last_snapshot, log_bytes, archive } = storage;
+        let Storage { dir, fsync, snapshots, last_snapshot, log_bytes, archive, .. } = storage;
         let last = last_snapshot
             .map_or_else(String::new, |last| format!(", the last one {} ago", age(last, now)));
         self.row(

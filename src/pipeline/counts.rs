@@ -4,31 +4,48 @@ use serde::{Deserialize, Serialize};
 
 use urlseen_engine::item::batch::Logged;
 
-/// What was done since the daemon was started. None of these ever goes down.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// Items committed that were unseen, and went on.
-    pub unseen: u64,
-    /// Items committed that had been seen before.
-    pub seen: u64,
-    /// Items passed on unchecked, as they asked (`dont_filter`) or as a rule has it.
-    pub unfiltered: u64,
-    /// Items that could not be read.
-    pub rejected: u64,
-    /// Rejects dropped from a full list (`rejects.when_full = "drop-oldest"`).
-    pub rejects_dropped: u64,
-    /// Batches committed.
-    pub batches: u64,
-    /// Batches judged, not committed, and judged again.
-    pub batches_aborted: u64,
-    /// Times that the filter was loaded from the storage folder.
-    pub recoveries: u64,
-    /// Times that it went back because Redis had come back with older data.
-    pub rollbacks: u64,
-    /// Snapshots finished.
-    pub snapshots: u64,
-    /// Bytes written to the log.
-    pub log_bytes: u64,
+/// Declares the counters: a new one is one line here, and one where it counts.
+macro_rules! counters {
+    ($( $field:ident, $metric:literal: $help:literal $(, event: $event:literal)?; )+) => {
+        /// Counts since the daemon was started. None of them ever goes down.
+        #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        pub struct Counts {
+            /// Items committed that were unseen, and went on.
+            pub unseen: u64,
+            /// Items committed that had been seen before.
+            pub seen: u64,
+            /// Items passed on unchecked, as they asked (`dont_filter`) or as a rule has it.
+            pub unfiltered: u64,
+            /// Items that could not be read.
+            pub rejected: u64,
+            $( #[doc = concat!($help, ".")] pub $field: u64, )+
+        }
+
+        impl Counts {
+            /// Name, help text and value of each metric, besides those of items.
+            pub(crate) fn metrics(&self) -> Vec<(&'static str, &'static str, u64)> {
+                vec![$( ($metric, $help, self.$field) ),+]
+            }
+
+            /// Events that a healthy run does not have, with their counts if there are any.
+            pub(crate) fn events(&self) -> impl Iterator<Item = (u64, &'static str)> {
+                let all: Vec<(u64, &str)> = vec![$( $( (self.$field, $event), )? )+];
+                all.into_iter().filter(|&(count, _)| count > 0)
+            }
+        }
+    };
+}
+
+counters! {
+    rejects_dropped, "rejects_dropped": "Rejects dropped from a full list",
+        event: "rejects were dropped from a full list";
+    batches, "batches": "Batches committed";
+    batches_aborted, "batches_aborted": "Batches judged again without a commit",
+        event: "batches were judged again without a commit";
+    recoveries, "recoveries": "Times that the filter was loaded from the folder";
+    rollbacks, "rollbacks": "Times that the filter went back with Redis",
+        event: "times the filter went back with Redis";
+    snapshots, "snapshots": "Snapshots finished";
 }
 
 impl Counts {

@@ -51,7 +51,7 @@ impl Pipeline {
             None => self.gauges.keys().iter().sum::<u64>(),
         };
         let is_past = |sizing: Sizing| keys() >= sizing.capacity().get();
-        self.parts.settings.filter_full == WhenFull::Stop
+        self.parts.config.filter.when_full == WhenFull::Stop
             && self.parts.parameters.sizing().is_some_and(is_past)
     }
 

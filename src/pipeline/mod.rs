@@ -53,7 +53,7 @@ use urlseen_core::redis::error::{LinkError, Retry};
 use urlseen_core::redis::lease::{LeaseHolder, RunId};
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::preflight::{Needs, preflight};
-use urlseen_engine::config::{RejectsFull, WhenFull};
+use urlseen_engine::config::Config;
 use urlseen_engine::engine::Gauges;
 pub use urlseen_engine::engine::query::Asked;
 use urlseen_engine::engine::query::QueryDispatcher;
@@ -82,35 +82,14 @@ pub struct Parts {
     pub forgets: Options,
     /// Who runs it.
     pub holder: LeaseHolder,
-    /// How it behaves.
-    pub settings: PipelineSettings,
+    /// The configuration of the crawl.
+    pub config: Config,
+    /// Ends once the source is empty and all is committed.
+    pub drain: bool,
+    /// Waits for a lease that another process holds, rather than ends.
+    pub standby: bool,
     /// What is told of it before it starts.
     pub status: Status,
-}
-
-/// What the config says of the way of a batch.
-#[derive(Debug, Clone, Copy)]
-pub struct PipelineSettings {
-    /// Items a batch has at most.
-    pub batch: usize,
-    /// Bytes a batch has at most, unless a single item is larger.
-    pub batch_bytes: usize,
-    /// How long a claim waits for more items while the last one recovered few.
-    pub linger: Duration,
-    /// How long the sink may be before commits wait; 0 for no bound.
-    pub sink_max: u64,
-    /// How long the list of rejects may be.
-    pub rejects_max: u64,
-    /// What happens then.
-    pub rejects_full: RejectsFull,
-    /// The time without a heartbeat after which a consumer counts as stopped.
-    pub held_timeout: Duration,
-    /// What happens when the filter is full.
-    pub filter_full: WhenFull,
-    /// End once the source is empty and all is committed.
-    pub drain: bool,
-    /// Wait for a lease that another process holds, rather than end.
-    pub standby: bool,
 }
 
 /// How a run ended.
@@ -236,9 +215,7 @@ impl Pipeline {
                     }
                     (wait, Some(failure))
                 }
-                Err(RunError::Redis(ProtocolError::Held { holder, .. }))
-                    if self.parts.settings.standby =>
-                {
+                Err(RunError::Redis(ProtocolError::Held { holder, .. })) if self.parts.standby => {
                     self.tell_standby(holder.as_deref());
                     (STANDBY, None)
                 }
@@ -266,7 +243,7 @@ impl Pipeline {
             return failure;
         };
         match self.store.as_ref().map(|store| store.check_fit(head, filter)) {
-            Some(Err(unfit)) if self.parts.settings.standby => RunError::Standby(Box::new(unfit)),
+            Some(Err(unfit)) if self.parts.standby => RunError::Standby(Box::new(unfit)),
             _ => failure,
         }
     }
@@ -296,7 +273,7 @@ impl Pipeline {
         let live = self.live.borrow();
         let Status { phase: told, counts, lists, asked, .. } = &live.status;
         told != phase
-            || Counts { log_bytes: 0, ..*counts } != self.counts
+            || *counts != self.counts
             || lists.source != Some(self.source_length)
             || *asked != self.dispatcher.asked()
     }

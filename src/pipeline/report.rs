@@ -15,7 +15,7 @@ use urlseen_engine::engine::{Fill, Gauges};
 /// What a run looks like at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Report {
-    /// What was done since the start; bytes of the log are not counted here.
+    /// Counts since the start.
     #[serde(flatten)]
     pub counts: Counts,
     /// What was asked since the start.
@@ -51,9 +51,7 @@ impl Live {
     pub(super) fn update(&mut self, report: Report, kept: Option<Footprint>) {
         let Report { counts, asked, source, processing, filter, seconds: _ } = report;
         let status = &mut self.status;
-        let log_bytes = kept.as_ref().map_or(status.counts.log_bytes, |kept| kept.logged);
-        status.counts = Counts { log_bytes, ..counts };
-        (status.asked, status.filter) = (asked, Some(filter));
+        (status.counts, status.asked, status.filter) = (counts, asked, Some(filter));
         if status.head.is_some() {
             (status.lists.source, status.lists.processing) = (Some(source), Some(processing));
         }

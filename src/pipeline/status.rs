@@ -143,6 +143,8 @@ pub struct Storage {
     pub last_snapshot: Option<SystemTime>,
     /// Bytes of log in it.
     pub log_bytes: u64,
+    /// Bytes written to the log since the start.
+    pub written_bytes: u64,
     /// Its archive, if it has one.
     #[serde(default)]
     pub archive: Option<Archive>,
@@ -150,9 +152,10 @@ pub struct Storage {
 
 impl From<Footprint> for Storage {
     fn from(kept: Footprint) -> Self {
-        let Footprint { dir, fsync, snapshots, last_snapshot, log_bytes, archive, .. } = kept;
+        let Footprint { dir, fsync, snapshots, last_snapshot, log_bytes, logged, archive } = kept;
         let archive = archive.map(|(bytes, is_whole)| Archive { bytes, is_whole });
-        Self { dir, fsync: fsync.to_string(), snapshots, last_snapshot, log_bytes, archive }
+        let (fsync, written_bytes) = (fsync.to_string(), logged);
+        Self { dir, fsync, snapshots, last_snapshot, log_bytes, written_bytes, archive }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::admin::telemetry::Console;
 use crate::admin::{self, Limits, Passed};
 use crate::crawl::protocol::Protocol;
 use crate::pipeline::{
-    self, Alone, Ending, Live, Parts, Pipeline, Report, RunError, Shared, Status, shutdown,
+    Alone, Ending, Live, Parts, Pipeline, Report, RunError, Shared, Status, shutdown,
 };
 use crate::serve::{self, Server};
 use anyhow::Context;
@@ -107,7 +107,6 @@ fn store(config: &Config, folder: Folder) -> anyhow::Result<(Parameters, Local)>
 
 /// Everything that the pipeline works with but the filter, as configured.
 fn parts(config: &Config, parameters: Parameters, shared: Option<Shared>, args: &RunArgs) -> Parts {
-    let Config { source, filter, sink, rejects, held, .. } = config;
     let mut protocol = Protocol::new(config);
     if let Some(shared) = &shared {
         protocol = protocol.with_filter(shared.filter());
@@ -120,18 +119,9 @@ fn parts(config: &Config, parameters: Parameters, shared: Option<Shared>, args: 
         shared,
         forgets: start::forgets(config),
         holder: LeaseHolder::this(&config.crawl.name),
-        settings: pipeline::PipelineSettings {
-            batch: source.batch,
-            batch_bytes: source.batch_bytes,
-            linger: source.linger.unwrap_or_default(),
-            sink_max: sink.max_len,
-            rejects_max: rejects.max_len,
-            rejects_full: rejects.when_full,
-            held_timeout: held.timeout,
-            filter_full: filter.when_full,
-            drain: args.drain,
-            standby: args.standby,
-        },
+        config: config.clone(),
+        drain: args.drain,
+        standby: args.standby,
         status: Status::starting(config),
     }
 }

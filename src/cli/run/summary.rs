@@ -51,8 +51,6 @@ pub(super) fn summarize(
     if json {
         let mut value = serde_json::to_value(report)?;
         value["items"] = json!(report.counts.items());
-        // The folder counts these; a report does not look at it.
-        value.as_object_mut().expect("a struct").remove("log_bytes");
         value["ending"] = serde_json::to_value(ending)?;
         if !passed.is_empty() {
             value["passed"] = serde_json::to_value(passed)?;
@@ -99,8 +97,8 @@ fn items(out: &mut impl Write, report: &Report, passed: &[Passed]) -> io::Result
         writeln!(out, "           {items:>12}   of these by the rule {rule:?}")?;
     }
     writeln!(out, "rejected   {:>12}   not readable, on the rejects list", counts.rejected)?;
-    if counts.rejects_dropped > 0 {
-        writeln!(out, "           {:>12}   older rejects dropped", counts.rejects_dropped)?;
+    for (count, event) in counts.events() {
+        writeln!(out, "           {count:>12}   {event}")?;
     }
     Ok(())
 }

@@ -6,8 +6,9 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::{Pending, Session};
+use crate::pipeline::Parts;
 use crate::pipeline::phase::Backpressure;
-use urlseen_engine::config::RejectsFull;
+use urlseen_engine::config::{Config, RejectsFull};
 
 /// How often a full sink or rejects list is looked at again.
 pub(super) const BACKPRESSURE_POLL: Duration = Duration::from_millis(50);
@@ -18,23 +19,20 @@ const QUIET: Duration = Duration::from_secs(10);
 impl Session<'_> {
     /// What the next batch has to wait for, if anything.
     pub(super) fn backpressure(&self) -> Option<Backpressure> {
-        let settings = &self.pipeline.parts.settings;
+        let Config { sink, rejects: list, .. } = &self.pipeline.parts.config;
         let queue = self.queue();
         let next = queue.get(self.sent)?;
         let sent = || (0..self.sent).filter_map(|index| queue.get(index));
         let onward: u64 = sent().map(|prepared| prepared.batch.onward_len() as u64).sum();
-        if settings.sink_max > 0
+        if sink.max_len > 0
             && next.batch.onward_len() > 0
-            && self.sink_length + onward >= settings.sink_max
+            && self.sink_length + onward >= sink.max_len
         {
             return Some(Backpressure::Sink);
         }
         let rejects: u64 = sent().map(|prepared| prepared.rejects.len() as u64).sum();
         let after = self.rejected_length + rejects + next.rejects.len() as u64;
-        if settings.rejects_full == RejectsFull::Wait
-            && !next.rejects.is_empty()
-            && after > settings.rejects_max
-        {
+        if list.when_full == RejectsFull::Wait && !next.rejects.is_empty() && after > list.max_len {
             return Some(Backpressure::Rejects);
         }
         None
@@ -55,16 +53,17 @@ impl Session<'_> {
             self.backpressure_told = Some(Instant::now());
         }
         self.told_backpressure = backpressure;
-        let (keys, settings) = (self.pipeline.parts.protocol.keys(), &self.pipeline.parts.settings);
+        let Parts { protocol, config, .. } = &self.pipeline.parts;
+        let keys = protocol.keys();
         match backpressure {
             Some(Backpressure::Sink) => info!(
                 "waiting: {} holds {} items, sink.max_len is {}",
-                keys.sink, self.sink_length, settings.sink_max
+                keys.sink, self.sink_length, config.sink.max_len
             ),
             Some(Backpressure::Rejects) => warn!(
                 "waiting: {} holds {} items that could not be read, rejects.max_len is {}. Look \
                  at them and delete them, or set rejects.when_full = \"drop-oldest\"",
-                keys.rejected, self.rejected_length, settings.rejects_max
+                keys.rejected, self.rejected_length, config.rejects.max_len
             ),
             None => info!("going on"),
         }

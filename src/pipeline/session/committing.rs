@@ -21,11 +21,11 @@ impl Session<'_> {
             if backpressure.is_some() {
                 return;
             }
-            let Parts { protocol, settings, .. } = &self.pipeline.parts;
+            let Parts { protocol, config, .. } = &self.pipeline.parts;
             let Some(prepared) = self.queue().get(self.sent) else { return };
-            let rejects_max = match settings.rejects_full {
+            let rejects_max = match config.rejects.when_full {
                 RejectsFull::Wait => 0,
-                RejectsFull::DropOldest => settings.rejects_max,
+                RejectsFull::DropOldest => config.rejects.max_len,
             };
             let Prepared { batch, rejects, .. } = prepared;
             let (token, processing) = (&self.token, self.processing);

@@ -31,6 +31,7 @@ use urlseen_core::redis::held::Reclaimer;
 use urlseen_core::redis::lease::{RENEWAL, Token};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis::preflight::preflight;
+use urlseen_engine::config::Config;
 use urlseen_engine::item::batch::{Batch, Claimed};
 
 /// Batches read and not committed, in all stages.
@@ -161,8 +162,8 @@ impl<'a> Session<'a> {
         pipeline.go_on_from(&mut link, &mut held).await?;
         let queue = pipeline.queue.as_ref().expect("set above");
         let (processing, ahead) = (queue.processing(), queue.items());
-        let settings = pipeline.parts.settings;
-        let bytes = settings.batch_bytes.min(pipeline.limits.batch);
+        let Config { source, held: consumers, .. } = &pipeline.parts.config;
+        let bytes = source.batch_bytes.min(pipeline.limits.batch);
         let mut session = Self {
             link,
             waiter: Some(waiter),
@@ -172,9 +173,9 @@ impl<'a> Session<'a> {
             is_renewal_due: false,
             pending: VecDeque::new(),
             supply: if processing > 0 { Supply::Claimed } else { Supply::Unknown },
-            linger: Linger::new(settings.linger),
+            linger: Linger::new(source.linger.unwrap_or_default()),
             control: pipeline.suspicion.control(),
-            window: Window::new(settings.batch, bytes).with_alone(pipeline.suspicion.alone(ahead)),
+            window: Window::new(source.batch, bytes).with_alone(pipeline.suspicion.alone(ahead)),
             processing,
             ahead,
             windows: 0,
@@ -184,7 +185,7 @@ impl<'a> Session<'a> {
             rejected_length,
             backpressure: None,
             forgetting: Forgetting::default(),
-            reclaimer: Reclaimer::new(settings.held_timeout),
+            reclaimer: Reclaimer::new(consumers.timeout),
             told_backpressure: None,
             backpressure_told: None,
             pipeline,
@@ -199,7 +200,6 @@ impl<'a> Session<'a> {
         report_every: Option<Duration>,
         show: &mut dyn FnMut(&Report),
     ) -> Result<Ending, RunError> {
-        let settings = self.pipeline.parts.settings;
         let mut stop = self.pipeline.stop.clone();
         let mut renewal = ticks(RENEWAL);
         let mut poll = ticks(BACKPRESSURE_POLL);
@@ -207,7 +207,7 @@ impl<'a> Session<'a> {
         let is_watched = report_every.is_some_and(|every| every < WATCHED);
         let mut lengths = ticks(if is_watched { WATCHED } else { LENGTHS });
         let mut forgets = ticks(FORGETS);
-        let mut consumers = ticks(Reclaimer::interval(settings.held_timeout));
+        let mut consumers = ticks(Reclaimer::interval(self.pipeline.parts.config.held.timeout));
         let mut report = report_every.map(ticks);
         // What was forgotten while nothing ran is so before the first item is judged.
         self.ask_for_forgets();
@@ -366,7 +366,7 @@ impl<'a> Session<'a> {
         }
         if self.supply == Supply::Claimed {
             // The wait for the source ends at once if it holds something by then.
-            let drain = self.pipeline.parts.settings.drain;
+            let drain = self.pipeline.parts.drain;
             self.supply = if drain { Supply::Unknown } else { Supply::Empty };
         }
         if self.supply == Supply::Unknown && self.linger.is_over() {
@@ -384,7 +384,7 @@ impl<'a> Session<'a> {
         let drained = self.supply == Supply::Empty
             && self.on_their_way() == 0
             && !self.forgetting.is_under_way();
-        (self.pipeline.parts.settings.drain && drained).then_some(Ending::Drained)
+        (self.pipeline.parts.drain && drained).then_some(Ending::Drained)
     }
 
     fn queue(&self) -> &Queue {

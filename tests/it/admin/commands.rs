@@ -45,8 +45,8 @@ items                     10   committed since the start; of these
                           12   of these by the rule \"list pages\"
   rejected                 4   not readable
 batches                    6   committed since the start
-                           7   batches were judged again without a commit
                            5   rejects were dropped from a full list
+                           7   batches were judged again without a commit
                            9   times the filter went back with Redis
 asked                     59   since the start; of these
   seen                    13   answered so

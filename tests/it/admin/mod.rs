@@ -67,7 +67,6 @@ fn status(phase: Phase) -> Status {
             recoveries: 8,
             rollbacks: 9,
             snapshots: 10,
-            log_bytes: 11,
         },
         passed: vec![Passed { rule: "list pages".to_owned(), items: 12 }],
         asked: Asked { seen: 13, unseen: 14, full: 15, forgotten: 17 },
@@ -86,6 +85,7 @@ fn status(phase: Phase) -> Status {
             snapshots: 3,
             last_snapshot: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(2000)),
             log_bytes: 41,
+            written_bytes: 11,
             archive: Some(Archive { bytes: 51, is_whole: true }),
         }),
     }
