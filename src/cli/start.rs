@@ -25,7 +25,7 @@ use urlseen_core::redis::lease::{LeaseHolder, RunId};
 use urlseen_core::redis::preflight::preflight;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::{Difference, Folder, OpenError, StorageSpec};
-use urlseen_engine::config::{self, Config, ItemForm, PassRule, Rollback, SeedChoice, SinkKind};
+use urlseen_engine::config::{self, Config, ItemForm, PassRule, Rollback, SeedChoice};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts, Place, StartError};
 use urlseen_engine::item::Options;
@@ -203,7 +203,7 @@ pub(super) fn items(config: &Config) -> Options {
     let config::Fingerprint { algorithm, keep_fragments } = config.fingerprint;
     Options {
         emit: config.sink.emit,
-        scored: config.sink.kind == SinkKind::Zset,
+        scored: config.open_sink().is_scored(),
         pass: config.pass,
         ..Options::new(config.source.item.into(), algorithm, keep_fragments)
     }

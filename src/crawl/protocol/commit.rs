@@ -4,10 +4,10 @@ use redis::{Cmd, Value};
 
 use super::reply::ScriptReply;
 use super::{Committed, Protocol, ProtocolError, Script, call, eval};
-use crate::crawl::sink::PlainSink;
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::Token;
 use urlseen_core::redis::packed::Packed;
+use urlseen_core::redis::sink::PlainSink;
 use urlseen_core::redis_filter::judge::{Judge, Question};
 use urlseen_engine::item::batch::Logged;
 

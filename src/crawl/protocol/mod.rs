@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use redis::{Cmd, Value, cmd};
 
-use crate::crawl::sink::{self, Sink};
 pub use commit::{Commit, Order, Rejects};
 use forgets::Forgets;
 pub(crate) use persistence::Persistence;
@@ -27,6 +26,7 @@ use urlseen_core::redis::lease::{LEASE, LeaseHolder, RunId, Token};
 use urlseen_core::redis::link::Reply;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs, ServerVersion};
 use urlseen_core::redis::script::{COMMON, Script};
+use urlseen_core::redis::sink::Sink;
 use urlseen_core::redis_filter::judge::Judge;
 use urlseen_core::storage::Head;
 use urlseen_engine::config::Config;
@@ -73,7 +73,7 @@ impl Protocol {
     /// sink bring their part of the scripts.
     pub fn new(config: &Config) -> Self {
         let keys = config.keys();
-        let (source, sink) = (source::open(&config.source), sink::open(&config.sink));
+        let (source, sink) = (source::open(&config.source), config.open_sink());
         let held = held::Calls::new(record(config, &keys));
         let from = source.lua_commit();
         let pushing =

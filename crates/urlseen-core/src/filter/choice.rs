@@ -93,6 +93,8 @@ macro_rules! choices {
     )+ };
 }
 
+pub(crate) use choices;
+
 choices! {
     /// An end of a Redis list.
     End {
@@ -161,14 +163,6 @@ choices! {
         /// Nothing more is taken from the source.
         Stop = "stop",
     } later ["grow"]
-
-    /// What the sink is.
-    SinkKind {
-        /// A Redis list.
-        List = "list",
-        /// A Redis sorted set, as scrapy-redis's priority queue.
-        Zset = "zset",
-    } later []
 
     /// What is pushed to the sink.
     Emit {
@@ -266,7 +260,6 @@ mod tests {
         each_word_reads_back::<LogFormat>();
         each_word_reads_back::<RejectsFull>();
         each_word_reads_back::<Rollback>();
-        each_word_reads_back::<SinkKind>();
         each_word_reads_back::<FilterPlace>();
         each_word_reads_back::<WhenFull>();
         assert_eq!(RejectsFull::DropOldest.to_string(), "drop-oldest");

@@ -8,6 +8,8 @@ pub(crate) mod hash_tag;
 pub mod held;
 pub mod reject;
 pub mod script;
+#[cfg(feature = "link")]
+pub mod sink;
 
 #[cfg(feature = "link")]
 pub use connection::{

@@ -10,9 +10,7 @@ use super::secret::Secret;
 use super::sections::Config;
 use super::value::Rule;
 use std::collections::{BTreeMap, BTreeSet};
-use urlseen_core::filter::choice::{
-    Emit, End, FilterKind, FilterPlace, ItemForm, SinkKind, SourceKind,
-};
+use urlseen_core::filter::choice::{Emit, End, FilterKind, FilterPlace, ItemForm, SourceKind};
 use urlseen_core::redis::{RedisAddress, RedisAddressError};
 
 /// Hands out typed values by key.
@@ -158,9 +156,10 @@ impl Taker {
 
     /// A sorted set has no ends.
     fn check_push_to(&mut self, config: &Config) {
-        let (kind, push_to) = (config.sink.kind, config.sink.push_to);
+        let push_to = config.sink.push_to;
+        let has_ends = config.open_sink().has_ends();
         // The default may stand in a copy of the documented file.
-        if kind == SinkKind::Zset && push_to == End::Left && self.is_sound(&["sink.kind"]) {
+        if !has_ends && push_to == End::Left && self.is_sound(&["sink.kind"]) {
             let kind_origin = self.origin("sink.kind");
             self.refuse("sink.push_to", Fault::NoEnds { kind_origin });
         }

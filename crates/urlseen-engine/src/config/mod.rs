@@ -43,13 +43,15 @@ pub use seed::SeedChoice;
 
 pub use urlseen_core::filter::choice::{
     Emit, End, FilterKind, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback,
-    SinkKind, SourceKind, WhenFull, choose,
+    SourceKind, WhenFull, choose,
 };
+
+pub use urlseen_core::redis::sink::SinkKind;
 
 use urlseen_core::filter::{
     Capacity, ErrorRate, FilterSpec, Parameters, Reservation, SpecError, StringLayout,
 };
-use urlseen_core::redis::keys::Keys;
+use urlseen_core::redis::{self, keys::Keys};
 use urlseen_core::redis_filter::opening::{RedisOpenError, Wanted};
 
 use check::Taker;
@@ -105,6 +107,11 @@ impl Config {
     /// Names of the crawl's keys in Redis.
     pub fn keys(&self) -> Keys {
         Keys::new(&self.source.key, &self.sink.key, &self.rejects.key, &self.forget.key)
+    }
+
+    /// The configured sink.
+    pub fn open_sink(&self) -> Box<dyn redis::sink::Sink> {
+        self.sink.kind.open(self.sink.push_to)
     }
 
     /// The spec of the configured filter.

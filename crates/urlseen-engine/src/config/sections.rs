@@ -17,10 +17,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 use urlseen_core::filter::choice::{
     Emit, End, FilterKind, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback,
-    SinkKind, SourceKind, WhenFull,
+    SourceKind, WhenFull,
 };
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::redis::RedisAddress;
+use urlseen_core::redis::sink::SinkKind;
 
 /// Declares the sections: for each key its field, its rule, and its default as a function of the
 /// crawl's name.

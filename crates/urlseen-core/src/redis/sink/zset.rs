@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use redis::{Cmd, cmd};
 
 use super::{PlainSink, Sink};
-use urlseen_core::redis::keys::Keys;
-use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
+use crate::redis::keys::Keys;
+use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
 /// A sorted set that items are added to by the negative of their priority, so that the most urgent
 /// one stands first.
 #[derive(Debug)]
-pub(crate) struct Zset;
+pub struct Zset;
 
 impl Sink for Zset {
     /// What is pushed may have been there before, with another score: it could not be taken back.
@@ -29,6 +29,14 @@ impl Sink for Zset {
         argument.push(b' ');
         argument.extend_from_slice(item);
         argument.into()
+    }
+
+    fn has_ends(&self) -> bool {
+        false
+    }
+
+    fn is_scored(&self) -> bool {
+        true
     }
 
     fn length(&self, sink: &str) -> Cmd {

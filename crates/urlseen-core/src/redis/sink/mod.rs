@@ -1,7 +1,7 @@
 //! Sinks: where unseen items go.
 //!
 //! A new sink is one new file that implements [`Sink`], with the Lua functions that the commit
-//! calls on it, and one line in [`open`].
+//! calls on it, and its lines at [`SinkKind`].
 
 mod list;
 mod zset;
@@ -10,16 +10,16 @@ use std::borrow::Cow;
 
 use redis::Cmd;
 
-use urlseen_core::redis::keys::Keys;
-use urlseen_core::redis::packed::Packed;
-use urlseen_core::redis::preflight::Needs;
-use urlseen_engine::config::{self, SinkKind};
+use crate::redis::keys::Keys;
+use crate::redis::packed::Packed;
+use crate::redis::preflight::Needs;
 
-pub use list::ListSink;
-pub(crate) use zset::Zset;
+use crate::filter::choice::{Choice, ChoiceError, End, choices, choose};
+use list::ListSink;
+use zset::Zset;
 
 /// Something in Redis that unseen items are pushed to.
-pub(crate) trait Sink: Send {
+pub trait Sink: Send {
     /// How a plain command pushes, where that can be taken back.
     fn plain(&self) -> Option<&dyn PlainSink>;
 
@@ -31,6 +31,12 @@ pub(crate) trait Sink: Send {
     /// How an item and its score are handed to such a script.
     fn argument<'a>(&self, item: &'a [u8], score: f64) -> Cow<'a, [u8]>;
 
+    /// Returns true if `push_to` means something for it.
+    fn has_ends(&self) -> bool;
+
+    /// Returns true if it orders items by their score.
+    fn is_scored(&self) -> bool;
+
     /// How many items wait in the sink.
     fn length(&self, sink: &str) -> Cmd;
 
@@ -40,7 +46,7 @@ pub(crate) trait Sink: Send {
 
 /// A sink that a plain command pushes to, with a script behind it that can take the push back: what
 /// a script hands on itself costs Redis several times as much.
-pub(crate) trait PlainSink {
+pub trait PlainSink {
     /// Lua, in the transaction after [`PlainSink::push`]: `sink_refusal(sink, last)` gives a
     /// refusal unless that has pushed `last` as its last item; `sink_take_back(sink, count)` undoes
     /// the push of so many items; `sink_length(sink)` answers how many items wait there.
@@ -61,10 +67,23 @@ pub(crate) trait PlainSink {
     ) -> Packed;
 }
 
-/// The sink that the config names.
-pub(crate) fn open(config: &config::Sink) -> Box<dyn Sink> {
-    match config.kind {
-        SinkKind::List => Box::new(ListSink::new(config.push_to)),
-        SinkKind::Zset => Box::new(Zset),
+choices! {
+    /// Kind of a sink: a file beside this one, with its word here and its line in
+    /// [`SinkKind::open`].
+    SinkKind {
+        /// A Redis list.
+        List = "list",
+        /// A Redis sorted set, as scrapy-redis's priority queue.
+        Zset = "zset",
+    } later []
+}
+
+impl SinkKind {
+    /// Opens a sink of this kind, which is pushed to at the end `push_to` if it has ends.
+    pub fn open(self, push_to: End) -> Box<dyn Sink> {
+        match self {
+            Self::List => Box::new(ListSink::new(push_to)),
+            Self::Zset => Box::new(Zset),
+        }
     }
 }

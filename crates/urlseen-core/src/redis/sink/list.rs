@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use redis::{Cmd, cmd};
 
 use super::{PlainSink, Sink};
-use urlseen_core::redis::keys::Keys;
-use urlseen_core::redis::packed::Packed;
-use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
-use urlseen_engine::config::End;
+use crate::filter::choice::End;
+use crate::redis::keys::Keys;
+use crate::redis::packed::Packed;
+use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
 /// A list that items are pushed to at one end.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct ListSink {
 
 impl ListSink {
     /// Pushes to the given end.
-    pub(crate) fn new(push_to: End) -> Self {
+    pub fn new(push_to: End) -> Self {
         Self { push_to }
     }
 
@@ -41,6 +41,14 @@ impl Sink for ListSink {
 
     fn argument<'a>(&self, item: &'a [u8], _: f64) -> Cow<'a, [u8]> {
         Cow::Borrowed(item)
+    }
+
+    fn has_ends(&self) -> bool {
+        true
+    }
+
+    fn is_scored(&self) -> bool {
+        false
     }
 
     fn length(&self, sink: &str) -> Cmd {
