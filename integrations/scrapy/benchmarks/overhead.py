@@ -1,10 +1,10 @@
-"""What asking costs a spider: `request_seen` of this package and of scrapy-redis, in turns.
+"""Cost of asking for a spider: `request_seen` of this package and of scrapy-redis, in turns.
 
     python benchmarks/overhead.py [--urlseen URL] [--redis URL] [--requests N] [--rounds N]
 
-Each round asks both about the same N new requests and then about the same N again, one's whole
-turn after the other's, with the order changed each round. Times are of single calls, fingerprint
-included. The keys are the benchmark's own, and deleted at the end where that is possible.
+Each round asks both about the same N new requests, then about the same N again. Each takes its
+whole turn, and the order changes each round. Times are of single calls, with the fingerprint. The
+keys are the benchmark's own. It deletes them at the end if the server permits that.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def ask(request_seen: Callable[[Request], bool], urls: list[str], expected: bool) -> list[float]:
-    # A fingerprinter remembers what it computed of a request: so each is a new one.
+    # A fingerprinter caches the fingerprint of a request object, so each request is a new object.
     requests = [Request(url) for url in urls]
     times = []
     clock = time.perf_counter
@@ -90,7 +90,7 @@ def ask(request_seen: Callable[[Request], bool], urls: list[str], expected: bool
 
 
 def forget(url: str, key: str) -> None:
-    """Where a plain Redis stands for urlseen."""
+    """Deletes the key. A plain Redis that stands in for urlseen permits that, urlseen does not."""
     with redis.Redis.from_url(url, protocol=2) as client:
         try:
             client.delete(key)

@@ -20,7 +20,7 @@ from scrapy.utils.test import get_crawler
 from pages import Site
 from servers import Asked, Daemon, Proxy, RedisServer
 
-# Scrapy 2.13 makes no crawler without one.
+# Scrapy 2.13 makes no crawler without a reactor.
 install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
 
 HERE = Path(__file__).parent
@@ -28,7 +28,7 @@ REACTORS = {
     "asyncio": {"TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor"},
     "twisted": {"TWISTED_REACTOR": None},
 }
-# Scrapy can do without one since 2.15.
+# Scrapy can run without a reactor since 2.15.
 WAYS_TO_RUN = dict(REACTORS)
 if hasattr(default_settings, "TWISTED_REACTOR_ENABLED"):
     WAYS_TO_RUN["none"] = {"TWISTED_REACTOR_ENABLED": False}
@@ -72,18 +72,18 @@ def run_urlseen(tmp_path: Path, redis_server: RedisServer) -> Iterator[Callable[
 
 @pytest.fixture(params=REACTORS)
 def reactor(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """A project's setting of the reactor."""
+    """Setting of the reactor in a project."""
     return REACTORS[request.param]
 
 
 @pytest.fixture(params=WAYS_TO_RUN)
 def any_reactor(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """A project's setting of the reactor, or that there is none."""
+    """Setting of the reactor in a project, or of no reactor."""
     return WAYS_TO_RUN[request.param]
 
 
 def make_crawler(settings: dict[str, Any], spider_name: str = "demo") -> Crawler:
-    """A crawler that has a spider, and runs nothing."""
+    """Makes a crawler that has a spider and runs nothing."""
     crawler = get_crawler(Spider, settings)
     crawler.spider = Spider.from_crawler(crawler, name=spider_name)
     crawler.engine = FakeEngine()
@@ -91,7 +91,7 @@ def make_crawler(settings: dict[str, Any], spider_name: str = "demo") -> Crawler
 
 
 def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Runs it, and leaves the reactor's loop where it is."""
+    """Runs a coroutine, and leaves the reactor's loop where it is."""
     loop = asyncio.new_event_loop()
     try:
         return loop.run_until_complete(coroutine)
@@ -100,7 +100,7 @@ def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 
 class FakeEngine:
-    """The parts of Scrapy's engine that `urlseen_scrapy.engine` relies on, with nothing in them."""
+    """Empty versions of the parts of Scrapy's engine that `urlseen_scrapy.engine` relies on."""
 
     class _Slot:
         class _Everything:
@@ -125,11 +125,11 @@ class FakeEngine:
         pass
 
     def page(self, request: Request, *output: Any) -> None:
-        """A page whose callback yields `output`."""
+        """Passes a page on whose callback yields `output`."""
         run(self.scraper.handle_spider_output_async(iter(output), request, None))
 
     def finish(self, request: Request) -> None:
-        """The engine is done with `request`."""
+        """Tells the watcher that the engine is done with `request`."""
         self._slot.remove_request(request)
 
 
@@ -142,7 +142,7 @@ class Crawl:
     log_file: Path
 
     def wait(self) -> dict[str, Any]:
-        """Its stats, once it has ended."""
+        """Waits for the crawl's end and returns its stats."""
         self.process.wait(timeout=100)
         assert self.stats_file.exists(), self.log
         return json.loads(self.stats_file.read_text())
@@ -177,7 +177,7 @@ def start_crawl(tmp_path: Path) -> Iterator[Callable[..., Crawl]]:
 
 @pytest.fixture
 def seen_server(tmp_path: Path) -> Iterator[Asked]:
-    """The urlseen that a spider asks."""
+    """Starts the urlseen that a spider asks."""
     folder = tmp_path / "asked"
     folder.mkdir()
     server = Asked(folder)

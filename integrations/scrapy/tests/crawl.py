@@ -33,7 +33,7 @@ class Links(Spider):
 
 
 class AsyncLinks(Links):
-    """The same with an asynchronous callback."""
+    """Follows every link, with an asynchronous callback."""
 
     async def parse(self, response, **kwargs):
         yield {"url": response.url}
@@ -42,13 +42,13 @@ class AsyncLinks(Links):
 
 
 class Odd(Links):
-    """The same, and everything that can become of a page."""
+    """Follows every link, and produces every outcome that a page can have."""
 
     custom_settings: ClassVar = {"DOWNLOADER_MIDDLEWARES": {"crawl.IgnoreSome": 100}}
 
     def parse(self, response, **kwargs):
         for link in response.css("a::attr(href)").getall():
-            # As many spiders do it.
+            # Many spiders copy the meta like this.
             yield response.follow(link, meta=response.meta, errback=self.fail)
         if response.url.endswith("/"):
             yield Request(response.urljoin("/refused"), errback=self.fail)
@@ -63,7 +63,7 @@ class Odd(Links):
 
 
 class IgnoreSome:
-    """A downloader middleware."""
+    """A downloader middleware that ignores some pages."""
 
     @classmethod
     def from_crawler(cls, crawler):
@@ -74,7 +74,7 @@ class IgnoreSome:
     def process_request(self, request, spider=None):
         if request.url.endswith("/ignored"):
             self.stats.inc_value("ignored")
-            raise IgnoreRequest("as it wants")
+            raise IgnoreRequest("for the test")
 
 
 class Wide(Links):
@@ -88,7 +88,7 @@ class Wide(Links):
 
 
 class Unfiltered(Links):
-    """Yields one more request from each page, which no filter judges."""
+    """Yields one more request from each page, with `dont_filter`."""
 
     def parse(self, response, **kwargs):
         yield from super().parse(response)
@@ -100,7 +100,7 @@ class Unfiltered(Links):
 
 
 class Slow(Links):
-    """Computes for long in its first callback."""
+    """Computes for a long time in its first callback."""
 
     def parse(self, response, **kwargs):
         yield {"url": response.url}
@@ -109,7 +109,7 @@ class Slow(Links):
 
 
 class RedisLinks(RedisSpider):
-    """Follows every link, from what is in Redis."""
+    """Follows every link, from a start in Redis."""
 
     name = "demo"
 
@@ -125,7 +125,7 @@ class RedisLinks(RedisSpider):
 
 
 class AsyncRedisLinks(RedisLinks):
-    """The same with an asynchronous callback."""
+    """Follows every link from a start in Redis, with an asynchronous callback."""
 
     async def parse(self, response, **kwargs):
         yield {"url": response.url}
@@ -134,7 +134,7 @@ class AsyncRedisLinks(RedisLinks):
 
 
 def set_clock_forward(seconds: float) -> None:
-    """The time of day differs from that of other processes."""
+    """Sets the time of day of this process apart from that of others."""
     clock = time.time
     time.time = lambda: clock() + seconds
 

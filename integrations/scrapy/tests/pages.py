@@ -1,4 +1,4 @@
-"""A web site of linked pages that counts what is fetched."""
+"""A web site of linked pages that counts how often each is fetched."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGES = 200
 
 class _Server(ThreadingHTTPServer):
     def handle_error(self, *_: object) -> None:
-        """Crawls that are ended drop their connections."""
+        """Ignores errors: crawls that end drop their connections."""
 
 
 class Site:
@@ -40,7 +40,7 @@ class Site:
         self._server.server_close()
 
     def page_hits(self) -> Counter[str]:
-        """How often each page was fetched."""
+        """Returns how often each page was fetched."""
         return Counter({path: n for path, n in list(self.hits.items()) if path.startswith("/p/")})
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:

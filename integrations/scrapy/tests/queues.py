@@ -1,4 +1,4 @@
-"""Queues of this package, and what urlseen does between their two ends."""
+"""Queues of this package, and the daemon's work between their two ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urlseen_scrapy import PriorityQueue
 
 
 def moved(url: str, queue: str) -> dict[str, Any]:
-    """The settings of a project of scrapy-redis that has moved."""
+    """Returns the settings of a scrapy-redis project that has moved."""
     return {
         "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
         "REDIS_URL": url,
@@ -25,7 +25,7 @@ def moved(url: str, queue: str) -> dict[str, Any]:
 
 
 def make_queue(cls, server, settings=None, *, through=None, record=True):
-    """A queue in a crawler that runs nothing; `through` a proxy, and with a crawl record."""
+    """Makes a queue in a crawler that runs nothing: `through` a proxy, and with a crawl record."""
     if record:
         write_record(server.client, sink_kind=cls.kind)
     settings = {**moved(server.url, cls.__name__), **(settings or {})}
@@ -34,18 +34,18 @@ def make_queue(cls, server, settings=None, *, through=None, record=True):
 
 
 def held(server) -> list[tuple[int, bytes]]:
-    """What all consumers hold: the number of each delivery, and its value."""
+    """Returns the number and the value of each delivery that a consumer holds."""
     keys = server.client.scan_iter("urlseen:*:held:*")
     return [(int(n), value) for key in keys for n, value in server.client.hgetall(key).items()]
 
 
 def held_numbers(server) -> list[int]:
-    """The numbers of the deliveries that all consumers hold."""
+    """Returns the numbers of the deliveries that all consumers hold."""
     return [number for number, _ in held(server)]
 
 
 def move_through(server, queue):
-    """Does by hand what urlseen does: puts what was pushed into the sink."""
+    """Moves pushed items into the sink by hand, as urlseen does."""
     queue.deliveries.flush()
     while item := server.client.lpop("demo:discovered"):
         if isinstance(queue, PriorityQueue):
@@ -61,7 +61,7 @@ def put(server: RedisServer, *names: str) -> None:
 
 
 def pushed(server: RedisServer) -> list[str]:
-    """The names of what was pushed to the source, in its order."""
+    """Returns the names of the requests pushed to the source, in its order."""
     found = []
     for item in server.client.lrange("demo:discovered", 0, -1):
         fields: dict[str, Any] = pickle.loads(item)
@@ -70,7 +70,7 @@ def pushed(server: RedisServer) -> list[str]:
 
 
 def waiting(server: RedisServer) -> list[str]:
-    """The names of what is in the sink, in its order."""
+    """Returns the names of the requests in the sink, in its order."""
     items = server.client.lrange("demo:unseen", 0, -1)
     return [json.loads(item)["url"].rpartition("/")[2] for item in items]
 

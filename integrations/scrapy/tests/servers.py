@@ -1,4 +1,4 @@
-"""The real programs that the tests talk to."""
+"""Real programs that the tests talk to."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _claims: list[socket.socket] = []
 
 
 def free_port() -> int:
-    """A port for a server of the tests, kept for it as long as this process lives."""
+    """Reserves a port for a server of the tests, for as long as this process lives."""
     claim = socket.socket()
     claim.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     claim.bind(("127.0.0.1", 0))
@@ -51,7 +51,7 @@ def free_port() -> int:
 
 
 class RedisServer:
-    """A redis-server of one's own, at a port."""
+    """A redis-server of the test's own, at a port."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.port = free_port()
@@ -78,7 +78,7 @@ class RedisServer:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """Answers nobody meanwhile."""
+        """Stops the server meanwhile, so that it answers nothing."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
         yield
@@ -99,7 +99,7 @@ class RedisServer:
 
 
 def write_record(client: redis.Redis, **fields: str | int) -> dict[str, str]:
-    """Writes the crawl record of the crawl `demo`, where a test needs no daemon."""
+    """Writes the crawl record of the crawl `demo` for a test without a daemon."""
     record = {
         "protocol": "1",
         "urlseen": "0.1.0",
@@ -139,13 +139,13 @@ class Daemon:
 
     @classmethod
     def of_settings(cls, folder: Path, server: RedisServer, settings: dict[str, Any]) -> Daemon:
-        """One without a config.toml."""
+        """Makes a daemon without a config.toml."""
         sets = {"redis.url": f"{server.url}/0", **settings}
         return cls(folder, *(f"--set={key}={value}" for key, value in sets.items()))
 
     @classmethod
     def of_config(cls, folder: Path) -> Daemon:
-        """One with the config.toml in `folder`."""
+        """Makes a daemon with the config.toml in `folder`."""
         return cls(folder)
 
     def start(self) -> None:
@@ -182,7 +182,7 @@ class Daemon:
 
 
 class Asked:
-    """`urlseen run` for those who ask, with no Redis."""
+    """`urlseen run` for questions alone, without Redis."""
 
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
@@ -197,7 +197,7 @@ class Asked:
 
 
 class Proxy:
-    """Stands before a server, and can lose questions or answers, each with its connection."""
+    """A proxy that can lose questions or answers, each with its connection."""
 
     def __init__(self, port: int) -> None:
         self._to = port
@@ -230,7 +230,7 @@ class Proxy:
         self.to_lose = 1
 
     def lead_to(self, port: int) -> None:
-        """Leads to another server from now on, over new connections."""
+        """Leads new connections to another server from now on."""
         self._to = port
         with self._lock:
             for connection in self._open:

@@ -1,4 +1,4 @@
-"""What happens while urlseen cannot be asked."""
+"""Outages of urlseen, as a spider sees them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OTHER = Request("https://example.com/other")
 
 
 class WhenLogged(logging.Handler):
-    """Does something when a message is logged: inside the wait, where nobody else can act."""
+    """Acts when a message is logged: inside the wait, where nothing else can act."""
 
     def __init__(self, text: str, action: Callable[[], object]) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ def when_logged():
 
 
 def asked(server: RedisServer, **settings: object) -> tuple[DupeFilter, Callable[[str], int]]:
-    """A dupefilter, and how to read its counters."""
+    """Makes a dupefilter, and a function that reads its counters."""
     crawler = make_crawler({"URLSEEN_URL": server.url, **settings})
     dupefilter = DupeFilter.from_crawler(crawler)
     return dupefilter, lambda name: crawler.stats.get_value(f"urlseen/{name}", 0)
@@ -153,7 +153,7 @@ def test_pass_does_not_try_to_connect_for_each_request(redis_server, caplog):
 def test_a_lost_answer_loses_no_request(redis_server, proxy):
     dupefilter, count = asked(redis_server, URLSEEN_URL=f"redis://127.0.0.1:{proxy.port}")
     proxy.to_lose = 1
-    # It was added before the answer was lost: asked again, the server says that it was seen.
+    # The server added it before the answer was lost, so a second question says "seen".
     assert not dupefilter.request_seen(NEW)
     assert redis_server.client.scard("demo:dupefilter") == 1
     assert (count("doubtful"), count("away")) == (1, 1)
@@ -165,7 +165,7 @@ def test_a_lost_answer_loses_no_request(redis_server, proxy):
 
 def test_an_answer_lost_in_the_middle_of_a_wait_loses_no_request(redis_server, proxy, when_logged):
     dupefilter, count = asked(redis_server, URLSEEN_URL=f"redis://127.0.0.1:{proxy.port}")
-    # An error that passes: nothing is added.
+    # A temporary error: nothing is added.
     redis_server.client.config_set("min-replicas-to-write", 1)
 
     def mend() -> None:
@@ -212,7 +212,7 @@ def test_forgetting_does_not_wait(redis_server):
     redis_server.start()
     assert forget(NEW, crawler)
     assert not dupefilter.request_seen(NEW)
-    # The connection is broken and nobody knows it yet.
+    # The connection is broken, and the client has not noticed yet.
     redis_server.stop()
     redis_server.start()
     assert forget(NEW, crawler)
@@ -249,7 +249,7 @@ def test_what_no_waiting_mends_is_said_at_once(redis_server, value, why, monkeyp
 
 
 def shown(error: BaseException | None) -> str:
-    """What a traceback says of an error and those that it came from, without lines of source."""
+    """Returns the traceback of an error and of its causes, without lines of source."""
     if error is None:
         return ""
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
@@ -286,7 +286,7 @@ def test_a_whole_crawl_ends_when_urlseen_goes_away(
     assert "The crawl ends" in crawl.log
     fetched = len(site.page_hits())
     assert fetched < 200
-    # The queue in JOBDIR has kept what was found meanwhile.
+    # The queue in JOBDIR has kept the requests found meanwhile.
     redis_server.start()
     settings["DOWNLOAD_DELAY"] = 0
     assert start_crawl("Links", settings, url=site.url).wait()["finish_reason"] == "finished"

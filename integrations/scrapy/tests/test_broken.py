@@ -1,7 +1,7 @@
 """Builds of this package that are broken on purpose: its tests must see each of them.
 
 Each is the package with a patch of `broken/`. The head of a patch names the test that fails then,
-and what that test says. The test passes without the patch, among all others.
+and the text of its failure. The test passes without the patch, among all others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def test_a_broken_build_is_seen(tmp_path, patch):
         shutil.copytree(HERE.parent / name, tmp_path / name, ignore=no_bytecode)
     test, says = re.search("^Fails: (.*)\nSays: (.*)$", patch.read_text(), re.MULTILINE).groups()
     apply(patch, tmp_path)
-    # What a broken build waits for never comes: a longer wait says the same.
+    # A broken build never does what the test waits for: a longer wait shows the same.
     broken = run(tmp_path, test, TEST_PATIENCE_S="5")
     assert broken.returncode == pytest.ExitCode.TESTS_FAILED, broken.stdout
     assert "1 failed" in broken.stdout and says in broken.stdout

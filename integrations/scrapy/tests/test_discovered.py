@@ -1,4 +1,4 @@
-"""Spiders whose links go to urlseen instead of the scheduler."""
+"""Spiders that send links to urlseen instead of the scheduler."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RESPONSE = Response("https://example.com/")
 
 
 def moved(url: str) -> dict[str, Any]:
-    """The settings of a project of RedisSpiders that has moved."""
+    """Returns the settings of a project of RedisSpiders that has moved."""
     return {
         "REDIS_URL": url,
         "REDIS_START_URLS_KEY": "%(name)s:unseen",
@@ -148,7 +148,7 @@ def test_what_a_callback_yielded_before_it_failed_is_sent(redis_server, sender):
 
 @pytest.fixture
 def page(redis_server, sender):
-    """A page that the spider holds."""
+    """Pops a page, which the spider then holds."""
     redis_server.client.rpush("demo:unseen", json.dumps({"url": RESPONSE.url}))
     delivery = sender.deliveries.pop()
     request = Request(RESPONSE.url)

@@ -20,7 +20,7 @@ DUPEFILTER = {"DUPEFILTER_CLASS": "urlseen_scrapy.DupeFilter"}
 
 
 def scrapy_redis(url: str) -> dict[str, Any]:
-    """What a project that uses scrapy-redis has in its settings."""
+    """Returns the settings of a project that uses scrapy-redis."""
     return {
         "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
         "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
@@ -42,7 +42,7 @@ def test_a_crawl_of_scrapy_moves_by_settings(seen_server, site, start_crawl, any
     for name in ("dupefilter/filtered", "item_scraped_count", "scheduler/enqueued"):
         assert stats[name] == plain[name], name
 
-    # What one process has seen, the next one has.
+    # The next process sees the same requests as seen.
     site.hits.clear()
     assert start_crawl("Links", settings, url=site.url).wait()["finish_reason"] == "finished"
     assert site.page_hits() == {}
@@ -63,7 +63,7 @@ def test_a_crawl_of_scrapy_redis_moves_by_settings(
         assert site.page_hits() == expected
         assert stats["finish_reason"] == "finished", crawl.log
         assert "ERROR" not in crawl.log
-        # scrapy-redis empties its set here, unless told to keep it. Nobody empties urlseen.
+        # scrapy-redis empties its set here, unless told to keep it. urlseen's filter stays.
         assert "a spider does not empty its filter" in crawl.log
         if expected:
             assert stats["dupefilter/filtered"] > 0

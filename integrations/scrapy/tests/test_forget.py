@@ -21,7 +21,7 @@ def test_what_failed_for_good_is_fetched_by_the_next_crawl(redis_server, site, s
     }
     site.is_broken = True
     first = start_crawl("Links", settings, url=site.url).wait()
-    # The page itself, and the one that led there.
+    # The page itself, and the page that was redirected there.
     assert first.get("urlseen/forgotten", 0) == 2
     assert (site.hits["/moved"], site.hits["/broken"]) == (1, 2)
     assert sum(site.page_hits().values()) == 200
@@ -33,7 +33,7 @@ def test_what_failed_for_good_is_fetched_by_the_next_crawl(redis_server, site, s
 
 
 def test_with_a_queue_it_needs_no_urlseen_to_ask(redis_server, run_urlseen, site, start_crawl):
-    # It listens nowhere.
+    # This daemon listens nowhere.
     run_urlseen({})
     settings = {
         **moved(redis_server.url, "FifoQueue"),

@@ -1,4 +1,7 @@
-"""Requests that a spider pops are held until they are finished. H1 to H8 are rules of the protocol."""
+"""Requests that a spider pops are held until they are finished.
+
+H1 to H8 are rules of the protocol.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ REQUEUES = "urlseen:{demo:discovered}:requeues"
 
 
 def next_of(queue):
-    """The next request, as soon as the queue may be asked again."""
+    """Returns the next request, as soon as the queue may be asked again."""
     return until(queue.pop, "a request")
 
 
@@ -47,7 +50,7 @@ def test_h1_an_unknown_delivery_is_given_back_at_a_heartbeat(redis_server):
     put(redis_server, "a", "b")
     first = next_of(queue)
     queue.spider.crawler.engine.finish(first)
-    # A call of the first pop that Redis reads only now.
+    # A call of the first pop, which Redis reads only now.
     assert queue.deliveries._consumer.pop(1).endswith(b'/b"}')
     until(lambda: len(queue) and waiting(redis_server) == ["b"], "the request to be given back")
     assert not held(redis_server) and not redis_server.client.exists(REQUEUES)
@@ -155,7 +158,7 @@ def test_h4_links_are_sent_before_it_is_counted(redis_server, queue):
 
 
 def stopped_consumer(server, cls=FifoQueue):
-    """A consumer that has popped one request and beats no more; and its name."""
+    """Returns a consumer that has popped one request and beats no more, and its name."""
     before = set(names(server))
     queue = make_queue(cls, server, record=False)
     request = next_of(queue)
@@ -186,7 +189,7 @@ def test_h5_a_page_that_kills_its_consumers_goes_to_the_rejects(redis_server, cl
     victims = []
     for expected in (["a", "b", "c"], ["b", "c", "a"], ["b", "c"]):
         if expected == ["b", "c"]:
-            # The others are fetched meanwhile.
+            # Other spiders fetch the other requests meanwhile.
             others = [next_of(idle), next_of(idle)]
             name, request = stopped_consumer(redis_server, cls)
             for other in others:

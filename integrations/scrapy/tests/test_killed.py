@@ -1,4 +1,4 @@
-"""Spiders that are killed, and servers that go away, in whole crawls."""
+"""Whole crawls in which spiders are killed and servers go away."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ SETTINGS = {"CONCURRENT_REQUESTS": 4, "TEST_HEARTBEAT_S": 0.5}
 
 @pytest.fixture
 def short_timeout(run_urlseen):
-    """A daemon with a short time-out."""
+    """Starts a daemon with a short time-out."""
     return run_urlseen({"held.timeout": "2s"})
 
 
 def kill_at(proxy, crawl, server, command, what) -> set[str]:
-    """Kills a spider at its next command; the paths of what it holds then."""
+    """Kills a spider at its next command. Returns the paths of the requests it holds then."""
     proxy.lose(command, what, crawl.process.kill)
     crawl.process.wait(timeout=100)
     assert proxy.to_lose == 0
@@ -55,20 +55,20 @@ def test_h1_h4_h5_a_spider_that_is_killed_loses_nothing(
     first = start_crawl("Links", settings | {"REDIS_URL": proxy.url}, url=site.url)
     until(lambda: len(site.page_hits()) > 5, "some pages")
     kept = kill_at(proxy, first, redis_server, COMMANDS[command], what)
-    # What the first one held may be all that is left: the second one waits for it.
+    # The first spider may hold all that is left: the second one waits for it.
     second = start_crawl("Links", settings, url=site.url)
     assert second.wait()["finish_reason"] == "finished", second.log
     assert set(site.page_hits()) == EVERY_PAGE
     assert fetched_twice(site) <= kept, "only what it held is fetched again"
     assert not held(redis_server)
-    # One that held nothing is removed when its heartbeat has stood still for the time-out.
+    # A spider that held nothing is removed when its heartbeat has stood still for the time-out.
     until(lambda: not redis_server.client.exists(CONSUMERS), "its entry to be removed")
 
 
 @pytest.mark.parametrize("what", ["question", "answer"])
 @pytest.mark.parametrize(
     ("command", "to_pass"),
-    # The first push is that of the start request, the second one that of a page in work.
+    # The first push is that of the start request, the second that of a page in work.
     [("push", 0), ("push", 1), ("beat", 1), ("count", 1), ("reject", 0), ("requeue", 0)],
 )
 def test_h1_h3_h5_a_spider_may_be_killed_at_any_command(
@@ -84,7 +84,7 @@ def test_h1_h3_h5_a_spider_may_be_killed_at_any_command(
     assert set(site.page_hits()) == EVERY_PAGE
     assert fetched_twice(site) <= kept, "only what it held is fetched again"
     assert redis_server.client.llen("demo:rejected") == 1
-    # One that was killed as it left held nothing, and nobody waited for it.
+    # A spider that was killed as it left held nothing, and no other waited for it.
     until(lambda: not redis_server.client.exists(CONSUMERS), "its entry to be removed")
     assert not held(redis_server)
 
@@ -92,7 +92,7 @@ def test_h1_h3_h5_a_spider_may_be_killed_at_any_command(
 def test_h7_spiders_of_one_name_are_told_apart(
     redis_server, proxy, site, start_crawl, short_timeout
 ):
-    """By the name alone they would share what they hold, and the count of their pops."""
+    """With one name they would share the held requests and the count of pops."""
     settings = moved(redis_server.url, "FifoQueue") | SETTINGS | {"URLSEEN_CONSUMER": "twin"}
     first = start_crawl("Links", settings | {"REDIS_URL": proxy.url}, url=site.url)
     second = start_crawl("Links", settings, url=site.url)
@@ -102,20 +102,20 @@ def test_h7_spiders_of_one_name_are_told_apart(
     assert set(site.page_hits()) == EVERY_PAGE
     assert fetched_twice(site) <= kept, "only what the first one held is fetched again"
     assert not held(redis_server)
-    # One that held nothing is removed when its heartbeat has stood still for the time-out.
+    # A spider that held nothing is removed when its heartbeat has stood still for the time-out.
     until(lambda: not redis_server.client.exists(CONSUMERS), "its entry to be removed")
 
 
 def test_h2_a_spider_that_stands_still_for_too_long_repeats_nothing(
     redis_server, site, start_crawl, short_timeout
 ):
-    """Others have finished its pages by the time that it goes on, and pushed their links."""
+    """Other spiders have finished its pages by the time that it goes on, and pushed their links."""
     settings = moved(redis_server.url, "FifoQueue") | SETTINGS | {"HTTPERROR_ALLOW_ALL": True}
     first = start_crawl("Unfiltered", settings, url=site.url)
     until(lambda: len(site.page_hits()) > 5, "some pages")
     first.process.send_signal(signal.SIGSTOP)
     os.waitpid(first.process.pid, os.WUNTRACED)
-    # Redis carries out first what the spider had sent.
+    # Redis first carries out the commands that the spider had sent.
     redis_server.client.ping()
     kept = paths(held(redis_server))
     second = start_crawl("Unfiltered", settings, url=site.url)
@@ -150,7 +150,7 @@ def test_h3_nothing_stays_held_whatever_becomes_of_a_page(
 def test_h6_a_consumer_that_is_slow_and_has_another_clock_loses_nothing(
     redis_server, site, start_crawl, run_urlseen, day_s
 ):
-    """By times instead of counts, a consumer whose clock is wrong would look stopped."""
+    """If times were compared, not counts, a consumer with a wrong clock would look stopped."""
     run_urlseen({"held.timeout": "1500ms"})
     settings = moved(redis_server.url, "FifoQueue") | SETTINGS | {"TEST_CLOCK_S": day_s}
     crawl = start_crawl("Slow", settings, url=site.url)
@@ -183,7 +183,7 @@ def test_a_restart_of_redis_loses_nothing(redis_server, site, start_crawl, run_u
 def replica(redis_server, tmp_path):
     folder = tmp_path / "replica"
     folder.mkdir()
-    # Without a file that it would have to write before it can be stopped.
+    # No file that it would have to write before it can be stopped.
     primary = ["--appendonly", "no", "--replicaof", "127.0.0.1", str(redis_server.port)]
     server = RedisServer(folder, *primary)
     until(lambda: server.client.info("replication")["master_link_status"] == "up", "the replica")
@@ -197,7 +197,7 @@ def test_h1_an_acknowledgement_that_a_failover_undoes_is_done_again(redis_server
     engine = queue.spider.crawler.engine
     page = next_of(queue)
     assert redis_server.client.wait(1, 10000) == 1
-    # From here on it lags behind.
+    # From here on the replica lags.
     replica.client.replicaof("NO", "ONE")
     engine.page(page, to("1"), to("u", dont_filter=True))
     for request in engine.scraper.output:
@@ -206,7 +206,7 @@ def test_h1_an_acknowledgement_that_a_failover_undoes_is_done_again(redis_server
     other = next_of(queue)
     assert (pushed(redis_server), held_numbers(redis_server)) == (["1", "u"], [2])
     proxy.lead_to(replica.port)
-    # The page is held again there, and unknown here; the other one waits there again.
+    # The replica holds the page again, unknown to the spider, and the other request waits again.
     until(lambda: len(queue) and waiting(replica) == ["a", "b"], "the page to be given back")
     assert not held(replica)
     engine.page(other, to("other", dont_filter=True))
@@ -226,11 +226,11 @@ def test_h1_an_acknowledgement_that_a_failover_undoes_is_done_again(redis_server
 def test_h1_a_crawl_goes_on_at_a_replica_that_lagged_behind(
     redis_server, proxy, replica, site, start_crawl, run_urlseen
 ):
-    """Its pops, acknowledgements and commits are undone there, and done again."""
+    """The replica has lost its pops, acknowledgements and commits, and they are done again."""
     run_urlseen({"redis.url": f"{proxy.url}/0", "held.timeout": "2s"})
     crawl = start_crawl("Links", moved(proxy.url, "FifoQueue") | SETTINGS, url=site.url)
     until(lambda: len(site.page_hits()) > 20, "some pages")
-    # From here on it lags behind.
+    # From here on the replica lags.
     replica.client.replicaof("NO", "ONE")
     lacking = len(site.page_hits()) + 40
     until(lambda: len(site.page_hits()) > lacking, "some more")
@@ -256,7 +256,7 @@ def test_a_replica_that_is_not_promoted_is_waited_for(redis_server, proxy, repli
 def test_h9_asking_loses_the_link_between_answer_and_queue(
     seen_server, redis_server, site, start_crawl
 ):
-    """As docs/guides/asking.md says. Only forgetting the link brings its page back."""
+    """The loss of docs/guides/asking.md: only forgetting the link brings its page back."""
     proxy = Proxy(seen_server.port)
     settings = scrapy_redis(redis_server.url) | DUPEFILTER | {"SCHEDULER_PERSIST": True}
     first = start_crawl("Links", settings | {"URLSEEN_URL": proxy.url}, url=site.url)
@@ -289,7 +289,7 @@ def test_h10_a_redis_spider_that_is_killed_loses_nothing(
     second.wait()
     assert set(site.page_hits()) == EVERY_PAGE, second.log
     assert not held(redis_server)
-    # One that held nothing is removed when its heartbeat has stood still for the time-out.
+    # A spider that held nothing is removed when its heartbeat has stood still for the time-out.
     until(lambda: not redis_server.client.exists(CONSUMERS), "its entry to be removed")
 
 

@@ -1,4 +1,4 @@
-"""What a page leads to is sent in one push."""
+"""Links of a page, which are sent in one push."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urlseen_scrapy import FifoQueue, forget
 
 
 def page_with(queue, count, **more):
-    """The next page, with as many links."""
+    """Pops the next page and gives it as many links."""
     page = next_of(queue)
     engine = queue.spider.crawler.engine
     engine.page(page, *(to(str(n), **more) for n in range(count)))
@@ -118,7 +118,7 @@ def test_a_long_source_slows_a_spider_and_never_stops_it(redis_server, monkeypat
     assert "more than URLSEEN_SOURCE_MAX" in caplog.text
     assert queue.pop() is None
     engine.finish(first)
-    # A daemon that waits for room in the sink goes on because of these.
+    # A daemon that waits for room in the sink can go on after these pops.
     next_of(queue)
     redis_server.client.lpop("demo:discovered")
     assert next_of(queue) and next_of(queue), "it is not slowed any more"

@@ -16,7 +16,7 @@ SCRIPTS = [each for each in vars(scripts).values() if isinstance(each, scripts.S
 COMMANDS = {
     "pop": scripts.POP._hash.encode(),
     "finish": scripts.FINISH._hash.encode(),
-    # As a command of its own: scripts have the word among their arguments.
+    # As a command of its own: scripts have this word among their arguments.
     "push": b"\r\nRPUSH\r\n$15\r\ndemo:discovered",
     "reject": scripts.REJECT._hash.encode(),
     "requeue": scripts.REQUEUE._hash.encode(),
@@ -27,7 +27,7 @@ COMMANDS = {
 
 @pytest.fixture
 def lossy(redis_server, proxy):
-    """A queue behind a proxy, whose scripts the server knows."""
+    """Makes a queue behind a proxy, whose scripts the server knows."""
     for script in SCRIPTS:
         redis_server.client.script_load(script._text)
     queue = make_queue(FifoQueue, redis_server, {"REDIS_URL": proxy.url}, through=proxy)
@@ -37,8 +37,8 @@ def lossy(redis_server, proxy):
 
 @pytest.mark.parametrize("what", ["question", "answer"])
 def test_h1_a_connection_repeats_no_command(redis_server, proxy, what):
-    """A client that repeats a pop by itself pops another request, and knows one of them."""
-    # scrapy-redis makes its clients as it likes, and redis-py lets them repeat commands.
+    """A client that repeats a pop by itself pops another request, and knows only one of them."""
+    # scrapy-redis makes its own clients, and redis-py lets them repeat commands.
     wire = Wire.of_client(redis.Redis(port=proxy.port))
     proxy.lose(b"INCR", what)
     with pytest.raises(Away) as raised:
@@ -59,7 +59,7 @@ def test_h1_h2_a_lost_command_loses_and_repeats_nothing(redis_server, proxy, los
     engine.page(first, to("filtered"), to("unfiltered", dont_filter=True))
     lossy.push(engine.scraper.output[0])
     lossy.push(engine.scraper.output[1])
-    # One that belongs to no page goes by a plain push.
+    # An item of no page is sent by a plain push.
     lossy.push(to("loose"))
     engine.finish(first)
     until(lambda: lossy.deliveries.flush() and not held(redis_server), "the acknowledgement")
@@ -85,7 +85,7 @@ def test_h1_an_unknown_delivery_is_given_back_at_a_reconnect(redis_server, proxy
 def test_h3_an_item_that_cannot_be_read_is_held_until_it_is_rejected(
     redis_server, proxy, lossy, what
 ):
-    """Acknowledged first, it would be nowhere if its process died before the rejects had it."""
+    """If it were acknowledged first, it would be nowhere after a crash before its rejection."""
     redis_server.client.rpush("demo:unseen", "no request")
     proxy.lose(b"demo:rejected", what)
     assert lossy.pop() is None

@@ -200,7 +200,7 @@ def test_a_wrong_setting_ends_a_crawl_with_a_reason(redis_server, start_crawl, s
     settings["URLSEEN_URL"] = redis_server.url
     crawl = start_crawl("Links", settings, url=site.url)
     crawl.process.wait(timeout=60)
-    assert "urlseen judges behind this queue" in crawl.log
+    assert "urlseen judges after this queue" in crawl.log
     assert not site.hits
 
 

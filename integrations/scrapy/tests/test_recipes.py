@@ -1,6 +1,6 @@
 """Recipes of README.md and docs/guides, done word for word in the middle of a crawl.
 
-But for the ports: those of these tests are in their place.
+Only the ports differ: these tests have their own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BLOOMFILTER = {
 
 @dataclass
 class Recipe:
-    """The blocks of code of a section, by their language."""
+    """Blocks of code of a section, by their language."""
 
     config: str = ""
     commands: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Recipe:
 
 @pytest.fixture
 def follow(redis_server, tmp_path, monkeypatch):
-    """Follows a recipe: gives the daemon that runs then, and the settings for the project."""
+    """Follows a recipe: returns the daemon that runs then, and the settings for the project."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("URLSEEN_REDIS__URL", f"{redis_server.url}/0")
     with ExitStack() as stack:
@@ -108,7 +108,7 @@ def test_a_crawl_moves_in_the_middle(redis_server, site, start_crawl, follow, pa
     assert "ERROR" not in crawl.log
     missing = set(EVERY_PAGE_ONCE) - set(site.page_hits())
     if project.get("BLOOMFILTER_BIT"):
-        # That filter is wrong at times.
+        # That filter has false positives.
         assert len(missing) <= 2
         assert max(site.page_hits().values()) == 1
     else:

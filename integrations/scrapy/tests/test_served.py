@@ -1,4 +1,4 @@
-"""urlseen itself, asked by this package and by what others use."""
+"""urlseen's served protocol, with this package and with other clients."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Brake:
         self._is_on = False
 
     def holds(self, consumer: Consumer, *, is_busy: bool) -> bool:
-        """Whether it is too soon for a pop. Raises `Away` or `Refused`."""
+        """Returns `True` if it is too soon for a pop. Raises `Away` or `Refused`."""
         if not self._most:
             return False
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""What a crawl asks urlseen, whatever happens to the connection meanwhile."""
+"""Client that asks urlseen about requests and survives broken connections."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _clients: WeakKeyDictionary[Crawler, Client] = WeakKeyDictionary()
 
 
 def client_of(crawler: Crawler) -> Client:
-    """The crawl's one client."""
+    """Returns the crawl's one client."""
     client = _clients.get(crawler)
     if client is None:
         client = _clients[crawler] = Client(crawler, AskSettings.from_crawler(crawler))
@@ -35,13 +35,13 @@ def client_of(crawler: Crawler) -> Client:
 class Client:
     """Asks urlseen for one crawl.
 
-    A fingerprint whose answer is not to be had counts as new: a page is rather fetched twice than
-    lost. That is so for one that was asked about before the connection broke, too: urlseen may
-    have added it then, and would call it seen because of that.
+    A fingerprint without an answer counts as new: it is better to fetch a page twice than to lose
+    it. The same holds if the connection broke after the question. urlseen may have added the
+    fingerprint then, and would call it seen because of that.
     """
 
     def __init__(self, crawler: Crawler, settings: AskSettings) -> None:
-        # The client is kept as long as the crawler is, which it must not prolong.
+        # The client lives as long as the crawler. A plain reference would keep the crawler alive.
         self._crawler = ref(crawler)
         self._settings = settings
         self._server = Server(settings.url, settings.key, settings.timeout_s)
@@ -51,7 +51,7 @@ class Client:
         self._is_ending = False
 
     def open(self) -> None:
-        """Fails with what is wrong unless urlseen answers, or need not do so."""
+        """Raises an error if urlseen does not answer, unless `URLSEEN_WHEN_AWAY` permits that."""
         patience = Patience(self._whom, self._settings.wait_s)
         with patience.interruptible():
             while True:
@@ -62,13 +62,13 @@ class Client:
                 except Away as away:
                     when_away = self._settings.when_away
                     if when_away == "pass":
-                        logger.warning("%s is away, and is not waited for: %s", self._whom, away)
+                        logger.warning("%s is away; the spider does not wait: %s", self._whom, away)
                         return None
                     if when_away == "fail" or not patience.pause(away):
                         raise RuntimeError(f"{self._whom} is away: {away}") from None
 
     def is_new(self, fingerprint: str) -> bool:
-        """Adds it; whether it was not there before, or may not have been."""
+        """Adds a fingerprint. Returns `True` if it was new, or may have been."""
         if self._next_try and time.monotonic() < self._next_try:
             return self._pass()
         try:
@@ -83,12 +83,12 @@ class Client:
         return is_new
 
     def forget(self, fingerprint: str) -> bool:
-        """Lets it count as unseen; whether that was so said to urlseen."""
+        """Lets a fingerprint count as unseen. Returns `True` if urlseen was told."""
         try:
             try:
                 self._server.remove(fingerprint)
             except Away:
-                # It may just have been started again. To forget twice does no harm.
+                # urlseen may have been restarted just now. It does no harm to forget twice.
                 self._server.remove(fingerprint)
         except (Away, Refused) as error:
             self._count("forget_failed")
@@ -107,7 +107,7 @@ class Client:
         patience = Patience(self._whom, self._settings.wait_s)
         is_first = True
         with patience.interruptible():
-            # The first time at once: one that was started again is not away.
+            # The first retry is immediate: an urlseen that was restarted is not away.
             while is_first or (
                 when_away == "wait" and not self._is_ending and patience.pause(away)
             ):
@@ -138,7 +138,7 @@ class Client:
         return self._end("urlseen_away", f"{self._whom} is away: {away}")
 
     def _end(self, reason: str, message: str) -> bool:
-        """Closes the spider; the request counts as new, so that a queue that lasts keeps it."""
+        """Closes the spider. The request counts as new, so that a lasting queue keeps it."""
         self._next_try = time.monotonic() + LONGEST_PAUSE_S
         if not self._is_ending:
             self._is_ending = True

@@ -1,4 +1,4 @@
-"""A consumer: what a spider process does with its crawl in Redis."""
+"""Consumer: the part that a spider process has in its crawl in Redis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COUNT_TRIES = 5
 
 
 def consumer_name(settings: BaseSettings) -> str:
-    """The name by setting and a random incarnation, so that no two processes share one."""
+    """Returns the configured name and a random suffix, so that no two processes share one."""
     name = str(settings.get("URLSEEN_CONSUMER") or f"{socket.gethostname()}-{os.getpid()}")
     if not re.fullmatch(r"[^\s#]+", name):
         raise ValueError(f"URLSEEN_CONSUMER is {name!r}; it may hold neither spaces nor #")
@@ -31,14 +31,14 @@ def consumer_name(settings: BaseSettings) -> str:
 
 
 class Producer:
-    """Pushes to the source of a crawl that no daemon has run for yet."""
+    """Pushes to the source of a crawl for which no daemon has run yet."""
 
     def __init__(self, wire: Wire, source: str) -> None:
         self._wire = wire
         self._source = source
 
     def push(self, items: list[bytes]) -> None:
-        """Pushes items to the source. A repeat pushes them twice."""
+        """Pushes items to the source. A repeated call pushes them twice."""
         self._wire.ask(self._command, self._source, *items)
 
     @property
@@ -49,7 +49,7 @@ class Producer:
 class Consumer(Producer):
     """Pops requests of one crawl, holds them, and acknowledges them.
 
-    Each method is one round trip, but for `count`, and raises `Away` or `Refused` if it fails.
+    Each method except `count` is one round trip, and raises `Away` or `Refused` if it fails.
     """
 
     def __init__(
@@ -64,10 +64,10 @@ class Consumer(Producer):
         self._known: list[bytes] = []
 
     def pop(self, number: int) -> bytes | None:
-        """The next request as `SCORE COUNT BYTES`, held as delivery `number`.
+        """Pops the next request as `SCORE COUNT BYTES`, and holds it as delivery `number`.
 
-        The same number gets the same request until it is finished. `None` if there is none, and
-        `b"full"` if as many are held as may be.
+        The same number gets the same request until it is finished. Returns `None` if there is no
+        request, and `b"full"` if this consumer holds as many as it may.
         """
         record = self.record
         answer: bytes | None = POP.run(
@@ -86,7 +86,7 @@ class Consumer(Producer):
         return self.record.push
 
     def finish(self, number: int, items: list[bytes]) -> bool:
-        """Acknowledges a delivery and pushes what it led to. `False` if others have it by now."""
+        """Acknowledges a delivery and pushes its links. `False` if others have it by now."""
         keys = [self.record.source, self._held, self._keys.requeues]
         return bool(FINISH.run(self._wire, keys, self.record.push, number, *items))
 
@@ -104,17 +104,17 @@ class Consumer(Producer):
         return int(done)
 
     def beat(self, wire: Wire | None = None) -> list[int]:
-        """Counts the heartbeat up; the deliveries that Redis holds for this consumer."""
+        """Increments the heartbeat. Returns the deliveries that Redis holds for this consumer."""
         found = BEAT.run(wire or self._wire, [self._keys.consumers, self._held], self.name)
         return [int(number) for number in found]
 
     def heartbeats(self) -> dict[str, str]:
-        """Each consumer with its heartbeat."""
+        """Returns each consumer with its heartbeat."""
         flat = [part.decode() for part in self._wire.ask("HGETALL", self._keys.consumers)]
         return dict(zip(flat[::2], flat[1::2]))
 
     def reclaim(self, other: str, heartbeat: str) -> tuple[int, int]:
-        """Requeues what a stopped consumer held; how many were requeued, and how many rejected."""
+        """Requeues what a stopped consumer held. Returns how many it requeued and rejected."""
         answer = self._requeue(other, heartbeat)
         if answer == b"alive":
             return 0, 0
@@ -133,7 +133,7 @@ class Consumer(Producer):
         return int(done), len(too_often) // 3
 
     def count(self) -> int:
-        """What waits, is on its way or is held by any consumer, all at one moment."""
+        """Counts, at one moment, the requests that wait, are on their way or are held."""
         record = self.record
         for _ in range(COUNT_TRIES):
             held = [self._keys.held(name.decode()) for name in self._known]
@@ -142,7 +142,7 @@ class Consumer(Producer):
             if not isinstance(answer, list):
                 return int(answer)
             self._known = answer
-        # Consumers that come and go are not idle.
+        # A crawl whose consumers come and go is not idle.
         return 1
 
     def forget(self, fingerprints: list[bytes]) -> None:
@@ -150,7 +150,7 @@ class Consumer(Producer):
         self._wire.ask("RPUSH", self.record.forget, *fingerprints)
 
     def source_len(self) -> int:
-        """How many items wait in the source."""
+        """Returns the number of items in the source."""
         return int(self._wire.ask("LLEN", self.record.source))
 
     def _requeue(self, consumer: str, heartbeat: str, *numbers: int) -> Any:

@@ -1,4 +1,4 @@
-"""The requests that a spider holds, and what they lead to."""
+"""Requests that a spider holds, and the links that their pages led to."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ _deliveries: WeakKeyDictionary[Crawler, Deliveries] = WeakKeyDictionary()
 
 
 def deliveries_of(crawler: Crawler) -> Deliveries | None:
-    """The deliveries of a crawl whose requests pass through urlseen."""
+    """Returns the deliveries of a crawl whose requests pass through urlseen."""
     return _deliveries.get(crawler)
 
 
 class Deliveries:
-    """Pops requests, knows them until they are finished, and sends what they led to.
+    """Pops requests, tracks them until they are finished, and sends their links.
 
-    Everything happens in the thread of the reactor, but for the heartbeat. An error of Redis never
-    leaves here: what was to be sent is kept, nothing is popped meanwhile, and a page that could not
-    be acknowledged is fetched again by another spider.
+    Everything except the heartbeat happens in the thread of the reactor. An error of Redis never
+    leaves this class. It keeps the items that it could not send, and pops nothing meanwhile. If a
+    page cannot be acknowledged, another spider fetches it again.
     """
 
     def __init__(
         self, crawler: Crawler, server: Redis, fit: Fit, *, keeps_children: bool = False
     ) -> None:
-        """`keeps_children` if the scheduler keeps requests in the memory of this process."""
+        """Set `keeps_children` if the scheduler keeps requests in the memory of this process."""
         settings = crawler.settings
         self.source = source_key(settings, spider_name(crawler))
         self._crawler = crawler
@@ -96,9 +96,9 @@ class Deliveries:
         _deliveries[crawler] = self
 
     def pop(self) -> Delivery | None:
-        """The next request that was not seen, held from now on, if there is one by now.
+        """Pops the next unseen request and holds it, if there is one by now.
 
-        If there is none, what pages led to so far is sent, and the engine is made to ask again.
+        If there is none, it sends the links of pages so far, and makes the engine ask again.
         """
         self._check_identity()
         if self._is_ended or self._poke.is_waiting:
@@ -123,22 +123,22 @@ class Deliveries:
         return delivery
 
     def took(self, delivery: Delivery, request: Request) -> None:
-        """`request` is what the delivery became, and goes to the engine."""
+        """Notes that `request` was made of the delivery and goes to the engine."""
         delivery.add(request)
         self._owners[request] = delivery
         if not self._keeps_children:
             self._last = (delivery, request)
 
     def reject(self, delivery: Delivery, reason: str) -> None:
-        """The delivery is no request: it goes to the rejects, and is acknowledged by that."""
+        """Moves a delivery that is no request to the rejects, which also acknowledges it."""
         self._count_stat("unreadable")
         self._outbox.reject(delivery, reason)
         self._end_delivery(delivery)
 
     def collect(self, request: Request, item: bytes, *, page: Request | None = None) -> None:
-        """Keeps `item` until the page that led to it is finished, or until there are enough.
+        """Keeps `item` until the page that led to it is finished, or until there are enough items.
 
-        The page is that of `page`, or else the one that led to `request`.
+        The page is that of `page`; without it, the page that led to `request`.
         """
         delivery = self._owners.get(request if page is None else page)
         if delivery is None or delivery.is_finished:
@@ -152,16 +152,16 @@ class Deliveries:
             self.flush()
 
     def forget(self, fingerprint: str) -> bool:
-        """Has urlseen let a fingerprint pass once more; whether it can."""
+        """Asks urlseen to let a fingerprint pass again. `False` if its filter cannot forget."""
         if self._consumer is not None and not self._consumer.record.forget:
             self._count_stat("forget_failed")
-            self._say("forget", f"urlseen cannot forget with the filter that {self.source} has")
+            self._say("forget", f"the filter for {self.source} cannot forget")
             return False
         self._outbox.forget(fingerprint.encode())
         return True
 
     def flush(self) -> bool:
-        """Sends everything that may be sent by now; whether Redis took it."""
+        """Sends everything that may be sent by now. Returns `True` if Redis took it."""
         is_empty = self._outbox.is_empty
         is_sent = self._attempt(self._send, False)
         if is_sent and not is_empty:
@@ -171,11 +171,11 @@ class Deliveries:
         return is_sent
 
     def count(self) -> int:
-        """What waits, is on its way or is held by any consumer. Not 0 if that is unknown."""
+        """Counts requests that wait, are on their way or are held. Not 0 if that is unknown."""
         return 0 if self._is_ended else self._attempt(self._count, 1)
 
     def led_to(self, request: Request, child: Request) -> None:
-        """The page of `request` led to `child`."""
+        """Notes that the page of `request` led to `child`."""
         delivery = self._owners.get(request)
         if delivery is not None and not delivery.is_finished:
             self._owners[child] = delivery
@@ -183,7 +183,7 @@ class Deliveries:
                 delivery.add_child(child)
 
     def left(self, request: Request) -> None:
-        """The engine is done with `request`. If nothing more can come of it, it is finished."""
+        """Notes that the engine is done with `request`. Its delivery may be finished now."""
         delivery = self._owners.get(request)
         if delivery is None or delivery.is_finished:
             return
@@ -191,12 +191,12 @@ class Deliveries:
         self._finish_if_over(delivery)
 
     def dropped(self, request: Request) -> None:
-        """The scheduler did not take `request`."""
+        """Notes that the scheduler did not take `request`."""
         if self._keeps_children:
             self.left(request)
 
     def close(self) -> None:
-        """Sends what is left, requeues what is not finished, and removes the consumer."""
+        """Sends the remaining items, requeues unfinished requests, and removes the consumer."""
         if self._heartbeat is not None:
             self._heartbeat.stop()
         end = time.monotonic() + CLOSE_WAIT_S
@@ -273,9 +273,9 @@ class Deliveries:
         return self._consumer.count()
 
     def _reconcile(self, consumer: Consumer) -> None:
-        """Gives back what Redis holds for this consumer and this process does not know.
+        """Gives back each delivery that Redis holds for this consumer, unknown to this process.
 
-        That is a request whose pop was carried out late, or whose acknowledgement a failover undid.
+        Redis carried out its pop late, or a failover undid its acknowledgement.
         """
         held = None if self._heartbeat is None else self._heartbeat.take_held()
         if self._reconciled != self._wire.connects:
@@ -284,7 +284,7 @@ class Deliveries:
         if held is None:
             return
         self._read_record()
-        # The pop under the next number may have been carried out, and is repeated.
+        # Redis may have carried out the pop with the next number, which is repeated.
         unknown = [each for each in held if each not in self._open and each != self._number]
         if unknown:
             consumer.give_back(unknown)
@@ -293,7 +293,7 @@ class Deliveries:
         for delivery in list(self._open.values()):
             if delivery.filtered:
                 self._outbox.push_early(delivery)
-            # Its last request may have been dropped without a word.
+            # The engine may have dropped its last request without a notice.
             self._finish_if_over(delivery)
         waiting = self.count()
         if waiting and (waited_s := self._poke.later()):
@@ -324,13 +324,13 @@ class Deliveries:
         if not delivery.is_finished and not is_in_progress(self._crawler.engine, request):
             self._end(
                 "urlseen_refused",
-                f"SCHEDULER is {self._crawler.settings['SCHEDULER']}, which does not hand the"
-                " requests of its queue to Scrapy as they are, so it is unknown when they are"
+                f"SCHEDULER is {self._crawler.settings['SCHEDULER']}, which does not hand Scrapy"
+                " the request objects of its queue. So urlseen_scrapy cannot know when they are"
                 ' finished. Set SCHEDULER = "scrapy_redis.scheduler.Scheduler"',
             )
 
     def _attempt(self, action: Callable[[], T], otherwise: T) -> T:
-        """Does it, unless Redis is away."""
+        """Runs `action`. Returns `otherwise` if Redis is away or refuses."""
         if time.monotonic() < self._next_try:
             return otherwise
         try:
@@ -342,7 +342,7 @@ class Deliveries:
             return otherwise
         except (Refused, ValueError) as refused:
             self._next_try = time.monotonic() + LONGEST_PAUSE_S
-            self._end("urlseen_refused", f"urlseen's queue cannot go on: {refused}")
+            self._end("urlseen_refused", f"urlseen's queue cannot continue: {refused}")
             return otherwise
         self._next_try, self._pause = 0.0, FIRST_PAUSE_S
         if "away" in self._has_said:
@@ -358,7 +358,7 @@ class Deliveries:
         self._outbox.give_up_pages()
         self._end(
             "urlseen_away",
-            f"Redis does not take what this spider found, and {kept >> 20} MiB are kept by now."
+            f"Redis does not take what this spider found, and {kept >> 20} MiB wait for it by now."
             " The pages that led to it were not acknowledged, and are fetched again",
         )
 

@@ -1,4 +1,4 @@
-"""One request that a consumer holds, and what its page leads to."""
+"""One request that a consumer holds, and the links of its page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Delivery:
-    """A request from the sink, from its pop until everything that it led to is in Redis."""
+    """A request from the sink, from its pop until all links of its page are in Redis."""
 
     def __init__(self, number: int, item: bytes) -> None:
         self.number = number
@@ -23,31 +23,31 @@ class Delivery:
         self.unfiltered: list[bytes] = []
         #: The size of both in bytes.
         self.size = 0
-        # What the item became. Nothing else may keep it.
+        # The request made of the item. Nothing else may keep it alive.
         self._requests: list[Request] = []
-        # Requests that it led to, in a scheduler in memory. One that is gone was dropped.
+        # Its links, in a scheduler in memory. A dead reference is a request that was dropped.
         self._children: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
 
     @property
     def items(self) -> list[bytes]:
-        """All that its page led to and that was not pushed yet."""
+        """Links of its page that were not pushed yet."""
         return self.filtered + self.unfiltered
 
     @property
     def is_over(self) -> bool:
-        """Whether no request of it is with the spider any more."""
+        """`True` if the spider has no request of it any more."""
         return not self._requests and not self._children
 
     def add(self, request: Request) -> None:
-        """`request` is what the item became."""
+        """Notes the request that was made of the item."""
         self._requests.append(request)
 
     def add_child(self, request: Request) -> None:
-        """`request` came of it and stays in this process."""
+        """Notes a request that came of it and stays in this process."""
         self._children[request] = self._children.get(request, 0) + 1
 
     def remove(self, request: Request) -> None:
-        """`request` has left the engine."""
+        """Notes that `request` has left the engine."""
         if count := self._children.get(request, 0):
             if count > 1:
                 self._children[request] = count - 1
@@ -62,7 +62,7 @@ class Delivery:
         self.size += len(item)
 
     def take_filtered(self) -> list[bytes]:
-        """The items that may be pushed early, which it keeps no longer."""
+        """Returns the items that may be pushed early, and removes them here."""
         items, self.filtered = self.filtered, []
         self.size = sum(map(len, self.unfiltered))
         return items

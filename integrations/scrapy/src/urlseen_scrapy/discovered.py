@@ -1,4 +1,4 @@
-"""Sending what a spider discovers to urlseen instead of the scheduler."""
+"""Spider middleware that sends discovered requests to urlseen instead of the scheduler."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ logger = logging.getLogger(__name__)
 class SendDiscovered:
     """A spider middleware for spiders that read their requests from urlseen's sink.
 
-    It is for the RedisSpiders of scrapy-redis, whose `redis_key` is the sink, filled by urlseen
-    with `sink.emit = "start-url"`: URL, method and meta. A request that is more than that (a body,
-    headers, cookies, a callback other than `parse`, a meta that JSON cannot say) goes to the
-    scheduler as before. Of the headers, `Referer` alone is not counted as more, and is lost.
+    It is for the RedisSpiders of scrapy-redis, whose `redis_key` is the sink. urlseen fills it with
+    `sink.emit = "start-url"`: URL, method and meta. A request with more than that goes to the
+    scheduler as before: with a body, headers, cookies, a callback other than `parse`, or a meta
+    that is not the same after JSON. The header `Referer` is not counted, and is lost.
 
-    The spider holds what it reads until everything that came of it is sent or fetched.
+    The spider holds each item until all requests that came of it are sent or fetched.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        # A project without RedisSpiders need not have scrapy-redis.
+        # scrapy-redis is optional for a project without RedisSpiders.
         from scrapy_redis.connection import from_settings
 
         fingerprinter = crawler.request_fingerprinter
@@ -68,13 +68,13 @@ class SendDiscovered:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """As Scrapy makes one."""
+        """Makes the middleware for a crawler; Scrapy calls this."""
         return cls(crawler)
 
     def process_spider_output(
         self, response: Response, result: Iterable[Any], spider: Spider | None = None
     ) -> Iterator[Any]:
-        """Sends requests, and lets all else through."""
+        """Sends requests to urlseen, and passes all other results on."""
         for each in result:
             if not self._takes(each, response):
                 yield each
@@ -82,13 +82,13 @@ class SendDiscovered:
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
-        """The same, of an asynchronous callback."""
+        """Does the same for an asynchronous callback."""
         async for each in result:
             if not self._takes(each, response):
                 yield each
 
     def item(self, request: Request) -> bytes | None:
-        """What urlseen is sent, unless it could not be made a request of again."""
+        """Returns the item for urlseen, or `None` if it would lose a part of the request."""
         why_not = self._why_not(request)
         if why_not is not None:
             self._count("scheduled")
@@ -121,7 +121,7 @@ class SendDiscovered:
         return True
 
     def _why_not(self, request: Request) -> str | None:
-        """What of the request would be lost on its way."""
+        """Returns the part of the request that an item would lose, or `None`."""
         callback = request.callback
         if callback is not None and callback != getattr(self._crawler.spider, "parse", None):
             return "callback"
@@ -138,7 +138,7 @@ class SendDiscovered:
 
 
 class _Reading:
-    """Gives a RedisSpider what is held instead of what it pops by itself."""
+    """Gives a RedisSpider held requests in place of those that it pops by itself."""
 
     def __init__(self, spider: Any, deliveries: Deliveries) -> None:
         self._spider = spider
@@ -146,7 +146,7 @@ class _Reading:
         self._make: Any = spider.make_request_from_data
 
     def begin(self) -> None:
-        """Takes the place of the spider's own methods."""
+        """Replaces the spider's own methods."""
         self._spider.fetch_data = self._fetch
         self._spider.make_request_from_data = self._request
         self._spider.count_size = lambda _: self._deliveries.count()
@@ -178,24 +178,24 @@ class _Reading:
 def _check_scheduler(settings: BaseSettings) -> None:
     """Refuses a scheduler that passes a held request on to other processes."""
     name = settings["SCHEDULER"]
-    # Scrapy counts everything with its methods as a subclass.
+    # For Scrapy, every class with the same methods is a subclass.
     if Scheduler not in load_object(name).__mro__:
         raise ValueError(
-            f"SCHEDULER is {name}, and with SendDiscovered a spider holds what it reads, so that"
-            " nothing is lost if it dies: another queue would pass that on to spiders that do not"
-            ' hold it. Set SCHEDULER = "scrapy.core.scheduler.Scheduler", or use'
+            f"SCHEDULER is {name}. With SendDiscovered a spider holds each item that it reads, so"
+            " that nothing is lost if it dies. Another queue would pass the request on to spiders"
+            ' that do not hold it. Set SCHEDULER = "scrapy.core.scheduler.Scheduler", or use'
             " urlseen_scrapy.FifoQueue instead of SendDiscovered"
         )
     if settings.get("JOBDIR"):
         raise ValueError(
-            f"JOBDIR is {settings['JOBDIR']}, and with SendDiscovered a spider holds what it reads:"
-            " what it did not finish is requeued when it closes, and would also be in JOBDIR."
+            f"JOBDIR is {settings['JOBDIR']}. With SendDiscovered a spider that closes requeues"
+            " each request that it did not finish, and JOBDIR would keep the same request."
             " Remove JOBDIR"
         )
 
 
 def _is_json(value: Any) -> bool:
-    """Whether JSON says it as it is: a tuple would come back as a list."""
+    """Returns `True` if JSON keeps the value as it is: a tuple would become a list."""
     if isinstance(value, dict):
         return all(isinstance(name, str) and _is_json(each) for name, each in value.items())
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What settings name as `DUPEFILTER_CLASS`."""
+"""Classes for the setting `DUPEFILTER_CLASS`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class DupeFilter(BaseDupeFilter):
-    """Asks urlseen whether a request has been seen, and has it remembered.
+    """Asks urlseen if a request has been seen, and has it remembered.
 
     For Scrapy's scheduler and for that of scrapy-redis. Both ask before they go on, so the
     reactor stands still for the round trip.
@@ -37,7 +37,7 @@ class DupeFilter(BaseDupeFilter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """As Scrapy's scheduler makes one."""
+        """Makes the filter for a crawler; Scrapy's scheduler calls this."""
         fingerprinter = crawler.request_fingerprinter
         if fingerprinter is None:
             raise ValueError("the crawler has no request fingerprinter yet")
@@ -46,25 +46,25 @@ class DupeFilter(BaseDupeFilter):
 
     @classmethod
     def from_spider(cls, spider: Spider) -> Self:
-        """As the scheduler of scrapy-redis makes one. It does not open it."""
+        """Makes the filter for a spider. The scheduler of scrapy-redis does not open it."""
         dupefilter = cls.from_crawler(spider.crawler)
         dupefilter.open()
         return dupefilter
 
     def open(self) -> None:
-        """Fails where urlseen cannot be asked, as `URLSEEN_WHEN_AWAY` says."""
+        """Raises an error if urlseen does not answer, unless `URLSEEN_WHEN_AWAY` permits that."""
         self._client.open()
 
     def request_seen(self, request: Request) -> bool:
-        """Whether it has been seen; from now on it has been."""
+        """Returns `True` if the request has been seen, and adds it."""
         return not self._client.is_new(self._fingerprinter.fingerprint(request).hex())
 
     def close(self, reason: str) -> None:
-        """Ends the connection. What was seen stays so."""
+        """Ends the connection. The filter keeps all requests."""
         self._client.close()
 
     def clear(self) -> None:
-        """Refuses: scrapy-redis calls this to have a crawl begin anew."""
+        """Refuses: scrapy-redis calls this to begin a crawl anew."""
         logger.info(
             "urlseen remembers what was seen: a spider does not empty its filter, whatever"
             " SCHEDULER_PERSIST and SCHEDULER_FLUSH_ON_START say. To begin anew, stop the daemon"
@@ -72,7 +72,7 @@ class DupeFilter(BaseDupeFilter):
         )
 
     def log(self, request: Request, spider: Spider) -> None:
-        """Logs and counts a request that was seen, as `scrapy.dupefilters.RFPDupeFilter` does."""
+        """Logs and counts a seen request, as `scrapy.dupefilters.RFPDupeFilter` does."""
         if self.debug:
             logger.debug(
                 "Filtered duplicate request: %(request)s (referer: %(referer)s)",
@@ -94,15 +94,15 @@ class DupeFilter(BaseDupeFilter):
 
 
 class NoDupeFilter(BaseDupeFilter):
-    """Takes no request for seen: for a queue of this package, behind which urlseen judges.
+    """Passes every request: for a queue of this package, after which urlseen judges.
 
     `scrapy.dupefilters.BaseDupeFilter` lacks what the scheduler of scrapy-redis calls.
     """
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
-        """As the scheduler of scrapy-redis makes one."""
+        """Makes the filter; the scheduler of scrapy-redis calls this."""
         return cls()
 
     def clear(self) -> None:
-        """There is nothing to clear."""
+        """Does nothing: there is nothing to clear."""

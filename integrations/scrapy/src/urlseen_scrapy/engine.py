@@ -1,4 +1,4 @@
-"""What this package relies on inside Scrapy's engine."""
+"""Parts of Scrapy's engine that this package relies on."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ RELIED_ON = (
 
 
 class Watcher(Protocol):
-    """What is told of the requests that the engine works on."""
+    """Receiver of the engine's progress with each request."""
 
     def led_to(self, request: Request, child: Request) -> None:
-        """The page or the failure of `request` led to `child`."""
+        """Notes that the page or the failure of `request` led to `child`."""
 
     def left(self, request: Request) -> None:
-        """The engine is done with `request`, whatever came of it."""
+        """Notes that the engine is done with `request`, in any way."""
 
 
 def check_engine() -> None:
@@ -46,7 +46,7 @@ def check_engine() -> None:
 def watch_engine(running: Any, watcher: Watcher) -> None:
     """Tells `watcher` of each request of an `ExecutionEngine`, by the identity of the object.
 
-    A request is never known by its meta, which spiders copy from one to the next.
+    It never identifies a request by its meta, which spiders copy from one to the next.
     """
     slot = running._slot
     remove_request = slot.remove_request
@@ -54,12 +54,12 @@ def watch_engine(running: Any, watcher: Watcher) -> None:
     handle_spider_output = running.scraper.handle_spider_output_async
 
     def remove(request: Request) -> None:
-        # First of all: the slot may close the spider, and that waits for this.
+        # Before anything else: the slot may close the spider, and closing waits for this.
         watcher.left(request)
         remove_request(request)
 
     def handle_download(result: Any, request: Request) -> Any:
-        # A retry, a redirect, or what else a downloader middleware made of it.
+        # A retry, a redirect, or another request that a downloader middleware made of it.
         if isinstance(result, Request):
             watcher.led_to(request, result)
         return handle_downloader_output(result, request)
@@ -75,7 +75,7 @@ def watch_engine(running: Any, watcher: Watcher) -> None:
 
 
 def is_in_progress(running: Any, request: Request) -> bool:
-    """Whether the engine works on this very object."""
+    """Returns `True` if the engine works on this very object."""
     return request in running._slot.inprogress
 
 

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 class ScrapyRedisFingerprinter:
-    """The fingerprints of the dupefilter of scrapy-redis 0.9, for `REQUEST_FINGERPRINTER_CLASS`.
+    """Computes the fingerprints of the dupefilter of scrapy-redis 0.9.
 
-    Whatever else goes by a request's fingerprint (Scrapy's HTTP cache, say) goes by these, too.
+    For `REQUEST_FINGERPRINTER_CLASS`. All users of fingerprints get them, as Scrapy's HTTP cache.
     """
 
     def __init__(self) -> None:
         self._known: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()
 
     def fingerprint(self, request: Request) -> bytes:
-        """The 20 bytes that the request is known by."""
+        """Returns the 20 bytes that identify the request."""
         known = self._known.get(request)
         if known is None:
             text = json.dumps(

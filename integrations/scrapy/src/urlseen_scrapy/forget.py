@@ -1,4 +1,4 @@
-"""Letting requests that failed be found again."""
+"""Lets requests that failed be found again."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 def forget(request: Request, crawler: Crawler) -> bool:
     """Lets `request` count as unseen: the next link to it passes again.
 
-    So does each request that was redirected to it. For errbacks and the like. Returns `False` if
+    So does each request that was redirected to it. For errbacks, among others. Returns `False` if
     urlseen cannot be told, which is logged.
 
-    With a queue of this package or `SendDiscovered` it goes by the list that urlseen reads
-    (`forget.key`), otherwise to urlseen's `[serve]` address.
+    With a queue of this package or `SendDiscovered` it uses the list that urlseen reads
+    (`forget.key`), otherwise urlseen's `[serve]` address.
     """
     fingerprinter = crawler.request_fingerprinter
     if fingerprinter is None:
@@ -37,11 +37,11 @@ def forget(request: Request, crawler: Crawler) -> bool:
 
 
 class ForgetFailed:
-    """A downloader middleware: what has failed for good is forgotten.
+    """A downloader middleware that forgets requests that have failed for good.
 
-    That is a request that ended in an exception other than `IgnoreRequest`, or in a response with
-    one of `RETRY_HTTP_CODES`, and was not tried again. It has to stand before `RetryMiddleware`,
-    which is at 550.
+    Such a request ended in an exception other than `IgnoreRequest`, or in a response with one of
+    `RETRY_HTTP_CODES`, and was not tried again. The middleware has to stand before
+    `RetryMiddleware`, which is at 550.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -52,13 +52,13 @@ class ForgetFailed:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """As Scrapy makes one."""
+        """Makes the middleware for a crawler; Scrapy calls this."""
         return cls(crawler)
 
     def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Response:
-        """Forgets what the server could not answer."""
+        """Forgets a request that the server could not answer."""
         if response.status in self._statuses:
             forget(request, self._crawler)
         return response
@@ -66,6 +66,6 @@ class ForgetFailed:
     def process_exception(
         self, request: Request, exception: Exception, spider: Spider | None = None
     ) -> None:
-        """Forgets what could not be fetched."""
+        """Forgets a request that could not be fetched."""
         if not isinstance(exception, IgnoreRequest):
             forget(request, self._crawler)

@@ -1,4 +1,4 @@
-"""The heartbeat of a consumer."""
+"""Heartbeat that shows that a consumer is alive."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ logger = logging.getLogger("urlseen_scrapy")
 class Heartbeat:
     """Beats in a thread of its own, over a connection of its own.
 
-    A timer of the reactor does not beat while a callback computes for a minute, and the consumer
-    would lose what it holds although it is alive.
+    A timer of the reactor does not beat while a callback computes for a minute. The consumer would
+    lose its requests although it is alive.
     """
 
     def __init__(self, consumer: Consumer, wire: Wire, period_s: float) -> None:
@@ -33,14 +33,14 @@ class Heartbeat:
         self._thread.start()
 
     def take_held(self) -> list[int] | None:
-        """The deliveries that Redis held at the last beat, once a beat."""
+        """Returns the deliveries that Redis held at the last beat, once for each beat."""
         held, self._held = self._held, None
         return held
 
     def stop(self) -> None:
         """Ends the thread, so that no beat brings the consumer's entry back.
 
-        A beat that waits for Redis is not waited for.
+        It does not wait for a beat that waits for Redis.
         """
         self._stop.set()
         self._thread.join(LONGEST_PAUSE_S)

@@ -1,4 +1,4 @@
-"""The keys in Redis that a crawl of urlseen uses."""
+"""Keys in Redis that a crawl of urlseen uses."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 
 def source_key(settings: BaseSettings, spider: str) -> str:
-    """The list that discovered requests are pushed to: `source.key` in urlseen's config."""
+    """Returns the list for discovered requests: `source.key` in urlseen's config."""
     return key(settings, "URLSEEN_SOURCE_KEY", "%(spider)s:discovered", spider)
 
 
 def sink_key(settings: BaseSettings, spider: str) -> str:
-    """Where unseen requests come from: `sink.key` in urlseen's config."""
+    """Returns the key that unseen requests come from: `sink.key` in urlseen's config."""
     return key(settings, "URLSEEN_SINK_KEY", "%(spider)s:unseen", spider)
 
 
 @dataclass(frozen=True)
 class CrawlKeys:
-    """The keys that urlseen and the consumers of a crawl share, beside source and sink."""
+    """Keys that urlseen and the consumers of a crawl share, beside source and sink."""
 
     #: Hash: the crawl record, which the daemon writes.
     crawl: str
@@ -37,7 +37,7 @@ class CrawlKeys:
 
     @classmethod
     def of_source(cls, source: str) -> CrawlKeys:
-        """The keys of the crawl that reads `source`. They share its hash slot."""
+        """Returns the keys of the crawl that reads `source`. They share its hash slot."""
         _, _, rest = source.partition("{")
         tag, brace, _ = rest.partition("}")
         tagged = source if tag and brace else f"{{{source}}}"
@@ -46,5 +46,5 @@ class CrawlKeys:
         return cls(*(f"{prefix}:{name}" for name in names))
 
     def held(self, consumer: str) -> str:
-        """Hash: the requests that a consumer holds."""
+        """Returns the hash of the requests that a consumer holds."""
         return f"{self._held}:{consumer}"

@@ -1,4 +1,4 @@
-"""What a consumer has to tell Redis, kept until Redis has taken it."""
+"""Pushes and acknowledgements, kept until Redis has taken them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ PUSH_ITEMS, PUSH_BYTES = 1000, 1 << 20
 
 
 class Outbox:
-    """Pushes and acknowledgements in the order in which they have to be carried out.
+    """Pushes and acknowledgements, in the order in which Redis has to carry them out.
 
     An acknowledgement and a rejection may be repeated: the second time they do nothing. A push may
-    be repeated because the filter drops the second one; an unfiltered item goes twice rather than
-    never.
+    be repeated because the filter drops the second copy. An unfiltered item is pushed twice rather
+    than never.
     """
 
     def __init__(self, count: Callable[..., None]) -> None:
@@ -33,35 +33,35 @@ class Outbox:
 
     @property
     def size(self) -> int:
-        """The size of all that is kept, in bytes."""
+        """Size of all that is kept, in bytes."""
         return self._loose_size + self._calls_size
 
     @property
     def loose(self) -> int:
-        """How many items belong to no page."""
+        """Number of items that belong to no page."""
         return len(self._loose)
 
     @property
     def is_empty(self) -> bool:
-        """Whether Redis has taken everything."""
+        """`True` if Redis has taken everything."""
         return not (self._loose or self._forgotten or self._calls)
 
     @property
     def is_full(self) -> bool:
-        """Whether there is enough for one push."""
+        """`True` if there is enough for one push."""
         return len(self._loose) >= PUSH_ITEMS or self._loose_size >= PUSH_BYTES
 
     def push(self, item: bytes) -> None:
-        """An item that belongs to no page."""
+        """Adds an item that belongs to no page."""
         self._loose.append(item)
         self._loose_size += len(item)
 
     def forget(self, fingerprint: bytes) -> None:
-        """A fingerprint that is to pass once more."""
+        """Adds a fingerprint that is to pass again."""
         self._forgotten.append(fingerprint)
 
     def push_early(self, delivery: Delivery) -> None:
-        """What a page led to by now and the filter judges."""
+        """Adds the links of a page so far that the filter judges."""
         size = delivery.size
         items = delivery.take_filtered()
 
@@ -72,7 +72,7 @@ class Outbox:
         self._call(size - delivery.size, call)
 
     def finish(self, delivery: Delivery) -> None:
-        """A page that is finished, with all that it led to."""
+        """Adds the acknowledgement of a finished page, with its links."""
         items = delivery.items
 
         def call(consumer: Consumer) -> None:
@@ -84,7 +84,7 @@ class Outbox:
         self._call(delivery.size, call)
 
     def reject(self, delivery: Delivery, reason: str) -> None:
-        """A delivery that is no request."""
+        """Adds the rejection of a delivery that is no request."""
 
         def call(consumer: Consumer) -> None:
             consumer.reject(delivery.number, delivery.item, reason)
@@ -92,12 +92,12 @@ class Outbox:
         self._call(len(delivery.item), call)
 
     def give_up_pages(self) -> None:
-        """Drops what belongs to pages. They stay held, and are fetched again."""
+        """Drops everything that belongs to pages. They stay held, and are fetched again."""
         self._calls.clear()
         self._calls_size = 0
 
     def send_loose(self, producer: Producer) -> None:
-        """Sends what belongs to no page. Raises `Away` or `Refused`, and keeps what was not sent."""
+        """Sends the items of no page. Raises `Away` or `Refused`, and keeps unsent items."""
         while self._loose:
             items = self._loose[:PUSH_ITEMS]
             producer.push(items)
@@ -106,8 +106,8 @@ class Outbox:
             self._loose_size -= sum(map(len, items))
 
     def send(self, consumer: Consumer) -> None:
-        """Sends everything. Raises `Away` or `Refused`, and keeps what was not sent."""
-        # Before any acknowledgement: a callback may have handed them to the engine by itself.
+        """Sends everything. Raises `Away` or `Refused`, and keeps unsent items."""
+        # Before any acknowledgement: a callback may have handed these to the engine by itself.
         self.send_loose(consumer)
         if self._forgotten:
             consumer.forget(self._forgotten)

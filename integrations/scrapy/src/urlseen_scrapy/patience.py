@@ -1,4 +1,4 @@
-"""Waiting for urlseen inside the reactor's thread."""
+"""Wait for urlseen inside the reactor's thread."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Patience:
-    """How long somebody is waited for, with what pauses, and what is said meanwhile.
+    """Waits for a server, with growing pauses, and logs that it waits.
 
     Nothing else happens in the process until the wait is over. Scrapy's handlers of SIGINT and
-    SIGTERM only tell the reactor, which cannot hear them: so these signals end the wait, too.
+    SIGTERM only tell the reactor, which cannot hear them. So these signals end the wait, too.
     """
 
     def __init__(self, whom: str, wait_s: float) -> None:
@@ -35,7 +35,7 @@ class Patience:
         self.is_told_to_stop = False
 
     def pause(self, reason: BaseException) -> bool:
-        """Waits a little, unless the wait is over."""
+        """Waits a little. Returns `False` if the wait is over."""
         now = time.monotonic()
         if self.is_told_to_stop or now >= self._end:
             return False
@@ -65,13 +65,13 @@ class Patience:
                 before[number](number, frame)
 
         for number, handler in before.items():
-            # One that was set outside Python is unknown here, and could not be given back.
+            # Python does not know a handler that was set outside it, and could not restore it.
             if handler is not None:
                 signal.signal(number, stop)
         try:
             yield
         finally:
             for number, handler in before.items():
-                # Scrapy's handlers set others.
+                # Scrapy's handlers replace these.
                 if signal.getsignal(number) is stop:
                     signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""Asking the scheduler for a request again before Scrapy would."""
+"""Asks the scheduler for a request before Scrapy would ask again."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ REMINDER_S = 60.0
 class Poke:
     """Makes the engine look for a request soon, while some are on their way through urlseen.
 
-    An idle engine looks every five seconds, and a request is through after a millisecond. A busy
-    one looks after each link that it schedules, which is too often.
+    An idle engine looks every five seconds, but a request is through after a millisecond. A busy
+    engine looks after each link that it schedules, which is too often.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -33,11 +33,11 @@ class Poke:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is too soon to look again."""
+        """Returns `True` if it is too soon to look again."""
         return time.monotonic() < self._until
 
     def later(self) -> float:
-        """None has come, and some are on their way. For how many seconds, if that is to be said."""
+        """Looks again soon. Returns how many seconds nothing has come, if it is time to warn."""
         now = time.monotonic()
         self._schedule(now)
         self._delay = min(2 * self._delay, LONGEST_DELAY_S)
@@ -49,17 +49,17 @@ class Poke:
         return 0.0
 
     def hurry(self) -> None:
-        """Something was sent to urlseen, so that a request may come soon."""
+        """Looks again soon, because something was sent to urlseen."""
         self._delay = FIRST_DELAY_S
         now = time.monotonic()
         if self._until > now + FIRST_DELAY_S:
             self._call.cancel()
-            # One that was cancelled cannot be scheduled again.
+            # A cancelled call cannot be scheduled again.
             self._call = CallLaterOnce(self._look)
             self._schedule(now)
 
     def came(self) -> None:
-        """A request has come."""
+        """Notes that a request has come."""
         self._delay = FIRST_DELAY_S
         self._since = None
         self._next_warning = FIRST_WARNING_S
@@ -70,7 +70,7 @@ class Poke:
 
     def _look(self) -> None:
         self._until = 0.0
-        # Scrapy has no public name for it.
+        # Scrapy has no public name for this.
         slot = getattr(self._crawler.engine, "_slot", None)
         if slot is not None:
             slot.nextcall.schedule()

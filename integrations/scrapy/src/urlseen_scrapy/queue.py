@@ -1,4 +1,4 @@
-"""Queues for the scheduler of scrapy-redis, with urlseen between their two ends."""
+"""Queues for the scheduler of scrapy-redis, which lead through urlseen."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ logger = logging.getLogger(__name__)
 
 
 class Serializer(Protocol):
-    """What `SCHEDULER_SERIALIZER` names."""
+    """Interface of `SCHEDULER_SERIALIZER`."""
 
     def dumps(self, obj: dict[str, Any], /) -> bytes | str:
-        """A request as it is queued."""
+        """Returns the queued form of a request."""
 
     def loads(self, data: bytes, /) -> dict[str, Any]:
-        """And back."""
+        """Returns the request of a queued form."""
 
 
 class Pickle:
-    """The default of scrapy-redis."""
+    """The default serializer of scrapy-redis."""
 
     def dumps(self, obj: dict[str, Any], /) -> bytes:
-        """As `scrapy_redis.picklecompat` does it."""
+        """Writes a pickle, as `scrapy_redis.picklecompat` does."""
         return pickle.dumps(obj, protocol=-1)
 
     def loads(self, data: bytes, /) -> dict[str, Any]:
-        """And back."""
+        """Reads a pickle, as `scrapy_redis.picklecompat` does."""
         return cast("dict[str, Any]", pickle.loads(data))
 
 
 def _unmarked(item: bytes) -> bytes:
-    """The item without the white space and the byte order mark that may stand before JSON."""
+    """Removes the white space and the byte order mark that may stand before JSON."""
     return item.lstrip().removeprefix(codecs.BOM_UTF8).lstrip()
 
 
 class _Queue:
-    """Pushes to urlseen's source, pops from its sink."""
+    """Pushes to urlseen's source and pops from its sink."""
 
     #: The type of `sink.key` in Redis.
     kind: str
@@ -82,9 +82,9 @@ class _Queue:
         self._check_types()
 
     def push(self, request: Request) -> None:
-        """Sends a request to urlseen, with the fingerprint that this spider knows it by.
+        """Sends a request to urlseen, with the fingerprint that this spider computes for it.
 
-        It is sent together with the others of its page, when the page is finished at the latest.
+        It is sent with the other links of its page, when the page is finished at the latest.
         """
         fields = request.to_dict(spider=self.spider)
         fields["fingerprint"] = self._fingerprinter.fingerprint(request).hex()
@@ -92,16 +92,16 @@ class _Queue:
         item = data.encode() if isinstance(data, str) else data
         if not item.startswith((b"\x80", b"{")):
             raise ValueError(
-                f"what the SCHEDULER_SERIALIZER makes of {request} begins with {item[:8]!r};"
+                f"SCHEDULER_SERIALIZER makes an item of {request} that begins with {item[:8]!r};"
                 " urlseen reads pickles of protocol 2 and later, and JSON objects"
             )
         self.deliveries.collect(request, item)
 
     def pop(self, timeout: int = 0) -> Request | None:
-        """The next request that was not seen, if there is one by now.
+        """Pops the next unseen request, if there is one by now.
 
         It is held until the engine is done with it, and requeued if this spider stops before.
-        It does not wait: the reactor would. The engine is made to ask again soon instead.
+        This method never waits, because the reactor would. It makes the engine ask again soon.
         """
         while (delivery := self.deliveries.pop()) is not None:
             try:
@@ -116,11 +116,11 @@ class _Queue:
         return None
 
     def __len__(self) -> int:
-        """What is in source, urlseen and sink, or held by any spider, all at one moment."""
+        """Counts requests in source, urlseen and sink, or held by any spider, at one moment."""
         return self.deliveries.count()
 
     def clear(self) -> None:
-        """Refuses: urlseen has seen what waits here, and it would never be fetched."""
+        """Refuses: urlseen has seen the waiting requests, so they would never be fetched."""
         logger.info(
             "%d requests stay in %s and %s, whatever SCHEDULER_PERSIST and"
             " SCHEDULER_FLUSH_ON_START say: urlseen remembers them, so they would never be fetched"
@@ -132,31 +132,31 @@ class _Queue:
         )
 
     def _request(self, item: bytes) -> Request:
-        """Others may have pushed it to the source: a URL or a JSON object, as urlseen reads them."""
+        """Reads the item. Others may have pushed it to the source, as a URL or a JSON object."""
         if item.startswith(b"\x80") or not isinstance(self.serializer, Pickle):
             return request_from_dict(self.serializer.loads(item), spider=self.spider)
         text = _unmarked(item)
         if not text.startswith(b"{"):
             return Request(item.decode())
         fields = json.loads(text)
-        # Nobody names classes to be imported in JSON.
+        # JSON never names classes to be imported.
         fields.pop("_class", None)
         if "body_base64" in fields:
             fields["body"] = base64.b64decode(fields["body_base64"])
         return request_from_dict(fields, spider=self.spider)
 
     def _check_filter(self) -> None:
-        """Refuses a dupefilter with which requests would be lost."""
+        """Refuses a dupefilter that would make requests be lost."""
         name = self.spider.settings["DUPEFILTER_CLASS"]
         if load_object(name).request_seen is not BaseDupeFilter.request_seen:
             raise ValueError(
-                f"DUPEFILTER_CLASS is {name}, and urlseen judges behind this queue: what both"
-                " judge is seen when it gets there, and never fetched. Set"
+                f"DUPEFILTER_CLASS is {name}, and urlseen judges after this queue. A request that"
+                " both judge counts as seen when it gets to urlseen, and is never fetched. Set"
                 ' DUPEFILTER_CLASS = "urlseen_scrapy.NoDupeFilter"'
             )
 
     def _check_types(self) -> None:
-        """Refuses keys of Redis that hold something else."""
+        """Refuses keys of Redis that hold another type."""
         for key, kind, setting in (
             (self.source, "list", "URLSEEN_SOURCE_KEY"),
             (self.key, self.kind, "URLSEEN_SINK_KEY"),
@@ -172,12 +172,12 @@ class _Queue:
 
 
 class PriorityQueue(_Queue):
-    """The request of the highest priority first: for `sink.kind = "zset"`."""
+    """Queue that pops the highest priority first: for `sink.kind = "zset"`."""
 
     kind = "zset"
 
 
 class FifoQueue(_Queue):
-    """The request that was found first: for `sink.kind = "list"`."""
+    """Queue that pops in the order of discovery: for `sink.kind = "list"`."""
 
     kind = "list"

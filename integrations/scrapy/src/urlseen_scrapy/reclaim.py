@@ -1,4 +1,4 @@
-"""Giving the requests of stopped consumers to others."""
+"""Gives the requests of stopped consumers to other consumers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOKS, LEAST_LOOKS = 8, 2
 
 
 class Reclaimer:
-    """Requeues what consumers hold whose heartbeat stood still for the whole time-out.
+    """Requeues the requests of consumers whose heartbeat stood still for the whole time-out.
 
     The time is that of this process's own clock. It begins anew with each connection and after each
     pause between two looks, because no heartbeat moves while Redis is away or stands still.
@@ -34,7 +34,7 @@ class Reclaimer:
         self._since: dict[str, tuple[str, float]] = {}
 
     def look(self) -> None:
-        """Compares the heartbeats with those of before. Raises `Away` or `Refused`."""
+        """Compares the heartbeats with the earlier ones. Raises `Away` or `Refused`."""
         now = time.monotonic()
         if now < self._next_look:
             return

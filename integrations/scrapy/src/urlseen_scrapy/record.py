@@ -1,4 +1,4 @@
-"""The crawl record, in which the daemon says how it runs the crawl."""
+"""Crawl record, in which the daemon says how it runs the crawl."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FINGERPRINTERS = {
 
 @dataclass(frozen=True)
 class Fit:
-    """What a component needs of the crawl that it works for."""
+    """Properties that a component needs of the crawl that it works for."""
 
     component: str
     #: `sink.emit` in urlseen's config.
@@ -45,7 +45,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Record:
-    """The fields of the record, as the daemon writes them."""
+    """Fields of the record, as the daemon writes them."""
 
     urlseen: str
     source: str
@@ -64,7 +64,7 @@ class Record:
 
     @classmethod
     def read(cls, wire: Wire, source: str) -> Record | None:
-        """The record of the crawl that reads `source`, or `None` if no daemon has written one.
+        """Reads the record of the crawl of `source`. `None` if no daemon has written one.
 
         Raises `ValueError` for a record that this version cannot work with.
         """
@@ -89,7 +89,7 @@ class Record:
 
     @property
     def held_timeout_s(self) -> float:
-        """How long a consumer may stand still before its requests are requeued."""
+        """Time that a consumer may stand still before its requests are requeued, in seconds."""
         return int(self.held_timeout_ms) / 1000
 
     def check(self, crawler: Crawler, fit: Fit) -> None:
@@ -121,9 +121,9 @@ class Record:
         )
         raise ValueError(
             f"REQUEST_FINGERPRINTER_CLASS is {name}, whose fingerprints are not those of the"
-            f' crawl (fingerprint.algorithm = "{self.algorithm}" in urlseen\'s config): every page'
-            f" would be fetched again. {remedy}. If it is a class of your own, whose fingerprints"
-            " the filter is filled with, set URLSEEN_OWN_FINGERPRINTER = True"
+            f' crawl (fingerprint.algorithm = "{self.algorithm}" in urlseen\'s config). With it the'
+            f" spider would fetch every page again. {remedy}. If the class is your own and the"
+            " filter holds its fingerprints, set URLSEEN_OWN_FINGERPRINTER = True"
         )
 
 

@@ -1,4 +1,4 @@
-"""Rejects, as urlseen writes and reads them."""
+"""Rejects, in the form that urlseen writes and reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BEGINNING, REASON = 512, 2048
 
 
 def write_reject(item: bytes, reason: str) -> tuple[str, bool]:
-    """The JSON object for an item, and whether the item is too large to be in it."""
+    """Returns the JSON object for an item, and `True` if the item is too large to be in it."""
     now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     reject: dict[str, str | int] = {
         "reason": _beginning(reason.encode(), REASON).decode(),
@@ -33,7 +33,7 @@ def write_reject(item: bytes, reason: str) -> tuple[str, bool]:
 
 
 def _beginning(text: bytes, most: int) -> bytes:
-    """The first bytes; no character of text is cut."""
+    """Returns the first bytes of a text, and cuts no character."""
     end = min(most, len(text))
     for cut in range(end, max(end - 4, 0), -1):
         try:

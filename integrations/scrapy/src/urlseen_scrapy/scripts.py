@@ -1,4 +1,4 @@
-"""The Lua scripts that consumers run in Redis, the same files as the daemon's."""
+"""Lua scripts that consumers run in Redis, the same files as the daemon's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Script:
         self._hash = sha1(self._text, usedforsecurity=False).hexdigest()
 
     def run(self, wire: Wire, keys: list[str], *arguments: bytes | str | int) -> Any:
-        """Runs it and returns its answer."""
+        """Runs the script and returns its answer."""
         try:
             return wire.ask("EVALSHA", self._hash, len(keys), *keys, *arguments)
         except Refused as refused:

@@ -16,7 +16,7 @@ class Server:
         try:
             options: dict[str, Any] = dict(parse_url(url))
         except ValueError:
-            # What it says may hold a part of the password.
+            # The error's own text may hold a part of the password.
             raise ValueError(
                 "URLSEEN_URL cannot be read; it is redis://[[user]:password@]host[:port],"
                 " rediss://… for TLS or unix://[[user]:password@]/path, with special characters"
@@ -39,15 +39,15 @@ class Server:
         self._remove = self._begin(b"SREM")
 
     def add(self, fingerprint: str) -> bool:
-        """Adds it; `True` if it was not there."""
+        """Adds a fingerprint. Returns `True` if it was not there."""
         return bool(self._wire.ask_packed(self._add + _bulk(fingerprint.encode())))
 
     def remove(self, fingerprint: str) -> bool:
-        """Forgets it; `True` if it was there."""
+        """Forgets a fingerprint. Returns `True` if it was there."""
         return bool(self._wire.ask_packed(self._remove + _bulk(fingerprint.encode())))
 
     def check(self) -> None:
-        """Fails unless the key can be asked about."""
+        """Raises an error if urlseen does not answer for the key."""
         self._wire.ask_packed(b"*2\r\n" + _bulk(b"SCARD") + _bulk(self._key))
 
     def close(self) -> None:
@@ -59,5 +59,5 @@ class Server:
 
 
 def _bulk(text: bytes) -> bytes:
-    """A string as Redis's protocol has it."""
+    """Returns a bulk string of Redis's protocol."""
     return b"$%d\r\n%b\r\n" % (len(text), text)

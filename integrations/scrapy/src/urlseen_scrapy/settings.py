@@ -1,4 +1,4 @@
-"""The settings of a project that urlseen reads."""
+"""Settings of a Scrapy project that this package reads."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WHEN_AWAY = ("wait", "fail", "pass")
 
 @dataclass(frozen=True)
 class AskSettings:
-    """Whom to ask, under which key, and what to do while there is no answer."""
+    """The server to ask, the key, and what to do while there is no answer."""
 
     url: str
     key: str
@@ -42,7 +42,7 @@ class AskSettings:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> AskSettings:
-        """Reads and checks them; a `ValueError` names the setting that is wrong."""
+        """Reads and checks them. A `ValueError` names the setting that is wrong."""
         settings = crawler.settings
         check_names(settings)
         when_away = settings.get("URLSEEN_WHEN_AWAY", "wait")
@@ -59,7 +59,7 @@ class AskSettings:
 
 
 def check_names(settings: BaseSettings) -> None:
-    """Raises `ValueError` for a setting that begins with `URLSEEN_` and is none of this package.
+    """Raises `ValueError` for a setting that begins with `URLSEEN_` and that nothing here reads.
 
     Scrapy ignores a setting that nothing reads, so a misspelt one would have no effect.
     """
@@ -72,7 +72,7 @@ def check_names(settings: BaseSettings) -> None:
 
 
 def spider_name(crawler: Crawler) -> str:
-    """The name of the crawler's spider."""
+    """Returns the name of the crawler's spider."""
     spider = crawler.spider
     if spider is None:
         raise ValueError("the crawler has no spider yet, and urlseen's keys are named by it")
@@ -80,7 +80,7 @@ def spider_name(crawler: Crawler) -> str:
 
 
 def key(settings: BaseSettings, name: str, default: str, spider: str) -> str:
-    """The key of Redis that the setting `name` says, for `spider`."""
+    """Returns the Redis key of the setting `name`, for `spider`."""
     value = settings.get(name, default)
     try:
         return str(value % {"spider": spider})
@@ -92,7 +92,7 @@ def key(settings: BaseSettings, name: str, default: str, spider: str) -> str:
 
 
 def seconds(settings: BaseSettings, name: str, default: float, least: float) -> float:
-    """A number of seconds, not below `least`."""
+    """Reads a number of seconds, not below `least`."""
     value = settings.get(name, default)
     try:
         number = float(value)
@@ -105,7 +105,7 @@ def seconds(settings: BaseSettings, name: str, default: float, least: float) -> 
 
 
 def whole(settings: BaseSettings, name: str, default: int, least: int, most: int) -> int:
-    """A whole number from `least` to `most`."""
+    """Reads a whole number from `least` to `most`."""
     value = settings.get(name, default)
     try:
         number = int(value)

@@ -11,7 +11,7 @@ from redis.retry import Retry
 if TYPE_CHECKING:
     from redis import Redis
 
-#: Errors that pass by themselves: nothing was done, and the same command may be sent again.
+#: Temporary errors: nothing was done, and the same command may be sent again.
 PASSING = (
     exceptions.ClusterDownError,
     exceptions.MasterDownError,
@@ -19,14 +19,14 @@ PASSING = (
     exceptions.ReadOnlyError,
     exceptions.TryAgainError,
 )
-#: The same, where redis-py has no class for them.
+#: Temporary errors for which redis-py has no class.
 PASSING_WORDS = ("BUSY ", "MISCONF ", "NOREPLICAS ", "TRYAGAIN ")
-#: Errors that no waiting mends, although redis-py counts them among those of a connection.
+#: Lasting errors, although redis-py counts them among those of a connection.
 REFUSING = (exceptions.AuthenticationError, exceptions.AuthorizationError)
 
 
 class Away(Exception):
-    """No answer. `sent` says that the command may have been carried out all the same."""
+    """Error for no answer. If `sent`, the server may have carried out the command all the same."""
 
     def __init__(self, reason: BaseException, *, sent: bool) -> None:
         super().__init__(str(reason))
@@ -34,15 +34,15 @@ class Away(Exception):
 
 
 class Refused(Exception):
-    """An answer that says no, and would say so again."""
+    """Error for a refusal, which a repeat of the command would not change."""
 
 
 class Wire:
-    """Sends one command at a time, each in one round trip, and connects again when it is asked to.
+    """Sends one command at a time, each in one round trip, and connects again when asked to.
 
     redis-py's client repeats a command whose reply was lost. Here the caller does that, because
     only the caller knows how to repeat it safely. A client with a pool also takes three times as
-    long for each command as this does.
+    long for each command.
     """
 
     def __init__(self, connection: Any) -> None:
@@ -53,7 +53,7 @@ class Wire:
 
     @classmethod
     def of_client(cls, server: Redis) -> Wire:
-        """A connection of its own, to the server that `server` is a client of."""
+        """Makes a connection of its own, to the server of the client `server`."""
         pool = server.connection_pool
         options = {
             name: value
@@ -69,7 +69,7 @@ class Wire:
         return self._ask(self._connection.pack_command(*words))
 
     def ask_packed(self, packed: bytes) -> Any:
-        """Sends a command that is packed already."""
+        """Sends a packed command."""
         return self._ask([packed])
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class Wire:
             self.close()
             raise Refused(str(error)) from error
         except exceptions.ReadOnlyError as error:
-            # The name of the server may lead to the new primary by now.
+            # The server's name may lead to the new primary by now.
             self.close()
             raise Away(error, sent=False) from error
         except PASSING as error:
@@ -98,8 +98,8 @@ class Wire:
                 raise Away(error, sent=False) from error
             raise Refused(str(error)) from error
         except (exceptions.RedisError, OSError) as error:
-            # LOADING is among these: an urlseen that is ending answers so, and does not say whether
-            # it has added anything.
+            # LOADING is among these: an urlseen that is ending answers so. It may have added the
+            # fingerprint before that.
             self.close()
             raise Away(error, sent=True) from error
 
