@@ -37,9 +37,12 @@ pub(super) fn info(house: &House) -> String {
     line("urlseen_version", &env!("CARGO_PKG_VERSION"));
     line("process_id", &std::process::id());
     line("\r\n# Clients\r\nconnected_clients", &house.clients.load(Ordering::Relaxed));
-    line("maxclients", &house.max_clients);
+    line("maxclients", &house.settings.max_clients);
     line("\r\n# Replication\r\nrole", &"master");
-    line("\r\n# Keyspace\r\ndb0", &format_args!("keys={},expires=0,avg_ttl=0", house.keys.len()));
+    line(
+        "\r\n# Keyspace\r\ndb0",
+        &format_args!("keys={},expires=0,avg_ttl=0", house.settings.keys.len()),
+    );
     text
 }
 

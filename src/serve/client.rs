@@ -270,7 +270,7 @@ impl Client {
                     }
                 }));
             }
-            Command::Delete { .. } if self.house.allow_delete => return Last::Empty,
+            Command::Delete { .. } if self.house.settings.allow_delete => return Last::Empty,
             Command::Delete { .. } => Reply::error(
                 "NOPERM the filter is not to be emptied: serve.allow_delete is false. Set \
                  SCHEDULER_PERSIST = True if this is scrapy-redis closing a spider",

@@ -22,14 +22,13 @@ mod session;
 mod transaction;
 
 use std::sync::atomic::AtomicUsize;
-use std::time::Duration;
 
 use alarm::Alarm;
 pub use filter::FilterInfo;
 use framing::FramingLimits;
 pub use server::Server;
 
-use urlseen_engine::config::{Config, Emit, Secret};
+use urlseen_engine::config::{Config, Emit, Secret, Serve};
 use urlseen_engine::item::Options;
 
 /// The most words that a command may have, as Redis has it.
@@ -38,14 +37,11 @@ const WORDS: usize = 1 << 20;
 /// What all clients have in common.
 #[derive(Debug)]
 struct House {
-    keys: Vec<String>,
+    settings: Serve,
     items: Options,
     filter: FilterInfo,
     password: Option<Secret>,
-    allow_delete: bool,
     limits: FramingLimits,
-    greeting_timeout: Duration,
-    max_clients: usize,
     /// How many are connected.
     clients: AtomicUsize,
     alarm: Alarm,
@@ -53,16 +49,13 @@ struct House {
 
 impl House {
     fn new(config: &Config, items: Options, filter: FilterInfo) -> Self {
-        let serve = &config.serve;
+        let settings = config.serve.clone();
         Self {
-            keys: serve.keys.clone(),
-            items: Options { form: serve.item.into(), emit: Emit::Item, scored: false, ..items },
+            items: Options { form: settings.item.into(), emit: Emit::Item, scored: false, ..items },
             filter,
             password: config.serve_password.clone(),
-            allow_delete: serve.allow_delete,
-            limits: FramingLimits { bytes: serve.request_bytes, words: WORDS },
-            greeting_timeout: serve.greeting_timeout,
-            max_clients: serve.max_clients,
+            limits: FramingLimits { bytes: settings.request_bytes, words: WORDS },
+            settings,
             clients: AtomicUsize::new(0),
             alarm: Alarm::default(),
         }
@@ -70,6 +63,6 @@ impl House {
 
     /// Whether the key is the filter's.
     fn serves(&self, key: &[u8]) -> bool {
-        self.keys.iter().any(|own| own.as_bytes() == key)
+        self.settings.keys.iter().any(|own| own.as_bytes() == key)
     }
 }

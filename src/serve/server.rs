@@ -105,7 +105,7 @@ async fn serve(
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
     SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
-    let connection = Connection::new(stream, peer, house.greeting_timeout);
+    let connection = Connection::new(stream, peer, house.settings.greeting_timeout);
     Client::new(Arc::clone(&house), asker, id, connection).run().await
 }
 
@@ -117,7 +117,7 @@ impl ConnectionSlot {
     fn take(house: &Arc<House>) -> Option<Self> {
         let taken = house.clients.fetch_add(1, Ordering::Relaxed);
         // Dropped, it is given back.
-        Some(Self(Arc::clone(house))).filter(|_| taken < house.max_clients)
+        Some(Self(Arc::clone(house))).filter(|_| taken < house.settings.max_clients)
     }
 }
 

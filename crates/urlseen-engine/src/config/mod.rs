@@ -36,9 +36,9 @@ pub use secret::Secret;
 pub use sections::Config;
 #[cfg(test)]
 pub(crate) use sections::KEYS;
-pub use sections::Sink;
 pub(crate) use sections::Source;
 pub use sections::{Filter, Fingerprint};
+pub use sections::{Serve, Sink};
 pub use seed::SeedChoice;
 
 pub use urlseen_core::filter::choice::{
