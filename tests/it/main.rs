@@ -9,6 +9,7 @@ mod cli;
 mod connect;
 mod daemon;
 mod explain;
+mod extensions;
 mod fingerprint;
 mod harness;
 mod importing;
