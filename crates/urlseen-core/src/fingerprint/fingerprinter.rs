@@ -1,4 +1,4 @@
-//! Computing fingerprints, one after another.
+//! Computation of fingerprints, one after another.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use super::{Algorithm, Fingerprint, RequestParts, Text, Verbatim};
 use crate::fingerprint::canonical::{self, Buffers, CanonicalizeError, Fragments};
 use crate::fingerprint::request::Request;
 
-/// Computes fingerprints with one algorithm. Its buffers are kept from one request to the next, so
-/// each thread has its own.
+/// Computes fingerprints with one algorithm. It reuses its buffers from one request to the next, so
+/// each thread needs its own.
 ///
 /// ```
 /// use urlseen_core::fingerprint::{Algorithm, Fingerprinter};
@@ -29,7 +29,8 @@ pub struct Fingerprinter {
 }
 
 impl Fingerprinter {
-    /// With `keep_fragments`, URLs that differ in their fragments only are different requests.
+    /// Creates a fingerprinter. With `keep_fragments`, URLs that differ only in their fragments are
+    /// different requests.
     pub fn new(algorithm: Algorithm, keep_fragments: bool) -> Self {
         Self {
             algorithm,
@@ -40,16 +41,17 @@ impl Fingerprinter {
         }
     }
 
-    /// The fingerprint of a request: always a [`Fingerprint::Raw20`].
+    /// Returns the fingerprint of a request. It is always a [`Fingerprint::Raw20`].
     ///
     /// # Errors
-    /// What is wrong with the URL, where Scrapy refuses it.
+    /// Returns an error if Scrapy refuses the URL.
     pub fn fingerprint(&mut self, request: &Request<'_>) -> Result<Fingerprint, CanonicalizeError> {
         self.canonicalise(request)?;
         Ok(self.finish(request))
     }
 
-    /// The same where [`Fingerprinter::canonical`] has just answered for this request.
+    /// Returns the fingerprint of a request for which [`Fingerprinter::canonical`] has just
+    /// succeeded.
     #[doc(hidden)]
     pub fn finish(&mut self, request: &Request<'_>) -> Fingerprint {
         let method = upper_case(request.method);
@@ -58,11 +60,11 @@ impl Fingerprinter {
         Fingerprint::Raw20(self.text.finish())
     }
 
-    /// The form of a request's URL that goes into its fingerprint: canonical, or as it is where the
-    /// request is verbatim and the algorithm leaves it at that.
+    /// Returns the URL as it goes into the fingerprint. The URL is canonical. The exception is a
+    /// verbatim request with an algorithm that keeps verbatim URLs as they are.
     ///
     /// # Errors
-    /// What is wrong with the URL, where Scrapy refuses it.
+    /// Returns an error if Scrapy refuses the URL.
     pub fn canonical(&mut self, request: &Request<'_>) -> Result<&str, CanonicalizeError> {
         self.canonicalise(request)?;
         Ok(&self.url)
@@ -89,14 +91,14 @@ impl Fingerprinter {
     }
 }
 
-/// Scrapy's, without fragments.
+/// Scrapy's fingerprints, without fragments.
 impl Default for Fingerprinter {
     fn default() -> Self {
         Self::new(Algorithm::default(), false)
     }
 }
 
-/// A method as Scrapy has it: Unicode's full upper case, nothing trimmed or checked.
+/// Converts a method to upper case as Scrapy does: by Unicode, and without trimming or checking.
 fn upper_case(method: &str) -> Cow<'_, str> {
     if method.bytes().all(|byte| byte.is_ascii_uppercase()) {
         Cow::Borrowed(method)
@@ -152,7 +154,7 @@ mod tests {
             let mut fingerprinter = Fingerprinter::new(algorithm, false);
             assert_eq!(fingerprinter.canonical(&request), Ok(url), "{algorithm}");
         }
-        // Tested as it is: made safe, this one would be absolute.
+        // Verbatim URLs are tested unchanged. Made safe, this one would be absolute.
         let request = Request { verbatim_url: true, ..Request::get("http:/\t/h") };
         assert_eq!(fingerprint(Algorithm::Scrapy, &request), Err(CanonicalizeError::NotAbsolute));
     }

@@ -1,13 +1,14 @@
-//! Hex digits, and the bytes that they stand for.
+//! Decoding of hex digits.
 
 use wide::{i16x8, u8x16};
 
 use crate::fingerprint::lanes::{Lanes, hex_digits, within};
 
-/// How many bytes are made at once, of twice as many digits.
+/// Number of bytes that one block makes out of twice as many digits.
 const BYTES: usize = 16;
 
-/// Two hex digits a byte into `N` bytes, at least 16; `None` if any character is not a hex digit.
+/// Decodes two hex digits a byte into `N` bytes, at least 16. Returns `None` if any character is
+/// not a hex digit.
 #[inline]
 pub(super) fn decode<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     debug_assert_eq!(text.len(), 2 * N);
@@ -17,14 +18,14 @@ pub(super) fn decode<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
         *bytes = decode_block(digits)?;
     }
     if !rest.is_empty() {
-        // Some digits are read again.
+        // The last block overlaps the one before it, so some digits are decoded twice.
         let last = decode_block(text.last_chunk()?)?;
         rest.copy_from_slice(&last[BYTES - rest.len()..]);
     }
     Some(raw)
 }
 
-/// The bytes that 32 hex digits stand for.
+/// Decodes 32 hex digits into 16 bytes.
 #[inline]
 fn decode_block(digits: &[u8; 2 * BYTES]) -> Option<[u8; BYTES]> {
     let [first, second] = bytemuck::cast::<_, [Lanes; 2]>(*digits);
@@ -34,13 +35,13 @@ fn decode_block(digits: &[u8; 2 * BYTES]) -> Option<[u8; BYTES]> {
     Some(u8x16::narrow_i16x8(joined(first), joined(second)).to_array())
 }
 
-/// The eight bytes that sixteen hex digits stand for.
+/// Joins sixteen hex digits into eight bytes.
 #[inline]
 fn joined(digits: Lanes) -> i16x8 {
-    // The low bits of the digit 0 are 0, those of the letters `A` and `a` are 1.
+    // The low four bits of the digit `0` are 0, and those of the letters `A` and `a` are 1.
     let nine_for_letters = within(digits, b'A', b'f') & Lanes::splat(9);
     let values = (digits & Lanes::splat(0x0f)) + nine_for_letters;
-    // In each pair the low byte has the first digit, which is the high one.
+    // The low byte of each pair holds the first digit, which is the high half of the result.
     let pairs = i16x8::new(bytemuck::cast::<_, [i16; 8]>(values).map(i16::from_le));
     (pairs << 4 | pairs >> 8) & i16x8::splat(0xff)
 }

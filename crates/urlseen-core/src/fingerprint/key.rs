@@ -2,32 +2,31 @@
 
 use super::hex;
 
-/// What identifies a request, ready made or computed.
+/// Identity of a request, given by a crawler or computed from the request.
 ///
-/// Crawlers hand fingerprints over as hex digits of a digest: 40 (SHA-1, what Scrapy computes), 32
-/// or 64. Those are kept as the raw bytes they stand for. Any other text is a key in its own right
-/// and kept as it is.
+/// Crawlers pass fingerprints as the hex digits of a digest: 40 (SHA-1, as Scrapy computes it), 32
+/// or 64. These are kept as raw bytes. Any other text is a key by itself and is kept unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Fingerprint {
-    /// 16 raw bytes, shown as 32 hex digits.
+    /// Digest of 16 raw bytes, shown as 32 hex digits.
     Raw16([u8; 16]),
-    /// 20 raw bytes, shown as 40 hex digits: Scrapy's own.
+    /// Digest of 20 raw bytes, shown as 40 hex digits. Scrapy computes these.
     Raw20([u8; 20]),
-    /// 32 raw bytes, shown as 64 hex digits.
+    /// Digest of 32 raw bytes, shown as 64 hex digits.
     Raw32([u8; 32]),
-    /// A plain-text key, as given.
+    /// Plain-text key, unchanged.
     Text(Box<[u8]>),
 }
 
 impl Fingerprint {
-    /// Reads a key as an item carries it: 32, 40 or 64 hex digits of either case stand for raw
-    /// bytes, anything else for itself.
+    /// Reads a key as an item carries it. 32, 40 or 64 hex digits of either case stand for raw
+    /// bytes. Any other text stands for itself.
     #[inline]
     pub fn from_text(text: &[u8]) -> Self {
         Self::from_hex(text).unwrap_or_else(|| Self::Text(text.into()))
     }
 
-    /// Reads 32, 40 or 64 hex digits of either case; `None` for anything else.
+    /// Reads 32, 40 or 64 hex digits of either case. Returns `None` for anything else.
     #[inline]
     pub fn from_hex(text: &[u8]) -> Option<Self> {
         match text.len() {
@@ -38,7 +37,7 @@ impl Fingerprint {
         }
     }
 
-    /// The raw bytes of a digest, 16, 20 or 32 of them; `None` for anything else.
+    /// Takes the raw bytes of a digest: 16, 20 or 32 of them. Returns `None` for any other length.
     #[inline]
     pub fn from_raw(bytes: &[u8]) -> Option<Self> {
         match bytes.len() {
@@ -49,7 +48,7 @@ impl Fingerprint {
         }
     }
 
-    /// The bytes that the filter hashes: raw for digests, as given for plain text.
+    /// Bytes that the filter hashes: the raw bytes of a digest, or the text itself.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Raw16(raw) => raw,
@@ -61,8 +60,8 @@ impl Fingerprint {
 }
 
 impl Fingerprint {
-    /// The text that crawlers hand around: the lower-case hex digits of a digest, which are put
-    /// into `room`, or plain text as given.
+    /// Text that crawlers exchange. For a digest it is the lower-case hex digits, written into
+    /// `room`. Plain text is returned unchanged.
     pub fn text<'a>(&'a self, room: &'a mut [u8; 64]) -> &'a [u8] {
         if let Self::Text(text) = self {
             return text;
@@ -76,21 +75,21 @@ impl Fingerprint {
     }
 }
 
-/// As [`Fingerprint::from_text`] reads it.
+/// Reads the key with [`Fingerprint::from_text`].
 impl From<&[u8]> for Fingerprint {
     fn from(text: &[u8]) -> Self {
         Self::from_text(text)
     }
 }
 
-/// As [`Fingerprint::from_text`] reads it.
+/// Reads the key with [`Fingerprint::from_text`].
 impl From<&str> for Fingerprint {
     fn from(text: &str) -> Self {
         Self::from_text(text.as_bytes())
     }
 }
 
-/// As [`Fingerprint::from_text`] reads it.
+/// Reads the key with [`Fingerprint::from_text`].
 impl From<String> for Fingerprint {
     fn from(text: String) -> Self {
         Self::from_text(text.as_bytes())
@@ -103,7 +102,7 @@ impl From<&Self> for Fingerprint {
     }
 }
 
-/// [`Fingerprint::text`], with what is not UTF-8 replaced.
+/// Shows [`Fingerprint::text`] and replaces bytes that are not UTF-8.
 impl std::fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&String::from_utf8_lossy(self.text(&mut [0; 64])))
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_bytes_are_what_their_hex_digits_stand_for() {
+    fn raw_bytes_equal_their_decoded_hex_digits() {
         for length in 0..70 {
             let raw = vec![0xab; length];
             let read = Fingerprint::from_raw(&raw);
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_a_key_in_its_own_right() {
+    fn other_text_is_a_key_by_itself() {
         for text in ["", "a", &"0".repeat(39), &"0".repeat(41), &format!("{}g", "0".repeat(39))] {
             assert_eq!(
                 Fingerprint::from_text(text.as_bytes()),

@@ -1,43 +1,45 @@
-//! Searching bytes, sixteen at a time.
+//! Search in bytes, sixteen at a time.
 //!
-//! A question is asked of sixteen bytes at once: a function from [`Lanes`] to lanes that are 255
-//! where it is answered with yes and 0 where not, made of [`equal`], [`within`] and bit operations.
-//! The texts here are short, so that a search that the compiler puts where it is needed, with
-//! vectors that every processor has, is faster than a call to one with wider vectors.
+//! A predicate is a function from [`Lanes`] to lanes. Each resulting lane is 255 if the predicate
+//! holds for that byte, and 0 if not. Predicates are built of [`equal`], [`within`] and bit
+//! operations.
+//!
+//! The texts here are short. A search that the compiler inlines, with vectors that every processor
+//! has, is therefore faster than a call to a search with wider vectors.
 
 use wide::u8x16;
 
-/// Sixteen bytes.
+/// Vector of sixteen bytes.
 pub(crate) type Lanes = u8x16;
 
 const LANES: usize = 16;
 
-/// Which lanes are `byte`.
+/// Marks the lanes that equal `byte`.
 #[inline]
 pub fn equal(lanes: Lanes, byte: u8) -> Lanes {
     lanes.simd_eq(u8x16::splat(byte))
 }
 
-/// Which lanes are one of `bytes`.
+/// Marks the lanes that equal one of `bytes`.
 #[inline]
 pub(crate) fn one_of<const N: usize>(lanes: Lanes, bytes: [u8; N]) -> Lanes {
     bytes.into_iter().fold(u8x16::ZERO, |found, byte| found | equal(lanes, byte))
 }
 
-/// Which lanes are one of the bytes from `first` to `last`.
+/// Marks the lanes that lie between `first` and `last`, both included.
 #[inline]
 pub(crate) fn within(lanes: Lanes, first: u8, last: u8) -> Lanes {
     let above = lanes - u8x16::splat(first);
     above.min(u8x16::splat(last - first)).simd_eq(above)
 }
 
-/// Which lanes are hex digits, of either case.
+/// Marks the lanes that are hex digits, of either case.
 #[inline]
 pub fn hex_digits(lanes: Lanes) -> Lanes {
     within(lanes, b'0', b'9') | within(lanes, b'A', b'F') | within(lanes, b'a', b'f')
 }
 
-/// Where the first byte is of which `is` holds.
+/// Position of the first byte for which `is` holds.
 #[inline]
 pub fn position(bytes: &[u8], is: impl Fn(Lanes) -> Lanes) -> Option<usize> {
     let first = |chunk| Some(is(u8x16::new(chunk)).to_bitmask()).filter(|&marks| marks != 0);
@@ -49,19 +51,19 @@ pub fn position(bytes: &[u8], is: impl Fn(Lanes) -> Lanes) -> Option<usize> {
         }
     }
     match bytes.last_chunk() {
-        // It holds of none of those that are asked again.
+        // The last chunk overlaps the chunks before it, and `is` holds for no byte of those.
         Some(&last) => first(last).map(|marks| place(bytes.len() - LANES, marks)),
         None => first(filled(rest)).map(|marks| place(0, marks)).filter(|&at| at < rest.len()),
     }
 }
 
-/// Whether `is` holds of any byte.
+/// Returns true if `is` holds for any byte.
 #[inline]
 pub fn any(bytes: &[u8], is: impl Fn(Lanes) -> Lanes) -> bool {
     position(bytes, is).is_some()
 }
 
-/// Whether `one` is anywhere with `next` right behind it.
+/// Returns true if `next` follows directly after `one` anywhere.
 #[inline]
 pub(crate) fn any_pair(bytes: &[u8], [one, next]: [u8; 2]) -> bool {
     let Some((_, behind)) = bytes.split_first() else { return false };
@@ -79,7 +81,7 @@ pub(crate) fn any_pair(bytes: &[u8], [one, next]: [u8; 2]) -> bool {
     }
 }
 
-/// Fewer than sixteen bytes, and zeros.
+/// Fills fewer than sixteen bytes up with zeros.
 #[inline]
 fn filled(bytes: &[u8]) -> [u8; LANES] {
     let mut chunk = [0; LANES];
@@ -92,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_byte_is_found_wherever_it_is() {
+    fn the_first_match_is_found_at_any_position() {
         for filler in [0, b'a'] {
             let is_other = |lanes| !equal(lanes, filler);
             for length in 0..70 {
@@ -110,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_found_wherever_they_are() {
+    fn pairs_are_found_at_any_position() {
         for length in 0..70 {
             let mut bytes = vec![b'.'; length];
             bytes.extend_from_slice(b"/a/");

@@ -1,7 +1,7 @@
-//! What identifies a request: the fingerprint, and the algorithms that compute it.
+//! Fingerprints, and the algorithms that compute them.
 //!
-//! An algorithm is one file here, which says how it treats the URL and what it hashes, and one line
-//! in the registry below.
+//! An algorithm is one file here and one line in the registry below. The file defines how the
+//! algorithm treats the URL and what it hashes.
 
 pub mod canonical;
 mod fingerprinter;
@@ -16,41 +16,42 @@ pub use key::Fingerprint;
 
 use text::{RequestParts, Text};
 
-/// What an algorithm's file defines.
+/// Definition of an algorithm, made by its file.
 struct AlgorithmDefinition {
-    /// Its name in configurations and on command lines.
+    /// Name in configurations and on command lines.
     name: &'static str,
-    /// What its fingerprints equal, and since when: it changes with them, and what was kept under
-    /// another is not to be compared with what is computed now.
+    /// Packages and versions whose fingerprints this algorithm reproduces. It changes whenever the
+    /// fingerprints change: fingerprints stored under another version must not be compared with new
+    /// ones.
     version: &'static str,
-    /// What it does with the URL of a request whose `verbatim_url` is set.
+    /// Treatment of the URL of a request whose `verbatim_url` is set.
     verbatim: Verbatim,
-    /// Writes what is hashed.
+    /// Writes the text to be hashed.
     write: fn(&RequestParts<'_>, &mut Text),
 }
 
-/// What an algorithm does with a URL that is to be sent as it is. Such a URL is never made safe.
+/// Treatment of a URL that is sent as it is. Such a URL is never made safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verbatim {
-    /// Hashes it as it is, fragment and all.
+    /// Hashes the URL unchanged, with its fragment.
     AsIs,
-    /// Makes it canonical all the same.
+    /// Makes the URL canonical like any other.
     Canonical,
 }
 
-/// Makes [`Algorithm`] out of `Variant => file` lines; the files define `DEFINITION`.
+/// Makes [`Algorithm`] out of `Variant => file` lines. Each file defines `DEFINITION`.
 macro_rules! algorithms {
     ($($(#[$attribute:meta])* $variant:ident => $file:ident,)+) => {
         $(mod $file;)+
 
-        /// How a fingerprint is computed from a request.
+        /// Algorithm that computes a fingerprint from a request.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
         pub enum Algorithm {
             $($(#[$attribute])* $variant,)+
         }
 
         impl Algorithm {
-            /// Every algorithm, the default first.
+            /// All algorithms, the default first.
             pub const fn all() -> &'static [Self] {
                 &[$(Self::$variant),+]
             }
@@ -68,33 +69,34 @@ algorithms! {
     #[default]
     /// `scrapy.utils.request.fingerprint` of Scrapy 2.7 and later, as of Scrapy 2.19.
     Scrapy => scrapy,
-    /// Scrapy's own up to 2.6, and `REQUEST_FINGERPRINTER_IMPLEMENTATION = "2.6"` after that.
+    /// Scrapy's own fingerprint up to 2.6, later with `REQUEST_FINGERPRINTER_IMPLEMENTATION =
+    /// "2.6"`.
     Scrapy26 => scrapy_2_6,
     /// `RFPDupeFilter.request_fingerprint` of scrapy-redis 0.9.
     ScrapyRedis => scrapy_redis,
 }
 
 impl Algorithm {
-    /// The name in configurations and on command lines: `scrapy`, `scrapy-2.6`, `scrapy-redis`.
+    /// Name in configurations and on command lines: `scrapy`, `scrapy-2.6`, `scrapy-redis`.
     pub fn name(self) -> &'static str {
         self.definition().name
     }
 
-    /// What its fingerprints equal: the packages and their versions. Whatever keeps fingerprints
-    /// keeps this beside them, and compares.
+    /// Packages and versions whose fingerprints this algorithm reproduces. Storage for fingerprints
+    /// keeps this string and compares it before use.
     pub fn version(self) -> &'static str {
         self.definition().version
     }
 }
 
-/// The algorithm's name.
+/// Shows the name of the algorithm.
 impl std::fmt::Display for Algorithm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
 }
 
-/// A name that no algorithm has.
+/// Error for a name that no algorithm has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no fingerprint algorithm `{name}`; use one of {}", names())]
 pub struct UnknownAlgorithmError {

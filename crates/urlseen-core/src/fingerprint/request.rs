@@ -1,20 +1,20 @@
-//! A request: the part of one that its fingerprint is computed from.
+//! Request: the parts from which a fingerprint is computed.
 
-/// What a crawler is about to fetch, as far as its identity goes.
+/// Request of a crawler, reduced to its identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// As the producer wrote it; upper-cased when the fingerprint is computed.
+    /// HTTP method as the producer wrote it. The fingerprinter converts it to upper case.
     pub method: &'a str,
-    /// As discovered: neither made safe nor canonical yet.
+    /// URL as discovered: neither safe nor canonical yet.
     pub url: &'a str,
-    /// The body's bytes, empty for none.
+    /// Bytes of the body; empty if there is none.
     pub body: &'a [u8],
-    /// Scrapy's `meta.verbatim_url`: the URL is sent, and for `scrapy` fingerprinted, as it is.
+    /// Scrapy's `meta.verbatim_url`: the URL is sent unchanged. `scrapy` also hashes it unchanged.
     pub verbatim_url: bool,
 }
 
 impl<'a> Request<'a> {
-    /// A GET of `url` without a body, as a bare URL stands for.
+    /// Makes a GET request without a body, the meaning of a bare URL.
     pub fn get(url: &'a str) -> Self {
         Self { method: "GET", url, body: &[], verbatim_url: false }
     }

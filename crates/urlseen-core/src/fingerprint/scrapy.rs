@@ -12,7 +12,7 @@ pub(super) const DEFINITION: AlgorithmDefinition = AlgorithmDefinition {
 fn write(request: &RequestParts<'_>, text: &mut Text) {
     text.push(b"{\"body\": \"");
     text.push_hex(request.body);
-    // Headers can take part in Scrapy's, but do not unless a fingerprinter of one's own asks.
+    // Scrapy hashes headers only if a custom fingerprinter asks for them.
     text.push(b"\", \"headers\": {}, \"method\": \"");
     text.push_json(request.method);
     text.push(b"\", \"url\": \"");

@@ -1,6 +1,6 @@
 //! `scrapy-2.6`: SHA-1 over method, canonical URL and body with nothing between them.
 //!
-//! Scrapy 2.6 had no `verbatim_url`; its fingerprint makes the URL of any request canonical.
+//! Scrapy 2.6 had no `verbatim_url`, so this fingerprint makes the URL of every request canonical.
 
 use super::{AlgorithmDefinition, RequestParts, Text, Verbatim};
 

@@ -1,6 +1,6 @@
 //! `scrapy-redis`: SHA-1 over the JSON that Scrapy hashes, but without its headers.
 //!
-//! scrapy-redis has no `keep_fragments`; where that is asked for, its canonical URL keeps the
+//! scrapy-redis has no `keep_fragments`. If fragments are to be kept, its canonical URL keeps the
 //! fragment.
 
 use super::{AlgorithmDefinition, RequestParts, Text, Verbatim};

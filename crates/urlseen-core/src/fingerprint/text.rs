@@ -1,33 +1,33 @@
-//! The text that is hashed, and its hash.
+//! Text to be hashed, and its SHA-1.
 
 use sha1::block_api::compress;
 
 use crate::fingerprint::lanes::{self, Lanes, one_of, within};
 
-/// What of a request is hashed.
+/// Parts of a request that are hashed.
 pub(super) struct RequestParts<'a> {
-    /// In upper case.
+    /// HTTP method in upper case.
     pub(super) method: &'a str,
-    /// As the algorithm wants it: canonical, or as it is.
+    /// URL as the algorithm needs it: canonical, or unchanged.
     pub(super) url: &'a str,
     pub(super) body: &'a [u8],
 }
 
-/// A text on its way into SHA-1. Short ones are gathered, padded where they stand and hashed at
-/// once; of long ones no more than a part is held.
+/// Text on its way into SHA-1. A short text is gathered, padded in place and hashed at once. Of a
+/// long text, at most one part is in memory.
 #[derive(Debug)]
 pub(super) struct Text {
     pending: Vec<u8>,
-    /// How many bytes came before `pending`: whole blocks.
+    /// Number of bytes hashed before `pending`, always whole blocks.
     hashed: u64,
-    /// SHA-1's state after those.
+    /// State of SHA-1 after those blocks.
     state: [u32; 5],
 }
 
-/// What SHA-1 works on at a time, in bytes.
+/// Block size of SHA-1 in bytes.
 const BLOCK: usize = 64;
 
-/// SHA-1's state before the first block, FIPS 180-4, section 5.3.1.
+/// Initial state of SHA-1 (FIPS 180-4, section 5.3.1).
 const START: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
 
 impl Default for Text {
@@ -37,10 +37,10 @@ impl Default for Text {
 }
 
 impl Text {
-    /// How much is gathered before it is hashed, in bytes.
+    /// Number of bytes that are gathered before they are hashed.
     const PART: usize = 4096;
 
-    /// Appends bytes as they are.
+    /// Appends bytes unchanged.
     #[inline]
     pub(super) fn push(&mut self, bytes: &[u8]) {
         if self.pending.len() + bytes.len() <= Self::PART {
@@ -52,7 +52,7 @@ impl Text {
         }
     }
 
-    /// Hashes what is pending if with `more` bytes it would be more than a part.
+    /// Hashes the pending bytes if they and `more` bytes exceed one part.
     fn make_room(&mut self, more: usize) {
         if self.pending.len() + more > Self::PART {
             let (blocks, rest) = self.pending.as_chunks::<BLOCK>();
@@ -74,8 +74,9 @@ impl Text {
         }
     }
 
-    /// Appends the inside of a JSON string as Python's `json.dumps` writes it by default: ASCII,
-    /// with `\u` and four lower-case digits for all that has no shorter escape, DEL among it.
+    /// Appends the inside of a JSON string as Python's `json.dumps` writes it by default: in ASCII.
+    /// Characters without a shorter escape become `\u` and four lower-case digits; DEL is one of
+    /// them.
     pub(super) fn push_json(&mut self, text: &str) {
         if !lanes::any(text.as_bytes(), escaped) {
             return self.push(text.as_bytes());
@@ -98,10 +99,10 @@ impl Text {
         }
     }
 
-    /// The hash of all that was appended; the text is empty again.
+    /// Returns the hash of all that was appended, and empties the text.
     pub(super) fn finish(&mut self) -> [u8; 20] {
         let bits = 8 * (self.hashed + self.pending.len() as u64);
-        // The padding: a bit, zeros up to the end of a block, and in that the length.
+        // Padding: one bit, zeros up to the end of a block, and the length as its last bytes.
         self.pending.push(0x80);
         let end = (self.pending.len() + size_of_val(&bits)).next_multiple_of(BLOCK);
         self.pending.resize(end - size_of_val(&bits), 0);
@@ -122,7 +123,7 @@ impl Text {
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// Which bytes JSON does not have as they are.
+/// Marks the bytes that JSON escapes.
 fn escaped(lanes: Lanes) -> Lanes {
     !within(lanes, b' ', b'~') | one_of(lanes, *b"\"\\")
 }
@@ -133,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// What has been appended, as long as it is short.
+    /// Text that was appended, as long as it is short.
     fn written(write: impl Fn(&mut Text)) -> String {
         let mut text = Text::default();
         write(&mut text);
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_have_the_hash_of_their_whole() {
+    fn long_texts_are_hashed_as_a_whole() {
         for length in (0..200).chain([2047, 2048, 2049, 4095, 4096, 4097, 20_000]) {
             let bytes: Vec<u8> = (0..=250).cycle().take(length).collect();
             let mut text = Text::default();

@@ -1,4 +1,4 @@
-//! User info, host and port.
+//! User info, host and port of a URL.
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -6,8 +6,8 @@ use super::bytes::{SAFE_USERINFO, push_requoted};
 use super::error::CanonicalizeError;
 use super::{idna, ipv6};
 
-/// Refuses an authority whose brackets do not hold an IPv6 address, or in which a character
-/// normalises to a delimiter.
+/// Refuses an authority whose brackets do not hold an IPv6 address. Also refuses one with a
+/// character that normalises to a delimiter.
 pub(super) fn check(authority: &str) -> Result<(), CanonicalizeError> {
     if authority.contains('[') != authority.contains(']') {
         return Err(CanonicalizeError::UnpairedBracket);
@@ -21,7 +21,8 @@ pub(super) fn check(authority: &str) -> Result<(), CanonicalizeError> {
     Ok(())
 }
 
-/// Brackets anywhere in the authority, be it in the user info, ask for an address as the host.
+/// Checks an authority with brackets. Brackets anywhere in it, even in the user info, require an
+/// address as the host.
 fn check_brackets(authority: &str) -> Result<(), CanonicalizeError> {
     let (_, host_and_port) = split_user_info(authority);
     let host = match host_and_port.split_once('[') {
@@ -46,7 +47,7 @@ fn check_brackets(authority: &str) -> Result<(), CanonicalizeError> {
     ipv6::Address::parse(host).map(drop).ok_or(CanonicalizeError::NotIpv6)
 }
 
-/// RFC 3986's `IPvFuture`, as loosely as Python reads it: anything may follow the dot.
+/// Checks for RFC 3986's `IPvFuture` as loosely as Python does: anything may follow the dot.
 fn is_ipv_future(host: &str) -> bool {
     host.strip_prefix('v').and_then(|rest| rest.split_once('.')).is_some_and(
         |(version, address)| {
@@ -57,15 +58,15 @@ fn is_ipv_future(host: &str) -> bool {
     )
 }
 
-/// Whether NFKC brings forth a delimiter. Where it changes anything at all, a `\` that was there
-/// before counts too, as it does in w3lib.
+/// Returns true if NFKC produces a delimiter. If NFKC changes anything, a `\` that was there before
+/// also counts, as in w3lib.
 fn hides_delimiter(authority: &str) -> bool {
     let visible = || authority.chars().filter(|letter| !matches!(letter, '@' | ':' | '#' | '?'));
     !visible().eq(visible().nfkc())
         && visible().nfkc().any(|letter| matches!(letter, '/' | '?' | '#' | '@' | ':' | '\\'))
 }
 
-/// Appends a checked authority made safe; returns where in `out` its host begins.
+/// Appends the safe form of a checked authority. Returns the position of its host in `out`.
 pub(super) fn push_safe(authority: &str, out: &mut String) -> Result<usize, CanonicalizeError> {
     if let (Some(user_info), _) = split_user_info(authority) {
         push_user_info(user_info, out);
@@ -94,7 +95,7 @@ pub(super) fn push_user_info(user_info: &str, out: &mut String) {
     }
 }
 
-/// The host, without brackets, and the port of a checked authority.
+/// Splits a checked authority into host, without brackets, and port.
 pub(super) fn host_and_port(authority: &str) -> (&str, &str) {
     let (_, host_and_port) = split_user_info(authority);
     if authority.contains('[') {
@@ -105,8 +106,8 @@ pub(super) fn host_and_port(authority: &str) -> (&str, &str) {
     }
 }
 
-/// Appends a checked authority in canonical form: its host in lower case to the last letter, an
-/// IPv6 address at its shortest.
+/// Appends a checked authority in canonical form: the whole host in lower case, and an IPv6 address
+/// in its shortest form.
 pub(super) fn push_canonical(authority: &str, out: &mut String) -> Result<(), CanonicalizeError> {
     let start = push_safe(authority, out)?;
     if out[start..].is_ascii() {
@@ -123,15 +124,16 @@ pub(super) fn push_canonical(authority: &str, out: &mut String) -> Result<(), Ca
     Ok(())
 }
 
-/// A host and what follows it with its IPv6 address at its shortest, if it is one.
+/// Rewrites a host that begins with an IPv6 address so that the address has its shortest form.
+/// Returns `None` for any other host.
 pub(super) fn shortened(host: &str) -> Option<String> {
     let (host, rest) = host.strip_prefix('[')?.split_once(']')?;
     Some(format!("[{}]{rest}", ipv6::Address::parse(host)?))
 }
 
-/// Appends a host: lower-cased up to a `%`, which in an IPv6 address begins the zone; in ASCII by
-/// way of IDNA, or as it is where IDNA does not take it. Only an address with a colon gets its
-/// brackets back.
+/// Appends a host. The part before a `%` becomes lower case; in an IPv6 address the `%` begins the
+/// zone. A host that is not ASCII is encoded with IDNA, or kept if IDNA refuses it. Only an address
+/// with a colon gets its brackets back.
 pub(super) fn push_host(host: &str, out: &mut String) -> Result<(), CanonicalizeError> {
     let (name, zone) = host.split_at(host.find('%').unwrap_or(host.len()));
     let has_brackets = host.contains(':');
@@ -144,7 +146,7 @@ pub(super) fn push_host(host: &str, out: &mut String) -> Result<(), Canonicalize
         out[start..].make_ascii_lowercase();
         out.push_str(zone);
     } else {
-        // That alone can make it ASCII: the Kelvin sign becomes a `k`.
+        // Lower case alone can make a host ASCII: the Kelvin sign becomes a `k`.
         let host = name.to_lowercase() + zone;
         if has_brackets && !host.is_ascii() {
             return Err(CanonicalizeError::NonAsciiInBrackets);
@@ -160,7 +162,7 @@ pub(super) fn push_host(host: &str, out: &mut String) -> Result<(), Canonicalize
 
 /// Appends a port as a plain decimal number.
 pub(super) fn push_port(port: &str, out: &mut String) -> Result<(), CanonicalizeError> {
-    /// Python's limit for reading a decimal number, leading zeros included.
+    /// Python's limit for the length of a decimal number, leading zeros included.
     const MAX_DIGITS: usize = 4300;
     if !port.bytes().all(|digit| digit.is_ascii_digit()) {
         return Err(CanonicalizeError::PortNotNumber);
@@ -177,7 +179,7 @@ pub(super) fn push_port(port: &str, out: &mut String) -> Result<(), Canonicalize
     Ok(())
 }
 
-/// The user info, if there is any, and the rest: cut at the last `@`.
+/// Splits at the last `@` into the user info, if there is any, and the rest.
 pub(super) fn split_user_info(authority: &str) -> (Option<&str>, &str) {
     match authority.rsplit_once('@') {
         Some((user_info, rest)) => (Some(user_info), rest),
@@ -185,7 +187,7 @@ pub(super) fn split_user_info(authority: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// What is before and behind the first `delimiter`; all and nothing without one.
+/// Splits at the first `delimiter`. Without one, the second part is empty.
 fn partition(text: &str, delimiter: char) -> (&str, &str) {
     text.split_once(delimiter).unwrap_or((text, ""))
 }

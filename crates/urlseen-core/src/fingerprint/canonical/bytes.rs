@@ -1,12 +1,12 @@
-//! Which bytes stand for themselves in which part of a URL, and percent-escapes.
+//! Sets of bytes that stay as they are in each part of a URL, and percent-escapes.
 
 use crate::fingerprint::lanes::{Lanes, one_of, within};
 
-/// A set of bytes, one table look-up to ask.
+/// Set of bytes as a look-up table.
 pub(super) struct ByteSet([bool; 256]);
 
 impl ByteSet {
-    /// ASCII letters and digits, and `others`.
+    /// Contains ASCII letters and digits, and `others`.
     const fn alphanumeric_and(others: &[u8]) -> Self {
         let mut table = [false; 256];
         let mut byte: u8 = 0;
@@ -32,36 +32,38 @@ impl ByteSet {
         self.0[byte as usize]
     }
 
-    /// How many bytes at the start of `text` are in the set.
+    /// Number of bytes at the start of `text` that are in the set.
     pub(super) fn run(&self, text: &[u8]) -> usize {
         text.iter().position(|&byte| !self.has(byte)).unwrap_or(text.len())
     }
 }
 
-/// What stays as it is in a safe path, parameter or fragment: w3lib's `_PATH_SAFEST_CHARS`, that is
-/// RFC 3986's reserved and unreserved characters and `%`, without `# [ ]`.
+/// Bytes that stay as they are in a safe path, parameter or fragment: w3lib's `_PATH_SAFEST_CHARS`.
+/// These are RFC 3986's reserved and unreserved characters and `%`, without `# [ ]`.
 pub(super) static SAFE: ByteSet = ByteSet::alphanumeric_and(b":/?@!$&'()*+,;=-._~%");
 
-/// The same for the query of a special scheme, where browsers escape the apostrophe.
+/// Bytes that stay as they are in the query of a special scheme. Browsers escape the apostrophe
+/// there.
 pub(super) static SAFE_SPECIAL_QUERY: ByteSet =
     ByteSet::alphanumeric_and(b":/?@!$&'()*+,;=-._~%").without(b'\'');
 
-/// What stays as it is in a user name or password: `_USERINFO_SAFEST_CHARS`.
+/// Bytes that stay as they are in a user name or password: w3lib's `_USERINFO_SAFEST_CHARS`.
 pub(super) static SAFE_USERINFO: ByteSet = ByteSet::alphanumeric_and(b"!$&'()*+,-._~");
 
-/// What stays as it is in a canonical path once it is decoded: w3lib's `_PATH_SAFE_CHARS`.
+/// Bytes that stay as they are in a canonical path after decoding: w3lib's `_PATH_SAFE_CHARS`.
 pub(super) static CANONICAL_PATH: ByteSet = ByteSet::alphanumeric_and(b":/?[]@!$&'()*+,;=-._~|%");
 
-/// What stays as it is in a canonical query once it is decoded: RFC 3986's unreserved characters.
+/// Bytes that stay as they are in a canonical query after decoding: RFC 3986's unreserved
+/// characters.
 pub(super) static UNRESERVED: ByteSet = ByteSet::alphanumeric_and(b"-._~");
 
-/// What is its own canonical form in a query: `+` stands for a space on either side.
+/// Bytes that are their own canonical form in a query. A `+` is a space before and after.
 pub(super) static PLAIN_QUERY: ByteSet = ByteSet::alphanumeric_and(b"-._~+");
 
-/// What a scheme is made of, behind its first letter.
+/// Bytes that a scheme may have after its first letter.
 pub(super) static SCHEME: ByteSet = ByteSet::alphanumeric_and(b"+-.");
 
-/// Which bytes are their own canonical form in a path: [`CANONICAL_PATH`] but `%`.
+/// Marks the bytes that are their own canonical form in a path: [`CANONICAL_PATH`] without `%`.
 pub(super) fn plain_in_path(lanes: Lanes) -> Lanes {
     within(lanes, b'?', b'[')
         | within(lanes, b'a', b'z')
@@ -69,8 +71,8 @@ pub(super) fn plain_in_path(lanes: Lanes) -> Lanes {
         | one_of(lanes, [b'=', b'_', b'!', b'$', b']', b'|', b'~'])
 }
 
-/// Which bytes the host of nearly every link is made of: letters, digits and `-._`, nothing that is
-/// escaped, decoded or normalised.
+/// Marks the bytes that the hosts of nearly all links consist of: letters, digits and `-._`. None
+/// of them is ever escaped, decoded or normalised.
 pub(super) fn plain_in_host(lanes: Lanes) -> Lanes {
     within(lanes, b'A', b'Z')
         | within(lanes, b'a', b'z')
@@ -78,7 +80,7 @@ pub(super) fn plain_in_host(lanes: Lanes) -> Lanes {
         | one_of(lanes, [b'-', b'.', b'_'])
 }
 
-/// Appends `text` with every byte that is not in `safe` percent-escaped.
+/// Appends `text`, with every byte that is not in `safe` percent-escaped.
 pub(super) fn push_quoted(text: &str, safe: &ByteSet, out: &mut String) {
     let mut rest = text;
     loop {
@@ -93,8 +95,8 @@ pub(super) fn push_quoted(text: &str, safe: &ByteSet, out: &mut String) {
     }
 }
 
-/// Appends `text` with its percent-escapes decoded and then every byte that is not in `safe`
-/// escaped again: `unquote` and `quote` in one pass.
+/// Appends `text` with its percent-escapes decoded, and then escapes every byte that is not in
+/// `safe`. This is `unquote` and `quote` in one pass.
 pub(super) fn push_requoted(text: &str, safe: &ByteSet, out: &mut String) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -117,7 +119,7 @@ pub(super) fn push_byte(byte: u8, safe: &ByteSet, out: &mut String) {
     }
 }
 
-/// Appends `%XX`, upper case.
+/// Appends `%XX` in upper case.
 pub(super) fn push_escape(byte: u8, out: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     out.push('%');
@@ -125,7 +127,7 @@ pub(super) fn push_escape(byte: u8, out: &mut String) {
     out.push(char::from(DIGITS[usize::from(byte & 15)]));
 }
 
-/// The byte that a percent-escape at `at` stands for; `None` where there is no whole escape.
+/// Decodes the percent-escape at `at`. Returns `None` if there is no complete escape.
 pub(super) fn escape_at(bytes: &[u8], at: usize) -> Option<u8> {
     match bytes.get(at..at + 3) {
         Some(&[b'%', high, low]) => {
@@ -136,7 +138,7 @@ pub(super) fn escape_at(bytes: &[u8], at: usize) -> Option<u8> {
     }
 }
 
-/// The value of each ASCII hex digit, 255 for every other byte.
+/// Values of the ASCII hex digits, 255 for every other byte.
 static HEX_VALUE: [u8; 256] = {
     let mut values = [255; 256];
     let mut value: u8 = 0;

@@ -1,49 +1,52 @@
-//! Why a URL has no fingerprint.
+//! Reasons for which a URL has no fingerprint.
 
-/// What is wrong with a URL that Scrapy and w3lib refuse.
+/// Fault of a URL that Scrapy or w3lib refuses.
 ///
-/// One variant for each place at which the Python code raises; what it raises there is a
-/// `ValueError` of some kind, never a fingerprint.
+/// There is one variant for each place where the Python code raises. It always raises some kind of
+/// `ValueError` there and returns no fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CanonicalizeError {
-    /// Scrapy's own test, made on the URL after it was made safe.
+    /// URL without `://` that begins with neither `about:` nor `data:`. Scrapy itself makes this
+    /// test on the URL made safe.
     #[error(
         "the URL is not absolute: it has no `://` and begins with neither `about:` nor `data:`; \
          give it its scheme, as in https://example.com/"
     )]
     NotAbsolute,
-    /// `http://[::1/` or `http://::1]/`.
+    /// Unpaired bracket, as in `http://[::1/` or `http://::1]/`.
     #[error("the host has one of `[` and `]` without the other")]
     UnpairedBracket,
-    /// `http://a[::1]/`.
+    /// Text before the bracket, as in `http://a[::1]/`.
     #[error("there is text before the `[` of the host; brackets hold a whole IPv6 address")]
     TextBeforeBracket,
-    /// `http://[::1]a/`.
+    /// Text after the bracket, as in `http://[::1]a/`.
     #[error("only `:` and a port may follow the `]` of the host")]
     TextAfterBracket,
-    /// `http://[::g]/`, and brackets in the user info before an ordinary host.
+    /// Host that is no IPv6 address in an authority with brackets, as in `http://[::g]/`. The
+    /// brackets may also be in the user info.
     #[error("the authority has brackets, but its host is not an IPv6 address")]
     NotIpv6,
-    /// `http://[1.2.3.4]/`.
+    /// IPv4 address in brackets, as in `http://[1.2.3.4]/`.
     #[error("an IPv4 address cannot stand in brackets")]
     BracketedIpv4,
-    /// `http://[v1]/`, `http://[V1.a]/`.
+    /// Incomplete `IPvFuture` address, as in `http://[v1]/` or `http://[V1.a]/`.
     #[error(
         "a host in brackets that begins with `v` must go on with hex digits, a dot and an \
          address, and its `v` must be lower case"
     )]
     IpvFuture,
-    /// `http://[fe80::1%é]/`.
+    /// Host in brackets that is not ASCII, as in `http://[fe80::1%é]/`.
     #[error("the host in brackets is not all ASCII")]
     NonAsciiInBrackets,
-    /// `http://h:a/`, `http://h:-1/`, `http://h:٣/`.
+    /// Port that is not a number, as in `http://h:a/`, `http://h:-1/` or `http://h:٣/`.
     #[error("the port is not a number in the digits 0 to 9")]
     PortNotNumber,
-    /// `http://h:65536/`, or more than 4300 digits, where Python stops reading.
+    /// Port over 65535, as in `http://h:65536/`, or with more than the 4300 digits that Python
+    /// reads.
     #[error("the port is over 65535")]
     PortOutOfRange,
-    /// `http://a℀b/`: U+2100 normalises to `a/c`.
+    /// Character that normalises to a delimiter: in `http://a℀b/`, U+2100 becomes `a/c`.
     #[error(
         "the authority has a character whose compatibility form (NFKC) holds a delimiter, one of \
          `/ ? # @ : \\`"

@@ -1,10 +1,10 @@
 //! IPv6 addresses, read and written as Python's `ipaddress` does.
 //!
-//! `std::net` will not do: it writes `::ffff:102:304` as `::ffff:1.2.3.4`, and has no zones here.
+//! `std::net` differs: it writes `::ffff:102:304` as `::ffff:1.2.3.4`, and has no zones here.
 
 use std::fmt;
 
-/// An address and the zone behind its `%`, which is kept as written.
+/// IPv6 address, and the zone after its `%`. The zone is kept as written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Address<'a> {
     groups: [u16; 8],
@@ -12,7 +12,7 @@ pub(super) struct Address<'a> {
 }
 
 impl<'a> Address<'a> {
-    /// Reads `text`, which stands in brackets without them; `None` where it is not an address.
+    /// Reads an address without its brackets. Returns `None` if `text` is not an address.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let (address, zone) = match text.split_once('%') {
             Some((address, zone)) => (address, Some(zone)),
@@ -37,7 +37,7 @@ impl<'a> Address<'a> {
                 if !behind.is_empty() {
                     low.read(behind)?;
                 }
-                // `::` stands for one group at least.
+                // `::` stands for at least one group.
                 (high.length + low.length < 8).then_some(())?;
                 let mut values = high.values;
                 values[8 - low.length..].copy_from_slice(&low.values[..low.length]);
@@ -47,7 +47,7 @@ impl<'a> Address<'a> {
         Some(Self { groups, zone })
     }
 
-    /// The first of the longest runs of two or more zero groups: what `::` is written for.
+    /// First of the longest runs of two or more zero groups, the run that `::` replaces.
     fn longest_zeros(&self) -> Option<(usize, usize)> {
         let mut longest = (0, 0);
         let mut start = 0;
@@ -62,7 +62,7 @@ impl<'a> Address<'a> {
     }
 }
 
-/// Lower-case hex without leading zeros, shortened once with `::`, and the zone.
+/// Writes lower-case hex without leading zeros, shortened once with `::`, and the zone.
 impl fmt::Display for Address<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.longest_zeros() {
@@ -93,8 +93,8 @@ struct Groups {
 }
 
 impl Groups {
-    /// Reads groups of one to four hex digits with a colon between them; the last may be an IPv4
-    /// address and makes two.
+    /// Reads groups of one to four hex digits, separated by colons. The last part may be an IPv4
+    /// address, which makes two groups.
     fn read(&mut self, text: &str) -> Option<()> {
         let mut parts = text.split(':').peekable();
         while let Some(part) = parts.next() {

@@ -1,21 +1,23 @@
-//! The canonical form of a URL, byte for byte what w3lib 2.5 and Scrapy 2.19 make of it.
+//! Canonical form of a URL, byte for byte the same as in w3lib 2.5 and Scrapy 2.19.
 //!
-//! Scrapy treats a URL twice: a `Request` makes it *safe* (`w3lib.url.safe_url_string`, what a
-//! browser and a server both take), and a fingerprint makes that *canonical*
-//! (`w3lib.url.canonicalize_url`, what equivalent URLs share). Neither is the WHATWG parser:
-//! default ports stay, hosts are not validated, queries are sorted. [`push_request_url`] does both.
+//! Scrapy treats a URL twice. A `Request` makes it *safe* with `w3lib.url.safe_url_string`: a form
+//! that both browsers and servers accept. A fingerprint then makes the safe URL *canonical* with
+//! `w3lib.url.canonicalize_url`: a form that equivalent URLs share. Neither is the WHATWG parser:
+//! default ports stay, hosts are not validated, and queries are sorted. [`push_request_url`] does
+//! both.
 //!
-//! All functions append to a `String` of the caller's and work in [`Buffers`] of the caller's, so
-//! that a thread that reuses them allocates nothing for ordinary links. Text encodings other than
-//! UTF-8, which w3lib can take as an argument, are not supported.
+//! All functions append to the caller's `String` and use the caller's [`Buffers`]. A thread that
+//! reuses both allocates nothing for ordinary links. Text encodings other than UTF-8, an argument
+//! of w3lib, are not supported.
 //!
 //! # Unicode versions
 //!
-//! Outside ASCII, hosts depend on Unicode's tables. The reference is Python 3.11: Unicode 14.0, and
-//! 3.2 for nameprep as IDNA 2003 asks. Rust's tables are newer. As Unicode changes neither lower
-//! case nor normalisation of what it has assigned, the results are the same for all code points
-//! that 14.0 has assigned, and may differ in hosts with later ones, as they do between versions of
-//! Python. Methods, which are upper-cased, depend on Unicode in the same way.
+//! Outside ASCII, hosts depend on Unicode's tables. The reference is Python 3.11 with Unicode 14.0,
+//! and with Unicode 3.2 for nameprep, as IDNA 2003 requires. Rust's tables are newer. Unicode never
+//! changes the lower case or the normalisation of an assigned code point. The results are therefore
+//! the same for all code points assigned in Unicode 14.0. They may differ in hosts with later code
+//! points, as they do between versions of Python. Upper case of methods depends on Unicode in the
+//! same way.
 
 mod authority;
 mod bytes;
@@ -45,17 +47,17 @@ use split::{UrlParts, UrlTail};
 
 use crate::fingerprint::lanes;
 
-/// Whether a canonical URL keeps its fragment, w3lib's and Scrapy's `keep_fragments`.
+/// Treatment of the fragment in a canonical URL: `keep_fragments` of w3lib and Scrapy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fragments {
-    /// A fragment is not sent to a server, so it does not make another resource: the default.
+    /// Removes the fragment, the default. Servers do not receive it, so it names no other resource.
     #[default]
     Drop,
-    /// For crawls with a browser, where the page's script may act on the fragment.
+    /// Keeps the fragment, for crawls with a browser: a script of the page may act on it.
     Keep,
 }
 
-/// Room to work in, worth keeping from one URL to the next.
+/// Working memory, to be reused from one URL to the next.
 #[derive(Debug, Default)]
 pub struct Buffers {
     cleaned: String,
@@ -63,23 +65,23 @@ pub struct Buffers {
     tail: TailBuffers,
 }
 
-/// The part of [`Buffers`] that paths and queries are written in.
+/// Part of [`Buffers`] for paths and queries.
 #[derive(Debug, Default)]
 struct TailBuffers {
     spare: String,
     fields: Vec<query::Field>,
 }
 
-/// Whether Scrapy takes `url`, made safe already or to be sent verbatim, for a request's.
+/// Returns true if Scrapy accepts `url`, either made safe or to be sent verbatim.
 pub(crate) fn is_absolute(url: &str) -> bool {
     url.contains("://") || url.starts_with("about:") || url.starts_with("data:")
 }
 
-/// Appends the canonical form of a request's URL as discovered: made safe, tested to be absolute,
-/// made canonical.
+/// Appends the canonical form of a discovered request URL: makes it safe, tests that it is
+/// absolute, and makes it canonical.
 ///
 /// # Errors
-/// Where Scrapy or w3lib refuses the URL; what `out` holds then is of no use.
+/// Returns an error if Scrapy or w3lib refuses the URL. The content of `out` is then meaningless.
 pub fn push_request_url(
     url: &str,
     fragments: Fragments,
@@ -115,7 +117,7 @@ pub fn push_request_url(
 /// Appends the safe form of a URL: w3lib's `safe_url_string`.
 ///
 /// # Errors
-/// Where w3lib refuses the URL; what `out` holds then is of no use.
+/// Returns an error if w3lib refuses the URL. The content of `out` is then meaningless.
 #[cfg(test)]
 pub(crate) fn push_safe_url(
     url: &str,
@@ -128,7 +130,7 @@ pub(crate) fn push_safe_url(
 /// Appends the canonical form of a URL: w3lib's `canonicalize_url`.
 ///
 /// # Errors
-/// Where w3lib refuses the URL; what `out` holds then is of no use.
+/// Returns an error if w3lib refuses the URL. The content of `out` is then meaningless.
 pub(crate) fn push_canonical_url(
     url: &str,
     fragments: Fragments,
@@ -180,9 +182,9 @@ fn push_canonical(
     Ok(())
 }
 
-/// Puts `//` at `start`, before the authority and the path behind it at `path_start`, where it
-/// belongs: with an authority, with a path that would be taken for one, and by custom in schemes
-/// that have authorities.
+/// Inserts `//` at `start`, before the authority and the path, if one of three cases holds. The URL
+/// has an authority. Or its path would be read as an authority. Or its scheme has authorities by
+/// custom, and the path is empty or begins with `/`. The path begins at `path_start`.
 fn insert_slashes(start: usize, path_start: usize, scheme: Scheme<'_>, out: &mut String) {
     let path = &out[path_start..];
     if path_start > start
@@ -205,7 +207,7 @@ fn push_query_and_fragment(
     }
 }
 
-/// Appends `#` and a fragment made safe, if there is one.
+/// Appends `#` and the safe form of a fragment, if there is one.
 fn push_fragment(fragment: &str, out: &mut String) {
     if !fragment.is_empty() {
         out.push('#');

@@ -1,18 +1,18 @@
-//! The scheme, host and port of nearly every link.
+//! Fast path for the scheme, host and port of nearly every link.
 
 use super::bytes::plain_in_host;
 use crate::fingerprint::lanes;
 
 /// Cuts a plain origin off a cleaned URL: `http` or `https`, a host of ASCII letters, digits and
-/// `-._`, and perhaps a port without leading zeros. `None` for any other URL.
+/// `-._`, and perhaps a port without leading zeros. Returns `None` for any other URL.
 ///
-/// Making a URL with such an origin safe only lower-cases it, and making it canonical does so
-/// anyway, so that both can be done in one pass.
+/// The safe form of such an origin differs only by its lower case, and so does the canonical form.
+/// Both can therefore be made in one pass.
 pub(super) fn split_plain(url: &str) -> Option<(&str, &str)> {
     let bytes = url.as_bytes();
     let host = ["https://", "http://"].iter().find_map(|scheme| {
         let start = bytes.get(..scheme.len())?;
-        // Nearly all are in lower case, which takes but one comparison to see.
+        // Nearly all schemes are in lower case, which one comparison can tell.
         let is_it = start == scheme.as_bytes() || start.eq_ignore_ascii_case(scheme.as_bytes());
         is_it.then_some(scheme.len())
     })?;
@@ -27,7 +27,7 @@ pub(super) fn split_plain(url: &str) -> Option<(&str, &str)> {
     matches!(bytes.get(end), None | Some(b'/' | b'?' | b'#')).then(|| url.split_at(end))
 }
 
-/// How many digits the port that `bytes` begins with has, if it is written as it will stay.
+/// Number of digits of the port at the start of `bytes`, if the port is already canonical.
 fn plain_port(bytes: &[u8]) -> Option<usize> {
     let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let canonical = (1..=5).contains(&digits) && bytes[0] != b'0';

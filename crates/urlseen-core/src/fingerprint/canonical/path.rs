@@ -1,11 +1,11 @@
-//! The canonical path.
+//! Canonical form of the path.
 
 use super::bytes::{
     CANONICAL_PATH, SAFE, escape_at, plain_in_path, push_byte, push_escape, push_quoted,
 };
 use crate::fingerprint::lanes;
 
-/// Cuts the parameters of the last segment off a path; only some schemes have them.
+/// Cuts the parameters off the last segment of a path. Only some schemes have parameters.
 pub(super) fn split_parameters(path: &str) -> (&str, &str) {
     if !lanes::any(path.as_bytes(), |lanes| lanes::equal(lanes, b';')) {
         return (path, "");
@@ -17,7 +17,7 @@ pub(super) fn split_parameters(path: &str) -> (&str, &str) {
     }
 }
 
-/// Appends parameters, made safe but neither decoded nor resolved.
+/// Appends parameters in their safe form. They are neither decoded nor resolved.
 pub(super) fn push_parameters(parameters: &str, out: &mut String) {
     if !parameters.is_empty() {
         out.push(';');
@@ -25,10 +25,11 @@ pub(super) fn push_parameters(parameters: &str, out: &mut String) {
     }
 }
 
-/// Appends a path without its parameters: decoded but for `%25 %2F %3B %3F`, escaped again, its dot
-/// segments resolved; `/` for an empty one. `spare` is room to work in.
+/// Appends a path without its parameters. Escapes other than `%25 %2F %3B %3F` are decoded, bytes
+/// are escaped again, and dot segments are resolved. An empty path becomes `/`. `spare` is working
+/// memory.
 ///
-/// Making the path safe first would change nothing: what that escapes is decoded here.
+/// Making the path safe first would change nothing: all that it escapes is decoded here.
 pub(super) fn push(path: &str, spare: &mut String, out: &mut String) {
     let start = out.len();
     let bytes = path.as_bytes();
@@ -37,7 +38,7 @@ pub(super) fn push(path: &str, spare: &mut String, out: &mut String) {
         out.push_str(&path[at..at + run]);
         at += run;
         at += push_special(bytes, at, out);
-        // Escapes come in rows, and letters that are not ASCII in bytes that are to stay together.
+        // Escapes often follow each other, and so do the bytes of a letter that is not ASCII.
         while let Some(b'%' | 0x80..) = bytes.get(at) {
             at += push_special(bytes, at, out);
         }
@@ -52,11 +53,10 @@ pub(super) fn push(path: &str, spare: &mut String, out: &mut String) {
     }
 }
 
-/// Appends what stands for a byte that is not plain, or for an escape; returns how many bytes that
-/// was.
+/// Appends the form of a byte that is not plain, or of an escape. Returns the number of bytes read.
 fn push_special(bytes: &[u8], at: usize, out: &mut String) -> usize {
     match (bytes[at], escape_at(bytes, at)) {
-        // Decoded, these would mean something else.
+        // These delimiters would change their meaning if they were decoded.
         (_, Some(delimiter @ (b'%' | b'/' | b';' | b'?'))) => {
             push_escape(delimiter, out);
             3
@@ -76,8 +76,8 @@ fn push_special(bytes: &[u8], at: usize, out: &mut String) -> usize {
     }
 }
 
-/// Resolves `.` and `..` in the path that begins at `start` with a slash: RFC 3986, section 5.2.4.
-/// Empty segments count.
+/// Resolves `.` and `..` in the path that begins with a slash at `start` (RFC 3986, section 5.2.4).
+/// Empty segments count as segments.
 fn remove_dot_segments(start: usize, spare: &mut String, out: &mut String) {
     spare.clear();
     spare.push_str(&out[start + 1..]);

@@ -1,23 +1,24 @@
-//! The canonical query.
+//! Canonical form of the query.
 
 use std::cmp::Ordering;
 
 use super::bytes::{PLAIN_QUERY, UNRESERVED, escape_at, push_escape};
 
-/// Where a field of a query stands in the text being written, in its canonical form.
+/// Position of a field, in its canonical form, in the text being written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     start: usize,
-    /// Where the `=` between key and value is.
+    /// Position of the `=` between key and value.
     equals: usize,
     end: usize,
 }
 
-/// Appends `?` and the query's fields: decoded, sorted by their decoded bytes (key, then value),
-/// and escaped again. Empty fields go; without any other, so does the query.
+/// Appends `?` and the fields of the query. The fields are decoded, sorted by their decoded bytes
+/// (key, then value), and escaped again. Empty fields are removed. If no field is left, no query is
+/// written.
 ///
-/// Fields are written in canonical form as they come, which is also the form they are compared in,
-/// and put in order at the end where they are not. `fields` and `spare` are room to work in.
+/// Each field is written in canonical form, and compared in that form. If the fields are out of
+/// order, they are sorted at the end. `fields` and `spare` are working memory.
 pub(super) fn push(query: &str, fields: &mut Vec<Field>, spare: &mut String, out: &mut String) {
     fields.clear();
     let start = out.len();
@@ -39,7 +40,7 @@ pub(super) fn push(query: &str, fields: &mut Vec<Field>, spare: &mut String, out
     }
 }
 
-/// Appends the field that `text` begins with, up to an `&` or its end; returns it and its length in
+/// Appends the first field of `text`, up to an `&` or the end. Returns the field and its length in
 /// `text`.
 fn push_field(text: &str, out: &mut String) -> (Field, usize) {
     let bytes = text.as_bytes();
@@ -74,7 +75,7 @@ fn push_field(text: &str, out: &mut String) -> (Field, usize) {
     (Field { start, equals, end: out.len() }, at)
 }
 
-/// Appends a decoded byte in canonical form.
+/// Appends a decoded byte in its canonical form.
 fn push_decoded(byte: u8, out: &mut String) {
     match byte {
         b' ' => out.push('+'),
@@ -83,7 +84,7 @@ fn push_decoded(byte: u8, out: &mut String) {
     }
 }
 
-/// Which of two fields comes first, by decoded key, then decoded value.
+/// Compares two fields by decoded key, then by decoded value.
 fn compare(text: &str, one: &Field, other: &Field) -> Ordering {
     let bytes = text.as_bytes();
     compare_decoded(&bytes[one.start..one.equals], &bytes[other.start..other.equals]).then_with(
@@ -91,19 +92,19 @@ fn compare(text: &str, one: &Field, other: &Field) -> Ordering {
     )
 }
 
-/// Compares what two texts in canonical form decode to, without decoding more than one byte of
-/// each: until they differ, they are the same either way.
+/// Compares the decoded bytes of two texts in canonical form. It decodes only the first byte that
+/// differs: before that, the texts are equal in either form.
 fn compare_decoded(one: &[u8], other: &[u8]) -> Ordering {
     let same = one.iter().zip(other).take_while(|(a, b)| a == b).count();
     let (Some(&a), Some(&b)) = (one.get(same), other.get(same)) else {
         return one.len().cmp(&other.len());
     };
-    // Inside an escape the hex digits compare like what they stand for.
+    // Inside an escape, the hex digits sort like the bytes that they encode.
     let in_escape = one[same.saturating_sub(2)..same].contains(&b'%');
     if in_escape { a.cmp(&b) } else { decoded_at(one, same).cmp(&decoded_at(other, same)) }
 }
 
-/// The byte that a text in canonical form decodes to at `at`.
+/// Decodes the byte at `at` of a text in canonical form.
 fn decoded_at(text: &[u8], at: usize) -> u8 {
     match text[at] {
         b'+' => b' ',
@@ -111,7 +112,7 @@ fn decoded_at(text: &[u8], at: usize) -> u8 {
     }
 }
 
-/// Rewrites the fields that stand in `out` from `start` on, in order.
+/// Rewrites in order the fields that stand in `out` from `start` on.
 fn sort(start: usize, fields: &mut [Field], spare: &mut String, out: &mut String) {
     fields.sort_unstable_by(|one, other| compare(out, one, other));
     spare.clear();

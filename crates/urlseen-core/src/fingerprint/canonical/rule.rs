@@ -1,16 +1,16 @@
-//! The rules that make a URL canonical, by name.
+//! Named rules that make a URL canonical.
 
-/// One of the two functions that a request's URL goes through.
+/// One of the two functions that a request's URL passes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pass {
-    /// A `Request` makes it safe.
+    /// Function that makes the URL of a `Request` safe.
     Safe,
-    /// A fingerprint makes that canonical.
+    /// Function that makes the safe URL canonical for a fingerprint.
     Canonical,
 }
 
 impl Pass {
-    /// Whose rules they are: the function.
+    /// Full name of the function in w3lib.
     pub fn function(self) -> &'static str {
         match self {
             Self::Safe => "w3lib.url.safe_url_string",
@@ -19,29 +19,29 @@ impl Pass {
     }
 }
 
-/// What of a URL a rule is about.
+/// Part of a URL that a rule applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UrlPart {
-    /// All of it.
+    /// The URL as a whole.
     Url,
-    /// `https`.
+    /// Scheme, such as `https`.
     Scheme,
-    /// What stands before the `@`.
+    /// User info before the `@`.
     UserInfo,
-    /// The host.
+    /// Host, with its brackets.
     Host,
-    /// The port.
+    /// Port, without its colon.
     Port,
-    /// The path, and the `;` parameters of its last segment.
+    /// Path, with the `;` parameters of its last segment.
     Path,
-    /// What follows the `?`.
+    /// Query string after the `?`.
     Query,
-    /// What follows the `#`.
+    /// Fragment after the `#`.
     Fragment,
 }
 
 impl UrlPart {
-    /// What it is called.
+    /// Name of the part, for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Url => "url",
@@ -56,31 +56,31 @@ impl UrlPart {
     }
 }
 
-/// Declares the rules: each with its name, the part of a URL that it is about, and what it says.
+/// Declares the rules, each with its name, the part of a URL that it applies to, and its sentence.
 macro_rules! rules {
     ($($Rule:ident = $name:literal, $part:ident, $words:literal;)+) => {
-        /// A rule of w3lib.
+        /// Rule that w3lib applies to a URL.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Rule {
             $(#[doc = $words] $Rule,)+
         }
 
         impl Rule {
-            /// All of them, in the order in which they are applied.
+            /// All rules, in the order in which they are applied.
             #[cfg(test)]
             pub(crate) const ALL: &'static [Self] = &[$(Self::$Rule),+];
 
-            /// Its short name.
+            /// Short name of the rule.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$Rule => $name,)+ }
             }
 
-            /// What it says, as a sentence without a full stop.
+            /// Sentence that states the rule, without a full stop.
             pub fn words(self) -> &'static str {
                 match self { $(Self::$Rule => $words,)+ }
             }
 
-            /// The part of a URL that it is about.
+            /// Part of a URL that the rule applies to.
             pub fn part(self) -> UrlPart {
                 match self { $(Self::$Rule => UrlPart::$part,)+ }
             }
@@ -89,47 +89,47 @@ macro_rules! rules {
 }
 
 rules! {
-    Edges = "edges", Url, "control characters and spaces at both ends go";
+    Edges = "edges", Url, "control characters and spaces are removed at both ends";
     Breaks = "tabs and line ends", Url,
-        "tabs, carriage returns and line feeds go, wherever they are";
+        "tabs, carriage returns and line feeds are removed everywhere";
     Backslashes = "backslashes", Url,
-        "in http, https, ftp, file, ws and wss, a backslash before ? and # is a slash";
+        "in http, https, ftp, file, ws and wss, a backslash before ? and # becomes a slash";
     SchemeCase = "scheme in lower case", Scheme, "the scheme is written in lower case";
     UserInfo = "user info", UserInfo,
-        "name and password are decoded, and escaped again where they are not plain";
+        "name and password are decoded, and escaped again if they are not plain";
     HostCase = "host in lower case", Host, "the host is written in lower case";
     Idna = "international host", Host,
-        "a host that is not ASCII is written as IDNA 2003 has it (xn--…), where that takes it";
+        "a host that is not ASCII is encoded with IDNA 2003 (xn--…), unless that refuses it";
     Brackets = "brackets of the host", Host, "only an address with a colon keeps its brackets";
-    Ipv6 = "IPv6 address", Host, "an IPv6 address is written at its shortest";
-    EmptyPort = "empty port", Port, "a colon without a port goes";
+    Ipv6 = "IPv6 address", Host, "an IPv6 address is written in its shortest form";
+    EmptyPort = "empty port", Port, "a colon without a port is removed";
     Port = "port", Port,
         "a port is written without leading zeros; the default port of a scheme stays";
     PathEscaped = "path escaped", Path,
-        "what is not safe in a path is percent-escaped, escapes stay";
+        "characters that are not safe in a path are percent-escaped, escapes stay";
     PathDecoded = "path decoded", Path,
-        "escapes in the path are decoded but for %25 %2F %3B %3F, and what is not plain is escaped \
-         in upper case";
-    EmptyPath = "empty path", Path, "an empty path is /";
+        "escapes in the path are decoded except %25 %2F %3B %3F, and characters that are not plain \
+         are escaped in upper case";
+    EmptyPath = "empty path", Path, "an empty path becomes /";
     DotSegments = "dot segments", Path, "the segments . and .. of a path are resolved";
     Slashes = "slashes", Host,
         "two slashes stand before an authority and, by custom, in schemes that have one";
     EmptyParameters = "empty parameters", Path,
-        "a ; with nothing behind it in the last segment goes";
+        "an empty ; at the end of the last segment is removed";
     Parameters = "parameters", Path,
-        "what follows a ; in the last segment is escaped where it is not safe, and never decoded";
-    EmptyQuery = "empty query", Query, "a ? with nothing behind it goes";
+        "parameters after a ; in the last segment are made safe, and never decoded";
+    EmptyQuery = "empty query", Query, "an empty query is removed with its ?";
     QueryEscaped = "query escaped", Query,
-        "what is not safe in a query is percent-escaped, escapes stay";
-    EmptyFields = "empty fields", Query, "fields of the query with nothing between two & go";
-    BlankValues = "blank values", Query, "a field without = gets one: blank values are kept";
+        "characters that are not safe in a query are percent-escaped, escapes stay";
+    EmptyFields = "empty fields", Query, "empty fields between two & are removed";
+    BlankValues = "blank values", Query, "a field without = gets one, so blank values are kept";
     QueryDecoded = "query decoded", Query,
-        "keys and values are decoded (+ is a space), and all but letters, digits and -._~ is \
-         escaped, a space as +";
+        "keys and values are decoded (+ is a space), and all characters except letters, digits \
+         and -._~ are escaped, a space as +";
     QuerySorted = "query sorted", Query, "fields are sorted by their decoded bytes, key then value";
-    EmptyFragment = "empty fragment", Fragment, "a # with nothing behind it goes";
+    EmptyFragment = "empty fragment", Fragment, "an empty fragment is removed with its #";
     FragmentEscaped = "fragment escaped", Fragment,
-        "what is not safe in a fragment is percent-escaped";
+        "characters that are not safe in a fragment are percent-escaped";
     FragmentDropped = "fragment dropped", Fragment,
-        "the fragment goes, unless fragments are kept";
+        "the fragment is removed, unless fragments are kept";
 }

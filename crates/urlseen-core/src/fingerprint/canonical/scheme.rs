@@ -1,30 +1,30 @@
-//! What depends on a URL's scheme.
+//! Scheme of a URL, and the rules that depend on it.
 
 use super::bytes::SCHEME;
 
-/// A scheme as it was written, empty where a URL has none.
+/// Scheme as written; empty if a URL has none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scheme<'a>(&'a str);
 
-/// The special schemes of the WHATWG URL standard, in which `\` is `/`.
+/// Special schemes of the WHATWG URL standard: in these, `\` means `/`.
 const SPECIAL: [&str; 6] = ["http", "https", "ftp", "file", "ws", "wss"];
 
-/// `uses_netloc` of Python's `urllib.parse`: those whose path `/a` is written `scheme:///a`.
+/// `uses_netloc` of Python's `urllib.parse`: schemes whose path `/a` is written `scheme:///a`.
 const WITH_AUTHORITY: [&str; 25] = [
     "ftp", "http", "gopher", "nntp", "telnet", "imap", "wais", "file", "mms", "https", "shttp",
     "snews", "prospero", "rtsp", "rtsps", "rtspu", "rsync", "svn", "svn+ssh", "sftp", "nfs", "git",
     "git+ssh", "ws", "wss",
 ];
 
-/// `uses_params` of Python's `urllib.parse`: those whose last path segment may have `;` parameters.
+/// `uses_params` of Python's `urllib.parse`: schemes whose last path segment may have `;`
+/// parameters.
 const WITH_PARAMETERS: [&str; 16] = [
     "", "ftp", "hdl", "prospero", "http", "imap", "https", "shttp", "rtsp", "rtsps", "rtspu",
     "sip", "sips", "mms", "sftp", "tel",
 ];
 
 impl<'a> Scheme<'a> {
-    /// Cuts the scheme and its colon off `url`; without one, the scheme is empty and nothing is
-    /// cut.
+    /// Cuts the scheme and its colon off `url`. Without a scheme, nothing is cut.
     pub(super) fn split(url: &'a str) -> (Self, &'a str) {
         let length = SCHEME.run(url.as_bytes());
         let starts_with_letter = url.starts_with(|first: char| first.is_ascii_alphabetic());
@@ -58,7 +58,7 @@ impl<'a> Scheme<'a> {
         schemes.iter().any(|scheme| scheme.eq_ignore_ascii_case(self.0))
     }
 
-    /// Appends the scheme in lower case and its colon; nothing where there is none.
+    /// Appends the scheme in lower case and its colon. An empty scheme appends nothing.
     pub(super) fn push(self, out: &mut String) {
         if !self.is_empty() {
             let start = out.len();

@@ -1,4 +1,4 @@
-//! Cutting a URL into its parts, the way w3lib's `_strip` and `_urlsplit` do.
+//! Splitting of a URL into its parts, as w3lib's `_strip` and `_urlsplit` do it.
 
 use memchr::{memchr2, memchr3};
 
@@ -7,18 +7,18 @@ use super::error::CanonicalizeError;
 use super::scheme::Scheme;
 use crate::fingerprint::lanes::{self, equal};
 
-/// The parts of a URL as written, delimiters removed; a part that is missing is empty.
+/// Parts of a URL as written, without delimiters. A missing part is empty.
 pub(super) struct UrlParts<'a> {
     pub(super) scheme: Scheme<'a>,
-    /// Checked: brackets and hidden delimiters are as they should be.
+    /// Checked authority: its brackets are correct, and it hides no delimiter.
     pub(super) authority: &'a str,
     pub(super) tail: UrlTail<'a>,
 }
 
-/// Removes what browsers ignore in a URL: C0 controls and spaces around it, tabs and line ends
-/// anywhere. In special schemes, `\` before the query and fragment becomes `/`.
+/// Removes the characters that browsers ignore: C0 controls and spaces at both ends, tabs and line
+/// ends anywhere. In special schemes, `\` before the query and fragment becomes `/`.
 ///
-/// Nearly every URL is returned as it is; `buffer` holds the others.
+/// Nearly every URL is returned unchanged. `buffer` holds the others.
 pub(super) fn cleaned<'a>(url: &'a str, buffer: &'a mut String) -> &'a str {
     let url = url.trim_matches(|edge: char| edge <= ' ');
     let changes = [b'\t', b'\n', b'\r', b'\\'];
@@ -35,7 +35,7 @@ pub(super) fn cleaned<'a>(url: &'a str, buffer: &'a mut String) -> &'a str {
     buffer
 }
 
-/// Cuts a cleaned URL.
+/// Splits a cleaned URL into its parts.
 pub(super) fn split(url: &str) -> Result<UrlParts<'_>, CanonicalizeError> {
     let (scheme, rest) = Scheme::split(url);
     let (authority, rest) = match rest.strip_prefix("//") {
@@ -48,7 +48,7 @@ pub(super) fn split(url: &str) -> Result<UrlParts<'_>, CanonicalizeError> {
     Ok(UrlParts { scheme, authority, tail: UrlTail::split(rest) })
 }
 
-/// What follows the authority.
+/// Parts of a URL after the authority.
 #[derive(Clone, Copy)]
 pub(super) struct UrlTail<'a> {
     pub(super) path: &'a str,
@@ -57,7 +57,7 @@ pub(super) struct UrlTail<'a> {
 }
 
 impl<'a> UrlTail<'a> {
-    /// Cuts at the first `#`, and before it at the first `?`.
+    /// Splits at the first `#`, and before that at the first `?`.
     pub(super) fn split(text: &'a str) -> Self {
         let bytes = text.as_bytes();
         let path_end = lanes::position(bytes, |lanes| lanes::one_of(lanes, [b'?', b'#']));
@@ -73,7 +73,7 @@ impl<'a> UrlTail<'a> {
     }
 }
 
-/// What is before and behind the ASCII delimiter at `at`.
+/// Splits at the ASCII delimiter at `at`, which is dropped.
 fn cut(text: &str, at: Option<usize>) -> (&str, &str) {
     match at {
         Some(at) => (&text[..at], &text[at + 1..]),

@@ -1,7 +1,7 @@
-//! How a URL becomes canonical, step by step, for people who ask why.
+//! Step-by-step trace of a URL becoming canonical, as an explanation for people.
 //!
-//! Nothing here is on the way of a batch: the parts that [`push_request_url`](super) works with are
-//! applied one after the other, and after each the URL is written out.
+//! Batches never run this code. It applies the parts of [`push_request_url`](super) one after the
+//! other, and writes the URL out after each.
 
 use super::bytes::{SAFE, SAFE_SPECIAL_QUERY, push_quoted};
 use super::query::Field;
@@ -11,29 +11,29 @@ use super::{
     CanonicalizeError, Fragments, Pass, Rule, UrlPart, authority, is_absolute, path, query,
 };
 
-/// Something that changed.
+/// One change of a URL by one rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// In which function.
+    /// Function that made the change.
     pub pass: Pass,
-    /// By which rule.
+    /// Rule that required the change.
     pub rule: Rule,
-    /// The URL as it was.
+    /// URL before the change.
     pub before: String,
-    /// The URL as it is then.
+    /// URL as the rule left it.
     pub after: String,
 }
 
-/// What became of a URL.
+/// Trace of a URL through all rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
-    /// All that changed, in order. Where the URL is refused, up to there.
+    /// All changes, in order. For a refused URL, the changes before the refusal.
     pub steps: Vec<Step>,
-    /// Its canonical form, or why it has none.
+    /// Canonical form of the URL, or the reason for its refusal.
     pub outcome: Result<String, CanonicalizeError>,
 }
 
-/// How a request's URL becomes canonical: what [`push_request_url`](super::push_request_url) does.
+/// Traces the work of [`push_request_url`](super::push_request_url) on a request's URL.
 pub fn trace(url: &str, fragments: Fragments) -> Trace {
     let mut steps = Vec::new();
     let outcome = pass(Pass::Safe, url, fragments, &mut steps).and_then(|safe| {
@@ -45,16 +45,16 @@ pub fn trace(url: &str, fragments: Fragments) -> Trace {
     Trace { steps, outcome }
 }
 
-/// How a URL that was never made safe becomes canonical: what
-/// [`push_canonical_url`](super::push_canonical_url) does.
+/// Traces the work of [`push_canonical_url`](super::push_canonical_url) on a URL that was never
+/// made safe.
 pub fn trace_verbatim(url: &str, fragments: Fragments) -> Trace {
     let mut steps = Vec::new();
     let outcome = pass(Pass::Canonical, url, fragments, &mut steps);
     Trace { steps, outcome }
 }
 
-/// The parts of a URL as written, without their delimiters, in order; one that is not there is
-/// `None`. The parameters count to the path.
+/// Parts of a URL as written, in order and without delimiters. A missing part is `None`. The
+/// parameters belong to the path.
 pub fn parts(url: &str) -> [(UrlPart, Option<String>); 7] {
     let Pieces { scheme, user_info, host, port, path, parameters, query, fragment, .. } =
         Pieces::of(url);
@@ -73,13 +73,13 @@ pub fn parts(url: &str) -> [(UrlPart, Option<String>); 7] {
     ]
 }
 
-/// A URL in pieces, each as written, or as far as it was changed.
+/// Parts of a URL, as written or as changed so far.
 #[derive(Debug)]
 struct Pieces {
     scheme: Option<String>,
     has_slashes: bool,
     user_info: Option<String>,
-    /// With its brackets.
+    /// Host with its brackets.
     host: String,
     port: Option<String>,
     path: String,
@@ -125,7 +125,7 @@ impl Pieces {
         }
     }
 
-    /// The URL.
+    /// Joins the parts to a URL.
     fn write(&self) -> String {
         let mut url = String::new();
         let mut push = |before: &str, text: &Option<String>, behind: &str| {
@@ -146,7 +146,7 @@ impl Pieces {
     }
 }
 
-/// Notes what changes on the way through one function.
+/// Recorder of the changes in one pass.
 struct StepWalk<'a> {
     pass: Pass,
     pieces: Pieces,
@@ -154,7 +154,7 @@ struct StepWalk<'a> {
 }
 
 impl StepWalk<'_> {
-    /// Changes the URL by a rule.
+    /// Applies a rule, and records the change if there is one.
     fn apply(&mut self, rule: Rule, change: impl FnOnce(&mut Pieces)) {
         let before = self.pieces.write();
         change(&mut self.pieces);
@@ -168,7 +168,7 @@ fn note(steps: &mut Vec<Step>, pass: Pass, rule: Rule, before: String, after: St
     }
 }
 
-/// Makes a URL safe, or canonical.
+/// Makes a URL safe or canonical.
 fn pass(
     pass: Pass,
     url: &str,
@@ -228,7 +228,7 @@ fn pass(
     Ok(walk.pieces.write())
 }
 
-/// What [`split::cleaned`] does, one by one.
+/// Applies the steps of [`split::cleaned`] one by one.
 fn clean(pass: Pass, url: &str, steps: &mut Vec<Step>) -> String {
     let trimmed = url.trim_matches(|edge: char| edge <= ' ').to_owned();
     note(steps, pass, Rule::Edges, url.to_owned(), trimmed.clone());
@@ -240,7 +240,7 @@ fn clean(pass: Pass, url: &str, steps: &mut Vec<Step>) -> String {
 }
 
 impl StepWalk<'_> {
-    /// `host` is the host without its brackets.
+    /// Rewrites the host. `host` is the host without its brackets.
     fn host(&mut self, host: &str) -> Result<(), CanonicalizeError> {
         self.apply(Rule::HostCase, |it| {
             let end = it.host.find('%').unwrap_or(it.host.len());
@@ -281,7 +281,7 @@ impl StepWalk<'_> {
         self.pieces.parameters = has_parameters.then(|| parameters.to_owned());
         let resolved = written(|out| path::push(raw, &mut String::new(), out));
         self.apply(Rule::PathDecoded, |it| {
-            // Segment by segment, so that none is resolved.
+            // Each segment is written by itself, so that dot segments are not resolved here.
             let segment = |segment: &str| match segment {
                 "" => String::new(),
                 segment => written(|out| path::push(segment, &mut String::new(), out)),
@@ -311,7 +311,7 @@ impl StepWalk<'_> {
     }
 }
 
-/// A query, or a field of one, in canonical form without its `?`; `None` where nothing is left.
+/// Canonical form of a query or of one field, without its `?`. `None` if nothing is left.
 fn canonical_query(raw: &str) -> Option<String> {
     let (mut fields, mut out) = (Vec::<Field>::new(), String::new());
     query::push(raw, &mut fields, &mut String::new(), &mut out);

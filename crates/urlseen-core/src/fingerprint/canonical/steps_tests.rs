@@ -1,10 +1,10 @@
-//! The steps lead where the canonical form is.
+//! Tests that the steps end in the canonical form.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What the fast way makes of a URL, in either way.
+/// Canonical forms of a URL by the fast code, as a request's URL and as a verbatim one.
 fn fast(url: &str, fragments: Fragments) -> [Result<String, CanonicalizeError>; 2] {
     let (mut request, mut canonical) = (String::new(), String::new());
     let buffers = &mut Buffers::default();
@@ -14,7 +14,7 @@ fn fast(url: &str, fragments: Fragments) -> [Result<String, CanonicalizeError>; 
     ]
 }
 
-/// That both traces lead where the fast ways do, from the URL as given and without a gap.
+/// Checks that both traces agree with the fast code, begin at the URL as given, and have no gap.
 #[track_caller]
 fn check(url: &str) {
     for fragments in [Fragments::Drop, Fragments::Keep] {
@@ -39,7 +39,7 @@ fn rules(url: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn each_rule_is_named_where_it_changes_something() {
+fn each_rule_is_named_when_it_changes_something() {
     for (url, expected) in [
         ("http://h/", &[][..]),
         (" http://h/", &["edges"]),
@@ -81,7 +81,7 @@ fn each_rule_is_named_where_it_changes_something() {
 }
 
 #[test]
-fn hard_urls_go_the_same_way() {
+fn hard_urls_take_the_same_steps() {
     for url in [
         "",
         "/x",
@@ -133,7 +133,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn any_url_goes_the_same_way(
+    fn any_url_takes_the_same_steps(
         pieces in prop::collection::vec(prop::sample::select(PIECES), 0..14),
         any in prop::option::of(any::<char>()),
         prefix in prop::sample::select(&["http://", "https://h", "foo:", "ftp://", "", "//"][..]),
@@ -145,7 +145,7 @@ proptest! {
     }
 }
 
-/// What URLs are made of where it matters.
+/// Pieces of URLs that the rules act on.
 const PIECES: &[&str] = &[
     "a", "B", "h.de", "://", "//", "/", ":", ":80", ":007", "@", "?", "&", "=", "#", ";", ".",
     "..", "/../", "/./", "%41", "%2f", "%", "%zz", "%25", "%2e", "+", " ", "\t", "\n", "\\", "[",

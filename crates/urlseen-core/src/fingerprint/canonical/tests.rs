@@ -1,9 +1,9 @@
-//! Where ports of w3lib go wrong, group by group. The vectors in `tests/vectors` say the same of
-//! thousands of URLs; these say why.
+//! Cases that ports of w3lib get wrong, group by group. The vectors in `tests/vectors` cover
+//! thousands of URLs; these tests show the reasons.
 
 use super::*;
 
-/// The canonical form of a request's URL.
+/// Canonical form of a request's URL.
 fn request_url(url: &str) -> Result<String, CanonicalizeError> {
     let mut canonical = String::new();
     push_request_url(url, Fragments::Drop, &mut Buffers::default(), &mut canonical)?;
@@ -25,7 +25,7 @@ fn check_refused(cases: &[(&str, CanonicalizeError)]) {
 }
 
 #[test]
-fn accepts_what_looks_absolute_once_it_is_safe() {
+fn accepts_urls_that_look_absolute_once_they_are_safe() {
     check(&[
         ("javascript:alert('http://x')", "javascript:alert('http://x')"),
         ("foo:a#://", "foo:a"),
@@ -42,12 +42,12 @@ fn accepts_what_looks_absolute_once_it_is_safe() {
 }
 
 #[test]
-fn removes_what_browsers_ignore() {
+fn removes_characters_that_browsers_ignore() {
     check(&[
         ("\u{0}\u{1f} http://h/a \n", "http://h/a"),
         ("ht\ttp:/\n/h\r/a\tb", "http://h/ab"),
         ("http://h/\u{a0}", "http://h/%C2%A0"),
-        // What is left at the end once the colon is gone is removed the second time.
+        // The space at the end appears once the colon is removed, and the second pass removes it.
         ("http://h :?", "http://h/"),
     ]);
     check_refused(&[
@@ -103,7 +103,7 @@ fn encodes_international_hosts() {
     check(&[
         ("http://BÜCHER.de", "http://xn--bcher-kva.de/"),
         ("http://faß.de", "http://fass.de/"),
-        // The codec refuses these; they stay, in lower case.
+        // The codec refuses these hosts, so they stay, in lower case.
         ("http://.É", "http://.é/"),
         ("http://ΑΣ..", "http://ας../"),
         ("http://aא/", "http://aא/"),
@@ -149,7 +149,7 @@ fn shortens_ipv6_addresses() {
         ("http://[V1.a]/", CanonicalizeError::IpvFuture),
         ("http://[v1.]/", CanonicalizeError::IpvFuture),
         ("http://[fe80::1%é]/", CanonicalizeError::NonAsciiInBrackets),
-        // The brackets are lost the first time, one of them is missed the second time.
+        // The first pass removes the outer brackets, so the second pass finds an unpaired one.
         ("http://[v1.[]/", CanonicalizeError::UnpairedBracket),
     ]);
     for address in [
@@ -263,7 +263,7 @@ fn makes_urls_safe() {
     }
 }
 
-/// The one-pass way for plain origins makes what the two passes make.
+/// The one-pass code for plain origins gives the same result as the two passes.
 #[test]
 fn shortcut_changes_nothing() {
     let mut buffers = Buffers::default();

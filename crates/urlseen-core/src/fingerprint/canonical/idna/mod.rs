@@ -1,5 +1,5 @@
-//! Internationalised hosts in ASCII, as w3lib has Python's `idna` codec write them: IDNA 2003
-//! (RFC 3490), not the UTS #46 of browsers. `faß.de` is `fass.de` here.
+//! ASCII form of internationalised hosts, as w3lib writes them with Python's `idna` codec. This is
+//! IDNA 2003 (RFC 3490), not the UTS #46 of browsers: `faß.de` becomes `fass.de`.
 
 mod nameprep;
 mod punycode;
@@ -7,16 +7,16 @@ mod tables;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// The most letters that a label may have: DNS's limit.
+/// Most letters that a label may have: the limit of DNS.
 const MAX_LABEL: usize = 63;
 
-/// What an encoded label begins with.
+/// Prefix of an encoded label.
 const ACE_PREFIX: &str = "xn--";
 
-/// The ASCII form of a lower-cased host; `None` where the codec raises, upon which w3lib leaves the
+/// Encodes a lower-cased host in ASCII. Returns `None` if the codec raises; w3lib then keeps the
 /// host as it is.
 ///
-/// A host that is ASCII to begin with is not looked at.
+/// A host that is already ASCII is returned unchanged.
 pub(super) fn encode(host: &str) -> Option<String> {
     if host.is_ascii() {
         return Some(host.to_owned());
@@ -43,7 +43,7 @@ pub(super) fn encode(host: &str) -> Option<String> {
     Some(ascii)
 }
 
-/// RFC 3490's `ToASCII` without its `UseSTD3ASCIIRules`.
+/// Appends a label by RFC 3490's `ToASCII` without its `UseSTD3ASCIIRules`.
 fn push_label(label: &str, out: &mut String) -> Option<()> {
     if label.is_ascii() {
         fits(label).then(|| out.push_str(label))
@@ -52,7 +52,7 @@ fn push_label(label: &str, out: &mut String) -> Option<()> {
         if label.is_ascii() {
             return fits(&label).then(|| out.push_str(&label));
         }
-        // Each letter takes one digit at least; this keeps the encoder's work small, too.
+        // Each letter takes at least one digit. This check also limits the work of the encoder.
         let too_long = label.chars().count() > MAX_LABEL - ACE_PREFIX.len();
         if too_long || label.starts_with(ACE_PREFIX) {
             return None;
@@ -68,8 +68,8 @@ fn fits(label: &str) -> bool {
     (1..=MAX_LABEL).contains(&label.len())
 }
 
-/// The full stops that RFC 3490 takes for a dot. NFKC has turned all but the ideographic one into
-/// plain dots before they get here.
+/// Returns true for the full stops that RFC 3490 treats as dots. NFKC has already turned all of
+/// them except the ideographic one into plain dots.
 fn is_dot(letter: char) -> bool {
     matches!(letter, '.' | '\u{3002}' | '\u{ff0e}' | '\u{ff61}')
 }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_what_the_codec_refuses() {
+    fn leaves_hosts_that_the_codec_refuses() {
         let long = "é".repeat(60);
         for host in [".é", "é..b", "aא", "אa", "א1", "\u{e000}é", "xn--é", "。", "\u{ad}.é", &long]
         {

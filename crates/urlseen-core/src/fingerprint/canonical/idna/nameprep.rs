@@ -1,27 +1,27 @@
-//! Nameprep (RFC 3491): what happens to a label before it is encoded.
+//! Nameprep (RFC 3491), the preparation of a label before it is encoded.
 
 use unicode_normalization::UnicodeNormalization;
 
 use super::tables::{CLASSES, FOLDED};
 
-/// What nameprep makes of a letter once it is mapped and normalised: RFC 3454's tables C and D.
+/// Class of a letter after mapping and normalisation, from tables C and D of RFC 3454.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     Other,
-    /// Table D.2: letters written from left to right.
+    /// Letter of table D.2, written from left to right.
     LeftToRight,
-    /// Table D.1: letters written from right to left.
+    /// Letter of table D.1, written from right to left.
     RightToLeft,
-    /// Tables C.1.2, C.2.2 and C.3 to C.9.
+    /// Prohibited letter: tables C.1.2, C.2.2 and C.3 to C.9.
     Prohibited,
 }
 
-/// Maps, normalises and checks `label`, which has been through NFKC; `None` where Python's
+/// Maps, normalises and checks `label`, which has been through NFKC. Returns `None` if Python's
 /// `encodings.idna.nameprep` raises.
 ///
-/// Nameprep asks for the NFKC of Unicode 3.2, which leaves later code points undecomposed. As the
-/// label has been through the current one, only canonical composites are left to decompose, and
-/// those come together again whatever stands behind them: the forms are the same here.
+/// Nameprep requires the NFKC of Unicode 3.2, which does not decompose later code points. The label
+/// has already been through the current NFKC, so only canonical composites are left to decompose.
+/// Those are composed again, whatever letter follows them. The results are therefore equal.
 pub(super) fn prepare(label: &str) -> Option<String> {
     let mut mapped = String::with_capacity(label.len());
     for letter in label.chars().filter(|&letter| !is_mapped_to_nothing(letter)) {
@@ -34,7 +34,7 @@ pub(super) fn prepare(label: &str) -> Option<String> {
     is_allowed(&prepared).then_some(prepared)
 }
 
-/// Table B.1.
+/// Returns true for the letters of table B.1.
 fn is_mapped_to_nothing(letter: char) -> bool {
     matches!(
         letter,
@@ -43,8 +43,8 @@ fn is_mapped_to_nothing(letter: char) -> bool {
     )
 }
 
-/// No prohibited letter, and RFC 3454's rule for labels that are written from right to left: no
-/// letter of the other direction, and such letters at both ends.
+/// Returns true if a label has no prohibited letter and obeys RFC 3454's rule for right-to-left
+/// text. A label with such a letter must begin and end with one, and have no left-to-right letter.
 fn is_allowed(label: &str) -> bool {
     let classes = || label.chars().map(class);
     if classes().any(|class| class == Class::Prohibited) {
@@ -60,7 +60,7 @@ fn is_allowed(label: &str) -> bool {
 fn class(letter: char) -> Class {
     let code = u32::from(letter);
     let range = CLASSES.partition_point(|&entry| entry >> 2 <= code);
-    // The table begins at U+0000, so there is a range before.
+    // The table begins at U+0000, so there is always a range before.
     match CLASSES[range.saturating_sub(1)] & 3 {
         0 => Class::Other,
         1 => Class::LeftToRight,

@@ -1,4 +1,4 @@
-//! Punycode (RFC 3492), the encoding half.
+//! Encoder for Punycode (RFC 3492).
 
 const BASE: u32 = 36;
 const SKEW: u32 = 38;
@@ -6,11 +6,11 @@ const FIRST_BIAS: u32 = 72;
 const FIRST_DAMP: u32 = 700;
 const DAMP: u32 = 2;
 
-/// The smallest and the largest threshold (`tmin`, `tmax`).
+/// Smallest and largest threshold (`tmin`, `tmax`).
 const MIN: u32 = 1;
 const MAX: u32 = 26;
 
-/// Appends the encoding of a label of at most 63 letters: at that length no number overflows.
+/// Appends the encoding of a label of at most 63 letters. At that length no number overflows.
 pub(super) fn push_encoded(label: &str, out: &mut String) {
     let start = out.len();
     out.extend(label.chars().filter(char::is_ascii));
@@ -21,7 +21,7 @@ pub(super) fn push_encoded(label: &str, out: &mut String) {
     }
     let mut bias = FIRST_BIAS;
     let mut delta = 0;
-    // All letters below this one are written.
+    // All letters below this one are already written.
     let mut next = 0x80;
     while let Some(letter) = label.chars().map(u32::from).filter(|&letter| letter >= next).min() {
         delta += (letter - next) * (written + 1);
@@ -41,7 +41,7 @@ pub(super) fn push_encoded(label: &str, out: &mut String) {
     }
 }
 
-/// Appends a number in digits whose weight depends on `bias`: RFC 3492, section 3.3.
+/// Appends a number in digits whose weight depends on `bias` (RFC 3492, section 3.3).
 fn push_number(mut number: u32, bias: u32, out: &mut String) {
     let mut position = BASE;
     loop {
@@ -57,7 +57,7 @@ fn push_number(mut number: u32, bias: u32, out: &mut String) {
     }
 }
 
-/// The bias for the next number: RFC 3492, section 3.4.
+/// Returns the bias for the next number (RFC 3492, section 3.4).
 fn adapted(delta: u32, written: u32, first: bool) -> u32 {
     let mut delta = delta / if first { FIRST_DAMP } else { DAMP };
     delta += delta / written;
@@ -69,7 +69,7 @@ fn adapted(delta: u32, written: u32, first: bool) -> u32 {
     bias + (BASE - MIN + 1) * delta / (delta + SKEW)
 }
 
-/// `a` to `z`, then `0` to `9`.
+/// Digit of a value: `a` to `z`, then `0` to `9`.
 fn digit(value: u32) -> char {
     char::from_digit((value + 10) % BASE, BASE).unwrap_or_default()
 }

@@ -1,9 +1,9 @@
 //! Nameprep's tables. Written by `scripts/nameprep-tables` from those of Python
 //! 3.11.7 (Unicode 3.2.0, 14.0.0); change that script instead.
 
-#![allow(clippy::unreadable_literal, reason = "nobody reads these")]
+#![allow(clippy::unreadable_literal, reason = "generated table")]
 
-/// Where a run of code points of one class begins, times four, plus the class: RFC
+/// Starts of runs of code points of one class, times four, plus the class: RFC
 /// 3454's tables C and D.
 #[rustfmt::skip]
 pub(super) static CLASSES: &[u32] = &[
@@ -82,8 +82,8 @@ pub(super) static CLASSES: &[u32] = &[
     0x380008, 0x380083, 0x380200, 0x3bfffb,
 ];
 
-/// RFC 3454's table B.2 as far as it is neither the lower case nor a matter of
-/// composition, for letters in NFKC.
+/// RFC 3454's table B.2 without the entries that lower case or composition
+/// already cover, for letters in NFKC.
 #[rustfmt::skip]
 pub(super) static FOLDED: &[(char, &str)] = &[
     ('\u{df}', "\u{73}\u{73}"), ('\u{345}', "\u{3b9}"), ('\u{3c2}', "\u{3c3}"),
