@@ -1,15 +1,15 @@
-//! From the `redis` crate's errors to [`LinkError`].
+//! Conversion of the `redis` crate's errors to [`LinkError`].
 //!
-//! Redis begins an error reply with a code, and that decides. The words behind it are read only
-//! where there is no code of its own (`ERR …`), and where an error raised inside a script comes
-//! wrapped. Redis 7 keeps the code and adds a tail:
+//! Redis begins an error reply with a code, and the code decides. The text after it matters in two
+//! cases: the code is the general `ERR`, or the error was raised inside a script and comes wrapped.
+//! Redis 7 keeps the code and adds a tail:
 //!
 //! ```text
 //! OOM command not allowed when used memory > 'maxmemory'. script: SHA, on @user_script:1.
 //! ```
 //!
-//! Redis 6.2 hides it behind the place in the script (`redis.pcall`), or in an `ERR` as well
-//! (`redis.call`), and the code may have kept its `-`:
+//! Redis 6.2 puts the code after the position in the script (`redis.pcall`), or after that and an
+//! `ERR` (`redis.call`). The code may keep its `-`:
 //!
 //! ```text
 //! @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.
@@ -17,7 +17,7 @@
 //! ERR Error running script (call to f_SHA): @user_script:1: WRONGTYPE Operation against …
 //! ```
 //!
-//! What refuses a whole transaction when it is to be carried out comes wrapped, too:
+//! An error that refuses a whole transaction at `EXEC` comes wrapped, too:
 //!
 //! ```text
 //! EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxme…
@@ -32,7 +32,7 @@ use redis::{ErrorKind, RedisError, ServerError};
 use super::error::{Denied, LinkError};
 
 impl From<RedisError> for LinkError {
-    /// Of a pipeline's errors, the first.
+    /// Converts the first error of a pipeline.
     fn from(error: RedisError) -> Self {
         match error.clone().into_server_errors() {
             Some(errors) => match errors.first() {
@@ -50,7 +50,7 @@ impl From<&ServerError> for LinkError {
     }
 }
 
-/// An error that no server sent.
+/// Converts an error that no server sent.
 fn of_client(error: &RedisError) -> LinkError {
     if error.is_timeout() {
         return LinkError::LostConnection { cause: "no answer in the time allowed".to_owned() };
@@ -62,7 +62,7 @@ fn of_client(error: &RedisError) -> LinkError {
         }
         ErrorKind::Io => {
             let cause = match io_error(error).map(io::Error::kind) {
-                // What the crate reports when the server closed the connection.
+                // The crate reports these kinds when the server closed the connection.
                 Some(io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof) => {
                     "the server closed it".to_owned()
                 }
@@ -70,19 +70,19 @@ fn of_client(error: &RedisError) -> LinkError {
             };
             LinkError::LostConnection { cause }
         }
-        // Without a code: replies that the crate's own checks made up.
+        // The crate's own checks make up error replies without a code.
         ErrorKind::Server(_) => LinkError::Refused {
             code: error.code().unwrap_or("ERR").to_owned(),
             reply: error.detail().unwrap_or_default().to_owned(),
         },
-        // A reply that cannot be read.
+        // The crate cannot read the reply.
         _ => LinkError::Garbled { cause: error.to_string() },
     }
 }
 
-/// The system's error inside, where there is one.
+/// Finds the operating system's error inside, if there is one.
 fn io_error(error: &RedisError) -> Option<&io::Error> {
-    // The crate hands its cause out still wrapped in the `Arc` that it is shared by.
+    // The crate wraps the cause in an `Arc` that it shares.
     let source = error.source()?;
     match source.downcast_ref::<Arc<dyn Error + Send + Sync>>() {
         Some(shared) => shared.downcast_ref(),
@@ -90,7 +90,7 @@ fn io_error(error: &RedisError) -> Option<&io::Error> {
     }
 }
 
-/// An error reply, split at its first blank.
+/// Classifies an error reply by its code, the part before the first blank.
 fn of_reply(code: &str, reply: &str) -> LinkError {
     match code {
         "LOADING" => LinkError::Loading,
@@ -117,7 +117,7 @@ fn of_reply(code: &str, reply: &str) -> LinkError {
     }
 }
 
-/// A reply whose code is the general `ERR`.
+/// Classifies a reply whose code is the general `ERR`.
 fn of_plain_reply(reply: &str) -> LinkError {
     match in_script(reply) {
         Some(inner) => of_wrapped(inner),
@@ -125,7 +125,7 @@ fn of_plain_reply(reply: &str) -> LinkError {
     }
 }
 
-/// What the script of a Redis 6.2 ran into, out of the words around it.
+/// Extracts the error of a script from the reply of Redis 6.2 around it.
 fn in_script(reply: &str) -> Option<&str> {
     let call = reply.strip_prefix("Error running script (call to f_")?;
     let (_, line) = call.split_once("): @user_script:")?;
@@ -136,12 +136,12 @@ fn in_script(reply: &str) -> Option<&str> {
     }
 }
 
-/// `1: -OOM …` without the number of the line.
+/// Cuts the line number off `1: -OOM …`.
 fn behind_line(at: &str) -> Option<&str> {
     at.split_once(": ").map(|(_, error)| error)
 }
 
-/// An error with its wrapping off: again a code and words, or only words.
+/// Classifies an error after its wrapping is removed: code and text, or only text.
 fn of_wrapped(error: &str) -> LinkError {
     let error = error.strip_prefix('-').unwrap_or(error);
     let (code, rest) = error.split_once(' ').unwrap_or((error, ""));
@@ -149,19 +149,19 @@ fn of_wrapped(error: &str) -> LinkError {
     if is_code { of_reply(code, rest) } else { of_words(error) }
 }
 
-/// The errors that Redis gives no code of their own.
+/// Classifies an error without a code of its own by its text.
 fn of_words(reply: &str) -> LinkError {
     let script_user = "The user executing the script can't ";
     if let Some(what) = reply.strip_prefix(script_user) {
         let denied = if what.starts_with("run ") { Denied::CommandInScript } else { Denied::Key };
         LinkError::NoPermission { denied }
     } else if let Some(rest) = reply.strip_prefix("unknown command ") {
-        // Only the name: the arguments that Redis repeats behind it may be a password.
+        // Redis repeats the arguments after the name, and they may hold a password.
         LinkError::UnknownCommand { command: quoted(rest).unwrap_or_default().to_uppercase() }
     } else if reply.starts_with("Unknown Redis command called from") {
-        LinkError::UnknownCommand { command: "that the script called".to_owned() }
+        LinkError::UnknownCommand { command: "called by the script".to_owned() }
     } else if reply.starts_with("Protocol error") {
-        // Redis closes the connection after it, mostly because a word is too long for it.
+        // Redis then closes the connection. The usual cause is an argument that is too long.
         LinkError::LostConnection { cause: format!("the server closed it with {reply:?}") }
     } else if reply.starts_with("max number of clients") {
         LinkError::TooManyClients
@@ -176,8 +176,8 @@ fn of_words(reply: &str) -> LinkError {
     }
 }
 
-/// What a `NOPERM` denied: `… run the 'lpush' command …` names a command, everything else is about
-/// keys.
+/// Reads a `NOPERM` reply. `… run the 'lpush' command …` names a command; every other reply is
+/// about keys.
 fn denied(reply: &str) -> Denied {
     match reply.split_once("run the ").and_then(|(_, rest)| quoted(rest)) {
         Some(command) => Denied::Command(command.to_uppercase()),
@@ -186,7 +186,7 @@ fn denied(reply: &str) -> Denied {
     }
 }
 
-/// The word that `text` begins with, in quotes or backquotes.
+/// Extracts the quoted or backquoted word at the start of `text`.
 fn quoted(text: &str) -> Option<&str> {
     let mark = text.chars().next().filter(|mark| matches!(mark, '\'' | '`'))?;
     text[1..].split(mark).next()

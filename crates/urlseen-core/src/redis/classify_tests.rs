@@ -1,17 +1,17 @@
-//! Replies as real servers sent them, each to its trouble.
+//! Replies of real servers, each with the error that it becomes.
 
 use super::*;
 use crate::redis::error::Retry;
 
-/// The trouble that a reply line is, by way of the crate's own parser.
+/// Error that a reply line becomes, by way of the crate's own parser.
 fn trouble(line: &str) -> LinkError {
     let value = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
     value.extract_error().unwrap_err().into()
 }
 
-/// The ways in which an error reaches the caller: outside any script and from `redis.pcall` on
-/// Redis 7, from `redis.call` on Redis 7, on Redis 6.2 from both, which there may differ, and in
-/// place of a whole transaction.
+/// Forms in which an error reaches the caller. Redis 7 sends two: one outside scripts and from
+/// `redis.pcall`, one from `redis.call`. Redis 6.2 sends another form for each of the two calls.
+/// The last form replaces the reply of a whole transaction.
 fn wrapped(line: &str) -> [String; 6] {
     let call = "ERR Error running script (call to f_a94ea23bc16b)";
     [
@@ -56,7 +56,7 @@ fn codes_decide_inside_scripts_too() {
 }
 
 #[test]
-fn cluster_states_keep_their_words() {
+fn cluster_states_keep_their_text() {
     let line = "CLUSTERDOWN Hash slot not served";
     let expected = LinkError::ClusterDown { reply: line.to_owned() };
     assert_eq!(trouble(line), expected);
@@ -65,7 +65,7 @@ fn cluster_states_keep_their_words() {
 }
 
 #[test]
-fn a_denial_names_the_command_where_redis_does() {
+fn a_denial_names_the_command_if_redis_does() {
     let command = |name: &str| Denied::Command(name.to_owned());
     for (line, denied) in [
         // 6.2
@@ -129,7 +129,7 @@ fn an_unknown_command_is_named_without_its_arguments() {
         ("ERR unknown command `blmove`, with args beginning with: `a`, ", unknown("BLMOVE")),
         (
             "ERR Unknown Redis command called from script script: 1996, on @user_script:1.",
-            unknown("that the script called"),
+            unknown("called by the script"),
         ),
     ] {
         assert_eq!(trouble(line), expected, "{line}");
@@ -137,7 +137,7 @@ fn an_unknown_command_is_named_without_its_arguments() {
 }
 
 #[test]
-fn replies_without_a_code_of_their_own() {
+fn replies_with_the_general_code_are_told_apart_by_their_text() {
     for (line, expected) in [
         ("ERR max number of clients reached", LinkError::TooManyClients),
         (
@@ -157,7 +157,7 @@ fn replies_without_a_code_of_their_own() {
 }
 
 #[test]
-fn any_other_reply_keeps_its_code_and_words() {
+fn any_other_reply_keeps_its_code_and_text() {
     let refused = |code: &str, reply: &str| LinkError::Refused {
         code: code.to_owned(),
         reply: reply.to_owned(),
@@ -177,7 +177,7 @@ fn any_other_reply_keeps_its_code_and_words() {
 }
 
 #[test]
-fn what_broke_on_this_side() {
+fn errors_of_the_client_are_classified() {
     let lost = |kind: io::ErrorKind| LinkError::from(RedisError::from(io::Error::from(kind)));
     let cause = |cause: &str| LinkError::LostConnection { cause: cause.to_owned() };
     assert_eq!(lost(io::ErrorKind::TimedOut), cause("no answer in the time allowed"));
@@ -194,9 +194,9 @@ fn what_broke_on_this_side() {
     }
 }
 
-/// Redis says why it closes a connection before it does.
+/// Redis states the reason before it closes a connection.
 #[test]
-fn a_connection_that_the_server_closes_for_what_it_was_sent_is_lost() {
+fn a_connection_that_the_server_closes_over_a_bad_request_is_lost() {
     let found = trouble("ERR Protocol error: invalid bulk length");
     let cause = "the server closed it with \"Protocol error: invalid bulk length\"".to_owned();
     assert_eq!(found, LinkError::LostConnection { cause });

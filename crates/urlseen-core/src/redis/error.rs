@@ -1,20 +1,20 @@
-//! What can be wrong between urlseen and Redis, told apart, each with its sentence.
+//! Errors between urlseen and Redis, each with its message.
 
-/// Whether trying again can help without anybody changing the configuration of either side.
+/// Outlook of a retry without a change to the configuration of either side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
-    /// Yes, after a while: the server is away, starting, full, busy or changing roles.
+    /// A retry can help after a while: the server is away, starting, full, busy or changing roles.
     Later,
-    /// No: somebody has to change something first.
+    /// No retry can help before an operator changes something.
     Never,
 }
 
-/// What an ACL of Redis denied. Redis names a denied command, but never a denied key.
+/// Permission that an ACL of Redis denied. Redis names a denied command, but never a denied key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Denied {
-    /// A command, in capitals; a subcommand behind a bar, like `SCRIPT|LOAD`.
+    /// Command in capitals; a subcommand follows a bar, as in `SCRIPT|LOAD`.
     Command(String),
-    /// Some command in a script; Redis before 7.2 does not say which.
+    /// Some command in a script. Redis before 7.2 does not name it.
     CommandInScript,
     /// One of the keys of the command.
     Key,
@@ -30,69 +30,70 @@ impl std::fmt::Display for Denied {
     }
 }
 
-/// One trouble with Redis: every error of the `redis` crate is one of these (`LinkError::from`).
+/// Error of the connection to Redis. Every error of the `redis` crate becomes one of these
+/// (`LinkError::from`).
 ///
 /// After [`LostConnection`](Self::LostConnection) and [`Garbled`](Self::Garbled) the connection is
-/// of no more use; after the other ones it is. A command that Redis refused did nothing, but a
-/// script may have written before the command in it that failed.
+/// unusable; after the others it still works. A command that Redis refused did nothing. A script
+/// may have written before one of its commands failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
-    /// No connection could be opened.
+    /// Connection that could not be opened.
     #[error(
         "cannot reach Redis at {address}: {cause}; check that the server runs and that redis.url \
          is right"
     )]
     Unreachable {
-        /// Where, without the password.
+        /// Address of the server without the password.
         address: String,
-        /// The system's words.
+        /// Message of the operating system.
         cause: String,
     },
-    /// The socket file exists and this user may not open it.
+    /// Socket file that exists and that this user may not open.
     #[error(
         "may not open the socket of Redis at {address}: permission denied; run urlseen as a user \
          in that socket's group, or widen unixsocketperm in redis.conf"
     )]
     SocketForbidden {
-        /// Where, without the password.
+        /// Address of the server without the password.
         address: String,
     },
-    /// No connection could be opened, as this process has no file descriptor for it.
+    /// Connection for which this process had no file descriptor.
     #[error("cannot open a connection to Redis at {address}: {cause}")]
     NoDescriptor {
-        /// Where, without the password.
+        /// Address of the server without the password.
         address: String,
-        /// The system's words, and the remedy.
+        /// Message of the operating system, and the remedy.
         cause: String,
     },
-    /// The server hung up on a new connection.
+    /// New connection that the server closed.
     #[error(
         "Redis at {address} closed the new connection before it answered anything; either it has \
          too many clients (maxclients), or is in protected mode, or the port is for TLS (then \
          write rediss:// in redis.url), or it is shutting down: its log says which"
     )]
     HungUp {
-        /// Where, without the password.
+        /// Address of the server without the password.
         address: String,
     },
-    /// The server hung up on a new encrypted connection, in the handshake or after it.
+    /// New encrypted connection that the server closed, in the handshake or after it.
     #[error(
         "Redis at {address} closed the new connection before it answered anything over TLS; \
          either it has too many clients (maxclients), or the port is not its tls-port (without \
          TLS, write redis:// in redis.url), or it is shutting down: its log says which"
     )]
     TlsHungUp {
-        /// Where, without the password.
+        /// Address of the server without the password.
         address: String,
     },
-    /// The server takes no clients without a certificate of theirs.
+    /// Server that accepts only clients with a certificate of their own.
     #[error(
         "Redis requires a certificate of its clients, and this version of urlseen cannot present \
          one; set tls-auth-clients no (or optional) on the server, and let a password or an ACL \
          user decide who may connect"
     )]
     CertificateWanted,
-    /// No trusted encrypted connection.
+    /// Encrypted connection that is not trusted.
     #[error(
         "no TLS connection to Redis at {address}: {cause}; the port must be the server's tls-port, \
          and its certificate must be valid today, made for that host name and signed by an \
@@ -100,185 +101,183 @@ pub enum LinkError {
          SSL_CERT_FILE)"
     )]
     Tls {
-        /// Where, without the password.
+        /// Address of the server without the password.
         address: String,
-        /// What was wrong with the handshake or the certificate.
+        /// Fault of the handshake or the certificate.
         cause: String,
     },
-    /// A connection broke, or a command got no answer in the time allowed.
+    /// Broken connection, or a command without an answer in the time allowed.
     #[error(
         "lost the connection to Redis: {cause}; whether the last commands were carried out is not \
          known until a new connection asks"
     )]
     LostConnection {
-        /// What happened to it.
+        /// Event that broke the connection.
         cause: String,
     },
-    /// `LOADING`.
+    /// Reply `LOADING`: the server reads its data.
     #[error(
         "Redis is still loading its data from disk and answers nothing until that is done; wait \
          for it (INFO persistence shows how far it is)"
     )]
     Loading,
-    /// `MISCONF`.
+    /// Reply `MISCONF`: the server could not save.
     #[error(
         "Redis takes no writes because its last save to disk failed; look for the cause in its log \
          (disk full? no permission?): writes go on by themselves once a save works"
     )]
     Misconf,
-    /// `BUSY`.
+    /// Reply `BUSY`: a script runs for too long.
     #[error(
         "Redis is busy with a script that has been running for too long and answers nothing else; \
          wait for its end, or end it with SCRIPT KILL (or FUNCTION KILL)"
     )]
     Busy,
-    /// `READONLY`.
+    /// Reply `READONLY`: the server is a replica.
     #[error(
         "this Redis has become a read-only replica and takes no writes; wait for the failover to \
          end, or point redis.url at the primary"
     )]
     ReadOnly,
-    /// `OOM`.
+    /// Reply `OOM`: the server's memory is full.
     #[error(
         "Redis has reached its maxmemory and takes no more data; let the crawlers empty their \
          lists, or raise maxmemory"
     )]
     OutOfMemory,
-    /// `NOSCRIPT`.
+    /// Reply `NOSCRIPT`: the server does not know the script.
     #[error(
         "Redis does not know the script any more (it was restarted, or SCRIPT FLUSH was called); \
          the script has to be sent again"
     )]
     NoScript,
-    /// `MASTERDOWN`.
+    /// Reply `MASTERDOWN`: a replica without its primary.
     #[error(
         "this Redis is a replica that has lost its primary and may not answer from old data; wait \
          for the primary, or point redis.url at it"
     )]
     MasterDown,
-    /// `NOREPLICAS`.
+    /// Reply `NOREPLICAS`: too few replicas are connected.
     #[error(
         "Redis takes no writes while fewer replicas are connected than its min-replicas-to-write; \
          bring the replicas back, or lower that number"
     )]
     NoReplicas,
-    /// `CLUSTERDOWN`, `TRYAGAIN`.
+    /// Reply `CLUSTERDOWN` or `TRYAGAIN` of a cluster.
     #[error(
         "the Redis Cluster does not serve the key at the moment ({reply}); wait until CLUSTER INFO \
          says cluster_state:ok"
     )]
     ClusterDown {
-        /// Redis's words.
+        /// Text of the error reply.
         reply: String,
     },
-    /// Too many connections.
+    /// Server with as many connections as it allows.
     #[error("Redis has as many clients as its maxclients allows; close some, or raise maxclients")]
     TooManyClients,
-    /// `UNBLOCKED`: a waiting command was cut short.
+    /// Reply `UNBLOCKED`: a waiting command was cut short.
     #[error(
-        "Redis ended a waiting command because the server changed its role or somebody called \
+        "Redis ended a waiting command because the server changed its role or a client called \
          CLIENT UNBLOCK; try again"
     )]
     Unblocked,
-    /// Somebody ended a script that had not written anything yet.
-    #[error(
-        "somebody ended the running script with SCRIPT KILL before it wrote anything; try again"
-    )]
+    /// Script that another client ended before it wrote anything.
+    #[error("the running script was ended with SCRIPT KILL before it wrote anything; try again")]
     ScriptKilled,
-    /// `MOVED`, `ASK`.
+    /// Reply `MOVED` or `ASK` of a cluster node.
     #[error(
         "this Redis is a node of a Redis Cluster and the key is on another one; this version of \
          urlseen works with a single server only: point redis.url at one without cluster mode"
     )]
     Cluster,
-    /// `CROSSSLOT`.
+    /// Reply `CROSSSLOT`: the keys lie in different slots.
     #[error(
         "Redis Cluster refused a command whose keys lie in different slots; give the keys of the \
          crawl one hash tag, like {{demo}}:discovered and {{demo}}:unseen, or use a single server"
     )]
     CrossSlot,
-    /// `WRONGPASS`.
+    /// Reply `WRONGPASS` to a login.
     #[error(
         "Redis refused the password of the user {user}, or that user is off; check \
          URLSEEN_REDIS_PASSWORD and redis.url (ACL LIST on the server shows its users)"
     )]
     WrongPassword {
-        /// Who logged in.
+        /// User that tried to log in.
         user: String,
     },
-    /// `NOAUTH`.
+    /// Reply `NOAUTH`: the server requires a password.
     #[error(
         "Redis asks for a password and none was given; set URLSEEN_REDIS_PASSWORD, and a user \
          other than default in redis.url like redis://user@host:6379/0"
     )]
     AuthNeeded,
-    /// A password for a server that has none.
+    /// Password for a server that has none.
     #[error(
         "a password was given, but this Redis has none for its default user; take the password out \
          of redis.url and URLSEEN_REDIS_PASSWORD, or check that this is the right server"
     )]
     NoPasswordSet,
-    /// `DENIED`: protected mode.
+    /// Reply `DENIED`: the server is in protected mode.
     #[error(
         "Redis is in protected mode and answers other machines only once it has a password; set \
          one (requirepass or an ACL user), or run urlseen on the same machine"
     )]
     Protected,
-    /// `NOPERM`.
+    /// Reply `NOPERM`: the ACL user lacks a permission.
     #[error(
         "the Redis user may not {denied}; an administrator grants it with ACL SETUSER (ACL LOG on \
          the server shows what was denied to whom)"
     )]
     NoPermission {
-        /// What.
+        /// Permission that was denied.
         denied: Denied,
     },
-    /// `WRONGTYPE`.
+    /// Reply `WRONGTYPE`: a key holds another type.
     #[error(
         "a key of the crawl holds another type of value than it must; find out who wrote it (TYPE \
          shows the type of a key), and move it away with RENAME or choose other keys"
     )]
     WrongType,
-    /// `SELECT` of a database that does not exist.
+    /// Database that the server does not have.
     #[error(
         "Redis has no database {db}; take a smaller number in redis.url, or raise databases in \
          redis.conf (a cluster has database 0 only)"
     )]
     NoSuchDatabase {
-        /// The number asked for.
+        /// Number of the requested database.
         db: u32,
     },
-    /// The server does not have the command.
+    /// Command that the server does not have.
     #[error(
         "this Redis does not know the command {command}; it is older than 6.2, or it is a \
          Sentinel (then point redis.url at the primary that it watches), or its configuration \
          (rename-command) or its provider took the command away"
     )]
     UnknownCommand {
-        /// Its name.
+        /// Name of the unknown command.
         command: String,
     },
     /// Any other error reply. Scripts of urlseen raise errors with a code of their own, too.
     #[error("Redis refused a command: {code} {reply}")]
     Refused {
-        /// The first word of the reply, such as `ERR`.
+        /// First word of the reply, such as `ERR`.
         code: String,
-        /// The rest of it.
+        /// Rest of the error reply.
         reply: String,
     },
-    /// A reply that makes no sense.
+    /// Reply that has no meaning in the protocol.
     #[error(
         "what answers is not Redis, or not as urlseen knows it: {cause}; check the host and port \
          in redis.url"
     )]
     Garbled {
-        /// What was wrong with it.
+        /// Fault that the reply has.
         cause: String,
     },
 }
 
 impl LinkError {
-    /// Whether waiting can end this trouble.
+    /// Returns `Later` if waiting can end this error.
     pub fn retry(&self) -> Retry {
         match self {
             Self::Unreachable { .. }

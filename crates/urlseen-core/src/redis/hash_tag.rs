@@ -1,8 +1,8 @@
-//! Hash tags: keys that belong together share a slot of a Redis Cluster.
+//! Hash tags, which put keys into one slot of a Redis Cluster.
 
-/// `key` in braces unless it has a hash tag already, so that what is named after it shares its
-/// slot: the slot comes from what stands between the first `{` and the next `}`, if that is not
-/// empty (Redis Cluster specification, "Hash tags").
+/// Puts `key` in braces unless it already has a hash tag, so that keys derived from it share its
+/// slot. The slot depends on the text between the first `{` and the next `}`, unless that is empty
+/// (Redis Cluster specification, "Hash tags").
 pub(crate) fn tagged(key: &str) -> String {
     let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
     match tag {

@@ -1,85 +1,86 @@
-//! Where Redis is and who asks there: `redis.url`, checked, with the password kept out of sight.
+//! Address and login of a Redis server: a checked `redis.url` that hides its password.
 
 use redis::{ConnectionAddr, IntoConnectionInfo};
 use std::fmt;
 
-/// The schemes that a `redis.url` may have; the Valkey names mean the same.
+/// Allowed schemes of a `redis.url`. The Valkey names mean the same as the Redis names.
 const SCHEMES: [&str; 7] =
     ["redis", "rediss", "unix", "redis+unix", "valkey", "valkeys", "valkey+unix"];
 
-/// What a `redis.url` looks like, as the end of a sentence.
+/// Syntax of a `redis.url`, as the end of a sentence.
 pub const ALLOWED: &str = "redis://[[user]:password@]host[:port][/database], the same with \
     rediss:// for TLS, or unix:///path/to/socket[?db=0]";
 
-/// A Redis server, a database there, and who logs in: all that a connection is opened with.
+/// Address of a Redis server with database and login: everything that opens a connection.
 ///
-/// `Display` and `Debug` show `***` for the password, and nothing outside of this crate gets it.
+/// `Display` and `Debug` show `***` for the password. No other crate shows it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisAddress {
-    /// One of [`SCHEMES`].
+    /// One of the allowed [`SCHEMES`].
     scheme: &'static str,
     place: ConnectionAddr,
-    /// The database number, as `SELECT` takes it.
+    /// Number of the database, as `SELECT` takes it.
     db: u32,
-    /// Neither of the two is ever empty.
+    /// User and password are never empty.
     user: Option<String>,
     password: Option<String>,
 }
 
-/// Why a `redis.url` cannot be used. No message repeats what stands behind the scheme: a URL that
-/// did not parse may hold a password anywhere.
+/// Reason why a `redis.url` cannot be used. No message repeats anything after the scheme: a URL
+/// that did not parse may hold a password anywhere.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RedisAddressError {
-    /// Not a URL at all, or one that cannot be split into its parts.
+    /// Text that is no URL, or that cannot be split into the parts of one.
     #[error(
-        "not a URL that can be read; write it like redis://127.0.0.1:6379/0, \
+        "not a valid URL; write it like redis://127.0.0.1:6379/0, \
          rediss://user:password@host:6379/0 (TLS) or unix:///run/redis/redis.sock?db=0, and a \
          password with any of / ? # @ : % in it percent-encoded or in URLSEEN_REDIS_PASSWORD"
     )]
     Unreadable,
-    /// A URL of something else.
+    /// URL of another kind of server.
     #[error(
         "{found}:// is not Redis; write redis:// for TCP, rediss:// for TLS or unix:// for a \
          socket file"
     )]
     Scheme {
-        /// The scheme found.
+        /// Scheme of the given URL.
         found: String,
     },
-    /// No host between `//` and `/`.
+    /// URL without a host between `//` and `/`.
     #[error("the host is missing; write it like redis://127.0.0.1:6379/0")]
     NoHost,
-    /// `0.0.0.0` or `::`, which a server listens on and nobody connects to.
+    /// `0.0.0.0` or `::`: a server can listen on these addresses, but no client can connect to
+    /// them.
     #[error(
         "0.0.0.0 and :: are addresses that only servers can listen on; write 127.0.0.1 for this \
          machine, or the server's own address"
     )]
     Wildcard,
-    /// A socket path that is not absolute.
+    /// Socket path that is not absolute.
     #[error(
         "the absolute path of the socket file is missing; write it with three slashes, like \
          unix:///run/redis/redis.sock"
     )]
     SocketPath,
-    /// The database is not a number.
+    /// Database that is not a number.
     #[error(
         "the database is not a number from 0; write it last, like redis://127.0.0.1:6379/0 or \
          unix:///run/redis/redis.sock?db=0"
     )]
     Database,
-    /// Settings after `?` that mean nothing here.
+    /// Settings after `?` that have no meaning here.
     #[error(
         "there are unknown settings after the ?; unix:// takes db, user and pass, the others take \
          none, and a ? in a password is written %3F"
     )]
     Settings,
-    /// Something after `#`, such as redis-rs's `#insecure`.
+    /// Text after `#`, such as redis-rs's `#insecure`.
     #[error(
         "nothing may follow a #; certificates are always checked (no #insecure): name the file of \
          your own authority in SSL_CERT_FILE instead, and write a # in a password as %23"
     )]
     Fragment,
-    /// A user name needs a password, or the connection would silently be the default user's.
+    /// User name without a password. The connection would silently use the default user.
     #[error(
         "there is a user and no password; add one as user:password@, or set \
          URLSEEN_REDIS_PASSWORD (any text for a user with nopass)"
@@ -88,19 +89,19 @@ pub enum RedisAddressError {
 }
 
 impl RedisAddress {
-    /// Checks `url`. `password`, where given and not empty, goes before one in the URL.
+    /// Checks `url`. A `password` that is given and not empty replaces the one in the URL.
     pub fn new(url: &str, password: Option<String>) -> Result<Self, RedisAddressError> {
         let address = Self::parse(url)?.with_password(password);
         if address.lacks_password() { Err(RedisAddressError::NoPassword) } else { Ok(address) }
     }
 
-    /// The server on this machine, at the usual port.
+    /// Server on this machine, at the usual port.
     pub fn local() -> Self {
         let place = ConnectionAddr::Tcp("127.0.0.1".to_owned(), 6379);
         Self { scheme: "redis", place, db: 0, user: None, password: None }
     }
 
-    /// Checks `url` as far as it goes by itself: its user's password may be yet to come.
+    /// Checks `url` alone. The password of its user may be added later.
     pub fn parse(url: &str) -> Result<Self, RedisAddressError> {
         use RedisAddressError as Error;
         let (found, _) = url.trim().split_once("://").ok_or(Error::Unreadable)?;
@@ -144,45 +145,45 @@ impl RedisAddress {
         })
     }
 
-    /// The same with another password, unless there is none or it is empty.
+    /// Replaces the password, unless the new one is missing or empty.
     #[must_use]
     pub fn with_password(mut self, password: Option<String>) -> Self {
         self.password = password.filter(|text| !text.is_empty()).or(self.password);
         self
     }
 
-    /// Whether there is a user who cannot log in.
+    /// Returns true if there is a user without a password.
     pub fn lacks_password(&self) -> bool {
         self.user.is_some() && self.password.is_none()
     }
 
-    /// The user that the connection logs in as; `None` is Redis's `default`.
+    /// User of the login. `None` means Redis's `default` user.
     pub fn user(&self) -> Option<&str> {
         self.user.as_deref()
     }
 
-    /// The database number.
+    /// Number of the database.
     pub(crate) fn db(&self) -> u32 {
         self.db
     }
 
-    /// Whether the connection is encrypted.
+    /// Returns true if the connection is encrypted.
     pub(crate) fn is_tls(&self) -> bool {
         matches!(self.place, ConnectionAddr::TcpTls { .. })
     }
 
-    /// The password, for `AUTH` and nothing else.
+    /// Password, only for `AUTH`.
     pub fn password(&self) -> Option<&str> {
         self.password.as_deref()
     }
 
-    /// What to open a connection to, without the login: whoever connects logs in by itself.
+    /// Network address without the login, which the caller sends itself.
     pub(crate) fn place(&self) -> &ConnectionAddr {
         &self.place
     }
 }
 
-/// Repeats the scheme only where it surely is one.
+/// Repeats the scheme only if it is certainly a scheme.
 fn refused_scheme(found: &str) -> RedisAddressError {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     if !found.is_empty() && found.len() < 16 && found.chars().all(plain) {
@@ -225,7 +226,7 @@ impl fmt::Display for RedisAddress {
                     write!(f, "{host}:{port}/{db}")
                 }
             }
-            // The crate may add kinds of places; none of SCHEMES leads to one.
+            // The crate may add kinds of addresses, but no scheme of SCHEMES leads to one.
             other => write!(f, "{other}/{db}"),
         }
     }

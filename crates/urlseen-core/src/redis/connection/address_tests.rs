@@ -1,4 +1,4 @@
-//! What a `redis.url` may be, and that nobody gets to see its password.
+//! Tests of allowed URLs, and of passwords that stay hidden.
 
 use super::*;
 
@@ -43,7 +43,7 @@ fn keeps_the_login_for_the_connection() {
 }
 
 #[test]
-fn a_password_given_apart_goes_before_the_one_in_the_url() {
+fn a_separate_password_replaces_the_one_in_the_url() {
     let address = |password: &str| {
         RedisAddress::new("redis://ann:inside@host", Some(password.to_owned())).unwrap()
     };
@@ -58,7 +58,7 @@ fn the_default_is_what_its_url_says() {
 }
 
 #[test]
-fn refuses_what_cannot_be_meant() {
+fn refuses_urls_without_a_meaning() {
     use RedisAddressError as E;
     for (url, expected) in [
         ("", E::Unreadable),

@@ -1,22 +1,22 @@
-//! How long to wait before the next attempt, when the last one failed.
+//! Waits between attempts to reach Redis.
 
 use std::time::Duration;
 
-/// The shortest wait, whatever the jitter: attempts never spin.
+/// Shortest wait for any jitter, so that attempts never spin.
 const SHORTEST: Duration = Duration::from_millis(10);
 
-/// Growing waits between attempts: up to 50 ms after the first failure, doubling up to 5 s, and
-/// then 5 s for as long as it takes. It never gives up.
+/// Growing waits between attempts. The bound is 50 ms after the first failure and doubles up to 5
+/// s. Attempts then go on for ever at 5 s.
 ///
-/// Each wait is drawn evenly between 10 ms and the bound ("full jitter"), so that many processes
-/// that lost one server do not come back to it all at once.
+/// Each wait is drawn evenly between 10 ms and the bound ("full jitter"). Many processes that lost
+/// one server therefore do not return all at once.
 ///
-/// It neither sleeps nor draws: the caller does both, so that its waits can be tested.
+/// This type neither sleeps nor draws numbers: the caller does both, so tests can check the waits.
 #[derive(Debug, Clone)]
 pub struct Backoff {
     first: Duration,
     longest: Duration,
-    /// The bound of the next wait.
+    /// Upper bound of the next wait.
     bound: Duration,
 }
 
@@ -27,24 +27,24 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Waits bounded by `first` at the beginning, doubling up to `longest`. Bounds under 10 ms
+    /// Starts with waits up to `first`, and doubles the bound up to `longest`. Bounds under 10 ms
     /// count as 10 ms.
     pub(crate) fn new(first: Duration, longest: Duration) -> Self {
         let first = first.max(SHORTEST);
         Self { first, longest: longest.max(first), bound: first }
     }
 
-    /// The wait after one more failure; `random` is any evenly drawn number.
+    /// Returns the wait after one more failure. `random` is any evenly drawn number.
     pub fn next_wait(&mut self, random: u64) -> Duration {
         let span = self.bound.saturating_sub(SHORTEST);
         self.bound = self.bound.saturating_mul(2).min(self.longest);
-        // The product of 64 random bits and the span, scaled down by 2^64: even, and never above
-        // the span.
+        // The product of 64 random bits and the span, divided by 2^64, is even and never above the
+        // span.
         let share = (u128::from(random) * span.as_nanos()) >> 64;
         SHORTEST + Duration::from_nanos(u64::try_from(share).unwrap_or(u64::MAX))
     }
 
-    /// Starts over; to be called after a success.
+    /// Resets the bound after a success.
     pub fn reset(&mut self) {
         self.bound = self.first;
     }
@@ -55,9 +55,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The bounds of the waits, read off by always drawing the largest number.
+    /// Reads the bounds by always drawing the largest number.
     fn bounds(backoff: &mut Backoff, count: usize) -> Vec<u128> {
-        // The draw is one nanosecond short of the bound.
+        // This draw is one nanosecond short of the bound.
         (0..count).map(|_| (backoff.next_wait(u64::MAX).as_nanos() + 1) / 1_000_000).collect()
     }
 

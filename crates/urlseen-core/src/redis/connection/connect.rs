@@ -1,4 +1,4 @@
-//! A connection to Redis, logged in.
+//! Opening a connection to Redis and logging in.
 
 use std::io;
 use std::time::Duration;
@@ -11,13 +11,14 @@ use crate::redis::RedisAddress;
 use crate::redis::error::LinkError;
 use crate::storage::descriptors;
 
-/// How long to wait for Redis before a connection counts as lost.
+/// Time limits after which a connection counts as lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For opening a connection, from the name look-up to the answered login.
+    /// Limit for opening a connection, from the name look-up to the reply to the login.
     pub connect: Duration,
-    /// How long Redis may say nothing while commands wait for an answer. Must be longer than any
-    /// `BLMOVE` waits, and than the longest script of anybody: Redis answers nothing meanwhile.
+    /// Limit for the silence of Redis while commands wait for an answer. It must be longer than the
+    /// wait of any `BLMOVE`, and longer than the longest script of any client: Redis answers
+    /// nothing while a script runs.
     pub response: Duration,
 }
 
@@ -27,7 +28,7 @@ impl Default for Timeouts {
     }
 }
 
-/// Opens a connection and logs in: `AUTH`, `SELECT` and a client name.
+/// Opens a connection, logs in with `AUTH` and `SELECT`, and sets a client name.
 pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link, LinkError> {
     let opened = async {
         let stream = stream::open(address.place()).await;
@@ -35,7 +36,7 @@ pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link,
         log_in(address, Link::new(stream, timeouts.response)).await
     };
     tokio::time::timeout(timeouts.connect, opened).await.unwrap_or_else(|_| {
-        // A server waits for the end of a command that the handshake does not have.
+        // A server without TLS takes the handshake for a command, and waits for its end.
         let plain = if address.is_tls() { " (a port without TLS never gives one)" } else { "" };
         Err(LinkError::Unreachable {
             address: address.to_string(),
@@ -44,7 +45,7 @@ pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link,
     })
 }
 
-/// Why no connection could be opened.
+/// Error for a connection that could not be opened.
 fn closed(address: &RedisAddress, error: &io::Error) -> LinkError {
     let address_of = || address.to_string();
     if let Some(remedy) = descriptors::remedy(error) {
@@ -67,7 +68,7 @@ fn closed(address: &RedisAddress, error: &io::Error) -> LinkError {
     }
 }
 
-/// The server closed the connection before it answered anything.
+/// Error for a server that closed the connection before it answered anything.
 fn hung_up(address: &RedisAddress) -> LinkError {
     let address_of = || address.to_string();
     if address.is_tls() {
@@ -77,7 +78,7 @@ fn hung_up(address: &RedisAddress) -> LinkError {
     }
 }
 
-/// Logs in, chooses the database and names the connection.
+/// Logs in, selects the database and names the connection.
 async fn log_in(address: &RedisAddress, mut link: Link) -> Result<Link, LinkError> {
     let hung_up = |trouble: LinkError| match trouble {
         LinkError::LostConnection { .. } => hung_up(address),
@@ -108,7 +109,8 @@ async fn log_in(address: &RedisAddress, mut link: Link) -> Result<Link, LinkErro
     }
 }
 
-/// What an error reply to `AUTH` means. Never repeats the reply: the command held the password.
+/// Converts an error reply to `AUTH`. The result never repeats the reply, because the command held
+/// the password.
 fn of_auth(address: &RedisAddress, trouble: LinkError) -> LinkError {
     match trouble {
         LinkError::WrongPassword { .. } => {
@@ -121,7 +123,7 @@ fn of_auth(address: &RedisAddress, trouble: LinkError) -> LinkError {
     }
 }
 
-/// What an error reply to `SELECT` means: refused as such only for a number out of range.
+/// Converts an error reply to `SELECT`. A plain refusal means a number out of range.
 fn of_select(address: &RedisAddress, trouble: LinkError) -> LinkError {
     match trouble {
         LinkError::Refused { .. } => LinkError::NoSuchDatabase { db: address.db() },

@@ -1,39 +1,39 @@
-//! The names of the keys that a crawl uses in Redis.
+//! Names of the keys that a crawl uses in Redis.
 
 use crate::redis::hash_tag::tagged;
 use crate::redis::held;
 
-/// A crawl's keys. Those up to `source` are urlseen's own; the others are named by the config.
+/// Keys of a crawl. urlseen names those before `source`; the configuration names the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
-    /// String: who may run the crawl now.
+    /// String: holder of the lease.
     pub lease: String,
     /// Hash: `seq`, `commit_id`, `filter` and `format`.
     pub state: String,
-    /// List: items claimed and not committed yet.
+    /// List: claimed items that are not committed yet.
     pub processing: String,
-    /// The same in earlier versions, which named it otherwise.
+    /// List: the same items under the name that earlier versions used.
     pub earlier_processing: String,
-    /// List: rejects that somebody sorts through.
+    /// List: rejects that an operator is sorting.
     pub rejects_aside: String,
-    /// List: rejects whose items are too large to be in them, each before its item.
+    /// List: rejects whose items are too large to be part of them, each followed by its item.
     pub oversize: String,
-    /// List: what is to be forgotten, claimed and not yet done.
+    /// List: claimed keys to forget that are not yet forgotten.
     pub forgetting: String,
-    /// Hash: the crawl record, for producers and consumers.
+    /// Hash: crawl record for producers and consumers.
     pub record: String,
-    /// Where items come from.
+    /// Key of the source of items.
     pub source: String,
-    /// Where unseen ones go.
+    /// Key of the sink for unseen items.
     pub sink: String,
-    /// List: the items that could not be read.
+    /// List: rejects of items that could not be read.
     pub rejected: String,
-    /// List: what is to be forgotten.
+    /// List: keys that are to be forgotten.
     pub forget: String,
 }
 
 impl Keys {
-    /// The keys of the crawl that reads `source`.
+    /// Names the keys of the crawl that reads `source`.
     pub fn new(source: &str, sink: &str, rejected: &str, forget: &str) -> Self {
         let tagged = tagged(source);
         let held::HeldKeys { record, oversize, .. } = held::HeldKeys::of_source(source);

@@ -1,47 +1,47 @@
-//! The lease: the right to run a crawl, held by one process at a time.
+//! Lease: the right to run a crawl, held by one process at a time.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How long a lease lasts that is not renewed.
+/// Lifetime of a lease that is not renewed.
 pub const LEASE: Duration = Duration::from_secs(15);
 
-/// How often it is renewed: two renewals may be lost before it ends.
+/// Time between renewals. Two renewals may be lost before the lease ends.
 pub const RENEWAL: Duration = Duration::from_secs(5);
 
-/// How long before its end a lease counts as lost by whoever could not renew it: what is sent by
-/// then arrives in time, or is refused.
+/// Time before its end at which a lease counts as lost if it could not be renewed. Commands sent
+/// before that arrive in time, or Redis refuses them.
 pub const MARGIN: Duration = Duration::from_secs(2);
 
-/// What a lease is held under: a random number for the run, and another for each of its
-/// connections. A run takes its lease over from its own earlier connections; what such a
-/// connection still sends after that is told apart and refused.
+/// Value under which a lease is held: a random number for the run, and another for each of its
+/// connections. A run takes its lease over from its own earlier connections. Redis can therefore
+/// refuse late commands of such a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token(String);
 
-/// The random number that all tokens of a run begin with.
+/// Random number at the start of all tokens of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunId(u64);
 
 impl RunId {
-    /// A fresh one.
+    /// Draws a new random number.
     pub fn random() -> Self {
         Self(crate::filter::id::random())
     }
 
-    /// The one that [`RunId::get`] gave.
+    /// Restores an id from the number that [`RunId::get`] returned.
     pub fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// The number, to be kept.
+    /// Number of the run, for storage.
     pub fn get(self) -> u64 {
         self.0
     }
 
-    /// A token for a new connection.
+    /// Makes a token for a new connection.
     pub fn token(self) -> Token {
         Token(format!("{self}{:016x}", crate::filter::id::random()))
     }
@@ -54,27 +54,26 @@ impl fmt::Display for RunId {
 }
 
 impl Token {
-    /// As Redis keeps it: 32 hex digits.
+    /// Text of the token in Redis: 32 hex digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Who holds a lease, for people.
+/// Description of a lease's holder, for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseHolder {
-    /// The crawl's name.
     pub(crate) crawl: String,
-    /// The machine's host name.
+    /// Host name of the holder's machine.
     pub(crate) host: String,
-    /// The process on it.
+    /// Process number of the holder.
     pub(crate) pid: u32,
-    /// Since when it has been running, RFC 3339.
+    /// Start of the process in RFC 3339.
     pub(crate) since: String,
 }
 
 impl LeaseHolder {
-    /// This process.
+    /// Describes this process.
     pub fn this(crawl: &str) -> Self {
         Self {
             crawl: crawl.to_owned(),
@@ -84,12 +83,12 @@ impl LeaseHolder {
         }
     }
 
-    /// As it stands in Redis behind the token.
+    /// JSON form that follows the token in Redis.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("strings and a number are JSON")
     }
 
-    /// Reads the value of a lease; `None` if it was not written by urlseen.
+    /// Reads the value of a lease. Returns `None` if urlseen did not write it.
     pub fn of_lease(lease: &str) -> Option<Self> {
         serde_json::from_str(lease.split_once(' ')?.1).ok()
     }

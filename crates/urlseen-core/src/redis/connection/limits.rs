@@ -1,40 +1,40 @@
-//! Limits on the bytes that a server takes at once.
+//! Limits on the bytes that a server accepts at once.
 //!
-//! A word of a command may have `proto-max-bulk-len` bytes, and what waits of a connection's
-//! commands `client-query-buffer-limit`; since Redis 7.0 that counts a whole transaction. A server
-//! that is sent more closes the connection.
+//! `proto-max-bulk-len` limits one argument of a command. `client-query-buffer-limit` limits the
+//! commands of a connection that wait; since Redis 7.0 that includes a whole transaction. A server
+//! that receives more closes the connection.
 
 use redis::cmd;
 
 use super::link::Link;
 use crate::redis::error::LinkError;
 
-/// Bytes that stand beside an item in its word: a sorted set's score.
+/// Bytes beside an item in its argument: the score of a sorted set.
 const BESIDE: usize = 64;
 
-/// Bytes that stand beside the items in a transaction.
+/// Bytes beside the items in a transaction.
 const FRAME: usize = 64 << 10;
 
 /// Bytes that one item and one batch may have on their way to Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes that may be sent of one item.
+    /// Most bytes that one item may have.
     pub word: usize,
-    /// Bytes that the items of a batch may have together.
+    /// Most bytes that the items of a batch may have together.
     pub batch: usize,
-    /// True if the server told its settings.
+    /// True if the server reported its settings.
     pub is_told: bool,
 }
 
 impl Limits {
-    /// The assumption for a server that does not tell: half of the default of
+    /// Assumed limits of a server that does not report its settings: half of the default of
     /// `proto-max-bulk-len`.
     pub const ASSUMED: Self = Self { word: 256 << 20, batch: 128 << 20, is_told: false };
 
-    /// The least that [`Limits::word`] can be: neither setting of Redis goes below a mebibyte.
+    /// Smallest possible [`Limits::word`]: Redis allows neither setting below a mebibyte.
     pub const LEAST: usize = of(1 << 20, 1 << 20).word;
 
-    /// Asks the server. One that does not tell is assumed to have half of the default.
+    /// Asks the server. [`Limits::ASSUMED`] stands in if it does not report its settings.
     pub async fn ask(link: &mut Link) -> Result<Self, LinkError> {
         let bulk = setting(link, "proto-max-bulk-len").await?;
         let buffer = setting(link, "client-query-buffer-limit").await?;
@@ -42,16 +42,17 @@ impl Limits {
     }
 }
 
-/// The limits of a server with these settings.
+/// Computes the limits from the two settings.
 const fn of(bulk: usize, buffer: usize) -> Limits {
-    // A list's commit names its last item twice.
+    // The commit of a list names its last item twice.
     let half = (buffer / 2).saturating_sub(FRAME);
     let word = (if bulk < half { bulk } else { half }).saturating_sub(BESIDE);
-    // What cannot be read becomes up to six times as long.
+    // The reject of an unreadable item is up to six times as long as the item.
     Limits { word, batch: buffer / 8, is_told: true }
 }
 
-/// A number among the server's settings; `None` if this user, or nobody, may ask for it.
+/// Reads a number from the server's settings. Returns `None` if this user may not ask, or if the
+/// server allows no user to ask.
 async fn setting(link: &mut Link, name: &str) -> Result<Option<usize>, LinkError> {
     let reply = link.call(cmd("CONFIG").arg("GET").arg(name)).await;
     match reply {

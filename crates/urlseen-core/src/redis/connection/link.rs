@@ -1,4 +1,4 @@
-//! One connection on which commands are answered in the order in which they were sent.
+//! Connection on which Redis answers commands in the order in which they were sent.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -20,52 +20,52 @@ use super::reply::{Frame, ReplyError, ReplyScan};
 use super::stream::Stream;
 use crate::redis::error::LinkError;
 
-/// How many commands may wait for their reply.
+/// Most commands that may wait for a reply.
 pub(crate) const WAITING_MAX: usize = 32;
 
-/// How much is read at once at most, while replies are no larger.
+/// Most bytes of one read, unless replies are larger.
 const READ: usize = 256 << 10;
 
-/// How little room there may be for the next read.
+/// Least free space in the buffer for the next read.
 const ROOM: usize = 16 << 10;
 
-/// Memory for commands that is kept from one to the next.
+/// Memory for commands that is kept between commands.
 const KEPT: usize = 1 << 20;
 
-/// A pipelined connection: commands go out as soon as a reply is waited for, replies come back one
-/// by one, in order. What a reply holds stays where it was received.
+/// Pipelined connection. Commands go out when the next reply is awaited, and replies come back one
+/// by one in order. The content of a reply stays in the buffer that received it.
 pub struct Link {
     stream: Box<dyn Stream>,
-    /// Commands to be written, and how much of them was.
+    /// Commands to be written, of which the first `written` bytes are out.
     out: Vec<u8>,
     written: usize,
-    /// What was read, from the first byte of the oldest reply on.
+    /// Bytes read, from the start of the oldest reply.
     buffer: BytesMut,
-    /// How far that reply is read.
+    /// Progress of reading that reply.
     scan: ReplyScan,
-    /// How long the longest reply of late was.
+    /// Length of the longest recent reply.
     longest: usize,
-    /// What waits for its reply: how many replies of the server make one.
+    /// Commands that wait for a reply: the number of server replies that each of them takes.
     waiting: VecDeque<usize>,
-    /// The first error among those, the last one aside.
+    /// First error among the replies of the current command, without the last one.
     error: Option<Reply>,
-    /// How long the server may be silent while commands wait, and when it last was not.
+    /// Limit for the silence of the server while commands wait.
     silence: Duration,
     heard: Instant,
-    /// Not before this is it looked whether the server is silent for too long.
+    /// Time of the next check for silence.
     alarm: Pin<Box<Sleep>>,
 }
 
-/// A reply as received.
+/// Reply as it was received.
 #[derive(Debug)]
 pub struct Reply {
     bytes: Bytes,
-    /// Of an array of strings, where they are.
+    /// Positions of the strings, if the reply is an array of strings.
     strings: Option<Vec<Range<usize>>>,
 }
 
 impl Link {
-    /// Uses `stream`, and counts it as lost if the server lets commands wait and says nothing for
+    /// Wraps `stream`. The connection counts as lost if commands wait and the server is silent for
     /// `silence`.
     pub(super) fn new(stream: Box<dyn Stream>, silence: Duration) -> Self {
         Self {
@@ -83,17 +83,17 @@ impl Link {
         }
     }
 
-    /// Whether another command may be sent now.
+    /// Returns true if another command may be sent now.
     pub fn has_room(&self) -> bool {
         self.waiting.len() < WAITING_MAX
     }
 
-    /// Whether no command waits for its reply.
+    /// Returns true if no command waits for its reply.
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Sends a command behind all others. It goes out when a reply is next waited for.
+    /// Queues a command after all others. It goes out when a reply is next awaited.
     ///
     /// # Panics
     /// If there is no room ([`Link::has_room`]).
@@ -103,9 +103,9 @@ impl Link {
         command.write_packed_command(&mut self.out);
     }
 
-    /// Sends commands to be carried out without anything between them, or not at all where the
-    /// server does not take one of them. They are answered together: with the reply to `EXEC`, or
-    /// with the reason for which there was none.
+    /// Queues a transaction: Redis runs all its commands without any other in between, or none if
+    /// it refuses one of them. There is one reply for all: the reply to `EXEC`, or the reason why
+    /// there is none.
     ///
     /// # Panics
     /// If there is no room ([`Link::has_room`]).
@@ -120,15 +120,15 @@ impl Link {
         redis::cmd("EXEC").write_packed_command(&mut self.out);
     }
 
-    /// The reply to the oldest command that waits for one. Waits for ever if none does. Nothing
-    /// is lost when the future is dropped. After [`LinkError::LostConnection`] and
-    /// [`LinkError::Garbled`] the link is of no more use.
+    /// Waits for the reply to the oldest command. Without such a command, it waits for ever.
+    /// Dropping the future loses nothing. After [`LinkError::LostConnection`] and
+    /// [`LinkError::Garbled`] the link is unusable.
     pub async fn receive(&mut self) -> Result<Reply, LinkError> {
         let reply = self.next().await?;
         if reply.is_error() { Err(reply.into_value().expect_err("it is one")) } else { Ok(reply) }
     }
 
-    /// Sends a command and waits for its reply, where no other waits.
+    /// Sends a command and waits for its reply. No other command may wait.
     pub async fn call(&mut self, command: &Cmd) -> Result<Value, LinkError> {
         debug_assert!(self.is_idle());
         self.send(command);
@@ -142,17 +142,17 @@ impl Link {
         self.waiting.push_back(replies);
     }
 
-    /// The next reply, be it an error.
+    /// Returns the next reply, even if it is an error.
     async fn next(&mut self) -> RedisResult<Reply> {
         poll_fn(|context| self.poll_next(context)).await
     }
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<RedisResult<Reply>> {
         loop {
-            // A server that has much to say may read nothing before it was heard: both at once.
+            // A server with much to send may read nothing until its replies are read, so do both.
             let _ = self.poll_write(context)?;
             let Some(replies) = self.waiting.front_mut() else {
-                // Nothing is to come but the end of the connection.
+                // Only the end of the connection can still arrive.
                 match self.poll_read(context)? {
                     Poll::Ready(()) => continue,
                     Poll::Pending => return Poll::Pending,
@@ -178,7 +178,7 @@ impl Link {
         }
     }
 
-    /// Writes what is to be written, as far as the server takes it.
+    /// Writes pending bytes as far as the server accepts them.
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.written < self.out.len() {
             let stream = Pin::new(&mut *self.stream);
@@ -186,8 +186,8 @@ impl Link {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 some => self.written += some,
             }
-            // Not only once all is written: while more is sent than the server takes at once, that
-            // never is.
+            // Do not wait until everything is written: that never happens while commands arrive
+            // faster than the server reads.
             if self.written >= self.out.len() / 2 {
                 self.out.drain(..self.written);
                 self.written = 0;
@@ -196,14 +196,14 @@ impl Link {
         if self.out.is_empty() {
             self.out.shrink_to(KEPT);
         }
-        // Over TLS, what was written may wait inside.
+        // Written bytes may wait inside the TLS layer.
         Pin::new(&mut *self.stream).poll_flush(context)
     }
 
-    /// Reads something.
+    /// Reads some bytes into the buffer.
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.buffer.capacity() - self.buffer.len() < ROOM {
-            // What is there of a reply is copied into the larger memory: as seldom as can be.
+            // Reserving more memory copies a partial reply, so do it rarely.
             self.buffer.reserve(READ.max(self.longest.saturating_sub(self.buffer.len())));
         }
         match ready!(poll_read_buf(Pin::new(&mut *self.stream), context, &mut self.buffer))? {
@@ -212,7 +212,7 @@ impl Link {
         }
     }
 
-    /// Ready once the server has been silent for too long.
+    /// Becomes ready once the server has been silent for too long.
     fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<RedisError> {
         loop {
             ready!(self.alarm.as_mut().poll(context));
@@ -224,7 +224,7 @@ impl Link {
         }
     }
 
-    /// Takes a reply out of what was read.
+    /// Cuts a reply out of the buffer.
     fn take(&mut self, frame: Frame) -> Reply {
         self.longest = frame.len.max(self.longest - self.longest / 8);
         let bytes = self.buffer.split_to(frame.len).freeze();
@@ -237,32 +237,32 @@ impl Reply {
         self.bytes.starts_with(b"-")
     }
 
-    /// What it says; an error in it is an error.
+    /// Value of the reply. An error in the reply becomes an error.
     pub fn into_value(self) -> Result<Value, LinkError> {
         Ok(redis::parse_redis_value(&self.bytes)?.extract_error()?)
     }
 
-    /// What a reply to `SSCAN` says; `None` if it is the reply to something else.
+    /// Page of a reply to `SSCAN`, or `None` for any other reply.
     pub fn into_page(self) -> Option<Page> {
         let (cursor, members) = page::page(&self.bytes)?;
         Some(Page { cursor, bytes: self.bytes, members })
     }
 
-    /// The strings of an array that has nothing else in it: the bytes that they stand in, and
-    /// where. `None` if the reply is anything else.
+    /// Strings of an array that holds nothing else: their bytes, and their positions. `None` for
+    /// any other reply.
     pub fn into_strings(self) -> Option<(Bytes, Vec<Range<usize>>)> {
         self.strings.map(|strings| (self.bytes, strings))
     }
 }
 
-/// Of a reply to `SSCAN`.
+/// Page of a reply to `SSCAN`.
 #[derive(Debug)]
 pub struct Page {
-    /// Where the next page begins; 0 after the last one.
+    /// Cursor of the next page; 0 after the last one.
     pub cursor: u64,
-    /// What the members stand in.
+    /// Bytes that contain the members.
     pub bytes: Bytes,
-    /// Where they are.
+    /// Positions of the members in `bytes`.
     pub members: Vec<Range<usize>>,
 }
 
@@ -270,8 +270,7 @@ fn unreadable(malformed: ReplyError) -> RedisError {
     (ErrorKind::Parse, "unreadable", malformed.to_string()).into()
 }
 
-/// For what the crate makes of several commands and replies: pipelines and scripts. No command may
-/// wait for its reply.
+/// Lets the crate's pipelines and scripts use the link. No command may wait for its reply.
 impl ConnectionLike for Link {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
         Box::pin(async move {
@@ -302,7 +301,7 @@ impl ConnectionLike for Link {
         })
     }
 
-    /// As asked by none of what is used here.
+    /// Returns a fixed number, because no code here asks for it.
     fn get_db(&self) -> i64 {
         0
     }

@@ -1,6 +1,5 @@
-//! The daemon's connection to Redis: reaching it, telling its troubles apart, proving before the
-//! start that everything a crawl needs will work, and a connection on which commands keep their
-//! order.
+//! The daemon's connection to Redis. It opens and logs in, classifies errors, and checks before the
+//! start that all needed commands and keys will work. Commands on it keep their order.
 //!
 //! ```text
 //! RedisAddress -> connect -> preflight -> Link

@@ -1,21 +1,21 @@
-//! A command as it goes over the wire.
+//! Command in the form that goes over the network.
 
-/// A command that is written argument by argument, once, where a [`redis::Cmd`] keeps arguments
-/// apart and writes them again when it is sent: what carries items is as cheap as that.
+/// Command that is written once, argument by argument. A [`redis::Cmd`] stores the arguments and
+/// writes them again when it is sent. This form is cheaper for commands that carry items.
 ///
 /// <https://redis.io/docs/latest/develop/reference/protocol-spec/>
 #[derive(Debug)]
 pub struct Packed {
     bytes: Vec<u8>,
-    /// Arguments announced and not written yet.
+    /// Announced arguments that are not written yet.
     missing: usize,
 }
 
-/// What a length takes at most: a sign, 20 digits, and the end of a line.
+/// Most bytes of a length: a sign, 20 digits, and the end of a line.
 const LENGTH: usize = 23;
 
 impl Packed {
-    /// A command of so many words, its name among them; about `bytes` long.
+    /// Starts a command of `words` words, its name included, and about `bytes` bytes.
     pub fn new(words: usize, bytes: usize) -> Self {
         let mut packed =
             Self { bytes: Vec::with_capacity(LENGTH + words * LENGTH + bytes), missing: words };
@@ -23,10 +23,10 @@ impl Packed {
         packed
     }
 
-    /// The next word.
+    /// Appends the next word.
     ///
     /// # Panics
-    /// If all that were announced are there.
+    /// Panics if all announced words are already there.
     #[inline]
     pub fn word(&mut self, word: &[u8]) {
         self.missing = self.missing.checked_sub(1).expect("no more words than announced");
@@ -35,10 +35,10 @@ impl Packed {
         self.bytes.extend_from_slice(b"\r\n");
     }
 
-    /// All of it.
+    /// Bytes of the complete command.
     ///
     /// # Panics
-    /// If words are missing: whatever is sent next would be taken for them.
+    /// Panics if words are missing: Redis would take the next command for them.
     pub(super) fn bytes(&self) -> &[u8] {
         assert_eq!(self.missing, 0, "as many words as announced");
         &self.bytes
@@ -52,7 +52,7 @@ impl Packed {
     }
 }
 
-/// Small commands.
+/// Builds a small command from its words.
 impl<'a> FromIterator<&'a [u8]> for Packed {
     fn from_iter<Words: IntoIterator<Item = &'a [u8]>>(words: Words) -> Self {
         let words: Vec<_> = words.into_iter().collect();

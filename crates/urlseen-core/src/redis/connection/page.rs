@@ -1,9 +1,9 @@
-//! A page of a scan: the reply to `SSCAN`, whose members stay where they were received.
+//! Page of a scan: the reply to `SSCAN`. Its members stay in the buffer that received them.
 
 use std::ops::Range;
 
-/// The cursor of the next page, 0 after the last one, and where the members are in a reply to
-/// `SSCAN` that is all there; `None` if it is something else.
+/// Reads a complete reply to `SSCAN`: the cursor of the next page (0 after the last one) and the
+/// positions of the members. Returns `None` for any other reply.
 pub fn page(reply: &[u8]) -> Option<(u64, Vec<Range<usize>>)> {
     let mut at = 0;
     if length(reply, &mut at, b'*')? != 2 {
@@ -11,7 +11,7 @@ pub fn page(reply: &[u8]) -> Option<(u64, Vec<Range<usize>>)> {
     }
     let cursor = std::str::from_utf8(&reply[string(reply, &mut at)?]).ok()?.parse().ok()?;
     let count = length(reply, &mut at, b'*')?;
-    // Each takes more bytes than this.
+    // Each member takes more than four bytes.
     let mut members = Vec::with_capacity(count.min(reply.len() / 4));
     for _ in 0..count {
         members.push(string(reply, &mut at)?);
@@ -19,7 +19,7 @@ pub fn page(reply: &[u8]) -> Option<(u64, Vec<Range<usize>>)> {
     (at == reply.len()).then_some((cursor, members))
 }
 
-/// Where the string is that begins at `at`, which moves behind it.
+/// Finds the string that begins at `at`, and moves `at` past it.
 #[inline]
 fn string(reply: &[u8], at: &mut usize) -> Option<Range<usize>> {
     let len = length(reply, at, b'$')?;
@@ -28,7 +28,7 @@ fn string(reply: &[u8], at: &mut usize) -> Option<Range<usize>> {
     (reply.get(place.end..*at)? == b"\r\n").then_some(place)
 }
 
-/// The length in the line of this kind that begins at `at`, which moves behind it.
+/// Reads the length in the line of this kind that begins at `at`, and moves `at` past the line.
 #[inline]
 fn length(reply: &[u8], at: &mut usize, kind: u8) -> Option<usize> {
     let digits = reply.get(*at..)?.strip_prefix(&[kind])?;
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_page_is_none() {
+    fn any_other_reply_is_refused() {
         let reply = &b"*2\r\n$2\r\n17\r\n*1\r\n$1\r\na\r\n"[..];
         assert!(page(reply).is_some());
         for end in 0..reply.len() {

@@ -1,27 +1,28 @@
-//! Where a reply ends, and where the strings in it are: so much of the Redis protocol (RESP2) as it
-//! takes to leave items where they were received. What replies mean otherwise is for the `redis`
-//! crate to say.
+//! Reader that finds the end of a reply and the strings in it, so that items stay in the buffer
+//! that received them. It knows only that part of the Redis protocol (RESP2). The `redis` crate
+//! interprets all other replies.
 //!
 //! <https://redis.io/docs/latest/develop/reference/protocol-spec/>
 
 use std::ops::Range;
 
-/// The longest string that makes sense. `proto-max-bulk-len` is 512 MB unless somebody raised it.
+/// Longest accepted string. `proto-max-bulk-len` is 512 MB by default, and can be raised.
 const STRING_MAX: usize = 1 << 32;
 
-/// The most elements of an array that make sense: no more fit into a list.
+/// Most accepted elements of an array: a list holds no more.
 const ARRAY_MAX: usize = 1 << 32;
 
-/// How deep arrays may lie in each other. No reply to what is asked here has more than two.
+/// Deepest accepted nesting of arrays. Replies to the commands used here have at most two levels.
 const DEPTH_MAX: usize = 8;
 
-/// The longest line: a length, a number, or an error with all that a script says of itself.
+/// Longest accepted line: a length, a number, or an error with the whole message of a script.
 const LINE_MAX: usize = 64 << 10;
 
-/// How many elements room is made for before they are there: a length alone is cheap to send.
+/// Most elements to reserve memory for before they arrive: a peer can announce a large number
+/// cheaply.
 const RESERVE_MAX: usize = 100_000;
 
-/// Bytes that are no reply.
+/// Error for bytes that are not a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {at} of a reply")]
 pub(super) struct ReplyError {
@@ -29,42 +30,43 @@ pub(super) struct ReplyError {
     at: usize,
 }
 
-/// How far a reply has been read that comes in piece by piece. Nothing is read twice.
+/// Progress of reading a reply that arrives in pieces. No byte is read twice.
 #[derive(Debug, Default)]
 pub(super) struct ReplyScan {
-    /// Where the next element begins.
+    /// Position of the next element.
     at: usize,
-    /// How many elements are missing yet, for each array that is open.
+    /// Number of missing elements of each open array.
     missing: Vec<usize>,
-    /// The strings so far, while there is nothing but strings in one array.
+    /// Strings so far, while the reply is one array of strings only.
     strings: Vec<Range<usize>>,
-    /// Whether there is something else.
+    /// True once the reply holds anything else.
     is_mixed: bool,
 }
 
-/// A reply that is all there.
+/// Complete reply, found in the buffer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Frame {
-    /// Its length in bytes.
+    /// Length of the reply in bytes.
     pub(super) len: usize,
-    /// If it is an array of strings and of nothing else, where they are.
+    /// Positions of the strings, if the reply is an array of strings only.
     pub(super) strings: Option<Vec<Range<usize>>>,
 }
 
-/// What an element begins with.
+/// First line of an element.
 struct ReplyLine<'a> {
     kind: u8,
     rest: &'a [u8],
-    /// Where what follows it begins.
+    /// Position of the content after this line.
     behind: usize,
 }
 
 impl ReplyScan {
-    /// Goes on with a reply of which `bytes` are there: always from its first byte on, and never
-    /// fewer than the last time. `None` until it is all there; then the next one may be begun.
+    /// Continues with a reply of which `bytes` have arrived, always from its first byte and never
+    /// fewer than before. Returns `None` until the reply is complete. The next call then begins a
+    /// new reply.
     pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<Option<Frame>, ReplyError> {
         loop {
-            // Nearly all that there is to read.
+            // Nearly all content is short strings.
             if let Some((len, behind)) = short_string(&bytes[self.at..]) {
                 let behind = self.at + behind;
                 self.at = match bytes.get(behind + len..behind + len + 2) {
@@ -107,7 +109,7 @@ impl ReplyScan {
         }
     }
 
-    /// Counts an element that has been read; the reply, if it was the last one.
+    /// Counts an element that was read. Returns the reply if that was the last element.
     #[inline]
     fn frame(&mut self) -> Option<Frame> {
         self.is_complete().then(|| {
@@ -116,7 +118,7 @@ impl ReplyScan {
         })
     }
 
-    /// Takes note of a string; where what follows it begins.
+    /// Records a string. Returns the position after it.
     #[inline]
     fn string(&mut self, place: Range<usize>) -> usize {
         let behind = place.end + 2;
@@ -127,7 +129,7 @@ impl ReplyScan {
         behind
     }
 
-    /// Takes note of an array of so many elements, which begin at `behind`.
+    /// Records an array of `len` elements, which begin at `behind`.
     fn array(&mut self, len: usize, behind: usize) -> usize {
         self.is_mixed |= !self.missing.is_empty();
         self.missing.push(len);
@@ -135,13 +137,13 @@ impl ReplyScan {
         behind
     }
 
-    /// Takes note of an element that ends at `behind` and is neither.
+    /// Records an element that ends at `behind` and is neither a string nor an array.
     fn other(&mut self, behind: usize) -> usize {
         self.is_mixed = true;
         behind
     }
 
-    /// Counts an element that has been read; whether it was the last one.
+    /// Counts an element that was read. Returns true if it was the last one.
     fn is_complete(&mut self) -> bool {
         while let Some(missing) = self.missing.last_mut() {
             *missing -= 1;
@@ -153,7 +155,7 @@ impl ReplyScan {
         true
     }
 
-    /// The line that the next element begins with; `None` if it is not all there.
+    /// Returns the first line of the next element, or `None` if it is not complete.
     #[inline]
     fn line<'a>(&self, bytes: &'a [u8]) -> Result<Option<ReplyLine<'a>>, ReplyError> {
         let rest = &bytes[self.at..];
@@ -169,14 +171,14 @@ impl ReplyScan {
         }
     }
 
-    /// A length, `None` for -1: nothing.
+    /// Reads a length. Returns `None` for -1, which means null.
     #[inline]
     fn length(&self, line: &[u8], max: usize) -> Result<Option<usize>, ReplyError> {
         if line == b"-1" {
             return Ok(None);
         }
         let digit = |byte: &u8| byte.is_ascii_digit().then(|| usize::from(byte - b'0'));
-        // 19 digits fit into 64 bits.
+        // Numbers of up to 19 digits fit into 64 bits.
         let digits = Some(line).filter(|line| (1..=19).contains(&line.len()));
         let number = digits.and_then(|digits| {
             digits.iter().map(digit).try_fold(0, |number, digit| Some(number * 10 + digit?))
@@ -192,8 +194,7 @@ impl ReplyScan {
     }
 }
 
-/// The length of a string of less than a million bytes and where it begins, where that is what
-/// comes next.
+/// Finds the length and the start of a string of less than a million bytes, if a string is next.
 #[inline]
 fn short_string(bytes: &[u8]) -> Option<(usize, usize)> {
     let digits = bytes.strip_prefix(b"$")?;
@@ -217,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads one reply of which `step` bytes more are there each time.
+    /// Reads one reply, of which each step adds `step` bytes.
     fn read(bytes: &[u8], step: usize) -> Result<Option<Frame>, ReplyError> {
         let mut scan = ReplyScan::default();
         let steps = (0..bytes.len()).step_by(step).chain([bytes.len()]);
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_are_found_where_they_are_however_they_arrive() {
+    fn strings_are_found_for_any_split_into_pieces() {
         let bytes = b"*3\r\n$3\r\nabc\r\n$0\r\n\r\n$4\r\n\r\n$1\r\n+next";
         for step in [1, 2, 7, bytes.len()] {
             let frame = read(bytes, step).unwrap().unwrap();
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_array_of_strings_is_one() {
+    fn only_an_array_of_strings_has_strings() {
         for (reply, is_one) in [
             ("*0\r\n", true),
             ("*1\r\n$1\r\na\r\n", true),
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reply_is_refused() {
+    fn bytes_that_are_no_reply_are_refused() {
         let nested = "*1\r\n".repeat(DEPTH_MAX + 1);
         let endless = "+".repeat(LINE_MAX);
         for (bytes, at) in [
@@ -282,7 +283,7 @@ mod tests {
         }
     }
 
-    /// Replies as a server writes them.
+    /// Generates replies as a server writes them.
     fn replies() -> impl Strategy<Value = Vec<u8>> {
         let string =
             |bytes: Vec<u8>| [format!("${}\r\n", bytes.len()).as_bytes(), &bytes, b"\r\n"].concat();
@@ -302,9 +303,10 @@ mod tests {
     }
 
     proptest! {
-        /// The crate reads the same bytes as one reply, and finds the same strings.
+        /// Both this reader and the crate read the same bytes as one reply, and find the same
+        /// strings.
         #[test]
-        fn replies_end_where_the_crate_says(reply in replies(), step in 1usize..40) {
+        fn replies_end_at_the_same_byte_as_in_the_crate(reply in replies(), step in 1usize..40) {
             let more = [&reply[..], b"$5\r\n"].concat();
             let frame = read(&more, step).unwrap().unwrap();
             prop_assert_eq!(frame.len, reply.len());
@@ -324,10 +326,10 @@ mod tests {
             prop_assert_eq!(found, strings);
         }
 
-        /// Bytes of any kind are read or refused, the same however they arrive, and what is found
+        /// Any bytes are read or refused in the same way for every split, and all that is found
         /// lies within them.
         #[test]
-        fn any_bytes_are_read_the_same_however_they_arrive(
+        fn any_bytes_are_read_the_same_for_any_split(
             bytes in "([$*:+-][0-9-]{0,3}(\r\n|\n|\r)?[a-z$*]{0,4}(\r\n)?){0,12}",
             step in 1usize..9,
         ) {

@@ -1,4 +1,4 @@
-//! The bare way to a server: TCP, TLS over it, or a Unix socket.
+//! Byte stream to a server: TCP, TLS over TCP, or a Unix socket.
 
 use std::io;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use tokio_rustls::rustls::{self, AlertDescription, ClientConfig, RootCertStore, 
 
 use crate::storage::descriptors;
 
-/// How long a TCP connection is silent before the system probes it, and between probes.
+/// Time after which the system probes a silent TCP connection, and between probes.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
-/// What bytes go out and come in through.
+/// Transport for the bytes of a connection.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Opens the way to a server. What is wrong with a certificate or a handshake is a
-/// [`rustls::Error`] inside the error.
+/// Opens a stream to a server. A fault of a certificate or a handshake is a [`rustls::Error`]
+/// inside the error.
 pub(super) async fn open(place: &ConnectionAddr) -> io::Result<Box<dyn Stream>> {
     match place {
         ConnectionAddr::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?)),
@@ -40,28 +40,28 @@ pub(super) async fn open(place: &ConnectionAddr) -> io::Result<Box<dyn Stream>> 
             let connected = connector.connect(name, tcp(host, *port).await?).await;
             Ok(Box::new(connected.map_err(|error| without.explain(error))?))
         }
-        // The crate may add kinds of places.
+        // The crate may add kinds of addresses.
         _ => Err(io::Error::other("a kind of address that this version does not know")),
     }
 }
 
-/// A TCP connection to the first of the host's addresses that answers.
+/// Opens a TCP connection to the first of the host's addresses that answers.
 async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let stream = TcpStream::connect((host, port)).await?;
-    // Commands go out whole: there is nothing to wait for.
+    // Commands are written whole, so there is no reason to delay a packet.
     stream.set_nodelay(true)?;
     let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
     SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
     Ok(stream)
 }
 
-/// Whether the server ended the connection for want of a client's certificate. Servers with TLS 1.3
-/// say so after the handshake, in place of their first reply.
+/// Returns true if the server ended the connection because the client has no certificate. Servers
+/// with TLS 1.3 report that after the handshake, in place of their first reply.
 pub(in crate::redis) fn wants_certificate(error: &io::Error) -> bool {
     alert(error) == Some(AlertDescription::CertificateRequired)
 }
 
-/// The alert that a server ended the connection with.
+/// Alert with which a server ended the connection.
 fn alert(error: &io::Error) -> Option<AlertDescription> {
     match error.get_ref()?.downcast_ref()? {
         rustls::Error::AlertReceived(alert) => Some(*alert),
@@ -69,15 +69,15 @@ fn alert(error: &io::Error) -> Option<AlertDescription> {
     }
 }
 
-/// Presents no certificate to a server that asks for one, and remembers the question.
+/// Presents no certificate to a server that requests one, and remembers the request.
 #[derive(Debug, Default)]
 struct NoCertificate {
     asked: AtomicBool,
 }
 
 impl NoCertificate {
-    /// The error of a handshake. TLS 1.2 has no alert of its own for a missing certificate; after
-    /// the question for one, a failed handshake means that.
+    /// Explains the error of a handshake. TLS 1.2 has no alert of its own for a missing
+    /// certificate. If the server requested one, a failed handshake means that it is missing.
     fn explain(&self, error: io::Error) -> io::Error {
         if self.asked.load(Ordering::Relaxed)
             && alert(&error) == Some(AlertDescription::HandshakeFailure)
@@ -100,7 +100,7 @@ impl ResolvesClientCert for NoCertificate {
     }
 }
 
-/// Trust in the authorities that this machine trusts, or those in `SSL_CERT_FILE`.
+/// Trusts the authorities that this machine trusts, or those in `SSL_CERT_FILE`.
 fn trusting(without: Arc<NoCertificate>) -> io::Result<ClientConfig> {
     let mut found = rustls_native_certs::load_native_certs();
     match found.errors.pop() {

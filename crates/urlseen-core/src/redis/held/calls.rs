@@ -1,4 +1,4 @@
-//! The calls about held requests, and their replies.
+//! Calls of the scripts for held requests, and their replies.
 
 use std::fmt::Display;
 use std::time::SystemTime;
@@ -9,10 +9,10 @@ use super::{HeldKeys, HeldRecord, HeldRequest};
 use crate::redis::reject;
 use crate::redis::script::{COMMON, Call, Script};
 
-/// Most bytes of a reject with its item in it; a larger item is kept beside its reject.
+/// Most bytes of a reject that contains its item. A larger item is stored after its reject.
 const MOST: usize = 1 << 20;
 
-/// The calls of one crawl.
+/// Calls for the held requests of one crawl.
 #[derive(Debug)]
 pub struct Calls {
     keys: HeldKeys,
@@ -25,54 +25,54 @@ pub struct Calls {
     reject: Script,
 }
 
-/// The reply to [`Calls::pop`].
+/// Reply to [`Calls::pop`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Popped {
-    /// The sink is empty.
+    /// Nothing, because the sink is empty.
     Empty,
-    /// The consumer holds as many requests as it may.
+    /// Nothing, because the consumer holds as many requests as it may.
     Full,
-    /// A request, held from now on.
+    /// Request that the consumer holds from now on.
     Request(HeldRequest),
 }
 
-/// The reply to [`Calls::count`].
+/// Reply to [`Calls::count`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Counted {
     /// Requests in source, processing list and sink, and held by any consumer.
     Requests(u64),
-    /// The consumers that there are, which are others than the caller named.
+    /// All existing consumers, because they differ from those that the caller named.
     Consumers(Vec<String>),
 }
 
-/// The reply to [`Calls::requeue`].
+/// Reply to [`Calls::requeue`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Requeued {
-    /// Nothing was done: the consumer's heartbeat is another one by now.
+    /// Nothing was done, because the consumer's heartbeat has changed.
     Alive,
-    /// The requests are back, but for those that were delivered too often.
+    /// All requests are back except those that were delivered too often.
     Done {
-        /// Requests that are in the sink again.
+        /// Number of requests that are in the sink again.
         put_back: u64,
-        /// Requests that were delivered too often: still held, to be rejected.
+        /// Requests that were delivered too often. They are still held and have to be rejected.
         too_often: Vec<TooOften>,
     },
 }
 
-/// A request that was delivered too often.
+/// Request that was delivered too often.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooOften {
-    /// The request.
+    /// Content of the held request.
     pub request: HeldRequest,
-    /// The consumers that held it before, separated by spaces.
+    /// Earlier consumers of the request, separated by spaces.
     before: String,
 }
 
-/// The reason of a reject: a request that no consumer finished.
+/// Reason of a reject: no consumer finished the request.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "delivered {count} times and never finished, to {before} {consumer}: its page may kill its \
-     consumer. Requeue it once that is mended"
+     consumer. Requeue it once the consumer is repaired"
 )]
 struct NeverFinished<'a> {
     count: u64,
@@ -81,7 +81,7 @@ struct NeverFinished<'a> {
 }
 
 impl Calls {
-    /// The calls of the crawl with this record.
+    /// Prepares the calls for the crawl with this record.
     pub fn new(record: HeldRecord) -> Self {
         let script = |parts: &[&str]| Script::new(&[&[COMMON], parts].concat().join("\n"));
         let sink = include_str!("sink.lua");
@@ -97,17 +97,17 @@ impl Calls {
         }
     }
 
-    /// The crawl record.
+    /// Crawl record of this crawl.
     pub fn record(&self) -> &HeldRecord {
         &self.record
     }
 
-    /// The keys.
+    /// Keys of the held requests.
     pub fn keys(&self) -> &HeldKeys {
         &self.keys
     }
 
-    /// Pops a request as this delivery. A repeat gets the same request.
+    /// Pops a request under this delivery id. A repeated call returns the same request.
     pub fn pop(&self, consumer: &str, delivery: u64, most: usize) -> Call<'_> {
         let HeldRecord { sink, sink_kind, pop, .. } = &self.record;
         let HeldKeys { consumers, requeues, .. } = &self.keys;
@@ -117,7 +117,7 @@ impl Calls {
         self.pop.call(&keys, words.map(Vec::from).into())
     }
 
-    /// The reply to [`Calls::pop`]; `None` for a value that no pop writes.
+    /// Reads the reply to [`Calls::pop`]. Returns `None` for a value that no pop writes.
     pub fn popped(delivery: u64, reply: Value) -> RedisResult<Option<Popped>> {
         Ok(match Option::<Vec<u8>>::from_redis_value(reply)? {
             None => Some(Popped::Empty),
@@ -126,21 +126,21 @@ impl Calls {
         })
     }
 
-    /// Acknowledges a delivery and pushes what its page led to. The reply is 1, or 0 if the
-    /// consumer does not hold it.
+    /// Acknowledges a delivery and pushes the links of its page. The reply is 1, or 0 if the
+    /// consumer does not hold the delivery.
     pub fn finish(&self, consumer: &str, delivery: u64, links: Vec<Vec<u8>>) -> Call<'_> {
         let keys = [&*self.record.source, &*self.keys.held(consumer), &*self.keys.requeues];
         let words = [self.record.push.clone(), delivery.to_string()].map(String::into_bytes);
         self.finish.call(&keys, words.into_iter().chain(links).collect())
     }
 
-    /// Counts the heartbeat up. The reply is the deliveries that the consumer holds.
+    /// Counts the heartbeat up. The reply lists the deliveries that the consumer holds.
     pub fn beat(&self, consumer: &str) -> Call<'_> {
         let keys = [&*self.keys.consumers, &*self.keys.held(consumer)];
         self.beat.call(&keys, vec![consumer.into()])
     }
 
-    /// Counts at one moment what waits, is on its way or is held by any of these consumers.
+    /// Counts in one step the requests that wait, are on their way, or are held by these consumers.
     pub fn count(&self, known: &[String]) -> Call<'_> {
         let HeldRecord { source, processing, sink, sink_kind, .. } = &self.record;
         let held: Vec<String> = known.iter().map(|consumer| self.keys.held(consumer)).collect();
@@ -151,7 +151,7 @@ impl Calls {
         self.count.call(&keys, words)
     }
 
-    /// The reply to [`Calls::count`].
+    /// Reads the reply to [`Calls::count`].
     pub fn counted(reply: Value) -> RedisResult<Counted> {
         Ok(match reply {
             Value::Array(_) => Counted::Consumers(Vec::from_redis_value(reply)?),
@@ -166,7 +166,7 @@ impl Calls {
         command
     }
 
-    /// The reply to [`Calls::consumers`].
+    /// Reads the reply to [`Calls::consumers`].
     pub fn heartbeats(reply: Value) -> RedisResult<Vec<(String, String)>> {
         Ok(Vec::from_redis_value(reply)?)
     }
@@ -178,15 +178,16 @@ impl Calls {
         command
     }
 
-    /// The reply to [`Calls::held`].
+    /// Reads the reply to [`Calls::held`].
     pub fn requests(reply: Value) -> RedisResult<Vec<HeldRequest>> {
         let pairs = Vec::<(String, Vec<u8>)>::from_redis_value(reply)?;
         Ok(pairs.into_iter().filter_map(|(id, value)| HeldRequest::parse(id, &value)).collect())
     }
 
-    /// Puts held requests of a consumer back into the sink: these deliveries, or all if there are
-    /// none. `heartbeat` is the one last seen, which has to be the consumer's still. It is empty if
-    /// the consumer or a person gives the requests back, which does not count as a delivery.
+    /// Puts held requests of a consumer back into the sink: the given deliveries, or all if none
+    /// are given. `heartbeat` is the last one that the caller saw, and must be unchanged. It is
+    /// empty if the consumer or a person gives the requests back. That does not count as a
+    /// delivery.
     pub fn requeue(&self, consumer: &str, heartbeat: &str, deliveries: &[u64]) -> Call<'_> {
         let HeldRecord { sink, sink_kind, pop, deliveries: most, .. } = &self.record;
         let HeldKeys { consumers, requeues, .. } = &self.keys;
@@ -197,7 +198,7 @@ impl Calls {
         self.requeue.call(&keys, words.into_iter().chain(deliveries).collect())
     }
 
-    /// The reply to [`Calls::requeue`].
+    /// Reads the reply to [`Calls::requeue`].
     pub fn requeued(reply: Value) -> RedisResult<Requeued> {
         let mut values = match reply {
             Value::Array(values) => values.into_iter(),

@@ -1,24 +1,24 @@
-//! The names of the keys that a daemon and the consumers of its crawl share.
+//! Names of the keys that a daemon and the consumers of its crawl share.
 
 use crate::redis::hash_tag::tagged;
 
-/// The keys of the crawl that reads one source, beside those that its record names.
+/// Keys of the crawl that reads one source, in addition to those that its record names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldKeys {
     /// Hash: the crawl record.
     pub record: String,
     /// Hash: consumers and their heartbeats.
     pub consumers: String,
-    /// Hash: deliveries of requests that were requeued.
+    /// Hash: deliveries of requeued requests.
     pub requeues: String,
-    /// List: rejects whose items are too large to be in them, each before its item.
+    /// List: rejects whose items are too large to be part of them, each followed by its item.
     pub oversize: String,
-    /// Begin of the keys of held requests; the consumer follows.
+    /// Prefix of the keys of held requests; the name of the consumer follows.
     held: String,
 }
 
 impl HeldKeys {
-    /// The keys of the crawl that reads `source`. They share its hash slot.
+    /// Names the keys of the crawl that reads `source`. They share its hash slot.
     pub fn of_source(source: &str) -> Self {
         let tagged = tagged(source);
         Self {
@@ -30,7 +30,7 @@ impl HeldKeys {
         }
     }
 
-    /// Hash: the requests that a consumer holds.
+    /// Names the hash of the requests that a consumer holds.
     pub fn held(&self, consumer: &str) -> String {
         format!("{}:{consumer}", self.held)
     }

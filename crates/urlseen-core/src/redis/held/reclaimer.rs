@@ -1,43 +1,43 @@
-//! Telling consumers that stopped from consumers that are alive.
+//! Detection of consumers that stopped.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// A consumer whose heartbeat stood still for the whole time-out.
+/// Consumer whose heartbeat stood still for the whole time-out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stopped {
-    /// The consumer: its name and a random incarnation.
+    /// Identity of the consumer: its name and a random incarnation.
     pub consumer: String,
-    /// The heartbeat that was seen all that time.
+    /// Heartbeat that did not change in that time.
     pub heartbeat: String,
 }
 
-/// Watches heartbeats on one unbroken connection.
+/// Watcher of heartbeats on one unbroken connection.
 ///
-/// A heartbeat is a counter, and its age is measured by the watcher's own monotonic clock. So a
-/// Redis that was away for longer than the time-out makes no consumer look stopped: a watcher
-/// begins anew with each connection. It also begins anew after a long pause between two looks,
-/// because what stopped the watcher or Redis may have stopped the consumers, too.
+/// A heartbeat is a counter, and the watcher's own monotonic clock measures its age. A new
+/// connection starts a new watch, so an outage of Redis longer than the time-out makes no consumer
+/// look stopped. A long pause between two looks also starts a new watch: the cause that stopped the
+/// watcher or Redis may have stopped the consumers, too.
 #[derive(Debug)]
 pub struct Reclaimer {
     timeout: Duration,
     seen: HashMap<String, (String, Instant)>,
-    /// The first and the last look without a long pause in between.
+    /// First and last look without a long pause in between.
     looks: Option<(Instant, Instant)>,
 }
 
 impl Reclaimer {
-    /// Counts a consumer as stopped after `timeout` without a heartbeat.
+    /// Starts a watch. A consumer counts as stopped after `timeout` without a heartbeat.
     pub fn new(timeout: Duration) -> Self {
         Self { timeout, seen: HashMap::new(), looks: None }
     }
 
-    /// The time between two looks.
+    /// Time between two looks.
     pub fn interval(timeout: Duration) -> Duration {
         timeout / 4
     }
 
-    /// Takes note of every consumer's heartbeat as of `now`, and returns the stopped ones.
+    /// Records every consumer's heartbeat as of `now`, and returns the stopped consumers.
     pub fn observe(&mut self, heartbeats: Vec<(String, String)>, now: Instant) -> Vec<Stopped> {
         let mut before = std::mem::take(&mut self.seen);
         let is_unbroken = |last: Instant| now.duration_since(last) <= self.timeout / 2;
@@ -61,7 +61,7 @@ impl Reclaimer {
         stopped
     }
 
-    /// Returns whether the looks up to the last one span the time-out without a long pause.
+    /// Returns true if the looks span the time-out without a long pause.
     pub fn has_watched_long_enough(&self) -> bool {
         self.looks.is_some_and(|(first, last)| last.duration_since(first) >= self.timeout)
     }
@@ -93,8 +93,8 @@ mod tests {
         assert_eq!(reclaimer.observe(beats(&[("a", 2), ("b", 3)]), at(89)), []);
     }
 
-    /// Rule H6: what stopped the watcher or Redis for longer than the time-out may have stopped the
-    /// consumers, too.
+    /// Rule H6: a cause that stopped the watcher or Redis for longer than the time-out may have
+    /// stopped the consumers, too.
     #[test]
     fn a_watcher_that_stood_still_begins_anew() {
         let (mut reclaimer, start) = (Reclaimer::new(TIMEOUT), Instant::now());

@@ -1,4 +1,4 @@
-//! The crawl record: facts about a crawl that its producers and consumers check at their start.
+//! Crawl record: facts about a crawl that its producers and consumers check at their start.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,80 +6,80 @@ use std::time::Duration;
 /// Version of the protocol between the daemon and its producers and consumers.
 const PROTOCOL: &str = "1";
 
-/// The request whose fingerprint shows which algorithm a program uses: its URL is not canonical.
+/// URL of the request whose fingerprint shows a program's algorithm. It is not canonical.
 pub const PROBE: &str = "https://example.com/?b=2&a=1";
 
-/// The crawl record, as docs/reference/held.md describes its fields.
+/// Crawl record. docs/reference/held.md describes its fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldRecord {
     /// Version of the daemon.
     pub urlseen: String,
-    /// Key of the source.
+    /// Key of the source of items.
     pub source: String,
     /// Command that pushes to the source: `RPUSH` or `LPUSH`.
     pub push: String,
     /// Key of the processing list.
     pub processing: String,
-    /// Key of the sink.
+    /// Key of the sink for unseen items.
     pub sink: String,
-    /// `list` or `zset`.
+    /// Kind of the sink: `list` or `zset`.
     pub sink_kind: String,
-    /// The end of a list to pop from: `LEFT` or `RIGHT`.
+    /// End of a list to pop from: `LEFT` or `RIGHT`.
     pub pop: String,
-    /// The form of what the daemon pushes to the sink.
+    /// Form of the items that the daemon pushes to the sink.
     pub emit: String,
     /// Algorithm of the fingerprints.
     pub algorithm: String,
     /// Fingerprint of [`PROBE`].
     pub probe: String,
-    /// Key of the rejects.
+    /// Key of the list of rejects.
     pub rejects: String,
     /// Key of the list of fingerprints to forget; empty if the daemon cannot forget.
     pub forget: String,
     /// Most deliveries of a request that no consumer finishes.
     pub deliveries: u64,
-    /// The time without a heartbeat after which a consumer counts as stopped.
+    /// Time without a heartbeat after which a consumer counts as stopped.
     pub timeout: Duration,
 }
 
-/// A crawl record that cannot be used.
+/// Crawl record that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// The record is of another version of the protocol.
+    /// Record of another version of the protocol.
     #[error(
         "it is of protocol {found:?}, written by urlseen {urlseen}, and this program works with \
          protocol {PROTOCOL}; build the program with the crate of that version"
     )]
     Protocol {
-        /// The version found.
+        /// Protocol version of the record.
         found: String,
-        /// Version of the daemon that wrote it.
+        /// Version of the daemon that wrote the record.
         urlseen: String,
     },
-    /// A field is missing.
+    /// Record without one of the fields.
     #[error(
         "it lacks the field {field}: it was damaged, or another program writes it; start the \
          daemon again, which writes it anew"
     )]
     Missing {
-        /// Name of the field.
+        /// Name of the missing field.
         field: &'static str,
     },
-    /// A field has a value that has no meaning.
+    /// Field with a value that has no meaning.
     #[error(
-        "its field {field} is {value:?}, which means nothing here: it was damaged, or another \
+        "its field {field} is {value:?}, which is no valid value: it was damaged, or another \
          program writes it; start the daemon again, which writes it anew"
     )]
     Odd {
-        /// Name of the field.
+        /// Name of the invalid field.
         field: &'static str,
-        /// The value found.
+        /// Value found in the field.
         value: String,
     },
 }
 
 impl HeldRecord {
-    /// Names and values of the fields.
+    /// Names and values of all fields.
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         vec![
             ("protocol", PROTOCOL.to_owned()),
@@ -100,7 +100,7 @@ impl HeldRecord {
         ]
     }
 
-    /// Reads the fields of a record.
+    /// Reads a record from its fields.
     pub fn parse(fields: &BTreeMap<String, String>) -> Result<Self, RecordError> {
         let field = |name| fields.get(name).ok_or(RecordError::Missing { field: name });
         let found = fields.get("protocol").map_or("", String::as_str);

@@ -1,20 +1,20 @@
-//! One held request.
+//! One held request of a consumer.
 
-/// A request that a consumer popped and has not acknowledged.
+/// Request that a consumer popped and has not acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldRequest {
-    /// The delivery id: unique among the deliveries of the consumer.
+    /// Delivery id, unique among the deliveries of the consumer.
     pub delivery: String,
-    /// The score in a sorted set, as Redis writes it; `0` in a list.
+    /// Score in a sorted set, as Redis writes it; `0` in a list.
     pub(crate) score: String,
-    /// Deliveries before this one.
+    /// Number of deliveries before this one.
     pub count: u64,
-    /// The item, byte for byte.
+    /// Item as popped, byte for byte.
     pub item: Vec<u8>,
 }
 
 impl HeldRequest {
-    /// Reads `SCORE COUNT BYTES`; `None` for anything else.
+    /// Reads `SCORE COUNT BYTES`. Returns `None` for anything else.
     pub(crate) fn parse(delivery: String, value: &[u8]) -> Option<Self> {
         let mut parts = value.splitn(3, |&byte| byte == b' ');
         let mut text = || std::str::from_utf8(parts.next()?).ok();

@@ -1,41 +1,41 @@
-//! Text in the making that may not become longer than a bound.
+//! Text that may not become longer than a bound while it is built.
 
 use std::io;
 
-/// Bytes that any item may become: no limit of Redis on what it is sent can be set lower.
+/// Bytes that the output for any item may have. No limit of Redis can be set lower.
 pub(crate) const SMALL: usize = 1 << 20;
 
-/// Most bytes that are made of an item of `len` bytes, be it what goes on in its place or its
-/// reject. This bounds memory: escapes make six bytes of one, and a pickle says the same again.
+/// Most bytes of the output for an item of `len` bytes, either its replacement or its reject. This
+/// bounds memory: escapes turn one byte into six, and a pickle can repeat its values.
 pub fn most_made(len: usize) -> usize {
     len.saturating_mul(2).max(SMALL)
 }
 
-/// Bytes of at most some length.
+/// Byte buffer with a maximum length.
 #[derive(Debug)]
 pub struct Bounded {
     bytes: Vec<u8>,
     most: usize,
 }
 
-/// Text became longer than its bound.
+/// Error for text that would exceed its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong;
 
 impl Bounded {
-    /// Nothing yet, and at most `most` bytes.
+    /// Starts empty, with room for at most `most` bytes.
     pub fn new(most: usize) -> Self {
         Self { bytes: Vec::new(), most }
     }
 
-    /// Makes room for so many bytes, as far as the bound allows.
+    /// Reserves memory for `bytes` bytes, as far as the bound allows.
     #[must_use]
     pub fn with_room(mut self, bytes: usize) -> Self {
         self.bytes.reserve(bytes.min(self.most));
         self
     }
 
-    /// Appends bytes, all or none of them.
+    /// Appends all bytes, or none if the bound would be exceeded.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
         if bytes.len() > self.most - self.bytes.len() {
             return Err(TooLong);
@@ -46,11 +46,11 @@ impl Bounded {
 
     /// Appends a value as JSON.
     pub fn push_json<T: serde::Serialize + ?Sized>(&mut self, value: &T) -> Result<(), TooLong> {
-        // Only `push` can fail: the values are text, numbers and structs of them.
+        // Only `push` can fail, because the values are text, numbers and structs of them.
         serde_json::to_writer(self, value).map_err(|_| TooLong)
     }
 
-    /// All of it.
+    /// Bytes of the finished text.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_becomes_longer_than_its_bound() {
+    fn no_text_becomes_longer_than_its_bound() {
         let mut text = Bounded::new(10).with_room(1 << 40);
         text.push(b"1234").unwrap();
         text.push_json("ab").unwrap();

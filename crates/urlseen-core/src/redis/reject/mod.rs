@@ -1,4 +1,4 @@
-//! A reject: an item that could not be read, as it is kept for people.
+//! Rejects: records of items that could not be read, kept for people.
 
 pub mod bounded;
 
@@ -12,40 +12,40 @@ use sha1::{Digest, Sha1};
 
 use crate::redis::reject::bounded::Bounded;
 
-/// Bytes of an oversize item that its reject shows.
+/// Number of bytes of an oversize item that its reject shows.
 const BEGINNING: usize = 512;
 
-/// Most bytes of a reason: some repeat what they found.
+/// Most bytes of a reason, because some reasons repeat parts of the item.
 const REASON: usize = 2048;
 
-/// An item that could not be read.
+/// Record of an item that could not be read.
 ///
-/// In Redis it is a JSON object of `reason`, `time` (RFC 3339) and `item`, or `item_base64` where
-/// the item is not UTF-8. Of an oversize item it has `bytes`, `sha1` and `begins`, or
+/// In Redis it is a JSON object of `reason`, `time` (RFC 3339) and `item`, or `item_base64` if the
+/// item is not UTF-8. For an oversize item, the object has `bytes`, `sha1` and `begins`, or
 /// `begins_base64`, in place of the item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(into = "Json")]
 pub struct Reject {
-    /// Why it could not be read.
+    /// Reason why the item could not be read.
     pub reason: String,
-    /// When it was judged, RFC 3339.
+    /// Time when it was judged, in RFC 3339.
     pub time: String,
-    /// The item.
+    /// Content of the item, or its description.
     pub item: RejectedItem,
 }
 
-/// The item of a reject.
+/// Item of a reject, whole or only described.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RejectedItem {
-    /// As it was taken.
+    /// Whole item as it was claimed.
     Whole(Vec<u8>),
-    /// Too large for a reject: the item stands beside it.
+    /// Description of an item too large for a reject. The item is stored after the reject.
     Oversize {
-        /// Its length.
+        /// Length of the item in bytes.
         bytes: u64,
-        /// Its SHA-1 in hex.
+        /// SHA-1 of the item in hex.
         sha1: String,
-        /// Its first bytes.
+        /// First bytes of the item.
         begins: Vec<u8>,
     },
 }
@@ -70,7 +70,8 @@ struct Json {
 }
 
 impl Reject {
-    /// Reads what [`write()`] wrote. What has other fields is not ours, and is not guessed at.
+    /// Reads an object that [`write()`] made. An object with other fields was not written by
+    /// urlseen, and is refused.
     pub fn from_json(json: &[u8]) -> Option<Self> {
         let Json { reason, time, item, item_base64, bytes, sha1, begins, begins_base64 } =
             serde_json::from_slice(json).ok()?;
@@ -117,7 +118,7 @@ impl From<Reject> for Json {
     }
 }
 
-/// Bytes as text, or else as base64.
+/// Encodes bytes as text, or else as base64.
 fn encoded(bytes: Vec<u8>) -> (Option<String>, Option<String>) {
     match String::from_utf8(bytes) {
         Ok(text) => (Some(text), None),
@@ -125,17 +126,17 @@ fn encoded(bytes: Vec<u8>) -> (Option<String>, Option<String>) {
     }
 }
 
-/// The JSON object that is kept of an item.
+/// JSON object that is stored for an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// It.
+    /// Text of the JSON object.
     pub json: Vec<u8>,
-    /// Whether the item is not in it, and has to be kept beside it.
+    /// True if the item is not in the object and has to be stored after it.
     pub is_oversize: bool,
 }
 
-/// Writes the JSON object that is kept of an item: with the item, if it has at most `most` bytes
-/// then.
+/// Writes the JSON object that is stored for an item. The object contains the item unless it then
+/// exceeds `most` bytes.
 pub fn write(item: &[u8], reason: &impl Display, time: SystemTime, most: usize) -> Written {
     let time = humantime::format_rfc3339_millis(time).to_string();
     let mut reason = reason.to_string();
@@ -155,7 +156,7 @@ pub fn write(item: &[u8], reason: &impl Display, time: SystemTime, most: usize) 
     Written { json, is_oversize: true }
 }
 
-/// The object with the item in it, which is not copied: it may be large.
+/// Writes the object with the item in it. The item may be large, so it is not copied.
 fn whole(item: &[u8], reason: &str, time: &str, most: usize) -> Option<Vec<u8>> {
     #[derive(Serialize)]
     struct WholeReject<'a> {
@@ -180,7 +181,7 @@ fn whole(item: &[u8], reason: &str, time: &str, most: usize) -> Option<Vec<u8>> 
     Some(json.into_bytes())
 }
 
-/// The first bytes of an item. No character of text is cut.
+/// First bytes of an item. No character of text is cut.
 fn beginning(item: &[u8]) -> &[u8] {
     let begins = &item[..item.len().min(BEGINNING)];
     match std::str::from_utf8(begins) {
@@ -189,7 +190,7 @@ fn beginning(item: &[u8]) -> &[u8] {
     }
 }
 
-/// SHA-1 in hex.
+/// Computes SHA-1 in hex.
 fn sha1(bytes: &[u8]) -> String {
     Sha1::digest(bytes).iter().fold(String::with_capacity(40), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
@@ -203,7 +204,7 @@ mod tests {
 
     const NO_TAB: &str = "there is no tab between a fingerprint and a payload";
 
-    /// The object with the item, however large.
+    /// Object that contains the item, of any size.
     fn to_json(item: &[u8], reason: &str) -> Vec<u8> {
         let written = write(item, &reason, SystemTime::UNIX_EPOCH, usize::MAX);
         assert!(!written.is_oversize);
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reject_says_why_when_and_what() {
+    fn a_reject_has_reason_time_and_item() {
         let json = |item: &[u8]| String::from_utf8(to_json(item, NO_TAB)).unwrap();
         let head = concat!(
             r#"{"reason":"there is no tab between a fingerprint and a payload","#,
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_is_not_guessed_at() {
+    fn objects_of_other_programs_are_refused() {
         for json in [
             "",
             "http://a/",

@@ -1,12 +1,12 @@
-//! Scripts that run in Redis.
+//! Lua scripts that run in Redis.
 
 use redis::{Cmd, cmd};
 
-/// What stands before all else in a script: how many arguments Lua hands over at once, and the
-/// refusal of what this user may not do.
+/// Beginning of every script: the most arguments of one Lua call, and the refusal of commands that
+/// this user may not run.
 pub const COMMON: &str = include_str!("common.lua");
 
-/// A script, and the name that Redis knows it by.
+/// Lua script, and the hash by which Redis knows it.
 #[derive(Debug)]
 pub struct Script {
     text: String,
@@ -14,7 +14,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// Comments and indentation stay here.
+    /// Prepares a script. Comments and indentation are not sent to Redis.
     pub fn new(text: &str) -> Self {
         let lines = text.lines().map(str::trim_start);
         let code = lines.filter(|line| !line.is_empty() && !line.starts_with("--"));
@@ -22,23 +22,23 @@ impl Script {
         Self { hash: redis::Script::new(&text).get_hash().to_owned(), text }
     }
 
-    /// What is sent.
+    /// Text that is sent to Redis.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Its SHA-1: what `EVALSHA` takes.
+    /// SHA-1 of the text, the argument of `EVALSHA`.
     pub fn hash(&self) -> &str {
         &self.hash
     }
 
-    /// A call with these keys and arguments.
+    /// Prepares a call with these keys and arguments.
     pub(crate) fn call(&self, keys: &[&str], arguments: Vec<Vec<u8>>) -> Call<'_> {
         let keys = keys.iter().map(ToString::to_string).collect();
         Call { script: self, keys, arguments }
     }
 
-    /// Teaches a server the script.
+    /// Command that loads the script into a server.
     pub fn load(&self) -> Cmd {
         let mut command = cmd("SCRIPT");
         command.arg("LOAD").arg(&self.text);
@@ -46,7 +46,7 @@ impl Script {
     }
 }
 
-/// A script with the keys and arguments of one call.
+/// Script with the keys and arguments of one call.
 #[derive(Debug)]
 pub struct Call<'a> {
     script: &'a Script,
@@ -55,12 +55,12 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// The call with the script's text, which any server understands.
+    /// Call with the script's text, which any server understands.
     pub fn by_text(&self) -> Cmd {
         self.by("EVAL", self.script.text())
     }
 
-    /// The call by the script's hash. A server that does not know the script answers `NOSCRIPT`.
+    /// Call by the script's hash. A server that does not know the script answers `NOSCRIPT`.
     pub fn by_hash(&self) -> Cmd {
         self.by("EVALSHA", self.script.hash())
     }

@@ -1,17 +1,17 @@
-//! What the server says of itself in `INFO`, and whether a crawl can be run on such a server.
+//! Facts that the server reports in `INFO`, and whether they permit a crawl.
 
 use std::fmt;
 
 use super::problem::PreflightError;
 
-/// A version of Redis: major, minor, patch.
+/// Version of Redis: major, minor, patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServerVersion(pub u32, pub u32, pub u32);
 
 impl ServerVersion {
-    /// The oldest that will do: the first with `BLMOVE`.
+    /// Oldest version that works: the first with `BLMOVE`.
     pub const NEEDED: Self = Self(6, 2, 0);
-    /// The first in which a script can ask what its user may do (`redis.acl_check_cmd`).
+    /// First version with `redis.acl_check_cmd`, by which a script asks for its user's permissions.
     pub const ACL_CHECK: Self = Self(7, 0, 0);
 
     /// Reads `7.0.15`, and `6.2` as `6.2.0`.
@@ -28,23 +28,23 @@ impl fmt::Display for ServerVersion {
     }
 }
 
-/// What is known of a server that passed.
+/// Facts about a server that passed the checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerFacts {
-    /// `redis`, or the name that a relative gives itself: `valkey`.
+    /// Name of the server software: `redis`, or a relative such as `valkey`.
     pub(crate) name: String,
-    /// The version of Redis that it is, or is compatible with.
+    /// Version of Redis, or the version that a relative is compatible with.
     pub version: ServerVersion,
-    /// The random id that the server drew when it started.
+    /// Random id that the server drew when it started.
     pub(crate) run_id: Option<String>,
-    /// The ACL user of the connection; `None` where the server would not say.
+    /// ACL user of the connection; `None` if the server did not report it.
     pub user: Option<String>,
-    /// `maxmemory` in bytes; 0 is no limit.
+    /// `maxmemory` in bytes; 0 means no limit.
     pub(crate) maxmemory: Option<u64>,
-    /// `maxmemory-policy`.
+    /// Eviction policy of the server: `maxmemory-policy`.
     pub eviction: Option<String>,
-    /// Whether every write goes to an append-only file; without one, a crash forgets what came
-    /// after the last snapshot.
+    /// True if every write goes to an append-only file. Without one, a crash loses all writes after
+    /// the last snapshot.
     pub appends: Option<bool>,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for ServerFacts {
     }
 }
 
-/// The reply to `INFO`: `name:value` lines, blank lines and `# Section` lines.
+/// Reply to `INFO`: `name:value` lines, blank lines and `# Section` lines.
 pub(super) struct Info<'a>(&'a str);
 
 impl<'a> Info<'a> {
@@ -70,7 +70,7 @@ impl<'a> Info<'a> {
         self.get(name)?.trim().parse().ok()
     }
 
-    /// What is there to know, `None` where even the version is missing.
+    /// Extracts the facts. Returns `None` if even the version is missing.
     pub(super) fn facts(&self, user: Option<String>) -> Option<ServerFacts> {
         let owned = |name| self.get(name).map(str::to_owned);
         Some(ServerFacts {
@@ -84,12 +84,12 @@ impl<'a> Info<'a> {
         })
     }
 
-    /// Tells whether this is a Sentinel, which watches servers and keeps no data.
+    /// Returns true if this is a Sentinel, which watches servers and keeps no data.
     pub(super) fn is_sentinel(&self) -> bool {
         self.get("redis_mode").or(self.get("server_mode")) == Some("sentinel")
     }
 
-    /// What speaks against this server, all of it.
+    /// Lists all reasons against this server.
     pub(super) fn problems(&self) -> Vec<PreflightError> {
         let mut problems = Vec::new();
         if let Some(facts) = self.facts(None)
@@ -97,7 +97,7 @@ impl<'a> Info<'a> {
         {
             problems.push(PreflightError::TooOld { name: facts.name, found: facts.version });
         }
-        // A replica that can be written to forgets its writes at the next synchronisation.
+        // A writable replica loses its writes at the next synchronisation.
         if self.get("role") == Some("slave") {
             let at = |host, port| format!("{host}:{port}");
             let primary = self.get("master_host").zip(self.get("master_port"));
@@ -119,7 +119,7 @@ impl<'a> Info<'a> {
 mod tests {
     use super::*;
 
-    /// As Redis 7.0 sends it, shortened.
+    /// Shortened reply of Redis 7.0.
     const REDIS: &str = "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\n\
         run_id:0a1b\r\n\r\n# Memory\r\nmaxmemory:0\r\nmaxmemory_human:0B\r\n\
         maxmemory_policy:noeviction\r\n\r\n# Persistence\r\naof_enabled:1\r\n\r\n# Replication\r\n\

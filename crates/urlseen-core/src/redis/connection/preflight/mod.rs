@@ -1,7 +1,7 @@
-//! The proof, before a crawl starts, that everything it needs of Redis will work.
+//! Check, before a crawl starts, that everything it needs of Redis will work.
 //!
-//! It opens a connection of its own, reads, and rehearses in a `MULTI` that it discards. It writes
-//! nothing, and finds all problems at once.
+//! It opens its own connection, reads, and rehearses commands in a `MULTI` that it discards. It
+//! writes nothing, and finds all problems at once.
 
 mod facts;
 mod needs;
@@ -22,10 +22,10 @@ use super::link::Link;
 use crate::redis::RedisAddress;
 use crate::redis::error::{LinkError, Retry};
 
-/// Checks the server at `address` against `needs`; on failure, everything that is wrong.
+/// Checks the server at `address` against `needs`. On failure, returns all problems.
 ///
-/// Where every problem's [`retry`](PreflightError::retry) is `Later`, waiting and asking again
-/// may help; where one is `Never`, somebody must change something first.
+/// If [`retry`](PreflightError::retry) is `Later` for every problem, waiting and asking again may
+/// help. If it is `Never` for one, an operator must change something first.
 pub async fn preflight(
     address: &RedisAddress,
     timeouts: Timeouts,
@@ -38,7 +38,7 @@ pub async fn preflight(
     outcome.unwrap_or_else(|trouble| Err(vec![trouble.into()]))
 }
 
-/// The examination proper; the error is a connection lost half-way.
+/// Runs the checks. The error is a connection that was lost meanwhile.
 async fn examine(
     address: &RedisAddress,
     mut connection: Link,
@@ -55,7 +55,7 @@ async fn examine(
     let mut replies = replies.into_iter();
     let mut refusals = Refusals::default();
 
-    // Before Redis 6 there are no users, and not every user may ask.
+    // Redis before version 6 has no users, and not every user may ask.
     let whoami = replies.next().and_then(Result::ok).and_then(|reply| text(reply).ok());
     let user = whoami.clone().or(address.user().map(str::to_owned));
     let user = user.as_deref().unwrap_or("default");
@@ -92,9 +92,9 @@ async fn examine(
     Ok(Ok(info.facts(whoami).ok_or_else(strange)?))
 }
 
-/// Asks a Sentinel for the primaries that it watches: `NAME at HOST:PORT`, none if it does not say.
+/// Asks a Sentinel for its primaries as `NAME at HOST:PORT`. Returns none if it does not answer.
 async fn watched(connection: &mut Link) -> Result<Vec<String>, LinkError> {
-    /// How many are named at most.
+    /// Most primaries that a message names.
     const NAMED: usize = 8;
     let reply = redis::cmd("SENTINEL").arg("MASTERS").query_async(connection).await;
     let primaries: Vec<HashMap<String, String>> = match reply.map_err(LinkError::from) {
@@ -108,8 +108,8 @@ async fn watched(connection: &mut Link) -> Result<Vec<String>, LinkError> {
     Ok(primaries.iter().filter_map(name).take(NAMED).collect())
 }
 
-/// All problems but those that only follow from one of the server's own: an old server lacks
-/// commands, a replica refuses writes, a node of a cluster sends its clients elsewhere.
+/// Removes the problems that only follow from a problem of the server itself. An old server lacks
+/// commands, a replica refuses writes, and a cluster node redirects its clients.
 fn without_consequences(
     mut problems: Vec<PreflightError>,
     refused: Vec<PreflightError>,

@@ -1,22 +1,22 @@
-//! What a crawl needs of Redis: keys of a type, and commands on them.
+//! Needs of a crawl in Redis: keys of a type, and commands on them.
 
-/// The types that urlseen's keys have, as `TYPE` names them.
+/// Types of urlseen's keys, as `TYPE` names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyKind {
-    /// `list`.
+    /// List, `list` in the reply to `TYPE`.
     List,
-    /// `hash`.
+    /// Hash, `hash` in the reply to `TYPE`.
     Hash,
-    /// `string`.
+    /// String, `string` in the reply to `TYPE`.
     String,
-    /// `set`.
+    /// Set, `set` in the reply to `TYPE`.
     Set,
-    /// `zset`.
+    /// Sorted set, `zset` in the reply to `TYPE`.
     SortedSet,
 }
 
 impl KeyKind {
-    /// The name that `TYPE` gives it.
+    /// Name of the type in the reply to `TYPE`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::List => "list",
@@ -28,16 +28,16 @@ impl KeyKind {
     }
 }
 
-/// Who chose the name of a key, and so what to do when something else is there.
+/// Owner of a key's name. It decides the advice if another value is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyOwner {
-    /// The user, with this key of the config, such as `sink.key`.
+    /// Key that the user named, with the setting that names it, such as `sink.key`.
     Setting(&'static str),
-    /// urlseen, for this purpose, such as `taken list`.
+    /// Key that urlseen named, with its purpose, such as `crawl record`.
     Own(&'static str),
 }
 
-/// A key that must hold a value of one type, or nothing.
+/// Key that must hold a value of one type, or not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyNeed {
     pub(super) owner: KeyOwner,
@@ -45,7 +45,7 @@ pub(crate) struct KeyNeed {
     pub(super) kind: KeyKind,
 }
 
-/// A command as the crawl will send it; what its arguments are decides what an ACL says to it.
+/// Command as the crawl will send it. An ACL judges it by the kinds of its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandNeed {
     words: &'static str,
@@ -59,7 +59,7 @@ enum Arg {
 }
 
 impl CommandNeed {
-    /// A command, or a command and its subcommand with a blank between, in capitals: `RPUSH`,
+    /// Starts a command in capitals, or a command and its subcommand with a blank between: `RPUSH`,
     /// `SCRIPT LOAD`.
     pub fn new(words: &'static str) -> Self {
         Self { words, args: Vec::new() }
@@ -72,19 +72,19 @@ impl CommandNeed {
         self
     }
 
-    /// Adds any other argument. Its value does not matter, only that the command is complete.
+    /// Adds any other argument. Only its presence matters, so that the command is complete.
     #[must_use]
     pub fn arg(mut self, arg: impl Into<Vec<u8>>) -> Self {
         self.args.push(Arg::Plain(arg.into()));
         self
     }
 
-    /// The command as a message can show it: `SCRIPT LOAD`.
+    /// Name of the command for messages: `SCRIPT LOAD`.
     pub(super) fn name(&self) -> &'static str {
         self.words
     }
 
-    /// The keys among the arguments.
+    /// Arguments that are keys.
     pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> {
         self.args.iter().filter_map(|arg| match arg {
             Arg::Key(key) => Some(key.as_slice()),
@@ -92,7 +92,7 @@ impl CommandNeed {
         })
     }
 
-    /// The command as Redis takes it.
+    /// Builds the command in the form that Redis takes.
     pub(super) fn to_cmd(&self) -> redis::Cmd {
         let mut cmd = redis::Cmd::new();
         for word in self.words.split(' ') {
@@ -105,9 +105,9 @@ impl CommandNeed {
     }
 }
 
-/// All that a crawl needs. Each part of urlseen adds its own.
+/// All needs of a crawl. Each part of urlseen adds its own.
 ///
-/// Commands inside scripts are needs, too: Redis checks those only when they run.
+/// Commands inside scripts are needs, too: Redis checks them only when they run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
     pub(super) keys: Vec<KeyNeed>,
@@ -115,7 +115,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Nothing yet.
+    /// Starts without any need.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,9 +1,9 @@
-//! What the ACL user may do, found out without doing any of it.
+//! Permissions of the ACL user, found without running any command.
 //!
-//! Between `MULTI` and `DISCARD` Redis only queues commands, but checks each one as it comes: is
-//! there such a command, may this user run it, may it touch these keys, would it be refused for
-//! lack of memory or on a replica? So each command is sent as the crawl will send it, and none is
-//! ever run.
+//! Between `MULTI` and `DISCARD` Redis only queues commands, but checks each as it arrives: whether
+//! it exists, and whether this user may run it and touch these keys. Redis also refuses commands
+//! for lack of memory, or on a replica. Each command is therefore sent as the crawl will send it.
+//! None ever runs.
 
 use redis::{Pipeline, RedisResult, Value};
 
@@ -12,16 +12,16 @@ use super::problem::{MissingPermissions, PreflightError};
 use crate::redis::connection::link::Link;
 use crate::redis::error::{Denied, LinkError};
 
-/// Everything that was refused so far, to be reported at once.
+/// All refusals so far, to be reported at once.
 #[derive(Default)]
 pub(super) struct Refusals<'a> {
     /// Commands that the user may not run.
     commands: Vec<String>,
     /// Commands denied for one of their keys. Redis does not say which one.
     on_keys: Vec<(String, Vec<&'a [u8]>)>,
-    /// Keys that some command was let through to.
+    /// Keys of some command that Redis accepted.
     proven: Vec<&'a [u8]>,
-    /// Keys of commands that were denied as such: Redis looks no further then.
+    /// Keys of commands that were themselves denied. Redis then does not check the keys.
     unproven: Vec<&'a [u8]>,
     unknown: Vec<String>,
     troubles: Vec<LinkError>,
@@ -29,7 +29,7 @@ pub(super) struct Refusals<'a> {
 }
 
 impl<'a> Refusals<'a> {
-    /// Takes down how a command with these keys fared.
+    /// Records the reply to a command with these keys.
     pub(super) fn note<T>(
         &mut self,
         name: &str,
@@ -57,14 +57,14 @@ impl<'a> Refusals<'a> {
         None
     }
 
-    /// Queues every needed command on `connection`, which nobody else may use and which is of no
-    /// use afterwards.
+    /// Queues every needed command on `connection`. No other code may use that connection, during
+    /// or after this.
     pub(super) async fn rehearse(
         &mut self,
         connection: &mut Link,
         needs: &'a Needs,
     ) -> Result<(), LinkError> {
-        // Alone, and answered, before anything else is sent: without it the rest would be run.
+        // `MULTI` must be answered before anything else is sent: without it the commands would run.
         let multi = redis::cmd("MULTI").query_async::<()>(connection).await;
         if self.note("MULTI", [].into_iter(), multi).is_none() {
             self.blind = true;
@@ -86,7 +86,7 @@ impl<'a> Refusals<'a> {
         if let Some(reply) = replies.next() {
             self.note("DISCARD", [].into_iter(), reply);
         }
-        // `EXEC` cannot be queued: it would run all the rest. It is proved with nothing queued.
+        // A queued `EXEC` would run all the rest, so it is checked with nothing queued.
         for command in ending {
             let mut nothing = Pipeline::new();
             nothing.ignore_errors().cmd("MULTI").add_command(command.to_cmd());
@@ -97,15 +97,16 @@ impl<'a> Refusals<'a> {
         Ok(())
     }
 
-    /// The keys that the user may not touch, each with the commands denied on it.
+    /// Lists the keys that the user may not touch, each with the commands denied on it.
     fn denied_keys(&self) -> Vec<(&'a [u8], Vec<String>)> {
         let mut denied: Vec<(&[u8], Vec<String>)> = Vec::new();
         let is_sure = |keys: &[&[u8]]| keys.len() == 1;
         let (sure, guessed): (Vec<_>, Vec<_>) =
             self.on_keys.iter().partition(|(_, keys)| is_sure(keys));
         for (name, keys) in sure.into_iter().chain(guessed) {
-            // Of several keys, those found out elsewhere; or else those not let through anywhere;
-            // or else all of them, as one of them it must be.
+            // Of several keys, blame those that other replies already prove denied. Otherwise blame
+            // those that no accepted command touched. Otherwise blame all, because one of them is
+            // the reason.
             let known = |key: &&&[u8]| denied.iter().any(|(other, _)| other == *key);
             let mut guilty: Vec<&[u8]> = keys.iter().filter(known).copied().collect();
             if guilty.is_empty() {
@@ -124,7 +125,7 @@ impl<'a> Refusals<'a> {
         denied
     }
 
-    /// What to say about all of it.
+    /// Converts the refusals into problems.
     pub(super) fn into_problems(self, user: &str) -> Vec<PreflightError> {
         let keys = self.denied_keys();
         let Self { commands, proven, unproven, unknown, troubles, blind, .. } = self;
@@ -158,13 +159,13 @@ fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
     }
 }
 
-/// `SCRIPT LOAD` is granted by `+script|load`.
+/// ACL rule that grants a command: `+script|load` for `SCRIPT LOAD`.
 fn command_rule(name: &str) -> String {
     format!("+{}", name.to_lowercase().replace(' ', "|"))
 }
 
-/// The pattern that matches a key and can be typed behind `ACL SETUSER` as it stands: what has a
-/// meaning in patterns gets a backslash, what has one on a command line becomes a `?`.
+/// Pattern that matches a key and can be typed after `ACL SETUSER` as it stands. Characters with a
+/// meaning in patterns get a backslash. Characters with a meaning on a command line become a `?`.
 fn key_rule(key: &[u8]) -> String {
     let mut rule = "~".to_owned();
     for &byte in key {
@@ -178,7 +179,7 @@ fn key_rule(key: &[u8]) -> String {
     rule
 }
 
-/// A key as a message can show it.
+/// Shows a key in a message.
 pub(super) fn shown(key: &[u8]) -> String {
     match std::str::from_utf8(key) {
         Ok(text) => text.escape_debug().to_string(),
@@ -210,7 +211,7 @@ mod tests {
         assert_eq!(shown(b"a\xff"), "a\\xff");
     }
 
-    /// Notes a command on these keys as let through, or as denied for one of its keys.
+    /// Records a command on these keys as accepted, or as denied for one of its keys.
     fn note<'a>(refusals: &mut Refusals<'a>, name: &str, keys: &[&'a str], through: bool) {
         let denied =
             redis::parse_redis_value(b"-NOPERM No permissions to access a key\r\n").unwrap();
@@ -227,18 +228,18 @@ mod tests {
     }
 
     #[test]
-    fn of_several_keys_those_that_nothing_was_let_through_to_are_to_blame() {
+    fn of_several_keys_those_without_an_accepted_command_are_to_blame() {
         let mut refusals = Refusals::default();
         note(&mut refusals, "EVALSHA", &["a", "b", "c"], false);
         note(&mut refusals, "LLEN", &["a"], true);
         assert_eq!(denied_keys(&refusals), ["b [\"EVALSHA\"]", "c [\"EVALSHA\"]"]);
-        // Found out by itself: that explains it.
+        // `LLEN` alone proves that `c` is denied, which explains the earlier denial.
         note(&mut refusals, "LLEN", &["c"], false);
         assert_eq!(denied_keys(&refusals), ["c [\"LLEN\", \"EVALSHA\"]"]);
     }
 
     #[test]
-    fn where_all_keys_may_be_read_any_of_them_may_lack_the_right_to_write() {
+    fn if_all_keys_may_be_read_any_of_them_may_lack_the_right_to_write() {
         let mut refusals = Refusals::default();
         note(&mut refusals, "EVALSHA", &["a", "b"], false);
         note(&mut refusals, "TYPE", &["a", "b"], true);
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subcommand_is_granted_behind_a_bar() {
+    fn a_subcommand_is_granted_after_a_bar() {
         assert_eq!(command_rule("SCRIPT LOAD"), "+script|load");
         assert_eq!(command_rule("RPUSH"), "+rpush");
     }

@@ -1,4 +1,4 @@
-//! What speaks against starting, each with its sentence.
+//! Reasons against the start of a crawl, each with its message.
 
 use std::fmt;
 
@@ -6,81 +6,81 @@ use super::facts::ServerVersion;
 use super::needs::KeyOwner;
 use crate::redis::error::{LinkError, Retry};
 
-/// One reason not to start.
+/// One reason against the start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PreflightError {
-    /// The server is older than [`ServerVersion::NEEDED`].
+    /// Server older than [`ServerVersion::NEEDED`].
     #[error(
         "this server is {name} {found} and urlseen needs {} or newer (for BLMOVE); upgrade it",
         ServerVersion::NEEDED
     )]
     TooOld {
-        /// What the server calls itself.
+        /// Name that the server reports.
         name: String,
-        /// Its version.
+        /// Version that the server reports.
         found: ServerVersion,
     },
-    /// The server copies another one.
+    /// Server that copies another one.
     #[error("{}", replica(primary.as_deref()))]
     Replica {
         /// `host:port` of the server that it copies.
         primary: Option<String>,
     },
-    /// The server is a Sentinel.
+    /// Sentinel instead of a server.
     #[error("{}", sentinel(primaries))]
     Sentinel {
-        /// The primaries that it watches, as a message can show them.
+        /// Primaries that the Sentinel watches, as a message shows them.
         primaries: Vec<String>,
     },
-    /// The server throws keys away when its memory is full.
+    /// Server that deletes keys when its memory is full.
     #[error(
         "this Redis may evict any key when its memory is full (maxmemory-policy is {policy}), and \
          so lose a list of the crawl or its state; set maxmemory-policy to noeviction, or to a \
          volatile- one, with CONFIG SET and in redis.conf"
     )]
     Eviction {
-        /// Its `maxmemory-policy`.
+        /// Value of `maxmemory-policy`.
         policy: String,
     },
-    /// The server is a node of a cluster.
+    /// Node of a Redis Cluster.
     #[error(
         "this Redis runs in cluster mode, which this version of urlseen does not work with yet (a \
          commit touches several keys at once, and they must lie on one server); point redis.url at \
          a server with cluster-enabled no"
     )]
     Cluster,
-    /// A key holds something else.
+    /// Key with a value of another type.
     #[error("{}", wrong_type(*owner, key, needed, found))]
     KeyType {
-        /// Who chose the key.
+        /// Owner of the key's name.
         owner: KeyOwner,
-        /// The key, as a message can show it.
+        /// Name of the key, as a message shows it.
         key: String,
-        /// The type that it must have, as `TYPE` names it.
+        /// Type that the key must have, as `TYPE` names it.
         needed: &'static str,
-        /// The type that it has.
+        /// Type that the key has.
         found: String,
     },
-    /// The user lacks permissions.
+    /// User without all needed permissions.
     #[error("{0}")]
     Permissions(MissingPermissions),
-    /// The server lacks commands.
+    /// Server without all needed commands.
     #[error(
         "this Redis does not know {}; its configuration (rename-command) or its provider took that \
          away: get it back, or use another server",
         listed(commands)
     )]
     UnknownCommands {
-        /// Their names.
+        /// Names of the missing commands.
         commands: Vec<String>,
     },
-    /// Redis cannot be asked, or not at the moment.
+    /// Redis that cannot be asked, or not at the moment.
     #[error(transparent)]
     Link(#[from] LinkError),
 }
 
 impl PreflightError {
-    /// Whether waiting can end this problem.
+    /// Returns `Later` if waiting can end this problem.
     pub fn retry(&self) -> Retry {
         match self {
             Self::Link(trouble) => trouble.retry(),
@@ -89,22 +89,21 @@ impl PreflightError {
     }
 }
 
-/// What an ACL user lacks, and the one command that grants all of it.
+/// Permissions that an ACL user lacks, and the one command that grants them all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingPermissions {
-    /// The user.
     pub(crate) user: String,
     /// Commands that the user may not run, in capitals: `SCRIPT LOAD`.
     pub(crate) commands: Vec<String>,
     /// Keys that the user may not touch, each with the commands that were denied on it.
     pub(crate) keys: Vec<(String, Vec<String>)>,
-    /// Keys of which that cannot be told before the commands are granted.
+    /// Keys that cannot be checked before the commands are granted.
     pub(crate) unproven: Vec<String>,
-    /// Whether the rest could not be checked, because `MULTI` is missing.
+    /// True if the rest could not be checked because `MULTI` is missing.
     pub(crate) blind: bool,
-    /// The ACL rules that grant `commands` and `keys`, such as `+rpush ~demo:unseen`.
+    /// ACL rules that grant `commands` and `keys`, such as `+rpush ~demo:unseen`.
     pub(crate) rules: Vec<String>,
-    /// The ACL rules that grant `unproven`.
+    /// ACL rules that grant `unproven`.
     pub(crate) unproven_rules: Vec<String>,
 }
 
@@ -174,7 +173,7 @@ fn wrong_type(owner: KeyOwner, key: &str, needed: &str, found: &str) -> String {
     }
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins words as `a`, `a and b`, or `a, b and c`.
 fn listed(words: &[String]) -> String {
     match words {
         [] => String::new(),
