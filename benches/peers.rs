@@ -18,7 +18,8 @@ mod wire;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use urlseen_core::filter::layout::{BitPosition, BitStrings, PyreBloom};
+use urlseen_core::filter::kinds::PyreBloom;
+use urlseen_core::filter::layout::{BitPosition, BitStrings};
 use wire::Wire;
 
 /// Hex digits of a fingerprint.

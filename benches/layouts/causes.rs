@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use serde::Serialize;
-use urlseen_core::filter::layout::{BitStrings, Imooc, PyreBloom, ScrapyRedisBloomFilter};
+use urlseen_core::filter::kinds::{Imooc, PyreBloom, ScrapyRedisBloomFilter};
+use urlseen_core::filter::layout::BitStrings;
 
 use super::count::bits::{Bits, place};
 use super::count::filter::{Filter, Size};

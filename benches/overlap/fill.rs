@@ -1,7 +1,8 @@
 //! Filters filled with sets of known overlap.
 
 use urlseen_analysis::{Cells, Ones, Totals};
-use urlseen_core::filter::layout::{BitPosition, BitStrings, PyreBloom};
+use urlseen_core::filter::kinds::PyreBloom;
+use urlseen_core::filter::layout::{BitPosition, BitStrings};
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{Capacity, ErrorRate, Seed, ShardId, Shards, Sizing};
 use urlseen_core::fingerprint::Fingerprint;

@@ -134,7 +134,7 @@ impl FilterAccess {
                         "no daemon is running, and the storage folder is new: it is empty"
                     );
                 };
-                let filter = header.spec().filter;
+                let filter = &header.spec().filter;
                 let form = ItemForm::Auto.into();
                 let options = Options::new(form, filter.algorithm, filter.keep_fragments);
                 let test =

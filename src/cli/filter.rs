@@ -95,7 +95,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
 fn store(args: &FilterArgs) -> anyhow::Result<(Local, Parameters)> {
     let folder = args.storage.as_deref().map(Folder::open).transpose()?;
     let spec = args.shape.spec(folder.as_ref())?;
-    let FilterSpec { parameters, algorithm, keep_fragments } = spec.filter;
+    let FilterSpec { parameters, algorithm, keep_fragments } = spec.filter.clone();
     let items = Options::new(args.item.into(), algorithm, keep_fragments);
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = args.threads.map_or(cores.min(64), usize::from);

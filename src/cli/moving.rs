@@ -10,11 +10,12 @@ use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use tokio::runtime::Runtime;
+use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{Count, ShardId};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
 use urlseen_core::storage::{Folder, Head};
-use urlseen_engine::config::{Config, FilterKind};
+use urlseen_engine::config::Config;
 use urlseen_engine::engine::EngineError;
 use urlseen_engine::engine::store::Local;
 
@@ -105,7 +106,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     }
     let mut keeping = start::keeping(config)?;
     let filter = &mut keeping.spec.filter;
-    filter.parameters = filter.parameters.with_seed(opened.native.seed());
+    filter.parameters = filter.parameters.reseeded(opened.native.seed());
     let (items, threads) = (start::items(config), start::threads(config));
     folder.begin(&keeping.spec, opened.id.get(), head)?;
     let mut store = start::kept(folder, keeping, items, threads)?;
@@ -151,7 +152,7 @@ async fn read(link: &mut Link, opened: &Opened, all: u64, store: &Local) -> anyh
 }
 
 fn begin(config: &Config) -> anyhow::Result<(Wanted, Runtime)> {
-    if config.filter.kind != FilterKind::Native {
+    if config.filter.kind != NATIVE {
         return Err(UsageError(format!(
             "filter.kind is {:?}; only native filters can live in both places",
             config.filter.kind.name()

@@ -1,12 +1,11 @@
 //! Options that commands share: what a filter is made for.
 
-use urlseen_core::filter::choice::FilterKind;
-use urlseen_core::filter::{
-    Capacity, ErrorRate, FilterSpec, Parameters, Reservation, Seed, Sizing,
-};
+use urlseen_core::filter::choice::FilterPlace;
+use urlseen_core::filter::kinds::NATIVE;
+use urlseen_core::filter::{Capacity, ErrorRate, FilterSpec, Kind, Parameters, SpecError};
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::storage::{Folder, StorageSpec};
-use urlseen_engine::config::Config;
+use urlseen_engine::config::{Config, SeedChoice};
 use urlseen_engine::engine::store::Keeping;
 
 use super::fingerprint::parse_algorithm;
@@ -14,10 +13,9 @@ use super::fingerprint::parse_algorithm;
 /// What a filter is made for. What is not given is as its folder has it; what is given must be.
 #[derive(Debug, clap::Args)]
 pub(super) struct Shape {
-    /// How a fingerprint becomes bit positions: native, or redisbloom for the filters of
-    /// RedisBloom; native unless the storage folder says otherwise
+    /// The kind of the filter; native unless the storage folder says otherwise
     #[arg(long, value_name = "LAYOUT", value_parser = parse_kind())]
-    kind: Option<FilterKind>,
+    kind: Option<Kind>,
     /// How many different fingerprints the filter is made for: 5000000, 1e9, 200M; 10M unless the
     /// storage folder says otherwise
     #[arg(long, value_name = "N")]
@@ -41,22 +39,23 @@ pub(super) struct Shape {
 pub(super) const IDS: [&str; 6] =
     ["kind", "capacity", "error_rate", "algorithm", "keep_fragments", "seed"];
 
-fn parse_kind() -> impl clap::builder::TypedValueParser<Value = FilterKind> {
+fn parse_kind() -> impl clap::builder::TypedValueParser<Value = Kind> {
     use clap::builder::{PossibleValuesParser, TypedValueParser};
-    let local = [FilterKind::Native, FilterKind::RedisBloom].map(FilterKind::name);
-    PossibleValuesParser::new(local).try_map(|name| name.parse::<FilterKind>())
+    let local = Kind::all_in(FilterPlace::Local).map(Kind::name);
+    PossibleValuesParser::new(local).try_map(|name| name.parse::<Kind>())
 }
 
 impl Shape {
     /// All that is wanted of the filter in `folder`, or of one that is not kept.
     pub(super) fn spec(&self, folder: Option<&Folder>) -> anyhow::Result<StorageSpec> {
         let recorded = folder.and_then(Folder::header).map(|header| header.spec().clone());
-        let is = recorded.as_ref().map(|spec| spec.filter);
+        let is = recorded.as_ref().map(|spec| &spec.filter);
         let default = Config::default();
         let algorithm = is.map_or(default.fingerprint.algorithm, |filter| filter.algorithm);
         Ok(StorageSpec {
             filter: FilterSpec {
-                parameters: self.parameters(is.map(|filter| filter.parameters), &default)?,
+                parameters: self
+                    .parameters(is.map(|filter| &filter.parameters), default.clone())?,
                 algorithm: self.algorithm.unwrap_or(algorithm),
                 keep_fragments: self.keep_fragments
                     || is.is_some_and(|filter| filter.keep_fragments),
@@ -71,30 +70,25 @@ impl Shape {
     }
 
     /// The filter's kind and parameters, where it `is` made for some already.
-    fn parameters(&self, is: Option<Parameters>, default: &Config) -> anyhow::Result<Parameters> {
-        let kind = self.kind.or(is.map(|is| is.kind())).unwrap_or(FilterKind::Native);
+    fn parameters(
+        &self,
+        is: Option<&Parameters>,
+        mut default: Config,
+    ) -> Result<Parameters, SpecError> {
+        let kind = self.kind.or(is.map(|is| is.kind())).unwrap_or(NATIVE);
         let is_given = self.capacity.is_some() || self.error_rate.is_some();
-        if let (FilterKind::RedisBloom, Some(Parameters::Imported), false) = (kind, is, is_given) {
-            return Ok(Parameters::Imported);
+        if let Some(is) = is.filter(|is| is.is_imported() && is.kind() == kind && !is_given) {
+            return Ok(is.clone());
         }
-        let (capacity, error_rate) = match is.and_then(|is| is.size()) {
-            Some(size) => size,
-            None => (
-                Capacity::new(default.filter.capacity)?,
-                ErrorRate::new(default.filter.error_rate)?,
-            ),
-        };
-        let capacity = self.capacity.unwrap_or(capacity);
-        let error_rate = self.error_rate.unwrap_or(error_rate);
-        if kind == FilterKind::Native {
-            let sizing = Sizing::new(capacity, error_rate);
-            return Ok(Parameters::native(&sizing, self.seed.map(Seed::new)));
+        if let Some(is) = is {
+            default.filter.set_parts(is);
         }
-        let growth = match is {
-            Some(Parameters::RedisBloom(reservation)) => reservation.growth,
-            _ => Reservation::growth_of(default.filter.expansion),
-        };
-        Ok(Parameters::RedisBloom(Reservation { capacity, error_rate, growth }))
+        let filter = &mut default.filter;
+        filter.kind = kind;
+        filter.capacity = self.capacity.map_or(filter.capacity, Capacity::get);
+        filter.error_rate = self.error_rate.map_or(filter.error_rate, ErrorRate::get);
+        filter.seed = self.seed.map_or(SeedChoice::Random, SeedChoice::Fixed);
+        Ok(default.filter_spec()?.parameters)
     }
 }
 

@@ -42,21 +42,20 @@ pub(super) fn engine(
         // Its newest layer is copied while a snapshot is taken.
         (Hashing::RedisBloom, Place::InOne { reservation, limit: limit / 2 })
     };
-    let (hashing, place) = match *parameters {
-        Parameters::Native { geometry, .. } => {
-            parameters.sizing().map_or(Ok(()), |sizing| memory::check(&sizing))?;
-            (Native::new(seed, geometry).into(), Place::Here)
-        }
-        Parameters::RedisBloom(reservation) => in_one(reservation),
+    let (hashing, place) = if let Some(sizing) = parameters.sizing() {
+        memory::check(&sizing)?;
+        (Native::new(seed, sizing.geometry()).into(), Place::Here)
+    } else if let Some(reservation) = parameters.reservation() {
+        in_one(reservation)
+    } else if parameters.is_imported() {
         // What the folder has takes the place of this one, which is the least that there is.
-        Parameters::Imported => in_one(Reservation {
+        in_one(Reservation {
             capacity: Capacity::new(1)?,
             error_rate: ErrorRate::new(Config::default().filter.error_rate)?,
             growth: Growth::default(),
-        }),
-        Parameters::Strings(_) | Parameters::Set => {
-            anyhow::bail!("the filter kind {} is one of Redis alone", parameters.kind())
-        }
+        })
+    } else {
+        anyhow::bail!("the filter kind {} is one of Redis alone", parameters.kind())
     };
     let started = Engine::start(&Parts { hashing, items, threads, place });
     match started {

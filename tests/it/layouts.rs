@@ -13,7 +13,8 @@ use count::filter::{Filter, Size};
 use count::{Case, Count, PERCENT};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use urlseen_core::filter::layout::{BitStrings, Imooc};
+use urlseen_core::filter::kinds::Imooc;
+use urlseen_core::filter::layout::BitStrings;
 
 use crate::util::sources::root;
 

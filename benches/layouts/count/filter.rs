@@ -1,9 +1,8 @@
 //! The filters that are filled: layouts of other projects, by the settings that those take.
 
 use serde::{Deserialize, Serialize};
-use urlseen_core::filter::layout::{
-    BitStrings, BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter,
-};
+use urlseen_core::filter::kinds::{BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter};
+use urlseen_core::filter::layout::BitStrings;
 use urlseen_core::filter::{Capacity, ErrorRate, Geometry, Sizing};
 
 /// A filter of another project, by its settings.

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use urlseen_core::filter::kinds::{NATIVE, REDISBLOOM};
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::redisbloom::LayerBits;
-use urlseen_core::filter::{BLOCK_BITS, Parameters, Placing, Reservation, Seed};
+use urlseen_core::filter::{BLOCK_BITS, Kind, Placing, Reservation, Seed};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::Opened;
-use urlseen_engine::config::{Config, FilterKind, FilterPlace, SeedChoice};
+use urlseen_engine::config::{Config, FilterPlace, SeedChoice};
 
 use super::super::context::Context;
 use super::super::settings::Place;
@@ -52,22 +53,12 @@ pub(super) fn of(key: &Fingerprint, subject: &Subject) -> Vec<PlaceShown> {
         Some(header) => header.spec().filter.kind(),
         None => subject.config.filter.kind,
     };
-    let all = [
-        FilterKind::Native,
-        FilterKind::RedisBloom,
-        FilterKind::Imooc,
-        FilterKind::PyreBloom,
-        FilterKind::Luw2007,
-        FilterKind::ScrapyRedisBloomFilter,
-        FilterKind::BlockCluster,
-        FilterKind::ScrapyRedis,
-    ];
-    let mut places: Vec<_> = all.into_iter().map(|kind| by(kind, key, subject, used)).collect();
+    let mut places: Vec<_> = Kind::all().map(|kind| by(kind, key, subject, used)).collect();
     places.sort_by_key(|place| !place.is_used);
     places
 }
 
-fn by(kind: FilterKind, key: &Fingerprint, subject: &Subject, used: FilterKind) -> PlaceShown {
+fn by(kind: Kind, key: &Fingerprint, subject: &Subject, used: Kind) -> PlaceShown {
     let mut place = PlaceShown {
         kind: kind.name(),
         is_used: kind == used,
@@ -75,10 +66,12 @@ fn by(kind: FilterKind, key: &Fingerprint, subject: &Subject, used: FilterKind) 
         bits: Vec::new(),
         note: None,
     };
-    match kind {
-        FilterKind::Native => native(&mut place, key, subject),
-        FilterKind::RedisBloom => redisbloom(&mut place, key, subject),
-        _ => strings(&mut place, kind, key, &subject.config),
+    if kind == NATIVE {
+        native(&mut place, key, subject);
+    } else if kind == REDISBLOOM {
+        redisbloom(&mut place, key, subject);
+    } else {
+        strings(&mut place, kind, key, &subject.config);
     }
     place
 }
@@ -136,15 +129,15 @@ fn opened(config: &Config) -> anyhow::Result<Opened> {
 }
 
 fn redisbloom(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
-    let made = subject.header.as_ref().map(|header| header.spec().filter.parameters);
-    if let Some(Parameters::Imported) = made {
+    let made = subject.header.as_ref().map(|header| &header.spec().filter.parameters);
+    if made.is_some_and(|made| made.is_imported()) {
         let words = "the filter was imported: its layers say where the bits are";
         place.note = Some(words.to_owned());
         return;
     }
     let filter = &subject.config.filter;
-    let (error_rate, capacity, growth) = match made {
-        Some(Parameters::RedisBloom(Reservation { capacity, error_rate, growth })) => {
+    let (error_rate, capacity, growth) = match made.and_then(|made| made.reservation()) {
+        Some(Reservation { capacity, error_rate, growth }) => {
             (error_rate.get(), capacity.get(), growth)
         }
         _ => (filter.error_rate, filter.capacity, Reservation::growth_of(filter.expansion)),
@@ -156,7 +149,7 @@ fn redisbloom(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
     }
 }
 
-fn strings(place: &mut PlaceShown, kind: FilterKind, key: &Fingerprint, config: &Config) {
+fn strings(place: &mut PlaceShown, kind: Kind, key: &Fingerprint, config: &Config) {
     let mut config = config.clone();
     config.filter.kind = kind;
     let positions = config.redis_filter().and_then(|wanted| wanted.filter(Seed::new(0)));

@@ -10,7 +10,7 @@ use crate::cli::migrate::set::{SetForm, Written};
 use crate::cli::migrate::{self, TransferError};
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
-use urlseen_core::filter::choice::FilterKind;
+use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::storage::{AtRest, Target};
 
 use super::bar::Bar;
@@ -96,7 +96,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     };
     let folder = AtRest::open(&dir)?;
     match folder.header().map(|header| header.spec().filter.kind()) {
-        Some(FilterKind::RedisBloom) => {}
+        Some(kind) if kind == REDISBLOOM => {}
         Some(kind) => {
             return Err(UsageError(format!(
                 "the filter in {} has the kind {}, which RedisBloom cannot read: there is \

@@ -186,7 +186,7 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
         };
         (folder, keeping, threads, origin)
     };
-    let FilterSpec { parameters, algorithm, keep_fragments } = keeping.spec.filter;
+    let FilterSpec { parameters, algorithm, keep_fragments } = keeping.spec.filter.clone();
     let items = Options::new(Form::Digest, algorithm, keep_fragments);
     let store = start::kept(folder, keeping, items, threads)?;
     Ok((store, parameters, origin))

@@ -8,12 +8,13 @@ use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use urlseen_core::filter::id::RandomId;
+use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::filter::memory;
 use urlseen_core::filter::redisbloom::{Filter, Growth};
 use urlseen_core::filter::{FilterSpec, Parameters};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::storage::{Folder, StorageSpec};
-use urlseen_engine::config::{Config, FilterKind};
+use urlseen_engine::config::Config;
 
 use super::super::Outcome;
 use super::super::bar::Bar;
@@ -65,7 +66,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
 fn prepare(args: &ImportArgs) -> anyhow::Result<(Folder, StorageSpec, From<'_>)> {
     let imported = |crawl: String, algorithm, keep_fragments| StorageSpec {
         crawl,
-        filter: FilterSpec { parameters: Parameters::Imported, algorithm, keep_fragments },
+        filter: FilterSpec { parameters: Parameters::imported(), algorithm, keep_fragments },
     };
     if let (Some(storage), Some(file)) = (&args.storage, &args.redisbloom_file) {
         let Config { crawl, fingerprint, .. } = Config::default();
@@ -76,7 +77,7 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Folder, StorageSpec, From<'_>)>
     }
     let config = args.settings.load()?;
     super::check_algorithm(args, &config)?;
-    if config.filter.kind != FilterKind::RedisBloom {
+    if config.filter.kind != REDISBLOOM {
         return Err(UsageError(format!(
             "filter.kind is {:?}, and a filter of RedisBloom goes into a crawl whose \
              filter.kind is \"redisbloom\": set that first",

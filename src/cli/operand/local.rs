@@ -6,10 +6,11 @@ use std::path::Path;
 
 use crate::cli::migrate;
 use urlseen_analysis::Form;
+use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::filter::redisbloom::dump::MAGIC;
 use urlseen_core::filter::{Parameters, memory};
 use urlseen_core::storage::{AtRest, Beside, Header, ShardReader, StorageSpec, Target, look};
-use urlseen_engine::config::{Config, FilterKind};
+use urlseen_engine::config::Config;
 
 use super::super::settings::Settings;
 use super::super::start::UsageError;
@@ -62,7 +63,7 @@ fn folder(path: &Path) -> anyhow::Result<Operand> {
     Ok(Operand {
         what: format!("the storage folder {at}{used}"),
         form,
-        made: Some(header.spec().filter.parameters),
+        made: Some(header.spec().filter.parameters.clone()),
         config,
         source: Source::Whole(Box::new(filter), forgotten.into_iter().collect()),
     })
@@ -81,7 +82,7 @@ fn native(what: String, header: &Header, reader: ShardReader) -> Operand {
     let [positions, shards, _] = header.rules();
     form.set("the rule of positions", positions);
     form.set("the rule of shards", shards);
-    let made = Some(header.spec().filter.parameters);
+    let made = Some(header.spec().filter.parameters.clone());
     Operand { what, form, made, config, source: Source::Shards(Box::new(reader), None) }
 }
 
@@ -106,11 +107,11 @@ fn dump(path: &Path, settings: &Settings) -> anyhow::Result<Operand> {
     let mut form = Form::default();
     layers(&mut form, &filter);
     let mut config = settings.load()?;
-    config.filter.kind = FilterKind::RedisBloom;
+    config.filter.kind = REDISBLOOM;
     Ok(Operand {
         what: format!("the dump {}", path.display()),
         form,
-        made: Some(Parameters::Imported),
+        made: Some(Parameters::imported()),
         config,
         source: Source::Whole(Box::new(filter), Vec::new()),
     })

@@ -4,11 +4,12 @@ use crate::cli::migrate;
 use redis::FromRedisValue;
 use tokio::runtime::Runtime;
 use urlseen_analysis::{Cells, ExactOverlap, Form};
+use urlseen_core::filter::kinds::{NATIVE, REDISBLOOM};
 use urlseen_core::filter::{Parameters, Placing, RedisFilterKeys, memory};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Defined, Members};
-use urlseen_engine::config::{Config, FilterKind, FilterPlace};
+use urlseen_engine::config::{Config, FilterPlace};
 
 use super::super::context::Context;
 use super::super::settings::Settings;
@@ -52,8 +53,8 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
     }
     config.filter.key = key;
     config.filter.place = FilterPlace::Redis;
-    if config.filter.kind == FilterKind::RedisBloom {
-        config.filter.kind = FilterKind::Native;
+    if !config.filter.kind.is_in(FilterPlace::Redis) {
+        config.filter.kind = NATIVE;
     }
     let wanted = config.redis_filter()?;
     let found = runtime.block_on(wanted.find_as_defined(&mut link))?;
@@ -69,7 +70,7 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
         form.set("the rule of positions", positions);
         form.set("the rule of shards", shards);
         divide(&mut form, opened.native.geometry());
-        made = Some(definition.spec.parameters);
+        made = Some(definition.spec.parameters.clone());
     }
     let filter = wanted_of(&config, seed)?;
     let source = Source::Redis(Box::new(RedisOperand { runtime, link, filter }));
@@ -92,9 +93,9 @@ fn module(
     let filter = runtime.block_on(migrate::dump(address, key, limit, &mut |_, _| ()))?;
     let mut form = Form::default();
     layers(&mut form, &filter);
-    config.filter.kind = FilterKind::RedisBloom;
+    config.filter.kind = REDISBLOOM;
     let source = Source::Whole(Box::new(filter), Vec::new());
-    Ok(Operand { what, form, made: Some(Parameters::Imported), config, source })
+    Ok(Operand { what, form, made: Some(Parameters::imported()), config, source })
 }
 
 pub(in crate::cli) fn type_of(

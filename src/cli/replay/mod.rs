@@ -15,7 +15,7 @@ use urlseen_analysis::{
 };
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{Capacity, ErrorRate, Sizing};
-use urlseen_engine::config::{Config, FilterKind, ItemForm, choose};
+use urlseen_engine::config::{Config, ItemForm, Kind, choose};
 
 use super::bar::Bar;
 use super::context::runtime;
@@ -56,10 +56,10 @@ pub(super) struct ReplayArgs {
     /// Replay so many items at most, as 1000000, 1e6 or 1M
     #[arg(long, value_name = "N")]
     count: Option<Capacity>,
-    /// The kinds that judge, with the configured settings: native, imooc, pyrebloom and so on as
-    /// in filter.kind, with commas between them; the configured one otherwise
+    /// The kinds that judge, with the configured settings: words of filter.kind, with commas
+    /// between them; the configured one otherwise
     #[arg(long, value_name = "LAYOUTS", value_delimiter = ',', value_parser = kind)]
-    kinds: Vec<FilterKind>,
+    kinds: Vec<Kind>,
     /// What items look like, in place of source.item
     #[arg(long, value_name = "FORM")]
     item: Option<ItemForm>,
@@ -75,9 +75,9 @@ pub(super) struct ReplayArgs {
 }
 
 /// A kind by its name in the configuration, or the short one of the longest.
-fn kind(word: &str) -> Result<FilterKind, String> {
-    let word = if word == "block-cluster" { FilterKind::BlockCluster.name() } else { word };
-    choose(word).map_err(|error| error.to_string())
+fn kind(word: &str) -> Result<Kind, String> {
+    let named = Kind::all().find(|kind| kind.short() == word);
+    named.map_or_else(|| choose(word).map_err(|error| error.to_string()), Ok)
 }
 
 pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {

@@ -6,7 +6,7 @@ use crate::admin::printable::{json_text, printable, stdout};
 use serde_json::{Value, json};
 use urlseen_analysis::{Axis, Plot, Scale, Series, Stroke};
 use urlseen_analysis::{Ending, KeyRead, LaneReport, Point, Reason, Report, Tally};
-use urlseen_engine::config::{Config, FilterKind, FilterPlace};
+use urlseen_engine::config::{Config, FilterPlace};
 
 use super::super::start;
 use urlseen_analysis::{DAEMON_BYTES, REDIS_SET_BYTES, allocated, grouped, size};
@@ -34,26 +34,16 @@ impl Memory {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let beside = DAEMON_BYTES as u64;
         let remembered = config.filter.recent as u64 * RECENT_BYTES;
-        let is_shared = match lane.kind {
-            FilterKind::RedisBloom => false,
-            FilterKind::Native => config.filter.place == FilterPlace::Redis,
-            _ => true,
+        // The configured place, where the kind can be in both.
+        let is_shared = lane.kind.is_in(FilterPlace::Redis)
+            && (config.filter.place == FilterPlace::Redis || !lane.kind.is_in(FilterPlace::Local));
+        let redis = match lane.filter_bytes {
+            Some(bytes) if !is_shared => return Self { daemon: bytes + beside, redis: None },
+            None => REDIS_SET_BYTES.map(|each| each * lane.keys),
+            Some(bytes) if lane.strings.is_empty() => [bytes; 2],
+            Some(_) => [lane.strings.iter().map(|&bytes| allocated(bytes)).sum(); 2],
         };
-        let bytes = lane.filter_bytes.unwrap_or(0);
-        match (is_shared, lane.kind) {
-            (false, _) => Self { daemon: bytes + beside, redis: None },
-            (true, FilterKind::ScrapyRedis) => {
-                let redis = REDIS_SET_BYTES.map(|each| each * lane.keys);
-                Self { daemon: remembered + beside, redis: Some(redis) }
-            }
-            (true, FilterKind::Native) => {
-                Self { daemon: remembered + beside, redis: Some([bytes; 2]) }
-            }
-            (true, _) => {
-                let all = lane.strings.iter().map(|&bytes| allocated(bytes)).sum();
-                Self { daemon: remembered + beside, redis: Some([all; 2]) }
-            }
-        }
+        Self { daemon: remembered + beside, redis: Some(redis) }
     }
 }
 
@@ -247,10 +237,7 @@ pub(super) fn plot(report: &Report, config: &Config) -> Plot {
     let mut series = Vec::new();
     for (colour, lane) in report.kinds.iter().enumerate() {
         let line = |words: &str, stroke, of: fn(&Point) -> f64| {
-            let name = match lane.kind {
-                FilterKind::BlockCluster => "block-cluster",
-                _ => lane.name,
-            };
+            let name = lane.kind.short();
             let points = lane.curve.iter().map(|point| (point.items as f64, of(point)));
             Series { name: format!("{name}, {words}"), colour, stroke, points: points.collect() }
         };

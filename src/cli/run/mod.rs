@@ -17,11 +17,12 @@ use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use tokio::sync::watch;
 use tracing::{error, info, warn};
+use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::filter::redisbloom::Rate;
 use urlseen_core::filter::{Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::storage::Folder;
-use urlseen_engine::config::{Config, FilterKind, FilterPlace, SourceKind};
+use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::engine::query::{self, Asker};
 use urlseen_engine::engine::store::Local;
 
@@ -85,7 +86,7 @@ fn store(config: &Config, folder: Folder) -> anyhow::Result<(Parameters, Local)>
         warn!("{warning}");
     }
     let keeping = start::keeping(config)?;
-    let parameters = keeping.spec.filter.parameters;
+    let parameters = keeping.spec.filter.parameters.clone();
     let store = start::kept(folder, keeping, start::items(config), start::threads(config))?;
     let capacity = HumanCount(config.filter.capacity);
     if let Some(sizing) = parameters.sizing() {
@@ -95,7 +96,7 @@ fn store(config: &Config, folder: Folder) -> anyhow::Result<(Parameters, Local)>
             sizing.bits_per_key()
         );
     }
-    if let Parameters::RedisBloom(reservation) = parameters {
+    if let Some(reservation) = parameters.reservation() {
         if let Some(warning) = reservation.rate_when_full().and_then(Rate::warning) {
             warn!("{warning}");
         }
@@ -274,7 +275,7 @@ async fn work(
         .await;
     let (ending, report) = (ending?, work.report());
     match config.filter.kind {
-        FilterKind::RedisBloom if ending == Ending::Full => error!(
+        kind if kind == REDISBLOOM && ending == Ending::Full => error!(
             "the filter holds {} fingerprints and has no room for more: what is not judged waits \
              in the source. Give the machine more memory if that was short. If it may not grow, \
              set filter.expansion = 2 and empty it with urlseen storage reset: all that was seen \

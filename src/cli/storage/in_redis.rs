@@ -7,7 +7,7 @@ use crate::crawl::protocol::Protocol;
 use crate::crawl::upkeep::Upkeep;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
-use urlseen_core::filter::choice::FilterKind;
+use urlseen_core::filter::Placing;
 use urlseen_core::redis::lease::{LeaseHolder, RunId};
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
 use urlseen_core::storage::Head;
@@ -70,13 +70,14 @@ impl CrawlInRedis {
             row(name, format!("{:>15}", HumanCount(length).to_string()))?;
         }
         let share = 100.0 * keys as f64 / filter.capacity as f64;
-        let size = match filter.kind {
-            FilterKind::ScrapyRedis => "exact".to_owned(),
-            _ => format!(
+        let size = if matches!(opened.filter.placing(), Placing::Set) {
+            "exact".to_owned()
+        } else {
+            format!(
                 "{share:.1} % of {}; error rate now {error_rate:.1e}; up to {}",
                 HumanCount(filter.capacity),
                 BinaryBytes(bytes)
-            ),
+            )
         };
         let (keys, kind, key) = (HumanCount(keys).to_string(), filter.kind.name(), &filter.key);
         row("filter", format!("{keys:>15}   fingerprints, {size}; {kind} at {key}"))?;

@@ -299,26 +299,29 @@ fn print_archive(archive: &Standing, out: &mut impl Write) -> io::Result<()> {
 
 /// What a filter is, in words.
 fn described(parameters: &Parameters) -> String {
-    match parameters {
-        Parameters::Native { geometry, capacity, error_rate, .. } => format!(
-            "{} for {} fingerprints at {error_rate}, {} blocks of {} bits each",
+    if let Some(sizing) = parameters.sizing() {
+        let geometry = sizing.geometry();
+        return format!(
+            "{} for {} fingerprints at {}, {} blocks of {} bits each",
             BinaryBytes(geometry.bytes()),
-            HumanCount(capacity.get()),
+            HumanCount(sizing.capacity().get()),
+            sizing.error_rate(),
             geometry.blocks().get(),
             geometry.bits_per_block(),
-        ),
-        Parameters::RedisBloom(reservation) => {
-            let Reservation { capacity, error_rate, .. } = reservation;
-            let growth = match reservation.expansion() {
-                0 => "does not grow".to_owned(),
-                times => format!("grows by layers of {times} times the last"),
-            };
-            let capacity = HumanCount(capacity.get());
-            format!("RedisBloom's, reserved for {capacity} fingerprints at {error_rate}, {growth}")
-        }
-        Parameters::Imported => "RedisBloom's, imported".to_owned(),
-        Parameters::Strings(_) | Parameters::Set => parameters.kind().to_string(),
+        );
     }
+    if let Some(reservation) = parameters.reservation() {
+        let Reservation { capacity, error_rate, .. } = reservation;
+        let growth = match reservation.expansion() {
+            0 => "does not grow".to_owned(),
+            times => format!("grows by layers of {times} times the last"),
+        };
+        let capacity = HumanCount(capacity.get());
+        return format!(
+            "RedisBloom's, reserved for {capacity} fingerprints at {error_rate}, {growth}"
+        );
+    }
+    "RedisBloom's, imported".to_owned()
 }
 
 fn to_json(look: &Look) -> Value {
@@ -340,7 +343,7 @@ fn to_json(look: &Look) -> Value {
             "bytes": geometry.map(|geometry| geometry.bytes()),
             "k": geometry.map(|geometry| geometry.k()),
             "blocks": geometry.map(|geometry| geometry.blocks().get()),
-            "imported": filter.parameters == Parameters::Imported,
+            "imported": filter.parameters.is_imported(),
             "algorithm": filter.algorithm.name(),
             "keep_fragments": filter.keep_fragments,
         })

@@ -114,10 +114,11 @@ fn tombstones(side: &Operand, shard: ShardId) -> Vec<u128> {
 
 /// Unites native filters into a folder.
 fn to_folder(a: &mut Operand, b: &mut Operand, args: &UnionArgs) -> anyhow::Result<United> {
-    let made = a.made.expect("a native filter can be in a folder");
-    let Parameters::Native { seed: Some(seed), geometry, .. } = made else {
+    let made = a.made.clone().expect("a native filter can be in a folder");
+    let (Some(seed), Some(sizing)) = (made.seed(), made.sizing()) else {
         unreachable!("filters of RedisBloom are united whole")
     };
+    let geometry = sizing.geometry();
     let native = urlseen_core::filter::native::Native::new(seed, geometry);
     let mut folder = NewFolder::begin(Path::new(&args.output), a, made)?;
     let mut rebase = folder.rebase()?;
@@ -242,9 +243,9 @@ fn whole(a: &mut Operand, mut b: Operand, args: &UnionArgs) -> anyhow::Result<Un
         }
         target::load(&args.output, &args.settings, &filter)?;
     } else {
-        let made = match (a.made, b.made) {
-            (Some(one), Some(second)) if one == second => one,
-            _ => Parameters::Imported,
+        let made = match (&a.made, &b.made) {
+            (Some(one), Some(second)) if one == second => one.clone(),
+            _ => Parameters::imported(),
         };
         let mut folder = NewFolder::begin(Path::new(&args.output), a, made)?;
         let mut rebase = folder.rebase()?;

@@ -1,7 +1,8 @@
 //! Estimates and their bounds against the truth, on filters that were really filled.
 
 use super::*;
-use urlseen_core::filter::layout::{BitStrings, PyreBloom, ScrapyRedisBloomFilter};
+use urlseen_core::filter::kinds::{PyreBloom, ScrapyRedisBloomFilter};
+use urlseen_core::filter::layout::BitStrings;
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::redisbloom::{Filter, Growth};
 use urlseen_core::filter::{Capacity, ErrorRate, Seed, ShardId, Shards, Sizing};

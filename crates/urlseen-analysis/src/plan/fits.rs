@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use urlseen_core::filter::choice::FilterKind;
+use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{Capacity, ErrorRate, Sizing};
 
 use super::others::{Made, Project};
@@ -61,8 +61,7 @@ pub(super) struct FitAnswer {
 impl Fits {
     /// Finds them.
     pub fn of(bytes: u64, question: FitQuestion) -> Self {
-        let mut rows =
-            vec![FitRow { kind: FilterKind::Native.name(), answer: native(bytes, question) }];
+        let mut rows = vec![FitRow { kind: NATIVE.name(), answer: native(bytes, question) }];
         rows.extend(Project::ALL.map(|project| {
             let answer = match project {
                 Project::ScrapyRedis => set(bytes, question),
@@ -276,7 +275,7 @@ mod tests {
             };
             assert!(answer.filter_bytes <= bytes, "{kind} {answer:?}");
             let taken = |capacity: u64, rate: f64| {
-                if kind == FilterKind::Native.name() {
+                if kind == NATIVE.name() {
                     let rate = ErrorRate::new(rate).ok()?;
                     return Some(
                         Sizing::new(Capacity::new(capacity).ok()?, rate).geometry().bytes(),

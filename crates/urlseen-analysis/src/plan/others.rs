@@ -5,9 +5,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use urlseen_core::filter::layout::{
-    BitStrings, BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter,
-};
+use urlseen_core::filter::kinds::{BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter};
+use urlseen_core::filter::layout::BitStrings;
 use urlseen_core::filter::redisbloom::{Forecast, Growth};
 use urlseen_core::filter::{Capacity, ErrorRate, Geometry};
 

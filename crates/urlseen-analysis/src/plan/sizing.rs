@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use urlseen_core::filter::choice::FilterKind;
+use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{Blocks, Capacity, ErrorRate, Sizing};
 
 use super::costs::REDIS_SET_BYTES;
@@ -64,7 +64,7 @@ impl Figures {
         let kinds = Blocks::ALL
             .map(|blocks| Sizing::with_blocks(capacity, error_rate, blocks).geometry())
             .map(|geometry| LayoutRow {
-                kind: FilterKind::Native.name(),
+                kind: NATIVE.name(),
                 chosen: geometry == chosen.geometry(),
                 blocks: geometry.blocks().get(),
                 k: geometry.k(),

@@ -7,11 +7,10 @@ use urlseen_core::filter::layout::BitStrings;
 use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::filter::redisbloom::{self, Forecast, Hashes};
 use urlseen_core::filter::{
-    FilterSpec, Geometry, Hashing, Parameters, Placed, SHARDS, Shards, SpecError, StringFilter,
-    Verdict, memory,
+    FilterSpec, Geometry, Hashing, Kind, Parameters, Placed, Placing, SHARDS, Shards, SpecError,
+    StringFilter, Verdict, memory,
 };
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_engine::config::FilterKind;
 
 /// A filter that is to judge, and not made yet.
 #[derive(Debug)]
@@ -27,21 +26,23 @@ impl LaneSpec {
     /// # Errors
     /// The kind cannot be that large.
     pub fn new(spec: &FilterSpec) -> Result<Self, SpecError> {
-        let parameters = spec.parameters;
-        let strings = match parameters {
-            Parameters::Strings(layout) => Some(layout.build()?),
+        let parameters = spec.parameters.clone();
+        let (sizing, reservation) = (parameters.sizing(), parameters.reservation());
+        let strings = match parameters.placing() {
+            Ok(Placing::Bits(strings)) => Some(strings),
+            Err(error) if reservation.is_none() => return Err(error),
             _ => None,
         };
-        let bytes = match (&parameters, &strings) {
-            (Parameters::Native { geometry, .. }, _) => geometry.bytes(),
-            (Parameters::RedisBloom(reservation), _) => {
+        let bytes = match (sizing, reservation, &strings) {
+            (Some(sizing), ..) => sizing.geometry().bytes(),
+            (_, Some(reservation), _) => {
                 let (rate, keys) = (reservation.error_rate.get(), reservation.capacity.get());
                 let first = Forecast::of(rate, keys, reservation.growth, 0);
                 // What cannot be made at all is refused when it is made.
                 first.ok().flatten().map_or(0, |forecast| forecast.bits / 8)
             }
-            (_, Some(strings)) => lengths(&**strings).iter().sum(),
-            (_, None) => 0,
+            (_, _, Some(strings)) => lengths(&**strings).iter().sum(),
+            (_, _, None) => 0,
         };
         Ok(Self { parameters, strings, bytes })
     }
@@ -73,7 +74,7 @@ pub(super) struct Judgable {
 /// A filter that judges.
 #[derive(Debug)]
 pub(super) struct Lane {
-    kind: FilterKind,
+    kind: Kind,
     capacity: Option<u64>,
     filter: Filter,
     report: Counts,
@@ -115,23 +116,25 @@ enum Fate {
 impl Lane {
     /// Takes the memory of the filter.
     pub(super) fn start(spec: LaneSpec, native: Native) -> Result<Self, ReplayError> {
-        let filter = match (spec.parameters, spec.strings) {
-            (Parameters::Native { geometry, .. }, _) => {
+        let parameters = spec.parameters;
+        let filter = match (parameters.sizing(), parameters.reservation(), spec.strings) {
+            (Some(sizing), ..) => {
+                let geometry = sizing.geometry();
                 let native = Native::new(native.seed(), geometry);
                 let shards = Box::new(Shards::allocate(native, 0, 1)?);
                 Filter::Native { shards, geometry }
             }
-            (Parameters::RedisBloom(reservation), _) => {
+            (_, Some(reservation), _) => {
                 let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
                 // As a daemon has it, which copies the newest layer at times.
                 Filter::RedisBloom(reservation.reserve(limit / 2)?)
             }
-            (_, Some(strings)) => Filter::Strings(StringFilter::new(strings)),
-            (_, None) => Filter::Set,
+            (_, _, Some(strings)) => Filter::Strings(StringFilter::new(strings)),
+            (_, _, None) => Filter::Set,
         };
         Ok(Self {
-            kind: spec.parameters.kind(),
-            capacity: spec.parameters.capacity(),
+            kind: parameters.kind(),
+            capacity: parameters.capacity(),
             filter,
             report: Counts::default(),
             new: 0,

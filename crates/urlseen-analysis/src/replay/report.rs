@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::curve::Point;
 use super::error::ReplayError;
 use super::reading::Readings;
-use urlseen_engine::config::FilterKind;
+use urlseen_core::filter::Kind;
 use urlseen_engine::item::Unreadable;
 
 /// How many different reasons are kept apart.
@@ -108,7 +108,7 @@ pub struct LaneReport {
     pub name: &'static str,
     /// The same as a value.
     #[serde(skip)]
-    pub kind: FilterKind,
+    pub kind: Kind,
     /// Items that it judged.
     pub items: u64,
     /// Those that are unseen to it.

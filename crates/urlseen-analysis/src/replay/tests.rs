@@ -5,9 +5,10 @@ use std::io::Write;
 use tempfile::NamedTempFile;
 
 use super::*;
-use urlseen_core::filter::{Capacity, ErrorRate, Seed, Sizing};
+use urlseen_core::filter::kinds::NATIVE;
+use urlseen_core::filter::{Capacity, ErrorRate, Kind, Seed, Sizing};
 use urlseen_core::fingerprint::Algorithm;
-use urlseen_engine::config::{FilterKind, ItemForm, Sources};
+use urlseen_engine::config::{ItemForm, Sources};
 
 struct Silent;
 
@@ -26,13 +27,13 @@ fn config(set: &[&str]) -> Config {
 }
 
 /// Replays these lines, by so many threads.
-fn replay(lines: &[u8], set: &[&str], kinds: &[FilterKind], threads: usize) -> Report {
+fn replay(lines: &[u8], set: &[&str], kinds: &[Kind], threads: usize) -> Report {
     let mut file = NamedTempFile::new().unwrap();
     file.write_all(lines).unwrap();
     let config = config(set);
     let capacity = Capacity::new(config.filter.capacity).unwrap();
     let sizing = Sizing::new(capacity, ErrorRate::new(config.filter.error_rate).unwrap());
-    let spec = |&kind: &FilterKind| {
+    let spec = |&kind: &Kind| {
         let mut config = config.clone();
         config.filter.kind = kind;
         LaneSpec::new(&config.filter_spec().unwrap()).unwrap()
@@ -54,7 +55,7 @@ fn replay(lines: &[u8], set: &[&str], kinds: &[FilterKind], threads: usize) -> R
 fn however_many_threads_read_the_order_is_that_of_the_items() {
     let lines = (0..5000).map(|number| format!("http://a/{}", number % 3000));
     let lines = lines.collect::<Vec<_>>().join("\n");
-    let kinds = [FilterKind::Native, FilterKind::PyreBloom, FilterKind::ScrapyRedis];
+    let kinds = ["native", "pyrebloom", "scrapy-redis"].map(|it| it.parse().unwrap());
     let set = ["filter.capacity=300", "filter.error_rate=0.05", "source.batch=7"];
     let one = replay(lines.as_bytes(), &set, &kinds, 1);
     let five = replay(lines.as_bytes(), &set, &kinds, 5);
@@ -78,7 +79,7 @@ fn however_many_threads_read_the_order_is_that_of_the_items() {
 #[test]
 fn reasons_are_counted_and_the_first_of_each_is_named() {
     let lines = b"http://a/\n\n/a\nhttp://a/\xff\n/b\nhttp://a/b\xffc\n";
-    let report = replay(lines, &[], &[FilterKind::Native], 2);
+    let report = replay(lines, &[], &[NATIVE], 2);
     let tally = &report.tally;
     assert_eq!((tally.items, tally.rejected, tally.new), (6, 5, 1));
     let found = |words: &str| {

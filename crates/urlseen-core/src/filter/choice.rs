@@ -128,26 +128,6 @@ choices! {
         Pickle = "pickle",
     } later []
 
-    /// How a fingerprint becomes bit positions.
-    FilterKind {
-        /// urlseen's own: shards by leading byte, bits confined to a few cache lines.
-        Native = "native",
-        /// RedisBloom's: layers that grow.
-        RedisBloom = "redisbloom",
-        /// That of `BloomFilter_imooc`.
-        Imooc = "imooc",
-        /// That of pyreBloom.
-        PyreBloom = "pyrebloom",
-        /// That of luw2007's bloomfilter, which is pyreBloom's but for a rounding.
-        Luw2007 = "luw2007-bloomfilter",
-        /// That of scrapy-redis-bloomfilter.
-        ScrapyRedisBloomFilter = "scrapy-redis-bloomfilter",
-        /// That of scrapy-redis-bloomfilter-block-cluster.
-        BlockCluster = "scrapy-redis-bloomfilter-block-cluster",
-        /// A set of fingerprints, as scrapy-redis keeps it: exact.
-        ScrapyRedis = "scrapy-redis",
-    } later []
-
     /// Where the filter's bits live.
     FilterPlace {
         /// In this process's memory, kept in the storage folder.
@@ -236,6 +216,7 @@ impl Choice for Algorithm {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Kind;
     use super::*;
 
     fn each_word_reads_back<T: Choice + PartialEq + std::fmt::Debug>() {
@@ -255,7 +236,7 @@ mod tests {
         each_word_reads_back::<End>();
         each_word_reads_back::<Fsync>();
         each_word_reads_back::<ItemForm>();
-        each_word_reads_back::<FilterKind>();
+        each_word_reads_back::<Kind>();
         each_word_reads_back::<Level>();
         each_word_reads_back::<LogFormat>();
         each_word_reads_back::<RejectsFull>();

@@ -170,7 +170,7 @@ pub(crate) fn text(fingerprint: &Fingerprint) -> Cow<'_, [u8]> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout::{BlockCluster, Imooc, PyreBloom};
+    use super::super::kinds::{BlockCluster, Imooc, PyreBloom};
     use super::super::{Blocks, Geometry, Seed};
     use super::*;
 

@@ -42,7 +42,7 @@ impl Sizing {
     }
 
     /// One that was chosen before, and is recorded.
-    pub(super) fn recorded(capacity: Capacity, error_rate: ErrorRate, geometry: Geometry) -> Self {
+    pub fn recorded(capacity: Capacity, error_rate: ErrorRate, geometry: Geometry) -> Self {
         Self { capacity, error_rate, geometry }
     }
 

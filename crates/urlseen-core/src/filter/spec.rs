@@ -6,14 +6,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::choice::FilterKind;
 use super::layout::SizeError;
-use super::parameters::Parameters;
-use super::{CapacityError, ErrorRateError};
+use super::{CapacityError, ErrorRateError, Kind, Parameters};
 use crate::fingerprint::Algorithm;
 
 /// All that moves a bit of a filter or changes a fingerprint in it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FilterSpec {
     /// The filter's kind, with all that is chosen for a filter of that kind.
     pub parameters: Parameters,
@@ -36,8 +34,8 @@ pub enum SpecError {
     #[error(transparent)]
     ErrorRate(#[from] ErrorRateError),
     /// The kind's bits are nowhere in Redis.
-    #[error("the filter kind redisbloom is for filter.place = \"local\" alone")]
-    NotInRedis,
+    #[error("the filter kind {0} is for filter.place = \"local\" alone")]
+    NotInRedis(Kind),
     /// More than the kind can count.
     #[error(
         "filter.capacity is {capacity}, and the kind {kind} is made for at most {} \
@@ -46,7 +44,7 @@ pub enum SpecError {
     )]
     TooMany {
         /// The kind.
-        kind: FilterKind,
+        kind: Kind,
         /// The capacity that was asked for.
         capacity: u64,
     },
@@ -91,7 +89,7 @@ impl FilterSpec {
     /// A part is missing or no such filter exists.
     pub fn read(value: impl Fn(&'static str) -> Option<String>) -> Result<Self, SpecError> {
         Ok(Self {
-            parameters: Parameters::read(&value)?,
+            parameters: part::<Kind>(&value, "filter.kind")?.read(&value)?,
             algorithm: part(&value, "fingerprint.algorithm")?,
             keep_fragments: part(&value, "fingerprint.keep_fragments")?,
         })
@@ -107,7 +105,7 @@ impl FilterSpec {
     }
 
     /// The kind of the filter.
-    pub fn kind(&self) -> FilterKind {
+    pub fn kind(&self) -> Kind {
         self.parameters.kind()
     }
 
@@ -155,9 +153,7 @@ pub(super) fn part<T: FromStr>(
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::choice::Choice;
-    use super::super::parameters::size;
-    use super::super::{Geometry, Reservation};
+    use super::super::{Capacity, ErrorRate, Geometry, Reservation, Sizing};
     use super::*;
 
     fn read(fields: &[(&'static str, &str)]) -> Result<FilterSpec, SpecError> {
@@ -179,9 +175,9 @@ mod tests {
 
     #[test]
     fn each_kind_reads_back() {
-        for &(kind, _) in FilterKind::ALL {
+        for kind in Kind::all() {
             let all = read(&[
-                ("filter.kind", kind),
+                ("filter.kind", kind.name()),
                 ("filter.capacity", "1000"),
                 ("filter.error_rate", "0.01"),
                 ("filter.expansion", "2"),
@@ -193,8 +189,15 @@ mod tests {
                 ("fingerprint.keep_fragments", "true"),
             ])
             .unwrap();
-            assert_eq!(all.kind().name(), kind);
+            assert_eq!(all.kind(), kind);
             let fields: BTreeMap<_, _> = all.fields().into_iter().collect();
+            let own = fields
+                .keys()
+                .copied()
+                .filter(|it| it.starts_with("filter.") && *it != "filter.kind");
+            let mut keys = kind.keys().to_vec();
+            keys.sort_unstable();
+            assert_eq!(own.collect::<Vec<_>>(), keys, "{kind}");
             assert_eq!(FilterSpec::read(|name| fields.get(name).cloned()), Ok(all), "{kind}");
             for &name in fields.keys().filter(|&&name| name != "filter.seed") {
                 let without = FilterSpec::read(|it| fields.get(it).filter(|_| it != name).cloned());
@@ -214,13 +217,14 @@ mod tests {
         assert_eq!(whats(&native("1000", None)), [] as [&str; 0], "any seed will do");
         assert_eq!(whats(&native("1000", Some("8"))), ["filter.seed"]);
         assert_eq!(whats(&native("1001", None)), ["filter.capacity"]);
-        let set = FilterSpec { parameters: Parameters::Set, ..base };
+        let set = "scrapy-redis".parse::<Kind>().unwrap().read(&|_| None).unwrap();
+        let set = FilterSpec { parameters: set, ..base.clone() };
         assert_eq!(whats(&set), ["filter.kind"]);
         assert_eq!(
-            whats(&FilterSpec { keep_fragments: true, ..base }),
+            whats(&FilterSpec { keep_fragments: true, ..base.clone() }),
             ["fingerprint.keep_fragments"]
         );
-        let other = FilterSpec { algorithm: Algorithm::ScrapyRedis, ..base };
+        let other = FilterSpec { algorithm: Algorithm::ScrapyRedis, ..base.clone() };
         assert_eq!(
             base.differences(&other),
             [SpecDifference {
@@ -229,25 +233,27 @@ mod tests {
                 wanted: "scrapy-redis".to_owned(),
             }]
         );
-        let mut divided = base;
-        let Parameters::Native { geometry, .. } = &mut divided.parameters else { panic!() };
+        let sizing = base.parameters.sizing().unwrap();
+        let geometry = sizing.geometry();
         let more = geometry.blocks_per_part() + 1;
-        *geometry = Geometry::new(geometry.blocks(), geometry.bits_per_block(), more).unwrap();
+        let more = Geometry::new(geometry.blocks(), geometry.bits_per_block(), more).unwrap();
+        let sizing = Sizing::recorded(sizing.capacity(), sizing.error_rate(), more);
+        let parameters = Parameters::native(&sizing, base.parameters.seed());
+        let divided = FilterSpec { parameters, ..base.clone() };
         assert_eq!(whats(&divided), [DIVISION]);
     }
 
     #[test]
     fn the_size_of_what_was_imported_is_nobodys_wish() {
-        let [imported, reserved] = [Parameters::Imported, reserved()]
+        let [imported, reserved] = [Parameters::imported(), reserved()]
             .map(|parameters| FilterSpec { parameters, ..native("5", None) });
         assert_eq!(imported.differences(&reserved), []);
     }
 
     fn reserved() -> Parameters {
-        let (capacity, error_rate) = size(1000, 0.01).unwrap();
-        Parameters::RedisBloom(Reservation {
-            capacity,
-            error_rate,
+        Parameters::reserved(Reservation {
+            capacity: Capacity::new(1000).unwrap(),
+            error_rate: ErrorRate::new(0.01).unwrap(),
             growth: Reservation::growth_of(2),
         })
     }

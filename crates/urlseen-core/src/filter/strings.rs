@@ -189,7 +189,7 @@ impl StringFilter {
 mod tests {
     use std::collections::HashSet;
 
-    use super::super::layout::{BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter};
+    use super::super::kinds::{BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter};
     use super::*;
 
     fn texts(count: u64) -> Vec<String> {

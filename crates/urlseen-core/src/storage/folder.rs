@@ -39,7 +39,7 @@ use super::snapshot;
 use super::snapshot_writer::SnapshotWriter;
 use crate::filter::choice::Fsync;
 use crate::filter::redisbloom::Filter;
-use crate::filter::{Parameters, Seed, id};
+use crate::filter::{Seed, id};
 use crate::storage::head::{Head, Position};
 
 /// A storage folder, locked: nobody else writes to it while this lives, nor while a [`Journal`] or
@@ -132,7 +132,7 @@ impl Folder {
     /// broken off.
     pub fn awaits_import(&self) -> io::Result<bool> {
         let Some(header) = &self.header else { return Ok(true) };
-        if header.spec().filter.parameters != Parameters::Imported {
+        if !header.spec().filter.parameters.is_imported() {
             return Ok(false);
         }
         let files = self.dir.list()?;
@@ -148,7 +148,7 @@ impl Folder {
     /// If it does not await it, or `spec` is of another filter.
     pub fn import(&mut self, spec: &StorageSpec, id: u64, filter: &Filter) -> io::Result<()> {
         assert!(
-            spec.filter.parameters == Parameters::Imported && self.awaits_import()?,
+            spec.filter.parameters.is_imported() && self.awaits_import()?,
             "not to be imported"
         );
         if self.header.is_none() {

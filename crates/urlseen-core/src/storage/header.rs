@@ -41,9 +41,12 @@
 use std::fmt::{self, Write as _};
 
 use super::damage::Damage;
-use crate::filter::choice::FilterKind;
+use crate::filter::choice::FilterPlace;
+use crate::filter::kinds::{NATIVE, REDISBLOOM};
 use crate::filter::native::Native;
-use crate::filter::{Blocks, Capacity, FilterSpec, Geometry, Parameters, Reservation, Seed};
+use crate::filter::{
+    Blocks, Capacity, FilterSpec, Geometry, Kind, Parameters, Reservation, Seed, Sizing,
+};
 
 /// The format of a folder with a filter of shards, and that of all logs.
 pub(crate) const FORMAT: u32 = 3;
@@ -106,10 +109,11 @@ impl Header {
     /// # Panics
     /// If a seed is open, or the kind is one of Redis alone.
     pub(super) fn new(filter: u64, spec: &StorageSpec) -> Self {
-        let parameters = spec.filter.parameters;
-        let is_open = matches!(parameters, Parameters::Native { seed: None, .. });
+        let parameters = &spec.filter.parameters;
+        let is_open = parameters.seeded(|| Seed::new(0)) != *parameters;
         assert!(!is_open, "the seed is drawn before");
-        assert!(parameters.is_local(), "{} is a kind of Redis alone", parameters.kind());
+        let kind = parameters.kind();
+        assert!(kind.is_in(FilterPlace::Local), "{kind} is a kind of Redis alone");
         Self { filter, spec: spec.clone(), rules: Rules::own(&spec.filter) }
     }
 
@@ -132,17 +136,13 @@ impl Header {
 
     /// urlseen's own kind, if it is that.
     pub fn native(&self) -> Option<Native> {
-        match self.spec.filter.parameters {
-            Parameters::Native { seed: Some(seed), geometry, .. } => {
-                Some(Native::new(seed, geometry))
-            }
-            _ => None,
-        }
+        let parameters = &self.spec.filter.parameters;
+        Some(Native::new(parameters.seed()?, parameters.sizing()?.geometry()))
     }
 
     /// Returns true if the filter has shards. If not, it is in one piece.
     pub(super) fn has_shards(&self) -> bool {
-        self.spec.filter.kind() == FilterKind::Native
+        self.spec.filter.parameters.sizing().is_some()
     }
 
     /// Bytes of a shard; 0 where the filter has none.
@@ -169,24 +169,24 @@ impl Header {
         line("crawl", &quoted(crawl));
         line("kind", &quoted(parameters.kind().name()));
         line("positions", &quoted(positions));
-        match parameters {
-            Parameters::Native { seed, geometry, .. } => {
-                line("shards", &quoted(shards));
-                line("seed", &seed.expect("it was drawn").get());
-                line("bits", &geometry.bits());
-                line("k", &geometry.k());
-                line("blocks", &geometry.blocks().get());
-                line("bits_per_block", &geometry.bits_per_block());
-                line("blocks_per_part", &geometry.blocks_per_part());
-            }
-            Parameters::Imported => line("imported", &true),
-            Parameters::RedisBloom(_) | Parameters::Strings(_) | Parameters::Set => {}
+        if let Some(native) = self.native() {
+            let geometry = native.geometry();
+            line("shards", &quoted(shards));
+            line("seed", &native.seed().get());
+            line("bits", &geometry.bits());
+            line("k", &geometry.k());
+            line("blocks", &geometry.blocks().get());
+            line("bits_per_block", &geometry.bits_per_block());
+            line("blocks_per_part", &geometry.blocks_per_part());
+        }
+        if parameters.is_imported() {
+            line("imported", &true);
         }
         if let Some((capacity, error_rate)) = parameters.size() {
             line("capacity", &capacity.get());
             line("error_rate", &error_rate);
         }
-        if let Parameters::RedisBloom(reservation) = parameters {
+        if let Some(reservation) = parameters.reservation() {
             line("expansion", &reservation.expansion());
         }
         line("algorithm", &quoted(algorithm.name()));
@@ -231,7 +231,7 @@ impl Header {
             },
             rules: Rules {
                 positions: string("positions")?,
-                shards: if kind == FilterKind::Native { string("shards")? } else { String::new() },
+                shards: if kind == NATIVE { string("shards")? } else { String::new() },
                 algorithm: string("algorithm_version")?,
             },
         })
@@ -239,25 +239,25 @@ impl Header {
 }
 
 /// Reads from a header of that kind what the filter was made for.
-fn parameters(text: &str, kind: FilterKind) -> Option<Parameters> {
+fn parameters(text: &str, kind: Kind) -> Option<Parameters> {
     let number = |key| value(text, key)?.parse::<u32>().ok();
-    if kind == FilterKind::RedisBloom && value(text, "imported").is_some() {
-        return Some(Parameters::Imported);
+    if kind == REDISBLOOM && value(text, "imported").is_some() {
+        return Some(Parameters::imported());
     }
     let capacity = Capacity::new(value(text, "capacity")?.parse().ok()?).ok()?;
     let error_rate = value(text, "error_rate")?.parse().ok()?;
-    if kind == FilterKind::RedisBloom {
+    if kind == REDISBLOOM {
         let growth = Reservation::growth_of(number("expansion")?);
-        return Some(Parameters::RedisBloom(Reservation { capacity, error_rate, growth }));
+        return Some(Parameters::reserved(Reservation { capacity, error_rate, growth }));
     }
-    if kind != FilterKind::Native {
+    if kind != NATIVE {
         return None;
     }
     let blocks = Blocks::ALL.into_iter().find(|blocks| Some(blocks.get()) == number("blocks"))?;
     let bits_per_block = u8::try_from(number("bits_per_block")?).ok()?;
     let geometry = Geometry::new(blocks, bits_per_block, number("blocks_per_part")?)?;
     let seed = Some(Seed::new(number("seed")?));
-    Some(Parameters::Native { seed, geometry, capacity, error_rate })
+    Some(Parameters::native(&Sizing::recorded(capacity, error_rate, geometry), seed))
 }
 
 /// The last line, behind `content`.
@@ -301,16 +301,14 @@ pub(super) mod tests {
         capacity: u64,
         rate: &str,
     ) -> Parameters {
-        Parameters::Native {
-            seed: Some(Seed::new(seed)),
-            geometry: Geometry::new(blocks, 10, 3).unwrap(),
-            capacity: Capacity::new(capacity).unwrap(),
-            error_rate: rate.parse().unwrap(),
-        }
+        let geometry = Geometry::new(blocks, 10, 3).unwrap();
+        let capacity = Capacity::new(capacity).unwrap();
+        let sizing = Sizing::recorded(capacity, rate.parse().unwrap(), geometry);
+        Parameters::native(&sizing, Some(Seed::new(seed)))
     }
 
     pub(in crate::storage) fn reserved(capacity: u64, rate: &str, expansion: u32) -> Parameters {
-        Parameters::RedisBloom(Reservation {
+        Parameters::reserved(Reservation {
             capacity: Capacity::new(capacity).unwrap(),
             error_rate: rate.parse().unwrap(),
             growth: Reservation::growth_of(expansion),
@@ -319,7 +317,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_header_reads_back_and_no_bit_of_it_can_change() {
-        let others = [reserved(1000, "1e-6", 2), reserved(5, "0.01", 0), Parameters::Imported];
+        let others = [reserved(1000, "1e-6", 2), reserved(5, "0.01", 0), Parameters::imported()];
         for parameters in std::iter::once(spec().filter.parameters).chain(others) {
             let header = Header::new(0x0123_4567_89ab_cdef, &made_for(parameters));
             let bytes = header.encode();
@@ -357,6 +355,6 @@ pub(super) mod tests {
         };
         assert_eq!(format(spec().filter.parameters), "3");
         assert_eq!(format(reserved(1000, "1e-6", 2)), "4");
-        assert_eq!(format(Parameters::Imported), "4");
+        assert_eq!(format(Parameters::imported()), "4");
     }
 }

@@ -44,7 +44,7 @@ pub(super) struct Rebuilt {
 impl Rebuilt {
     /// For the filter of a folder.
     pub(super) fn new(header: &Header) -> Result<Self, RecoveryError> {
-        let parameters = header.spec().filter.parameters;
+        let parameters = header.spec().filter.parameters.clone();
         if header.has_shards() {
             let words = "the storage folder holds a filter of the kind native, which RedisBloom \
                          cannot read";
@@ -68,11 +68,11 @@ impl Rebuilt {
         let Self { parameters, filter, .. } = self;
         match (filter, parameters) {
             (Some(filter), _) => Ok(filter),
-            (none, Parameters::RedisBloom(reservation)) => {
+            (none, parameters) => {
+                let reservation = parameters.reservation();
+                let reservation =
+                    reservation.expect("what was imported is there, and shards were refused");
                 Ok(none.insert(reservation.reserve(u64::MAX).map_err(AddError::NoLayer)?))
-            }
-            (None, _) => {
-                unreachable!("what was imported is there, and the native kind was refused")
             }
         }
     }

@@ -10,7 +10,8 @@ use super::secret::Secret;
 use super::sections::Config;
 use super::value::Rule;
 use std::collections::{BTreeMap, BTreeSet};
-use urlseen_core::filter::choice::{Emit, End, FilterKind, FilterPlace, ItemForm, SourceKind};
+use urlseen_core::filter::Kind;
+use urlseen_core::filter::choice::{Emit, End, FilterPlace, ItemForm, SourceKind};
 use urlseen_core::redis::{RedisAddress, RedisAddressError};
 
 /// Hands out typed values by key.
@@ -102,7 +103,7 @@ impl Taker {
             self.check_emit(config);
             self.check_push_to(config);
             self.check_rejects(config);
-            self.check_layout(config);
+            self.check_kind(config);
             self.check_serve(config);
             if let Some((key, fault)) = machine
                 && self.is_sound(&[key])
@@ -175,27 +176,27 @@ impl Taker {
         }
     }
 
-    /// Other projects' bits are where those projects have them. RedisBloom's lie in a type of its
-    /// own, which only its module sets bits in.
-    fn check_layout(&mut self, config: &Config) {
-        let (kind, store) = (config.filter.kind, config.filter.place);
+    /// Other projects' bits are where those projects have them.
+    fn check_kind(&mut self, config: &Config) {
+        let (kind, place) = (config.filter.kind, config.filter.place);
         if !self.is_sound(&["filter.kind", "filter.place"]) {
             return;
         }
-        let name = kind.name();
-        match (store, kind) {
-            (FilterPlace::Local, FilterKind::Native | FilterKind::RedisBloom) => {}
-            (FilterPlace::Local, _) => {
-                let place_origin = self.origin("filter.place");
-                let fault = Fault::LayoutOfRedis { kind: name, place_origin };
-                self.refuse("filter.kind", fault);
-            }
-            (FilterPlace::Redis, FilterKind::RedisBloom) => {
-                let place_origin = self.origin("filter.place");
-                self.refuse("filter.kind", Fault::KindInMemory { kind: name, place_origin });
-            }
-            (FilterPlace::Redis, _) => {}
+        if kind.is_in(place) {
+            return;
         }
+        let other = match place {
+            FilterPlace::Local => FilterPlace::Redis,
+            FilterPlace::Redis => FilterPlace::Local,
+        };
+        let fault = Fault::KindElsewhere {
+            kind: kind.name(),
+            place: place.name(),
+            place_origin: self.origin("filter.place"),
+            other: other.name(),
+            kinds: Kind::all_in(place).map(Kind::name).collect(),
+        };
+        self.refuse("filter.kind", fault);
     }
 
     /// Who asks gets an answer from this process's memory. A filter can be emptied only where no

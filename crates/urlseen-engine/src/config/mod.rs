@@ -42,15 +42,14 @@ pub use sections::{Serve, Sink};
 pub use seed::SeedChoice;
 
 pub use urlseen_core::filter::choice::{
-    Emit, End, FilterKind, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback,
-    SourceKind, WhenFull, choose,
+    Emit, End, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback, SourceKind,
+    WhenFull, choose,
 };
 
+pub use urlseen_core::filter::Kind;
 pub use urlseen_core::redis::sink::SinkKind;
 
-use urlseen_core::filter::{
-    Capacity, ErrorRate, FilterSpec, Parameters, Reservation, SpecError, StringLayout,
-};
+use urlseen_core::filter::{Capacity, ErrorRate, FilterSpec, Parameters, SpecError};
 use urlseen_core::redis::{self, keys::Keys};
 use urlseen_core::redis_filter::opening::{RedisOpenError, Wanted};
 
@@ -58,6 +57,7 @@ use check::Taker;
 use layers::Layers;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// The file that is read where none is named, if it is there.
 pub(crate) const DEFAULT_FILE: &str = "config.toml";
@@ -119,25 +119,10 @@ impl Config {
     /// # Errors
     /// There is no such filter.
     pub fn filter_spec(&self) -> Result<FilterSpec, SpecError> {
-        let Filter { kind, capacity, error_rate, expansion, seed, .. } = self.filter;
-        let Filter { bit, hash_number, block_num, .. } = self.filter;
-        FilterSpec::read(|name| {
-            Some(match name {
-                "filter.kind" => kind.to_string(),
-                "filter.capacity" => capacity.to_string(),
-                "filter.error_rate" => error_rate.to_string(),
-                "filter.expansion" => expansion.to_string(),
-                "filter.seed" => match seed {
-                    SeedChoice::Random => return None,
-                    SeedChoice::Fixed(seed) => seed.to_string(),
-                },
-                "filter.bit" => bit.to_string(),
-                "filter.hash_number" => hash_number.to_string(),
-                "filter.block_num" => block_num.to_string(),
-                "fingerprint.algorithm" => self.fingerprint.algorithm.name().to_owned(),
-                "fingerprint.keep_fragments" => self.fingerprint.keep_fragments.to_string(),
-                _ => return None,
-            })
+        FilterSpec::read(|name| match name {
+            "fingerprint.algorithm" => Some(self.fingerprint.algorithm.name().to_owned()),
+            "fingerprint.keep_fragments" => Some(self.fingerprint.keep_fragments.to_string()),
+            _ => self.filter.part(name),
         })
     }
 
@@ -156,21 +141,8 @@ impl Config {
     pub fn made_for(&mut self, spec: &FilterSpec) {
         self.fingerprint.algorithm = spec.algorithm;
         self.fingerprint.keep_fragments = spec.keep_fragments;
-        let filter = &mut self.filter;
-        filter.kind = spec.kind();
-        if let Some((capacity, error_rate)) = spec.parameters.size() {
-            (filter.capacity, filter.error_rate) = (capacity.get(), error_rate.get());
-        }
-        if let Some(seed) = spec.parameters.seed() {
-            filter.seed = SeedChoice::Fixed(seed.get());
-        }
-        match spec.parameters {
-            Parameters::RedisBloom(reservation) => {
-                filter.expansion = Reservation::expansion(&reservation);
-            }
-            Parameters::Strings(layout) => filter.set_layout(layout),
-            Parameters::Native { .. } | Parameters::Imported | Parameters::Set => {}
-        }
+        self.filter.kind = spec.kind();
+        self.filter.set_parts(&spec.parameters);
     }
 
     fn checked(
@@ -188,21 +160,48 @@ impl Config {
 }
 
 impl Filter {
-    fn set_layout(&mut self, layout: StringLayout) {
-        match layout {
-            StringLayout::Imooc { capacity, error_rate } => {
-                (self.capacity, self.error_rate) = (capacity, error_rate);
+    /// A part of the filter's spec, by its name.
+    fn part(&self, name: &str) -> Option<String> {
+        Some(match name {
+            "filter.kind" => self.kind.to_string(),
+            "filter.capacity" => self.capacity.to_string(),
+            "filter.error_rate" => self.error_rate.to_string(),
+            "filter.expansion" => self.expansion.to_string(),
+            "filter.seed" => match self.seed {
+                SeedChoice::Random => return None,
+                SeedChoice::Fixed(seed) => seed.to_string(),
+            },
+            "filter.bit" => self.bit.to_string(),
+            "filter.hash_number" => self.hash_number.to_string(),
+            "filter.block_num" => self.block_num.to_string(),
+            _ => return None,
+        })
+    }
+
+    /// Sets the parts that the parameters of a filter have.
+    pub fn set_parts(&mut self, parameters: &Parameters) {
+        for (name, value) in parameters.fields() {
+            self.set_part(name, &value);
+        }
+    }
+
+    fn set_part(&mut self, name: &str, value: &str) {
+        fn set<T: FromStr>(part: &mut T, value: &str) {
+            if let Ok(read) = value.parse() {
+                *part = read;
             }
-            StringLayout::PyreBloom { capacity, error_rate }
-            | StringLayout::Luw2007 { capacity, error_rate } => {
-                (self.capacity, self.error_rate) = (capacity.into(), error_rate);
+        }
+        match name {
+            "filter.capacity" => set(&mut self.capacity, value),
+            "filter.error_rate" => set(&mut self.error_rate, value),
+            "filter.expansion" => set(&mut self.expansion, value),
+            "filter.seed" => {
+                self.seed = value.parse().map_or(self.seed, SeedChoice::Fixed);
             }
-            StringLayout::ScrapyRedisBloomFilter { bit, hash_number } => {
-                (self.bit, self.hash_number) = (bit, hash_number);
-            }
-            StringLayout::BlockCluster { bit, hash_number, block_num } => {
-                (self.bit, self.hash_number, self.block_num) = (bit, hash_number, block_num);
-            }
+            "filter.bit" => set(&mut self.bit, value),
+            "filter.hash_number" => set(&mut self.hash_number, value),
+            "filter.block_num" => set(&mut self.block_num, value),
+            _ => {}
         }
     }
 }

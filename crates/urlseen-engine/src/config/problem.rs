@@ -237,28 +237,23 @@ pub enum Fault {
         /// What is wrong with it, and what to do.
         reason: String,
     },
-    /// Nothing but Redis holds bits in that kind.
+    /// No filter of that kind lives there.
     #[error(
-        "filter.kind is {kind:?}, whose bits are in Redis, but filter.place is \"local\" \
-        ({place_origin}); allowed: filter.place = \"redis\", or filter.kind = \"native\" or \
-        \"redisbloom\""
+        "filter.kind is {kind:?}, and filter.place is {place:?} ({place_origin}), where no filter \
+        of that kind can be; allowed: filter.place = {other:?}, or filter.kind = {}",
+        kinds.iter().map(|kind| format!("{kind:?}")).collect::<Vec<_>>().join(", ")
     )]
-    LayoutOfRedis {
+    KindElsewhere {
         /// `filter.kind`.
         kind: &'static str,
+        /// `filter.place`.
+        place: &'static str,
         /// Where `filter.place` is set.
         place_origin: ValueOrigin,
-    },
-    /// Redis has bits in that kind in a type of the module's own.
-    #[error(
-        "filter.kind is {kind:?}, and filter.place is \"redis\" ({place_origin}), where only \
-        the module of RedisBloom sets its bits; allowed: filter.place = \"local\" with it"
-    )]
-    KindInMemory {
-        /// `filter.kind`.
-        kind: &'static str,
-        /// Where `filter.place` is set.
-        place_origin: ValueOrigin,
+        /// Where such filters can be.
+        other: &'static str,
+        /// The kinds of filters that can be there.
+        kinds: Vec<&'static str>,
     },
     /// The process may not have as many file descriptors as it needs.
     #[error(

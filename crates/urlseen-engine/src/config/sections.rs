@@ -15,10 +15,12 @@ use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
+use urlseen_core::filter::Kind;
 use urlseen_core::filter::choice::{
-    Emit, End, FilterKind, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback,
-    SourceKind, WhenFull,
+    Emit, End, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback, SourceKind,
+    WhenFull,
 };
+use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::sink::SinkKind;
@@ -119,7 +121,7 @@ sections! {
     /// The filter that knows which fingerprints have been seen.
     filter: Filter {
         /// How a fingerprint becomes bit positions.
-        kind: FilterKind = Word, |_| FilterKind::Native;
+        kind: Kind = Word, |_| NATIVE;
         /// Where the bits live.
         place: FilterPlace = Word, |_| FilterPlace::Local;
         /// How many fingerprints the filter holds at its error rate.

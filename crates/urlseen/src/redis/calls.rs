@@ -57,7 +57,8 @@ impl Wanted {
             algorithm: fingerprints.algorithm,
             keep_fragments: fingerprints.keep_fragments,
         };
-        Ok(Self { key: key.to_owned(), spec, definition: Definition::new(&spec) })
+        let definition = Definition::new(&spec);
+        Ok(Self { key: key.to_owned(), definition, spec })
     }
 
     /// Defines the filter, unless it is defined.

@@ -1,6 +1,6 @@
 //! How a filter lies in Redis.
 
-use urlseen_core::filter::{Capacity, ErrorRate, Parameters, Sizing, SpecError, StringLayout};
+use urlseen_core::filter::{Kind, Parameters, SpecError};
 
 /// How a filter lies in Redis: urlseen's own way, or that of a project that has one there already.
 /// The bits are the same as theirs, both ways.
@@ -64,27 +64,39 @@ pub enum FilterKind {
 impl FilterKind {
     /// The same for the spec of a filter.
     pub(super) fn parameters(self) -> Result<Parameters, SpecError> {
-        Ok(match self {
-            Self::Native { capacity, error_rate } => {
-                let sizing = Sizing::new(Capacity::new(capacity)?, ErrorRate::new(error_rate)?);
-                Parameters::native(&sizing, None)
-            }
-            Self::Imooc { capacity, error_rate } => {
-                Parameters::Strings(StringLayout::Imooc { capacity, error_rate })
-            }
+        let size = |capacity: u64, error_rate: f64| {
+            vec![
+                ("filter.capacity", capacity.to_string()),
+                ("filter.error_rate", error_rate.to_string()),
+            ]
+        };
+        let bits = |bit: u32, hash_number: u32| {
+            vec![("filter.bit", bit.to_string()), ("filter.hash_number", hash_number.to_string())]
+        };
+        let (kind, mut parts) = match self {
+            Self::Native { capacity, error_rate } => ("native", size(capacity, error_rate)),
+            Self::Imooc { capacity, error_rate } => ("imooc", size(capacity, error_rate)),
             Self::PyreBloom { capacity, error_rate } => {
-                Parameters::Strings(StringLayout::PyreBloom { capacity, error_rate })
+                ("pyrebloom", size(capacity.into(), error_rate))
             }
             Self::Luw2007 { capacity, error_rate } => {
-                Parameters::Strings(StringLayout::Luw2007 { capacity, error_rate })
+                ("luw2007-bloomfilter", size(capacity.into(), error_rate))
             }
             Self::ScrapyRedisBloomFilter { bit, hash_number } => {
-                Parameters::Strings(StringLayout::ScrapyRedisBloomFilter { bit, hash_number })
+                ("scrapy-redis-bloomfilter", bits(bit, hash_number))
             }
-            Self::BlockCluster { bit, hash_number, block_num } => {
-                Parameters::Strings(StringLayout::BlockCluster { bit, hash_number, block_num })
+            Self::BlockCluster { bit, hash_number, .. } => {
+                ("scrapy-redis-bloomfilter-block-cluster", bits(bit, hash_number))
             }
-            Self::ScrapyRedis => Parameters::Set,
+            Self::ScrapyRedis => ("scrapy-redis", Vec::new()),
+        };
+        if let Self::BlockCluster { block_num, .. } = self {
+            parts.push(("filter.block_num", block_num.to_string()));
+        }
+        let kind: Kind = kind.parse().expect("a kind of the registry");
+        kind.read(&|name| {
+            let part = parts.iter().find(|(part, _)| *part == name);
+            part.map(|(_, value)| value.clone())
         })
     }
 }

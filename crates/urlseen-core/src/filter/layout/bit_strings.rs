@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The most bits that a Redis string holds: 512 MiB of them.
-pub(super) const LARGEST_STRING: u64 = 1 << 32;
+pub(in crate::filter) const LARGEST_STRING: u64 = 1 << 32;
 
 /// A filter layout whose bits lie in Redis strings, numbered from 0, so that other programs can
 /// share them.
@@ -95,7 +95,7 @@ pub struct SizeError {
 }
 
 impl SizeError {
-    pub(super) fn new(
+    pub(in crate::filter) fn new(
         layout: &'static str,
         setting: &'static str,
         found: impl fmt::Display,
@@ -105,7 +105,7 @@ impl SizeError {
     }
 
     /// Refuses an error rate that is none.
-    pub(super) fn check_error_rate(layout: &'static str, rate: f64) -> Result<(), Self> {
+    pub(in crate::filter) fn check_error_rate(layout: &'static str, rate: f64) -> Result<(), Self> {
         if rate > 0.0 && rate < 1.0 {
             return Ok(());
         }
@@ -114,13 +114,13 @@ impl SizeError {
 }
 
 /// The share of `bits` that are set after `draws` of them, each as likely as any other.
-pub(super) fn fill(draws: f64, bits: f64) -> f64 {
+pub(in crate::filter) fn fill(draws: f64, bits: f64) -> f64 {
     if draws <= 0.0 { 0.0 } else { -(draws * (-1.0 / bits).ln_1p()).exp_m1() }
 }
 
 /// The error rate where keys are spread unevenly over strings of as many `bits`: `shares` are those
 /// of the keys, and a key that is asked for is in a string as likely as any other.
-pub(super) fn rate_of_shares(
+pub(in crate::filter) fn rate_of_shares(
     shares: impl Iterator<Item = f64>,
     keys: u64,
     hashes: u32,
@@ -132,7 +132,7 @@ pub(super) fn rate_of_shares(
 
 /// The numbers of those of `strings` strings that any of the `codes` leads to, in order: a code
 /// belongs to the string that is the code modulo their number.
-pub(super) fn used(strings: u32, codes: impl Iterator<Item = u32>) -> Vec<u32> {
+pub(in crate::filter) fn used(strings: u32, codes: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut used: Vec<u32> = codes.map(|code| code % strings).collect();
     used.sort_unstable();
     used.dedup();
@@ -141,7 +141,7 @@ pub(super) fn used(strings: u32, codes: impl Iterator<Item = u32>) -> Vec<u32> {
 
 /// The shares of `strings` strings, where keys are equally likely to have any of the `codes`, and
 /// belong to the string that is the code modulo their number. Strings without a key are left out.
-pub(super) fn shares(
+pub(in crate::filter) fn shares(
     strings: u32,
     codes: impl ExactSizeIterator<Item = u32>,
 ) -> impl Iterator<Item = f64> {

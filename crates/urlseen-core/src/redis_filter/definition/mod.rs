@@ -34,7 +34,7 @@ const ID: &str = "id";
 /// The field that says that the filter is being written.
 const UNFINISHED: &str = "unfinished";
 
-/// Names of the rules of [`Parameters::rules`](crate::filter::Parameters::rules).
+/// Names of the rules of [`KindParameters::rules`](crate::filter::KindParameters::rules).
 const RULES: [&str; 2] = ["the rule of positions", "the rule of shards"];
 
 /// The spec of a filter in Redis, and its id; a Redis hash.
@@ -137,7 +137,7 @@ impl Definition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::{Capacity, ErrorRate, Parameters, Sizing};
+    use crate::filter::{Capacity, ErrorRate, Kind, Parameters, Sizing};
     use crate::fingerprint::Algorithm;
 
     fn spec() -> FilterSpec {
@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn a_definition_reads_back() {
-        let set = FilterSpec { parameters: Parameters::Set, ..spec() };
+        let set = "scrapy-redis".parse::<Kind>().unwrap().read(&|_| None).unwrap();
+        let set = FilterSpec { parameters: set, ..spec() };
         for ours in [Definition::new(&spec()), Definition::new(&set)] {
             let found = Definition::found(&fields(&ours));
             assert_eq!(found, Ok(Some(Found::Defined(ours))));

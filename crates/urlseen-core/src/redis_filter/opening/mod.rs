@@ -12,8 +12,8 @@ mod uniting;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::filter::choice::FilterKind;
 use crate::filter::id::{self, RandomId};
+use crate::filter::kinds::NATIVE;
 use crate::filter::native::Native;
 use crate::filter::{Capacity, ErrorRate, FilterSpec, RedisFilterKeys, Seed, Sizing};
 use crate::redis::link::Link;
@@ -92,7 +92,7 @@ impl Wanted {
 
     /// The spec with that seed, where its kind has one.
     fn seeded(&self, seed: Seed) -> FilterSpec {
-        FilterSpec { parameters: self.spec.parameters.with_seed(seed), ..self.spec }
+        FilterSpec { parameters: self.spec.parameters.reseeded(seed), ..self.spec }
     }
 
     /// What opening it needs of the server.
@@ -134,7 +134,7 @@ impl Wanted {
         match found {
             Some(found) => self.held_to(&found),
             // Another project's needs none.
-            None if strings.are_there() && self.spec.kind() != FilterKind::Native => {
+            None if strings.are_there() && self.spec.kind() != NATIVE => {
                 self.opened(RandomId::random(), Seed::new(0))
             }
             None => Err(RedisOpenError::Missing { key: self.key.clone() }),
@@ -164,7 +164,7 @@ impl Wanted {
         wanted: &Definition,
         known: Option<RandomId>,
     ) -> Result<Opened, RedisOpenError> {
-        let is_native = self.spec.kind() == FilterKind::Native;
+        let is_native = self.spec.kind() == NATIVE;
         if is_native && known.is_none() && self.definition(link, None).await?.is_none() {
             let filter = self.filter(Seed::new(0))?;
             if Strings::look(link, &filter).await?.are_there() {
@@ -197,7 +197,7 @@ impl Wanted {
     }
 
     fn opened(&self, id: RandomId, seed: Seed) -> Result<Opened, RedisOpenError> {
-        let is_native = self.spec.kind() == FilterKind::Native;
+        let is_native = self.spec.kind() == NATIVE;
         // Another kind's filter has no seed; what names fingerprints here should.
         #[allow(clippy::cast_possible_truncation)]
         let named_by = if is_native { seed } else { Seed::new(id::random() as u32) };
@@ -258,6 +258,6 @@ impl Wanted {
     /// The same with what a filter was made for in place of what is configured.
     fn made_for(&self, found: &Definition) -> Self {
         let sizing = found.spec.parameters.sizing().unwrap_or(self.sizing);
-        Self { key: self.key.clone(), spec: found.spec, sizing }
+        Self { key: self.key.clone(), spec: found.spec.clone(), sizing }
     }
 }

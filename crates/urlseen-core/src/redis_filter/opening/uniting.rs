@@ -7,8 +7,8 @@ use redis::Value;
 
 use super::strings::{Strings, value};
 use super::{Opened, RedisOpenError, Wanted};
-use crate::filter::choice::FilterKind;
 use crate::filter::id::RandomId;
+use crate::filter::kinds::NATIVE;
 use crate::filter::{RedisFilterKeys, Seed};
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
@@ -48,7 +48,7 @@ impl Wanted {
                 let definition = self.defined(&found)?.clone();
                 (self.made_for(&definition), definition)
             }
-            None if self.spec.kind() == FilterKind::Native => {
+            None if self.spec.kind() == NATIVE => {
                 return Err(RedisOpenError::Missing { key: key() });
             }
             None => (self.clone(), Definition::new(&self.spec)),

@@ -13,7 +13,7 @@ use super::sections::Sections;
 use super::{HEADER, WHOLE};
 use crate::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
 use crate::filter::redisbloom::{Filter, Layer};
-use crate::filter::{Count, Parameters, SHARDS};
+use crate::filter::{Count, SHARDS};
 use crate::storage::head::Position;
 
 /// The filter as a snapshot has it, but for its bits.
@@ -114,7 +114,7 @@ impl Summary {
         let begin = (HEADER + WHOLE) as u64;
         let damage = |offset, what| Ok(Err(Damage { file: self.name.clone(), offset, what }));
         if whole.bytes == 0 {
-            if header.spec().filter.parameters == Parameters::Imported {
+            if header.spec().filter.parameters.is_imported() {
                 return damage(
                     begin,
                     "the import of the filter was broken off; give the same command again",

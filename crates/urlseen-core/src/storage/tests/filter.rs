@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::super::restore::Restore;
 use super::super::{SnapshotWriter, StorageSpec};
-use crate::filter::{Blocks, Capacity, Count, FilterSpec, Geometry, Parameters, SHARDS, ShardId};
+use crate::filter::{
+    Blocks, Capacity, Count, FilterSpec, Geometry, Parameters, SHARDS, Seed, ShardId, Sizing,
+};
 use crate::fingerprint::{Algorithm, Fingerprint};
 use crate::storage::head::{Head, Position};
 
@@ -65,15 +67,13 @@ pub(super) fn batch(keys: impl IntoIterator<Item = Key>) -> Vec<Fingerprint> {
 
 /// What the folders of these tests are made for.
 pub(super) fn spec() -> StorageSpec {
+    let (capacity, error_rate) = (Capacity::new(1000).unwrap(), "1e-3".parse().unwrap());
+    let geometry = Geometry::new(Blocks::One, 4, 1).unwrap();
+    let sizing = Sizing::recorded(capacity, error_rate, geometry);
     StorageSpec {
         crawl: "demo".to_owned(),
         filter: FilterSpec {
-            parameters: Parameters::Native {
-                seed: Some(crate::filter::Seed::new(7)),
-                geometry: Geometry::new(Blocks::One, 4, 1).unwrap(),
-                capacity: Capacity::new(1000).unwrap(),
-                error_rate: "1e-3".parse().unwrap(),
-            },
+            parameters: Parameters::native(&sizing, Some(Seed::new(7))),
             algorithm: Algorithm::Scrapy,
             keep_fragments: false,
         },

@@ -104,7 +104,7 @@ fn take_snapshot(folder: &Folder, journal: &mut Journal, filter: &Filter) {
 /// filter there, adds included, as they count always.
 fn crawled(disk: &SimDisk) -> Vec<(Position, Filter)> {
     let mut folder = open(disk);
-    folder.begin(&spec(Parameters::RedisBloom(reservation())), 7, Head::START).unwrap();
+    folder.begin(&spec(Parameters::reserved(reservation())), 7, Head::START).unwrap();
     let mut journal = folder.journal(START, Fsync::Never).unwrap();
     let late = fingerprints([(200, 3), (201, 3)]);
     let (mut filter, mut steps) = (reservation().reserve(LIMIT).unwrap(), Vec::new());
@@ -157,10 +157,7 @@ fn a_folder_says_what_is_in_it() {
     let steps = crawled(&disk);
     let look = look_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap();
     assert_eq!(look.damages, []);
-    assert_eq!(
-        look.header.unwrap().spec().filter.parameters,
-        Parameters::RedisBloom(reservation())
-    );
+    assert_eq!(look.header.unwrap().spec().filter.parameters, Parameters::reserved(reservation()));
     let counts = look.snapshots.iter().map(|each| (each.last, each.keys, each.ones));
     let ones = |filter: &Filter| filter.layers().iter().map(|layer| layer.ones()).sum::<u64>();
     let (at, filter) = &steps[6];
@@ -201,7 +198,7 @@ fn an_imported_filter_is_the_beginning_and_half_an_import_is_none() {
     let disk = SimDisk::default();
     let mut folder = open(&disk);
     assert!(folder.awaits_import().unwrap());
-    folder.import(&spec(Parameters::Imported), 5, &filter).unwrap();
+    folder.import(&spec(Parameters::imported()), 5, &filter).unwrap();
     assert!(!folder.awaits_import().unwrap());
     drop(folder);
     assert!(bytes(&recover(&disk.after_kill(), Target::At(Head::START))) == bytes(&filter));
@@ -210,17 +207,17 @@ fn an_imported_filter_is_the_beginning_and_half_an_import_is_none() {
     // It begins, and does not come to its end.
     let disk = SimDisk::default();
     let mut folder = open(&disk);
-    folder.begin(&spec(Parameters::Imported), 5, Head::START).unwrap();
+    folder.begin(&spec(Parameters::imported()), 5, Head::START).unwrap();
     assert!(folder.awaits_import().unwrap());
     let refused = folder.recover(Target::Last, &mut Brought::default()).unwrap_err();
     assert!(refused.to_string().contains("broken off"), "{refused}");
-    folder.import(&spec(Parameters::Imported), 6, &filter).unwrap();
+    folder.import(&spec(Parameters::imported()), 6, &filter).unwrap();
     drop(folder);
     assert!(bytes(&recover(&disk, Target::Last)) == bytes(&filter));
     // Others await nothing.
     let disk = SimDisk::default();
     let mut folder = open(&disk);
-    folder.begin(&spec(Parameters::RedisBloom(reservation())), 5, Head::START).unwrap();
+    folder.begin(&spec(Parameters::reserved(reservation())), 5, Head::START).unwrap();
     assert!(!folder.awaits_import().unwrap());
 }
 

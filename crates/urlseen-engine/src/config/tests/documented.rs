@@ -3,6 +3,7 @@
 use super::super::*;
 use super::{NOTHING, load};
 use std::time::Duration;
+use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::fingerprint::Algorithm;
 
 fn documented() -> String {
@@ -65,7 +66,7 @@ fn the_defaults_are_the_contract() {
     assert_eq!((config.source.batch, config.source.batch_bytes), (1000, 8 << 20));
     assert_eq!(config.fingerprint.algorithm, Algorithm::Scrapy);
     assert!(!config.fingerprint.keep_fragments);
-    assert_eq!((config.filter.kind, config.filter.place), (FilterKind::Native, FilterPlace::Local));
+    assert_eq!((config.filter.kind, config.filter.place), (NATIVE, FilterPlace::Local));
     assert_eq!((config.filter.capacity, config.filter.error_rate), (10_000_000, 1e-6));
     assert_eq!(config.filter.seed, SeedChoice::Random);
     assert_eq!(config.filter.when_full, WhenFull::Warn);

@@ -233,9 +233,9 @@ fn what_lives_in_redis_is_not_kept_locally() {
         assert_eq!(
             refused(&format!("filter.kind = '{kind}'"), &[], &[]),
             [format!(
-                "config.toml:1:15: filter.kind is \"{kind}\", whose bits are in Redis, but \
-                 filter.place is \"local\" (default); allowed: filter.place = \"redis\", or \
-                 filter.kind = \"native\" or \"redisbloom\""
+                "config.toml:1:15: filter.kind is \"{kind}\", and filter.place is \"local\" \
+                 (default), where no filter of that kind can be; allowed: filter.place = \
+                 \"redis\", or filter.kind = \"native\", \"redisbloom\""
             )]
         );
         assert!(load(&format!("filter.kind = '{kind}'"), &[], &["filter.place=redis"]).is_ok());
@@ -244,8 +244,10 @@ fn what_lives_in_redis_is_not_kept_locally() {
     assert_eq!(
         refused("filter.kind = 'redisbloom'", &[], &["filter.place=redis"]),
         ["config.toml:1:15: filter.kind is \"redisbloom\", and filter.place is \"redis\" \
-             (--set filter.place), where only the module of RedisBloom sets its bits; allowed: \
-             filter.place = \"local\" with it"]
+             (--set filter.place), where no filter of that kind can be; allowed: filter.place = \
+             \"local\", or filter.kind = \"native\", \"imooc\", \"pyrebloom\", \
+             \"luw2007-bloomfilter\", \"scrapy-redis-bloomfilter\", \
+             \"scrapy-redis-bloomfilter-block-cluster\", \"scrapy-redis\""]
     );
     assert!(load("filter.place = 'redis'", &[], &[]).is_ok());
 }

@@ -9,10 +9,58 @@
 
 use std::ops::Range;
 
-use super::bit_strings::{rate_of_shares, shares, used};
 use super::imooc::SEEDS;
-use super::{BitPosition, BitStrings, PlacementError, SizeError};
+use super::{BIT, HASH_NUMBER, Kind, KindParameters, Parameters, Registered, Values};
+use crate::filter::Placing;
+use crate::filter::choice::FilterPlace;
 use crate::filter::hash::murmur3_x86_32;
+use crate::filter::layout::bit_strings::{rate_of_shares, shares, used};
+use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
+use crate::filter::spec::SpecError;
+
+pub(super) const KIND: Kind = Kind(&Registered {
+    name: "scrapy-redis-bloomfilter-block-cluster",
+    short: NAME,
+    summary: "that of scrapy-redis-bloomfilter-block-cluster",
+    keys: &[BIT, HASH_NUMBER, BLOCK_NUM],
+    places: &[FilterPlace::Redis],
+    read,
+});
+
+const BLOCK_NUM: &str = "filter.block_num";
+
+/// Its settings.
+#[derive(Debug, Clone, Copy)]
+struct BlockClusterParameters {
+    bit: u32,
+    hash_number: u32,
+    block_num: u32,
+}
+
+fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
+    let block_num = values.part(BLOCK_NUM)?;
+    let (bit, hash_number) = (values.part(BIT)?, values.part(HASH_NUMBER)?);
+    Ok(Parameters::new(BlockClusterParameters { bit, hash_number, block_num }))
+}
+
+impl KindParameters for BlockClusterParameters {
+    fn kind(&self) -> Kind {
+        KIND
+    }
+
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        vec![
+            (BIT, self.bit.to_string()),
+            (HASH_NUMBER, self.hash_number.to_string()),
+            (BLOCK_NUM, self.block_num.to_string()),
+        ]
+    }
+
+    fn placing(&self) -> Result<Placing, SpecError> {
+        let layout = BlockCluster::new(self.bit, self.hash_number, self.block_num)?;
+        Ok(Placing::Bits(Box::new(layout)))
+    }
+}
 
 const NAME: &str = "block-cluster";
 

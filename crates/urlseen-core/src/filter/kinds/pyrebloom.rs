@@ -19,9 +19,71 @@
 //! comes to one string too few, and reads the last one's name from behind the end of its array;
 //! here that string has the name that was meant.
 
-use super::bit_strings::rate_of_shares;
-use super::{BitPosition, BitStrings, PlacementError, SizeError};
+use super::{
+    CAPACITY, ERROR_RATE, Kind, KindParameters, Parameters, Registered, Values, capacity_field,
+    error_rate_field,
+};
+use crate::filter::Placing;
+use crate::filter::choice::FilterPlace;
 use crate::filter::hash::murmur64a;
+use crate::filter::layout::bit_strings::rate_of_shares;
+use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
+use crate::filter::spec::SpecError;
+
+/// The kind of pyreBloom.
+pub(super) const PYREBLOOM: Kind = Kind(&Registered {
+    name: "pyrebloom",
+    short: "pyrebloom",
+    summary: "that of pyreBloom",
+    keys: &[CAPACITY, ERROR_RATE],
+    places: &[FilterPlace::Redis],
+    read: |values| read(values, PYREBLOOM, PyreBloom::new),
+});
+
+/// The kind of the port in luw2007's `bloomfilter`.
+pub(super) const LUW2007: Kind = Kind(&Registered {
+    name: "luw2007-bloomfilter",
+    short: "luw2007-bloomfilter",
+    summary: "that of luw2007's bloomfilter, which is pyreBloom's but for a rounding",
+    keys: &[CAPACITY, ERROR_RATE],
+    places: &[FilterPlace::Redis],
+    read: |values| read(values, LUW2007, PyreBloom::unrounded),
+});
+
+#[derive(Debug, Clone, Copy)]
+struct PyreBloomParameters {
+    kind: Kind,
+    build: fn(u32, f64) -> Result<PyreBloom, SizeError>,
+    capacity: u32,
+    error_rate: f64,
+}
+
+fn read(
+    values: &Values<'_>,
+    kind: Kind,
+    build: fn(u32, f64) -> Result<PyreBloom, SizeError>,
+) -> Result<Parameters, SpecError> {
+    let (capacity, error_rate) = (values.few(kind)?, values.part(ERROR_RATE)?);
+    Ok(Parameters::new(PyreBloomParameters { kind, build, capacity, error_rate }))
+}
+
+impl KindParameters for PyreBloomParameters {
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        vec![capacity_field(self.capacity.into()), error_rate_field(self.error_rate)]
+    }
+
+    fn capacity(&self) -> Option<u64> {
+        Some(self.capacity.into())
+    }
+
+    fn placing(&self) -> Result<Placing, SpecError> {
+        Ok(Placing::Bits(Box::new((self.build)(self.capacity, self.error_rate)?)))
+    }
+}
 
 const NAME: &str = "pyrebloom";
 

@@ -10,8 +10,48 @@
 //! With seed 0 the hash is the plain sum of the characters: a number around 2800 for any
 //! fingerprint. Those few bits are all set after some thousand keys, and that hash tells nothing.
 
-use super::bit_strings::fill;
-use super::{BitPosition, BitStrings, PlacementError, SizeError};
+use super::{BIT, HASH_NUMBER, Kind, KindParameters, Parameters, Registered, Values};
+use crate::filter::Placing;
+use crate::filter::choice::FilterPlace;
+use crate::filter::layout::bit_strings::fill;
+use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
+use crate::filter::spec::SpecError;
+
+pub(super) const KIND: Kind = Kind(&Registered {
+    name: "scrapy-redis-bloomfilter",
+    short: "scrapy-redis-bloomfilter",
+    summary: "that of scrapy-redis-bloomfilter",
+    keys: &[BIT, HASH_NUMBER],
+    places: &[FilterPlace::Redis],
+    read,
+});
+
+/// Its settings.
+#[derive(Debug, Clone, Copy)]
+struct ScrapyRedisBloomFilterParameters {
+    bit: u32,
+    hash_number: u32,
+}
+
+fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
+    let (bit, hash_number) = (values.part(BIT)?, values.part(HASH_NUMBER)?);
+    Ok(Parameters::new(ScrapyRedisBloomFilterParameters { bit, hash_number }))
+}
+
+impl KindParameters for ScrapyRedisBloomFilterParameters {
+    fn kind(&self) -> Kind {
+        KIND
+    }
+
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        vec![(BIT, self.bit.to_string()), (HASH_NUMBER, self.hash_number.to_string())]
+    }
+
+    fn placing(&self) -> Result<Placing, SpecError> {
+        let layout = ScrapyRedisBloomFilter::new(self.bit, self.hash_number)?;
+        Ok(Placing::Bits(Box::new(layout)))
+    }
+}
 
 const NAME: &str = "scrapy-redis-bloomfilter";
 
@@ -80,7 +120,7 @@ impl ScrapyRedisBloomFilter {
 }
 
 /// How many of so many bits sums of characters fall on; nothing where that is nearly all.
-pub(super) fn crowded(bits: u64) -> u64 {
+fn crowded(bits: u64) -> u64 {
     const SUMS: u64 = 1 << 12;
     if bits > 2 * SUMS { SUMS } else { 0 }
 }

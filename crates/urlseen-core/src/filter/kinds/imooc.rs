@@ -13,9 +13,54 @@
 //! filled unevenly, and of more than sixteen most stay empty. There are 100 seeds, so no more
 //! hashes than that are used.
 
-use super::bit_strings::{LARGEST_STRING, rate_of_shares, shares, used};
-use super::{BitPosition, BitStrings, PlacementError, SizeError};
+use super::{
+    CAPACITY, ERROR_RATE, Kind, KindParameters, Parameters, Registered, Values, capacity_field,
+    error_rate_field,
+};
+use crate::filter::Placing;
+use crate::filter::choice::FilterPlace;
 use crate::filter::hash::murmur3_x86_32;
+use crate::filter::layout::bit_strings::{LARGEST_STRING, rate_of_shares, shares, used};
+use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
+use crate::filter::spec::SpecError;
+
+pub(super) const KIND: Kind = Kind(&Registered {
+    name: "imooc",
+    short: "imooc",
+    summary: "that of BloomFilter_imooc",
+    keys: &[CAPACITY, ERROR_RATE],
+    places: &[FilterPlace::Redis],
+    read,
+});
+
+#[derive(Debug, Clone, Copy)]
+struct ImoocParameters {
+    capacity: u64,
+    error_rate: f64,
+}
+
+fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
+    let (capacity, error_rate) = (values.part(CAPACITY)?, values.part(ERROR_RATE)?);
+    Ok(Parameters::new(ImoocParameters { capacity, error_rate }))
+}
+
+impl KindParameters for ImoocParameters {
+    fn kind(&self) -> Kind {
+        KIND
+    }
+
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        vec![capacity_field(self.capacity), error_rate_field(self.error_rate)]
+    }
+
+    fn capacity(&self) -> Option<u64> {
+        Some(self.capacity)
+    }
+
+    fn placing(&self) -> Result<Placing, SpecError> {
+        Ok(Placing::Bits(Box::new(Imooc::new(self.capacity, self.error_rate)?)))
+    }
+}
 
 const NAME: &str = "imooc";
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::imooc::SEEDS;
 use super::*;
+use crate::filter::layout::{BitPosition, BitStrings, PlacementError};
 
 /// A filter of the file that `scripts/vectors-layouts` writes.
 #[derive(Deserialize)]

@@ -1,0 +1,300 @@
+//! The registry of kinds of filters: one file a kind, and one line in [`ALL`].
+//!
+//! A kind is looked up by its word in the configuration ([`Kind`]). It reads what is chosen for a
+//! filter from names of the configuration ([`Parameters`]), and from there on the filter is asked
+//! through [`KindParameters`] alone.
+
+mod block_cluster;
+mod imooc;
+mod native;
+mod pyrebloom;
+mod redisbloom;
+mod scrapy_redis;
+mod scrapy_redis_bloomfilter;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::choice::{Choice, ChoiceError, FilterPlace, choose};
+use super::spec::SpecError;
+use super::{Capacity, ErrorRate, Placing, Reservation, Seed, Sizing};
+pub use block_cluster::BlockCluster;
+pub use imooc::Imooc;
+pub use native::NATIVE;
+pub use pyrebloom::PyreBloom;
+pub use redisbloom::REDISBLOOM;
+pub use scrapy_redis_bloomfilter::ScrapyRedisBloomFilter;
+
+/// The registry, in the order of messages and tables.
+const ALL: &[(&str, Kind)] = &[
+    NATIVE.entry(),
+    REDISBLOOM.entry(),
+    imooc::KIND.entry(),
+    pyrebloom::PYREBLOOM.entry(),
+    pyrebloom::LUW2007.entry(),
+    scrapy_redis_bloomfilter::KIND.entry(),
+    block_cluster::KIND.entry(),
+    scrapy_redis::KIND.entry(),
+];
+
+/// A kind of filter, by its word in `filter.kind`.
+#[derive(Clone, Copy)]
+pub struct Kind(&'static Registered);
+
+/// What the registry has of a kind.
+struct Registered {
+    /// The word of `filter.kind`.
+    name: &'static str,
+    /// A shorter word for tables, the same where that is short enough.
+    short: &'static str,
+    /// What it is, in a line.
+    summary: &'static str,
+    /// The keys of the section `filter` that its parameters are read from.
+    keys: &'static [&'static str],
+    /// Where such a filter can live.
+    places: &'static [FilterPlace],
+    /// Reads what is chosen for a filter.
+    read: fn(&Values<'_>) -> Result<Parameters, SpecError>,
+}
+
+impl Kind {
+    /// All kinds.
+    pub fn all() -> impl ExactSizeIterator<Item = Self> {
+        ALL.iter().map(|&(_, kind)| kind)
+    }
+
+    /// The kinds of filters that can live there.
+    pub fn all_in(place: FilterPlace) -> impl Iterator<Item = Self> {
+        Self::all().filter(move |kind| kind.is_in(place))
+    }
+
+    /// The word for it in the configuration.
+    pub const fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// The word for it in tables, where that is not too long for them.
+    pub fn short(self) -> &'static str {
+        self.0.short
+    }
+
+    /// What it is, in a line.
+    pub fn summary(self) -> &'static str {
+        self.0.summary
+    }
+
+    /// The keys of the configuration that say what such a filter is made for.
+    pub fn keys(self) -> &'static [&'static str] {
+        self.0.keys
+    }
+
+    /// Returns true if such a filter can live there.
+    pub fn is_in(self, place: FilterPlace) -> bool {
+        self.0.places.contains(&place)
+    }
+
+    /// Reads what is chosen for a filter from names of the configuration.
+    ///
+    /// # Errors
+    /// A part is missing or no such filter exists.
+    pub fn read(
+        self,
+        value: &dyn Fn(&'static str) -> Option<String>,
+    ) -> Result<Parameters, SpecError> {
+        (self.0.read)(&Values(value))
+    }
+
+    /// The line of the registry.
+    const fn entry(self) -> (&'static str, Self) {
+        (self.0.name, self)
+    }
+}
+
+impl Choice for Kind {
+    const ALL: &'static [(&'static str, Self)] = ALL;
+    const LATER: &'static [&'static str] = &[];
+}
+
+impl FromStr for Kind {
+    type Err = ChoiceError;
+
+    fn from_str(word: &str) -> Result<Self, ChoiceError> {
+        choose(word)
+    }
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Kind {}
+
+impl Hash for Kind {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Kind({})", self.name())
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Values under names of the configuration.
+struct Values<'a>(&'a dyn Fn(&'static str) -> Option<String>);
+
+impl Values<'_> {
+    /// Reads a part.
+    fn part<T: FromStr>(&self, name: &'static str) -> Result<T, SpecError> {
+        super::spec::part(&self.0, name)
+    }
+
+    /// Reads a part that may be open.
+    fn open<T: FromStr>(&self, name: &'static str) -> Result<Option<T>, SpecError> {
+        (self.0)(name).map(|_| self.part(name)).transpose()
+    }
+
+    /// Reads a capacity and an error rate that urlseen's own limits hold for.
+    fn size(&self) -> Result<(Capacity, ErrorRate), SpecError> {
+        let (capacity, error_rate) = (self.part(CAPACITY)?, self.part(ERROR_RATE)?);
+        Ok((Capacity::new(capacity)?, ErrorRate::new(error_rate)?))
+    }
+
+    /// Reads a capacity of a project that counts in 32 bits.
+    fn few(&self, kind: Kind) -> Result<u32, SpecError> {
+        let capacity = self.part::<u64>(CAPACITY)?;
+        u32::try_from(capacity).map_err(|_| SpecError::TooMany { kind, capacity })
+    }
+}
+
+/// Names of parts that several kinds have.
+const CAPACITY: &str = "filter.capacity";
+const ERROR_RATE: &str = "filter.error_rate";
+const SEED: &str = "filter.seed";
+const BIT: &str = "filter.bit";
+const HASH_NUMBER: &str = "filter.hash_number";
+
+fn capacity_field(capacity: u64) -> (&'static str, String) {
+    (CAPACITY, capacity.to_string())
+}
+
+fn error_rate_field(rate: f64) -> (&'static str, String) {
+    (ERROR_RATE, format!("{rate:e}"))
+}
+
+/// All that is chosen for a filter of some kind.
+pub trait KindParameters: fmt::Debug + Send + Sync {
+    /// The kind.
+    fn kind(&self) -> Kind;
+
+    /// The parts by the names of the configuration, as [`Kind::read`] reads them. What is open has
+    /// no part.
+    fn fields(&self) -> Vec<(&'static str, String)>;
+
+    /// Capacity and error rate of a filter in memory, if they are recorded.
+    fn size(&self) -> Option<(Capacity, ErrorRate)> {
+        None
+    }
+
+    /// Fingerprints that it was made for, if its kind is sized by that and it is recorded.
+    fn capacity(&self) -> Option<u64> {
+        self.size().map(|(capacity, _)| capacity.get())
+    }
+
+    /// The size of a filter of shards.
+    fn sizing(&self) -> Option<Sizing> {
+        None
+    }
+
+    /// The reservation of a filter of layers.
+    fn reservation(&self) -> Option<Reservation> {
+        None
+    }
+
+    /// Returns true if a filter was imported that says itself what it was made for.
+    fn is_imported(&self) -> bool {
+        false
+    }
+
+    /// The seed of the hash, where there is one.
+    fn seed(&self) -> Option<Seed> {
+        None
+    }
+
+    /// The same with that seed; `None` where the kind has none.
+    fn with_seed(&self, _seed: Seed) -> Option<Parameters> {
+        None
+    }
+
+    /// The rules by which keys become bit positions and fall on shards; empty where there is none
+    /// that could ever be another one.
+    fn rules(&self) -> [&'static str; 2] {
+        ["", ""]
+    }
+
+    /// Division of the bits in words, if it follows from more than the configuration.
+    fn division(&self) -> Option<String> {
+        None
+    }
+
+    /// Places of fingerprints in Redis, with a seed of 0 if it is open.
+    ///
+    /// # Errors
+    /// The kind is none that Redis holds, or cannot be that large.
+    fn placing(&self) -> Result<Placing, SpecError>;
+}
+
+/// A kind of filter, with all that is chosen for a filter of that kind.
+#[derive(Debug, Clone)]
+pub struct Parameters(Arc<dyn KindParameters>);
+
+impl Parameters {
+    fn new(parameters: impl KindParameters + 'static) -> Self {
+        Self(Arc::new(parameters))
+    }
+
+    /// The same with a seed that is set, where it was open.
+    #[must_use]
+    pub fn seeded(&self, draw: impl FnOnce() -> Seed) -> Self {
+        match self.seed() {
+            Some(_) => self.clone(),
+            // A kind without a seed has none to set.
+            None => self.reseeded(draw()),
+        }
+    }
+
+    /// The same with that seed, where the kind has one.
+    #[must_use]
+    pub fn reseeded(&self, seed: Seed) -> Self {
+        self.with_seed(seed).unwrap_or_else(|| self.clone())
+    }
+}
+
+impl Deref for Parameters {
+    type Target = dyn KindParameters;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl PartialEq for Parameters {
+    fn eq(&self, other: &Self) -> bool {
+        let parts = |it: &Self| (it.kind(), it.fields(), it.division());
+        parts(self) == parts(other)
+    }
+}

@@ -1,0 +1,100 @@
+//! RedisBloom's kind: layers that grow, in the memory of this process.
+
+use super::{
+    CAPACITY, ERROR_RATE, Kind, KindParameters, Parameters, Registered, Values, capacity_field,
+    error_rate_field,
+};
+use crate::filter::choice::FilterPlace;
+use crate::filter::spec::SpecError;
+use crate::filter::{Capacity, ErrorRate, Placing, REDISBLOOM_RULE, Reservation};
+
+/// RedisBloom's kind.
+pub const REDISBLOOM: Kind = Kind(&Registered {
+    name: "redisbloom",
+    short: "redisbloom",
+    summary: "RedisBloom's: layers that grow",
+    keys: &[CAPACITY, ERROR_RATE, EXPANSION],
+    places: &[FilterPlace::Local],
+    read,
+});
+
+const EXPANSION: &str = "filter.expansion";
+
+/// A filter reserved by urlseen.
+#[derive(Debug, Clone, Copy)]
+struct Reserved(Reservation);
+
+/// A filter that was imported. It says itself what it was reserved for.
+#[derive(Debug, Clone, Copy)]
+struct Imported;
+
+fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
+    let (capacity, error_rate) = values.size()?;
+    let growth = Reservation::growth_of(values.part(EXPANSION)?);
+    Ok(Parameters::reserved(Reservation { capacity, error_rate, growth }))
+}
+
+impl Parameters {
+    /// A filter of RedisBloom, reserved by urlseen.
+    pub fn reserved(reservation: Reservation) -> Self {
+        Self::new(Reserved(reservation))
+    }
+
+    /// A filter of RedisBloom that was imported.
+    pub fn imported() -> Self {
+        Self::new(Imported)
+    }
+}
+
+impl KindParameters for Reserved {
+    fn kind(&self) -> Kind {
+        REDISBLOOM
+    }
+
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        vec![
+            capacity_field(self.0.capacity.get()),
+            error_rate_field(self.0.error_rate.get()),
+            (EXPANSION, self.0.expansion().to_string()),
+        ]
+    }
+
+    fn size(&self) -> Option<(Capacity, ErrorRate)> {
+        Some((self.0.capacity, self.0.error_rate))
+    }
+
+    fn reservation(&self) -> Option<Reservation> {
+        Some(self.0)
+    }
+
+    fn rules(&self) -> [&'static str; 2] {
+        // It is in one piece.
+        [REDISBLOOM_RULE, ""]
+    }
+
+    fn placing(&self) -> Result<Placing, SpecError> {
+        Err(SpecError::NotInRedis(REDISBLOOM))
+    }
+}
+
+impl KindParameters for Imported {
+    fn kind(&self) -> Kind {
+        REDISBLOOM
+    }
+
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    fn is_imported(&self) -> bool {
+        true
+    }
+
+    fn rules(&self) -> [&'static str; 2] {
+        [REDISBLOOM_RULE, ""]
+    }
+
+    fn placing(&self) -> Result<Placing, SpecError> {
+        Err(SpecError::NotInRedis(REDISBLOOM))
+    }
+}
