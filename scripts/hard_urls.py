@@ -1,4 +1,4 @@
-"""URLs at which ports of w3lib go wrong, and their pieces, for the vectors and the fuzzer."""
+"""URLs that ports of w3lib get wrong, and their pieces, for the vectors and the fuzzer."""
 
 SCHEMES = """
 http https HTTP hTTps ftp file ws wss data about javascript mailto tel sip sips foo gopher svn+ssh

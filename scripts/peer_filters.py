@@ -1,10 +1,10 @@
-"""The filters of other projects, asked as those projects ask them.
+"""Filters of other projects, asked as those projects ask them.
 
-Those that a registry has are the real classes. BloomFilter_imooc and pyreBloom cannot be installed:
-they are written here from their formulas, with a MurmurHash64A of their own.
+Filters that a registry has are the real classes. BloomFilter_imooc and pyreBloom cannot be
+installed: they are written here from their formulas, with a MurmurHash64A of their own.
 
-Each is made with a connection and a key, and has `seen(link)`: whether the link was seen before; it
-is now. `ALGORITHM` is whose fingerprints it goes by, as `fingerprint.algorithm` names them.
+Each is made with a connection and a key. Its `seen(link)` says if the link was seen before, and
+adds it. `ALGORITHM` names the algorithm of its fingerprints, as `fingerprint.algorithm` does.
 """
 
 import importlib.util
@@ -21,7 +21,7 @@ BLOCK_CLUSTER = "scrapy-redis-bloomfilter-block-cluster"
 
 
 def block_cluster_module():
-    """That package's filter alone: the rest of it needs a Scrapy of 2019."""
+    """Imports the filter of the package alone: the rest of it needs a Scrapy of 2019."""
     path = distribution(BLOCK_CLUSTER).locate_file(
         "scrapy_redis_bloomfilter_block_cluster/bloomfilter.py"
     )
@@ -32,7 +32,7 @@ def block_cluster_module():
 
 
 def imooc_size(capacity, error_rate):
-    """Bits, hashes and blocks."""
+    """Returns bits, hashes and blocks."""
     bits = math.ceil(capacity * math.log2(math.e) * math.log2(1 / error_rate))
     hashes = math.ceil(math.log1p(2) * bits / capacity)
     return bits, hashes, math.ceil(math.ceil(bits / 8 / 1024 / 1024) / 512)
@@ -44,7 +44,7 @@ def imooc_bits(text, seeds):
 
 
 def murmur_hash_64a(data, seed):
-    """Austin Appleby's MurmurHash64A, from its definition."""
+    """Computes Austin Appleby's MurmurHash64A, from its definition."""
     multiplier, mask = 0xC6A4A7935BD1E995, 2**64 - 1
     state = seed ^ len(data) * multiplier & mask
     whole = len(data) // 8 * 8
@@ -59,7 +59,7 @@ def murmur_hash_64a(data, seed):
 
 
 def pyrebloom_size(capacity, error_rate, rounded):
-    """Bits and seeds. pyreBloom rounds the rate to a C float, luw2007's port of it does not."""
+    """Returns bits and seeds. pyreBloom rounds the rate to a C float; luw2007's port does not."""
     single = struct.unpack("f", struct.pack("f", error_rate))[0]
     rate = single if rounded else error_rate
     bits = int(-(math.log(rate) * capacity) / (math.log(2) * math.log(2)))
@@ -93,7 +93,7 @@ class ScrapyRedisBloomfilter:
 
 
 class Tested:
-    """A filter that is asked and told by fingerprint."""
+    """A filter that tests and adds a fingerprint in two steps."""
 
     ALGORITHM = "scrapy"
 
@@ -112,7 +112,7 @@ class BlockCluster(Tested):
 
 
 class Bits(Tested):
-    """A filter by `positions`: the strings and bits of a text."""
+    """A filter by `positions`, the strings and bits of a text."""
 
     def __init__(self, server):
         self.server = server
@@ -135,7 +135,7 @@ class Imooc(Bits):
         super().__init__(server)
         self.key = key
         _, hashes, self.blocks = imooc_size(capacity, error_rate)
-        # The block-cluster package took its seeds over.
+        # The block-cluster package copied its seeds.
         self.seeds = block_cluster_module().BloomFilter.SEEDS[:hashes]
 
     def positions(self, text):

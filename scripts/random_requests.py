@@ -1,6 +1,6 @@
-"""Random requests at which ports of Scrapy's fingerprints go wrong.
+"""Random requests that ports of Scrapy's fingerprints get wrong.
 
-Only code points that Unicode 14.0 assigns take part: later ones differ between versions of Python.
+Only code points that Unicode 14.0 assigns are used: later ones differ between versions of Python.
 """
 
 import random
@@ -15,7 +15,7 @@ ASSIGNED = [
     for code in range(sys.maxunicode + 1)
     if unicodedata.category(chr(code)) not in ("Cn", "Cs")
 ]
-# Letters that hosts treat in ways of their own, to come up more often than one in 282,230.
+# Letters that hosts treat in special ways, to come up more often than one in 282,230.
 PECULIAR = [
     letter
     for letter in ASSIGNED
@@ -35,13 +35,13 @@ LETTER_REQUESTS = len(ASSIGNED) * len(LETTER_HOSTS)
 
 
 def random_text(rng, longest=8):
-    """A few characters of one kind."""
+    """Draws a few characters of one kind."""
     pool = rng.choice((ASSIGNED, PECULIAR, PECULIAR, hard.PIECES, "abcXYZ019-._~%/;?&=+:@[]\\'|"))
     return "".join(rng.choices(pool, k=rng.randint(1, longest)))
 
 
 def assembled(rng):
-    """A URL of parts that are each hard by themselves."""
+    """Assembles a URL from parts that are each hard by themselves."""
     host = rng.choice(hard.HOSTS)
     if rng.random() < 0.2:
         host = random_text(rng)
@@ -65,7 +65,7 @@ def assembled(rng):
 
 
 def mutated(rng, url):
-    """A URL with one small change."""
+    """Returns the URL with one small change."""
     at = rng.randint(0, len(url))
     to = min(len(url), at + rng.choice((0, 1, 1, 1, 2, 5)))
     change = rng.randrange(8)
@@ -89,7 +89,7 @@ def mutated(rng, url):
 
 
 def request(seed, number, keep_fragments):
-    """The request of that number: the same whenever it is asked for."""
+    """Returns the request of that number, which is always the same."""
     rng = random.Random(f"{seed}/{number}")
     url = rng.choice(hard.WHOLE) if rng.random() < 0.1 else assembled(rng)
     for _ in range(rng.choice((0, 0, 0, 1, 1, 2, 3, 8))):
@@ -105,7 +105,7 @@ def request(seed, number, keep_fragments):
 
 
 def letter_request(_seed, number, keep_fragments):
-    """The request of that number, below LETTER_REQUESTS, with one letter in its host."""
+    """Returns a request with one letter in its host, for a number below LETTER_REQUESTS."""
     letter, host = divmod(number, len(LETTER_HOSTS))
     host = LETTER_HOSTS[host].format(ASSIGNED[letter])
     return Case(url=f"http://{host}/", keep_fragments=keep_fragments)

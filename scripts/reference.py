@@ -1,4 +1,4 @@
-"""What the installed Scrapy, w3lib and scrapy-redis answer: the reference for fingerprints."""
+"""Answers of the installed Scrapy, w3lib and scrapy-redis: the reference for fingerprints."""
 
 import hashlib
 import json
@@ -15,13 +15,13 @@ REDIS_FILTER = RFPDupeFilter(server=None, key="")
 
 
 def versions():
-    """The packages that answer, as text."""
+    """Names the packages that answer."""
     return ", ".join(f"{name} {version(name)}" for name in ("Scrapy", "w3lib", "scrapy-redis"))
 
 
 @dataclass(frozen=True)
 class Case:
-    """A request to be fingerprinted."""
+    """A request whose fingerprint is asked for."""
 
     url: str
     method: str = "GET"
@@ -30,13 +30,13 @@ class Case:
     keep_fragments: bool = False
 
     def request(self):
-        """The Scrapy request; raises where Scrapy refuses it."""
+        """Makes the Scrapy request. Raises if Scrapy refuses it."""
         meta = {"verbatim_url": True} if self.verbatim_url else None
         return Request(self.url, method=self.method, body=self.body, meta=meta)
 
 
 def answer(case, algorithm):
-    """The fingerprint in hex and the URL in it; twice None where Python raises, whatever it is."""
+    """Returns fingerprint (hex) and canonical URL, or two None if Python raises anything."""
     try:
         request = case.request()
         if algorithm == "scrapy" and case.verbatim_url:
@@ -53,12 +53,12 @@ def scrapy(case, request, _url):
 
 
 def scrapy_2_6(_case, request, url):
-    """`request_fingerprint` as Scrapy 2.6 had it, which no installable version has any more."""
+    """Computes `request_fingerprint` of Scrapy 2.6, which no installable version has any more."""
     return hashlib.sha1(request.method.encode() + url.encode() + request.body).hexdigest()
 
 
 def scrapy_redis(case, request, url):
-    """scrapy-redis always drops fragments; urlseen's option is applied to the same text."""
+    """Applies urlseen's option to the same text; scrapy-redis itself always drops fragments."""
     if not case.keep_fragments:
         return REDIS_FILTER.request_fingerprint(request)
     text = {"method": request.method, "url": url, "body": request.body.hex()}

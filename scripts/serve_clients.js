@@ -27,7 +27,7 @@ async function nodeRedis(RESP) {
   assert.deepEqual(await client.smIsMember("demo", [a, `${a}/not`]), [1, 0]);
   assert.equal(await client.sCard("demo"), held + 1);
   assert.equal(await client.sRem("demo", a), 1);
-  // What is awaited together is sent together.
+  // node-redis sends commands together if they are awaited together.
   const all = Array.from({ length: 1000 }, (_, at) => `${a}/pipelined/${at}`);
   const added = await Promise.all(all.map((member) => client.sAdd("demo", member)));
   assert.ok(added.every((count) => count === 1));

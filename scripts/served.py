@@ -1,4 +1,4 @@
-"""A daemon that answers clients of Redis, for the scripts that ask it."""
+"""Daemon that answers clients of Redis, for the scripts that ask it."""
 
 import os
 import re
@@ -13,7 +13,7 @@ START_SECONDS = 30
 
 
 def build():
-    """The program that `cargo test` builds too."""
+    """Builds the program, as `cargo test` does too."""
     return Path(subprocess.check_output([ROOT / "scripts/program"], text=True).strip())
 
 
@@ -57,11 +57,11 @@ class Daemon:
             raise AssertionError(f"the daemon panicked: {said[-4000:]}")
 
     def kill(self):
-        """As with kill -9."""
+        """Kills the daemon as `kill -9` does."""
         self.process.kill()
         self.process.wait()
 
     def most_memory(self):
-        """The most bytes of memory that it has had."""
+        """Returns the peak of its memory, in bytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10

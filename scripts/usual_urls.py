@@ -1,5 +1,5 @@
-"""Links as crawls of shops, news sites, forums and APIs meet them: made up, but with the habits of
-real ones."""
+"""Made-up links with the habits of real ones, as crawls of shops, news sites, forums and APIs meet
+them."""
 
 import random
 
@@ -37,7 +37,7 @@ FRAGMENTS = ["", "", "", "#top", "#section-2", "#!/route/1", "#:~:text=some%20wo
 
 
 def links(seed, count):
-    """As many links, the same for the same seed."""
+    """Makes `count` links, the same ones for the same seed."""
     rng = random.Random(seed)
     for _ in range(count):
         scheme = rng.choice(("http", "https", "https", "https", "HTTPS"))

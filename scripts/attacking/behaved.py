@@ -1,4 +1,4 @@
-"""A client that behaves, and knows every reply before it comes."""
+"""A well-behaved client, which knows every reply before it comes."""
 
 import threading
 from contextlib import closing
@@ -9,7 +9,7 @@ from .wire import Error, Reader, Simple, connect, inline, matches, packed
 KEY = b"demo"
 OK, QUEUED = Simple("OK"), Simple("QUEUED")
 
-# Commands that change nothing, and the beginnings of the errors that they are answered with.
+# Commands that change nothing, and the beginnings of their errors.
 REFUSED = [
     ([b"SADD", KEY], "ERR wrong number of arguments for 'sadd' command"),
     ([b"BF.EXISTS", KEY], "ERR wrong number of arguments for 'bf.exists' command"),
@@ -30,12 +30,12 @@ REFUSED = [
     ([b"CLIENT", b"WRONG"], "ERR unknown subcommand 'WRONG'"),
     ([b"HELLO", b"4"], "NOPROTO unsupported protocol version"),
 ]
-# Outside of a transaction.
+# Errors outside of a transaction.
 ALONE = [
     ([b"EXEC"], "ERR EXEC without MULTI"),
     ([b"DISCARD"], "ERR DISCARD without MULTI"),
 ]
-# What ends a connection, and the last reply, if there is one.
+# Input that ends a connection, and the last reply, if there is one.
 ENDS = [
     (b"QUIT\r\n", OK),
     (packed(b"QUIT"), OK),
@@ -62,7 +62,7 @@ class Step:
 
 class Behaved:
     """A client with members of its own (`model`), and some that it shares with others (`known`).
-    One that is alone forgets none, and knows the count of members, too: `others` beside its own."""
+    A client that is alone forgets nothing, and knows the count: its own members and `others`."""
 
     def __init__(self, model, port, chance, known, stop, shared, password=None, others=None):
         self.model, self.port, self.chance, self.known = model, port, chance, known
@@ -108,11 +108,11 @@ class Behaved:
                 self.stream.sendall(data[:size])
                 data = data[size:]
         except OSError:
-            # The reader notices.
+            # The reader notices this.
             pass
 
     def greeting(self):
-        """The first commands: before the password they are refused."""
+        """Sends the first commands, which are refused before the password."""
         if not self.password:
             refusal = Error("ERR AUTH <password> called without any password configured")
             return [Step(packed(b"AUTH", b"wrong"), refusal)]
@@ -127,10 +127,10 @@ class Behaved:
         return [*steps, Step(packed(b"AUTH", b"default", self.password), OK)]
 
     def end(self):
-        """Ends the connection. A command that follows must not be carried out."""
+        """Ends the connection. The daemon must not carry out a later command."""
         command, last = self.chance.choice(ENDS)
         poison = packed(b"SADD", KEY, self.model.spelling(self.chance.randrange(100), self.chance))
-        # At once: to a connection that is closed nothing can be sent.
+        # At once: nothing can be sent on a closed connection.
         self.stream.sendall(command + poison)
         if last is not None:
             self.model.pending.append([])
@@ -163,7 +163,7 @@ class Behaved:
         return Step(packed(b"HELLO", b"%d" % version), right)
 
     def contended(self):
-        """A member that others add too: it is new to one of them."""
+        """Adds a member that others add too. It must be new to one of them."""
         member = b"shared-%d" % self.chance.randrange(*self.shared)
         self.known.asked(member)
 
@@ -178,7 +178,7 @@ class Behaved:
         return Step(packed(b"BF.ADD", KEY, member), right)
 
     def transaction(self):
-        """Commands between MULTI and EXEC: all of them are carried out, or none."""
+        """Sends commands between MULTI and EXEC. All of them are carried out, or none."""
         count, fate = self.chance.randrange(5), self.chance.randrange(4)
         begin = [Step(b"MULTI\r\n", OK)]
         if fate == 0:
@@ -190,14 +190,14 @@ class Behaved:
             steps = [*begin, *[Step(words, QUEUED)] * count, Step(packed(*refused), Error(said))]
             return [*steps, Step(packed(b"EXEC"), Error("EXECABORT "))]
         steps = [self.single() for _ in range(count)]
-        # Those of them that are refused at once would end it.
+        # A command that is refused at once would end the transaction.
         steps = [it for it in steps if not isinstance(it.expected, Error)]
         queued = [Step(step.command, QUEUED) for step in steps]
         changes = [change for step in steps for change in step.changes]
         return [*begin, *queued, Step(b"EXEC\r\n", [it.expected for it in steps], changes)]
 
     def single(self):
-        """A command that may stand in a transaction."""
+        """Makes a command that may stand in a transaction."""
         kind = self.chance.randrange(14)
         if kind == 0:
             words, said = self.chance.choice(REFUSED)
@@ -209,14 +209,14 @@ class Behaved:
             return self.count()
         if kind < 6:
             return self.test()
-        # Nothing is exact about the count of what was forgotten.
+        # The count of forgotten members is not exact.
         return self.forget() if kind < 9 and self.others is None else self.add()
 
     def count(self):
         name = self.chance.choice([b"SCARD", b"BF.CARD"])
         if self.others is not None:
             return Step(packed(name, KEY), self.others + len(self.model.ahead))
-        # Others add and forget meanwhile.
+        # Other clients add and forget meanwhile.
         return Step(packed(name, KEY), lambda reply: type(reply) is int and reply >= 0)
 
     def members(self, most):
@@ -224,13 +224,13 @@ class Behaved:
         return self.model.some(self.chance, count)
 
     def spelled(self, name, members, *options):
-        """The command, mostly as an array."""
+        """Writes the command, mostly as an array."""
         words = [self.model.spelling(member, self.chance) for member in members]
         pack = inline if len(members) < 5 and self.chance.random() < 0.2 else packed
         return pack(name, KEY, *options, *words)
 
     def bloom(self, is_so):
-        """A yes or no of RedisBloom's commands."""
+        """Expects a yes or no of RedisBloom's commands."""
         return bool(is_so) if self.version == 3 else int(is_so)
 
     def test(self):
@@ -266,5 +266,5 @@ class Behaved:
 
 
 def changes(members, is_there):
-    """What a command changes: unfiltered members are never there."""
+    """Returns the changes of a command. Unfiltered members are never there."""
     return [(member, is_there) for member in members if member >= 0]

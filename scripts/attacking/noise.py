@@ -1,4 +1,4 @@
-"""Clients that do not behave."""
+"""Clients that misbehave."""
 
 import socket
 import struct
@@ -12,12 +12,12 @@ ASKING = [b"SISMEMBER", b"SMISMEMBER", b"BF.EXISTS", b"BF.MEXISTS", b"SCARD", b"
 SAYING = [b"PING", b"ECHO", b"COMMAND", b"INFO", b"HELLO", b"CLIENT", b"SELECT", b"AUTH", b"DEL"]
 ADDING = [b"SADD", b"BF.ADD", b"BF.MADD", b"BF.INSERT", b"SREM"]
 METHODS = [b"GET", b"POST", b"PUT", b"OPTIONS", b"patch", b"SADD", b"X-OTHER"]
-# What browsers send that must never be carried out.
+# Requests of browsers that must never be carried out.
 BROWSED = [b"browsed-%d" % number for number in range(100)]
 
 
 class Noise:
-    """A client that does not behave."""
+    """A client that misbehaves in many ways."""
 
     def __init__(self, port, chance, adds, stop, password):
         self.port, self.chance, self.stop, self.password = port, chance, stop, password
@@ -31,7 +31,7 @@ class Noise:
             try:
                 self.chance.choice([*kinds, self.half_closed, self.browser, self.mutated])()
             except OSError:
-                # It was hung up on, as it deserves.
+                # The daemon hung up, as it should.
                 pass
         self.ended(silent)
         for stream in self.held:
@@ -50,7 +50,7 @@ class Noise:
         return packed(*words)
 
     def greeting(self):
-        """The password, or none where it is asked for, too."""
+        """Sends the password, or another one, or none."""
         knows = self.password and self.chance.random() < 0.5
         return packed(b"AUTH", self.password) if knows else b""
 
@@ -93,7 +93,7 @@ class Noise:
             self.pieces(stream, kind * self.chance.choice([3, 1000, 100_000]))
 
     def vanishes(self):
-        """In the middle of a command, with nothing said, and a reset where the chance has it."""
+        """Disconnects in the middle of a command, sometimes with a reset."""
         streams = [connect(self.port) for _ in range(self.chance.randrange(1, 20))]
         for stream in streams:
             data = self.commands(30)
@@ -105,7 +105,7 @@ class Noise:
             stream.close()
 
     def half_closed(self):
-        """What was asked before is answered still, and then the connection ends."""
+        """Ends its own side: earlier questions are still answered, then the connection ends."""
         count = self.chance.randrange(1, 200)
         with connect(self.port) as stream:
             knows = packed(b"AUTH", self.password) if self.password else b""
@@ -116,7 +116,7 @@ class Noise:
             raise AssertionError(f"half closed, and answered {len(said)} bytes: {said[-100:]!r}")
 
     def browser(self):
-        """A web page's request with commands as its body: nothing is answered."""
+        """Sends a web page's request with commands as its body, which must get no answer."""
         method = self.chance.choice(METHODS)
         lines = [method + b" /it's HTTP/1.1", b"Host: 127.0.0.1", b"Content-Type: text/plain", b""]
         lines += [b"SADD demo " + self.chance.choice(BROWSED) for _ in range(20)]
@@ -133,18 +133,18 @@ class Noise:
         return bytes(said)
 
     def ended(self, silent):
-        """Waits until the daemon hangs up on a client that said nothing."""
+        """Waits until the daemon hangs up on a silent client."""
         with silent:
             try:
                 said = self.rest(silent)
             except ConnectionError:
-                # It was killed.
+                # The daemon was killed.
                 return
         if said:
-            raise AssertionError(f"who said nothing was answered {said!r}")
+            raise AssertionError(f"a silent client was answered {said!r}")
 
     def deaf(self):
-        """Sends as much as is taken, a command as large as may be first, and reads nothing."""
+        """Sends as much as the daemon takes, the largest possible command first. Reads nothing."""
         stream = connect(self.port)
         self.held.append(stream)
         if len(self.held) > 2:
@@ -162,7 +162,7 @@ class Noise:
                     self.stop.wait(0.01)
 
     def pieces(self, stream, data):
-        """Sends it cut where the chance has it; reads what is said, or does not."""
+        """Sends data in random pieces, and sometimes reads the replies."""
         pieces = self.chance.choice([1, 2, 10])
         cuts = sorted(self.chance.randrange(len(data) + 1) for _ in range(pieces - 1))
         for begin, end in zip([0, *cuts], [*cuts, len(data)]):

@@ -3,7 +3,7 @@
 import socket
 from contextlib import closing
 
-# Past this a client that behaves is not being answered.
+# A well-behaved client that waits longer gets no answer.
 PATIENCE = 60
 
 
@@ -12,7 +12,7 @@ class Simple(str):
 
 
 class Error(str):
-    """An error; where it is expected, its beginning."""
+    """An error. An expected one holds the beginning of the text."""
 
 
 def packed(*words):
@@ -22,7 +22,7 @@ def packed(*words):
 
 
 def inline(*words):
-    """The command as a line, every byte of an argument escaped that is not a letter or digit."""
+    """Writes the command as a line, and escapes all bytes but letters and digits."""
     byte = (b"%c", b"\\x%02x")
     quoted = (b"".join(byte[not chr(it).isalnum() or it > 127] % it for it in w) for w in words[1:])
     return words[0] + b"".join(b' "%s"' % word for word in quoted) + b"\r\n"
@@ -41,7 +41,7 @@ class Reader:
         self.file = stream.makefile("rb")
 
     def close(self):
-        """Without it the connection would stay open."""
+        """Closes the reader. Without this the connection would stay open."""
         self.file.close()
 
     def reply(self):
@@ -82,7 +82,7 @@ class Reader:
 
 
 def matches(expected, reply):
-    """Compares types as well: 1 is not true. An error matches the beginning of another."""
+    """Compares the types too: 1 is not true. An error matches the beginning of another."""
     if callable(expected):
         return expected(reply)
     if type(expected) is not type(reply):
@@ -95,7 +95,7 @@ def matches(expected, reply):
 
 
 def ask(port, password, *words):
-    """One command on a connection of its own."""
+    """Sends one command on a connection of its own."""
     with connect(port) as stream, closing(Reader(stream)) as reader:
         if password:
             stream.sendall(packed(b"AUTH", password))

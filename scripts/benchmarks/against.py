@@ -1,4 +1,4 @@
-"""Two revisions in turn: what of the speed of an earlier one is lost, beside how much it wavers."""
+"""Two revisions in turn: the loss of speed since the earlier one, beside the noise."""
 
 from statistics import median
 
@@ -7,16 +7,16 @@ from .daemon import Filter
 from .measured import Measured, stocks
 from .sections.pipe import KINDS
 
-# The earlier revision comes twice: how much these two differ is what a run tells nothing about.
+# The earlier revision runs twice. The difference of these two runs is noise.
 NOW, BEFORE, AGAIN = "now", "before", "before, again"
-# A row counts where the earlier revision beside itself stays within this.
+# A row counts if the earlier revision beside itself stays within this.
 TOLERANCE = 0.03
-# Units, and whether more is better.
+# Units, each with `True` if more is better.
 UNITS = {"items/s": 1, "client ns/item": -1, "server ns/item": -1}
 
 
 def run(settings, revision):
-    """Prints a row for each kind of items and unit; returns how many are slower."""
+    """Prints a row for each kind of items and unit. Returns the number of slower rows."""
     before = programs.build_revision(revision)
     filters = {
         NOW: Filter(settings.capacity, settings.error_rate),
@@ -29,13 +29,13 @@ def run(settings, revision):
         for _ in range(settings.rounds):
             for case, filter in order:
                 bench.filter(filter, bench.stock.group, case)
-            # None always comes behind the same one.
+            # The order rotates, so that no revision always follows the same other one.
             order.append(order.pop(0))
     return report(measured.values)
 
 
 def report(values):
-    """A row for each kind of items and unit: now beside before, and before beside itself."""
+    """Prints a row for each kind of items and unit: now beside before, and before beside itself."""
     print(f"{'':22}{'':16}{'now/before':>12}{'again/before':>14}")
     lost = 0
     for group in dict.fromkeys(group for group, _, _ in values):

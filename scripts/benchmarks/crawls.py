@@ -45,18 +45,18 @@ WAYS = {report.BASE: SCRAPY_REDIS, report.PASS_THROUGH: PASS_THROUGH, report.ASK
 
 @dataclass
 class Crawls:
-    """Crawls to measure."""
+    """Measured crawls of one size."""
 
     program: Path
     pages: int
-    # On each page.
+    # Number of links on each page.
     links: int
-    # Processes that share a crawl.
+    # Number of processes that share a crawl.
     spiders: int
     rounds: int
 
     def run(self):
-        """Returns the lines of all rounds: each crawls once with every way, in changing order."""
+        """Returns the lines of all rounds. Each crawls once in every way, in changing order."""
         if not PYTHON.exists():
             raise RuntimeError(f"run scripts/test-scrapy once: it sets up Scrapy {SCRAPY}")
         measured = Measured()
@@ -99,7 +99,7 @@ class Crawls:
         return Process("urlseen", folder, [self.program, "run", *words])
 
     def cost(self, folder, site, server, daemon, settings):
-        """Runs the spiders; returns the figures of the crawl by unit."""
+        """Runs the spiders. Returns the figures of the crawl by unit."""
         commands = lambda: server.client.info("stats")["total_commands_processed"]
         written = Path(folder) / "settings.json"
         written.write_text(json.dumps(settings))
@@ -114,12 +114,12 @@ class Crawls:
         if pages != self.pages:
             raise RuntimeError(f"{pages} pages were fetched, {self.pages} are there: {settings}")
         units = (report.COMMANDS, report.REDIS, report.SPIDER, report.WALL, report.URLSEEN)
-        # Without a daemon there is no last one.
+        # Without a daemon there is no last commit.
         return dict(zip(units, (asked / links, used[0], spent, wall, *used[1:])))
 
 
 class Site(Process):
-    """The generated site, served by a process of its own."""
+    """Process that serves the generated site."""
 
     def __init__(self, folder, pages, links):
         port = free_port()
@@ -130,7 +130,7 @@ class Site(Process):
 
 
 def run_spiders(folder, count, settings, url):
-    """Starts that many spiders and waits for all; returns what each of them says it did."""
+    """Starts that many spiders and waits for all. Returns the stats of each."""
     environment = {"PYTHONPATH": PYTHON_PATH, "PYTHONDONTWRITEBYTECODE": "1"}
     stats = [Path(folder) / f"stats-{number}.json" for number in range(count)]
     with ExitStack() as stack:
@@ -146,7 +146,7 @@ def run_spiders(folder, count, settings, url):
 
 
 def versions():
-    """The spiders' packages."""
+    """Versions of the spiders' packages."""
     script = f"from importlib.metadata import version\nfor it in {PACKAGES}: print(it, version(it))"
     said = subprocess.run([PYTHON, "-c", script], check=True, capture_output=True, text=True)
     return ", ".join(said.stdout.splitlines())

@@ -1,4 +1,4 @@
-"""The daemon as users run it, on a storage folder of its own."""
+"""Daemon as users run it, on a storage folder of its own."""
 
 import http.client
 import json
@@ -30,7 +30,7 @@ fsync = "{fsync}"
 
 
 class Filter:
-    """A filter that is half full of fingerprints which no item has, made once and kept."""
+    """A filter half full of fingerprints that no item has, made once and kept."""
 
     def __init__(self, capacity=100_000_000, error_rate=1e-8, program=programs.URLSEEN):
         self.capacity, self.error_rate, self.program = capacity, error_rate, program
@@ -50,14 +50,14 @@ class Filter:
         unfinished = folder.with_name(f"{folder.name}.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.parent.mkdir(parents=True, exist_ok=True)
-        # The second time only to begin and end with a log that is long: that brings a snapshot,
-        # which would else be taken while we measure.
+        # The second run begins and ends with a long log, which brings a snapshot. Without it the
+        # daemon would take that snapshot during a measurement.
         for count in (self.held, 1):
             self.add(unfinished, count)
         unfinished.rename(folder)
 
     def add(self, folder, count):
-        """Adds the first so many fingerprints that no item has."""
+        """Adds the first `count` fingerprints that no item has."""
         made = subprocess.Popen(
             [programs.build_bench("items"), "other", str(count)],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -71,7 +71,7 @@ class Filter:
 
 
 class Daemon:
-    """A context: started, recovered and idle at its beginning, stopped at its end."""
+    """A context: the daemon is started, recovered and idle at its beginning, stopped at its end."""
 
     def __init__(self, server, filter, folder, batch=1000, threads=0, fsync="interval"):
         self.server, self.filter = server, filter
@@ -86,7 +86,7 @@ class Daemon:
         shutil.rmtree(self.folder, ignore_errors=True)
         copy = ["cp", "-r", "--reflink=auto", self.filter.folder(), self.folder]
         subprocess.run(copy, check=True)
-        # What is still to be written would be written while we measure.
+        # Else the rest would be written during a measurement.
         subprocess.run(["sync", "--file-system", self.folder], check=True)
         self.config.write_text(
             CONFIG.format(
@@ -134,7 +134,7 @@ class Daemon:
             raise RuntimeError(f"urlseen ended with status {self.process.returncode}:\n{said}")
 
     def ask(self, path):
-        """Status and body of what the admin endpoint answers."""
+        """Status and body of the admin endpoint's answer."""
         connection = http.client.HTTPConnection("urlseen", timeout=10)
         connection.sock = socket.socket(socket.AF_UNIX)
         try:
@@ -149,7 +149,7 @@ class Daemon:
         return json.loads(self.ask("/status")[1])["filter"]["bytes"]
 
     def memory(self):
-        """Bytes of the process: at most since it was ready, and now without files."""
+        """Bytes of the process: its peak since it was ready, and now without files."""
         sizes = process.memory(self.pid)
         return {"peak": sizes["VmHWM"], "anonymous": sizes["RssAnon"]}
 
@@ -165,7 +165,7 @@ class Daemon:
 
 
 class Shared(Daemon):
-    """The same with a filter in Redis, which is new: no folder, and no socket in it."""
+    """A daemon with a new filter in Redis, so without a folder and a socket in it."""
 
     def __init__(self, server, folder, filter):
         super().__init__(server, None, folder)

@@ -1,4 +1,4 @@
-"""data.json: what was measured, by section. Everything else is made from it."""
+"""Measured data by section, in data.json. Page and plots are made from it."""
 
 import json
 from datetime import datetime, timezone
@@ -12,7 +12,7 @@ class Data:
         self.sections = json.loads(self.path.read_text()) if self.path.exists() else {}
 
     def put(self, name, command, section):
-        """Replaces a section: `section` has its lines, and facts about them by name."""
+        """Replaces a section. `section` holds its lines, and facts about them by name."""
         self.sections[name] = {
             "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
             "commit": machine.commit(),
@@ -30,7 +30,7 @@ class Data:
         return self.sections.get(name, {}).get("facts", {})
 
     def write(self):
-        """A line of it is a row, so that a change is seen where it is."""
+        """Writes one row a line, so that a diff shows the changed rows."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         sections = []
         for name, section in sorted(self.sections.items()):

@@ -1,8 +1,8 @@
-"""Feeds a list at a steady rate, and now and then an item that says when it was pushed.
+"""Feeds a list at a steady rate, and sometimes an item that carries the time of its push.
 
     python -m benchmarks.feeder SOCKET KEY FILE ITEMS_PER_SECOND SECONDS
 
-A process of its own, so that what it does is not in the way of who waits for those items. Prints
+A process of its own, so that it does not disturb the consumer that waits for those items. Prints
 the rate that it has kept.
 """
 
@@ -14,16 +14,16 @@ import time
 
 from .wire import Wire, command
 
-# Items in a push. A crawler's page has about as many links.
+# Items in a push, about as many as the links of a crawled page.
 CHUNK = 200
 SEED = 1
-# A marked item every so many seconds, at random around it.
+# Mean seconds between two marked items.
 PAUSE = 0.005
 MARK = b"pushed at "
 
 
 def marked():
-    """An item that no filter has seen, with the time of now, which all processes share."""
+    """Makes an item that no filter has seen, with the current time, which all processes share."""
     now = time.monotonic_ns()
     fingerprint = hashlib.sha1(b"%d" % now).hexdigest().encode()
     return b"%s\t%s%d;" % (fingerprint, MARK, now)
@@ -39,7 +39,7 @@ def main():
     socket, key, path, rate, seconds = sys.argv[1:]
     rate, seconds = float(rate), float(seconds)
     wanted = int(rate * seconds / CHUNK)
-    # Made beforehand: only sending is left for later.
+    # Made in advance, so that later it only sends.
     ready = [command("RPUSH", key, *chunk) for chunk in itertools.islice(chunks(path), wanted)]
     draw = random.Random(SEED).random
     with Wire(socket) as wire:

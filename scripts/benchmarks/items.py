@@ -1,4 +1,4 @@
-"""The items that are moved, made once and kept: see benches/items.rs."""
+"""Items to move, made once and kept: see benches/items.rs."""
 
 import subprocess
 import zlib
@@ -22,7 +22,7 @@ class Items:
     unseen: int
     count: int
     path: Path
-    # How many different requests there are among them.
+    # Number of different requests among them.
     distinct: int
 
     @property
@@ -35,19 +35,19 @@ class Items:
         return f"{self.kind}, {self.unseen} % unseen"
 
     def load(self, socket_path, key):
-        """Pushes them to a list."""
+        """Pushes the items to a list."""
         with Wire(socket_path) as server, open(self.path, "rb") as lines:
             while chunk := [line[:-1] for line in islice(lines, CHUNK)]:
                 server.ask(command("RPUSH", key, *chunk))
 
 
 def edition():
-    """Changes with the program that makes them: what is kept is no longer good then."""
+    """Changes with the program that makes the items, so that kept items are made anew."""
     return f"{zlib.crc32((ROOT / 'benches/items.rs').read_bytes()):08x}"
 
 
 def make(kind, count, unseen):
-    """So many items of a kind, of which `unseen` in a hundred are new."""
+    """Makes `count` items of a kind, of which `unseen` in a hundred are new."""
     path = CACHE / f"items-{kind}-{count}-{unseen}-{edition()}.txt"
     note = path.with_suffix(".distinct")
     if not note.exists() or not path.exists():

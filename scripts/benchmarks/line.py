@@ -1,7 +1,7 @@
-"""Lines: what every program that measures something prints, and what data.json is made of.
+"""Lines, which every measuring program prints and data.json is made of.
 
-A line is a dictionary with `group`, `case`, `unit` and `values`, a value a round; or with
-`missing`, the reason, in place of unit and values. A `note` says how something was measured.
+A line is a dictionary with `group`, `case`, `unit` and `values`, a value a round. A `missing` line
+has the reason in place of unit and values. A `note` says how something was measured.
 """
 
 import json
@@ -17,12 +17,12 @@ def missing(group, case, why):
 
 
 def rounded(value):
-    """Five digits: more would be noise."""
+    """Rounds to five digits: more would be noise."""
     return value if isinstance(value, int) else float(f"{value:.5g}")
 
 
 def parse(text):
-    """The lines that a program printed; whatever else it printed is not for us."""
+    """Returns the lines that a program printed, and ignores its other output."""
     lines = []
     for row in text.splitlines():
         if not row.startswith("{"):
@@ -34,7 +34,7 @@ def parse(text):
 
 
 def find(lines, group=None, case=None, unit=None):
-    """The measured lines that match; None matches all."""
+    """Returns the measured lines that match. None matches all."""
     return [
         found
         for found in lines
@@ -46,7 +46,7 @@ def find(lines, group=None, case=None, unit=None):
 
 
 def values(lines, group, case, unit):
-    """The values of one line, empty if it was not measured."""
+    """Returns the values of one line, empty if it was not measured."""
     found = find(lines, group, case, unit)
     return found[0]["values"] if found else []
 
@@ -56,7 +56,7 @@ def median(numbers):
 
 
 def ratios(above, below):
-    """Round by round, of two that were measured in turn; else of the medians."""
+    """Returns ratios round by round if both were measured in turn, else that of the medians."""
     if not above or not below:
         return []
     if len(above) == len(below):

@@ -12,7 +12,7 @@ STOCK = "stock"
 
 
 class Measured:
-    """What the runs came to: values by case and unit, in the order of their first appearance."""
+    """Values of all runs by case and unit, in the order of their first appearance."""
 
     def __init__(self):
         self.values = {}
@@ -25,7 +25,7 @@ class Measured:
 
 
 class Bench:
-    """Runs on one kind of items, in a server that has a stock of them."""
+    """Runs with one kind of items, on a server that has a stock of them."""
 
     def __init__(self, server, stock, measured):
         self.server, self.stock, self.measured = server, stock, measured
@@ -35,13 +35,13 @@ class Bench:
         self.stock.load(self.server.socket, STOCK)
 
     def move(self, mover, group=None):
-        """Has a mover move the stock."""
+        """Lets a mover move the stock."""
         seconds, served, used = mover.run(self.server, STOCK)
         if group:
             self.note(group, mover.case, seconds, served, used)
 
     def filter(self, filter, group, case="urlseen", **options):
-        """Has the daemon move the stock, and sees that what it let through is right."""
+        """Lets the daemon move the stock, and checks the items that it let through."""
         folder = tempfile.mkdtemp(prefix="urlseen-bench-")
         with Daemon(self.server, filter, folder, **options) as daemon:
             bits = daemon.filter_bytes()
@@ -65,14 +65,14 @@ class Bench:
         self.measured.add(group, case, "client ns/item", used / count)
 
     def check(self):
-        """A filter may take a new item for a seen one, but hardly any at this error rate."""
+        """Checks the count: hardly any new item may count as seen at this error rate."""
         came, due = self.server.client.llen(SINK), self.stock.distinct
         if came > due or due - came > 1 + due * 1e-6:
             raise RuntimeError(f"{came} items came out, {due} are different")
 
 
 def by_kind(used):
-    """Time by the names of threads without their numbers."""
+    """Sums the time by the names of threads without their numbers."""
     kinds = Counter()
     for thread, nanoseconds in used.items():
         kinds[thread.rstrip("0123456789").rstrip("-")] += nanoseconds
@@ -80,7 +80,7 @@ def by_kind(used):
 
 
 def stocks(settings, measured, kinds):
-    """A bench for each kind of items and share of unseen ones, in a server that they share."""
+    """Returns a bench for each kind of items and share of unseen ones, on a shared server."""
     with Server() as server:
         for kind, unseen in kinds:
             bench = Bench(server, items.make(kind, settings.items, unseen), measured)

@@ -1,4 +1,4 @@
-"""The pipe's limit: benches/mover.rs, which filters nothing in one of three ways."""
+"""Limit of the pipe: benches/mover.rs, which filters nothing in one of three ways."""
 
 import subprocess
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from . import process, programs
 
 @dataclass(frozen=True)
 class Mover:
-    """How it moves items."""
+    """A mover with its way to move items."""
 
     batch: int
     in_flight: int
-    # How many of a hundred it pushes on.
+    # Items of a hundred that it pushes on.
     pushed: int
-    # plain, script or lmove.
+    # One of plain, script, lmove.
     how: str = "plain"
 
     @property
@@ -38,7 +38,7 @@ class Mover:
             used = [0]
 
             def watch():
-                # Its last moments are missed; it ends as soon as the source is empty.
+                # Its last moments are not measured: it ends as soon as the source is empty.
                 if mover.poll() is None:
                     used[0] = sum(process.processor_time(mover.pid).values())
                 elif mover.returncode:

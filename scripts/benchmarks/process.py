@@ -1,4 +1,4 @@
-"""What a process has used: processor time by thread, memory."""
+"""Resources of a process: processor time by thread, memory."""
 
 import os
 import time
@@ -9,7 +9,7 @@ TICK = 1e9 / os.sysconf("SC_CLK_TCK")
 
 
 def processor_time(pid):
-    """Nanoseconds on a processor so far, by name of thread; all threads of a name together."""
+    """Nanoseconds on a processor so far, by thread name. Threads of one name are summed."""
     times = Counter()
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
@@ -24,14 +24,14 @@ def thread_time(task):
     try:
         return int((task / "schedstat").read_text().split()[0])
     except FileNotFoundError:
-        # A kernel without it counts in ticks.
+        # Without this file the kernel counts in ticks.
         user, system = (task / "stat").read_text().rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) * TICK
 
 
 def cpu_seconds(pid):
-    """Processor seconds of a process so far, with those of threads that have ended."""
-    # The number that clock_getcpuclockid(3) makes of a process.
+    """Processor seconds of a process so far, with those of ended threads."""
+    # The clock id that clock_getcpuclockid(3) makes of a process.
     return time.clock_gettime(~pid << 3 | 2)
 
 
@@ -46,5 +46,5 @@ def memory(pid):
 
 
 def forget_peak(pid):
-    """From here on, the peak is that of what comes."""
+    """Resets the peak of memory to the current value."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")

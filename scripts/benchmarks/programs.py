@@ -1,4 +1,4 @@
-"""Builds what is measured and what measures, and runs it."""
+"""Builds and runs the measured and the measuring programs."""
 
 import json
 import shutil
@@ -14,14 +14,14 @@ URLSEEN = ROOT / "target/release/urlseen"
 
 
 def build_urlseen():
-    """The program as users have it, with its symbols: perf names functions by them."""
+    """Builds the program as users have it, with symbols, by which perf names functions."""
     command = ["cargo", "build", "--profile", "bench", "--locked", "--quiet"]
     subprocess.run(command, cwd=ROOT, check=True)
     return URLSEEN
 
 
 def build_revision(revision):
-    """The program as it was at a revision, built once."""
+    """Builds the program of a revision, once."""
     name = ["git", "rev-parse", "--short=12", "--verify", f"{revision}^{{commit}}"]
     found = subprocess.run(name, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     program = CACHE / f"urlseen-{found.stdout.strip()}"
@@ -46,7 +46,7 @@ def version(program):
 
 @cache
 def build_bench(name):
-    """The path of benches/NAME.rs, built."""
+    """Builds benches/NAME.rs and returns its path."""
     command = ["cargo", "bench", "--no-run", "--locked", "--quiet", "--bench", name]
     built = subprocess.run(
         [*command, "--message-format", "json"],
@@ -60,11 +60,11 @@ def build_bench(name):
 
 
 def collect(command):
-    """Runs a program and returns the lines that it printed; what else it says goes by."""
+    """Runs a program and returns its lines; its other output passes through."""
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     lines = line.parse(done.stdout)
     if done.returncode != 0:
-        # What was measured before it failed is true all the same.
+        # Figures printed before the failure are valid all the same.
         why = f"{command[0]} ended with status {done.returncode}"
         if not lines:
             raise RuntimeError(why)

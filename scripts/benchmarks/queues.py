@@ -1,4 +1,4 @@
-"""What the lists themselves take of Redis: crawlers that push and pop, and items that wait."""
+"""Cost of the lists themselves in Redis: push and pop, and items that wait."""
 
 from itertools import islice
 
@@ -11,7 +11,7 @@ KEY = "list"
 
 
 def measure(stock, rounds):
-    """Lines for a push and a pop of so many items at once, and for an item that waits."""
+    """Returns lines for a push and a pop of some items at once, and for an item that waits."""
     lines = []
     with Server() as server:
         for batch in (1, 100):
@@ -27,7 +27,7 @@ def measure(stock, rounds):
 
 
 def both(server, stock, batch):
-    """Nanoseconds of the server an item: to push all of them, and to pop them again."""
+    """Returns the server's nanoseconds an item: to push all of them, and to pop them again."""
     with Wire(server.socket) as wire, open(stock.path, "rb") as lines:
         times = [server.processor_time()]
         calls = 0

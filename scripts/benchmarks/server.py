@@ -1,4 +1,4 @@
-"""A Redis server of its own, on a Unix socket in a temporary folder. It keeps nothing on disk."""
+"""Private Redis server on a Unix socket in a temporary folder. It keeps nothing on disk."""
 
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ PATIENCE = 600
 
 
 class Server:
-    """Use it as a context: it is stopped at the end."""
+    """A context that starts the server, and stops it at the end."""
 
     def __init__(self, program="redis-server", arguments=()):
         self.program, self.arguments = program, arguments
@@ -52,15 +52,15 @@ class Server:
         return self.client.info("server")["redis_version"]
 
     def processor_time(self):
-        """Nanoseconds that the thread which does the work has used."""
+        """Nanoseconds that the main thread has used."""
         used = self.client.info("cpu")
-        # Before 7.0 there is only that of all threads; the others have nothing to do here.
+        # Before 7.0 only the sum of all threads is known; the others have nothing to do here.
         last = "_main_thread" if "used_cpu_user_main_thread" in used else ""
         return 1e9 * (used[f"used_cpu_user{last}"] + used[f"used_cpu_sys{last}"])
 
     def settled_memory(self):
-        """Bytes that its data takes, once no table grows or shrinks any more."""
-        # What a command was read into is not what we ask for.
+        """Bytes of the server's data, once no hash table grows or shrinks any more."""
+        # Memory of the clients' input buffers does not count.
         self.client.connection_pool.disconnect()
         last = -1
         while (used := self.client.info("memory")["used_memory"]) != last:
@@ -75,15 +75,15 @@ class Server:
         wait_until(is_free, "the server does not free memory")
 
     def wait_for_blocked(self, count=1):
-        """Until so many clients wait for a list to be filled."""
+        """Waits until that many clients wait for a list to be filled."""
         are_waiting = lambda: self.client.info("clients")["blocked_clients"] >= count
-        wait_until(are_waiting, "nobody waits for the source")
+        wait_until(are_waiting, "no client waits for the source")
 
     def time_until_gone(self, source, begin, *keys, watch=lambda: None):
-        """Seconds from a rename of `begin` to `source` until none of the keys is left.
+        """Measures the seconds from a rename of `begin` to `source` until none of the keys is left.
 
-        Asked on a bare socket, a few hundred times a second: what this takes of the server and of
-        the machine is not seen in the result.
+        It asks on a bare socket, a few hundred times a second. The cost of that to the server and
+        to the machine is not visible in the result.
         """
         ask = command("EXISTS", source, *keys)
         with Wire(self.socket) as wire:
@@ -98,7 +98,7 @@ class Server:
 
 
 def wait_until(condition, otherwise, seconds=60):
-    """Waits for a condition, and fails with those words if it does not come true."""
+    """Waits for a condition, and fails with the words `otherwise` if it does not come true."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

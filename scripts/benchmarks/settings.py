@@ -1,4 +1,4 @@
-"""How much is measured."""
+"""Amounts to measure."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,10 @@ class Settings:
     # Lines in a file.
     lines: int
     rounds: int
-    # Everything on small sizes: it shows that all of it works, not how fast.
+    # Small sizes for everything: they show that all of it works, not how fast.
     short: bool
 
-    # The filter that the daemon has, half full.
+    # Capacity of the daemon's filter, which is half full.
     @property
     def capacity(self):
         return 1_000_000 if self.short else 100_000_000

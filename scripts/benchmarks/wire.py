@@ -1,4 +1,4 @@
-"""A bare connection to Redis: little processor time a command, and none that a client would add."""
+"""Bare connection to Redis: little processor time for a command, none for a client library."""
 
 import socket
 
@@ -25,7 +25,7 @@ class Wire:
         self.socket.sendall(request)
 
     def reply(self):
-        """The next reply, as on the wire."""
+        """Returns the next reply, as on the wire."""
         while True:
             end = end_of_reply(self.rest, 0)
             if end:
@@ -40,7 +40,7 @@ class Wire:
 
 
 def end_of_reply(bytes, begin):
-    """Where the reply that begins there ends; None if it is not all there."""
+    """Returns the end of the reply that begins there, or None if it is incomplete."""
     line = bytes.find(b"\r\n", begin) + 2
     if line < 2:
         return None
@@ -57,7 +57,7 @@ def end_of_reply(bytes, begin):
 
 
 def command(*words):
-    """A command as it is sent."""
+    """Returns a command in wire format."""
     words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
     parts = [b"$%d\r\n%s\r\n" % (len(word), word) for word in words]
     return b"*%d\r\n%s" % (len(words), b"".join(parts))

@@ -1,4 +1,4 @@
-"""One crawl of the site, with what is killed in it, and what came of it."""
+"""One crawl of the site, with its kills and its outcome."""
 
 import resource
 import sys
@@ -22,7 +22,7 @@ PILE_S = 0.2
 
 @dataclass
 class Found:
-    """What a crawl came to."""
+    """Outcome of a crawl."""
 
     way: str
     spiders: int
@@ -52,13 +52,13 @@ class Found:
 
     @property
     def held(self):
-        """Each page that killed spiders held, and how many of them did."""
+        """Returns each page that killed spiders held, and how many of them did."""
         return Counter(page for killed in self.killed for page in killed.held)
 
 
 @dataclass
 class Killed:
-    """What a spider held when it was killed, and what the others have done in the end."""
+    """A killed spider's held pages, and the pages that the others have done in the end."""
 
     spider: Spider
     held: set
@@ -66,7 +66,7 @@ class Killed:
 
 
 class Crawl:
-    """Runs one: `expected` is how many pages there are, as far as anybody knows."""
+    """Runs one crawl. `expected` is the number of pages, as far as it is known."""
 
     def __init__(self, way, web, scope, start, program, expected, kills=IN_THE_MIDDLE):
         self.way, self.web, self.scope, self.start_pages = way, web, scope, start
@@ -138,11 +138,11 @@ class Crawl:
             self.kill_daemon()
 
     def kill_spider(self):
-        # One that is at work.
+        # A spider that is at work.
         victim = max(self.running, key=lambda spider: sum(spider.journal.popped.values()))
 
         def is_the_moment():
-            # Not while it pops: nobody could say what.
+            # Not while it pops: its held pages would be unknown.
             return victim.journal.is_handing_on() and victim.journal.update().held()
 
         held = victim.kill_when(is_the_moment, "it to hand on links", self.check)
@@ -154,7 +154,7 @@ class Crawl:
         for victim, pages in held.items():
             self.running.remove(victim)
             self.found.killed.append(Killed(victim, pages))
-            say(f"  {victim.name} is killed: it had popped {len(pages)} pages and not done them")
+            say(f"  {victim.name} is killed: it had popped {len(pages)} pages without finishing them")
         for _ in held:
             self.start_spider()
 
@@ -162,11 +162,11 @@ class Crawl:
         client = self.redis.client
 
         def is_the_moment():
-            # While it stands still items pile up, so it claims some as soon as it goes on.
+            # Items pile up while it stands still, so it claims some as soon as it continues.
             end = time.monotonic() + PILE_S
             while not client.llen(SOURCE) and time.monotonic() < end:
                 time.sleep(0.001)
-            # Where little is left to crawl there may be none.
+            # If little is left to crawl, there may be none.
             return client.llen(PROCESSING) or (self.is_idle() and "no")
 
         taken = self.daemon.kill_when(is_the_moment, "it to hold items", self.check)
@@ -175,7 +175,7 @@ class Crawl:
     def restart_daemon(self, taken):
         self.found.claimed += taken
         self.found.daemon_kills += 1
-        say(f"  urlseen is killed: it had taken {taken} items and not committed them")
+        say(f"  urlseen is killed: it had taken {taken} items without committing them")
         self.start_daemon()
 
     def start_daemon(self):
@@ -186,7 +186,7 @@ class Crawl:
         settings = dict(self.way.settings)
         number, stays = len(self.all_spiders) + 1, self.redis is not None
         if self.redis is not None:
-            # By the name Redis tells whose connections are left.
+            # Redis names its clients, so the remaining connections can be told.
             settings["REDIS_URL"] = f"{self.redis.url}?client_name=spider-{number}"
         spider = Spider(number, self.folder, settings, self.scope, self.start_pages, stays)
         self.stack.enter_context(spider)
@@ -202,14 +202,14 @@ class Crawl:
         until(self.is_idle, "the end of the crawl", 600, self.watch_progress())
 
     def is_idle(self):
-        """Whether nothing waits and nobody has anything, and that was so for a while."""
+        """Returns `True` if nothing waits and no spider has work, and that was so for a while."""
         before = self.settled()
         if before is None or any(self.queued().values()):
             return False
         return all(before == self.settled() for _ in range(3)) and not any(self.queued().values())
 
     def settled(self):
-        """How many pages each spider has popped, if it has done them all."""
+        """Returns the number of pages that each spider has popped, if it has done them all."""
         journals = [spider.journal.update() for spider in self.running]
         if not all(journal.has_been_idle for journal in journals):
             return None
@@ -217,7 +217,7 @@ class Crawl:
         return counts if all(popped == done for popped, done in counts) else None
 
     def queued(self):
-        """How many requests wait under each key, all at one moment."""
+        """Counts the requests that wait under each key, all at one moment."""
         count = """
             local counts = {}
             for at, key in ipairs(KEYS) do
@@ -238,7 +238,7 @@ class Crawl:
         return sum(sum(spider.journal.update().done.values()) for spider in self.all_spiders)
 
     def watch_progress(self):
-        """A watch that fails when no page is done for long."""
+        """Returns a watch that fails when no page is done for long."""
         end = Patience(self.count_done)
 
         def watch():
@@ -270,7 +270,7 @@ class Crawl:
         for killed in found.killed:
             others = (spider for spider in self.all_spiders if spider is not killed.spider)
             killed.done_by_others = {page for it in others for page, _ in it.journal.done}
-        # One that was started late may have found nothing left to do.
+        # A spider that was started late may have found nothing left to do.
         busy = [journal for journal in journals if journal.done]
         found.seconds = max(each.last for each in busy) - min(each.first for each in busy)
         fetched = self.web.take_fetched()
@@ -288,7 +288,7 @@ class Crawl:
 
 
 class Patience:
-    """Over when a number has not grown for long."""
+    """Ends when a number has not grown for long."""
 
     def __init__(self, number):
         self._number = number
@@ -301,7 +301,7 @@ class Patience:
 
 
 def processor_seconds():
-    """What all processes that were started here and have ended have used."""
+    """Processor seconds of all processes that were started here and have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

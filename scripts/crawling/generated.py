@@ -10,7 +10,7 @@ import sys
 
 
 def pages(count, links, suffix=""):
-    """The pages in their order; `suffix` is what their names end with."""
+    """Returns the pages in their order; `suffix` ends their names."""
     draw = random.Random(7)
     for number in range(count):
         targets = [(number + 1) % count, *(draw.randrange(count) for _ in range(links - 1))]

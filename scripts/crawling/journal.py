@@ -1,7 +1,7 @@
-"""What a spider notes of its crawl as it goes, so that a kill at any moment leaves all of it.
+"""Journal of a spider's crawl, written so that a kill at any moment leaves all of it.
 
-In the file are lines: the first links to pages, requests popped, and pages done with all their
-links handed on. Beside it are a byte for each link, and one that says what the spider is at.
+The file has lines: the first links to pages, requests popped, and pages done with all their links
+handed on. Beside it are a byte for each link, and a byte for the spider's current activity.
 """
 
 import os
@@ -19,7 +19,7 @@ NEITHER = b"n"
 
 
 class Writer:
-    """The spider's end."""
+    """The spider's end of the journal."""
 
     def __init__(self, path):
         self._lines = open(path, "w", buffering=1)
@@ -32,12 +32,12 @@ class Writer:
         self._has_been_idle = False
 
     def found(self, request, page):
-        """The request was found on the page, and is on its way to the scheduler."""
+        """Notes that the request was found on the page, and is on its way to the scheduler."""
         page.open_links += 1
         self._found[id(request)] = (request, page)
 
     def hands_on(self, request):
-        """The scheduler gets it now."""
+        """Notes that the scheduler gets the request now."""
         os.write(self._links, b".")
         self._is_at(HANDING_ON)
         name = self._name(request)
@@ -46,30 +46,30 @@ class Writer:
             self._note("link", name)
 
     def handed_on(self, request):
-        """The scheduler has queued or dropped it."""
+        """Notes that the scheduler has queued or dropped the request."""
         _, page = self._found.pop(id(request), (None, None))
         if page is not None:
             page.open_links -= 1
             self.done_if_all(page)
 
     def done_if_all(self, page):
-        """The page is done when the last of its links is with the scheduler."""
+        """Notes the page as done when the last of its links is with the scheduler."""
         if page.is_read and page.open_links == 0:
             self._note("done", self._name(page.request), str(page.status))
             self._is_at(NEITHER)
 
     def pops(self):
-        """It asks for a request."""
+        """Notes that the spider asks for a request."""
         self._is_at(POPPING)
 
     def popped(self, request):
-        """It has got one, or none."""
+        """Notes that the spider has got a request, or none."""
         if request is not None:
             self._note("pop", self._name(request))
         self._is_at(NEITHER)
 
     def idle(self):
-        """It has nothing to do for now."""
+        """Notes that the spider has nothing to do for now."""
         if not self._has_been_idle:
             self._has_been_idle = True
             self._note("idle")
@@ -78,19 +78,19 @@ class Writer:
         os.pwrite(self._at, what, 0)
 
     def _name(self, request):
-        """The URL as its fingerprint has it: links to one page differ in fragments."""
+        """Returns the URL as its fingerprint has it: links to one page differ in fragments."""
         url = request.url.partition("#")[0]
         if url not in self._pages:
             self._pages[url] = canonicalize_url(url)
         return self._pages[url]
 
     def _note(self, *words):
-        # One write, as a line is; a URL has no tab.
+        # One write for a line. A URL contains no tab.
         self._lines.write("\t".join((words[0], repr(time.time()), *words[1:])) + "\n")
 
 
 class Page:
-    """A page whose links are being handed on."""
+    """A page whose links go to the scheduler one by one."""
 
     def __init__(self, response):
         self.request = response.request
@@ -100,7 +100,7 @@ class Page:
 
 
 class Reader:
-    """The other end, which may look at any time."""
+    """The reader's end of the journal, which may read at any time."""
 
     def __init__(self, path):
         self.path = Path(path)
@@ -113,13 +113,13 @@ class Reader:
         self.first = self.last = None
 
     def update(self):
-        """Reads what came since; `self`."""
+        """Reads the new lines and returns itself."""
         if not self.path.exists():
             return self
         with self.path.open("rb") as file:
             file.seek(self._at)
             new = file.read()
-        # The last line may be half there.
+        # The last line may be incomplete.
         new = new[: new.rfind(b"\n") + 1]
         self._at += len(new)
         for line in new.decode().splitlines():
@@ -127,17 +127,17 @@ class Reader:
         return self
 
     def held(self):
-        """Pages that were popped, and are not done."""
+        """Returns pages that were popped and are not done."""
         return set(self.popped) - {url for url, _ in self.done}
 
     def links(self):
-        """How many links were handed to the scheduler."""
+        """Returns the number of links that were handed to the scheduler."""
         links = Path(f"{self.path}.links")
         # A spider may be killed before it has made the file.
         return links.stat().st_size if links.exists() else 0
 
     def is_handing_on(self):
-        """Whether a kill now hits it between two links of a page."""
+        """Returns `True` if a kill now hits it between two links of a page."""
         return Path(f"{self.path}.at").read_bytes() == HANDING_ON
 
     def _read(self, what, when, *words):

@@ -1,4 +1,4 @@
-"""What came of crawls, beside what plain Scrapy fetched: what is wrong, and the table."""
+"""Outcome of crawls beside that of plain Scrapy: the errors, and the table."""
 
 from collections import Counter
 
@@ -35,7 +35,7 @@ ROUND_HEADINGS = {
 
 
 def row(found, plain):
-    """The figures of a crawl."""
+    """Returns the figures of a crawl."""
     statuses = [status for _, status in found.done]
     unseen = len(found.popped)
     fetches = sum(found.fetched.values())
@@ -64,7 +64,7 @@ def row(found, plain):
 
 
 def round_row(seed, found, plain):
-    """The figures of a crawl with kills at random moments."""
+    """Returns the figures of a crawl with kills at random moments."""
     fetched = by_page(found.fetched)
     return {
         "seed": seed,
@@ -82,10 +82,10 @@ def round_row(seed, found, plain):
 
 
 def plain_problems(plain):
-    """What would make it no measure for the others."""
+    """Returns the reasons why the plain crawl is no measure for the others."""
     problems = [f"an error: {error}" for error in plain.errors]
     problems += told("pages not crawled once", many(plain.done))
-    problems += told("pages that the server knows otherwise", set(plain.done) ^ set(plain.fetched))
+    problems += told("pages that the server logged otherwise", set(plain.done) ^ set(plain.fetched))
     problems += told("pages found and never done", plain.lost)
     if set(plain.fetched.values()) != {1}:
         problems += told("pages fetched more than once", many(plain.fetched))
@@ -93,7 +93,7 @@ def plain_problems(plain):
 
 
 def problems(found, plain):
-    """All that is not as it has to be when nothing is lost and nothing is done twice."""
+    """Returns every deviation from a crawl that loses nothing and does nothing twice."""
     wrong = [f"an error: {error}" for error in found.errors]
     wrong += told("pages missed", set(plain.done) - set(found.done))
     wrong += told("pages that Scrapy does not know", set(found.done) - set(plain.done))
@@ -120,14 +120,14 @@ def problems(found, plain):
 
 
 def aimless(held, taken):
-    """A problem if the kills hit nothing at work."""
+    """Returns a problem if the kills hit nothing at work."""
     if held and taken:
         return []
     return ["nothing was killed in the middle of its work: the site is too small for that"]
 
 
 def by_page(counts):
-    """The same without the statuses."""
+    """Returns the counts without the statuses."""
     pages = Counter()
     for (page, _), times in counts.items():
         pages[page] += times
@@ -135,7 +135,7 @@ def by_page(counts):
 
 
 def too_often(counts, found):
-    """Pages beyond once, and once more for each killed spider that held them."""
+    """Returns pages done beyond once, and once more for each killed spider that held them."""
     return {page for page, times in counts.items() if times > 1 + found.held[page]}
 
 
@@ -144,7 +144,7 @@ def many(counts):
 
 
 def told(what, pages):
-    """One line about them, if there are any."""
+    """Returns one line about the pages, if there are any."""
     if not pages:
         return []
     shown = ", ".join(map(str, sorted(pages)[:5]))
@@ -152,7 +152,7 @@ def told(what, pages):
 
 
 def table(rows, headings=HEADINGS):
-    """The rows as a table that Markdown reads, too."""
+    """Writes the rows as a table that Markdown reads, too."""
     lines = [list(headings.values())]
     lines += [[cell(row, name) for name in headings] for row in rows]
     widths = [max(map(len, column)) for column in zip(*lines)]
@@ -165,7 +165,7 @@ def table(rows, headings=HEADINGS):
 
 
 def notes(rows, url):
-    """What has no room in the table: whose filter is elsewhere, and the pages that were held."""
+    """Writes facts with no room in the table: filters elsewhere, and pages that were held."""
     for row in rows:
         if row.get("filter_bytes"):
             yield f"{row['way']}: the filter has {size(row['filter_bytes'])} of the daemon's memory"
@@ -178,7 +178,7 @@ def cell(row, name):
     value = row[name]
     if name.endswith("_bytes"):
         return size(value) if value else "–"
-    # One that has no Redis has nothing that could be killed.
+    # A way without Redis has nothing to kill.
     if name == "held" and row.get("redis_bytes") == 0:
         return "–"
     return f"{value:,}" if isinstance(value, int) else str(value)

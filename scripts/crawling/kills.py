@@ -1,4 +1,4 @@
-"""Kills in the middle of a crawl: of whom, when, and what a spider held then."""
+"""Kills in the middle of a crawl: victims, moments, and the pages that a spider held."""
 
 import pickle
 import random
@@ -17,7 +17,7 @@ PAUSE_S = 0.2
 
 @dataclass(frozen=True)
 class Kill:
-    """A SIGKILL."""
+    """A SIGKILL for a daemon or for spiders."""
 
     #: The part of the pages that is crawled before.
     share: float
@@ -28,7 +28,7 @@ class Kill:
     draw: float = 0.0
 
     def drawn(self, spiders):
-        """Those of the spiders that are killed."""
+        """Draws the spiders to kill."""
         if self.victim == ALL_SPIDERS:
             return list(spiders)
         return [spiders[int(self.draw * len(spiders))]]
@@ -38,7 +38,7 @@ IN_THE_MIDDLE = (Kill(1 / 3, SPIDER), Kill(1 / 2, DAEMON))
 
 
 def at_random(seed):
-    """Kills at moments that a seed draws, in their order."""
+    """Draws the moments of kills from a seed, in their order."""
     draw = random.Random(seed)
     victims = draw.sample(DRAWN, len(DRAWN))
     shares = sorted(draw.random() for _ in victims)
@@ -49,17 +49,17 @@ def at_random(seed):
 
 
 def held_by(spider, redis):
-    """The pages that Redis holds for a spider that was killed."""
+    """Returns the pages that Redis holds for a killed spider."""
     client = redis.client
 
     def is_gone():
         return all(each["name"] != spider.name for each in client.client_list())
 
-    # Commands that it had sent are carried out before Redis sees the end of the connection.
+    # Redis carries out sent commands before it sees the end of the connection.
     until(is_gone, f"the connections of {spider.name} to end", watch=redis.check)
     ours = f"-{spider.process.pid}#".encode()
     values = []
-    # One that has not popped is no consumer.
+    # A spider that has not popped is no consumer.
     for name in client.hkeys(CONSUMERS):
         if ours in name:
             values += client.hvals(CONSUMERS.encode().replace(b":consumers", b":held:") + name)

@@ -1,4 +1,4 @@
-"""Documentation that Debian has packages of, and a generated site that needs none."""
+"""Documentation from Debian's packages, and a generated site that needs none."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ PAGES, LINKS = 300, 8
 
 @dataclass(frozen=True)
 class Site:
-    """The files of a package, at `/name/`, from the page that links to all of them."""
+    """Files of a package, at `/name/`, from the page that links to all of them."""
 
     package: str
     folder: Path
@@ -30,7 +30,7 @@ class Site:
 
 
 class Generated(Site):
-    """Pages that lead to each other at random, and to the next one."""
+    """Pages that lead to random other pages, and to the next one."""
 
     name = GENERATED
 
@@ -58,7 +58,7 @@ def generate(folder):
 
 
 def install(sites):
-    """Installs those that are missing."""
+    """Installs the missing packages."""
     missing = [site.package for site in sites if not (site.folder / site.first).exists()]
     if not missing:
         return

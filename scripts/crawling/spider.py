@@ -1,6 +1,6 @@
 """Runs the spider in a process of its own: spider.py SETTINGS.json JOURNAL STAY SCOPE START…
 
-The same spider for each way to deduplicate: nothing in here knows of them but the settings.
+The spider is the same for each way to deduplicate: only the settings differ.
 """
 
 import json
@@ -25,7 +25,7 @@ SETTINGS = {
     "ROBOTSTXT_OBEY": False,
     "COOKIES_ENABLED": False,
     "TELNETCONSOLE_ENABLED": False,
-    # All that the server answers is a page, and counts.
+    # Every answer of the server is a page, and counts.
     "HTTPERROR_ALLOW_ALL": True,
     "REDIRECT_ENABLED": False,
     "LOG_LEVEL": "INFO",
@@ -36,7 +36,7 @@ class Docs(Spider):
     """Follows every link within its scope."""
 
     name = "docs"
-    # LinkExtractor's own parser, without the filter before and the deduplication behind it.
+    # LinkExtractor's own parser, without its filter and its deduplication.
     extractor = LxmlParserLinkExtractor(tag=lambda tag: tag in ("a", "area"))
 
     def __init__(self, journal, stay, scope, start):
@@ -47,7 +47,7 @@ class Docs(Spider):
         self.start_pages = start
 
     async def start(self):
-        # With the filter before it: several spiders start with the same pages.
+        # Deduplicated: several spiders start with the same pages.
         for url in self.start_pages:
             yield Request(url)
 
@@ -75,7 +75,7 @@ class Docs(Spider):
 
 
 def noted(scheduler):
-    """The same scheduler, with a note of all that it gets and gives."""
+    """Wraps a scheduler so that the journal has all that it gets and gives."""
 
     class Noted(scheduler):
         def open(self, spider):

@@ -1,6 +1,6 @@
 """One spider of a measured crawl: trickle.py SETTINGS.json URL STATS.json
 
-A usual project: nothing in here knows of urlseen.
+A usual project, without any code for urlseen.
 """
 
 import json

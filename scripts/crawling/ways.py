@@ -1,11 +1,11 @@
-"""The ways to deduplicate a crawl, by the settings that their READMEs tell."""
+"""Ways to deduplicate a crawl, with the settings of their READMEs."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Way:
-    """How requests are queued, and what is seen is remembered."""
+    """A queue of requests and a memory of seen ones."""
 
     name: str
     settings: dict
@@ -41,7 +41,7 @@ URLSEEN = Way(
 WAYS = {
     way.name: way
     for way in (
-        # It has a dupefilter in its memory, and so one process.
+        # Its dupefilter is in its memory, so it has one process.
         Way("Scrapy", {}, spiders=1),
         URLSEEN,
         Way(

@@ -1,7 +1,7 @@
 """Serves folders on loopback: web.py FOLDER LOG PORT-FILE. Ends with its standard input.
 
-Each request that came is a line of the log, status and path: what was fetched, told by one whom
-nobody kills.
+Each request is a line of the log, status and path. This process is never killed, so the log has
+all requests.
 """
 
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 class Pages(SimpleHTTPRequestHandler):
-    """Files, and nothing where there is none."""
+    """Files, and status 404 elsewhere."""
 
     protocol_version = "HTTP/1.1"
     # Head and body are two writes.
@@ -35,7 +35,7 @@ class Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, *_):
-        """Spiders that are killed drop their connections."""
+        """Ignores errors: spiders that are killed drop their connections."""
 
 
 def main():

@@ -1,1 +1,1 @@
-"""What else there is to tell unseen URLs from seen ones, measured on the same items and server."""
+"""Other filters for unseen URLs, measured with the same items and server."""

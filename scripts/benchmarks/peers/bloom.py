@@ -1,4 +1,4 @@
-"""RedisBloom's filter."""
+"""Filter of the RedisBloom module."""
 
 import subprocess
 from itertools import islice
@@ -13,7 +13,7 @@ CHUNK = 10_000
 
 
 def version(server):
-    """The module's version, as `2.8.2`."""
+    """Version of the module, as `2.8.2`."""
     for module in server.client.execute_command("MODULE", "LIST"):
         facts = dict(zip(module[::2], module[1::2]))
         if facts[b"name"] == b"bf":
@@ -23,12 +23,12 @@ def version(server):
 
 
 def reserve(server, capacity=CAPACITY):
-    """Makes the filter. It is not to grow: one that may is made for half the error rate."""
+    """Makes the filter without growth: one that may grow is made for half the error rate."""
     server.client.execute_command("BF.RESERVE", FILTER, ERROR_RATE, capacity, "NONSCALING")
 
 
 class Filter:
-    """One that holds `held` fingerprints which no item has, and can be had back as it was."""
+    """A filter with `held` fingerprints that no item has, which can be restored."""
 
     def __init__(self, server, held):
         self.server = server
@@ -43,7 +43,7 @@ class Filter:
         others = [programs.build_bench("items"), "other", str(held)]
         items = subprocess.Popen(others, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         with Wire(self.server.socket) as wire:
-            # Reading what is new of so many would take longer than finding it.
+            # To read the new ones of so many replies would take longer than to find them.
             wire.send(command("CLIENT", "REPLY", "OFF"))
             while chunk := [item[:-1] for item in islice(items.stdout, CHUNK)]:
                 wire.send(command("BF.MADD", FILTER, *chunk))

@@ -1,4 +1,4 @@
-"""Peers that are driven from Rust, by benches/peers.rs: as fast as they can be."""
+"""Peers that benches/peers.rs drives from Rust, as fast as possible."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ def named(size):
 
 
 class Driver:
-    """A test that benches/peers.rs knows, on a key that is as `prepare` makes it."""
+    """A test of benches/peers.rs, on a key that `prepare` makes."""
 
     kind = "tab"
 
@@ -31,9 +31,9 @@ class Driver:
         server.delete(FILTER)
 
     def tune(self, server, stock):
-        """Tries all sizes, goes on with the best, and answers with a line for each."""
+        """Tries all sizes, continues with the best, and returns a line for each."""
         rates = dict.fromkeys(product(BATCHES, IN_FLIGHT), 0)
-        # Twice, the better one: what else the machine does only ever slows it down.
+        # The better of two runs: other work on the machine only ever slows it down.
         for size in [*rates, *rates]:
             self.batch, self.in_flight = size
             items, seconds, _ = self.run(server, stock)
@@ -58,14 +58,14 @@ class Driver:
         )
         served = server.processor_time() - served
         moved = json.loads(moved.stdout)
-        # One in a hundred million may be taken for seen.
+        # One in a hundred million may count as seen.
         if not stock.distinct - 10 <= moved["unseen"] <= stock.distinct:
             raise RuntimeError(f"{moved['unseen']} unseen, not {stock.distinct}")
         return moved["items"], moved["seconds"], served
 
 
 class RedisBloom(Driver):
-    """Its filter is half full, as the daemon's is where the two are compared."""
+    """RedisBloom, with a filter as full as the daemon's."""
 
     case = "RedisBloom, BF.MADD"
 
@@ -79,7 +79,7 @@ class RedisBloom(Driver):
 
 
 def sets():
-    """The exact ones. They begin empty."""
+    """Returns the exact peers. Their sets begin empty."""
     return [
         Driver("set", "SADD pipelined, 40 hex digits", "ready fingerprints; a SADD an item"),
         Driver("set-of-bytes", "SADD pipelined, 20 bytes", "ready fingerprints; a SADD an item"),

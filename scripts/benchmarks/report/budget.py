@@ -1,4 +1,4 @@
-"""What an item costs in processor time, and what that leaves of the limit: where the time goes."""
+"""Processor time of an item by part, and the rate that it permits."""
 
 from ..line import median, values
 from .figures import number
@@ -10,7 +10,7 @@ CLIENT = "client ns/item"
 
 
 def table(data):
-    """A row for each way that urlseen is run, and the mover that it is held against."""
+    """Makes a row for each case of urlseen, and one for the mover that it is compared with."""
     lines, rows = data.lines("pipe"), []
     if not lines:
         return []
@@ -29,7 +29,7 @@ def table(data):
 
 
 def cost(lines, group, case, cores):
-    """The row of a case, where it was measured."""
+    """Makes the row of a case, if it was measured."""
     redis, client, rate = (
         values(lines, group, case, unit) for unit in (SERVED, CLIENT, RATE)
     )
@@ -39,7 +39,7 @@ def cost(lines, group, case, cores):
     judged = median(filter) if filter else 0
     link = median(client) - judged
     together = median(redis) + median(client)
-    # Each of the mover's two threads can have a core at most, whatever the other does.
+    # Each of the mover's two threads can use one core at most, whatever the other does.
     most = 1e9 * cores / together if judged else 1e9 / max(median(redis), link)
     cells = (median(redis), link, judged, together, most, median(rate))
     return [row(f"{group}: {case}", *map(number, cells), f"{100 * median(rate) / most:.0f} %")]

@@ -18,7 +18,7 @@ def group(spiders):
 
 
 def tables(lines, group):
-    """The tables of a group: figures as measured, then ratios to scrapy-redis."""
+    """Makes the tables of a group: measured figures, then ratios to scrapy-redis."""
     units = (*COMPARED, URLSEEN)
     rows = [row("", *units), "|---" * (1 + len(units)) + "|"]
     for way in ways(lines, group):
@@ -32,7 +32,7 @@ def tables(lines, group):
 
 
 def readme(lines):
-    """The table of README.md: commands as measured, and ratios to scrapy-redis."""
+    """Makes the table of README.md: commands as measured, and ratios to scrapy-redis."""
     names = (name_of(unit) for unit in COMPARED)
     rows = [row("spiders", "way", *names), "|---" * (2 + len(COMPARED)) + "|"]
     for spiders in SPIDERS:
@@ -48,7 +48,7 @@ def ways(lines, group):
 
 
 def compared(lines, group, way, unit):
-    """Ratios of a way to scrapy-redis, round by round."""
+    """Returns the ratios of a way to scrapy-redis, round by round."""
     return ratios(values(lines, group, way, unit), values(lines, group, BASE, unit))
 
 
@@ -57,5 +57,5 @@ def cell(numbers):
 
 
 def name_of(unit):
-    """A unit without its seconds, for ratios."""
+    """Returns a unit without its seconds, for ratios."""
     return unit.removesuffix(", s")

@@ -1,4 +1,4 @@
-"""How figures are written."""
+"""Formats of figures on the page."""
 
 import statistics
 
@@ -6,7 +6,7 @@ from ..line import median
 
 
 def number(value):
-    """Four digits: more would be noise."""
+    """Writes four digits: more would be noise."""
     if value == 0:
         return "0"
     rounded = float(f"{value:.4g}")
@@ -16,14 +16,14 @@ def number(value):
 
 
 def figure(values):
-    """The median; behind it, of more than one, lowest and highest."""
+    """Writes the median and, of more than one value, the lowest and highest."""
     if len(values) == 1:
         return number(values[0])
     return f"{number(median(values))} ({number(min(values))}–{number(max(values))})"
 
 
 def tenths(values):
-    """The median; behind it, where they differ, the 10th and 90th percentile."""
+    """Writes the median and, if the values differ, the 10th and 90th percentile."""
     middle = number(median(values))
     if len(values) == 1:
         return middle
@@ -33,7 +33,7 @@ def tenths(values):
 
 
 def in_words(unit, values):
-    """Unit and values as people like them: bytes that are many as megabytes."""
+    """Writes unit and values for readers: many bytes as megabytes."""
     if "bytes" in unit.lower() and max(map(abs, values)) >= 1e5:
         return unit.replace("bytes", "MB"), [value / 1e6 for value in values]
     return unit, values

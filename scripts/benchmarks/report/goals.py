@@ -1,4 +1,4 @@
-"""What urlseen is to reach, and what it has reached."""
+"""Goals of urlseen, and the measured figures."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from .figures import figure
 from .limit import limit, shares
 from .table import row
 
-# As urlseen is run, by the case's name.
+# Settings of urlseen, by the case's name.
 CASES = {"urlseen": "", "urlseen, batches of 5000": ", batches of 5000"}
 TAB, URL = "tab, 30 % unseen", "url, 30 % unseen"
 
@@ -16,13 +16,13 @@ TAB, URL = "tab, 30 % unseen", "url, 30 % unseen"
 @dataclass
 class Goal:
     what: str
-    # What must hold, in words and as a bound of the median.
+    # The goal in words, and as a bound of the median.
     words: str
     bound: float
     is_at_most: bool
-    # What was measured; empty if nothing was.
+    # The measured values; empty if nothing was measured.
     values: list
-    # What stands beside it, in words.
+    # Text beside the figure.
     beside: str = ""
 
     def row(self):
@@ -62,13 +62,13 @@ def throughput(data, group, what, share, times):
 def over_peer(data, group, what, peer, times, case="urlseen"):
     ours = pick(data.lines("pipe"), group, case, "items/s")
     theirs = pick(data.lines("peers"), "peers", peer, "items/s")
-    # Not of the same round: only their medians can be held against each other.
+    # Not from the same round, so only their medians can be compared.
     found = [median(ours) / median(theirs)] if ours and theirs else []
     return Goal(what, f"{times} times {peer}", times, False, found)
 
 
 def crawls(data):
-    """Crawls that are passed through, with those that ask beside them."""
+    """Returns goals of crawls that pass through, beside those that ask."""
     lines = data.lines("crawl")
     for group in map(crawl.group, crawl.SPIDERS):
         what = f"a crawl passed through, {group}"
@@ -137,7 +137,7 @@ def resident(data):
 
 
 def pick(lines, group, case, unit):
-    """Values of the first line whose case is so called, or else has that in its name."""
+    """Returns the values of the first line whose case has that name, or else contains it."""
     found = [
         line for line in lines
         if line["group"] == group and line.get("unit") == unit and line.get("values")

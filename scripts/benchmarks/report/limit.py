@@ -1,4 +1,4 @@
-"""What a run of the pipe is held against."""
+"""Limit that a run of the pipe is compared with."""
 
 from ..line import find, median, ratios, values
 
@@ -7,12 +7,12 @@ SERVED = "server ns/item"
 
 
 def unseen(group):
-    """How many of a hundred items of a group are unseen."""
+    """Returns how many of a hundred items of a group are unseen."""
     return int(group.rpartition(", ")[2].split()[0])
 
 
 def limit(lines, group):
-    """The case of the fastest mover that pushes as much as the filter lets through."""
+    """Returns the fastest mover that pushes as much as the filter lets through."""
     last = f"pushes {unseen(group)} %"
     is_one = lambda case: case.startswith("mover, ") and case.endswith(last)
     movers = [line for line in find(lines, group, None, RATE) if is_one(line["case"])]
@@ -22,7 +22,7 @@ def limit(lines, group):
 
 
 def shares(lines, group):
-    """What each case of a group reaches of the limit, round by round."""
+    """Returns the share of the limit that each case of a group reaches, round by round."""
     best = limit(lines, group)
     below = values(lines, group, best, RATE) if best else []
     rates = find(lines, group, None, RATE)

@@ -1,4 +1,4 @@
-"""The page."""
+"""Page of the benchmarks."""
 
 from ..line import find, median
 from . import budget, crawl, goals, plots
@@ -8,7 +8,7 @@ from .words import BUDGET, INTRODUCTION, SECTIONS
 
 
 def write(data, folder):
-    """Writes the page beside the folder, and the plots into it; returns the page's path."""
+    """Writes the page beside the folder, and the plots into it. Returns the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = plots.draw(data, folder)
     rows = [INTRODUCTION, *first_section(data), "", "## Goals", *goals.table(data)]
@@ -28,7 +28,7 @@ def write(data, folder):
 
 
 def first_section(data):
-    """Machine and versions; sections say what differs."""
+    """Writes machine and versions; sections say what differs."""
     first = reference(data)
     if not first:
         return []
@@ -37,7 +37,7 @@ def first_section(data):
 
 
 def reference(data):
-    """The section that the others are compared with: that of the pipe, or any."""
+    """Returns the section that the others are compared with: that of the pipe, or any."""
     return data.sections.get("pipe") or next(iter(data.sections.values()), None)
 
 
@@ -71,7 +71,7 @@ def body(name, lines, facts):
 
 
 def crawls(lines, group, facts):
-    """A group of crawls: how much was crawled, and what it cost."""
+    """Writes a group of crawls: their size and their cost."""
     words = (
         f"{facts['rounds']} rounds, {facts['pages']} pages of {facts['links']} links. The spiders"
         f" have {facts['packages']}."
@@ -80,7 +80,7 @@ def crawls(lines, group, facts):
 
 
 def pipe(lines, group, found, facts):
-    """A group of the pipe: everything beside its limit, then urlseen by thread."""
+    """Writes a group of the pipe: all cases beside its limit, then urlseen by thread."""
     known, rows = facts.get(group, {}), []
     if known:
         rows.append(

@@ -4,7 +4,7 @@ from .figures import figure, in_words
 
 
 def table(lines, more=None):
-    """The lines of one group. `more` gives, by title, the figures of a column by case."""
+    """Makes the table of one group. `more` gives, by title, the figures of a column by case."""
     cases, columns = {}, {}
     for line in lines:
         if "values" in line and line["values"]:
@@ -38,7 +38,7 @@ def row(*cells):
 
 
 def groups(lines):
-    """The lines by group, in the order of their first appearance; how peers were tuned comes last."""
+    """Sorts the lines by group, in the order of their first appearance. Peers' tuning is last."""
     found = {}
     for line in sorted(lines, key=lambda line: line["group"].endswith(", tuning")):
         found.setdefault(line["group"], []).append(line)

@@ -1,4 +1,4 @@
-"""What the page says in words."""
+"""Prose of the page."""
 
 INTRODUCTION = """\
 # Benchmarks

@@ -1,6 +1,6 @@
-"""What is measured: a module a section, each with `run(settings)`.
+"""Sections of the benchmarks: a module for each, with `run(settings)`.
 
-It returns a dictionary with `lines` and, where there is something to say about them, `facts`.
+It returns a dictionary with `lines` and, if there is something to say about them, `facts`.
 """
 
 from . import between, crawl, kernels, latency, layouts, lines, log, peers, pipe, profile, scaling

@@ -1,4 +1,4 @@
-"""What other work between batches does to the filter: benches/filter."""
+"""Effect on the filter of other work between batches: benches/filter."""
 
 from ..programs import build_bench, collect
 

@@ -1,4 +1,4 @@
-"""Fingerprints and the filter's test-and-set by themselves."""
+"""Fingerprints and the filter's test-and-set, each alone."""
 
 from ..line import missing
 from ..programs import build_bench, collect
@@ -13,7 +13,7 @@ def run(settings):
 
 
 def part(name, command):
-    """Its lines, or why there are none: the other part is worth having."""
+    """Returns the lines of a part, or the reason for their absence. The other part goes on."""
     try:
         lines = collect(command() if callable(command) else command)
         return lines or [missing(name, "all of it", "it printed no figures")]

@@ -1,4 +1,4 @@
-"""How long a single item takes through the daemon, idle and half-loaded, and what idling costs."""
+"""Time of a single item through the daemon, idle and half-loaded, and the cost of idling."""
 
 import random
 import re
@@ -30,9 +30,9 @@ def run(settings):
             with Daemon(server, filter, folder) as daemon:
                 note(measured, waits, "idle", single_items(server, pushes, round))
                 idling(measured, server, daemon, idle)
-                # As much as there is: feeder and consumer take their part of the machine.
+                # The highest rate beside feeder and consumer, which take their part of the machine.
                 _, _, highest = loaded(server, stock, stock.count / load, load)
-            # Anew, as this one has seen the items.
+            # A new daemon, as this one has seen the items.
             with Daemon(server, filter, folder):
                 times, kept, _ = loaded(server, stock, highest / 2, load)
                 note(measured, waits, "half-loaded", times)
@@ -54,19 +54,19 @@ def note(measured, waits, group, times):
 
 
 def quantile(times, share):
-    """The time that this share of all is no slower than."""
+    """Returns the time that this share of all values does not exceed."""
     ordered = sorted(times)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def single_items(server, count, seed):
-    """Milliseconds from the push of an item to its arrival, with nothing else on its way."""
+    """Milliseconds from the push of an item to its arrival, with no other item on its way."""
     draw = random.Random(seed).random
     times = []
     with Wire(server.socket) as producer, Wire(server.socket) as consumer:
         for _ in range(count):
             consumer.send(command("BLPOP", SINK, 0))
-            # Off every beat that the daemon may have.
+            # Out of step with every period that the daemon may have.
             time.sleep(0.02 * draw())
             push = command("RPUSH", SOURCE, feeder.marked())
             begun = time.perf_counter_ns()
@@ -78,7 +78,7 @@ def single_items(server, count, seed):
 
 
 def idling(measured, server, daemon, seconds):
-    """What a daemon with nothing to do takes of a core, and asks of Redis."""
+    """Measures an idle daemon: its share of a core, and its commands to Redis."""
     commands = lambda: server.client.info("stats")["total_commands_processed"]
     used, asked, begun = process.processor_time(daemon.pid), commands(), time.perf_counter()
     time.sleep(seconds)
@@ -89,14 +89,14 @@ def idling(measured, server, daemon, seconds):
 
 
 def loaded(server, stock, rate, seconds):
-    """Milliseconds of marked items among others, and the rates that went in and came through."""
+    """Milliseconds of marked items among others, and the rates that went in and came out."""
     arguments = [server.socket, SOURCE, stock.path, rate, seconds]
     feeding = subprocess.Popen(
         [sys.executable, "-B", "-m", "benchmarks.feeder", *map(str, arguments)],
         cwd=ROOT / "scripts", stdout=subprocess.PIPE, text=True,
     )
     times = []
-    # The consumer takes whatever is there, as soon as anything is.
+    # The consumer takes everything as soon as it comes.
     pop = command("BLMPOP", 0.5, 1, SINK, "LEFT", "COUNT", 10_000)
     with Wire(server.socket) as consumer:
         while feeding.poll() is None:

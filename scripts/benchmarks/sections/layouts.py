@@ -18,15 +18,15 @@ from ..peers.size import CAPACITY, ERROR_RATE
 from ..server import Server
 
 UNSEEN = (30, 5)
-# What the slowest of them gets through in its time.
+# More items than the slowest one can take in its time.
 PEER_ITEMS = 100_000
 SCRIPT = b"EVALSHA"
-# Of Redis: the commands that look at bits, and those that set them.
+# Commands of Redis that read bits, and those that set them.
 READS, WRITES = ("bitfield_ro", "getrange", "smismember"), ("bitfield", "setrange", "sadd")
 
 
 def layouts(settings):
-    """By layout: settings, the kind of items, and the peers beside it."""
+    """Settings, kind of items and peers, by layout."""
     sized = {"capacity": settings.capacity if settings.short else CAPACITY, "error_rate": ERROR_RATE}
     bits = {"bit": 30, "hash_number": 6}
     pyrebloom = f"pyrebloom:{sized['capacity']}:{sized['error_rate']}"
@@ -74,7 +74,7 @@ class Bench:
     def __init__(self, server, stock, measured):
         self.server, self.stock, self.measured = server, stock, measured
         stock.load(server.socket, STOCK)
-        # Some peers would take minutes for all of it.
+        # Some peers would take minutes for all items.
         few = server.client.lrange(STOCK, 0, min(PEER_ITEMS, stock.count) - 1)
         self.distinct = len({item.partition(b"\t")[0] for item in few})
         for begin in range(0, len(few), 1000):
@@ -86,7 +86,7 @@ class Bench:
         self.server.delete("nothing", *(set(self.server.client.keys()) - stocks))
 
     def filter(self, layout, sizes):
-        """Has the daemon move the stock, with an empty filter."""
+        """Lets the daemon move the stock, with an empty filter."""
         self.clear()
         client = self.server.client
         client.config_set("slowlog-log-slower-than", 100)
@@ -114,7 +114,7 @@ class Bench:
             self.measured.add(group, case, f"server ns/item, {name} the filter", 1e3 * taken / count)
 
     def peer(self, layout, peer, seconds):
-        """Lets a peer work for some seconds, or through few items."""
+        """Lets a peer work for some seconds, or on a few items."""
         self.clear()
         group = group_of(layout, self.stock)
         if isinstance(peer, driver.Driver):
@@ -125,7 +125,7 @@ class Bench:
             moved, taken, served = peer.run(self.server, few)
         else:
             self.server.client.copy("few", SOURCE_OF_PEERS)
-            # As they are made by default: bytes in, bytes out.
+            # As clients are made by default: bytes in, bytes out.
             with redis.Redis(unix_socket_path=str(self.server.socket)) as connection:
                 peer.prepare(connection)
                 served, begun = self.server.processor_time(), time.perf_counter()
@@ -141,7 +141,7 @@ SOURCE_OF_PEERS = loops.SOURCE
 
 
 class Few:
-    """What a driver takes for a stock."""
+    """A small stock for a driver."""
 
     def __init__(self, key, distinct):
         self.key, self.distinct = key, distinct
@@ -149,7 +149,7 @@ class Few:
 
 class PyreBloom(driver.Driver):
     def prepare(self, server):
-        """Its strings, as long as they soon are."""
+        """Makes the strings with their later length."""
         server.delete(f"{FILTER}.0")
         _, capacity, rate = self.test.split(":")
         bits = int(-math.log(float(rate)) * int(capacity) / math.log(2) ** 2)
@@ -165,7 +165,7 @@ class BlockCluster(loops.Loop):
         import peer_filters
 
         self.filter = peer_filters.BlockCluster(connection, FILTER, 30, 6, 1)
-        # As long as it soon is.
+        # With its later length.
         connection.setbit(f"{FILTER}0", 2**30 - 1, 0)
 
     def is_seen(self, item):

@@ -1,4 +1,4 @@
-"""What the log costs: benches/log.rs."""
+"""Cost of the log: benches/log.rs."""
 
 from ..programs import build_bench, collect
 

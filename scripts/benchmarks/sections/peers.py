@@ -1,4 +1,4 @@
-"""What else tells unseen URLs from seen ones: scripts/bench-peers."""
+"""Other filters for unseen URLs: scripts/bench-peers."""
 
 from ..programs import collect
 

@@ -10,9 +10,9 @@ from ..mover import Mover
 KINDS = [(kind, unseen) for kind in (TAB, URL) for unseen in (30, 5)]
 BATCHES = (100, 1000, 5000)
 IN_FLIGHT = (1, 2, 3)
-# Beside the daemon's own: what a mover does best with.
+# The batch size at which a mover is fastest, beside the daemon's own.
 LARGE = 5000
-# Where other ways to move a list are tried, too.
+# The group that also tries other ways to move a list.
 OTHER_WAYS = "tab, 30 % unseen"
 
 
@@ -26,12 +26,12 @@ def run(settings):
         }
         movers = [
             *(Mover(*batches, bench.stock.unseen) for batches in product(BATCHES, IN_FLIGHT)),
-            # What it takes to push all of it on, as a mover that filters nothing would.
+            # Pushing all items on, as a mover that filters nothing would.
             *(Mover(batch, 2, 100) for batch in BATCHES),
         ]
         if bench.stock.group == OTHER_WAYS:
             movers += [Mover(1000, 2, 100, "script"), Mover(1000, 2, 100, "lmove")]
-        # Warms up: the server takes memory from the system that it has from then on.
+        # Warm-up: the server takes memory from the system and keeps it.
         bench.move(Mover(1000, 2, 100))
         for _ in range(settings.rounds):
             for mover in movers:

@@ -1,4 +1,4 @@
-"""Where the time goes: the functions of the daemon and of Redis while they work, by thread."""
+"""Functions of the daemon and of Redis by processor time, while they work, by thread."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ from ..line import line, missing
 from ..measured import STOCK, Measured, stocks
 
 UNSEEN = 30
-# Samples a second. Odd, so that nothing that is done by the millisecond is met or missed each time.
+# Samples a second. Odd, so that work with a period of a millisecond is sampled evenly.
 FREQUENCY = 1999
 SHOWN = 20
 
@@ -51,7 +51,7 @@ class recording:
         self.process = subprocess.Popen(
             self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
-        # It says nowhere that it has begun.
+        # perf does not report that it has begun.
         time.sleep(1)
         if self.process.poll() is not None:
             raise RuntimeError(f"perf: {self.process.stderr.read().decode(errors='replace')}")
@@ -62,14 +62,14 @@ class recording:
 
 
 def folded(samples, group):
-    """A line for each thread, and for each function that takes the most."""
+    """Makes a line for each thread, and for each function that takes the most."""
     rows = [*report(samples, "comm"), *report(samples, "comm,symbol")]
     threads = [(share, thread) for share, thread, function in rows if not function]
-    # The same function made for several types is one.
+    # One function for several types counts as one.
     functions = Counter()
     for share, thread, function in rows:
         if function:
-            # Redis as Debian has it names few of its own.
+            # Debian's Redis has names for few of its functions.
             name = "functions without a name" if function.startswith("0x") else function
             functions[f"{thread}: {name}"] += share
     lines = [line(group, thread, "% of samples", [share]) for share, thread in threads]
@@ -79,7 +79,7 @@ def folded(samples, group):
 
 
 def report(samples, sort):
-    """Share, thread and function, the most first."""
+    """Returns share, thread and function, the largest share first."""
     done = subprocess.run(
         [
             "perf", "report", "--stdio", "--quiet", "--no-children", "-g", "none", "-t", "|",
@@ -92,7 +92,7 @@ def report(samples, sort):
         share, _, rest = row.partition("|")
         if rest:
             thread, _, function = rest.partition("|")
-            # Where it is from stands before a name, and columns that are empty behind it.
+            # The object stands before the name, and empty columns after it.
             function = re.sub(r"^\s*\[.\]\s*|[\s|-]+$", "", function)
             rows.append((float(share.strip().rstrip("%")), thread.strip(), function))
     return rows

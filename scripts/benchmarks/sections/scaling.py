@@ -1,4 +1,4 @@
-"""What batch size and filter threads change."""
+"""Effect of batch size and filter threads."""
 
 import os
 
@@ -29,7 +29,7 @@ def run(settings):
 
 
 def thread_counts():
-    """1, 2, and doubled as long as there is a core for each."""
+    """Returns 1, 2, and further doublings up to the number of cores."""
     counts = [1, 2]
     while counts[-1] * 2 <= (os.cpu_count() or 1):
         counts.append(counts[-1] * 2)
