@@ -8,7 +8,7 @@ PATIENCE = 60
 
 
 class Simple(str):
-    """A simple string."""
+    """A simple string of the protocol."""
 
 
 class Error(str):

@@ -1,4 +1,4 @@
-"""Amounts to measure."""
+"""Sizes of the measurements."""
 
 from dataclasses import dataclass
 

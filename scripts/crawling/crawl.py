@@ -14,32 +14,32 @@ from .kills import DAEMON, IN_THE_MIDDLE, SPIDER, held_by
 from .processes import Daemon, Redis, Spider, Trouble, until
 from .ways import REJECTED, SOURCE, PROCESSING
 
-#: How long nothing may be fetched before it is given up.
+#: Time without any fetched page after which the crawl is given up.
 PATIENCE_S = 60
-#: How long items may take to pile up before a daemon that stands still.
+#: Time for items to pile up while a daemon stands still.
 PILE_S = 0.2
 
 
 @dataclass
 class Found:
-    """Outcome of a crawl."""
+    """Outcome of one crawl."""
 
     way: str
     spiders: int
-    #: Pages with their statuses, and how often each was crawled to its end.
+    #: Pages with their statuses, each with the number of its completed crawls.
     done: Counter = field(default_factory=Counter)
     popped: Counter = field(default_factory=Counter)
-    #: What the server says, likewise.
+    #: The same by the server's log.
     fetched: Counter = field(default_factory=Counter)
     links: int = 0
     seconds: float = 0.0
-    #: Of the processor, for the spiders, Redis and urlseen.
+    #: Processor seconds of the spiders, Redis and urlseen.
     processor_seconds: float = 0.0
     dedup_bytes: int = 0
     redis_bytes: int = 0
     filter_bytes: int = 0
     filter_keys: int = 0
-    #: For each spider that was killed, the pages that it held then, and what all others have done.
+    #: For each killed spider: the pages that it held, and the pages that all others have done.
     killed: list = field(default_factory=list)
     daemon_kills: int = 0
     #: Pages that some spider found and none has done.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from w3lib.url import canonicalize_url
 
-#: It is popping a request: a kill just now would leave nobody who knows which.
+#: It is popping a request: after a kill just now, that request would be unknown.
 POPPING = b"p"
 #: It is handing on the links of a page, and some are left.
 HANDING_ON = b"h"
@@ -105,7 +105,7 @@ class Reader:
     def __init__(self, path):
         self.path = Path(path)
         self._at = 0
-        #: Before that a process may not have got as far as to end in order.
+        #: Before this a process may be unable to end in order.
         self.has_been_idle = False
         self.linked = set()
         self.popped = Counter()

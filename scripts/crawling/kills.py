@@ -19,10 +19,10 @@ PAUSE_S = 0.2
 class Kill:
     """A SIGKILL for a daemon or for spiders."""
 
-    #: The part of the pages that is crawled before.
+    #: Share of the pages that is crawled before the kill.
     share: float
     victim: str
-    #: How long after that; `None` waits for the victim to be in the middle of its work.
+    #: Further delay; `None` waits until the victim is in the middle of its work.
     pause_s: float | None = None
     #: Draws one of the spiders.
     draw: float = 0.0

@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PYTHON_PATH = f"{HERE.parent}:{ROOT / 'integrations/scrapy/src'}"
 POLL_S = 0.02
-#: How long a process runs at most between two looks at whether to kill it.
+#: Longest time that a process runs between two checks of the condition to kill it.
 MOMENT_S = 0.004
 
 

@@ -17,7 +17,7 @@ from scrapy.utils.misc import load_object
 
 from crawling.journal import Page, Writer
 
-#: How often an idle spider looks whether another one has found something; Scrapy's is 5.
+#: Seconds between two looks of an idle spider for requests of others; Scrapy's default is 5.
 HEARTBEAT_S = 0.2
 
 SETTINGS = {

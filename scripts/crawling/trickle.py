@@ -12,7 +12,7 @@ from scrapy.crawler import CrawlerProcess
 
 
 class Trickle(Spider):
-    """Follows every link."""
+    """Follows every link of a page."""
 
     name = "demo"
     pages = 0

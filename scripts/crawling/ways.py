@@ -11,7 +11,7 @@ class Way:
     settings: dict
     #: The keys of Redis with requests that wait.
     queue: list = field(default_factory=list)
-    #: And those that deduplication takes.
+    #: The keys of the deduplication.
     dedup: list = field(default_factory=list)
     spiders: int = 3
 
@@ -26,7 +26,7 @@ class Way:
 
 SOURCE, REJECTED = "docs:discovered", "docs:rejected"
 PROCESSING = f"urlseen:{{{SOURCE}}}:processing"
-#: The consumers; what each of them holds is beside it.
+#: The consumers; the keys of their held requests have names beside it.
 CONSUMERS = f"urlseen:{{{SOURCE}}}:consumers"
 URLSEEN = Way(
     "urlseen",

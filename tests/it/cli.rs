@@ -1,8 +1,7 @@
-//! What every command has in common: how it ends, and where it finds its configuration.
+//! Common behaviour of all commands: their exit status, and their search for the configuration.
 //!
-//! A configuration file that cannot be read counts as wrong use (2), not as a file that failed (3):
-//! it is told together with everything else that is wrong with the configuration, and nothing has
-//! been started.
+//! A configuration file that cannot be read counts as wrong usage (2), not as a file that failed
+//! (3). Its error is shown with all other errors of the configuration, before anything starts.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +11,7 @@ use tempfile::TempDir;
 use crate::util::binary::{Output, urlseen};
 use crate::util::redis::RedisServer;
 
-/// The lines of standard error.
+/// Lines of standard error.
 fn said(output: &Output) -> Vec<&str> {
     output.stderr.lines().collect()
 }
@@ -145,7 +144,7 @@ fn a_server_that_refuses_is_status_3() {
     let output = run(&wrong).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
     assert!(!output.stderr.contains("wr0ng"), "{}", output.stderr);
-    // The password set apart goes before the wrong one.
+    // The password of the environment takes the place of the wrong one.
     let output = run(&wrong).env("URLSEEN_REDIS_PASSWORD", "hunter2").output();
     assert_eq!(output.code(), Some(0), "{output:?}");
     assert!(!output.stderr.contains("hunter2"), "{}", output.stderr);

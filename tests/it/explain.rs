@@ -1,4 +1,4 @@
-//! `urlseen explain`, alone and of filters wherever they are.
+//! `urlseen explain`, alone and with filters in every place.
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use crate::daemon::Crawl;
 use crate::util::binary::{Output, urlseen};
 
-/// What it says as JSON.
+/// Returns its output as JSON.
 #[track_caller]
 fn json(output: &Output) -> Value {
     let read = serde_json::from_slice(&output.stdout);
@@ -23,13 +23,13 @@ fn of(crawl: &Crawl, item: &str) -> Value {
 const URL: &str = "HTTP://Example.com?b=2&a=1#top";
 const FINGERPRINT: &str = "4c9e1aa2eb2b1b4bd2a1f8a4b1c6d9f1b5f5b8a0";
 
-/// The standing of an item: verdict, and whether it is certain.
+/// Answer for an item: verdict, and whether it is certain.
 fn answer_of(explained: &Value) -> (&str, bool) {
     let answer = &explained["answer"];
     (answer["verdict"].as_str().unwrap(), answer["is_certain"].as_bool().unwrap())
 }
 
-/// The place by a kind.
+/// Place of the item in the filter of a kind.
 fn place<'a>(explained: &'a Value, kind: &str) -> &'a Value {
     let places = explained["places"].as_array().unwrap();
     places.iter().find(|place| place["kind"] == kind).unwrap()
@@ -163,7 +163,7 @@ fn a_daemon_and_its_folder_say_whether_an_item_was_seen() {
     drop(daemon);
 }
 
-/// Without its log, the folder only believes.
+/// Without its log, the folder cannot be certain.
 #[test]
 fn what_no_log_names_is_as_sure_as_the_filter_is_empty() {
     let crawl = Crawl::new().set("filter.capacity=1000").set("filter.error_rate=0.1");
@@ -174,7 +174,7 @@ fn what_no_log_names_is_as_sure_as_the_filter_is_empty() {
         crawl.push(&items);
         crawl.drain();
     }
-    // False positives were never logged.
+    // The log never has false positives.
     let mut believed = 0;
     for number in 0..60 {
         let explained = of(&crawl, &format!("http://example.com/other/{number}"));

@@ -1,4 +1,4 @@
-//! Fingerprints against the Python packages that they are to agree with.
+//! Fingerprints compared with those of the Python packages.
 
 use std::env;
 use std::fs::File;
@@ -23,7 +23,7 @@ struct Header {
     vectors: usize,
 }
 
-/// A request, and Python's answers; `null` where it raises.
+/// A request and Python's answers, which are `null` if it raises.
 #[derive(Deserialize)]
 struct Vector {
     url: String,
@@ -84,7 +84,7 @@ fn check(vector: &Vector, line: &str) {
     }
 }
 
-/// The steps lead from the URL to where the one pass does, and stop where it does.
+/// Checks that the steps lead from the URL to the result of the one pass, and stop with it.
 fn check_steps(vector: &Vector, canonical: Result<&str, CanonicalizeError>, line: &str) {
     let fragments = if vector.keep_fragments { Fragments::Keep } else { Fragments::Drop };
     let Trace { steps, outcome } = trace(&vector.url, fragments);
@@ -99,8 +99,8 @@ fn check_steps(vector: &Vector, canonical: Result<&str, CanonicalizeError>, line
     }
 }
 
-/// Random requests, the same each time unless `FUZZ_SEED` says otherwise. Longer runs are
-/// made with the script itself.
+/// Uses the same requests each time, unless `FUZZ_SEED` is set. The script itself makes longer
+/// runs.
 #[test]
 fn random_requests_agree() {
     let python = Path::new(ROOT).join(".venv/bin/python");
@@ -118,7 +118,7 @@ fn random_requests_agree() {
     assert!(output.status.success(), "seed {seed}:\n{}", String::from_utf8_lossy(&said));
 }
 
-/// What `urlseen fingerprint` makes of `input`.
+/// Runs `urlseen fingerprint` on `input`.
 fn fingerprint(arguments: &[&str], input: &[u8]) -> Output {
     let mut process = Command::new(URLSEEN)
         .arg("fingerprint")
@@ -209,7 +209,7 @@ fn command_refuses_wrong_use() {
     assert!(Algorithm::all().iter().all(|known| said.contains(known.name())), "{said}");
 }
 
-/// More than a pipe holds, read by nobody.
+/// Writes more than a pipe holds, and nothing reads it.
 #[test]
 fn command_ends_quietly_when_nobody_reads() {
     let folder = tempfile::tempdir().unwrap();

@@ -14,10 +14,10 @@ use crate::util::binary::{Run, urlseen};
 use crate::util::redis::{RedisServer, connect, free_port};
 use crate::util::wait::{SOON, wait_until};
 
-/// Long enough to see that something does not happen.
+/// Time that is long enough to see that something does not happen.
 const BRIEFLY: Duration = Duration::from_millis(50);
 
-/// The message of the panic that `test` must end in.
+/// Returns the message of the panic that `test` must end in.
 fn panic_of<T>(test: impl FnOnce() -> T) -> String {
     let panic = catch_unwind(AssertUnwindSafe(test)).map(drop).expect_err("a panic");
     panic.downcast_ref::<String>().expect("a panic with a message").clone()
@@ -104,7 +104,7 @@ fn a_refused_command_fails_the_test() {
 
 #[test]
 fn nothing_outlives_the_thread_that_started_it() {
-    // As when the whole process is killed: nobody drops anything.
+    // As when the whole process is killed: nothing is dropped.
     let mut daemon = thread::spawn(|| {
         let mut daemon = Run::of("/bin/sh", ["-c", "echo started >&2; exec sleep 600"]).start();
         daemon.wait_for_line("started", SOON);
@@ -129,7 +129,7 @@ fn a_run_gets_input_arguments_and_environment_and_gives_both_outputs() {
 fn more_input_and_output_than_pipes_hold_goes_through() {
     let input = "0123456789\n".repeat(100_000);
     assert_eq!(Run::of("cat", [""; 0]).stdin(input.as_str()).output().text(), input);
-    // Not reading one's input is no failure of the harness.
+    // A program that does not read its input is no failure of the harness.
     assert_eq!(Run::of("true", [""; 0]).stdin(input).output().code(), Some(0));
 }
 

@@ -1,4 +1,4 @@
-//! Which room may name which: the direction of the code, kept by a test.
+//! Imports between rooms: a test that keeps the direction of the code.
 //!
 //! A room is a top-level module of a crate. The compiler keeps the crates apart, this test the
 //! rooms.
@@ -8,10 +8,10 @@ use std::path::{Component, Path};
 use crate::tidy::report;
 use crate::util::sources::rust_files;
 
-/// A room, and the rooms that it may name.
+/// Room, and the rooms that it may name.
 type Rule = (&'static str, &'static [&'static str]);
 
-/// Each crate by its name in Rust, its name here and its folder.
+/// Each crate: its name in Rust, its name here and its folder.
 const CRATES: &[(&str, &str, &str)] = &[
     ("urlseen_core", "core", "crates/urlseen-core/src/"),
     ("urlseen_engine", "engine", "crates/urlseen-engine/src/"),
@@ -20,13 +20,13 @@ const CRATES: &[(&str, &str, &str)] = &[
     ("urlseen_cli", "cli", "src/"),
 ];
 
-/// Crates that show names and no modules: each is one room.
+/// Crates that export names and no modules: each is one room.
 const FLAT: &[&str] = &["library", "analysis"];
 
-/// From the bottom up: a room may name only rooms above it in this list, and of those only the ones
-/// that it gives. So there is no cycle, and data goes one way.
+/// Rules from the bottom up: a room may name only rooms above it in this list, and of those only
+/// the ones in its row. So there is no cycle, and data goes one way.
 ///
-/// A room that is not here fails the test: say first what it may use.
+/// A room without a row fails the test: give it a row first.
 const MAY_USE: &[Rule] = &[
     // Pure: no files, no network, no clock, no threads.
     ("core::fingerprint", &[]),
@@ -149,7 +149,7 @@ fn the_table_goes_one_way() {
     report(table_problems(MAY_USE).into_iter());
 }
 
-/// The crate of a file by its name here, and the file's path inside it.
+/// Crate of a file by its name here, and the file's path inside it.
 fn place(path: &str) -> Option<(&'static str, &str)> {
     CRATES.iter().find_map(|(_, name, folder)| Some((*name, path.strip_prefix(folder)?)))
 }
@@ -163,12 +163,12 @@ fn room(crate_name: &str, module: &str) -> String {
     }
 }
 
-/// The top-level module that a path inside a crate belongs to.
+/// Top-level module that a path inside a crate belongs to.
 fn module(inside: &str) -> &str {
     inside.split(['/', '.']).next().unwrap_or_default()
 }
 
-/// Returns what is wrong with the imports of the file at `path`, relative to the repository.
+/// Returns the forbidden imports of the file at `path`, relative to the repository.
 fn problems(table: &[Rule], path: &str, text: &str) -> Vec<String> {
     let (crate_name, inside) = place(path).expect("a file of a crate");
     if !FLAT.contains(&crate_name) && ["lib.rs", "main.rs"].contains(&inside) {
@@ -191,7 +191,7 @@ fn problems(table: &[Rule], path: &str, text: &str) -> Vec<String> {
     problems
 }
 
-/// The rooms whose files are compiled into this one's.
+/// Rooms whose files are compiled into this one's.
 fn included(path: &str, code: &str) -> Vec<String> {
     let folder = Path::new(path).parent().expect("a file in a folder");
     let mut rooms = Vec::new();
@@ -204,7 +204,7 @@ fn included(path: &str, code: &str) -> Vec<String> {
     rooms
 }
 
-/// The path without `..`.
+/// Returns the path without `..`.
 fn flattened(path: &Path) -> String {
     let mut parts = Vec::new();
     for part in path.components() {
@@ -216,8 +216,8 @@ fn flattened(path: &Path) -> String {
     parts.join("/")
 }
 
-/// Whether a chain of `super::` leads to the crate's top, the other way to name a module. It counts
-/// on the layout that rustfmt gives to inline modules.
+/// Returns true if a chain of `super::` leads to the crate's top, the other way to name a module.
+/// It relies on rustfmt's layout of inline modules.
 fn climbs_out(inside: &str, code: &str) -> bool {
     let modules = inside.trim_end_matches(".rs").trim_end_matches("/mod");
     let mut depth = modules.split('/').count();
@@ -247,7 +247,7 @@ fn table_problems(table: &[Rule]) -> Vec<String> {
     problems
 }
 
-/// The code without lines that are comments: documentation may link to anything.
+/// Returns the code without comment lines: documentation may link to anything.
 fn without_comments(text: &str) -> String {
     text.lines().filter(|line| !line.trim_start().starts_with("//")).fold(
         String::new(),
@@ -259,7 +259,7 @@ fn without_comments(text: &str) -> String {
     )
 }
 
-/// The rooms that `code` of a crate names, those of a braced group one by one.
+/// Rooms that `code` of a crate names, those of a braced group one by one.
 fn named(crate_name: &str, code: &str) -> Vec<String> {
     let mut rooms = Vec::new();
     for (start, _) in code.match_indices("::") {
@@ -286,7 +286,7 @@ fn named(crate_name: &str, code: &str) -> Vec<String> {
     rooms
 }
 
-/// The first name of each part of `a::b, c::{d, e}, f}` up to the brace that closes it.
+/// First name of each part of `a::b, c::{d, e}, f}` up to the brace that closes it.
 fn group_names(group: &str) -> Vec<&str> {
     let mut names = vec![first_word(group.trim_start())];
     let mut depth = 0;
@@ -299,12 +299,12 @@ fn group_names(group: &str) -> Vec<&str> {
             _ => {}
         }
     }
-    // Behind a last comma nothing stands.
+    // Nothing follows a last comma.
     names.retain(|name| !name.is_empty());
     names
 }
 
-/// The identifier, or the `*`, that `text` begins with.
+/// Identifier, or `*`, that `text` begins with.
 fn first_word(text: &str) -> &str {
     if text.starts_with('*') {
         return "*";
@@ -329,7 +329,7 @@ mod tests {
         ("cli::over", &["cli::top"]),
     ];
 
-    /// The path of a file in the core.
+    /// Path of a file in the core.
     fn core(path: &str) -> String {
         format!("crates/urlseen-core/src/{path}")
     }

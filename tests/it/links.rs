@@ -1,4 +1,4 @@
-//! The bundled crawl is what its README says, and its three files fit together.
+//! The bundled crawl, compared with its README, and its three files with one another.
 
 use std::collections::HashSet;
 

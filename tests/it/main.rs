@@ -1,4 +1,4 @@
-//! Integration tests: the built binary against real servers, and the rules that the sources keep.
+//! Integration tests: the built binary against real servers, and the rules of the sources.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails right there")]
 #![allow(clippy::format_collect, reason = "the text of a test need not be made fast")]

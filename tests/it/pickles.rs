@@ -1,4 +1,4 @@
-//! Requests as scrapy-redis queues them, against what Scrapy and scrapy-redis make of them.
+//! Requests as scrapy-redis queues them, read as Scrapy and scrapy-redis read them.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -18,7 +18,7 @@ struct Header {
     vectors: usize,
 }
 
-/// A pickle, and what Python says of it: see `scripts/vectors-pickles`.
+/// A pickle and Python's reading of it: see `scripts/vectors-pickles`.
 #[derive(Deserialize)]
 pub(crate) struct Vector {
     pub(crate) pickle: String,
@@ -97,9 +97,9 @@ fn check(vector: &Vector, algorithm: Algorithm, identity: &Identity) {
     }
 }
 
-/// Real pickles with bytes changed, taken out, doubled and put together: read or refused, and
-/// nothing else happens. The same each time unless `FUZZ_SEED` says otherwise, 200,000 of them
-/// unless `FUZZ_COUNT` does.
+/// Changes, removes, doubles and joins bytes of real pickles. The result must be read or refused,
+/// without any other effect. `FUZZ_SEED` sets another seed, `FUZZ_COUNT` another count than
+/// 200,000.
 #[test]
 fn mutated_pickles_are_read_or_refused() {
     let number = |name, otherwise| {

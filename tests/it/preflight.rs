@@ -1,4 +1,4 @@
-//! The preflight against real servers: each refusal in its words, and nothing written.
+//! Preflight against real servers: the text of each refusal, and no write.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -13,17 +13,17 @@ use urlseen_core::redis::preflight::{
     CommandNeed, KeyKind, KeyOwner, Needs, PreflightError, ServerFacts, ServerVersion, preflight,
 };
 
-/// Every password in these tests, so that each message can be searched for it.
+/// Password in all these tests, so that each message can be searched for it.
 pub(crate) const PASSWORD: &str = "hunter2";
 
-/// A redis-server of this test's own, on a Unix socket; it ends with the test.
+/// A redis-server of this test's own, on a Unix socket, which ends with the test.
 pub(crate) struct Server {
     process: Child,
     pub(crate) folder: TempDir,
 }
 
 impl Server {
-    /// Starts one with these arguments, and waits until it answers anything at all.
+    /// Starts a server with these arguments, and waits for any answer.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::start_in(TempDir::new().unwrap(), arguments)
     }
@@ -43,7 +43,7 @@ impl Server {
         server
     }
 
-    /// Kills it and starts it again on the same data.
+    /// Kills the server and starts it again on the same data.
     pub(crate) fn restart(&mut self, arguments: &[&str]) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -51,7 +51,7 @@ impl Server {
         wait_until("redis-server answers again", || self.ask(&["PING"]).is_some());
     }
 
-    /// The configuration file, where there is one.
+    /// Path of the configuration file.
     fn config(folder: &TempDir) -> PathBuf {
         folder.path().join("server.conf")
     }
@@ -78,14 +78,14 @@ impl Server {
         self.folder.path().join("socket")
     }
 
-    /// Its address, with `login` such as `user=ann&pass=hunter2`.
+    /// Address of the server, with `login` such as `user=ann&pass=hunter2`.
     pub(crate) fn address(&self, login: &str) -> RedisAddress {
         let url = format!("unix://{}?{login}", self.socket().display());
         RedisAddress::new(&url, None).unwrap()
     }
 
-    /// The reply to a command, errors included, as the default user on a new connection; `None`
-    /// where there is none.
+    /// Reply to a command as the default user on a new connection, errors included. `None` if there
+    /// is no reply.
     pub(crate) fn ask(&self, words: &[&str]) -> Option<redis::RedisResult<Value>> {
         let url = format!("unix://{}", self.socket().display());
         let mut connection = redis::Client::open(url).unwrap().get_connection().ok()?;
@@ -95,7 +95,7 @@ impl Server {
         if reply.as_ref().is_err_and(redis::RedisError::is_io_error) { None } else { Some(reply) }
     }
 
-    /// The reply to a command given as one line.
+    /// Reply to a command given as one line.
     pub(crate) fn run<T: FromRedisValue>(&self, line: &str) -> T {
         let words: Vec<&str> = line.split_whitespace().collect();
         T::from_redis_value(self.ask(&words).expect(line).expect(line)).expect(line)
@@ -120,7 +120,7 @@ pub(crate) fn wait_until(what: &str, condition: impl Fn() -> bool) {
 
 const STATE: &str = "urlseen:{demo:in}:state";
 
-/// What a crawl could need.
+/// Needs of a crawl that could use everything.
 fn needs() -> Needs {
     let mut needs = Needs::new();
     needs
@@ -152,14 +152,14 @@ async fn check(server: &Server, login: &str) -> Result<ServerFacts, Vec<Prefligh
     result
 }
 
-/// The sentences of a refusal that waiting does not help against.
+/// Sentences of a refusal that waiting does not mend.
 async fn sentences(server: &Server, login: &str) -> Vec<String> {
     let problems = check(server, login).await.unwrap_err();
     assert!(problems.iter().all(|problem| problem.retry() == Retry::Never), "{problems:?}");
     problems.iter().map(ToString::to_string).collect()
 }
 
-/// Runs the `ACL SETUSER` command that a sentence asks for, up to `end`.
+/// Runs the `ACL SETUSER` command that a sentence advises, up to `end`.
 fn obey(server: &Server, sentence: &str, end: &str) {
     let (_, command) = sentence.split_once("grants that with: ").expect(sentence);
     let command = command.split(end).next().unwrap();
@@ -331,7 +331,7 @@ async fn a_replica_is_refused_with_the_way_to_its_primary() {
          at the primary, 127.0.0.1:1",
     ];
     assert_eq!(sentences(&server, "").await, expected);
-    // Neither one that serves nothing while its primary is away, nor one that can be written to.
+    // Neither a replica that serves nothing while its primary is away, nor a writable one.
     server.run::<()>("CONFIG SET replica-serve-stale-data no");
     assert_eq!(sentences(&server, "").await, expected);
     server.run::<()>("CONFIG SET replica-serve-stale-data yes");

@@ -1,4 +1,4 @@
-//! What goes on as a start URL, read by scrapy-redis's own spider.
+//! Start URLs in the sink, read by scrapy-redis's own spider.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -13,8 +13,8 @@ use urlseen_engine::item::{Options, Reader};
 use crate::pickles::vectors;
 use crate::util::sources::root;
 
-/// Reads lines of an item's form, the item and what goes on (base64), and compares the request that
-/// the spider makes of the one with what Scrapy makes of the other.
+/// Reads lines of an item's form, the item and the emitted start URL (base64). Compares the
+/// spider's request of the start URL with Scrapy's request of the item.
 const COMPARE: &str = r#"
 import base64, json, pickle, sys
 from scrapy import Request
@@ -125,7 +125,7 @@ fn only_what_there_is_goes_on() {
     assert_eq!(emitted(item), r#"{"url": "http://u/\n", "method": "POST", "meta": {"a" : [1]}}"#);
 }
 
-/// What doubles where it is written out, what is within itself, and what only nests.
+/// Values that double when written out, values that contain themselves, and deep nesting.
 #[test]
 fn no_meta_takes_much_time_or_memory() {
     let mut reader = reader();

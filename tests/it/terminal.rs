@@ -1,4 +1,4 @@
-//! What reaches people: names and items of others neither move the cursor nor hide.
+//! Output for a terminal: foreign names and items neither move the cursor nor hide text.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -14,10 +14,10 @@ use crate::util::binary::{Output, Run, urlseen};
 use crate::util::redis::RedisServer;
 use crate::util::wait::SOON;
 
-/// Sets the title, rings, returns to the line's begin, colours, ends the line, and turns around.
+/// Sets the title, rings, returns to the line's start, colours, ends the line, reverses text.
 const HOSTILE: &str = "h\u{1b}]0;t\u{7}\rx\u{9b}31m\u{85}\u{202e}y\u{2066}z";
 
-/// The beginnings of what a terminal would obey.
+/// Beginnings of sequences that a terminal obeys.
 const OBEYED: [&str; 7] = ["\u{1b}]", "\u{7}", "\rx", "\u{9b}", "\u{85}", "\u{202e}", "\u{2066}"];
 
 #[track_caller]
@@ -28,7 +28,7 @@ fn is_tame(what: &str, text: &str) {
     assert!(text.contains("\\u{202e}") || text.contains("\\u202e"), "{what} shows it: {text:?}");
 }
 
-/// A run whose output is a terminal, with the hostile text in the variable `H`.
+/// Prepares a run with a terminal as output, and the hostile text in the variable `H`.
 fn on_terminal(command: &str) -> Run {
     let program = env!("CARGO_BIN_EXE_urlseen");
     let command = format!("exec {program} {command}");

@@ -1,4 +1,4 @@
-//! Style that the compiler does not check: every rule here is one that a reviewer need not keep.
+//! Style that the compiler does not check. A reviewer need not check these rules.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,18 +6,18 @@ use std::process::Command;
 
 use crate::util::sources::{Source, root, rust_files, scripts};
 
-/// Characters in a line of Rust.
+/// Most characters in a line of Rust.
 const LINE: usize = 100;
-/// Lines in a function that is no test.
+/// Most lines in a function that is no test.
 const FUNCTION: usize = 70;
-/// Lines in a file of Rust, and in one of tests or of nothing but data.
+/// Most lines in a file of Rust. Files of tests, and files of data alone, may be longer.
 const FILE: usize = 400;
 const LONG_FILE: usize = 600;
 /// Files that are one long table.
 const DATA_TABLES: &[&str] = &[];
 
-/// What nothing that lands may hold, each with what to do instead. In halves, as this file is
-/// checked too.
+/// Words that nothing that lands may hold, each with the remedy. They are in halves because this
+/// file is checked too.
 const FORBIDDEN: &[(&str, &str)] = &[
     (concat!("to", "do!("), "write it, or leave it out"),
     (concat!("unimple", "mented!("), "write it, or leave it out"),
@@ -30,12 +30,12 @@ fn rust_files_are_tidy() {
     let files = rust_files();
     assert!(files.iter().any(|file| file.path == "src/lib.rs"), "no sources found");
     report(files.iter().flat_map(rust_problems));
-    // One convention for modules: one with parts is the file `mod.rs` in their folder.
+    // One convention for modules: a module with parts is the file `mod.rs` in their folder.
     report(files.iter().filter_map(|file| loose_part(file, &files)));
 }
 
-/// Builds that are broken on purpose show that the oracles see. Each is a patch, which a change of
-/// the sources may leave behind.
+/// Broken builds show that the oracles see faults. Each is a patch, which a change of the sources
+/// can invalidate.
 #[test]
 fn the_patches_of_broken_builds_fit_the_sources() {
     for folder in ["tests/chaos/broken", "integrations/scrapy/tests/broken"] {
@@ -83,7 +83,7 @@ fn the_pages_that_everybody_opens_first_are_there() {
     report(page_problems(&page("README.md"), &page("CHANGELOG.md")).into_iter());
 }
 
-/// Fails with every problem at once.
+/// Fails with all problems at once.
 #[track_caller]
 pub(crate) fn report(problems: impl Iterator<Item = String>) {
     let problems = problems.collect::<Vec<_>>();
@@ -117,7 +117,7 @@ fn rust_problems(file: &Source) -> Vec<String> {
     problems
 }
 
-/// Each function with a body: its line, and how many it has. It counts on rustfmt's layout.
+/// Each function with a body: its line, and its number of lines. It relies on rustfmt's layout.
 fn functions(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let lines = text.lines().collect::<Vec<_>>();
     (0..lines.len()).filter_map(move |at| {
@@ -132,7 +132,7 @@ fn functions(text: &str) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// A file beside a folder of its name, whose `mod.rs` it should be.
+/// Message about a file beside a folder of its name, whose `mod.rs` it should be.
 fn loose_part(file: &Source, files: &[Source]) -> Option<String> {
     let path = &file.path;
     let parts = format!("{}/", path.strip_suffix(".rs")?);
@@ -140,8 +140,8 @@ fn loose_part(file: &Source, files: &[Source]) -> Option<String> {
     has_parts.then(|| format!("{path}: move it to {parts}mod.rs, beside its parts"))
 }
 
-/// Tests lie in `tests/`, or beside what they test in `tests.rs`, `*_tests.rs` or a
-/// `tests` folder.
+/// Most lines of a file. Tests are in `tests/`, or beside their subject in `tests.rs`,
+/// `*_tests.rs` or a `tests` folder.
 fn allowed_lines(path: &str) -> usize {
     let is_test = path.starts_with("tests/")
         || path.ends_with("/tests.rs")
@@ -165,7 +165,7 @@ fn script_problems(script: &Source) -> Vec<String> {
     problems
 }
 
-/// By its first line. One that names python runs it, through whatever shell it may be.
+/// Returns true for a shell script, by its first line. A line that names python is no shell's.
 fn is_shell(script: &Source) -> bool {
     let first = script.text.lines().next().unwrap_or_default();
     first.starts_with("#!") && first.contains("sh") && !first.contains("python")

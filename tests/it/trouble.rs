@@ -1,4 +1,4 @@
-//! Every trouble that a real server can be brought into, each told apart, outside scripts and in.
+//! Errors that a real server can be brought to, each told apart, outside scripts and inside.
 
 use std::thread;
 
@@ -14,7 +14,7 @@ async fn connected(server: &Server, login: &str) -> Link {
     connect(&server.address(login), Timeouts::default()).await.unwrap()
 }
 
-/// The trouble that a command line runs into.
+/// Error that a command line meets.
 async fn trouble_of(connection: &mut Link, words: &[&str]) -> LinkError {
     let mut command = redis::Cmd::new();
     command.arg(words);
@@ -24,8 +24,8 @@ async fn trouble_of(connection: &mut Link, words: &[&str]) -> LinkError {
     }
 }
 
-/// A write outside a script, in one with `redis.call` and in one with `redis.pcall` all run into
-/// `expected`.
+/// Checks that a write meets `expected`: outside a script, in one with `redis.call`, and in one
+/// with `redis.pcall`.
 async fn writes_run_into(connection: &mut Link, expected: &LinkError) {
     for words in [
         &["RPUSH", "list", "x"][..],
@@ -36,7 +36,7 @@ async fn writes_run_into(connection: &mut Link, expected: &LinkError) {
     }
 }
 
-/// What the preflight makes of it: this, and nothing else.
+/// Checks that the preflight finds this error, and nothing else.
 async fn preflight_finds(server: &Server, expected: LinkError) {
     let mut needs = Needs::new();
     needs.command(urlseen_core::redis::preflight::CommandNeed::new("RPUSH").key("list").arg("x"));
@@ -154,7 +154,7 @@ async fn denied_commands_and_keys() {
     assert_eq!(trouble, denied(Denied::Command("RPUSH".to_owned())));
     let script = ["EVAL", "return redis.call('RPUSH', 'list', 'x')", "0"];
     let trouble = trouble_of(&mut ann, &script).await;
-    // Redis 7.2 and later name it here, too.
+    // Redis 7.2 and later name the command here, too.
     let named = denied(Denied::Command("RPUSH".to_owned()));
     assert!(trouble == denied(Denied::CommandInScript) || trouble == named, "{trouble:?}");
 
@@ -194,7 +194,7 @@ async fn a_waiting_command_cut_short() {
     let waiting = tokio::spawn(async move {
         trouble_of(&mut connection, &["BLMOVE", "a", "b", "LEFT", "RIGHT", "0"]).await
     });
-    // Lets the task send its command while this thread waits for Redis to say that it has.
+    // Lets the task send its command while this thread waits for Redis to report it.
     let server = tokio::task::spawn_blocking(move || {
         let blocked = || server.run::<String>("INFO clients").contains("blocked_clients:1");
         wait_until("the client waits", blocked);

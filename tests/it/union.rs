@@ -1,4 +1,4 @@
-//! `urlseen compare` and `urlseen union`, on filters wherever they are.
+//! `urlseen compare` and `urlseen union`, with filters in every place.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ fn urls(from: usize, count: usize) -> Vec<String> {
     (from..from + count).map(|number| format!("http://example.com/{number}")).collect()
 }
 
-/// Folders of the pipe, in a folder that goes at the end.
+/// Folders of the pipe, in a temporary folder.
 struct Folders {
     place: TempDir,
 }
@@ -29,12 +29,12 @@ impl Folders {
         self.place.path().join(name)
     }
 
-    /// The path as an argument.
+    /// Path of a folder as an argument.
     fn name(&self, name: &str) -> String {
         self.path(name).display().to_string()
     }
 
-    /// Feeds a folder; answers which lines were unseen.
+    /// Feeds a folder, and returns the unseen lines.
     #[track_caller]
     fn feed(&self, name: &str, options: &[&str], items: &[String]) -> Vec<String> {
         let run = urlseen(["filter", "--storage"]).arg(self.path(name));
@@ -58,7 +58,7 @@ fn compared(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// That an estimate's bounds hold the truth, and are near.
+/// Checks that an estimate's bounds include the truth, and are near it.
 #[track_caller]
 fn holds(compared: &Value, name: &str, truth: f64) {
     let interval = &compared["estimated"][name];
@@ -96,18 +96,18 @@ fn folders_are_compared_and_united() {
     assert!(!folders.path("c.uniting").exists());
     holds(&compared(&[&c, &a]), "a_in_b", 0.5);
     holds(&compared(&[&a, &c]), "a_in_b", 1.0);
-    // All that either has seen, and nothing else, has been seen.
+    // Exactly the URLs that either has seen have been seen.
     assert_eq!(folders.feed("c", &[], &urls(0, 12_000)), [""; 0]);
     assert_eq!(folders.feed("c", &[], &urls(12_000, 10)).len(), 10);
-    // What was there stays as it was.
+    // The operand stays as it was.
     assert_eq!(folders.feed("a", &[], &urls(5990, 20)).len(), 10);
     let again = run("union", &[&a, &b, "-o", &c]);
     assert_eq!(again.code(), Some(2), "{again:?}");
     assert!(again.stderr.contains("is there already"), "{again:?}");
 }
 
-/// Sets of any size and overlap, in filters that can be far too small for them, and in the log as
-/// well as in snapshots.
+/// Sets of any size and overlap, in filters that can be far too small for them, in the log and in
+/// snapshots.
 #[test]
 fn whatever_either_has_seen_the_union_has_seen() {
     for seed in seeds(&[1, 2, 3, 4]) {
@@ -169,7 +169,7 @@ fn a_snapshot_is_a_filter_of_its_own() {
     };
     let united = run("union", &[&folders.name("a"), &folders.name("a"), "-o", &folders.name("b")]);
     assert_eq!(united.code(), Some(0), "{united:?}");
-    // The union is one snapshot, and what is added then is in the log.
+    // The union is one snapshot; later additions are in the log.
     let in_b = std::fs::read_dir(folders.path("b")).unwrap();
     let newest = in_b
         .map(|file| file.unwrap().path())
@@ -183,7 +183,7 @@ fn a_snapshot_is_a_filter_of_its_own() {
     holds(&found, "intersection", 3000.0);
 }
 
-/// Two crawls with filters in one place.
+/// Makes two crawls with filters in one place.
 fn crawls(settings: &[&str]) -> [Crawl; 2] {
     [1, 2].map(|_| settings.iter().fold(Crawl::new(), |crawl, setting| crawl.set(setting)))
 }
@@ -231,7 +231,7 @@ fn filters_in_redis_are_compared_and_united() {
             assert_eq!(connection.ttl::<_, i64>(key).unwrap(), -1, "{kind}: {key} expires");
         }
 
-        // A daemon goes on with it.
+        // A daemon can use it.
         let crawl = settings.iter().fold(Crawl::on(target), |crawl, it| crawl.set(it));
         let crawl = crawl.set("filter.key=united:filter");
         crawl.push(&urls(0, 5010));
@@ -242,7 +242,7 @@ fn filters_in_redis_are_compared_and_united() {
     }
 }
 
-/// As a kill in the middle leaves it, nothing is taken for a filter.
+/// State after a kill in the middle: no part of it counts as a filter.
 #[test]
 fn what_is_half_made_is_none() {
     let folders = Folders::new();
@@ -282,7 +282,7 @@ fn a_folder_and_a_filter_in_redis_are_compared_beside_a_daemon() {
     let found = compared(&[&a, &b]);
     holds(&found, "intersection", 1000.0);
     assert!(found["a"]["what"].as_str().unwrap().contains("in use by"), "{found}");
-    // The daemon goes on.
+    // The daemon still runs.
     here.push(&urls(2000, 10));
     here.wait_for_sink(2010);
     let c = here.server.folder().join("united");
@@ -291,7 +291,7 @@ fn a_folder_and_a_filter_in_redis_are_compared_beside_a_daemon() {
     let stopped = crate::daemon::stop(daemon);
     assert_eq!(stopped.count("unseen"), 2010);
 
-    // The new folder is fit for a daemon of its own.
+    // A daemon of its own can use the new folder.
     let fresh = Crawl::new().set("filter.seed=7").set(&format!("storage.dir={}", c.display()));
     fresh.push(&urls(0, 3005));
     assert_eq!(fresh.drain().count("unseen"), 5);
@@ -299,7 +299,7 @@ fn a_folder_and_a_filter_in_redis_are_compared_beside_a_daemon() {
     assert_eq!(checked.code(), Some(0), "{checked:?}");
 }
 
-/// Forgotten in both, or in one and not seen in the other: it passes once more.
+/// A URL passes again if it is forgotten in both, or in one and not seen in the other.
 #[test]
 fn what_was_forgotten_is_seen_if_either_has_seen_it() {
     let [one, other] = crawls(&["filter.seed=7"]);
@@ -357,7 +357,7 @@ fn filters_of_redisbloom_are_united_while_they_have_room() {
     let other = run("compare", &[&a, &folders.name("grown")]);
     assert_eq!(other.code(), Some(2), "{other:?}");
     assert!(other.stderr.contains("* layer 1"), "{other:?}");
-    // Dumps, as RedisBloom has them.
+    // Dumps in the format of RedisBloom.
     for name in ["a", "b"] {
         let dump = folders.name(&format!("{name}.dump"));
         let output = run("export", &["--storage", &folders.name(name), "--redisbloom-file", &dump]);

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 URLSEEN = Path(os.environ.get("URLSEEN", ROOT / "target/debug/urlseen"))
 
 
-#: How long a test waits for a condition.
+#: Longest time that a test waits for a condition.
 PATIENCE_S = float(os.environ.get("TEST_PATIENCE_S", "30"))
 
 
@@ -206,17 +206,17 @@ class Proxy:
         self._lock = threading.Lock()
         self.port = int(self._listener.getsockname()[1])
         self.url = f"redis://127.0.0.1:{self.port}"
-        #: What a question holds that may be lost.
+        #: Bytes of a question that may be lost.
         self.about = b"SADD"
-        #: How many such questions pass before.
+        #: Number of such questions that pass before.
         self.to_pass = 0
-        #: How many such questions or answers from now on are lost.
+        #: Number of such questions or answers that are still to be lost.
         self.to_lose = 0
-        #: Whether the question is lost already.
+        #: `True` if the question is lost already.
         self.loses_question = False
-        #: What is done instead of losing it, before the question or after the answer.
+        #: Action instead of the loss, before the question or after the answer.
         self.action: Callable[[], object] | None = None
-        #: What is answered instead, if anything.
+        #: Answer that is given instead, if any.
         self.instead = b""
         threading.Thread(target=self._accept, daemon=True).start()
 

@@ -12,7 +12,7 @@ from urlseen_scrapy import FifoQueue, scripts
 from urlseen_scrapy.wire import Away, Wire
 
 SCRIPTS = [each for each in vars(scripts).values() if isinstance(each, scripts.Script)]
-#: What a question to Redis holds by which it is known.
+#: Bytes by which the proxy recognizes a question to Redis.
 COMMANDS = {
     "pop": scripts.POP._hash.encode(),
     "finish": scripts.FINISH._hash.encode(),

@@ -9,7 +9,7 @@ COMMANDS, REDIS, SPIDER, WALL, URLSEEN = (
     "Redis commands a link", "Redis CPU, s", "spider CPU, s", "wall time, s", "urlseen CPU, s"
 )
 COMPARED = (COMMANDS, REDIS, SPIDER, WALL)
-#: What the section has: how many spiders share a crawl, and how many rounds there are at least.
+#: Groups of the section: number of spiders that share a crawl, and least number of rounds.
 SPIDERS, ROUNDS = (1, 3), 11
 
 

@@ -1,4 +1,4 @@
-"""Prose of the page."""
+"""Prose of the benchmarks page."""
 
 INTRODUCTION = """\
 # Benchmarks

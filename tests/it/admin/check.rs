@@ -1,4 +1,4 @@
-//! Checking items.
+//! Checks of items over HTTP.
 
 use urlseen_cli::admin::{AdminClient, CheckError, Checked, ClientError, Limits};
 
@@ -65,7 +65,7 @@ fn a_body_has_to_be_said_to_be_json() {
         assert_eq!(answer.status, 415, "{header}: {answer:?}");
         assert!(answer.body.contains("Content-Type: application/json"), "{answer:?}");
     }
-    // What a browser asks before it would send such a body for a page of another site.
+    // The question that a browser asks before it sends such a body for a page of another site.
     let preflight = endpoint.request("OPTIONS /check HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_eq!(preflight.status, 405);
     assert!(!preflight.head.contains("access-control"), "{preflight:?}");
@@ -84,7 +84,7 @@ fn a_filter_that_cannot_be_asked_says_why() {
 #[test]
 fn a_check_that_panics_or_miscounts_is_answered_too() {
     let endpoint = Endpoint::with(Limits::default(), |items| {
-        assert!(items[0] != b"panic", "as asked");
+        assert!(items[0] != b"panic", "the test asked for a panic");
         Ok(Vec::new())
     });
     for item in ["panic", "none"] {
@@ -93,7 +93,7 @@ fn a_check_that_panics_or_miscounts_is_answered_too() {
     }
 }
 
-/// More than a request has room for, by count and by bytes, with every kind of byte.
+/// Sends more than a request has room for, by count and by bytes, with every kind of byte.
 #[test]
 fn the_client_asks_for_as_many_as_it_is_given() {
     let endpoint = Endpoint::new();

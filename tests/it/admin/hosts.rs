@@ -1,4 +1,4 @@
-//! The hosts that requests are addressed to.
+//! Hosts that requests are addressed to.
 
 use urlseen_cli::admin::{Phase, Status};
 
@@ -68,7 +68,7 @@ fn a_request_has_one_host() {
     let twice = "GET /status HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n";
     assert_eq!(code(twice), 400);
     assert_eq!(code("GET /status HTTP/1.0\r\nHost: evil.example\r\n\r\n"), 421);
-    // As some load balancers probe; no browser does.
+    // Some load balancers probe like this; no browser does.
     assert_eq!(code("GET /healthz HTTP/1.0\r\n\r\n"), 200);
 }
 

@@ -1,4 +1,4 @@
-//! What the endpoint does not put up with.
+//! Limits of the endpoint against slow and greedy clients.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,7 +13,7 @@ use crate::util::wait::SOON;
 const BRIEF: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_mins(10);
 
-/// Limits that a test never meets, but for those that it sets.
+/// Limits that a test never meets, except those that it sets itself.
 fn patient() -> Limits {
     Limits { head: LONG, body: LONG, check: LONG, connection: LONG, ..Limits::default() }
 }
@@ -22,7 +22,7 @@ fn endpoint(limits: Limits) -> Endpoint {
     Endpoint::with(limits, |items| Ok(by_first_letter(items)))
 }
 
-/// What the server sends until it closes the connection, which it must do.
+/// Reads until the server closes the connection, which it must do.
 fn until_closed(stream: UnixStream) -> Vec<u8> {
     let start = Instant::now();
     let bytes = read_to_end(stream);
@@ -76,7 +76,7 @@ fn what_is_too_large_is_refused() {
     assert_eq!(endpoint.post("/check", &items(900)).status, 200);
     let answer = endpoint.post("/check", &items(1000));
     assert_eq!((answer.status, answer.body.as_str()), (413, "a body has at most 1000 bytes\n"));
-    // Without a length beforehand.
+    // Without a length in advance.
     let chunked = format!(
         "POST /check HTTP/1.1\r\nHost: x\r\n{JSON}Transfer-Encoding: chunked\r\n\r\n7d0\r\n{}\r\n",
         "u".repeat(2000)
@@ -84,7 +84,7 @@ fn what_is_too_large_is_refused() {
     assert_eq!(endpoint.request(&chunked).status, 413);
     let long = format!("GET / HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
     let mut stream = endpoint.connect();
-    // The rest is not processing any more once the beginning is refused.
+    // The server does not read the rest once it has refused the beginning.
     let _ = stream.write_all(long.as_bytes());
     assert_eq!(super::answer(&read_to_end(stream)).status, 431);
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: x\r\n".repeat(100));
@@ -177,7 +177,7 @@ fn a_check_that_hangs_holds_up_checks_alone() {
     let_go.send(()).unwrap();
     let again = || endpoint.post("/check", r#"{"items": ["a"]}"#).status == 200;
     crate::util::wait::wait_until(SOON, "answer to a check", again);
-    // The endpoint ends although this one never does.
+    // The endpoint ends although this check never does.
     assert_eq!(endpoint.post("/check", r#"{"items": ["hang"]}"#).status, 503);
     drop(endpoint);
     drop(let_go);

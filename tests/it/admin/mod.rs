@@ -24,12 +24,12 @@ use urlseen_engine::config::{Config, HostPort, Sources};
 
 use crate::util::wait::SOON;
 
-/// The header that a body has.
+/// Header of a request with a body.
 const JSON: &str = "Content-Type: application/json\r\n";
 
 type Check = dyn Fn(&[Vec<u8>]) -> Result<Vec<Checked>, CheckError> + Send + Sync;
 
-/// A daemon that says what it is told to.
+/// Fake daemon that answers as the test tells it.
 struct Pretender {
     phase: Mutex<Phase>,
     check: Box<Check>,
@@ -45,7 +45,7 @@ impl View for Pretender {
     }
 }
 
-/// A status with something in every field.
+/// Status with a value in every field.
 fn status(phase: Phase) -> Status {
     Status {
         crawl: "a \"crawl\"".to_owned(),
@@ -91,7 +91,7 @@ fn status(phase: Phase) -> Status {
     }
 }
 
-/// Seen if it begins with an s.
+/// Verdicts: an item is seen if it begins with an s.
 fn by_first_letter(items: &[Vec<u8>]) -> Vec<Checked> {
     let fingerprint = |item: &[u8]| String::from_utf8_lossy(item).into_owned();
     let judge = |item: &Vec<u8>| match item.first() {
@@ -103,9 +103,9 @@ fn by_first_letter(items: &[Vec<u8>]) -> Vec<Checked> {
     items.iter().map(judge).collect()
 }
 
-/// An endpoint in a folder of its own.
+/// Endpoint in a folder of its own.
 pub(crate) struct Endpoint {
-    /// Dropped before the folder.
+    /// Must be dropped before the folder.
     server: AdminServer,
     view: Arc<Pretender>,
     pub(crate) folder: TempDir,
@@ -145,7 +145,7 @@ impl Endpoint {
         self.listen_for(&[])
     }
 
-    /// The same, for these hosts.
+    /// Listens on loopback for these hosts.
     fn listen_for(&self, hosts: &[&str]) -> SocketAddr {
         let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
         self.server.listen_at(&host_port("127.0.0.1:0"), &hosts).unwrap()
@@ -177,7 +177,7 @@ fn connect_tcp(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// An address as the configuration has it.
+/// Parses an address as the configuration does.
 fn host_port(text: &str) -> HostPort {
     let set = vec![format!("admin.listen={text}")];
     let env: [(&str, &str); 0] = [];
@@ -191,7 +191,7 @@ struct Answer {
     body: String,
 }
 
-/// Sends a request and reads the answer to its end, which the server makes.
+/// Sends a request and reads the answer until the server ends it.
 fn ask(mut stream: impl Read + Write, request: &str) -> Answer {
     stream.write_all(request.as_bytes()).unwrap();
     answer(&read_to_end(stream))
@@ -199,7 +199,7 @@ fn ask(mut stream: impl Read + Write, request: &str) -> Answer {
 
 fn read_to_end(mut stream: impl Read) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // Who is refused before all was sent is reset behind the answer.
+    // A client that is refused before it has sent all gets a reset after the answer.
     if let Err(error) = stream.read_to_end(&mut bytes) {
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
     }

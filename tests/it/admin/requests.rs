@@ -1,4 +1,4 @@
-//! Each request and its answers.
+//! Every request of the endpoint, and its answers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -80,7 +80,7 @@ fn tcp_answers_the_same_where_it_is_asked_for() {
     assert_eq!((answer.status, answer.body.as_str()), (200, "ok\n"));
 }
 
-/// The samples by name and labels.
+/// Samples by name and labels.
 fn samples(metrics: &str) -> BTreeMap<&str, f64> {
     let samples = metrics.lines().filter(|line| !line.starts_with('#'));
     samples

@@ -75,7 +75,7 @@ fn a_socket_that_took_its_place_is_left_alone() {
 #[test]
 fn a_folder_with_too_long_a_path_for_a_socket_works_on_both_sides() {
     let folder = TempDir::new().unwrap();
-    // Around the limit of 107 bytes too, where the name in between may be too long by itself.
+    // Around the limit of 107 bytes too, where the temporary name may be too long by itself.
     let base = folder.path().as_os_str().len() + 1 + SOCKET.len() + 1;
     for length in (100 - base..112 - base).chain([200]) {
         let long = folder.path().join("x".repeat(length));

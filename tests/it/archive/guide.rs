@@ -1,4 +1,4 @@
-//! `docs/guides/way-back.md`, as it stands there: its configurations, its commands, its settings.
+//! `docs/guides/way-back.md` word for word: its configurations, its commands, its settings.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::util::binary::Run;
 use crate::util::redis::RedisServer;
 use crate::util::sources::root;
 
-/// The blocks of a section, by what they are.
+/// Blocks of a section, by their kind.
 #[derive(Default)]
 struct Section {
     config: String,
@@ -41,7 +41,7 @@ impl Section {
     }
 }
 
-/// A crawl in a folder of its own that does what the guide says.
+/// Crawl in a folder of its own that follows the guide.
 struct Leaver {
     server: RedisServer,
     folder: TempDir,
@@ -56,7 +56,7 @@ impl Leaver {
         Self { server, folder, section }
     }
 
-    /// Runs shell commands in the folder, where `urlseen` is the built one.
+    /// Runs shell commands in the folder, with `urlseen` as the built program.
     #[track_caller]
     fn shell(&self, commands: &str) {
         let urlseen = Path::new(env!("CARGO_BIN_EXE_urlseen")).parent().unwrap();
@@ -67,20 +67,20 @@ impl Leaver {
         let run = Run::of("/bin/bash", ["-euo", "pipefail", "-c", commands]);
         let run = run.dir(self.folder.path()).env("PATH", path.unwrap());
         let run = run.env("URLSEEN_REDIS__URL", self.server.url());
-        // A small filter, for the test's sake.
+        // A small filter, to keep the test fast.
         let output = run.env("URLSEEN_FILTER__CAPACITY", "100_000").output();
         assert_eq!(output.code(), Some(0), "{output:?}");
     }
 
-    /// Has urlseen see these.
+    /// Lets urlseen judge these URLs, which are all unseen.
     fn see(&self, urls: &[String]) {
         let () = self.server.connection().rpush("demo:discovered", urls).unwrap();
         self.shell("urlseen run --drain");
         assert_eq!(self.server.connection().llen("demo:unseen"), Ok(urls.len()));
     }
 
-    /// Runs Python in the folder with the settings; it gets the socket, and 100 URLs that were seen
-    /// before 10 that were not.
+    /// Runs Python in the folder with the settings. It gets the socket, and 100 seen URLs before 10
+    /// unseen ones.
     #[track_caller]
     fn python(&self, program: &str) {
         let python = root().join(".venv/bin/python");

@@ -1,4 +1,4 @@
-//! `storage.archive`: what was let through comes out again, for scrapy-redis and Scrapy.
+//! `storage.archive`: emitted fingerprints come out again, for scrapy-redis and Scrapy.
 
 mod guide;
 
@@ -17,7 +17,7 @@ use crate::util::wait::{SOON, wait_until};
 const SINK: &str = "demo:unseen";
 const SET: &str = "demo:dupefilter";
 
-/// With a snapshot each 100 KB of log, and as few of them as the folder may keep.
+/// Makes a crawl with a snapshot each 100 KB of log, and as few kept snapshots as possible.
 fn crawl() -> Crawl {
     on(RedisServer::start())
 }
@@ -33,12 +33,12 @@ fn urls(from: usize, count: usize) -> Vec<String> {
     (from..from + count).map(|number| format!("http://example.com/{number}")).collect()
 }
 
-/// A fingerprint in hex, with a leading byte that is evenly spread.
+/// Makes a fingerprint in hex, with an evenly spread leading byte.
 fn hex(number: usize) -> String {
     format!("{:02x}{number:038x}", number % 256)
 }
 
-/// The fingerprints of URLs in hex.
+/// Fingerprints of URLs in hex.
 fn fingerprints(urls: &[String]) -> BTreeSet<String> {
     let output = urlseen(["fingerprint"]).stdin(urls.join("\n")).output();
     output.text().lines().map(str::to_owned).collect()
@@ -76,10 +76,10 @@ fn killed_again_and_again_the_archive_has_what_the_sink_has() {
     for round in 0..4 {
         let daemon = crawl.start();
         let before = parts(&crawl);
-        // Killed in the middle of archiving, or of a batch.
+        // Killed while it archives, or in the middle of a batch.
         if round % 2 == 0 {
             wait_until(Duration::from_mins(1), "a part of the archive", || {
-                // A snapshot is begun while the log grows.
+                // A snapshot begins while the log grows.
                 crawl.push(&urls(pushed, 500));
                 pushed += 500;
                 parts(&crawl) > before
@@ -107,7 +107,7 @@ fn killed_again_and_again_the_archive_has_what_the_sink_has() {
     assert_eq!(set, fingerprints(&sink));
 }
 
-/// A batch that Redis forgot is in the log, and not in what is exported.
+/// The log has a batch that Redis forgot. The export must not have it.
 #[test]
 fn a_batch_that_redis_does_not_know_is_not_exported() {
     let mut crawl = on(RedisServer::start_with(&["--save", "3600 1000000"]));
@@ -169,7 +169,7 @@ fn an_archive_that_came_late_is_refused_unless_partial() {
     let numbers = |from: usize| -> String {
         (from..from + 50_000).map(|number| hex(number) + "\n").collect()
     };
-    // With imports nothing needs to be gone back to: what snapshots cover is pruned at once.
+    // Imports need no way back, so the log is pruned as soon as snapshots cover it.
     let import = |crawl: &Crawl, from| crawl.command("import", &[]).stdin(numbers(from)).output();
     assert_eq!(import(&crawl, 0).code(), Some(0));
     let crawl = crawl.set("storage.archive=true");

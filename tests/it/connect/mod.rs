@@ -1,4 +1,4 @@
-//! Connecting: what works, and what is said when it does not.
+//! Connections: those that work, and the errors of those that do not.
 
 mod tls;
 
@@ -14,7 +14,7 @@ use urlseen_core::redis::error::{LinkError, Retry};
 use crate::preflight::{PASSWORD, Server};
 use crate::util::redis::free_port;
 
-/// Tries to connect; the trouble, which never shows the password.
+/// Tries to connect and returns the error, which never shows the password.
 async fn trouble(url: &str, timeouts: Timeouts) -> LinkError {
     let address = RedisAddress::new(url, None).unwrap();
     let trouble = connect(&address, timeouts).await.map(|_| ()).unwrap_err();
@@ -23,7 +23,7 @@ async fn trouble(url: &str, timeouts: Timeouts) -> LinkError {
     trouble
 }
 
-/// A server that does `serve` with its first client.
+/// Starts a server that runs `serve` with its first client.
 fn impostor(serve: impl FnOnce(TcpStream) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

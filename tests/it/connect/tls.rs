@@ -17,7 +17,7 @@ use crate::preflight::{Server, wait_until};
 use crate::util::binary::urlseen;
 use crate::util::redis::free_port;
 
-/// What `openssl ca` needs to know for a certificate of any days.
+/// Configuration of `openssl ca` for a certificate with any validity.
 const AUTHORITY: &str = "\
 [ca]
 default_ca = ours
@@ -47,7 +47,7 @@ fn authority(folder: &Path, name: &str) {
     openssl(folder, &[&kind[..], &files].concat());
 }
 
-/// Makes `redis.key` and `redis.pem` for localhost, signed by `ours`, good until this time.
+/// Makes `redis.key` and `redis.pem` for localhost, signed by `ours`, valid until `end`.
 fn certificate(folder: &Path, end: &str) {
     fs::write(folder.join("ca.cnf"), AUTHORITY).unwrap();
     fs::write(folder.join("index"), "").unwrap();
@@ -61,19 +61,19 @@ fn certificate(folder: &Path, end: &str) {
     openssl(folder, &[&signed[..], &by, &days, &files].concat());
 }
 
-/// A real server with a TLS port.
+/// Real server with a TLS port.
 struct TlsServer {
     server: Server,
     port: String,
 }
 
 impl TlsServer {
-    /// One with a good certificate that asks none of its clients.
+    /// Starts a server with a valid certificate that asks for none of its clients.
     fn start() -> Self {
         Self::with("20991231235959Z", "tls-auth-clients no")
     }
 
-    /// One with a certificate that is good until this time, and these settings.
+    /// Starts a server with a certificate that is valid until `end`, and these settings.
     fn with(end: &str, settings: &str) -> Self {
         let server = Server::start(&[]);
         let folder = server.folder.path();
@@ -103,20 +103,20 @@ impl TlsServer {
         format!("rediss://{host}:{}", self.port)
     }
 
-    /// What a client gets that trusts `ours` alone.
+    /// Answer to a client that trusts `ours` alone.
     fn answer(&self) -> String {
         answer(&self.url("localhost"), &self.folder().join("ours.pem"))
     }
 }
 
-/// The variable that tells a test to play the client of this URL. Which authorities are trusted is
-/// read from the environment, so each client is a process of its own.
+/// Variable that makes a test act as the client of this URL. The trusted authorities are read from
+/// the environment, so each client is a process of its own.
 const CLIENT_OF: &str = "URLSEEN_TEST_TLS_CLIENT_OF";
 
-/// How many milliseconds it has for connecting.
+/// Variable with the time for connecting, in milliseconds.
 const WITHIN: &str = "URLSEEN_TEST_TLS_WITHIN";
 
-/// `PONG`, or why there is none: `Later: …` or `Never: …`.
+/// `PONG`, or the reason why there is none: `Later: …` or `Never: …`.
 fn answer(url: &str, authority: &Path) -> String {
     answer_within("20000", url, authority)
 }
@@ -135,7 +135,7 @@ fn answer_within(milliseconds: &str, url: &str, authority: &Path) -> String {
     end.unwrap_or_else(|| panic!("{said}")).0.to_owned()
 }
 
-/// Plays the client where it is told to, and else does nothing.
+/// Acts as the client if the variable is set, and else does nothing.
 #[tokio::test]
 async fn a_client_in_a_process_of_its_own() {
     let Ok(url) = std::env::var(CLIENT_OF) else { return };
@@ -214,7 +214,7 @@ fn a_port_of_the_other_kind_is_named() {
     let port = free_port();
     let plain = Server::start(&["--bind", "127.0.0.1", "--port", &port]);
     let url = format!("rediss://localhost:{port}");
-    // Redis waits for more of what it takes for a command.
+    // Redis waits for the rest of a supposed command.
     let cause = "no answer within 500ms (a port without TLS never gives one)";
     let said = answer_within("500", &url, &server.folder().join("ours.pem"));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What is bounded: the sink, the rejects, the filter, the bytes of a batch.
+//! Bounds: the sink, the rejects, the filter, the bytes of a batch.
 
 use redis::Commands;
 use rustix::process::Signal;
@@ -27,7 +27,7 @@ fn a_full_sink_holds_the_daemon_up_and_is_never_overfilled() {
     assert_eq!(processing, items);
     daemon.wait_for_line("going on", SOON);
     let summary = stop(daemon);
-    // Waiting and going on for each batch, it says so only now and then.
+    // It waits and continues for each batch, but logs that only sometimes.
     assert!(summary.stderr.matches("waiting: ").count() < 5, "{}", summary.stderr);
     assert!(summary.stderr.matches("going on").count() < 5, "{}", summary.stderr);
 }
@@ -82,7 +82,7 @@ fn a_full_filter_stops_the_daemon_where_the_config_says_so() {
     for words in ["filter.capacity", "filter.when_full", "1000 fingerprints"] {
         assert!(summary.stderr.contains(words), "no {words:?} in {}", summary.stderr);
     }
-    // Those on their way when it was full are finished.
+    // Batches that were in flight when it was full are finished.
     let done = summary.count("items");
     assert!((1000..2000).contains(&done), "{done}");
     assert_eq!(summary.count("unseen"), done);
@@ -117,7 +117,7 @@ fn large_items_come_through_whole_in_batches_of_bounded_bytes() {
     }
     let summary = crawl.drain();
     assert!(crawl.list(SINK) == items);
-    // Two large items with what lies between them do not fit into a batch.
+    // Two large items with the small ones between them do not fit into a batch.
     assert!(summary.count("batches") >= 40, "{summary:?}");
 }
 
@@ -138,7 +138,7 @@ fn many_large_items_are_not_all_in_memory_at_once() {
     println!("peak {kilobytes} kB");
     // All of them take 150 MB as a reply, and as much again as a batch.
     assert!(kilobytes < 200 * 1024, "{peak}");
-    // What was read at once before their size was known is not committed at once.
+    // A claim may read many items before it knows their sizes. They are still committed one by one.
     assert_eq!(stop(daemon).count("batches"), 150);
 }
 
@@ -147,7 +147,7 @@ fn a_daemon_that_waits_keeps_its_lease_and_ends_when_asked() {
     let crawl = Crawl::new().set("sink.max_len=1");
     crawl.push(&urls(0, 1));
     let mut daemon = crawl.start();
-    // Pushed any earlier, the second item could be of the first one's batch, and pass with it.
+    // If it were pushed earlier, the second item could join the first one's batch and pass with it.
     crawl.wait_for_sink(1);
     crawl.push(&urls(1, 1));
     daemon.wait_for_line("waiting", SOON);

@@ -1,4 +1,4 @@
-//! The daemon has as many file descriptors open as it may have.
+//! A daemon that has no file descriptors left.
 
 use redis::Commands;
 
@@ -26,7 +26,7 @@ fn without_descriptors_a_lost_connection_is_opened_again_later() {
     assert_eq!(stop(daemon).counts(), (200, [150, 50, 0, 0]));
 }
 
-/// The daemon has to cut the log, and has room for its connections alone.
+/// The daemon has to cut the log, but has descriptors for its connections alone.
 #[test]
 fn without_descriptors_the_log_is_cut_later_and_nothing_is_lost() {
     let crawl = Crawl::new().set("source.batch=5").set("sink.max_len=5");

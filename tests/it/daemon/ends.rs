@@ -1,8 +1,8 @@
-//! Which end of a list items are taken from and pushed to.
+//! Both ends of a list, for taking and for pushing.
 
 use super::{Bytes, Crawl, SINK, urls};
 
-/// The items, with a duplicate of each behind it.
+/// Returns the items, each followed by a duplicate.
 fn doubled(items: &[String]) -> Vec<String> {
     items.iter().flat_map(|item| [item.clone(), item.clone()]).collect()
 }

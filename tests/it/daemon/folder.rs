@@ -1,4 +1,4 @@
-//! The storage folder in the hands of others: removed, replaced, asked for twice, its clocks set.
+//! Interference with the storage folder: removed, replaced, used twice, its clocks set.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::util::binary::urlseen;
 use crate::util::redis::RedisServer;
 use crate::util::wait::SOON;
 
-/// The names of the files in a folder.
+/// Names of the files in a folder.
 fn names(dir: &Path) -> Vec<String> {
     let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
     let mut names: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| name(entry.unwrap())).collect();
@@ -24,7 +24,7 @@ fn rename(dir: &Path) {
     fs::rename(dir, dir.with_extension("away")).unwrap();
 }
 
-/// Puts a copy in the place of the folder.
+/// Replaces the folder by a copy.
 fn replace(dir: &Path) {
     let away = dir.with_extension("away");
     fs::rename(dir, &away).unwrap();
@@ -40,7 +40,7 @@ fn remove_log(dir: &Path) {
     }
 }
 
-/// Nothing is pushed: it does not take a batch to find out.
+/// Nothing is pushed: the daemon must notice without a batch.
 #[test]
 fn a_folder_that_is_removed_or_replaced_stops_an_idle_daemon() {
     for fsync in ["always", "interval", "never"] {
@@ -86,7 +86,7 @@ fn a_command_that_is_refused_makes_no_folder() {
         assert_eq!(output.code(), Some(3), "{command}: {output:?}");
         assert!(!new.exists(), "{command}: {:?}", names(&new));
     }
-    // One that was there is left there, as whoever made it may have had a reason to.
+    // A folder that was there stays there: another program may need it.
     fs::create_dir_all(new.join("storage")).unwrap();
     let output = crawl.run(&["--set", &setting]).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
@@ -100,7 +100,7 @@ fn a_command_that_is_refused_makes_no_folder() {
     drop(daemon);
 }
 
-/// Has every snapshot say that it was finished a day earlier, as if the clock had been set since.
+/// Makes every snapshot say that it was finished a day earlier, as if the clock had been set.
 fn set_back(dir: &Path) {
     const TRAILER: usize = 61;
     for name in names(dir).into_iter().filter(|name| name.starts_with("snapshot-")) {
@@ -116,7 +116,7 @@ fn set_back(dir: &Path) {
     }
 }
 
-/// (7) How old a snapshot is does not depend on the time of day.
+/// (7) The age of a snapshot does not depend on the time of day.
 #[test]
 fn a_clock_that_steps_forward_prunes_nothing_that_redis_may_come_back_to() {
     let mut crawl = Crawl::new()
@@ -140,8 +140,8 @@ fn a_clock_that_steps_forward_prunes_nothing_that_redis_may_come_back_to() {
     assert!(crawl.list(SINK) == expected, "{}", crawl.len(SINK));
 }
 
-/// Rule C5. The trap: the default folder has another name than in earlier versions, so a new
-/// daemon begins with an empty filter beside the old one, and every URL is emitted again.
+/// Rule C5. The trap: the default folder had another name in earlier versions. A new daemon would
+/// begin with an empty filter beside the old one, and emit every URL again.
 #[test]
 fn the_default_folder_of_an_earlier_version_is_refused() {
     let server = RedisServer::start();

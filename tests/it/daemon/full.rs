@@ -1,9 +1,9 @@
-//! What is said when the filter is full.
+//! Messages about a full filter.
 
 use super::shared::{LAYOUTS, crawl};
 use super::{Crawl, SINK, urls};
 
-/// The last item crosses the level, so that only the look at the very end can see it.
+/// The last item crosses the level, so only the look at the very end can see it.
 #[test]
 fn a_drain_tells_how_full_the_filter_is_to_the_last_item() {
     for (items, percent) in [(799, None), (800, Some(80)), (1000, Some(100)), (1500, Some(150))] {
@@ -11,7 +11,7 @@ fn a_drain_tells_how_full_the_filter_is_to_the_last_item() {
         crawl.push(&urls(0, items));
         let summary = crawl.drain();
         assert_eq!(summary.counts(), (items, [items, 0, 0, 0]));
-        // An estimate, from the share of bits that are set.
+        // An estimate, from the share of set bits.
         assert!(summary.count("keys").abs_diff(items) <= items / 20, "{summary:?}");
         let warnings: Vec<_> =
             summary.stderr.lines().filter(|line| line.contains("what it is made for")).collect();
@@ -24,7 +24,7 @@ fn a_drain_tells_how_full_the_filter_is_to_the_last_item() {
     }
 }
 
-/// A first look that comes late tells the fill as it is, not the mark below it.
+/// A late first look names the real fill, not the level below it.
 #[test]
 fn a_warning_names_the_fill_as_it_is() {
     let crawl = Crawl::new().set("filter.capacity=100").set("source.batch=10_000");
@@ -36,7 +36,7 @@ fn a_warning_names_the_fill_as_it_is() {
     );
 }
 
-/// Does what the words of the warning say, and of the message that ends the run.
+/// Follows the advice of the warning, and of the message that ends the run.
 #[test]
 fn what_a_full_filter_advises_works() {
     let full = |crawl: Crawl| crawl.set("filter.capacity=1000").set("filter.when_full=stop");
@@ -46,7 +46,7 @@ fn what_a_full_filter_advises_works() {
         crawl.push(&urls(0, 1200));
         let output = crawl.run(&[]).output();
         assert_eq!(output.code(), Some(3), "{output:?}");
-        // In a warning or two, and at the end.
+        // In one or two warnings, and at the end.
         assert!(output.stderr.matches("urlseen storage reset").count() >= 2, "{output:?}");
         assert!(output.stderr.contains("all that was seen is emitted again"), "{output:?}");
 
@@ -65,7 +65,7 @@ fn what_a_full_filter_advises_works() {
     }
 }
 
-/// The way on that keeps what was seen, and the kind that grows.
+/// Two remedies: a filter that keeps the seen URLs of a list, and a kind that grows.
 #[test]
 fn a_full_filter_is_followed_by_one_that_knows_a_list_or_that_grows() {
     let crawl = Crawl::new().set("filter.capacity=1000");
@@ -88,7 +88,7 @@ fn a_full_filter_is_followed_by_one_that_knows_a_list_or_that_grows() {
     assert_eq!(growing.drain().counts(), (4000, [4000, 0, 0, 0]));
 }
 
-/// A filter whose hashes, not its bits, set its error rate says so at the start.
+/// If a filter's hashes, not its bits, set its error rate, it says so at the start.
 #[test]
 fn a_filter_of_redisbloom_that_cannot_keep_its_error_rate_says_so() {
     let crawl = Crawl::new().set("filter.kind=redisbloom").set("filter.capacity=300");

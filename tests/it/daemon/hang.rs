@@ -1,4 +1,4 @@
-//! A disk that hangs: a sync of the log is not answered.
+//! A disk that hangs, so that a sync of the log does not return.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::util::wait::{SOON, wait_until};
 /// Ten minutes, in microseconds: longer than any test.
 const DELAY: &str = "inject=fdatasync:delay_enter=600000000";
 
-/// What makes a daemon's disk hang. Dropped, it lets the disk answer.
+/// Tracer that makes a daemon's disk hang. When dropped, it lets the disk answer.
 struct Tracer(Pid);
 
 impl Tracer {
@@ -35,8 +35,8 @@ impl Drop for Tracer {
     }
 }
 
-/// Runs the daemon with a disk that hangs at the first sync of the log. That is of what it logs, if
-/// the folder is new, else of what the recovery finds.
+/// Runs the daemon with a disk that hangs at the first sync of the log. In a new folder that is the
+/// sync of its own records, else that of the recovery.
 fn start_with_hanging_log(crawl: &Crawl) -> (Daemon, Tracer) {
     let log = crawl.storage_dir().join("log-00000000000000000001");
     let log = log.to_str().unwrap();
@@ -62,8 +62,8 @@ fn copy(from: &Path, to: &str) -> PathBuf {
     to
 }
 
-/// Rule C2. The trap: the disk hangs while the network goes on renewing the lease. Then the daemon
-/// can log nothing, and no other daemon takes over.
+/// Rule C2. The trap: the disk hangs while the network continues to renew the lease. Then the
+/// daemon can log nothing, and no other daemon takes over.
 #[track_caller]
 fn check_takeover(crawl: &Crawl, (mut first, tracer): (Daemon, Tracer)) -> Output {
     first.wait_for_line("left a sync of the log unanswered for 5 s", SOON);
@@ -86,7 +86,7 @@ fn check_takeover(crawl: &Crawl, (mut first, tracer): (Daemon, Tracer)) -> Outpu
     output
 }
 
-/// With a disk that hangs at the first sync of what is logged.
+/// Runs `case` with a disk that hangs at the first sync of logged batches.
 #[track_caller]
 fn check_takeover_with(fsync: &str) {
     let crawl = Crawl::new().set(&format!("storage.fsync={fsync}"));
@@ -98,7 +98,7 @@ fn check_takeover_with(fsync: &str) {
     assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
 }
 
-/// The sync is a thread's: the session goes on without it.
+/// A thread does the sync, and the session continues without it.
 #[test]
 fn a_daemon_whose_disk_hangs_loses_the_lease_to_one_that_stands_by() {
     check_takeover_with("interval");
@@ -110,7 +110,7 @@ fn a_daemon_that_waits_for_a_hanging_disk_commits_nothing_after_it() {
     check_takeover_with("always");
 }
 
-/// The sync is that of the recovery, under the lease.
+/// The recovery does the sync, under the lease.
 #[test]
 fn a_daemon_whose_disk_hangs_in_its_recovery_loses_the_lease() {
     let crawl = Crawl::new();

@@ -1,4 +1,4 @@
-//! Held requests: popped by a consumer, and given back when it stops.
+//! Held requests: popped by a consumer, and requeued when it stops.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ const POP: &str = include_str!("../../../crates/urlseen-core/src/redis/held/pop.
 const FINISH: &str = include_str!("../../../crates/urlseen-core/src/redis/held/finish.lua");
 const COUNT: &str = include_str!("../../../crates/urlseen-core/src/redis/held/count.lua");
 
-/// A consumer that pops by the documented protocol, and never beats by itself.
+/// Consumer that pops by the documented protocol, and never beats by itself.
 struct Consumer {
     connection: Connection,
     name: &'static str,
@@ -56,7 +56,7 @@ impl Consumer {
     }
 }
 
-/// A crawl whose consumers count as stopped after a second, with a list and with a sorted set.
+/// Makes crawls whose consumers count as stopped after a second: with a list and a sorted set.
 fn crawls() -> [(Crawl, &'static str); 2] {
     ["list", "zset"].map(|kind| {
         let crawl = Crawl::new().set("held.timeout=1s").set(&format!("sink.kind={kind}"));
@@ -132,7 +132,7 @@ fn a_repeated_pop_gets_the_same_delivery() {
     }
 }
 
-/// Rule H4: one count sees source, processing list, sink and the held requests of everybody.
+/// Rule H4: one count covers source, processing list, sink and the held requests of all.
 #[test]
 fn a_count_sees_held_requests_of_all_consumers() {
     let crawl = Crawl::new();
@@ -152,8 +152,8 @@ fn a_count_sees_held_requests_of_all_consumers() {
     assert_eq!(names, ["a#1", "b#2"]);
 }
 
-/// Rules H5 and H6: the daemon requeues what a stopped consumer holds, not what a slow one holds;
-/// the third delivery that nobody finishes ends among the rejects.
+/// Rules H5 and H6: the daemon requeues requests of a stopped consumer, not of a slow one. A
+/// request that three consumers did not finish ends among the rejects.
 #[test]
 fn requests_of_a_stopped_consumer_are_requeued_and_rejected_in_the_end() {
     for (crawl, kind) in crawls() {

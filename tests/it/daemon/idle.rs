@@ -1,4 +1,4 @@
-//! A crawl with nothing to do: it hardly asks Redis anything, and wakes at once.
+//! An idle crawl, which hardly asks Redis anything and wakes at once.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ fn an_item_pushed_into_an_idle_crawl_is_out_without_any_wait() {
     }
     latencies.sort_unstable();
     println!("p50 {:?}, p99 {:?}", latencies[25], latencies[49]);
-    // One wait is a second: had it to end first, 50 items would take half a minute.
+    // One wait lasts a second. If it had to end first, 50 items would take half a minute.
     let total: Duration = latencies.iter().sum();
     assert!(total < Duration::from_secs(5), "{latencies:?}");
     stop(daemon);
@@ -33,7 +33,7 @@ fn an_item_pushed_into_an_idle_crawl_is_out_without_any_wait() {
 #[test]
 fn twenty_idle_crawls_cost_one_redis_under_thirty_commands_a_second() {
     let crawl = Crawl::new();
-    // Its clocks start now, and the slowest ticks after 15 s: that is when it looks at the rejects.
+    // Its clocks start now. The slowest one, which looks at the rejects, ticks after 15 s.
     let daemon = crawl.start();
     let started = Instant::now();
     crawl.wait_until_idle();
@@ -59,7 +59,7 @@ fn a_small_batch_is_a_claim_a_read_and_a_commit_by_one_script() {
     const BATCHES: usize = 20;
     let crawl = Crawl::new();
     let daemon = crawl.start();
-    // The first items are read in small windows, as their sizes are unknown.
+    // The first windows are small, as the sizes of items are unknown.
     crawl.push(&urls(40 * BATCHES, 100));
     crawl.wait_for_sink(100);
     crawl.wait_until_idle();
@@ -75,13 +75,13 @@ fn a_small_batch_is_a_claim_a_read_and_a_commit_by_one_script() {
     let batches = BATCHES as u64;
     assert_eq!((exec, eval), (0, 0));
     assert!(lrange <= batches, "{lrange}");
-    // The lease is renewed now and then.
+    // The lease is renewed from time to time.
     assert!((2 * batches..=2 * batches + 4).contains(&evalsha), "{evalsha}");
     stop(daemon);
 }
 
-/// Rule C1. The trap: a script that Redis has forgotten is found missing after the push. So a small
-/// batch is one script that pushes inside.
+/// Rule C1. The trap: Redis forgets a script, which a commit would notice only after its push. So
+/// the script of a small batch pushes by itself.
 #[test]
 fn scripts_that_redis_forgets_lose_and_repeat_nothing() {
     let crawl = Crawl::new();
@@ -121,7 +121,7 @@ fn a_permission_that_is_taken_away_loses_and_repeats_nothing() {
     }
 }
 
-/// Rule C4. The trap: a drain waits for items that nobody pushes.
+/// Rule C4. The trap: a drain waits for items that never come.
 #[test]
 fn a_drain_does_not_linger() {
     let crawl = Crawl::new().set("source.linger=1s");
@@ -132,7 +132,7 @@ fn a_drain_does_not_linger() {
     assert_eq!(commands(&crawl).get("blmove"), None);
 }
 
-/// Rule C4. The trap: commits wait for the sink, and the claim lingers on top of that.
+/// Rule C4. The trap: commits wait for the sink, and the claim lingers in addition.
 #[test]
 fn a_daemon_whose_commits_wait_does_not_linger() {
     let crawl = Crawl::new().set("source.linger=1s").set("sink.max_len=5").set("source.batch=5");
@@ -152,7 +152,7 @@ fn a_daemon_whose_commits_wait_does_not_linger() {
     stop(daemon);
 }
 
-/// How often each command was called, the test's own `INFO` and connections aside.
+/// Number of calls of each command, without the test's own `INFO` and connections.
 pub(super) fn commands(crawl: &Crawl) -> HashMap<String, u64> {
     let info = crawl.server.cli(&["info", "commandstats"]);
     info.lines()

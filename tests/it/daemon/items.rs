@@ -1,10 +1,10 @@
-//! Random items of every form, each with what it must be judged by.
+//! Random items of every form, each with its expected outcome.
 
 use std::env;
 
 use super::Bytes;
 
-/// The seeds to run a random test with: `TEST_SEED` alone where it is set.
+/// Seeds of a random test: `TEST_SEED` alone if it is set.
 pub(crate) fn seeds(fixed: &[u64]) -> Vec<u64> {
     match env::var("TEST_SEED") {
         Ok(seed) => vec![seed.parse().expect("TEST_SEED is a whole number")],
@@ -25,7 +25,7 @@ impl Random {
         mix(self.0)
     }
 
-    /// Below `bound`.
+    /// Returns a number below `bound`.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % bound as u64).unwrap()
     }
@@ -41,14 +41,14 @@ fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// What must become of an item.
+/// Expected outcome of an item.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Identity {
-    /// The first with this key goes on.
+    /// The first item with this key is emitted.
     Key(String),
-    /// It goes on whatever came before.
+    /// It is always emitted.
     Unfiltered,
-    /// It is rejected.
+    /// It is always rejected.
     Unreadable,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Item {
     pub(crate) identity: Identity,
 }
 
-/// A random item out of `keys` keys a form. One in a thousand has a megabyte.
+/// Makes a random item out of `keys` keys a form. One in a thousand has a megabyte.
 pub(crate) fn item(random: &mut Random, keys: usize) -> Item {
     let padding = if random.below(1000) == 0 { 1 << 20 } else { random.below(20) };
     let padding = "x".repeat(padding);
@@ -100,7 +100,7 @@ fn url(random: &mut Random, number: usize) -> String {
     }
 }
 
-/// A ready fingerprint of each length and case, bare, with a payload or in JSON.
+/// Makes a ready fingerprint of any length and case: bare, with a payload or in JSON.
 fn fingerprint(random: &mut Random, number: usize, padding: &str) -> Item {
     let length = [32, 40, 64][random.below(3)];
     let parts = [0, 1, 2, 3].map(|part| format!("{:016x}", mix(number as u64 * 4 + part)));

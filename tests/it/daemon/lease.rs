@@ -1,4 +1,4 @@
-//! One process runs a crawl at a time.
+//! The lease: one process runs a crawl at a time.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use super::{Crawl, LEASE, READY, SINK, stop, stop_process, urls};
 use crate::util::wait::{SOON, poll, wait_until};
 
-/// A run to the end with another storage folder, so that it is not that which keeps it out.
+/// Run to the end with another storage folder, so that the folder's lock does not stop it.
 const ELSEWHERE: &[&str] = &["--drain", "--set", "storage.dir=elsewhere"];
 
 #[test]
@@ -37,7 +37,7 @@ fn a_second_daemon_on_the_same_source_is_told_who_runs_it() {
     crawl.wait_for_sink(10);
     let first = stop(daemon);
     assert!(!first.stderr.contains("connected again"), "{first:?}");
-    // Now nobody holds it any more.
+    // From now on the lease is free.
     crawl.push(&urls(10, 10));
     assert_eq!(crawl.drain().count("unseen"), 10);
 }
@@ -59,7 +59,7 @@ fn a_killed_daemon_keeps_its_lease_until_that_runs_out_where_its_folder_is_not()
     let output = crawl.run(ELSEWHERE).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
     assert!(output.stderr.contains("if it is dead, its lease ends in 1"), "{output:?}");
-    // Time passes.
+    // Let time pass.
     let left: i64 = crawl.connection().pttl(LEASE).unwrap();
     assert!((1..=15_000).contains(&left), "{left}");
     let () = crawl.connection().pexpire(LEASE, 1).unwrap();
@@ -84,7 +84,7 @@ fn an_idle_daemon_notices_that_its_lease_is_gone_and_takes_it_again() {
 fn a_daemon_that_lost_its_lease_to_another_stops() {
     let crawl = Crawl::new();
     let first = crawl.start();
-    // Nothing more is asked of Redis under the lease until it is renewed.
+    // Redis gets no more commands under the lease until it is renewed.
     crawl.wait_until_idle();
     let () = crawl.connection().del(LEASE).unwrap();
     let mut second = crawl.run(&["--json", "--set", "storage.dir=elsewhere"]).start();
@@ -109,7 +109,7 @@ fn a_lease_of_an_unknown_program_is_respected() {
     assert_eq!(crawl.connection().get::<_, String>(LEASE).unwrap(), "somebody");
 }
 
-/// (3) What is sent under an old token is refused.
+/// (3) Redis refuses commands under an old token.
 #[test]
 fn a_daemon_that_slept_past_its_lease_commits_nothing_under_it() {
     for other in [None, Some("somebody")] {
@@ -120,7 +120,7 @@ fn a_daemon_that_slept_past_its_lease_commits_nothing_under_it() {
         crawl.wait_for_sink(100);
         stop_process(&daemon);
         let mut connection = crawl.connection();
-        // What it had sent is done once something sent later is.
+        // Redis has done its earlier commands once it has done a later one.
         let mut before: usize = connection.llen(SINK).unwrap();
         let () = match other {
             None => connection.del(LEASE).unwrap(),
@@ -155,7 +155,7 @@ fn a_lease_that_cannot_be_renewed_stops_the_work_before_it_ends() {
     stop(daemon);
 }
 
-/// Rule C4, too. The trap: lingering, which goes on here all the time, delays the lease.
+/// Also for rule C4. The trap: lingering, which happens all the time here, delays the lease.
 #[test]
 fn a_lease_that_is_renewed_does_not_end() {
     let crawl = Crawl::new().set("source.linger=1s");
@@ -172,7 +172,7 @@ fn a_lease_that_is_renewed_does_not_end() {
         is_over.then_some(said)
     });
     assert_eq!(ended, None);
-    // Each came out a second after it was pushed.
+    // Each one was emitted a second after its push.
     assert!((2..=17).contains(&pushed), "{pushed}");
     stop(daemon);
 }
@@ -235,7 +235,7 @@ fn a_daemon_whose_folder_knows_nothing_of_the_crawl_does_not_stand_by() {
         let arguments = ["--standby", "--json", "--set", "storage.dir=elsewhere", "--set", setting];
         crawl.run(&arguments).start()
     };
-    // So long as nothing is committed, any folder can become the crawl's.
+    // Before the first commit, any folder can become the crawl's.
     let mut early = elsewhere("storage.on_rollback=stop");
     early.wait_for_line("standing by: waiting for the lease", SOON);
     crawl.push(&urls(0, 10));
@@ -248,7 +248,7 @@ fn a_daemon_whose_folder_knows_nothing_of_the_crawl_does_not_stand_by() {
             assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
         }
     }
-    // This one would begin with an empty filter.
+    // This daemon would begin with an empty filter.
     let mut empty = elsewhere("storage.on_rollback=emit-again");
     empty.wait_for_line("standing by: waiting for the lease", SOON);
     empty.signal(Signal::TERM);

@@ -1,4 +1,4 @@
-//! Looking into a daemon, and into what it leaves.
+//! Questions to a running daemon, and to its folder at rest.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::{Crawl, LEASE, stop, urls};
 use crate::util::binary::{Output, Run, urlseen};
 use crate::util::wait::{SOON, wait_until};
 
-/// `urlseen COMMAND --storage DIR ARGUMENTS…`.
+/// Runs `urlseen COMMAND --storage DIR ARGUMENTS…`.
 fn ask(crawl: &Crawl, command: &str, arguments: &[&str]) -> Output {
     let run = urlseen([command, "--storage"]).arg(crawl.storage_dir());
     arguments.iter().fold(run, Run::arg).output()
@@ -88,7 +88,7 @@ fn what_was_seen_is_told_running_and_at_rest_and_nothing_is_set() {
     assert_eq!(files(), before, "looking changes nothing");
 }
 
-/// A clean exit leaves the folder as Redis is: what was logged and not committed is not in it.
+/// A clean exit leaves the folder as Redis is, without the logged and uncommitted batches.
 #[test]
 fn what_waited_for_its_commit_is_unseen_at_rest() {
     let crawl = Crawl::new().set("source.batch=5").set("sink.max_len=5");

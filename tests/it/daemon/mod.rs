@@ -47,24 +47,24 @@ const OVERSIZE: &str = "urlseen:{demo:discovered}:oversize";
 const STATE: &str = "urlseen:{demo:discovered}:state";
 const LEASE: &str = "urlseen:{demo:discovered}:lease";
 
-/// What the daemon says once it works.
+/// Words of the daemon once it works.
 const READY: &str = "the lease is taken";
 
 type Bytes = Vec<u8>;
 
-/// A crawl with the default names, on a server of its own.
+/// Crawl with the default names, on a server of its own.
 pub(crate) struct Crawl {
     pub(crate) server: RedisServer,
     settings: Vec<String>,
-    /// The ACL user of the daemon, if not the default one.
+    /// ACL user of the daemon, if not the default one.
     user: Option<&'static str>,
 }
 
-/// The password of every user in these tests.
+/// Password of every user in these tests.
 const PASSWORD: &str = "a-secret-word";
 
 impl Crawl {
-    /// On a fresh server, with a small filter that errs practically never.
+    /// Makes a crawl on a fresh server, with a small filter that practically never errs.
     pub(crate) fn new() -> Self {
         Self::on(RedisServer::start())
     }
@@ -74,7 +74,7 @@ impl Crawl {
         Self { server, settings: settings.map(str::to_owned).to_vec(), user: None }
     }
 
-    /// With a user of its own for the daemon, who may do everything so far.
+    /// Gives the daemon a user of its own, who may do everything so far.
     fn with_user(mut self, user: &'static str) -> Self {
         let password = format!(">{PASSWORD}");
         self.server.cli(&["acl", "setuser", user, "on", &password, "~*", "&*", "+@all"]);
@@ -82,13 +82,13 @@ impl Crawl {
         self
     }
 
-    /// Sets `KEY=VALUE` for all runs from here on.
+    /// Sets `KEY=VALUE` for all later runs.
     pub(crate) fn set(mut self, setting: &str) -> Self {
         self.settings.push(setting.to_owned());
         self
     }
 
-    /// `urlseen run` with these arguments and all settings.
+    /// Prepares `urlseen run` with these arguments and all settings.
     pub(crate) fn run(&self, arguments: &[&str]) -> Run {
         let url = self.server.url();
         match self.user {
@@ -99,12 +99,12 @@ impl Crawl {
         }
     }
 
-    /// The same with another address of the server.
+    /// Prepares `urlseen run` with another address of the server.
     fn run_at(&self, url: &str, arguments: &[&str]) -> Run {
         self.command_at("run", url, arguments)
     }
 
-    /// Another command with the same configuration.
+    /// Prepares another command with the same configuration.
     pub(crate) fn command(&self, command: &str, arguments: &[&str]) -> Run {
         self.command_at(command, &self.server.url(), arguments)
     }
@@ -136,7 +136,7 @@ impl Crawl {
         daemon
     }
 
-    /// The storage folder of all runs.
+    /// Storage folder of all runs.
     pub(crate) fn storage_dir(&self) -> PathBuf {
         self.server.folder().join("storage")
     }
@@ -153,7 +153,7 @@ impl Crawl {
         }
     }
 
-    /// A list from left to right, or a sorted set from the least score on.
+    /// Returns a list from left to right, or a sorted set from the lowest score.
     fn list(&self, key: &str) -> Vec<Bytes> {
         let mut connection = self.connection();
         if is_sorted(&mut connection, key) {
@@ -172,7 +172,7 @@ impl Crawl {
         self.list(REJECTED).iter().map(|json| serde_json::from_slice(json).unwrap()).collect()
     }
 
-    /// Waits until the sink holds so many items.
+    /// Waits until the sink holds this number of items.
     #[track_caller]
     pub(crate) fn wait_for_sink(&self, items: usize) {
         let mut connection = self.connection();
@@ -181,8 +181,8 @@ impl Crawl {
         });
     }
 
-    /// Waits until nothing waits in the source, nothing is claimed, and the daemon knows: only then
-    /// does it wait for more.
+    /// Waits until nothing waits in the source, nothing is claimed, and the daemon knows that: only
+    /// then does it wait for more.
     #[track_caller]
     fn wait_until_idle(&self) {
         let mut connection = self.connection();
@@ -193,7 +193,7 @@ impl Crawl {
         });
     }
 
-    /// Every key with its value, as `DUMP` gives it, except the lease, which comes and goes.
+    /// Every key with its value, as `DUMP` gives it, without the lease, which comes and goes.
     pub(crate) fn dump(&self) -> BTreeMap<String, Bytes> {
         let mut connection = self.connection();
         let keys: Vec<String> = connection.keys("*").unwrap();
@@ -210,13 +210,13 @@ fn is_sorted(connection: &mut Connection, key: &str) -> bool {
     kind == "zset"
 }
 
-/// How long a list or a sorted set is.
+/// Length of a list or a sorted set.
 fn len(connection: &mut Connection, key: &str) -> usize {
-    // It may become the one or the other any moment.
+    // Its type may change between the two commands.
     connection.llen(key).or_else(|_| connection.zcard(key)).unwrap()
 }
 
-/// What a run with `--json` printed at its end.
+/// Summary that a run with `--json` printed at its end.
 #[derive(Debug)]
 pub(crate) struct Summary {
     code: Option<i32>,
@@ -232,7 +232,7 @@ impl Summary {
         Self { code: output.code(), values, stderr: output.stderr }
     }
 
-    /// A number.
+    /// Returns a number of the summary.
     #[track_caller]
     pub(crate) fn count(&self, name: &str) -> usize {
         let value = self.values[name].as_u64();
@@ -240,7 +240,7 @@ impl Summary {
         usize::try_from(value).unwrap()
     }
 
-    /// Items, and what became of them: unseen, seen, unfiltered, rejected.
+    /// Number of items, then of unseen, seen, unfiltered and rejected ones.
     #[track_caller]
     pub(crate) fn counts(&self) -> (usize, [usize; 4]) {
         let fates = ["unseen", "seen", "unfiltered", "rejected"].map(|name| self.count(name));
@@ -252,7 +252,7 @@ impl Summary {
     }
 }
 
-/// Ends the daemon as a service manager would, and takes its summary.
+/// Ends the daemon as a service manager would, and returns its summary.
 #[track_caller]
 pub(crate) fn stop(daemon: Daemon) -> Summary {
     daemon.signal(Signal::TERM);
@@ -261,7 +261,7 @@ pub(crate) fn stop(daemon: Daemon) -> Summary {
     summary
 }
 
-/// Stops the process where it is, and waits until it is.
+/// Stops the process (SIGSTOP), and waits until it stands still.
 fn stop_process(daemon: &Daemon) {
     daemon.signal(Signal::STOP);
     wait_until(SOON, "stopped process", || {
@@ -270,14 +270,14 @@ fn stop_process(daemon: &Daemon) {
     });
 }
 
-/// The item that a reject holds.
+/// Item inside a reject.
 fn rejected_item(reject: &Value) -> Bytes {
     let text = |name: &str| reject[name].as_str();
     let decoded = text("item_base64").map(|text| BASE64_STANDARD.decode(text).expect("base64"));
     decoded.unwrap_or_else(|| text("item").expect("an item").into())
 }
 
-/// `count` URLs that differ, numbered from `from`.
+/// Makes `count` different URLs, numbered from `from`.
 fn urls(from: usize, count: usize) -> Vec<String> {
     (from..from + count).map(|number| format!("http://example.com/{number}")).collect()
 }

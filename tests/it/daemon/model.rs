@@ -1,7 +1,8 @@
-//! Random items, random troubles, and an exact model of what must come out.
+//! Random items, random faults, and an exact model of the expected output.
 //!
-//! Each run is held to the model by itself, as its summary counts what it did: what was in its
-//! source and is there no more is what it must have judged, knowing what all runs before it met.
+//! Each run is compared with the model by itself, because its summary counts only its own work. It
+//! must have judged the items that were in its source and no longer are, with knowledge of all
+//! earlier runs.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -15,10 +16,10 @@ use super::{
 use crate::util::binary::Daemon;
 use crate::util::wait::{SOON, poll, wait_until};
 
-/// Long enough for the daemon to run into a trouble, most of the time.
+/// Time that is mostly long enough for the daemon to meet a fault.
 const A_MOMENT: Duration = Duration::from_millis(30);
 
-/// Items by their bytes, with how often each is there.
+/// Items by their bytes, each with its number of copies.
 type Bag = HashMap<Bytes, usize>;
 
 fn bag(items: impl IntoIterator<Item = Bytes>) -> Bag {
@@ -27,7 +28,7 @@ fn bag(items: impl IntoIterator<Item = Bytes>) -> Bag {
     bag
 }
 
-/// `all` without `part`.
+/// Returns `all` without `part`.
 fn without(mut all: Bag, part: Bag) -> Bag {
     for (item, count) in part {
         let left = all.get_mut(&item).unwrap_or_else(|| panic!("nobody pushed {}", shown(&item)));
@@ -43,20 +44,20 @@ fn shown(item: &[u8]) -> String {
     item.escape_ascii().take(200).map(char::from).collect()
 }
 
-/// All that was pushed, and what the runs so far made of it.
+/// All pushed items, and the outcome of the runs so far.
 #[derive(Default)]
 struct Model {
     identities: HashMap<Bytes, Identity>,
-    /// Those that went on by their fingerprints.
+    /// Identities that were emitted by their fingerprints.
     met: HashSet<Identity>,
-    /// Pushed, and not judged by an earlier run.
+    /// Items that were pushed, and not judged by an earlier run.
     pending: Bag,
-    /// How much of the lists is the output of earlier runs.
+    /// Length of the output of earlier runs in the lists.
     sink: usize,
     rejected: usize,
 }
 
-/// What a run must have counted.
+/// Expected counts of a run.
 #[derive(Debug, PartialEq, Eq)]
 struct Counts {
     items: usize,
@@ -72,7 +73,7 @@ impl Model {
         }
     }
 
-    /// Holds the lists to what the run that just ended must have left there.
+    /// Compares the lists with the expected output of the run that just ended.
     fn check_run(&mut self, crawl: &Crawl) -> Counts {
         let remaining = bag([crawl.list(PROCESSING), crawl.list(SOURCE)].concat());
         let judged = without(std::mem::take(&mut self.pending), remaining.clone());
@@ -114,7 +115,7 @@ impl Model {
     }
 }
 
-/// A crawl in trouble.
+/// Crawl that meets faults.
 struct Trial {
     crawl: Crawl,
     connection: Connection,
@@ -144,7 +145,7 @@ impl Trial {
         items
     }
 
-    /// Pushes some items to either end of the source, in one transaction, as memory may run out.
+    /// Pushes items to either end of the source, in one transaction, as memory may run out.
     fn push(&mut self, items: &[Item]) {
         let mut pushes = redis::pipe();
         pushes.atomic();
@@ -160,18 +161,18 @@ impl Trial {
         daemon.stderr().matches(words).count()
     }
 
-    /// How often the daemon had batches to judge again.
+    /// Number of times that the daemon had batches to judge again.
     fn forgotten(&self) -> usize {
         self.said("are read and judged again") - self.said(" 0 are read and judged again")
     }
 
-    /// Gives the daemon a moment to run into a trouble and say `words`.
+    /// Gives the daemon a moment to meet a fault and log `words`.
     fn let_it_notice(&self, words: &str) {
         let before = self.said(words);
         poll(A_MOMENT, || (self.said(words) > before).then_some(()));
     }
 
-    /// Does something to Redis, to the connection or to the lease.
+    /// Harms Redis, the connection or the lease.
     fn trouble(&mut self) {
         let cli = |arguments: &[&str]| self.crawl.server.cli(arguments);
         match self.random.below(8) {
@@ -188,7 +189,7 @@ impl Trial {
                 cli(&["del", LEASE]);
             }
             4 => {
-                // Rarely the daemon sees it; then it ends, as the crawl is another's.
+                // The daemon seldom sees it. Then it ends, as the crawl belongs to another process.
                 let mut overwrite = redis::pipe();
                 overwrite.set(LEASE, "somebody").ignore().del(LEASE).ignore();
                 let () = overwrite.query(&mut self.connection).unwrap();
@@ -209,7 +210,7 @@ impl Trial {
         }
     }
 
-    /// Starts the daemon where none runs any more.
+    /// Starts the daemon if none runs any more.
     fn keep_running(&mut self) {
         if let Some(daemon) = &mut self.daemon {
             if daemon.is_running() {
@@ -223,10 +224,10 @@ impl Trial {
         self.daemon = Some(self.crawl.start());
     }
 
-    /// Waits until all is judged, ends the daemon, and holds everything to the model.
+    /// Waits until all items are judged, ends the daemon, and compares everything with the model.
     fn end(mut self) -> Summary {
         self.keep_running();
-        // Whatever is left among the claimed items is found with the next claim.
+        // The next claim finds all items that are left among the claimed ones.
         let last = item(&mut self.random, 300);
         self.model.push(std::slice::from_ref(&last));
         let () = self.connection.rpush(SOURCE, &last.bytes).unwrap();
@@ -245,7 +246,7 @@ impl Trial {
     }
 }
 
-/// (10) What goes in comes out, once.
+/// (10) Every item that goes in comes out once.
 #[test]
 fn nothing_is_lost_doubled_or_invented_whatever_happens_to_redis() {
     for seed in seeds(&[1, 2, 3]) {

@@ -1,4 +1,4 @@
-//! A native filter on its way between a storage folder and Redis.
+//! Moves of a native filter between a storage folder and Redis.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use redis::Commands;
 
 use super::{Crawl, LEASE, SINK, STATE, urls};
 
-/// A crawl on its own folder, and the same with its filter in Redis.
+/// Options for the filter of a crawl in Redis instead of its own folder.
 const IN_REDIS: &[&str] = &["--set", "filter.place=redis"];
 
 fn drained(crawl: &Crawl, arguments: &[&str]) -> usize {
@@ -21,7 +21,7 @@ fn moved(crawl: &Crawl, command: &str, option: &str) -> String {
     output.text().to_owned()
 }
 
-/// The strings of the filter in Redis, by shard.
+/// Strings of the filter in Redis, by shard.
 fn strings(crawl: &Crawl) -> Vec<Vec<u8>> {
     let mut connection = crawl.connection();
     (0..256).map(|shard| connection.get(format!("demo:filter:{shard:02x}")).unwrap()).collect()
@@ -35,10 +35,10 @@ fn a_filter_goes_to_redis_and_back_and_knows_all_the_time() {
     let said = moved(&crawl, "export", "--to-redis");
     assert!(said.contains("1,000 fingerprints"), "{said}");
 
-    // Some that it knows, some that it does not.
+    // Some URLs that it knows, some that it does not.
     crawl.push(&urls(500, 1000));
     assert_eq!(drained(&crawl, IN_REDIS), 500);
-    // The folder is behind Redis now, and says so.
+    // The folder is older than Redis now, and says so.
     crawl.push(&urls(0, 1));
     let behind = crawl.run(&["--drain"]).output();
     assert_eq!(behind.code(), Some(3), "{behind:?}");
@@ -56,7 +56,7 @@ fn a_filter_goes_to_redis_and_back_and_knows_all_the_time() {
     assert!(!Path::new(&format!("{}.importing", crawl.storage_dir().display())).exists());
 }
 
-/// The same adds with the same seed make the same bits, wherever they are made.
+/// The same additions with the same seed make the same bits, in both places.
 #[test]
 fn bits_are_the_same_in_both_places() {
     let here = Crawl::new().set("filter.seed=7");
@@ -66,7 +66,7 @@ fn bits_are_the_same_in_both_places() {
     let there = Crawl::new().set("filter.seed=7").set("filter.place=redis");
     there.push(&urls(0, 3000));
     there.drain();
-    // A string in Redis ends with the last line that was written.
+    // A string in Redis ends with the last block that was written.
     for (shard, (here, there)) in strings(&here).iter().zip(strings(&there)).enumerate() {
         assert!(here.starts_with(&there), "shard {shard}");
         assert!(here[there.len()..].iter().all(|&byte| byte == 0), "shard {shard}");
@@ -80,7 +80,7 @@ fn what_was_broken_off_cannot_be_opened_and_is_done_again() {
     let crawl = Crawl::new();
     crawl.push(&urls(0, 1000));
     crawl.drain();
-    // As a kill after some of the strings leaves it.
+    // State that a kill after some of the strings leaves.
     let filter: String = crawl.connection().hget(STATE, "filter").unwrap();
     let definition = "urlseen:{demo:filter}:spec";
     let () = crawl.connection().hset(definition, "unfinished", &filter).unwrap();

@@ -1,5 +1,5 @@
-//! Redis goes away, comes back, or answers that it cannot just now: the daemon says what it is,
-//! waits, and goes on by itself.
+//! Outages of Redis: it goes away, comes back, or has a temporary error. The daemon names the
+//! error, waits, and continues by itself.
 
 use std::fs;
 
@@ -11,15 +11,15 @@ use crate::util::binary::Daemon;
 use crate::util::redis::{RedisServer, free_port};
 use crate::util::wait::{SOON, wait_until};
 
-/// What an attempt that failed ends with in the log.
+/// End of the log line of a failed attempt.
 const AGAIN: &str = "Trying again in";
 
-/// Waits until the daemon has run into `words` a few times, and sees that it waits longer and
-/// longer between: it neither gives up nor spins.
+/// Waits until the daemon has met `words` a few times, and checks that the pauses between attempts
+/// grow: it neither gives up nor spins.
 #[track_caller]
 fn wait_for_attempts(daemon: &mut Daemon, words: &str) {
     daemon.wait_for_line(words, SOON);
-    // The first wait is at most this long; later ones may be longer, and soon one is.
+    // The first pause is at most this long. Later ones may be longer, and soon one is.
     let first = 50;
     wait_until(SOON, "longer wait", || waits(daemon).any(|wait| wait > first));
     let attempts = waits(daemon).count();
@@ -31,7 +31,7 @@ fn wait_for_attempts(daemon: &mut Daemon, words: &str) {
     }
 }
 
-/// The waits so far, in milliseconds.
+/// Pauses so far, in milliseconds.
 fn waits(daemon: &Daemon) -> impl Iterator<Item = u64> {
     let said = daemon.stderr();
     let waits: Vec<u64> = said
@@ -41,14 +41,14 @@ fn waits(daemon: &Daemon) -> impl Iterator<Item = u64> {
     waits.into_iter()
 }
 
-/// Lets a crawl run into a trouble, ends the trouble, and sees that all comes out once.
+/// Lets a crawl meet a fault, ends the fault, and checks that each item comes out once.
 fn outlast(crawl: Crawl, words: &str, begin: impl FnOnce(&Crawl), end: impl FnOnce(&Crawl)) {
     let crawl = crawl.set("source.batch=3");
     let mut daemon = crawl.start();
     crawl.push(&urls(0, 100));
     crawl.wait_for_sink(100);
     crawl.wait_until_idle();
-    // So that it takes nothing before the trouble begins.
+    // Stopped, so that it takes nothing before the fault begins.
     stop_process(&daemon);
     crawl.push(&urls(50, 100));
     begin(&crawl);
@@ -193,7 +193,7 @@ fn a_server_that_is_not_there_yet() {
     assert_eq!(stop(daemon).count("unseen"), 10);
 }
 
-/// Keeps every write that was acknowledged.
+/// Settings that keep every acknowledged write.
 const DURABLE: &[&str] = &["--appendonly", "yes", "--appendfsync", "always"];
 
 #[test]
@@ -224,7 +224,7 @@ fn a_server_that_is_still_loading() {
     let mut daemon = crawl.start();
     crawl.push(&urls(0, 10));
     crawl.wait_for_sink(10);
-    // Enough to load for, slowly: the delay is in microseconds a key.
+    // Enough keys for a long and slow load: the delay is in microseconds a key.
     let values: Vec<(String, &str)> = urls(0, 5000).into_iter().map(|key| (key, "")).collect();
     let () = crawl.connection().mset(&values).unwrap();
     crawl.server.cli(&["bgrewriteaof"]);

@@ -1,4 +1,4 @@
-//! Items that are too large for Redis to take what is made of them: set aside, and not in the way.
+//! Items whose reject or start URL is too large for Redis: set aside, without a stop.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -17,25 +17,25 @@ use super::{Bytes, Crawl, LEASE, OVERSIZE, REJECTED, SINK, STATE, stop, stop_pro
 use crate::util::redis::RedisServer;
 use crate::util::wait::{SOON, wait_until};
 
-/// The least that Redis lets anybody set, as a number of bytes.
+/// Lowest limit that Redis permits, as a number of bytes.
 const LEAST: &str = "1048576";
 
-/// No URL, and six times as long as JSON: more than a server with [`LEAST`] takes.
+/// An item that is no URL, and six times as long in JSON: too long for a server with [`LEAST`].
 fn control() -> Bytes {
     vec![1; 200 << 10]
 }
 
-/// No URL, and hardly longer as JSON.
+/// An item that is no URL, and hardly longer in JSON.
 fn text() -> Bytes {
     vec![b'x'; 3 << 19]
 }
 
-/// A server that takes as little at once as it can be set to.
+/// Starts a server with the lowest limit on the size of a request.
 fn small_server() -> RedisServer {
     RedisServer::start_with(&["--proto-max-bulk-len", LEAST])
 }
 
-/// With each kind of sink and of store, and both ends of the source.
+/// Runs a test with each kind of sink and of place, and both ends of the source.
 fn each(server: impl Fn() -> RedisServer, test: impl Fn(Crawl, bool)) {
     for sink in ["list", "zset"] {
         for store in ["local", "redis"] {
@@ -46,7 +46,7 @@ fn each(server: impl Fn() -> RedisServer, test: impl Fn(Crawl, bool)) {
     }
 }
 
-/// The same with two of them, for tests that wait between connections.
+/// Runs a test in all cases, two at a time, for tests that wait between connections.
 fn each_pair(test: impl Fn(Crawl, bool)) {
     test(of_kind(RedisServer::start(), "list", "local", "left"), true);
     test(of_kind(RedisServer::start(), "zset", "redis", "right"), false);
@@ -59,7 +59,7 @@ fn of_kind(server: RedisServer, sink: &str, store: &str, from: &str) -> Crawl {
         .set(&format!("source.take_from={from}"))
 }
 
-/// The oversize items, each of which must stand after its reject; and the reasons.
+/// Returns oversize items, each of which must follow its reject, and the reasons.
 #[track_caller]
 fn oversize(crawl: &Crawl) -> (Vec<Bytes>, Vec<String>) {
     let list = crawl.list(OVERSIZE);
@@ -99,7 +99,7 @@ fn an_invalid_item_whose_reject_redis_would_not_take_is_kept_beside_it() {
         assert!(items == [control(), control()]);
         assert!(reasons.iter().all(|reason| reason.contains("URL")), "{reasons:?}");
         assert_eq!((crawl.len(SINK), crawl.rejects().len()), (4, 1));
-        // What follows it passes.
+        // The items after it pass.
         push(&crawl, from_left, &bytes(urls(2, 4)));
         assert_eq!(crawl.drain().counts(), (4, [2, 2, 0, 0]));
     });
@@ -136,7 +136,7 @@ fn a_restart_in_the_middle_loses_and_doubles_nothing() {
             crawl.wait_for_sink(20 * round);
             daemon.signal(Signal::KILL);
             drop(daemon);
-            // Without a storage folder, nothing proves that the one before is dead.
+            // Without a storage folder, nothing proves that the earlier daemon is dead.
             let () = crawl.connection().del(LEASE).unwrap();
         }
         crawl.drain();
@@ -149,7 +149,7 @@ fn a_restart_in_the_middle_loses_and_doubles_nothing() {
     });
 }
 
-/// The next connection finds that the limit is lower than it was.
+/// The next connection finds that the limit is lower now.
 #[test]
 fn a_limit_that_is_lowered_while_it_runs_is_noticed() {
     each(RedisServer::start, |crawl, from_left| {
@@ -168,8 +168,8 @@ fn a_limit_that_is_lowered_while_it_runs_is_noticed() {
     });
 }
 
-/// Its user may not ask for the limit, so only the connections that break tell of it. Rule C3: the
-/// item is set aside by another batch, with a record of its own.
+/// Its user may not ask for the limit, so only broken connections show it. Rule C3: another batch
+/// sets the item aside, with a record of its own.
 #[test]
 fn an_item_that_breaks_connections_is_found_and_set_aside() {
     each_pair(|crawl, from_left| {
@@ -190,11 +190,11 @@ fn an_item_that_breaks_connections_is_found_and_set_aside() {
     });
 }
 
-/// Connections that the commit of one item may break before the item is set aside.
+/// Number of connections that the commit of an item may break before the item is set aside.
 const CUTS: usize = 6;
 
 /// Rule C3. The trap: an item is set aside under the head of a commit that had happened. The last
-/// connection breaks after the commit: the head tells, and nothing is judged again.
+/// connection breaks after the commit. The head shows that, so nothing is judged again.
 #[test]
 fn a_commit_that_happened_before_its_connection_broke_is_not_made_again() {
     each_pair(|crawl, from_left| {
@@ -253,8 +253,8 @@ fn the_bound_on_rejects_counts_oversize_ones_and_drops_them_last() {
     });
 }
 
-/// A proxy before the server at `upstream`. It closes the first `cuts` connections that send more
-/// than half a mebibyte: the last once the server has answered that, the others before.
+/// Starts a proxy for the server at `upstream`. It closes the first `cuts` connections that send
+/// more than half a mebibyte: the last one after the server has answered that, the others before.
 fn cutting_proxy(upstream: &Path, cuts: usize) -> (PathBuf, Arc<AtomicUsize>) {
     let socket = upstream.with_file_name("proxy");
     let _ = fs::remove_file(&socket);
@@ -298,7 +298,7 @@ fn has_committed(server: &Path) -> bool {
     seq.is_some_and(|seq| seq > 0)
 }
 
-/// Passes bytes on until `is_cut` says to close both ends instead.
+/// Passes bytes on until `is_cut` tells it to close both ends instead.
 fn pump(mut from: UnixStream, mut to: UnixStream, is_cut: impl Fn(&[u8]) -> bool) {
     let mut buffer = vec![0; 64 << 10];
     while let Ok(count @ 1..) = from.read(&mut buffer) {

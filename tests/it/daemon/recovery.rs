@@ -1,4 +1,4 @@
-//! What a start makes of the storage folder, and what a run makes of a Redis that went back.
+//! Recovery: starts with every state of the storage folder, and runs while Redis goes back.
 //!
 //! The numbers are those of the argument in `ARCHITECTURE.md`, "Why nothing is lost or repeated".
 
@@ -9,7 +9,7 @@ use super::{Crawl, LEASE, READY, SINK, STATE, Summary, stop, urls};
 use crate::util::redis::RedisServer;
 use crate::util::wait::{SOON, wait_until};
 
-/// A crawl that takes a snapshot every few hundred unseen items.
+/// Makes a crawl that takes a snapshot every few hundred unseen items.
 fn with_snapshots() -> Crawl {
     Crawl::new()
         .set("filter.capacity=1000")
@@ -17,7 +17,7 @@ fn with_snapshots() -> Crawl {
         .set("source.batch=20")
 }
 
-/// What a run to the end says that must fail.
+/// Returns the messages of a run that must fail.
 #[track_caller]
 fn refused(crawl: &Crawl, words: &[&str]) -> String {
     let output = crawl.run(&["--drain"]).output();
@@ -29,7 +29,7 @@ fn refused(crawl: &Crawl, words: &[&str]) -> String {
     output.stderr
 }
 
-/// Runs `urlseen storage …`, which must do what it says.
+/// Runs `urlseen storage …`, which must succeed.
 #[track_caller]
 fn storage(crawl: &Crawl, command: &str) -> String {
     let output = crawl.command(&format!("storage {command}"), &[]).output();
@@ -52,7 +52,7 @@ fn a_start_knows_what_was_seen_before() {
     }
 }
 
-/// (4) A killed daemon's folder is ahead of Redis or with it, never behind.
+/// (4) A killed daemon's folder is as new as Redis or newer, never older.
 #[test]
 fn a_killed_daemon_loses_and_repeats_nothing_and_its_lease_is_not_waited_for() {
     let crawl = with_snapshots();
@@ -96,13 +96,13 @@ fn a_redis_that_went_back_takes_the_running_daemon_with_it() {
         assert_eq!((summary.count("rollbacks"), summary.count("recoveries")), (1, 2));
         let expected: Vec<_> = urls(0, 1000).into_iter().map(String::into_bytes).collect();
         assert!(crawl.list(SINK) == expected, "{}", crawl.len(SINK));
-        // What was forgotten is known for good now.
+        // Forgotten batches were judged again, and are known for good now.
         crawl.push(&urls(0, 1000));
         assert_eq!(crawl.drain().count("unseen"), 0);
     }
 }
 
-/// (5) Also to where the run began, and to before that, whether it has done anything since or not.
+/// (5) Also back to the start of the run, and to before that, in a run with and without batches.
 #[test]
 fn a_redis_that_went_back_to_where_the_run_began_or_before_takes_it_along() {
     for (before, since) in [(0, 0), (0, 500), (500, 0), (500, 500)] {
@@ -170,7 +170,7 @@ fn a_redis_that_lost_everything_is_told_and_there_are_two_ways_on() {
     }
 }
 
-/// (11) What cannot be read may have been anything: a new crawl has nothing damaged.
+/// (11) Unreadable data may have been anything, so it is not taken for a new crawl.
 #[test]
 fn a_damaged_log_is_not_taken_for_that_of_a_new_crawl() {
     let mut crawl = Crawl::new();
@@ -228,7 +228,7 @@ fn a_crawl_without_its_folder_is_told_and_there_are_two_ways_on() {
     }
 }
 
-/// At batch 0 nothing is lost that the crawl could be tied to.
+/// At batch 0 the crawl is not tied to a folder yet, so nothing is lost.
 #[test]
 fn a_crawl_that_committed_nothing_takes_any_folder_and_is_tied_to_it() {
     let crawl = Crawl::new();
@@ -256,7 +256,7 @@ fn a_folder_of_another_crawl_is_told_apart() {
     assert_eq!(crawl.drain().count("unseen"), 10);
 }
 
-/// A copy of the storage folder as it is.
+/// Copies the storage folder.
 fn copy_of(crawl: &Crawl) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     for entry in std::fs::read_dir(crawl.storage_dir()).unwrap() {
@@ -268,7 +268,7 @@ fn copy_of(crawl: &Crawl) -> tempfile::TempDir {
     copy
 }
 
-/// Puts a copy in the place of the storage folder.
+/// Replaces the storage folder by a copy.
 fn put_back(crawl: &Crawl, copy: &tempfile::TempDir) {
     std::fs::remove_dir_all(crawl.storage_dir()).unwrap();
     std::fs::create_dir(crawl.storage_dir()).unwrap();
@@ -305,7 +305,7 @@ fn an_old_copy_of_the_folder_is_told_with_what_it_lacks() {
     }
 }
 
-/// (5) The `commit_id` tells histories apart that the number does not.
+/// (5) The `commit_id` tells histories of the same length apart.
 #[test]
 fn another_history_of_the_same_length_is_told() {
     let mut crawl = Crawl::new();
@@ -324,7 +324,7 @@ fn another_history_of_the_same_length_is_told() {
     refused(&crawl, &["Redis stands at batch 2 (", "two histories"]);
     storage(&crawl, "adopt");
     crawl.push(&urls(0, 30));
-    // As it is, the folder knows the batch that Redis forgot, and not the one that Redis knows.
+    // As it stands, the folder knows the batch that Redis forgot, and not the one that Redis knows.
     assert_eq!(crawl.drain().count("unseen"), 10);
 }
 
@@ -379,7 +379,7 @@ fn a_folder_made_for_something_else_is_refused_with_both_values() {
     }
     let named = crawl.run(&["--drain", "--set", "crawl.name=other"]).output();
     assert_eq!(named.code(), Some(2), "{named:?}");
-    // A seed that is not asked for is the folder's own.
+    // Without a configured seed, the folder's own is used.
     crawl.push(&urls(0, 20));
     let summary =
         Summary::of(crawl.run(&["--drain", "--json", "--set", "filter.seed=random"]).output());
@@ -400,7 +400,7 @@ fn a_folder_in_use_is_refused_with_who_uses_it() {
     stop(daemon);
 }
 
-/// Looking is allowed beside whoever runs.
+/// Shows the storage, which is allowed beside a running daemon.
 fn storage_of_running(crawl: &Crawl) {
     let shown = storage(crawl, "show");
     for words in ["crawl       demo", "in use by   process", "snapshot-", "log-"] {
@@ -422,7 +422,7 @@ fn snapshots_come_and_go_while_items_pass() {
     daemon.wait(SOON);
     let output = crawl.command("storage show", &[]).output();
     let shown = output.text();
-    // The kill may have come while the next file of the log was begun, which is no loss.
+    // The kill may have come at the start of the next log file, which is no loss.
     let is_begun = |line: &str| line.ends_with("the header was never written to its end");
     let mut damages = shown.lines().filter(|line| line.starts_with("damaged"));
     assert!(damages.all(is_begun), "{shown}");

@@ -1,5 +1,5 @@
-//! The daemon with a filter of RedisBloom: what it answers is to the item what such a filter does
-//! that got the same fingerprints, whatever was killed.
+//! The daemon with a filter of RedisBloom: after any kill it gives exactly the answers of such a
+//! filter with the same fingerprints.
 
 use redis::Commands;
 use rustix::process::Signal;
@@ -9,7 +9,7 @@ use urlseen_core::filter::redisbloom::{Filter, Growth};
 use super::{Crawl, PROCESSING, READY, SINK, SOURCE, stop};
 use crate::util::wait::{SOON, wait_until};
 
-/// A filter that grows soon, and at an error rate at which it is often wrong.
+/// Makes a filter that grows soon, with a high error rate.
 fn growing() -> Crawl {
     with(&["filter.capacity=200", "filter.error_rate=0.02", "storage.snapshot_bytes=4096"])
 }
@@ -19,18 +19,18 @@ fn with(settings: &[&str]) -> Crawl {
     settings.iter().fold(crawl, |crawl, setting| crawl.set(setting))
 }
 
-/// What `growing` reserves.
+/// Makes the filter that `growing` reserves.
 fn empty() -> Filter {
     Filter::reserve(0.02, 200, Growth::Expansion(2), 1 << 20).unwrap()
 }
 
-/// Fingerprints that differ, in hex.
+/// Makes different fingerprints, in hex.
 fn digests(from: usize, count: usize) -> Vec<String> {
     let scattered = |number: usize| (number as u128).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060);
     (from..from + count).map(|number| format!("{:040x}", scattered(number))).collect()
 }
 
-/// The filter that got what went through to the sink, in order.
+/// Builds the filter of all fingerprints in the sink, in order.
 fn model(crawl: &Crawl) -> Filter {
     let mut model = empty();
     for item in crawl.list(SINK) {
@@ -39,7 +39,7 @@ fn model(crawl: &Crawl) -> Filter {
     model
 }
 
-/// Whether `urlseen check` says what the filter does, of items in it and of others.
+/// Checks that `urlseen check` agrees with the filter, for items in it and for others.
 #[track_caller]
 fn assert_answers(crawl: &Crawl, model: &Filter, items: &[String]) {
     let lines = items.join("\n") + "\n";
@@ -72,7 +72,7 @@ fn a_killed_daemon_comes_back_with_exactly_what_was_committed() {
     sink.sort();
     sink.dedup();
     assert_eq!(sink.len(), crawl.len(SINK), "one was emitted twice");
-    // At rest, and as a daemon has it.
+    // At rest, and while a daemon runs.
     assert_answers(&crawl, &model, &others);
     let daemon = crawl.start();
     assert_answers(&crawl, &model, &others);
@@ -89,7 +89,7 @@ fn a_killed_daemon_comes_back_with_exactly_what_was_committed() {
     stop(daemon);
 }
 
-/// (7) The filter goes back with Redis, also before a layer that it grew by.
+/// (7) The filter goes back with Redis, also to before a layer that it grew by.
 #[test]
 fn a_redis_that_went_back_takes_the_filter_with_it() {
     let mut crawl = growing();
@@ -139,7 +139,7 @@ fn a_filter_that_may_not_grow_takes_what_it_was_reserved_for_and_no_more() {
     let mut connection = crawl.connection();
     let left = |key: &str| connection.llen::<_, usize>(key).unwrap();
     assert_eq!([SINK, SOURCE, PROCESSING].map(left).iter().sum::<usize>(), 150, "none is lost");
-    // What it holds is known, however full it is.
+    // It knows all its members, however full it is.
     let items = digests(0, 150).join("\n") + "\n";
     let output = crawl.command("check", &["-"]).stdin(items).output();
     let seen = output.text().lines().filter(|line| line.starts_with("seen\t"));

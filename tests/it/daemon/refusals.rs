@@ -1,5 +1,5 @@
-//! Keys of another type and commands denied: refused before the first item, or, where it happens
-//! later, stopped at, with nothing half done.
+//! Keys of another type and denied commands: refused before the first item. If that happens later,
+//! the daemon stops, with nothing half done.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::util::wait::SOON;
 
 pub(super) const KEYS: [&str; 7] = [SOURCE, PROCESSING, STATE, LEASE, SINK, REJECTED, OVERSIZE];
 
-/// Commands that the daemon runs on each key, and that a commit cannot do without.
+/// Commands that the daemon runs on each key, and that a commit needs.
 const COMMANDS: [(&str, &str); 11] = [
     ("rename", SOURCE),
     ("ltrim", PROCESSING),
@@ -30,10 +30,10 @@ const COMMANDS: [(&str, &str); 11] = [
     ("lmove", OVERSIZE),
 ];
 
-/// Items of a batch that is too large to be committed by one script.
+/// Number of items of a batch that is too large for a commit by one script.
 const LARGE: usize = 100;
 
-/// Commands that the commit of a small batch needs as well.
+/// Further commands of the commit of a small batch.
 const NEEDED_BY_SMALL: [(&str, &str); 4] =
     [("ltrim", PROCESSING), ("hset", STATE), ("rpush", SINK), ("rpush", REJECTED)];
 
@@ -46,7 +46,7 @@ pub(super) fn assert_refused(output: &Output, words: &[&str]) {
     assert!(output.stdout.is_empty(), "{output:?}");
 }
 
-/// Rule C6. The trap: changed settings make another filter, which is empty, and every URL is
+/// Rule C6. The trap: changed settings give another filter, which is empty, and every URL is
 /// emitted again.
 #[test]
 fn settings_that_contradict_the_crawl_are_refused_by_name() {
@@ -71,8 +71,8 @@ fn settings_that_contradict_the_crawl_are_refused_by_name() {
     assert_eq!(crawl.drain().counts(), (10, [0, 10, 0, 0]));
 }
 
-/// Rule C5. The trap: keys have other names now, so a crawl that an earlier version left looks like
-/// a new one, and begins beside its items.
+/// Rule C5. The trap: keys had other names in an earlier version. So its crawl looks like a new
+/// one, which begins beside the old items.
 #[test]
 fn what_an_earlier_version_left_is_refused_by_name() {
     let filter = ["--drain", "--set", "filter.place=redis"];
@@ -108,17 +108,17 @@ fn a_key_of_another_type_is_refused_before_anything_is_touched() {
     }
 }
 
-/// What the daemon is about to do when it is harmed.
+/// Next action of the daemon when it is harmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     Claim,
     Commit,
 }
 
-/// Stops the process of a daemon where it is about to claim items or to commit a batch with some of
-/// every kind, does `harm`, and lets it go on. Then it must end with nothing half done: each item
-/// is where it was, and the crawl stands where it stood. `undo` puts aside what was not there
-/// before.
+/// Stops the process of a daemon before it claims items, or before it commits a batch with items of
+/// every kind. Does `harm`, and lets the daemon continue. Then it must end with nothing half done:
+/// each item is in its old place, and the crawl stands as before. `undo` removes the additions of
+/// `harm`.
 pub(super) fn harm(
     crawl: Crawl,
     next: Next,
@@ -128,7 +128,7 @@ pub(super) fn harm(
     harm_batch(10, crawl, next, harm, undo)
 }
 
-/// The same with so many items in the batch.
+/// Does the same with this number of items in the batch.
 fn harm_batch(
     count: usize,
     crawl: Crawl,
@@ -140,7 +140,7 @@ fn harm_batch(
     let mut daemon = crawl.start();
     crawl.push(&urls(0, 10));
     crawl.wait_for_sink(10);
-    // Reads begin with few items, as their sizes are unknown.
+    // The first reads are of few items, as their sizes are unknown.
     crawl.push(&(0..50).flat_map(|_| urls(0, 10)).collect::<Vec<_>>());
     crawl.wait_until_idle();
     let push = || {
@@ -174,7 +174,7 @@ fn harm_batch(
     output
 }
 
-/// All keys, with claimed items and those that wait as one list.
+/// All keys, with claimed items and waiting ones as one list.
 fn standing(crawl: &Crawl) -> BTreeMap<String, Bytes> {
     let mut dump = crawl.dump();
     if let Some(processing) = dump.remove(PROCESSING) {
@@ -220,7 +220,7 @@ fn a_daemon_that_had_to_stop_leaves_no_lease_behind() {
     assert_eq!(crawl.drain().ending(), "drained");
 }
 
-/// Each with what the daemon can be about to do. It does nothing to the source while it commits.
+/// Each key with each next action. A commit does nothing to the source.
 fn cases<T: Copy, const N: usize>(keys: [T; N]) -> impl Iterator<Item = (Next, T)> {
     let commits = keys.into_iter().skip(1).map(|key| (Next::Commit, key));
     keys.into_iter().map(|key| (Next::Claim, key)).chain(commits)
@@ -228,7 +228,7 @@ fn cases<T: Copy, const N: usize>(keys: [T; N]) -> impl Iterator<Item = (Next, T
 
 #[test]
 fn a_denied_command_is_refused_before_anything_is_touched() {
-    // What transactions need, too.
+    // Transactions need these, too.
     let others = ["multi", "exec", "eval"];
     for command in COMMANDS.map(|(command, _)| command).into_iter().chain(others) {
         let crawl = Crawl::new().with_user("crawler");
@@ -274,7 +274,7 @@ fn a_command_denied_later_stops_the_daemon_with_nothing_half_done() {
     }
 }
 
-/// Denies a command on one key, and on no other: by a selector, as Redis 7 has them.
+/// Denies a command on one key, and on no other: by a selector of Redis 7.
 pub(super) fn deny_on_key(crawl: &Crawl, command: &str, denied: &str) {
     let others: Vec<String> =
         KEYS.iter().filter(|key| **key != denied).map(|key| format!("~{key}")).collect();
@@ -289,7 +289,7 @@ fn what_giving_back_needs_is_checked_before_it_begins() {
         crawl.push(&urls(0, 30));
         let mut daemon = crawl.start();
         daemon.wait_for_line("waiting", SOON);
-        // Behind what is claimed, so that giving back has to move items.
+        // Pushed after the claimed items, so that giving back has to move items.
         crawl.push(&urls(30, 40));
         let before = crawl.dump();
         crawl.server.cli(&["acl", "setuser", "crawler", &format!("-{command}")]);

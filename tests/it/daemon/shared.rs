@@ -9,7 +9,7 @@ use super::{
 };
 use crate::util::wait::{SOON, wait_until};
 
-/// Every kind, small, and with what it is sized by.
+/// Every kind, small, with the settings for its size.
 pub(super) const LAYOUTS: [&[&str]; 6] = [
     &["filter.kind=native"],
     &["filter.kind=pyrebloom"],
@@ -19,14 +19,14 @@ pub(super) const LAYOUTS: [&[&str]; 6] = [
     &["filter.kind=scrapy-redis"],
 ];
 
-/// A crawl whose filter is in Redis.
+/// Makes a crawl with its filter in Redis.
 pub(super) fn crawl(kind: &[&str]) -> Crawl {
     let crawl = Crawl::new().set("filter.place=redis");
     kind.iter().fold(crawl, |crawl, setting| crawl.set(setting))
 }
 
-/// Items of all kinds with many duplicates, and what becomes of them: those that go on, in order,
-/// and how many are rejected.
+/// Makes items of all kinds with many duplicates, and their expected outcome: the emitted items in
+/// order, and the number of rejected ones.
 fn mixed(seed: u64, count: usize) -> (Vec<String>, Vec<String>, usize) {
     let mut random = Random::new(seed);
     let (mut items, mut onward, mut rejected) = (Vec::new(), Vec::new(), 0);
@@ -54,7 +54,7 @@ fn mixed(seed: u64, count: usize) -> (Vec<String>, Vec<String>, usize) {
 #[test]
 fn every_layout_passes_what_is_unseen_once_and_in_order() {
     for kind in LAYOUTS {
-        // So little is remembered that nearly all is asked in Redis.
+        // The daemon remembers so little that it asks Redis about nearly every item.
         for recent in ["filter.recent=1", "filter.recent=100_000"] {
             let crawl = crawl(kind).set(recent);
             let seed = seeds(&[11])[0];
@@ -139,7 +139,7 @@ fn another_process_takes_over_from_one_that_was_stopped() {
         stop_process(&first);
         let mut second = crawl.run(&["--standby", "--json"]).start();
         second.wait_for_line("standing by", SOON);
-        // Time passes.
+        // Let time pass.
         let () = crawl.connection().pexpire(LEASE, 1).unwrap();
         second.wait_for_line(READY, SOON);
         first.signal(Signal::CONT);
@@ -185,7 +185,7 @@ fn a_commit_judges_no_more_than_is_bounded() {
     assert!(summary.count("batches") > 50, "{summary:?}");
     let expected: Vec<_> = urls(0, 5000).into_iter().map(String::into_bytes).collect();
     assert_eq!(crawl.list(SINK), expected);
-    // The block is as long as it gets, from the start on.
+    // The block has its full length from the start.
     assert_eq!(crawl.connection().strlen::<_, u64>("demo:filter_0").unwrap(), 1 << 29);
 }
 
@@ -197,7 +197,7 @@ fn a_filter_that_somebody_emptied_is_empty() {
         let mut daemon = crawl.start();
         crawl.wait_for_sink(300);
         let keys: Vec<String> = crawl.connection().keys("demo:filter*").unwrap();
-        // It looks at some keys five times a second: first at all while they hold something.
+        // It looks at some keys five times a second, and at all of them first while they hold data.
         let looks = || -> usize {
             let calls = crawl.server.cli(&["info", "commandstats"]);
             let of = |name| calls.split_once(name)?.1.split_once(',')?.0.parse().ok();
@@ -217,7 +217,7 @@ fn a_filter_that_somebody_emptied_is_empty() {
 fn a_server_that_answers_nothing_for_a_while_is_not_asked_more_and_more() {
     let crawl = crawl(LAYOUTS[0]);
     let daemon = crawl.start();
-    // Longer than until the lease is renewed.
+    // Longer than the time between renewals of the lease.
     crawl.server.cli(&["client", "pause", "6000", "all"]);
     crawl.push(&urls(0, 100));
     crawl.wait_for_sink(100);
@@ -231,7 +231,7 @@ fn what_redis_forgot_is_not_remembered_here() {
         let mut daemon = crawl.start();
         crawl.push(&urls(0, 100));
         crawl.wait_for_sink(100);
-        // It keeps nothing.
+        // This server keeps nothing.
         crawl.server.restart();
         daemon.wait_for_line("knows nothing of the crawl any more", SOON);
         crawl.push(&urls(0, 100));
@@ -240,7 +240,7 @@ fn what_redis_forgot_is_not_remembered_here() {
     }
 }
 
-/// How often Redis has changed anything.
+/// Number of changes that Redis has made.
 fn changes(crawl: &Crawl) -> String {
     let info = crawl.server.cli(&["info", "persistence"]);
     let line = info.lines().find(|line| line.starts_with("rdb_changes_since_last_save:"));
@@ -282,7 +282,7 @@ fn a_filter_is_emptied_deleted_and_taken_over() {
         let unseen = |summary: Summary| summary.count("unseen");
         crawl.push(&urls(0, 100));
         assert_eq!(unseen(crawl.drain()), 100);
-        // Nobody is there to be asked.
+        // No daemon runs that could be asked.
         let asked = crawl.command("storage drop", &[]).output();
         assert_ne!(asked.code(), Some(0), "{asked:?}");
         assert!(crawl.command("storage reset", &["--yes"]).output().code() == Some(0));
@@ -294,7 +294,7 @@ fn a_filter_is_emptied_deleted_and_taken_over() {
         assert_eq!(left, [SINK]);
         crawl.push(&urls(0, 100));
         assert_eq!(unseen(crawl.drain()), 100);
-        // The crawl belongs to that filter; it can be given another.
+        // The crawl belongs to that filter. It can be given another one.
         let other = crawl.set("filter.key=other");
         let refused = other.run(&["--drain"]).output();
         assert_eq!(refused.code(), Some(3), "{refused:?}");

@@ -1,4 +1,4 @@
-//! What a filter in Redis is refused for, before anything is taken.
+//! Refusals of a filter in Redis, before anything is taken.
 
 use redis::Commands;
 
@@ -7,7 +7,7 @@ use super::{Crawl, SINK, SOURCE, urls};
 use crate::util::redis::RedisServer;
 use crate::util::wait::SOON;
 
-/// A run is refused, with these words and this status, and takes nothing.
+/// Checks that a run is refused with these words and this status, and takes nothing.
 #[track_caller]
 fn refused(crawl: &Crawl, status: i32, words: &[&str]) {
     crawl.push(&urls(0, 10));

@@ -1,4 +1,4 @@
-//! Ending a daemon: what is under way is finished, what is not goes back.
+//! Signals to a daemon: it finishes batches in flight, and gives unread items back.
 
 use redis::Commands;
 use rustix::process::Signal;
@@ -8,8 +8,8 @@ use super::{Bytes, Crawl, LEASE, PROCESSING, SINK, SOURCE, Summary, stop, urls};
 use crate::util::binary::Daemon;
 use crate::util::wait::{SOON, wait_until};
 
-/// A daemon that has read all it may ahead, and commits nothing, as its sink is full. It takes
-/// from 100 items.
+/// Starts a daemon that has read as far ahead as it may, and commits nothing, as its sink is full.
+/// It takes from 100 items.
 fn backpressure(take_from: &str) -> (Crawl, Daemon) {
     let crawl = Crawl::new()
         .set("source.batch=5")
@@ -25,7 +25,7 @@ fn bytes(items: Vec<String>) -> Vec<Bytes> {
     items.into_iter().map(String::into_bytes).collect()
 }
 
-/// All 100 items, one after the other: first what went on, then what waits.
+/// All 100 items in order: first the emitted ones, then those that wait.
 fn expected(take_from: &str) -> (Vec<Bytes>, Vec<Bytes>) {
     match take_from {
         "left" => (bytes(urls(0, 5)), bytes(urls(5, 95))),
@@ -33,7 +33,7 @@ fn expected(take_from: &str) -> (Vec<Bytes>, Vec<Bytes>) {
     }
 }
 
-/// Rule C4. The trap: a daemon that collects items is told to stop and goes on collecting.
+/// Rule C4. The trap: a daemon that collects items is told to stop, and still collects.
 #[test]
 fn a_daemon_that_lingers_ends_when_asked() {
     let crawl = Crawl::new().set("source.linger=1s");
@@ -47,7 +47,7 @@ fn a_daemon_that_lingers_ends_when_asked() {
     });
     assert_eq!(stop(daemon).count("items"), 0);
     assert_eq!((crawl.len(SOURCE), crawl.len(SINK)), (1, 0));
-    // It was not even claimed.
+    // The item was not even claimed.
     assert_eq!(commands(&crawl).get("rename"), None);
 }
 
@@ -70,7 +70,7 @@ fn unread_items_go_back_to_an_empty_source_in_order() {
 
 #[test]
 fn unread_items_go_back_to_the_end_of_a_source_that_they_were_taken_from() {
-    // A source that is shorter than what is claimed, and one that is longer.
+    // A source that is shorter than the claimed list, and one that is longer.
     for (take_from, later) in [("left", 10), ("right", 10), ("left", 20_000), ("right", 20_000)] {
         let (crawl, daemon) = backpressure(take_from);
         crawl.push(&urls(100, later));
@@ -82,8 +82,8 @@ fn unread_items_go_back_to_the_end_of_a_source_that_they_were_taken_from() {
         } else {
             waiting = more.into_iter().chain(waiting).collect();
         }
-        // Taken from the right, what comes to the right end is taken first, and so is on the left
-        // of what was claimed before.
+        // A daemon that takes from the right takes items at the right end first. So they end up on
+        // the left of the items claimed before.
         assert!(crawl.list(SOURCE) == waiting, "{take_from} {later}");
         assert_eq!(crawl.server.cli(&["exists", LEASE, PROCESSING]), "0");
     }
@@ -91,7 +91,7 @@ fn unread_items_go_back_to_the_end_of_a_source_that_they_were_taken_from() {
 
 #[test]
 fn many_unread_items_go_back_in_pieces_and_whole() {
-    // More than Lua hands over at once, in both lists, and the shorter one moves.
+    // More than Lua hands over in one call, in both lists; the shorter one moves.
     for (take_from, claimed, later) in
         [("left", 15_000, 16_000), ("right", 15_000, 16_000), ("left", 16_000, 15_000)]
     {
@@ -164,7 +164,7 @@ fn a_second_signal_ends_it_at_once() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let crawl = Crawl::new();
         let mut daemon = crawl.start();
-        // So that it cannot end by itself.
+        // Paused, so that the daemon cannot end by itself.
         crawl.server.pause();
         daemon.signal(signal);
         daemon.wait_for_line("ask again to end at once", SOON);

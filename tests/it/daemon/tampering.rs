@@ -1,4 +1,4 @@
-//! Others change the source while the daemon takes from it.
+//! Other programs that change the source while the daemon takes from it.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -27,7 +27,7 @@ fn many_producers_push_at_both_ends() {
     });
     crawl.wait_until_idle();
     let summary = stop(daemon);
-    // Each producer but the last shares 500 items with the next.
+    // Each producer except the last shares 500 items with the next.
     assert_eq!(summary.counts(), (6000, [4500, 1500, 0, 0]));
     let out: BTreeSet<_> = crawl.list(SINK).into_iter().collect();
     assert_eq!(out, urls(0, 4500).into_iter().map(String::into_bytes).collect());
@@ -48,7 +48,7 @@ fn what_stays_in_a_source_that_others_change_comes_out_once() {
             0 => {
                 let () = connection.rpush(SOURCE, items).unwrap();
             }
-            // Renamed away and back, with more pushed meanwhile; claimed or not.
+            // Renamed away and back, with more items pushed meanwhile, claimed or not.
             1 => {
                 let () = connection.rpush(SOURCE, &items[..5]).unwrap();
                 let is_there: redis::RedisResult<()> = connection.rename(SOURCE, "aside");
@@ -61,7 +61,7 @@ fn what_stays_in_a_source_that_others_change_comes_out_once() {
                     while back().is_some() {}
                 }
             }
-            // Cut, in one step with what is cut away.
+            // Cut, with a copy of the removed items in the same step.
             2 => {
                 let cut: (Vec<String>,) = redis::pipe()
                     .atomic()
@@ -74,7 +74,7 @@ fn what_stays_in_a_source_that_others_change_comes_out_once() {
                     .unwrap();
                 gone.extend(cut.0);
             }
-            // Deleted, in one step with what it held.
+            // Deleted, with a copy of the items in the same step.
             _ => {
                 let cut: (Vec<String>,) = redis::pipe()
                     .atomic()
@@ -116,7 +116,7 @@ fn a_changed_list_of_claimed_items_is_read_and_judged_again() {
         let mut connection = crawl.connection();
         let () =
             redis::cmd(command).arg(PROCESSING).arg("http://b/").query(&mut connection).unwrap();
-        // Another of an item that was judged unseen, but whose batch will not be committed.
+        // Adds a copy of an item that was judged unseen, but whose batch will not be committed.
         let () =
             redis::cmd(command).arg(PROCESSING).arg(&items[25]).query(&mut connection).unwrap();
         let mut out: Vec<String> = Vec::new();
@@ -138,8 +138,8 @@ fn a_changed_list_of_claimed_items_is_read_and_judged_again() {
     }
 }
 
-/// Behind the last commit of what is claimed, the next claim is on its way already. Where that
-/// commit is refused, the claim must not put the source in the place of what is still there.
+/// After the last commit of claimed items, the next claim is on its way already. If Redis refuses
+/// that commit, the claim must not replace the items that are still there.
 #[test]
 fn a_claim_behind_a_refused_commit_leaves_claimed_items_alone() {
     let crawl = Crawl::new().set("sink.max_len=1");
@@ -169,7 +169,7 @@ fn items_put_among_claimed_ones_that_are_gone_are_found_missing() {
     crawl.push(&urls(0, 50));
     let mut daemon = crawl.start();
     daemon.wait_for_line("waiting", SOON);
-    // Thirty items are lost by whoever does this; the others are not.
+    // The test itself loses thirty items; the others are not lost.
     let mut connection = crawl.connection();
     let () = connection.ltrim(PROCESSING, 30, -1).unwrap();
     let () = connection.del(SINK).unwrap();

@@ -1,4 +1,4 @@
-//! What the daemon says: problems of the config, the log, the summary, and never a password.
+//! Messages of the daemon: errors of the config, the log, the summary, and never a password.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ fn a_password_is_used_and_never_shown() {
     let tcp = format!("redis://127.0.0.1:{port}/0");
     let with_password = format!("redis://:{PASSWORD}@127.0.0.1:{port}/0");
     let with_user = format!("redis://default:{PASSWORD}@127.0.0.1:{port}/0");
-    // (url, password from the environment, exit status, what is said)
+    // (url, password from the environment, exit status, message)
     for (url, password, code, said) in [
         (with_password.as_str(), None, 0, READY),
         (with_user.as_str(), None, 0, READY),
@@ -108,7 +108,7 @@ fn a_line_of_progress_comes_as_often_as_the_config_says() {
     crawl.push(&urls(20, 7));
     let line = daemon.wait_for_line("15 waiting, filter 0.0 % full, error rate ", SOON);
     assert!(line.contains("INFO 5 items, 5 unseen, "), "{line}");
-    // The second one knows how long the source is, and of nothing new since the first.
+    // The second line knows the length of the source, and of nothing new since the first.
     daemon.wait_for_line("5 items, 5 unseen, 0/s, 22 waiting", SOON);
     stop(daemon);
 }

@@ -15,7 +15,7 @@ use super::{
 use crate::util::sources::root;
 use crate::util::wait::{SOON, wait_until};
 
-/// Crawls with a sorted set, with each kind of store.
+/// Makes crawls with a sorted set, with each place of the filter.
 fn crawls() -> [Crawl; 2] {
     ["filter.place=local", "filter.place=redis"]
         .map(|store| Crawl::new().set("sink.kind=zset").set(store))
@@ -25,7 +25,7 @@ fn json(number: usize, priority: &str) -> String {
     format!(r#"{{"url": "http://example.com/{number}", "priority": {priority}}}"#)
 }
 
-/// What Redis holds, with its scores as it prints them.
+/// Members with their scores, as Redis prints them.
 fn scores(crawl: &Crawl) -> HashMap<String, String> {
     let mut connection = crawl.connection();
     let flat: Vec<String> =
@@ -66,7 +66,7 @@ fn the_most_urgent_item_stands_first() {
     }
 }
 
-/// More than one chunk of what Lua hands on at once.
+/// More items than one chunk of Lua's arguments.
 #[test]
 fn a_batch_may_have_more_items_than_lua_has_arguments() {
     for crawl in crawls() {
@@ -80,7 +80,7 @@ fn a_batch_may_have_more_items_than_lua_has_arguments() {
     }
 }
 
-/// As with scrapy-redis: what is equal is one member, with the score that came last.
+/// As with scrapy-redis: equal items are one member, with the last score.
 #[test]
 fn equal_items_are_one_member() {
     for crawl in crawls() {
@@ -156,7 +156,7 @@ fn what_a_sorted_set_needs_is_proved_at_the_start() {
         let crawl = crawl.with_user("crawler");
         crawl.server.cli(&["acl", "setuser", "crawler", "-zadd"]);
         assert_refused(&crawl.run(&["--drain"]).output(), &["crawler", "ZADD", "ACL SETUSER"]);
-        // What only lists take.
+        // Commands for lists alone.
         crawl.server.cli(&["acl", "setuser", "crawler", "+zadd", "-lindex"]);
         assert_eq!(crawl.drain().count("unseen"), 3);
     }
@@ -195,7 +195,7 @@ fn each_item_is_added_once_though_the_daemon_is_killed_and_cut_off() {
             });
             daemon.signal(Signal::KILL);
             daemon.wait(SOON);
-            // Without a folder nobody knows that its holder is dead.
+            // Without a folder, nothing proves that the holder of the lease is dead.
             let () = connection.del(LEASE).unwrap();
         }
         crawl.drain();
@@ -207,8 +207,8 @@ fn each_item_is_added_once_though_the_daemon_is_killed_and_cut_off() {
     }
 }
 
-/// A commit that was judged before somebody else changed the claimed items is refused: nothing of
-/// it is added.
+/// A commit is refused if another program changed the claimed items after the judgement: it adds
+/// nothing.
 #[test]
 fn a_refused_commit_adds_nothing() {
     for crawl in crawls() {
@@ -218,7 +218,7 @@ fn a_refused_commit_adds_nothing() {
         daemon.wait_for_line("waiting", SOON);
         stop_process(&daemon);
         let mut connection = crawl.connection();
-        // What is gone from the claimed items was about to be committed.
+        // The removed items were about to be committed.
         let () = connection.ltrim(PROCESSING, 5, -1).unwrap();
         let () = connection.del(SINK).unwrap();
         daemon.signal(Signal::CONT);

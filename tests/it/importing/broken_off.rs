@@ -1,4 +1,4 @@
-//! Imports that are killed, and go on.
+//! Imports that are killed, and continue.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::{Crawl, Imported, SET, frames, hex, import_to, raw};
 use crate::util::binary::Daemon;
 use crate::util::wait::{SOON, wait_until};
 
-/// Kills an import as soon as it has kept how far it is.
+/// Kills an import as soon as it has kept a checkpoint.
 fn kill_midway(mut import: Daemon, state: &Path) {
     wait_until(SOON, "mark", || state.join("imports").exists());
     import.signal(Signal::KILL);
@@ -36,17 +36,18 @@ fn an_import_that_was_killed_goes_on_where_it_was() {
         "urlseen: an earlier import had {name} up to byte {at} ({} read); this one goes on there\n",
         ALL - read
     );
-    // The kill may have come in the middle of a write: then its record is passed over, and said.
+    // The kill may have come in the middle of a write. The import then skips that record, with a
+    // message.
     let torn = |line: &&str| line.ends_with("a record was never written to its end");
     let lines: Vec<&str> = rest.stderr.lines().filter(|line| !torn(line)).collect();
     assert_eq!(lines, [said.trim_end()]);
-    // Nothing of what the first one had is lost.
+    // All keys of the first import are kept.
     assert_eq!(rest.summary["keys"], ALL);
-    // It is all there now; a file that changed is read from its begin.
+    // All is there now. A file that has changed is read from its start.
     assert_eq!(Imported::of(import_to(&state, &[name]).output()).counts(), [0, 0, 0, 0]);
     std::fs::write(&file, &bytes[..22_000]).unwrap();
     Imported::of(import_to(&state, &[name]).output()).check([1000, 0, 1000, 0]);
-    // So is one that goes into another filter.
+    // The same holds for an import into another filter.
     std::fs::remove_dir_all(&state).unwrap();
     Imported::of(import_to(&state, &[name]).output()).check([1000, 1000, 0, 0]);
 }
@@ -102,14 +103,14 @@ fn an_import_of_a_set_begins_anew_where_its_cursor_means_nothing_any_more() {
     crawl.add(&members);
     let import = crawl.command("import", &["--redis-set", SET, "--algorithm", "scrapy"]).start();
     kill_midway_again(import, Path::new(&state));
-    // A set that is smaller now is another one.
+    // A set that is smaller now counts as another one.
     crawl.server.cli(&["del", SET]);
     crawl.add(&members[..5_000]);
     let anew = crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]);
     assert_eq!((anew.counts()[0], anew.stderr.as_str()), (5_000, ""));
 }
 
-/// The same where the one before has kept how far it was: it must have begun anew.
+/// Kills an import after an earlier one has kept a checkpoint: it must have begun anew.
 fn kill_midway_again(mut import: Daemon, state: &Path) {
     let read = || std::fs::read(state.join("imports")).unwrap();
     let before = read();

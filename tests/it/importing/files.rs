@@ -1,4 +1,4 @@
-//! Files: formats, what is torn or no fingerprint, compression.
+//! Files: formats, torn ends, lines that are no fingerprints, compression.
 
 use tempfile::TempDir;
 
@@ -6,7 +6,7 @@ use super::{Crawl, Imported, fingerprints, frames, hex, import_to, raw, urls};
 use crate::pipe::gzip;
 use crate::util::binary::urlseen;
 
-/// `requests.seen` as older versions of Scrapy write it.
+/// Writes `requests.seen` as older versions of Scrapy do.
 fn lines(digests: impl Iterator<Item = [u8; 20]>) -> String {
     digests.map(|digest| format!("{}\n", hex(&digest))).collect()
 }
@@ -45,7 +45,7 @@ fn many_files_compressed_or_not_and_standard_input_are_read_one_after_the_other(
     crawl.import(&["empty"]).check([0, 0, 0, 0]);
 }
 
-/// The log of an import is covered by snapshots as it grows, and what they hold comes back.
+/// Snapshots cover the log of an import as it grows, and a restart reads them back.
 #[test]
 fn snapshots_are_taken_as_the_log_grows() {
     let mut crawl = Crawl::new();
@@ -60,8 +60,8 @@ fn snapshots_are_taken_as_the_log_grows() {
     crawl.import(&["again"]).check([500_001, 1, 500_000, 0]);
 }
 
-/// Redis comes back with older data than from before the import, and the folder goes back with it
-/// though the import has taken more snapshots than are kept anyway.
+/// Redis comes back with data from before the import. The folder goes back with it, although the
+/// import has taken more snapshots than are usually kept.
 #[test]
 fn a_crawl_can_go_back_to_before_an_import() {
     let mut crawl = Crawl::new();
@@ -73,7 +73,7 @@ fn a_crawl_can_go_back_to_before_an_import() {
     assert_eq!(crawl.crawl(&urls(0..10)), urls(0..10));
     crawl.server.cli(&["save"]);
     for number in 0..5 {
-        // Else each snapshot would take the place of the one before.
+        // Else each snapshot would replace the one before.
         let url = urls(10 + number..11 + number);
         assert_eq!(crawl.crawl(&url), url);
         let number = u64::from(number);
@@ -97,7 +97,7 @@ fn a_torn_end_is_named_and_all_before_it_is_imported() {
         who wrote them was killed\n";
     assert_eq!(imported.stderr, named);
     assert_eq!(imported.summary["bad_first"][0]["offset"], 21_978);
-    // Scrapy, started again, writes on behind the torn end.
+    // Scrapy, started again, writes on after the torn end.
     let more = frames(raw(1000..2000));
     crawl.write("requests.seen", [&whole[..whole.len() - 9], &more].concat());
     let imported = crawl.import(&["requests.seen"]);
@@ -139,7 +139,7 @@ fn a_file_of_something_else_is_refused_by_name_and_the_others_are_imported() {
     assert!(said[0].starts_with("urlseen: urls, byte 0: neither lines of 32, 40 or 64 hex"));
     assert!(said[0].contains("'http://example.com/\\nhttp"), "{said:?}");
     assert!(said[1].starts_with("urlseen: binary, byte 0: neither"), "{said:?}");
-    // Told what it is, it is read as that.
+    // With a stated format it is read as that.
     let imported = crawl.import(&["--format", "hex", "urls"]);
     assert_eq!((imported.counts(), imported.code), ([0, 0, 0, 1000], Some(1)));
     assert!(imported.stderr.ends_with("… and 990 more that are no fingerprints\n"));

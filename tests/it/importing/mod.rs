@@ -1,4 +1,4 @@
-//! `urlseen import`, and crawls that go on after it.
+//! `urlseen import`, and crawls that continue after it.
 
 mod broken_off;
 mod files;
@@ -15,10 +15,10 @@ use tempfile::TempDir;
 use crate::util::binary::{Output, Run, urlseen};
 use crate::util::redis::RedisServer;
 
-/// What scrapy-redis names its set.
+/// Name of scrapy-redis's set.
 const SET: &str = "demo:dupefilter";
 
-/// A crawl with the default names and a small filter that errs practically never.
+/// Crawl with the default names and a small filter that practically never errs.
 struct Crawl {
     server: RedisServer,
     folder: TempDir,
@@ -31,7 +31,7 @@ impl Crawl {
         Self { server: RedisServer::start(), folder: TempDir::new().unwrap(), settings }
     }
 
-    /// A command with the crawl's configuration.
+    /// Prepares a command with the crawl's configuration.
     fn command(&self, command: &str, arguments: &[&str]) -> Run {
         let state = self.state();
         let own = [format!("redis.url={}", self.server.url()), format!("storage.dir={state}")];
@@ -44,17 +44,17 @@ impl Crawl {
         self.path("storage")
     }
 
-    /// A file in the crawl's folder.
+    /// Path of a file in the crawl's folder.
     fn path(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// Writes such a file.
+    /// Writes a file in the crawl's folder.
     fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
         std::fs::write(self.folder.path().join(name), bytes).unwrap();
     }
 
-    /// Imports, and takes the summary.
+    /// Imports, and returns the summary.
     #[track_caller]
     fn import(&self, arguments: &[&str]) -> Imported {
         Imported::of(self.command("import", &["--json"]).args(arguments).output())
@@ -68,7 +68,7 @@ impl Crawl {
         }
     }
 
-    /// Pushes URLs to the source and runs the daemon; what goes through to the sink.
+    /// Pushes URLs to the source and runs the daemon. Returns the URLs in the sink.
     #[track_caller]
     fn crawl(&self, urls: &[String]) -> Vec<String> {
         let mut connection = self.server.connection();
@@ -84,13 +84,13 @@ impl Crawl {
 }
 
 impl Run {
-    /// More arguments.
+    /// Adds more arguments.
     fn args(self, arguments: &[&str]) -> Self {
         arguments.iter().fold(self, Self::arg)
     }
 }
 
-/// What an import with `--json` printed at its end.
+/// Summary that an import with `--json` printed at its end.
 #[derive(Debug)]
 struct Imported {
     code: Option<i32>,
@@ -106,12 +106,12 @@ impl Imported {
         Self { code: output.code(), summary, stderr: output.stderr }
     }
 
-    /// What was read, new, seen before, and bad.
+    /// Number of read, new, earlier seen and bad fingerprints.
     fn counts(&self) -> [u64; 4] {
         ["read", "new", "seen", "bad"].map(|name| self.summary[name].as_u64().unwrap())
     }
 
-    /// That all went well and nothing was said.
+    /// Checks that all went well and without a message.
     #[track_caller]
     fn check(&self, counts: [u64; 4]) {
         assert_eq!((self.counts(), self.stderr.as_str()), (counts, ""));
@@ -119,24 +119,24 @@ impl Imported {
     }
 }
 
-/// `urlseen import --storage` for a folder of its own.
+/// Prepares `urlseen import --storage` for a folder of its own.
 fn import_to(state: &Path, arguments: &[&str]) -> Run {
     urlseen(["import", "--json", "--storage"]).arg(state).args(arguments)
 }
 
-/// URLs that differ, by their numbers.
+/// Makes different URLs, by their numbers.
 fn urls(numbers: std::ops::Range<u32>) -> Vec<String> {
     numbers.map(|number| format!("http://example.com/{number}")).collect()
 }
 
-/// The fingerprints of URLs in hex, as this project computes them.
+/// Fingerprints of URLs in hex, as this project computes them.
 fn fingerprints(urls: &[String]) -> Vec<String> {
     let input: String = urls.iter().map(|url| format!("{url}\n")).collect();
     let output = urlseen(["fingerprint"]).stdin(input).output();
     output.text().lines().map(str::to_owned).collect()
 }
 
-/// The raw bytes of fingerprints that nobody's URL has.
+/// Makes raw bytes of fingerprints that no URL here has.
 fn raw(numbers: std::ops::Range<u64>) -> impl Iterator<Item = [u8; 20]> {
     numbers.map(|number| {
         let mut bytes = [0; 20];
@@ -149,7 +149,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// `requests.seen` as Scrapy 2.19 writes it.
+/// Writes `requests.seen` as Scrapy 2.19 does.
 fn frames(digests: impl Iterator<Item = [u8; 20]>) -> Vec<u8> {
     digests.flat_map(|digest| [0, 20].into_iter().chain(digest)).collect()
 }

@@ -1,4 +1,4 @@
-//! What an import refuses before it begins.
+//! Refusals of an import before it begins.
 
 use std::path::Path;
 
@@ -51,8 +51,8 @@ fn a_filter_that_was_made_for_something_else_is_refused() {
     assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
 }
 
-/// The trap: the crawl computes other fingerprints than those that were imported, and every page is
-/// fetched again. So the algorithm is stated, recorded, and found by daemons and spiders.
+/// The trap: the crawl computes other fingerprints than the imported ones, and fetches every page
+/// again. So the algorithm is stated and recorded, and daemons and spiders find it.
 #[test]
 fn fingerprints_of_another_algorithm_are_refused_with_the_remedy() {
     let mut crawl = Crawl::new();

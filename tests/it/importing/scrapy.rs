@@ -1,4 +1,4 @@
-//! What the real packages leave behind.
+//! Files and sets that the real packages write.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::{Crawl, SET, urls};
 use crate::util::binary::Run;
 use crate::util::sources::root;
 
-/// Runs Python with these packages; it reads URLs, a line each.
+/// Runs Python with these packages. It reads URLs, one a line.
 fn python(program: &str, argument: &str, urls: &[String]) {
     let python = root().join(".venv/bin/python");
     assert!(python.exists(), "the Python packages are missing: run scripts/setup first");

@@ -1,4 +1,4 @@
-//! Sets of scrapy-redis.
+//! Imports from sets of scrapy-redis.
 
 use super::{Crawl, SET, fingerprints, hex, raw, urls};
 
@@ -8,7 +8,7 @@ fn a_crawl_goes_on_without_what_was_imported_from_a_set() {
     crawl.add(&fingerprints(&urls(0..10_000)));
     crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]).check([10_000, 10_000, 0, 0]);
     assert_eq!(crawl.crawl(&urls(0..12_000)), urls(10_000..12_000));
-    // The crawl has moved on; what is imported now counts as well, and once.
+    // The crawl has moved on. A later import counts as well, and once.
     crawl.add(&fingerprints(&urls(12_000..13_000)));
     let again = crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]);
     again.check([11_000, 1_000, 10_000, 0]);
@@ -17,7 +17,7 @@ fn a_crawl_goes_on_without_what_was_imported_from_a_set() {
     assert_eq!(crawl.server.cli(&["scard", SET]), "11000", "the set is left as it was");
 }
 
-/// Redis, restarted, knows nothing of the crawl any more: what was imported counts all the same.
+/// After a restart Redis knows nothing of the crawl. The imported fingerprints count all the same.
 #[test]
 fn what_was_imported_stays_when_redis_goes_back() {
     let mut crawl = Crawl::new();
@@ -28,7 +28,7 @@ fn what_was_imported_stays_when_redis_goes_back() {
     assert_eq!(crawl.crawl(&urls(0..101)), urls(100..101));
 }
 
-/// A set may hand a member out twice while it grows or shrinks.
+/// Redis may return a member twice while a set grows or shrinks.
 #[test]
 fn a_fingerprint_that_comes_twice_counts_once() {
     let crawl = Crawl::new();
@@ -38,7 +38,7 @@ fn a_fingerprint_that_comes_twice_counts_once() {
     crawl.add(&upper);
     let imported = crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]);
     let [read, new, seen, bad] = imported.counts();
-    // What differs in its case alone is the same fingerprint.
+    // A fingerprint in the other case is the same fingerprint.
     assert_eq!((read, new, bad), (30_100, 30_000, 0));
     assert_eq!(seen, 100);
     assert_eq!(imported.summary["keys"], 30_000);
@@ -64,7 +64,7 @@ fn other_members_are_named_and_counted_and_the_rest_is_imported() {
 #[test]
 fn small_sets_come_whole() {
     let crawl = Crawl::new();
-    // These are kept as a list inside, which is handed out at once.
+    // Redis keeps these as a list inside, and returns it at once.
     crawl.add(&raw(0..3).map(|digest| hex(&digest)).collect::<Vec<_>>());
     crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]).check([3, 3, 0, 0]);
     crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]).check([3, 0, 3, 0]);

@@ -1,4 +1,4 @@
-//! A proxy that loses answers on their way, or cuts its clients off.
+//! Proxy that loses answers on their way, or cuts its clients off.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex};
 
 use crate::util::redis::RedisServer;
 
-/// Stands between clients and a server.
+/// Proxy between clients and a server.
 pub(super) struct Cutting {
     port: u16,
     lose: Arc<AtomicUsize>,
     clients: Arc<Mutex<Clients>>,
 }
 
-/// The clients that were let in, unless the way is cut.
+/// Connected clients, unless the connection is cut.
 struct Clients(Option<Vec<TcpStream>>);
 
 impl Cutting {
-    /// In front of a server, until the test ends.
+    /// Starts the proxy for a server, until the test ends.
     pub(super) fn before(server: &RedisServer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -43,7 +43,7 @@ impl Cutting {
         format!("redis://127.0.0.1:{}/", self.port)
     }
 
-    /// The next so many answers are lost, each with its connection.
+    /// Loses this number of answers, each with its connection.
     pub(super) fn lose_next(&self, answers: usize) {
         self.lose.store(answers, Ordering::SeqCst);
     }
@@ -60,13 +60,13 @@ impl Cutting {
         self.clients.lock().unwrap().0 = Some(Vec::new());
     }
 
-    /// Answers that are still to be lost.
+    /// Number of answers that are still to be lost.
     pub(super) fn to_lose(&self) -> usize {
         self.lose.load(Ordering::SeqCst)
     }
 }
 
-/// Passes all on in both directions until an answer is lost, or either end goes.
+/// Passes bytes on in both directions until an answer is lost, or either end closes.
 fn pass(client: TcpStream, server: UnixStream, lose: &AtomicUsize) {
     let (mut from_client, mut to_server) =
         (client.try_clone().unwrap(), server.try_clone().unwrap());

@@ -1,9 +1,9 @@
-//! What the crate brings with it, by its features.
+//! Dependencies of the crate, by its features.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// What no program should have for the sake of a filter: parts of the command and of the daemon.
+/// Crates of the command and the daemon that no program should get with a filter.
 const COMMAND: [&str; 12] = [
     "anyhow",
     "axum",
@@ -19,7 +19,7 @@ const COMMAND: [&str; 12] = [
     "tracing-subscriber",
 ];
 
-/// The crates that a program gets with these features.
+/// Crates that a program gets with these features.
 fn crates(package: &str, features: &str) -> BTreeSet<String> {
     let tree = ["tree", "--locked", "--offline", "--edges", "normal", "--prefix", "none"];
     let mut command = Command::new(env!("CARGO"));

@@ -1,5 +1,4 @@
-//! The crate as a library: its filters in Redis beside others, and what it promises to those who
-//! build on it.
+//! The crate as a library: its filters in Redis beside others, and its promises to programs.
 
 mod api;
 mod beside;
@@ -11,7 +10,7 @@ mod tasks;
 
 use urlseen::{FilterKind, RedisOptions};
 
-/// Every kind that Redis holds, small, and the settings that it has as a configuration.
+/// Every kind that Redis holds, small, with its settings in a configuration.
 const LAYOUTS: [(FilterKind, &[&str]); 7] = [
     (
         FilterKind::Native { capacity: 10_000, error_rate: 1e-9 },
@@ -45,16 +44,16 @@ const LAYOUTS: [(FilterKind, &[&str]); 7] = [
     (FilterKind::ScrapyRedis, &["filter.kind=scrapy-redis"]),
 ];
 
-/// The kind that a test takes that is about something else.
+/// Kind for tests about something else.
 const NATIVE: FilterKind = LAYOUTS[0].0;
 
-/// Digests, as hex digits: every kind has a place for those.
+/// Digests in hex, which every kind accepts.
 fn digests(range: std::ops::Range<u32>) -> Vec<String> {
     let digest = |number: u32| format!("{:08x}", number.wrapping_mul(0x9e37_79b9)).repeat(5);
     range.map(digest).collect()
 }
 
-/// Gives up soon.
+/// Options that give up soon.
 fn impatient() -> RedisOptions {
     RedisOptions { retries: 1, ..RedisOptions::default() }
 }

@@ -1,4 +1,4 @@
-//! A filter in Redis, for threads.
+//! Filters in Redis, for threads.
 
 use redis::Commands;
 use urlseen::{
@@ -23,7 +23,7 @@ fn the_verbs_do_the_same_in_every_layout() {
         let more = digests(900..1100);
         let seen = filter.contains_all(more.iter().map(String::as_str)).unwrap();
         assert_eq!(seen, [[true; 100], [false; 100]].concat(), "{kind:?}");
-        assert!(!filter.contains(more[150].as_str()).unwrap(), "asking adds nothing");
+        assert!(!filter.contains(more[150].as_str()).unwrap(), "a question adds nothing");
 
         let mut connection = server.connection();
         let are_there: Vec<String> = connection.keys("f*").unwrap();
@@ -33,7 +33,7 @@ fn the_verbs_do_the_same_in_every_layout() {
         assert_eq!(filter.hashes() == 0, kind == FilterKind::ScrapyRedis);
         filter.delete().unwrap();
         assert!(!filter.contains(keys[5].as_str()).unwrap(), "{kind:?}");
-        assert!(filter.add(keys[5].as_str()).unwrap(), "it can be used on");
+        assert!(filter.add(keys[5].as_str()).unwrap(), "the filter can still be used");
         filter.delete().unwrap();
         assert!(!connection.exists::<_, bool>(&named).unwrap(), "{kind:?}");
     }
@@ -44,7 +44,7 @@ fn bits_and_hashes_are_those_of_the_layouts() {
     let server = RedisServer::start();
     let open = |key, kind| RedisFilter::open(&server.url(), key, kind).unwrap();
     let pyre = open("p", FilterKind::PyreBloom { capacity: 10_000, error_rate: 0.01 });
-    // What pyreBloom 1.0's own `bits` and `hashes` are for these.
+    // These are the values of pyreBloom 1.0's own `bits` and `hashes`.
     assert_eq!((pyre.bits(), pyre.hashes()), (95_850, 7));
     assert_eq!(pyre.keys(), ["p.0"]);
     let local = LocalFilter::new(10_000, 1e-9).unwrap();
@@ -95,7 +95,7 @@ fn it_gives_up_at_last_and_goes_on_when_redis_is_back() {
     let error = filter.add("b").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Redis);
     assert!(error.to_string().contains("tried 2 times"), "{error}");
-    // It comes back empty: without the filter, the script, or what was added.
+    // It comes back empty: without the filter, the script, or the added keys.
     server.restart();
     assert_eq!(filter.extend(["a", "b", "a"]).unwrap(), [true, true, false]);
     let other = RedisFilter::open(&server.url(), "f", NATIVE).unwrap();
@@ -134,7 +134,7 @@ fn another_filter_is_refused() {
         assert_eq!(error.kind(), ErrorKind::Mismatch);
         assert!(error.to_string().contains(part), "{error}");
     }
-    // Deleted and made anew by somebody else, its bits would mean something else.
+    // After another program deletes it and makes it anew, its bits would mean something else.
     filter.delete().unwrap();
     let other = RedisFilter::open(&server.url(), "f", NATIVE).unwrap();
     assert!(other.add("b").unwrap());

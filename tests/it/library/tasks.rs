@@ -1,4 +1,4 @@
-//! A filter in Redis, for tasks.
+//! Filters in Redis, for tasks.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn the_verbs_do_the_same_in_every_layout() {
             assert_eq!(seen, [[true; 100], [false; 100]].concat(), "{kind:?}");
             filter.delete().await.unwrap();
             assert!(!filter.contains(keys[5].as_str()).await.unwrap(), "{kind:?}");
-            assert!(filter.add(keys[5].as_str()).await.unwrap(), "it can be used on");
+            assert!(filter.add(keys[5].as_str()).await.unwrap(), "the filter can still be used");
             filter.delete().await.unwrap();
         }
     });
@@ -41,8 +41,8 @@ fn many_tasks_share_one_filter_while_answers_are_lost() {
     let proxy = Cutting::before(&server);
     run(async {
         let filter = Arc::new(AsyncRedisFilter::open(&proxy.url(), "f", NATIVE).await.unwrap());
-        // The server knows the script from now on, so that what is lost are answers to `add`. One
-        // takes with it all that were under way on the same connection.
+        // The server knows the script from now on, so the lost answers are those to `add`. A lost
+        // answer takes with it all answers under way on the same connection.
         assert!(filter.add("the first").await.unwrap());
         proxy.lose_next(3);
         let tasks: Vec<_> = (0..8)

@@ -1,5 +1,5 @@
-//! The commands of guides, and the examples of commands, run as they stand on their pages: each
-//! page in a fresh folder, with a Redis server of its own.
+//! Runs the commands of guides, and the examples of commands, as their pages show them. Each page
+//! has a fresh folder and a Redis server of its own.
 //!
 //! | block | what the test does with it |
 //! |---|---|
@@ -18,14 +18,14 @@ use crate::util::binary::Run;
 use crate::util::redis::{RedisServer, free_port};
 use crate::util::sources::{Source, pages, root};
 
-/// Pages whose commands need a Scrapy project: `integrations/scrapy/tests/test_recipes.py` has
+/// Pages whose commands need a Scrapy project. `integrations/scrapy/tests/test_recipes.py` runs
 /// them.
 const OF_SCRAPY: &[&str] = &["docs/guides/scrapy.md", "docs/guides/scrapy-redis.md"];
 
-/// The page with an example of each command.
+/// Page with an example of each command.
 const COMMANDS: &str = "docs/reference/commands.md";
 
-/// Leads the commands of a page to the servers of the test.
+/// Shell code that leads the commands of a page to the servers of the test.
 const PRELUDE: &str = r#"
 set -euo pipefail
 shopt -s inherit_errexit
@@ -59,7 +59,7 @@ stop() {
 }
 "#;
 
-/// A block of code: its language and what else stands in its first line, and its text.
+/// Block of code: the first line after the fence, and the text.
 struct Block<'a> {
     kind: &'a str,
     text: String,
@@ -94,7 +94,7 @@ fn a_command_that_fails_and_output_that_differs_are_found() {
     assert!(failed.expect("a failure").contains("failed: "));
 }
 
-/// Runs the blocks of a page in order, and returns the complaint of the first that fails.
+/// Runs the blocks of a page in order, and returns the message of the first that fails.
 fn problem(page: &Source) -> Option<String> {
     let redis = free_port();
     let _server = RedisServer::start_with(&["--bind", "127.0.0.1", "--port", &redis]);
@@ -113,7 +113,7 @@ fn problem(page: &Source) -> Option<String> {
     (output.code() != Some(0)).then(|| format!("{}: {}", page.path, output.stderr))
 }
 
-/// The blocks of a page as one script.
+/// Joins the blocks of a page to one script.
 fn script(blocks: &[Block<'_>]) -> String {
     let mut script = PRELUDE.to_owned();
     let mut last = "";
@@ -134,7 +134,7 @@ fn script(blocks: &[Block<'_>]) -> String {
     script + "stop\n"
 }
 
-/// The fenced blocks of a page, in order.
+/// Fenced blocks of a page, in order.
 fn blocks(page: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut open: Option<Block<'_>> = None;

@@ -1,4 +1,4 @@
-//! The pages: their links lead somewhere, the index names them all, and README stays short.
+//! Pages: their links lead somewhere, the index names them all, and README stays short.
 
 mod guides;
 
@@ -79,7 +79,7 @@ fn link_problems(page: &Source, anchors: &BTreeMap<String, BTreeSet<String>>) ->
     problems
 }
 
-/// The file that a link of a page leads to, relative to the repository, and the anchor in it.
+/// Target file of a link on a page, relative to the repository, and the anchor in it.
 fn target(page: &str, link: &str) -> (String, Option<String>) {
     let (file, anchor) = match link.split_once('#') {
         Some((file, anchor)) => (file, Some(anchor.to_owned())),
@@ -98,7 +98,7 @@ fn target(page: &str, link: &str) -> (String, Option<String>) {
     (path.to_string_lossy().into_owned(), anchor)
 }
 
-/// The links of a page that lead to files of the project.
+/// Links of a page that lead to files of the project.
 fn links(page: &str) -> Vec<String> {
     let link = Regex::new(r"\]\(([^()\s]+)\)").unwrap();
     let is_local = |link: &str| !link.contains("://") && !link.starts_with("mailto:");
@@ -107,7 +107,7 @@ fn links(page: &str) -> Vec<String> {
     found.filter(|link| is_local(link)).collect()
 }
 
-/// The anchors that GitHub gives the headings of a page.
+/// Anchors that GitHub gives the headings of a page.
 fn anchors(page: &str) -> BTreeSet<String> {
     let link = Regex::new(r"\[([^\]]*)\]\([^)]*\)").unwrap();
     let mut known = BTreeSet::new();
@@ -126,7 +126,7 @@ fn anchors(page: &str) -> BTreeSet<String> {
     known
 }
 
-/// The page without its blocks of code, fenced and indented.
+/// Returns the page without its blocks of code, fenced and indented.
 fn without_blocks(page: &str) -> String {
     let mut fenced = false;
     let mut prose = String::new();
@@ -141,7 +141,7 @@ fn without_blocks(page: &str) -> String {
     prose
 }
 
-/// The text without code between backquotes, which may look like a link.
+/// Returns the text without code in backquotes, which may look like a link.
 fn without_spans(prose: &str) -> String {
     let span = Regex::new("(?s)``.+?``|`[^`]+`").unwrap();
     span.replace_all(prose, "").into_owned()

@@ -1,9 +1,9 @@
-//! The benchmark's own proof that the tools which it compares do the same.
+//! The benchmark's own proof that its tools print the same.
 
 use crate::util::binary::Run;
 use crate::util::sources::root;
 
-/// A small run that measures nothing.
+/// Makes a small run that measures nothing.
 #[test]
 fn urlseen_and_awk_print_the_same_canonical_lines() {
     let program = env!("CARGO_BIN_EXE_urlseen");

@@ -1,4 +1,4 @@
-//! The bundled links, however they come in: out come those that Scrapy would make requests of.
+//! The bundled links in every form of input, compared with Scrapy's requests.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,7 +7,7 @@ use super::{filter, gzip, joined, zstandard};
 use crate::util::binary::{Output, Run};
 use crate::util::links::{discovered, refused, unseen};
 
-/// `lines` is what was to be printed, `places` where each link stands that Scrapy refuses.
+/// Checks the printed `lines`, and the `places` of the links that Scrapy refuses.
 #[track_caller]
 fn check(output: &Output, lines: &str, places: impl Iterator<Item = String>) {
     let expected = lines.lines().zip(1..);
@@ -24,7 +24,7 @@ fn check(output: &Output, lines: &str, places: impl Iterator<Item = String>) {
     assert_eq!(output.code(), Some(1));
 }
 
-/// Where the refused links stand in an input of this name.
+/// Places of the refused links in an input of this name.
 fn places(name: &str) -> impl Iterator<Item = String> {
     refused().into_iter().map(move |(number, _)| format!("{name}, line {number}"))
 }
@@ -36,7 +36,7 @@ fn a_real_crawl_comes_out_as_scrapy_would_have_it() {
     let packed = [("plain", links.clone()), ("gz", gzip(&links)), ("zst", zstandard(&links))];
     for (name, bytes) in packed {
         fs::write(folder.path().join(name), &bytes).unwrap();
-        // The first bytes tell, not the name.
+        // The first bytes decide, not the name.
         let run = |run: Run| run.dir(folder.path()).output();
         check(&run(filter(&[name])), &unseen, places(name));
         check(&run(filter(&[]).stdin(bytes.clone())), &unseen, places("standard input"));
@@ -65,7 +65,7 @@ fn several_files_are_one_stream() {
         format!("{}, line {}", names[file], number - bounds[file])
     });
     check(&output, &unseen, places);
-    // Once more: nothing is new.
+    // The same again: nothing is new.
     let twice = filter(&["a.txt", "a.txt", "a.txt"]).dir(folder.path()).output();
     let once = filter(&["a.txt"]).dir(folder.path()).output();
     assert!(twice.stdout == once.stdout);

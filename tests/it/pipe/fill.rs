@@ -1,4 +1,4 @@
-//! How large the filter is, and what is said when it is full.
+//! Size of the filter, and messages about a full one.
 
 use super::urls;
 use crate::util::binary::urlseen;
@@ -23,7 +23,7 @@ fn impossible_sizes_are_wrong_use() {
     }
 }
 
-/// All lines are in one block, so that only the look at the very end can see how full it is.
+/// All lines are in one block, so only the look at the very end can see the fill.
 #[test]
 fn warnings_tell_how_full_the_filter_is_to_the_last_line() {
     for (lines, warning) in [

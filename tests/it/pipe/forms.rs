@@ -1,4 +1,4 @@
-//! What lines look like, how they are fingerprinted, and what is counted.
+//! Forms of lines, their fingerprints, and the counts.
 
 use super::{check, filtered, joined};
 
@@ -14,7 +14,7 @@ fn a_pickle_is_no_line() {
 #[test]
 fn each_form_is_read_as_told() {
     let cases: &[(&str, &[&str], &[&str], &str)] = &[
-        // Form, unseen lines, seen lines behind them, a line of another form.
+        // Form, unseen lines, then seen lines, a line of another form.
         ("url", &["http://a/?b&a", "http://a/"], &["HTTP://A/?a&b#c"], SHA1),
         (
             "json",
@@ -57,7 +57,7 @@ fn what_asks_not_to_be_filtered_is_printed_every_time() {
 
 #[test]
 fn fingerprints_are_computed_as_told() {
-    // To Scrapy a verbatim URL is itself, to scrapy-redis it is canonical all the same.
+    // For Scrapy a verbatim URL stays as it is; scrapy-redis canonicalizes it all the same.
     let verbatim = r#"{"url": "http://a/?b&a", "meta": {"verbatim_url": true}}"#;
     let input = format!("http://a/?b&a\n{verbatim}\n");
     check(&filtered(&[], &*input), 0, &input, "");

@@ -69,7 +69,7 @@ fn what_was_read_before_a_file_that_fails_is_printed() {
 #[test]
 fn what_can_be_read_of_a_file_that_is_cut_is_printed() {
     let folder = tempfile::tempdir().unwrap();
-    // More than a block, so that some of it is decompressed when the end is missed.
+    // More than a block, so some of it is decompressed before the missing end is noticed.
     let links = urls(100_000);
     for (name, whole) in
         [("cut.gz", gzip(links.as_bytes())), ("cut.zst", zstandard(links.as_bytes()))]
@@ -92,7 +92,7 @@ fn what_can_be_read_of_a_file_that_is_cut_is_printed() {
 #[test]
 fn no_line_is_torn_by_an_error() {
     let folder = tempfile::tempdir().unwrap();
-    // Without its last 8 bytes gzip has all of the text, and no proof that it does.
+    // Without its last 8 bytes gzip has all of the text, and no proof of that.
     let whole = gzip(b"http://a/\nhttp://a/long");
     fs::write(folder.path().join("cut.gz"), &whole[..whole.len() - 8]).unwrap();
     let output = filter(&["cut.gz"]).dir(folder.path()).output();

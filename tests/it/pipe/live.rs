@@ -1,4 +1,4 @@
-//! A pipe that stays open: who writes, who reads, and who has stopped reading.
+//! A pipe that stays open, with writers and readers that stop.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,7 +10,7 @@ use super::urls;
 use crate::util::dies_with_us;
 use crate::util::wait::{SOON, poll, wait_until};
 
-/// A running command, with what it reads and writes in the test's hands.
+/// Running command, with its input and output in the test's hands.
 pub(super) struct Live {
     process: Child,
 }
@@ -35,7 +35,7 @@ impl Live {
         self.process.stdout.take().expect("piped, and taken once")
     }
 
-    /// Waits for its end, which must be a good one with nothing on standard error.
+    /// Waits for its end, which must be a success with nothing on standard error.
     #[track_caller]
     pub(super) fn ends_well(mut self) {
         let status = poll(SOON, || self.process.try_wait().unwrap()).expect("an end");
@@ -44,12 +44,12 @@ impl Live {
         assert_eq!((status.code(), said.as_str()), (Some(0), ""));
     }
 
-    /// A file of the kernel's about it.
+    /// Reads a file about the process from the kernel.
     fn proc(&self, file: &str) -> String {
         fs::read_to_string(format!("/proc/{}/{file}", self.process.id())).unwrap()
     }
 
-    /// Whether every thread waits for something (proc(5): the state stands behind the name).
+    /// Returns true if every thread waits (proc(5): the state follows the name).
     fn is_waiting(&self) -> bool {
         let threads = fs::read_dir(format!("/proc/{}/task", self.process.id())).unwrap();
         threads
@@ -60,13 +60,13 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        // Fails only for one that has ended already.
+        // Fails only for a process that has ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// The lines of a pipe as they come, with a bound on the wait for each.
+/// Lines of a pipe as they come, with a bound on the wait for each.
 fn lines(pipe: ChildStdout) -> impl FnMut() -> Option<String> {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {
@@ -93,7 +93,7 @@ fn a_line_is_answered_while_the_pipe_stays_open() {
             stdin.write_all(format!("{url}\n").as_bytes()).unwrap();
             assert!(next().unwrap().ends_with(&url));
         }
-        // A line that is seen has no answer, one that is begun has none yet.
+        // A seen line has no answer, and an incomplete line has none yet.
         if arguments == ["filter"] {
             stdin.write_all(b"http://example.com/0\nhttp://exam").unwrap();
             stdin.write_all(b"ple.com/end\n").unwrap();
@@ -105,7 +105,7 @@ fn a_line_is_answered_while_the_pipe_stays_open() {
     }
 }
 
-/// `urlseen filter | head -1` on a stream that never ends and brings nothing new.
+/// Runs `urlseen filter | head -1` on a stream that never ends and has nothing new.
 #[test]
 fn it_ends_when_nobody_reads_even_if_nothing_is_left_to_print() {
     let mut live = Live::start(&["filter"], Stdio::piped());
@@ -123,7 +123,7 @@ fn it_ends_when_nobody_reads_even_if_nothing_is_left_to_print() {
     endless.join().unwrap();
 }
 
-/// The same on a pipe where nothing comes any more.
+/// Runs the same on a pipe without further input.
 #[test]
 fn it_ends_when_nobody_reads_even_if_nobody_writes() {
     let mut live = Live::start(&["filter"], Stdio::piped());

@@ -16,12 +16,12 @@ use flate2::write::GzEncoder;
 
 use crate::util::binary::{Output, Run, urlseen};
 
-/// `urlseen filter` with a small filter that errs practically never.
+/// Prepares `urlseen filter` with a small filter that practically never errs.
 fn filter(arguments: &[&str]) -> Run {
     urlseen(["filter", "--capacity", "100000", "--error-rate", "1e-12"].iter().chain(arguments))
 }
 
-/// What it makes of these lines on standard input.
+/// Runs the filter on these lines of standard input.
 fn filtered(arguments: &[&str], input: impl Into<Vec<u8>>) -> Output {
     filter(arguments).stdin(input).output()
 }
@@ -36,18 +36,18 @@ fn zstandard(text: &[u8]) -> Vec<u8> {
     zstd::encode_all(text, 1).unwrap()
 }
 
-/// These lines, each with its line feed.
+/// Joins these lines, each with its line feed.
 fn joined<'a>(lines: impl IntoIterator<Item = &'a str>) -> String {
     lines.into_iter().flat_map(|line| [line, "\n"]).collect()
 }
 
-/// `count` URLs that differ, a line each.
+/// Makes `count` different URLs, one a line.
 fn urls(count: usize) -> String {
     let urls: Vec<_> = (0..count).map(|number| format!("http://example.com/{number}")).collect();
     joined(urls.iter().map(String::as_str))
 }
 
-/// The exit status, and all that was printed.
+/// Checks the exit status and the printed lines.
 #[track_caller]
 fn check(output: &Output, code: i32, stdout: &str, stderr: &str) {
     assert_eq!(output.text(), stdout, "{}", output.stderr);

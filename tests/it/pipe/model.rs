@@ -1,18 +1,18 @@
-//! Random lines of every form against an exact set, with as many threads as a small machine has,
-//! and more.
+//! Random lines of every form compared with an exact set, with as many threads as a small machine
+//! has, and more.
 
 use std::collections::HashSet;
 
 use super::{filter, gzip, zstandard};
 use crate::daemon::items::{Identity, Item, Random, item, seeds};
 
-/// Lines of a run.
+/// Number of lines of a run.
 const LINES: usize = 20_000;
 
-/// Out of so many keys a form.
+/// Number of keys of each form.
 const KEYS: usize = 3000;
 
-/// What a filter must print of the lines: those that are unseen, or those that are seen.
+/// Expected output for the lines: the unseen ones, or the seen ones.
 fn expected(items: &[Item], print_unseen: bool) -> Vec<u8> {
     let mut met = HashSet::new();
     let mut lines = Vec::new();

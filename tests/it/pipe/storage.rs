@@ -1,4 +1,4 @@
-//! `urlseen filter --storage`: what was printed is remembered.
+//! `urlseen filter --storage`: it remembers the printed lines.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -76,8 +76,8 @@ fn a_folder_in_use_is_refused() {
     first.ends_well();
 }
 
-/// (12) Lines are logged once they are printed: a kill in between has the next run print the last
-/// of them again, and none is missing.
+/// (12) The log gets lines after they are printed. A kill in between makes the next run print the
+/// last of them again, and loses none.
 #[test]
 fn a_killed_run_has_at_most_its_last_lines_printed_again() {
     const LINES: u32 = 100_000;
@@ -101,7 +101,7 @@ fn a_killed_run_has_at_most_its_last_lines_printed_again() {
         if !text.is_empty() && !text.ends_with('\n') {
             these.pop();
         }
-        // What this run printed again is the end of what the one before did.
+        // The lines that this run printed again are the end of the earlier output.
         let first = these.first().and_then(|first| printed.iter().position(|it| it == first));
         let again = first.map_or(0, |first| printed.len() - first);
         println!("{} lines, {again} of them again", these.len());
@@ -120,14 +120,14 @@ fn a_killed_run_has_at_most_its_last_lines_printed_again() {
     );
 }
 
-/// A crawl, and the folder that pipes share with it.
+/// Crawl, and the folder that pipes share with it.
 struct Shared {
     server: RedisServer,
     folder: TempDir,
 }
 
 impl Shared {
-    /// Pushes lines as items and runs the daemon; how many were unseen.
+    /// Pushes lines as items and runs the daemon. Returns the number of unseen ones.
     fn crawl(&self, numbers: std::ops::Range<u32>) -> u64 {
         let items: Vec<String> = lines(numbers).lines().map(str::to_owned).collect();
         let () = self.server.connection().rpush("demo:discovered", items).unwrap();
@@ -145,14 +145,14 @@ impl Shared {
     }
 }
 
-/// (12) What a pipe adds to a crawl's folder counts whatever Redis knows.
+/// (12) Keys that a pipe adds to a crawl's folder count, independent of the state of Redis.
 #[test]
 fn a_crawl_has_seen_what_a_pipe_added_to_its_folder() {
     let mut shared = Shared { server: RedisServer::start(), folder: TempDir::new().unwrap() };
     assert_eq!(shared.crawl(0..10), 10);
     assert_eq!(shared.pipe(5..20), lines(10..20));
     assert_eq!(shared.crawl(0..30), 10);
-    // Redis goes back to before the next of both.
+    // Redis goes back to before the next run of both.
     shared.server.cli(&["save"]);
     assert_eq!(shared.crawl(30..40), 10);
     assert_eq!(shared.pipe(30..50), lines(40..50));

@@ -1,6 +1,6 @@
-//! A server that knows so much of RedisBloom as it takes to move a filter: `BF.SCANDUMP` and
-//! `BF.LOADCHUNK`, which take and give chunks as they are. The module itself is no free software;
-//! `scripts/move-redisbloom` tries the same with it.
+//! Fake server with the part of RedisBloom that moves a filter: `BF.SCANDUMP` and `BF.LOADCHUNK`,
+//! which take and give chunks unchanged. The module itself is no free software;
+//! `scripts/move-redisbloom` runs the same with it.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// Chunks by key, in the order of their iterators.
 type Keys = BTreeMap<String, Vec<(i64, Vec<u8>)>>;
 
-/// The server; its connections end with their clients.
+/// The fake server. Its connections end with their clients.
 pub(super) struct Fake {
     folder: TempDir,
     state: Arc<Mutex<State>>,
@@ -22,17 +22,17 @@ pub(super) struct Fake {
 #[derive(Default)]
 struct State {
     keys: Keys,
-    /// What happens instead of the chunk of this number, from 0.
+    /// Failure in place of the chunk of this number, from 0.
     failure: Option<(usize, RunError)>,
-    /// Whether a filter is added to while it is dumped.
+    /// Set if a filter changes while it is dumped.
     is_busy: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum RunError {
-    /// An error is answered.
+    /// The server answers an error.
     Error,
-    /// The connection is closed.
+    /// The server closes the connection.
     Closed,
 }
 
@@ -72,7 +72,7 @@ impl Fake {
     }
 }
 
-/// Answers until the client goes, or is sent away.
+/// Answers until either side closes the connection.
 fn serve(stream: &UnixStream, state: &Mutex<State>) {
     let mut reader = BufReader::new(stream);
     while let Some(command) = command(&mut reader) {
@@ -100,7 +100,7 @@ fn command(reader: &mut impl BufRead) -> Option<Vec<Vec<u8>>> {
     (0..count).map(argument).collect()
 }
 
-/// `None` to close the connection.
+/// Answers a command. `None` closes the connection.
 fn answer(command: &[Vec<u8>], state: &mut State) -> Option<Vec<u8>> {
     let text = |at: usize| String::from_utf8_lossy(&command[at]).into_owned();
     let iterator = || text(2).parse::<i64>().unwrap();
@@ -120,7 +120,7 @@ fn answer(command: &[Vec<u8>], state: &mut State) -> Option<Vec<u8>> {
             let next = chunks.iter().find(|(at, _)| *at > iterator()).cloned();
             let (next, data) = next.unwrap_or_default();
             if state.is_busy && next == 0 {
-                // One more item: the header says so.
+                // One more item, which shows in the header.
                 chunks[0].1[0] ^= 1;
             }
             let mut answer = format!("*2\r\n:{next}\r\n${}\r\n", data.len()).into_bytes();

@@ -1,4 +1,4 @@
-//! Files with a dump.
+//! Dumps of filters in files.
 
 use std::fs;
 
@@ -30,7 +30,7 @@ fn a_filter_of_the_server_comes_in_answers_as_it_does_and_goes_out_to_the_byte()
     }
 }
 
-/// All commands of a crawl with a filter like the server's.
+/// Prepares a command of a crawl with a filter like the server's.
 fn crawl(server: &RedisServer, place: &Place, dump: &Dump, command: &str) -> Run {
     let own = [
         format!("redis.url={}", server.url()),
@@ -43,7 +43,7 @@ fn crawl(server: &RedisServer, place: &Place, dump: &Dump, command: &str) -> Run
     all.fold(urlseen([command]), |run, setting| run.arg("--set").arg(setting))
 }
 
-/// The daemon makes of a stream of fingerprints what `BF.ADD` made of it, killed in the middle.
+/// The daemon, killed in the middle, makes the same filter of a stream of fingerprints as `BF.ADD`.
 #[test]
 fn what_a_crawl_fills_is_to_the_byte_what_the_server_filled() {
     for dump in DUMPS.iter() {
@@ -92,7 +92,7 @@ fn the_pipe_makes_such_filters_too() {
     let made = ["--kind", "redisbloom", "--capacity", "100", "--error-rate", "0.01"];
     let lines: String = (0..1000).map(|n| item("piped", n) + "\n").collect();
     done(&place.command("filter", "storage", &made).stdin(lines.clone()).output());
-    // What it was made for need not be said again.
+    // The settings of an existing filter need not be given again.
     let again = place.command("filter", "storage", &[]).stdin(lines).output();
     assert_eq!(again.text(), "");
     let other = place.command("filter", "storage", &["--kind", "native"]).stdin("").output();
@@ -129,7 +129,7 @@ fn files_that_hold_no_whole_dump_are_refused_by_name_and_byte() {
         assert!(output.stderr.contains(&*place.path(name).to_string_lossy()), "{output:?}");
     }
     refused(&place.import("storage", &place.path("none")), 3, "none: No such file");
-    // None of it is left in the way.
+    // No part of it is left in the way.
     done(&place.import("storage", &place.write("whole", &whole)));
 }
 

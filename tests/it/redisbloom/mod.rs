@@ -1,5 +1,5 @@
-//! Filters of RedisBloom in and out: `urlseen import` and `urlseen export`, held to what a real
-//! server dumped.
+//! Filters of RedisBloom in and out: `urlseen import` and `urlseen export`, compared with dumps of
+//! a real server.
 
 mod fake;
 mod files;
@@ -21,17 +21,17 @@ use urlseen_core::filter::redisbloom::{Filter, Growth};
 
 use crate::util::binary::{Output, Run, urlseen};
 
-/// A filter of a real server.
+/// Filter of a real server.
 #[derive(Deserialize)]
 struct Dump {
     name: String,
-    /// The arguments of `BF.RESERVE`; `None` where the first add made the filter.
+    /// Arguments of `BF.RESERVE`. `None` if the first add made the filter.
     reserve: Option<Vec<String>>,
-    /// How many items went in: `sha1(NAME:i)` in hex digits, for each i from 0.
+    /// Number of items: `sha1(NAME:i)` in hex digits, for each i from 0.
     n: usize,
-    /// The i of those of the 20,000 `sha1(other-NAME:i)` that it said it had.
+    /// Each i of the 20,000 absent `sha1(other-NAME:i)` for which the server said "seen".
     others_seen: HashSet<usize>,
-    /// Iterator and base64.
+    /// Iterators, each with a chunk in base64.
     scandump: Vec<(i64, String)>,
 }
 
@@ -77,7 +77,7 @@ impl Dump {
     }
 }
 
-/// An item of a dump.
+/// Makes an item of a dump.
 fn item(name: &str, number: usize) -> String {
     let digest = Sha1::digest(format!("{name}:{number}"));
     digest.iter().fold(String::new(), |mut hex, byte| {
@@ -86,7 +86,7 @@ fn item(name: &str, number: usize) -> String {
     })
 }
 
-/// A dump as a file has it, by the documentation of the format alone.
+/// Writes a dump as a file, by the documentation of the format alone.
 fn file_of(chunks: &[(i64, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = b"RBDUMP 1".to_vec();
     for (iterator, data) in chunks.iter().chain([&(0, Vec::new())]) {
@@ -101,7 +101,7 @@ fn file_of(chunks: &[(i64, Vec<u8>)]) -> Vec<u8> {
     bytes
 }
 
-/// A folder with what a test needs.
+/// Folder for a test's files.
 struct Place(TempDir);
 
 impl Place {
@@ -118,7 +118,7 @@ impl Place {
         self.path(name)
     }
 
-    /// `urlseen COMMAND --storage DIR …` on the storage folder of that name.
+    /// Prepares `urlseen COMMAND --storage DIR …` on the storage folder of that name.
     fn command(&self, command: &str, state: &str, arguments: &[&str]) -> Run {
         let run = urlseen([command, "--storage"]).arg(self.path(state));
         arguments.iter().fold(run, Run::arg)

@@ -1,11 +1,11 @@
-//! Servers with the module, or something like it.
+//! Servers with the module, or with a part of its commands.
 
 use super::fake::{Fake, RunError};
 use super::{DUMPS, Dump, Place, done, refused};
 use crate::util::binary::{Output, Run, urlseen};
 use crate::util::redis::RedisServer;
 
-/// `urlseen COMMAND --redisbloom KEY`.
+/// Runs `urlseen COMMAND --redisbloom KEY`.
 fn run(place: &Place, url: &str, command: &str, key: &str) -> Output {
     let settings = [
         format!("redis.url={url}"),
@@ -25,7 +25,7 @@ fn a_filter_comes_from_a_server_and_goes_back_chunk_for_chunk() {
         done(&run(&place, &server.url(), "export", "new"));
         assert!(server.chunks("new").unwrap() == dump.chunks(), "{}", dump.name);
         refused(&run(&place, &server.url(), "export", "new"), 3, "the key new is there already");
-        assert!(server.chunks("new").unwrap() == dump.chunks(), "it is left as it is");
+        assert!(server.chunks("new").unwrap() == dump.chunks(), "the filter stays unchanged");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Looking at rejects.
+//! Listing of rejects.
 
 use redis::Commands;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use urlseen_engine::item::Unreadable;
 use super::{ASIDE, Lists, NO_TAB, REJECTED, numbers};
 use crate::util::binary::Output;
 
-/// The last column of each row.
+/// Last column of each row.
 fn items(output: &Output) -> Vec<&str> {
     assert_eq!(output.code(), Some(0), "{output:?}");
     output.text().lines().map(|line| line.split('\t').nth(2).unwrap()).collect()

@@ -18,13 +18,13 @@ const SOURCE: &str = "demo:discovered";
 const REJECTED: &str = "demo:rejected";
 const ASIDE: &str = "urlseen:{demo:discovered}:rejects";
 
-/// What two of the reasons have in them.
+/// Words of two of the reasons.
 const NO_TAB: &str = "no tab";
 const EMPTY: &str = "empty";
 
 type Bytes = Vec<u8>;
 
-/// A server with the lists of a crawl.
+/// Server with the lists of a crawl.
 struct Lists {
     server: RedisServer,
     connection: Connection,
@@ -39,7 +39,7 @@ impl Lists {
         Self { connection: server.connection(), server }
     }
 
-    /// `urlseen rejects` with these arguments.
+    /// Prepares `urlseen rejects` with these arguments.
     fn run(&self, arguments: &[&str]) -> Run {
         urlseen(["rejects"].iter().chain(arguments)).env("URLSEEN_REDIS__URL", self.server.url())
     }
@@ -62,7 +62,7 @@ impl Lists {
         self.push(REJECTED, rejects.iter().map(Vec::as_slice));
     }
 
-    /// Adds so many rejects, with numbers for items, of two reasons by turns.
+    /// Adds a reject for each number, with two reasons by turns.
     fn reject_numbers(&mut self, numbers: impl IntoIterator<Item = usize>) {
         let items = numbers.into_iter().map(|number| number.to_string()).collect::<Vec<_>>();
         let reason = |number: usize| match number % 2 {
@@ -74,7 +74,7 @@ impl Lists {
         self.reject(&items.collect::<Vec<_>>());
     }
 
-    /// A list from left to right.
+    /// Returns a list from left to right.
     fn list(&mut self, key: &str) -> Vec<Bytes> {
         self.connection.lrange(key, 0, -1).unwrap()
     }
@@ -83,7 +83,7 @@ impl Lists {
         self.connection.llen(key).unwrap()
     }
 
-    /// The items of all rejects, of those that are aside too, as text.
+    /// Items of all rejects as text, with those set aside.
     fn rejected_items(&mut self) -> Vec<String> {
         let rejects = [self.list(ASIDE), self.list(REJECTED)].concat();
         rejects
@@ -95,7 +95,7 @@ impl Lists {
             .collect()
     }
 
-    /// What the source holds, as text.
+    /// Items of the source, as text.
     fn source_items(&mut self) -> Vec<String> {
         let items = self.list(SOURCE).into_iter();
         items.map(|item| String::from_utf8(item).unwrap()).collect()

@@ -10,7 +10,7 @@ use super::{EMPTY, Lists, NO_TAB, REJECTED, SOURCE};
 
 const OVERSIZE: &str = "urlseen:{demo:discovered}:oversize";
 
-/// Adds rejects as the daemon does where nothing fits.
+/// Adds rejects as the daemon does if nothing fits.
 fn reject(lists: &mut Lists, items: &[(&[u8], Unreadable)]) {
     for (item, reason) in items {
         let written = write(item, reason, SystemTime::UNIX_EPOCH, 0);

@@ -1,4 +1,4 @@
-//! Putting rejects back and dropping them.
+//! Commands that put rejects back and drop them.
 
 use redis::Commands;
 use urlseen_engine::item::Unreadable;
@@ -56,7 +56,7 @@ fn what_the_daemon_rejected_can_be_taken_again() {
     assert_eq!(lists.connection.lrange::<_, Vec<Vec<u8>>>(SOURCE, 0, -1).unwrap(), bad);
     drain("fingerprint");
     let unseen: Vec<Vec<u8>> = lists.connection.lrange("demo:unseen", 0, -1).unwrap();
-    // All but the empty one are fingerprints of some kind.
+    // All items except the empty one are fingerprints of some kind.
     assert_eq!(unseen, [&good[..], bad[0], bad[1], bad[3]]);
     assert_eq!(lists.len(REJECTED), 1);
 }

@@ -1,4 +1,4 @@
-//! Rejects while others change the lists, while processes die, and while Redis refuses.
+//! Rejects while other programs change the lists, while processes die, and while Redis refuses.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use super::{ASIDE, Lists, NO_TAB, REJECTED, SOURCE, numbers};
 use crate::util::redis::RedisServer;
 use crate::util::wait::{SOON, wait_until};
 
-/// All numbers, wherever they are: each exactly once.
+/// Checks that each number exists exactly once, in any list.
 #[track_caller]
 fn assert_all_there(lists: &mut Lists, count: usize) {
     let found = [lists.source_items(), lists.rejected_items()].concat();
@@ -39,7 +39,7 @@ fn what_is_rejected_meanwhile_stays_on_the_list() {
         assert_all_there(&mut lists, next);
         assert_eq!(lists.len(ASIDE), 0);
         let (source, rejected) = (lists.source_items(), lists.rejected_items());
-        // All that was there when it began went, or every second one did.
+        // All rejects of the start are gone, or every second one.
         let step = if arguments.contains(&NO_TAB) { 2 } else { 1 };
         let begun = source.len() * step;
         let kept = (1..begun).step_by(2).filter(|_| step == 2);
@@ -76,7 +76,7 @@ fn one_who_is_killed_loses_and_doubles_nothing() {
     assert_all_there(&mut lists, COUNT);
 }
 
-/// Between reading and sorting, somebody else sorts one or gives all back.
+/// Between read and move, another program moves one reject or gives all back.
 #[test]
 fn what_others_changed_is_read_again() {
     type Change = fn(&mut Connection);

@@ -1,4 +1,4 @@
-//! Where a replay reads from, and what it refuses.
+//! Inputs of a replay, and its refusals.
 
 use std::io::Write;
 use std::process::Command;
@@ -16,7 +16,7 @@ use crate::pickles::vectors;
 use crate::util::binary::{Run, urlseen};
 use crate::util::wait::{SOON, wait_until};
 
-/// What scrapy-redis has in Redis, for a user who may do nothing but read.
+/// The data of scrapy-redis in Redis, for a user who may only read.
 #[test]
 fn a_running_scrapy_redis_crawl_is_asked_by_a_user_who_may_only_read() {
     let crawl = Crawl::new();
@@ -50,7 +50,7 @@ fn a_running_scrapy_redis_crawl_is_asked_by_a_user_who_may_only_read() {
     assert_eq!(queue.counts("native"), expected, "{queue:?}");
     assert_eq!(queue.report["keys"][0]["type"], "zset");
     assert_eq!(queue.report["forms"]["pickle"], items);
-    // With what the dupefilter holds, half of it is seen.
+    // With the members of the dupefilter, half of it is seen.
     let queue =
         replay(&["--key", "demo:requests", "--item", "pickle", "--seen", "demo:dupefilter"]);
     assert_eq!(queue.count("given"), seen.len());
@@ -68,7 +68,7 @@ fn a_running_scrapy_redis_crawl_is_asked_by_a_user_who_may_only_read() {
 #[test]
 fn lists_come_in_the_order_of_taking_and_in_pages() {
     let crawl = Crawl::new().set("source.take_from=right");
-    // The last one pushed is taken first, so it is what is refused first.
+    // The item pushed last is taken first, so it is the first refused one.
     let long = format!("/{}", "x".repeat(3 << 20));
     let items: Vec<String> = urls(25_000).into_iter().chain([long, "/last".to_owned()]).collect();
     crawl.push(&items);
@@ -181,7 +181,7 @@ fn a_rule_passes_what_it_names() {
     assert_eq!(replayed.report["passed"][0], serde_json::json!({ "rule": "lists", "items": 2 }));
 }
 
-/// Stopped in the middle of an input that never ends.
+/// Stops in the middle of an input that never ends.
 #[test]
 fn a_replay_that_is_stopped_reports_what_it_read() {
     let folder = TempDir::new().unwrap();
@@ -194,7 +194,7 @@ fn a_replay_that_is_stopped_reports_what_it_read() {
         move || {
             let mut pipe = std::fs::File::create(pipe).unwrap();
             let lines = urls(20_000).join("\n") + "\n";
-            // Until nobody reads any more.
+            // Until nothing reads any more.
             for _ in 0.. {
                 if pipe.write_all(lines.as_bytes()).is_err() {
                     return;
@@ -238,7 +238,7 @@ fn what_cannot_be_replayed_is_refused_with_the_way_on() {
         assert!(output.stderr.contains(words), "{arguments:?}: {}", output.stderr);
         assert!(output.stdout.is_empty(), "{output:?}");
     }
-    // What was read before a file that cannot be is reported.
+    // A file that cannot be read does not lose the report of the files before.
     std::fs::write(folder.path().join("good"), "http://a/\n").unwrap();
     let run = crawl.command("replay", &["--json", "good", "bad"]).dir(folder.path());
     let output = run.output();

@@ -1,4 +1,4 @@
-//! `urlseen replay`: what it says a crawl would do is what the crawl does, and it does nothing.
+//! `urlseen replay`: it foretells exactly what the crawl does, and changes nothing.
 
 mod inputs;
 
@@ -17,7 +17,7 @@ use crate::daemon::{Crawl, Summary};
 use crate::util::binary::{Output, urlseen};
 use crate::util::sources::root;
 
-/// What a replay with `--json` printed.
+/// Report that a replay with `--json` printed.
 #[derive(Debug)]
 struct Replayed {
     report: Value,
@@ -38,14 +38,14 @@ impl Replayed {
         number(&self.report[name])
     }
 
-    /// What a kind made of it.
+    /// Returns the part of the report about a kind.
     #[track_caller]
     fn kind(&self, name: &str) -> &Value {
         let kinds = self.report["kinds"].as_array().unwrap();
         kinds.iter().find(|it| it["kind"] == name).unwrap_or_else(|| panic!("{kinds:?}"))
     }
 
-    /// The items, and what would become of them: unseen, seen, unfiltered, rejected.
+    /// Number of items, then of unseen, seen, unfiltered and rejected ones.
     #[track_caller]
     fn counts(&self, kind: &str) -> (usize, [usize; 4]) {
         let lane = self.kind(kind);
@@ -71,18 +71,18 @@ fn dump(crawl: &Crawl) -> BTreeMap<String, Vec<u8>> {
     keys.into_iter().map(dump).collect()
 }
 
-/// `count` URLs that differ.
+/// Makes `count` different URLs.
 fn urls(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("http://example.com/{number}")).collect()
 }
 
-/// Their fingerprints.
+/// Fingerprints of the URLs.
 fn fingerprints(urls: &[String]) -> Vec<Fingerprint> {
     let output = urlseen(["fingerprint"]).stdin(urls.join("\n") + "\n").output();
     output.text().lines().map(|line| Fingerprint::from_hex(line.as_bytes()).unwrap()).collect()
 }
 
-/// What the daemon commits of the same items is what was foretold, and the telling changed nothing.
+/// The daemon commits exactly the foretold items, and the replay changed nothing.
 #[test]
 fn the_daemon_does_what_was_foretold_whatever_judges() {
     let kinds: [&[&str]; 5] = [
@@ -114,7 +114,7 @@ fn the_daemon_does_what_was_foretold_whatever_judges() {
     }
 }
 
-/// A filter in Redis that is far too small: the daemon's scripts drop the same items wrongly.
+/// The filter in Redis is far too small, and the daemon's scripts drop the same items wrongly.
 #[test]
 fn wrong_drops_are_those_of_the_real_daemon() {
     const DISTINCT: usize = 1500;
@@ -144,7 +144,7 @@ fn wrong_drops_are_those_of_the_real_daemon() {
     }
 }
 
-/// Counted by a set of positions, batch by batch.
+/// The wrong drops are compared with a set of positions, batch by batch.
 #[test]
 fn wrong_drops_of_a_full_native_filter_are_those_of_a_set_of_positions() {
     const BATCH: usize = 50;
@@ -197,7 +197,7 @@ fn redisbloom_grows_and_errs_as_the_module_does() {
     let lane = replayed.kind("redisbloom");
     assert_eq!((number(&lane["unseen"]), number(&lane["wrong"])), (new, urls.len() - new));
     assert_eq!((number(&lane["filter_bytes"]) as u64), model.bytes());
-    // One that may not grow ends, as the daemon does.
+    // A filter that may not grow ends the replay, as it ends the daemon.
     let replayed = replay("filter.expansion=0");
     let lane = replayed.kind("redisbloom");
     assert!(lane["stopped"].as_str().unwrap().contains("200"), "{lane}");
@@ -227,7 +227,7 @@ fn every_layout_judges_at_once_and_has_a_line_of_the_plot() {
     assert_eq!(cells, ["scrapy-redis", "3,000", "3,000", "0", "0.00", "0"]);
 
     let svg = std::fs::read_to_string(&plot).unwrap();
-    // What never erred is in the legend alone: counted, and the set as computed, too.
+    // A kind without errors is in the legend alone: as counted, and the set also as computed.
     let bold = svg.matches("stroke-width=\"2\" points=").count();
     let none = svg.matches("counted: 0, not drawn").count();
     assert_eq!(bold + none, 8, "{svg}");

@@ -1,4 +1,4 @@
-//! Those who ask, beside a queue: there is one filter.
+//! Clients that ask, beside a queue: both use one filter.
 
 use redis::Commands;
 use rustix::process::Signal;
@@ -44,7 +44,7 @@ fn what_is_asked_is_seen_by_the_queue_and_back_and_survives_a_kill() {
     assert!(seen.iter().all(|&seen| seen));
 }
 
-/// Both at full speed on the same URLs: each is given away once, to the queue or to who asks.
+/// Both at full speed with the same URLs: each URL is new once, to the queue or to a client.
 #[test]
 fn each_url_is_new_to_one_of_them_alone_while_the_daemon_is_killed() {
     let crawl = crawl().set("source.batch=50");
@@ -76,7 +76,7 @@ fn each_url_is_new_to_one_of_them_alone_while_the_daemon_is_killed() {
         left + processing == 0
     });
     let sink: Vec<String> = redis.lrange(SINK, 0, -1).unwrap();
-    // Who got no answer does not know whether it is his; all others were given away once.
+    // A client without an answer does not know its result. All other URLs were given away once.
     let mut found: Vec<&String> = given.iter().chain(&sink).collect();
     let whole = found.len();
     found.sort();
@@ -97,7 +97,7 @@ fn who_asks_is_answered_while_redis_is_away_and_redis_may_come_back_with_less() 
     wait_until(SOON, "commit", || redis.llen::<_, usize>(SINK).unwrap() == 100);
     let () = redis::cmd("SAVE").query(&mut redis).unwrap();
     crawl.push(&all[100..200]);
-    // Had the daemon not heard of the commit, it would take it for one that never was.
+    // Without that answer the daemon would take the commit for one that never happened.
     wait_until(SOON, "the answer to the commit", || {
         crawl.command("status", &[]).output().text().contains("unseen                 200 ")
     });

@@ -1,4 +1,4 @@
-//! What a client may not do, and what it is told.
+//! Limits for a client, and their messages.
 
 use std::fmt::Write;
 use std::io::Write as _;
@@ -58,7 +58,7 @@ fn who_has_not_given_the_password_may_do_nothing_else() {
     says(&mut socket, "SADD demo a\r\n", ":1\r\n");
     let mut socket = running.socket();
     says(&mut socket, "HELLO 3 AUTH default a-secret-word SETNAME me\r\n", "%7\r\n$6\r\nserver");
-    // A stranger cannot make the daemon keep much.
+    // A client without the password cannot make the daemon keep much.
     let mut socket = running.socket();
     socket.send(packed(&["AUTH", &"x".repeat(20_000)]));
     assert_eq!(socket.rest(), "-ERR Protocol error: invalid bulk length\r\n");
@@ -108,7 +108,7 @@ fn who_asks_much_and_does_not_read_makes_the_daemon_keep_little() {
     const CLIENTS: usize = 16;
     let served = Served::new("demo");
     let running = served.start();
-    // A command as large as may be, so that much is received at once behind it.
+    // A command of the largest size, so that much is received at once after it.
     let large = packed(&["ECHO", &"x".repeat(1_000_000)]);
     let (most, rest) = large.split_at(large.len() - 1000);
     let flood = [rest, &b"COMMAND\r\n".repeat(90_000)].concat();

@@ -11,10 +11,10 @@ use crate::util::binary::Run;
 use crate::util::descriptors::{forbid, leave, raise_own, restore};
 use crate::util::wait::{SOON, wait_until};
 
-/// URLs that are added at once: fewer than the log has to grow by for a snapshot.
+/// Number of URLs added at once: too few for the log to grow to a snapshot.
 const SOME: usize = 1000;
 
-/// The daemon with a soft and a hard limit on file descriptors.
+/// Prepares the daemon with a soft and a hard limit on file descriptors.
 fn limited(served: &Served, limits: &str) -> Run {
     let program = env!("CARGO_BIN_EXE_urlseen");
     let state = format!("storage.dir={}", served.storage_dir().display());
@@ -22,13 +22,13 @@ fn limited(served: &Served, limits: &str) -> Run {
     served.settings.iter().fold(run, |run, setting| run.arg("--set").arg(setting))
 }
 
-/// The snapshot of a filter that no batch goes through, told from the one in its place later.
+/// Identity of the snapshot, which differs from that of a later one.
 fn snapshot(served: &Served) -> Option<u64> {
     let file = served.storage_dir().join("snapshot-00000000000000000000");
     fs::metadata(file).ok().map(|file| file.ino())
 }
 
-/// Adds more URLs, all of them new, as long as the filter has room.
+/// Adds more URLs, all of them new, while the filter has room.
 fn add(client: &mut Connection, added: &mut usize) {
     if *added == 50_000 {
         return;
@@ -38,7 +38,7 @@ fn add(client: &mut Connection, added: &mut usize) {
     *added += SOME;
 }
 
-/// Kills the daemon, and has another one tell that all of the URLs were kept.
+/// Kills the daemon, and checks with another one that all URLs were kept.
 #[track_caller]
 fn assert_kept(served: &Served, mut running: Running, added: usize) {
     running.daemon.signal(Signal::KILL);
@@ -89,7 +89,7 @@ fn more_clients_than_the_hard_limit_allows_are_refused_before_anything_starts() 
     }
     assert_eq!(count, "2 problems in the configuration, nothing was started");
     assert!(!served.storage_dir().exists());
-    // As many as the message says there is room for.
+    // As many clients as the message permits.
     let room = clients.rsplit(' ').find_map(|word| word.parse::<u64>().ok()).unwrap();
     let start = |clients: u64| {
         let served = Served::new("demo").set(&format!("serve.max_clients={clients}"));

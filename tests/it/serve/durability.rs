@@ -1,4 +1,4 @@
-//! What was answered survives.
+//! Additions that were answered survive.
 
 use redis::{Commands, cmd};
 use rustix::process::Signal;

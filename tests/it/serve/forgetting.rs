@@ -1,4 +1,4 @@
-//! Fingerprints that are to pass once more, by `SREM`.
+//! Fingerprints that are to pass again, by `SREM`.
 
 use redis::{Commands, Connection};
 use rustix::process::Signal;
@@ -21,7 +21,7 @@ fn what_is_forgotten_passes_once_more_also_after_a_kill() {
         assert_eq!(client.srem::<_, _, u64>("demo", &all[..50]).unwrap(), 0, "they are already");
         let full = client.srem::<_, _, u64>("demo", &all[50..100]).unwrap_err().to_string();
         assert!(full.contains("forget.max_len"), "{full}");
-        // Those that pass are seen again, and make room.
+        // Fingerprints that pass are seen again, and make room.
         assert_eq!(client.sadd::<_, _, u64>("demo", &all[..30]).unwrap(), 30);
         assert_eq!(client.sadd::<_, _, u64>("demo", &all[..30]).unwrap(), 0);
         assert_eq!(client.srem::<_, _, u64>("demo", &all[60..90]).unwrap(), 30);
@@ -58,7 +58,7 @@ fn a_snapshot_has_what_was_forgotten() {
     let _: u64 = client.sadd("demo", &all[..100]).unwrap();
     let _: u64 = client.srem("demo", &all[..100]).unwrap();
     let _: u64 = client.sadd("demo", &all[..50]).unwrap();
-    // So much that a snapshot is behind all that.
+    // So many changes that a snapshot covers all of them.
     let has_snapshot = || {
         let files = std::fs::read_dir(served.storage_dir()).unwrap();
         files
@@ -84,7 +84,7 @@ fn a_snapshot_has_what_was_forgotten() {
     assert_eq!(unseen, (50..100).collect::<Vec<_>>());
 }
 
-/// By the list that spiders push to, and by the command, while the daemon is up and while it is
+/// By the list that spiders push to, and by the command, while the daemon runs and while it does
 /// not.
 #[test]
 fn what_is_on_the_list_passes_once_more() {
@@ -116,7 +116,7 @@ fn what_is_on_the_list_passes_once_more() {
     crawl.push(&all);
     wait_until(SOON, "commit", || redis.llen::<_, usize>("demo:unseen").unwrap() == 3);
 
-    // More than there is room for waits.
+    // More fingerprints than there is room for: the rest waits.
     let () = redis.rpush("demo:forget", &all[100..200]).unwrap();
     wait_until(SOON, "word", || daemon.stderr().contains("forget.max_len"));
     assert!(!is_empty(&mut redis));

@@ -1,4 +1,4 @@
-//! The Redis protocol, `[serve]`, asked by real clients.
+//! The Redis protocol, `[serve]`, with real clients.
 
 mod beside;
 mod bounds;
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::util::binary::{Daemon, Run, urlseen};
 use crate::util::wait::SOON;
 
-/// A daemon that answers those who ask, without a Redis.
+/// Daemon that answers clients, without a Redis.
 struct Served {
     folder: TempDir,
     settings: Vec<String>,
@@ -26,7 +26,7 @@ struct Served {
 }
 
 impl Served {
-    /// For these keys, with a small filter that errs practically never.
+    /// Makes a daemon for these keys, with a small filter that practically never errs.
     fn new(keys: &str) -> Self {
         let settings = [
             "source.kind=none",
@@ -68,7 +68,7 @@ fn configured(command: &str, state: &Path, settings: &[String]) -> Run {
     settings.iter().fold(run, |run, setting| run.arg("--set").arg(setting))
 }
 
-/// A daemon, and where it is asked.
+/// Running daemon, and the address for its clients.
 struct Running {
     daemon: Daemon,
     port: u16,
@@ -95,14 +95,14 @@ impl Running {
     }
 }
 
-/// The most memory that it has had, in MiB.
+/// Peak of its memory, in MiB.
 fn peak(running: &Running) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", running.daemon.id())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     peak.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() >> 10
 }
 
-/// Bytes to and from a server, without a client between.
+/// Bytes to and from a server, without a client library.
 struct Socket(TcpStream);
 
 impl Socket {
@@ -110,7 +110,7 @@ impl Socket {
         self.0.write_all(bytes.as_ref()).unwrap();
     }
 
-    /// As many bytes as are expected.
+    /// Reads as many bytes as are expected.
     #[track_caller]
     fn receive(&mut self, expected: &str) -> String {
         let mut bytes = vec![0; expected.len()];
@@ -124,7 +124,7 @@ impl Socket {
         String::from_utf8_lossy(&bytes[..read]).into_owned()
     }
 
-    /// All that comes until the server hangs up.
+    /// Reads until the server hangs up.
     fn rest(&mut self) -> String {
         let mut bytes = Vec::new();
         let _ = self.0.read_to_end(&mut bytes);
@@ -132,7 +132,7 @@ impl Socket {
     }
 }
 
-/// A command as clients send it.
+/// Writes a command as clients send it.
 fn packed<S: AsRef<[u8]>>(words: &[S]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {
@@ -143,7 +143,7 @@ fn packed<S: AsRef<[u8]>>(words: &[S]) -> Vec<u8> {
     bytes
 }
 
-/// URLs that nobody has seen before.
+/// Makes URLs that are new to the filter.
 fn urls(numbers: std::ops::Range<usize>) -> Vec<String> {
     numbers.map(|number| format!("https://example.com/asked/{number}")).collect()
 }

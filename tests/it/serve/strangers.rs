@@ -1,4 +1,4 @@
-//! Connections that are no clients of Redis: browsers, other protocols, and those that say nothing.
+//! Connections that are no clients of Redis: browsers, other protocols, and silent ones.
 
 use std::io::{Read, Write};
 
@@ -8,7 +8,7 @@ use crate::util::wait::{SOON, wait_until};
 const MEMBER: &str = "https://victim.example/";
 const NOAUTH: &str = "-NOAUTH Authentication required.\r\n";
 
-/// Requests as browsers, curl and others send them, each with commands as its body.
+/// Requests of browsers, curl and others, each with commands as its body.
 fn requests() -> Vec<String> {
     let body = format!("\r\nSADD demo {MEMBER}\r\nSREM demo kept\r\nDEL demo\r\n");
     let host = "Host: 127.0.0.1:6390\r\nContent-Type: text/plain\r\n";
@@ -26,7 +26,7 @@ fn requests() -> Vec<String> {
     all
 }
 
-/// What is there of the two members, as somebody who knows the password is told.
+/// Answer about the two members to a client with the password.
 fn members(socket: &mut Socket) -> String {
     socket.send(format!("SMISMEMBER demo {MEMBER} kept\r\n"));
     socket.receive("*2\r\n:0\r\n:1\r\n")
@@ -102,7 +102,7 @@ fn closed(mut socket: Socket) {
     let mut bytes = Vec::new();
     match socket.0.read_to_end(&mut bytes) {
         Ok(_) => {}
-        // Closed with bytes that were not read.
+        // Closed with unread bytes.
         Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {}
         Err(error) => panic!("not closed: {error}"),
     }
@@ -141,7 +141,7 @@ fn a_stranger_without_the_password_loses_its_place_whatever_it_says() {
         (running.socket(), running.socket(), running.socket());
     guessing.send("AUTH wrong\r\nPING\r\n");
     assert!(guessing.receive("-WRONGPASS ").starts_with("-WRONGPASS "));
-    // Goes on speaking until it is hung up on.
+    // Sends commands until the daemon hangs up.
     let mut reader = Socket(flooding.0.try_clone().unwrap());
     let reading = std::thread::spawn(move || reader.rest());
     let pings = b"PING\r\n".repeat(100);

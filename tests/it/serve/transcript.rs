@@ -1,4 +1,4 @@
-//! The replies, byte for byte, beside those that a Redis with RedisBloom gave
+//! Replies, byte for byte, beside those of a Redis with RedisBloom
 //! (`tests/vectors/redisbloom-replies.jsonl`).
 
 use std::collections::BTreeMap;
@@ -17,11 +17,11 @@ struct Line {
 const REFUSED: &str = "-NOPERM urlseen answers for the keys in serve.keys alone, and 'KEY' is none \
                        of them: a filter must not take one crawl's URLs for another's\r\n";
 
-/// What is said otherwise, by the command: what is said here. `docs/reference/serve.md` says why.
+/// Reply of urlseen to a command if it differs. `docs/reference/serve.md` has the reasons.
 fn different(command: &str) -> Option<String> {
     let refused = |key: &str| REFUSED.replace("KEY", key);
     Some(match command {
-        // Only listed keys are there, and a key that is listed is.
+        // Only the configured keys exist, and they always exist.
         "BF.EXISTS nokey a"
         | "BF.MEXISTS nokey a b"
         | "BF.CARD nokey"
@@ -36,7 +36,7 @@ fn different(command: &str) -> Option<String> {
         "BF.RESERVE f 0.001 1000"
         | "BF.RESERVE n 0.01 3 NONSCALING"
         | "BF.RESERVE e 0.01 99999999999" => "-ERR item exists\r\n".to_owned(),
-        // The one filter is asked by the commands of sets as well.
+        // The commands of sets use the same filter.
         "SADD f a" => ":0\r\n".to_owned(),
         "SET s str" => unknown("SET", "'s' 'str' "),
         "EXISTS g" => unknown("EXISTS", "'g' "),
@@ -50,7 +50,7 @@ fn unknown(name: &str, arguments: &str) -> String {
     format!("-ERR unknown command '{name}', with args beginning with: {arguments}\r\n")
 }
 
-/// The servers that play the one of the transcript: each filter of it needs one of its own.
+/// Servers for the transcript's one: each filter of it needs a daemon of its own.
 fn servers() -> Vec<(&'static str, Served)> {
     let bloom = |keys: &str| Served::new(keys).set("filter.kind=redisbloom");
     vec![
@@ -106,7 +106,7 @@ fn replies_are_those_of_a_redis_with_redisbloom_but_for_what_is_listed() {
         }
         assert_eq!(count, 76, "the transcript is all there");
         for socket in &mut sockets {
-            // Nothing more was said.
+            // No further bytes came.
             socket.send("ECHO end\r\n");
             assert_eq!(socket.receive("$3\r\nend\r\n"), "$3\r\nend\r\n");
         }

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::dies_with_us;
 use super::wait::{SOON, poll};
 
-/// What a run to the end left.
+/// Result of a run to the end.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
@@ -23,7 +23,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// The exit status; `None` if a signal ended it.
+    /// Exit status. `None` if a signal ended it.
     pub(crate) fn code(&self) -> Option<i32> {
         self.status.code()
     }
@@ -37,10 +37,10 @@ impl Output {
     }
 }
 
-/// A run to be: its arguments, environment, folder and standard input.
+/// A run to prepare: its arguments, environment, folder and standard input.
 ///
-/// Unless told otherwise it runs in an empty folder of its own, reads nothing, and sees no
-/// `URLSEEN_` variable of the environment that the tests run in.
+/// By default it runs in an empty folder of its own, reads nothing, and sees no `URLSEEN_` variable
+/// of the tests' environment.
 pub(crate) struct Run {
     command: Command,
     name: String,
@@ -48,13 +48,13 @@ pub(crate) struct Run {
     folder: TempDir,
 }
 
-/// A run of the built `urlseen` with these arguments.
+/// Prepares a run of the built `urlseen` with these arguments.
 pub(crate) fn urlseen(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Run {
     Run::of(env!("CARGO_BIN_EXE_urlseen"), arguments)
 }
 
 impl Run {
-    /// A run of any program.
+    /// Prepares a run of any program.
     pub(crate) fn of(
         program: impl AsRef<Path>,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -71,7 +71,7 @@ impl Run {
         Self { command, name, input: None, folder }
     }
 
-    /// One more argument.
+    /// Adds one argument.
     pub(crate) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.command.arg(argument);
         self
@@ -83,13 +83,13 @@ impl Run {
         self
     }
 
-    /// Runs in this folder.
+    /// Sets the folder to run in.
     pub(crate) fn dir(mut self, folder: impl AsRef<Path>) -> Self {
         self.command.current_dir(folder);
         self
     }
 
-    /// Reads these bytes from standard input.
+    /// Sets the bytes for standard input.
     pub(crate) fn stdin(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.input = Some(input.into());
         self
@@ -98,12 +98,12 @@ impl Run {
     /// Runs to the end, which must come within a minute.
     ///
     /// # Panics
-    /// If it does not, with what was printed.
+    /// If the end does not come, with the output so far.
     pub(crate) fn output(self) -> Output {
         self.start().output(Duration::from_mins(1))
     }
 
-    /// Starts it in the background.
+    /// Starts the program in the background.
     pub(crate) fn start(mut self) -> Daemon {
         let input = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
         let mut process = self
@@ -114,7 +114,7 @@ impl Run {
             .spawn()
             .expect("setpriv of util-linux is on every Debian");
         if let (Some(mut pipe), Some(input)) = (process.stdin.take(), self.input) {
-            // A program that ends before it has read everything says so by its status.
+            // A program that ends before it has read everything reports that by its status.
             thread::spawn(move || drop(pipe.write_all(&input)));
         }
         let mut pipe = process.stdout.take().expect("standard output is piped");
@@ -132,27 +132,27 @@ impl Run {
     }
 }
 
-/// A program that runs in the background, killed when dropped.
+/// Program that runs in the background, killed when dropped.
 pub(crate) struct Daemon {
     process: Child,
     name: String,
     /// Standard error so far, whole lines.
     said: Arc<Mutex<String>>,
-    /// Until it is taken.
+    /// `None` once the output is taken.
     stdout: Option<JoinHandle<Vec<u8>>>,
     stderr: JoinHandle<()>,
     _folder: TempDir,
 }
 
 impl Daemon {
-    /// The first line on standard error, from the start of the program, that holds `part`.
+    /// First line on standard error that contains `part`, from the start of the program.
     ///
     /// # Panics
-    /// If there is none within `deadline`, or the program ends without it; with what was said.
+    /// If there is none within `deadline`, or the program ends without it; with its output.
     #[track_caller]
     pub(crate) fn wait_for_line(&mut self, part: &str, deadline: Duration) -> String {
         let found = poll(deadline, || {
-            // In this order: what an ended program has said is complete once its pipe is closed.
+            // In this order: the output of an ended program is complete once its pipe is closed.
             let ended = self.stderr.is_finished();
             let line = self.stderr().lines().find(|line| line.contains(part)).map(str::to_owned);
             if line.is_some() || ended { Some(line) } else { None }
@@ -164,12 +164,12 @@ impl Daemon {
         }
     }
 
-    /// The id of its process.
+    /// Id of its process.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Standard error so far.
+    /// Standard error so far, as text.
     pub(crate) fn stderr(&self) -> String {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -179,7 +179,7 @@ impl Daemon {
         kill_process(Pid::from_child(&self.process), signal).expect("a running process of ours");
     }
 
-    /// Whether it has not ended yet.
+    /// Returns true if it has not ended yet.
     pub(crate) fn is_running(&mut self) -> bool {
         self.process.try_wait().expect("a child can be waited for").is_none()
     }
@@ -187,7 +187,7 @@ impl Daemon {
     /// Waits for its end.
     ///
     /// # Panics
-    /// If that does not come within `deadline`, with what was said.
+    /// If the end does not come within `deadline`, with its output.
     #[track_caller]
     pub(crate) fn wait(&mut self, deadline: Duration) -> ExitStatus {
         let status = poll(deadline, || self.process.try_wait().expect("a child of ours"));
@@ -196,14 +196,14 @@ impl Daemon {
         })
     }
 
-    /// Waits for its end, and takes all that it printed.
+    /// Waits for its end, and returns its whole output.
     ///
     /// # Panics
-    /// If the end does not come within `deadline`, with what was said.
+    /// If the end does not come within `deadline`, with its output.
     #[track_caller]
     pub(crate) fn output(mut self, deadline: Duration) -> Output {
         let status = self.wait(deadline);
-        let stdout = self.stdout.take().expect("nobody else takes it");
+        let stdout = self.stdout.take().expect("the output is taken once");
         // The pipes end with the program, unless it left children that hold them.
         poll(SOON, || (stdout.is_finished() && self.stderr.is_finished()).then_some(()))
             .unwrap_or_else(|| panic!("{} left children that hold its output", self.name));
@@ -214,13 +214,13 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // Fails only for one that has ended already.
+        // Fails only for a process that has ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Appends what `pipe` brings to `said`, line by line, until it ends.
+/// Appends the text of `pipe` to `said`, line by line, until it ends.
 fn collect(pipe: impl Read, said: &Mutex<String>) {
     let mut pipe = BufReader::new(pipe);
     let mut line = Vec::new();

@@ -1,4 +1,4 @@
-//! The limit on file descriptors of this process and of daemons that run.
+//! Limit on file descriptors of this process and of running daemons.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
 use super::binary::Daemon;
 
-/// Raises the limit of this process as far as it may be, as tests open many connections.
+/// Raises the limit of this process as far as possible, as tests open many connections.
 pub(crate) fn raise_own() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
@@ -21,7 +21,7 @@ pub(crate) fn leave(daemon: &Daemon, free: usize) {
     limit(daemon, unused.take(free + 1).last().unwrap());
 }
 
-/// Lowers the limit of a daemon until it can open none, not even in the place of one it closes.
+/// Lowers the limit of a daemon so that it can open none, not even in place of a closed one.
 pub(crate) fn forbid(daemon: &Daemon) {
     limit(daemon, 0);
 }
@@ -31,7 +31,7 @@ pub(crate) fn restore(daemon: &Daemon) {
     limit(daemon, u64::MAX);
 }
 
-/// The numbers of all that a daemon has open.
+/// Numbers of all open descriptors of a daemon.
 fn open(daemon: &Daemon) -> BTreeSet<u64> {
     let names = fs::read_dir(format!("/proc/{}/fd", daemon.id())).unwrap();
     names.map(|name| name.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect()

@@ -1,4 +1,4 @@
-//! The bundled crawl: `tests/data/README.md` says where it comes from.
+//! The bundled crawl. `tests/data/README.md` has its origin.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -6,17 +6,17 @@ use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
 
-/// The links that the crawl discovered, one a line, with duplicates: 164,289.
+/// Links that the crawl discovered, one a line, with duplicates: 164,289.
 pub(crate) fn discovered() -> String {
     unpack("python-docs-links.txt.gz")
 }
 
-/// The lines of [`discovered`] that Scrapy's fingerprint and an exact set call unseen, in order.
+/// Lines of [`discovered`] that Scrapy's fingerprint and an exact set call unseen, in order.
 pub(crate) fn unseen() -> String {
     unpack("python-docs-unseen.txt.gz")
 }
 
-/// The lines of [`discovered`] that Scrapy makes no request of: number, from 1, and link.
+/// Lines of [`discovered`] that Scrapy makes no request of: number, from 1, and link.
 pub(crate) fn refused() -> Vec<(usize, String)> {
     let text = fs::read_to_string(file("python-docs-refused.txt")).expect("a bundled file");
     text.lines()

@@ -1,4 +1,4 @@
-//! What the tests share: real servers, the built binary, real input, waiting.
+//! Tools that the tests share: real servers, the built binary, real input, waiting.
 
 pub(crate) mod binary;
 pub(crate) mod descriptors;
@@ -10,7 +10,7 @@ pub(crate) mod wait;
 use std::path::Path;
 use std::process::Command;
 
-/// A command that the kernel kills when the thread that started it ends, so that nothing outlives
+/// Makes a command that the kernel kills when the thread that started it ends. So nothing outlives
 /// a test, however the test process ends. The process id is the program's own, as `setpriv` (of
 /// util-linux) becomes the program.
 ///

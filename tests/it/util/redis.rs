@@ -1,4 +1,4 @@
-//! A real Redis server of a test's own.
+//! Real Redis server of a test's own.
 
 use std::fs::{self, File};
 use std::mem;
@@ -30,7 +30,7 @@ impl RedisServer {
         Self::start_with(&[])
     }
 
-    /// Starts a server with arguments behind the harness's own, which they override:
+    /// Starts a server with arguments after the harness's own, which they override:
     /// `&["--appendonly", "yes"]`, `&["--bind", "127.0.0.1", "--port", &free_port()]`.
     ///
     /// # Panics
@@ -54,43 +54,43 @@ impl RedisServer {
     /// Kills the server if it runs, and starts it again on the same folder, socket and arguments.
     pub(crate) fn restart(&mut self) {
         self.kill();
-        // The log of the run before would look like this one's.
+        // The log of the earlier run would look like this one's.
         let _ = fs::remove_file(self.log_file());
         self.spawn();
     }
 
-    /// The same with more arguments from now on.
+    /// Restarts the server with more arguments from now on.
     pub(crate) fn restart_with(&mut self, arguments: &[&str]) {
         self.arguments.extend(arguments.iter().map(ToString::to_string));
         self.restart();
     }
 
-    /// Stops the process where it is (SIGSTOP): connections stay open, nothing is answered.
+    /// Stops the process (SIGSTOP): connections stay open, and nothing is answered.
     pub(crate) fn pause(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// Lets a paused server go on.
+    /// Continues a paused server.
     pub(crate) fn resume(&self) {
         self.signal(Signal::CONT);
     }
 
-    /// The folder that holds its socket, log, and what it saves.
+    /// Folder of its socket, log, and saved files.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Its address, for the configuration and for `redis::Client`, without user and password.
+    /// Address for the configuration and for `redis::Client`, without user and password.
     pub(crate) fn url(&self) -> String {
         format!("unix://{}", self.socket().display())
     }
 
-    /// Its address with a user and a password.
+    /// Address with a user and a password.
     pub(crate) fn url_as(&self, user: &str, password: &str) -> String {
         format!("{}?user={user}&pass={password}", self.url())
     }
 
-    /// A new connection.
+    /// Makes a new connection.
     ///
     /// # Panics
     /// If the server does not accept it.
@@ -98,7 +98,7 @@ impl RedisServer {
         connect(&self.url()).expect("a running server accepts connections")
     }
 
-    /// What `redis-cli` prints, with the last line's end cut off.
+    /// Output of `redis-cli`, without the end of the last line.
     ///
     /// # Panics
     /// If `redis-cli` fails or the server answers with an error.
@@ -165,8 +165,8 @@ impl Drop for RedisServer {
     }
 }
 
-/// A TCP port on loopback for a server of the tests, as text. As long as this process lives, the
-/// kernel gives it to no other: it is bound, though nothing listens there.
+/// Reserves a TCP port on loopback for a server of the tests, as text. As long as this process
+/// lives, the kernel gives it to no other: it is bound, though nothing listens there.
 pub(crate) fn free_port() -> String {
     let claim = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
     claim.set_reuse_address(true).expect("a server may listen on a bound port");
@@ -176,12 +176,12 @@ pub(crate) fn free_port() -> String {
     address.as_socket().expect("an address of loopback").port().to_string()
 }
 
-/// A new connection to any server.
+/// Makes a new connection to any server.
 pub(crate) fn connect(url: &str) -> redis::RedisResult<Connection> {
     Client::open(url)?.get_connection_with_timeout(SOON)
 }
 
-/// Whether the server takes commands; one that wants a password first does.
+/// Returns true if the server takes commands, even if it wants a password first.
 fn answers(url: &str) -> bool {
     match connect(url).and_then(|mut connection| redis::cmd("PING").exec(&mut connection)) {
         Ok(()) => true,

@@ -4,15 +4,15 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A text file of the project.
+/// Text file of the project.
 pub(crate) struct Source {
-    /// Relative to the repository, with `/` between the parts.
+    /// Path relative to the repository, with `/` between the parts.
     pub(crate) path: String,
     pub(crate) text: String,
     pub(crate) executable: bool,
 }
 
-/// The repository.
+/// Folder of the repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -38,7 +38,7 @@ pub(crate) fn pages() -> Vec<Source> {
     pages.map(|path| read(path)).collect()
 }
 
-/// Sources, scripts and the documented configuration: they name pages to people.
+/// Sources, scripts and the documented configuration, which name pages to readers.
 pub(crate) fn texts() -> Vec<Source> {
     let mut files = files_below(&["src", "tests/it", "benches", "scripts", "integrations"]);
     files.push(root().join("config.toml"));
@@ -72,8 +72,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Tells a folder of built or installed files: `.git`, `.venv`, `target`, and what Python leaves
-/// beside imported scripts.
+/// Returns true for a folder of built or installed files: `.git`, `.venv`, `target`, and Python's
+/// cache beside imported scripts.
 fn is_generated(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     matches!(&*name, "__pycache__" | "target" | "node_modules") || name.starts_with('.')

@@ -3,22 +3,22 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long anything that should happen at once may take on a busy machine.
+/// Time limit, on a busy machine, for anything that should happen at once.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
-/// Between two looks.
+/// Pause between two looks.
 const POLL: Duration = Duration::from_millis(2);
 
 /// Returns once `condition` holds.
 ///
 /// # Panics
-/// If it does not within `deadline`; the message names `what` was waited for.
+/// If it does not hold within `deadline`; the message names `what` was waited for.
 #[track_caller]
 pub(crate) fn wait_until(deadline: Duration, what: &str, mut condition: impl FnMut() -> bool) {
     assert!(poll(deadline, || condition().then_some(())).is_some(), "no {what} in {deadline:?}");
 }
 
-/// What `look` finds first, or `None` if that is nothing within `deadline`. It looks at least once.
+/// Returns the first result of `look`, or `None` after `deadline`. It looks at least once.
 pub(crate) fn poll<T>(deadline: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let end = Instant::now() + deadline;
     loop {

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("urlseen_scrapy")
 
-#: How often the length of the source is asked for.
+#: Time between two questions for the length of the source.
 LOOK_S = 0.1
-#: The least time between two pops while the source is too long. They never end: a daemon that waits
-#: for room in the sink goes on because of them.
+#: Shortest time between two pops while the source is too long. Pops never stop, because a daemon
+#: that waits for room in the sink needs them to continue.
 SLOW_POP_S = 1.0
 
 

@@ -46,7 +46,7 @@ class Client:
         self._settings = settings
         self._server = Server(settings.url, settings.key, settings.timeout_s)
         self._whom = f"urlseen at {self._server.name}"
-        #: Before this time nobody is asked; 0 unless urlseen is away.
+        #: Time of the next attempt; 0 unless urlseen is away.
         self._next_try = 0.0
         self._is_ending = False
 
@@ -98,7 +98,7 @@ class Client:
         return True
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Closes the connection to urlseen."""
         self._server.close()
 
     def _ask_again(self, fingerprint: str, away: Away) -> bool:

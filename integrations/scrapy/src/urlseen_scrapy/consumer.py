@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from urlseen_scrapy.record import Record
     from urlseen_scrapy.wire import Wire
 
-#: How often the count of what waits is asked for while consumers come and go.
+#: Number of attempts to count the waiting requests while consumers come and go.
 COUNT_TRIES = 5
 
 

@@ -36,9 +36,9 @@ T = TypeVar("T")
 
 #: The most bytes that are kept while Redis is away.
 KEPT_BYTES = 64 << 20
-#: How long a spider that closes waits for Redis.
+#: Time that a spider that closes waits for Redis.
 CLOSE_WAIT_S = 10.0
-#: How many heartbeats fit into the time-out of a consumer.
+#: Number of heartbeats in the time-out of a consumer.
 BEATS = 4
 
 _deliveries: WeakKeyDictionary[Crawler, Deliveries] = WeakKeyDictionary()

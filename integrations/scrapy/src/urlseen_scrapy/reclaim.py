@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("urlseen_scrapy")
 
-#: How often a look is taken, and the longest pause between two, as parts of the time-out.
+#: Interval between two looks, and the longest pause between them, as parts of the time-out.
 LOOKS, LEAST_LOOKS = 8, 2
 
 
@@ -30,7 +30,7 @@ class Reclaimer:
         self._connects = wire.connects
         self._next_look = 0.0
         self._last_look = 0.0
-        #: For each consumer, its heartbeat and since when that is known.
+        #: For each consumer: its heartbeat, and the time when it was first seen.
         self._since: dict[str, tuple[str, float]] = {}
 
     def look(self) -> None:

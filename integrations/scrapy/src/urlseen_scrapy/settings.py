@@ -26,7 +26,7 @@ NAMES = (
     "URLSEEN_WAIT_S",
     "URLSEEN_WHEN_AWAY",
 )
-#: What `URLSEEN_WHEN_AWAY` may be.
+#: Values of `URLSEEN_WHEN_AWAY`.
 WHEN_AWAY = ("wait", "fail", "pass")
 
 

@@ -22,7 +22,7 @@ const RECORD: &str = "urlseen:{demo:discovered}:crawl";
 const CONSUMERS: &str = "urlseen:{demo:discovered}:consumers";
 const REQUEUES: &str = "urlseen:{demo:discovered}:requeues";
 
-/// How many pages the crawl has that these tests make.
+/// Number of pages of the crawl in these tests.
 const PAGES: usize = 100;
 
 fn held(name: &str) -> String {
@@ -33,12 +33,12 @@ fn page(number: usize) -> String {
     format!("http://example.com/{number}")
 }
 
-/// A crawl whose consumers count as stopped after a second, and beat four times a second.
+/// Makes a crawl whose consumers count as stopped after a second, and beat four times a second.
 fn hasty() -> Crawl {
     Crawl::new().set("held.timeout=1s")
 }
 
-/// The crawl once its daemon has run, with so many items in the sink.
+/// Returns the crawl after a run of its daemon, with this number of items in the sink.
 fn prepared(crawl: Crawl, items: usize) -> Crawl {
     let daemon = crawl.start();
     crawl.push(&(0..items).map(page).collect::<Vec<_>>());
@@ -110,7 +110,7 @@ fn threads_fetch_each_page_once_until_nothing_is_pending() {
     }
 }
 
-/// Rule 7: a consumer that stops gives back what it holds, which does not count as a delivery.
+/// Rule 7: a consumer that stops gives back its requests, which does not count as a delivery.
 #[test]
 fn a_dropped_consumer_gives_back_what_it_holds() {
     let crawl = prepared(Crawl::new(), 3);
@@ -191,7 +191,7 @@ fn a_page_that_kills_its_consumer_is_rejected_in_the_end() {
     stop(daemon);
 }
 
-/// The same with a consumer that survives: no page is delivered again and again without an end.
+/// The consumer survives here: it must not get the same page without end.
 #[test]
 fn a_delivery_that_is_dropped_counts_as_not_finished() {
     let crawl = prepared(hasty(), 1);

@@ -17,7 +17,7 @@ fn a_lost_reply_to_a_pop_loses_no_request() {
     let proxy = Cutting::before(&crawl.server);
     let options = ConsumerOptions { retries: 0, ..ConsumerOptions::default() };
     let consumer = Consumer::open_with(&proxy.url(), SOURCE, options).unwrap();
-    // The server knows the scripts from now on, so that the reply to a pop is lost.
+    // The server knows the scripts from now on, so the lost reply is that of a pop.
     let first = pop(&consumer);
     proxy.lose_next(1);
     wait_until(SOON, "lost reply to a pop", || match consumer.pop() {
@@ -35,7 +35,7 @@ fn a_lost_reply_to_a_pop_loses_no_request() {
     assert!(second.is_held());
 }
 
-/// Rule H2: an acknowledgement that is repeated pushes once.
+/// Rule H2: a repeated acknowledgement pushes once.
 #[test]
 fn a_lost_reply_to_a_finish_pushes_the_links_once() {
     let crawl = prepared(Crawl::new(), 2);
@@ -44,14 +44,14 @@ fn a_lost_reply_to_a_finish_pushes_the_links_once() {
     let (first, second) = (pop(&consumer), pop(&consumer));
     assert!(consumer.finish(&first, [page(10)]).unwrap());
     proxy.lose_next(1);
-    // The repeat finds that it was done.
+    // The repeat finds that the first one was done.
     assert!(!consumer.finish(&second, [page(11)]).unwrap());
     assert_eq!(proxy.to_lose(), 0);
     let pushed: Vec<String> = crawl.connection().lrange(SOURCE, 0, -1).unwrap();
     assert_eq!(pushed, [page(10), page(11)]);
 }
 
-/// Rules H1 and H2: what a consumer holds that is cut off goes to another one, and its own finish
+/// Rules H1 and H2: requests of a consumer that is cut off go to another one, and its own finish
 /// pushes nothing.
 #[test]
 fn a_consumer_that_was_cut_off_finds_that_another_has_its_page() {
@@ -76,7 +76,7 @@ fn a_consumer_that_was_cut_off_finds_that_another_has_its_page() {
     }
 }
 
-/// Rule H4: no daemon runs; the idle consumer requeues what the other one held.
+/// Rule H4: no daemon runs. The idle consumer requeues the requests of the other one.
 #[test]
 fn an_idle_consumer_requeues_what_a_stopped_one_held() {
     let crawl = prepared(hasty(), 1);
@@ -115,7 +115,7 @@ fn a_consumer_goes_on_when_redis_is_back() {
     assert_eq!(text(&pop(&consumer)), page(1));
 }
 
-/// A consumer whose Redis is gone does not keep its program from ending.
+/// A consumer without Redis does not keep its program from ending.
 #[test]
 fn a_drop_without_redis_ends_in_its_time() {
     let mut crawl = prepared(Crawl::new(), 1);

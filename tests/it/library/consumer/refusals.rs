@@ -1,4 +1,4 @@
-//! What a consumer refuses, and what it says then.
+//! Refusals of a consumer, and their messages.
 
 use redis::Commands;
 use urlseen::{Consumer, ConsumerOptions, ErrorKind};
