@@ -1,4 +1,4 @@
-//! A bar for bytes that go from here to there.
+//! A bar for what goes from here to there.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -8,18 +8,20 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    /// A bar for what `word` says is done with the bytes.
+    /// Shows an amount of bytes; `word` says what is done with them.
     pub(super) fn new(word: &'static str) -> Self {
-        let template = "{wide_bar} {binary_bytes} of {binary_total_bytes} {msg}, {eta} left";
-        let style = ProgressStyle::with_template(template).expect("known fields");
-        let bar = ProgressBar::new(0).with_style(style).with_message(word);
-        Self { bar }
+        Self::of("{binary_bytes} of {binary_total_bytes} {msg}", word)
     }
 
-    /// The same for things that are counted.
+    /// Shows a count; `word` says of what.
     pub(super) fn counting(word: &'static str) -> Self {
-        let template = "{wide_bar} {human_pos} of {human_len} {msg}, {eta} left";
-        let style = ProgressStyle::with_template(template).expect("known fields");
+        Self::of("{human_pos} of {human_len} {msg}", word)
+    }
+
+    /// Shows these fields.
+    pub(super) fn of(fields: &str, word: &'static str) -> Self {
+        let template = format!("{{wide_bar}} {fields}, {{eta}} left");
+        let style = ProgressStyle::with_template(&template).expect("known fields");
         Self { bar: ProgressBar::new(0).with_style(style).with_message(word) }
     }
 
@@ -28,6 +30,12 @@ impl Bar {
         self.bar.set_style(ProgressStyle::with_template("{msg}").expect("a known field"));
         self.bar.set_message(words);
         self.bar.tick();
+    }
+
+    /// Shows words beside the bar.
+    pub(super) fn show_with(&self, words: String, done: u64, all: u64) {
+        self.bar.set_message(words);
+        self.show(done, all);
     }
 
     /// Prints above the bar.

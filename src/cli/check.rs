@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
 
 use crate::admin::printable::{json_line, printable, say};
 use crate::admin::{AdminClient, Checked, ClientError, ItemText};
@@ -66,8 +65,8 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Outcome> {
             desk.check(&items)?;
             continue;
         }
-        for block in input::blocks(vec![PathBuf::from("-")]) {
-            desk.check(&block?.lines.iter().map(<[u8]>::to_vec).collect::<Vec<_>>())?;
+        for page in input::lines(Vec::new()).pages {
+            desk.check(&page?.items.iter().map(<[u8]>::to_vec).collect::<Vec<_>>())?;
         }
     }
     Ok(desk.outcome)

@@ -1,21 +1,25 @@
 //! `urlseen filter`: the lines that were not seen before, from files or a pipe.
 
-use std::io::{self, BufWriter, IsTerminal};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::admin::printable::say;
 use crate::admin::telemetry::Console;
+use anyhow::bail;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use urlseen_core::filter::{FillWatch, FilterSpec, Parameters};
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{ItemForm, SeedChoice};
 use urlseen_engine::engine::store::Local;
-use urlseen_engine::engine::{Engine, Fill};
-use urlseen_engine::flow::input::LinePlace;
-use urlseen_engine::flow::pipe::{self, PipeAudience, PipeCount, PipeError, Print};
-use urlseen_engine::item::{Options, Unreadable};
+use urlseen_engine::engine::{Fill, Gauges, query};
+use urlseen_engine::flow::driver::{Audience, Count, Effect, Flow, FlowError, Progress};
+use urlseen_engine::flow::feed::Bad;
+use urlseen_engine::flow::input;
+use urlseen_engine::item::Options;
+use urlseen_engine::item::batch::{Batch, Judged};
 
 use super::context::runtime;
 use super::shape::{self, Shape};
@@ -67,28 +71,72 @@ fn form_of_lines(word: &str) -> Result<ItemForm, String> {
 
 pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     let (mut store, parameters) = store(args)?;
-    let print = if args.invert { Print::Seen } else { Print::Unseen };
-    let mut output = BufWriter::with_capacity(BUFFER, io::stdout().lock());
+    let output = BufWriter::with_capacity(BUFFER, io::stdout().lock());
+    let gauges = Arc::clone(store.engine.gauges());
+    let started = Instant::now();
     let fill = parameters.sizing().map(FillWatch::new);
-    let mut teller =
-        FilterTeller { console: Console::new(), parameters, fill, started: Instant::now() };
-    let runtime = runtime()?;
-    let files = args.files.clone();
-    let result = runtime.block_on(pipe::run(files, &mut store, print, &mut output, &mut teller));
+    let mut teller = FilterTeller { console: Console::new(), parameters, gauges, started };
+    let flow = Flow {
+        store: &mut store,
+        pages: input::lines(args.files.clone()).spawn()?,
+        effect: &mut Printed { seen: args.invert, output },
+        dispatcher: &mut query::open(0).1,
+        fill,
+        remedy: "It cannot be made larger: give a larger --capacity, and with --storage a new \
+                 folder",
+        audience: &mut teller,
+    };
+    let result = runtime()?.block_on(flow.run());
     teller.console.clear();
-    let count = match result {
+    let (count, ended) = match result {
         // Whoever read the output has all they wanted.
-        Err(PipeError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+        Err(FlowError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             return Ok(Outcome::Done);
+        }
+        Err(error @ FlowError::Storage(_)) => {
+            bail!("{error}. What is not in it is printed again")
         }
         other => other?,
     };
+    ended?;
     if args.stats {
-        let PipeCount { lines, unseen, bad } = count;
-        let seconds = teller.started.elapsed().as_secs_f64();
-        say(format_args!("{lines} lines, {unseen} unseen, {bad} not readable, {seconds:.2} s"));
+        let Count { read, new, bad, .. } = count;
+        let seconds = started.elapsed().as_secs_f64();
+        say(format_args!("{read} lines, {new} unseen, {bad} not readable, {seconds:.2} s"));
     }
     Ok(if count.bad > 0 { Outcome::BadInput } else { Outcome::Done })
+}
+
+/// Effect of a pipe: prints lines as received, in order. Each block is flushed, so that a reader
+/// sees what there is.
+struct Printed<W> {
+    /// Prints the lines that were seen before in place of the others.
+    seen: bool,
+    output: W,
+}
+
+impl<W: Write> Printed<W> {
+    fn print<'a>(&mut self, lines: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
+        for line in lines {
+            self.output.write_all(line)?;
+            self.output.write_all(b"\n")?;
+        }
+        self.output.flush()
+    }
+}
+
+impl<W: Write> Effect for Printed<W> {
+    fn apply(&mut self, batch: &Batch<Judged>) -> io::Result<()> {
+        if self.seen { self.print(batch.seen()) } else { self.print(batch.onward()) }
+    }
+
+    fn check(&self) -> io::Result<()> {
+        let stdout = io::stdout();
+        let mut output = [PollFd::new(&stdout, PollFlags::empty())];
+        let answered = poll(&mut output, Some(&Timespec::default()));
+        let is_gone = answered.is_ok() && output[0].revents().contains(PollFlags::ERR);
+        if is_gone { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+    }
 }
 
 /// The filter, kept if there is a folder for it.
@@ -121,41 +169,28 @@ fn store(args: &FilterArgs) -> anyhow::Result<(Local, Parameters)> {
 struct FilterTeller {
     console: Console,
     parameters: Parameters,
-    fill: Option<FillWatch>,
+    gauges: Arc<Gauges>,
     started: Instant,
 }
 
-impl PipeAudience for FilterTeller {
-    fn bad_line(&mut self, place: LinePlace<'_>, reason: &Unreadable) {
-        self.console.say(&format!("urlseen: {place}: {reason}"));
-    }
-
-    fn trouble(&mut self, words: &str) {
+impl Audience for FilterTeller {
+    fn say(&mut self, words: &str) {
         self.console.say(&format!("urlseen: {words}"));
     }
 
-    fn progress(&mut self, count: &PipeCount, engine: &Engine) {
-        let keys = engine.gauges().keys();
-        if let Some(crossing) = self.fill.as_mut().and_then(|it| it.observe(&keys)) {
-            let remedy = "It cannot be made larger: give a larger --capacity, and with --storage a \
-                          new folder";
-            self.console.say(&format!("urlseen: {crossing}. {remedy}"));
-        }
+    fn bad(&mut self, bad: &Bad) {
+        self.say(&bad.to_string());
+    }
+
+    fn progress(&mut self, Progress { count, .. }: &Progress) {
         // A line of progress between printed lines would be in the way.
         if !self.console.is_terminal() || io::stdout().is_terminal() {
             return;
         }
-        let fill = 100.0 * Fill::counted(&self.parameters, engine.gauges()).share();
-        let rate = count.lines as f64 / self.started.elapsed().as_secs_f64();
-        let PipeCount { lines, unseen, .. } = count;
+        let fill = 100.0 * Fill::counted(&self.parameters, &self.gauges).share();
+        let rate = count.read as f64 / self.started.elapsed().as_secs_f64();
+        let Count { read, new, .. } = count;
         self.console
-            .show(format!("{lines} lines, {unseen} unseen, {rate:.0}/s, filter {fill:.1} % full"));
-    }
-
-    fn is_reading(&self) -> bool {
-        let stdout = io::stdout();
-        let mut output = [PollFd::new(&stdout, PollFlags::empty())];
-        let answered = poll(&mut output, Some(&Timespec::default()));
-        answered.is_err() || !output[0].revents().contains(PollFlags::ERR)
+            .show(format!("{read} lines, {new} unseen, {rate:.0}/s, filter {fill:.1} % full"));
     }
 }

@@ -60,11 +60,11 @@ pub(super) fn run(args: &FingerprintArgs) -> anyhow::Result<Outcome> {
     };
     let mut output = BufWriter::with_capacity(1 << 16, printable::rows());
     let mut outcome = Outcome::Done;
-    for block in input::blocks(args.files.clone()) {
-        let block = block?;
-        for (index, line) in block.lines.iter().enumerate() {
+    for page in input::lines(args.files.clone()).pages {
+        let page = page?;
+        for (index, line) in page.items.iter().enumerate() {
             let row = rows.make(line).unwrap_or_else(|reason| {
-                say(format_args!("urlseen: {}: {reason}", block.place(index)));
+                say(format_args!("urlseen: {}: {reason}", page.place(index)));
                 outcome = Outcome::BadInput;
                 if args.canonical { "-\t-\n" } else { "-\n" }
             });

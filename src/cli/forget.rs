@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
 
 use crate::admin::printable::{printable, say, stdout};
 use anyhow::{Context as _, anyhow};
@@ -63,8 +62,8 @@ pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<Outcome> {
             take(item.clone().into_vec())?;
             continue;
         }
-        for block in input::blocks(vec![PathBuf::from("-")]) {
-            block?.lines.iter().try_for_each(|line| take(line.to_vec()))?;
+        for page in input::lines(Vec::new()).pages {
+            page?.items.iter().try_for_each(|line| take(line.to_vec()))?;
         }
     }
     if !good.is_empty() {

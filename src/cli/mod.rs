@@ -24,6 +24,7 @@ mod shape;
 mod start;
 mod status;
 mod storage;
+mod teller;
 mod union;
 mod view;
 

@@ -1,11 +1,9 @@
 //! A run without a source: nothing but answers to those who ask. It needs no Redis.
 
-use std::future::pending;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::sync::{mpsc, watch};
 use tracing::{debug, info, warn};
 
 use super::report::{Live, Report, report};
@@ -16,21 +14,24 @@ use urlseen_core::filter::{FillWatch, Parameters};
 use urlseen_engine::config::WhenFull;
 use urlseen_engine::engine::query::QueryDispatcher;
 use urlseen_engine::engine::store::{How, Local};
-use urlseen_engine::engine::{EngineError, Fill, Heard};
-
-/// How often everybody is told how it goes, and the folder is looked after.
-const LOOK: Duration = Duration::from_millis(200);
+use urlseen_engine::engine::{EngineError, Fill};
+use urlseen_engine::flow::driver::{Audience, Flow, FlowError, Progress};
+use urlseen_engine::flow::feed::{Bad, Pages};
 
 /// Answers those who ask, until it is told to stop.
 pub(crate) struct Alone {
     store: Local,
     dispatcher: QueryDispatcher,
+    board: Board,
+    stop: Stop,
+}
+
+/// View of the run for others.
+struct Board {
     parameters: Parameters,
     when_full: WhenFull,
-    fill_watch: Option<FillWatch>,
     live: watch::Sender<Live>,
     started: Instant,
-    stop: Stop,
 }
 
 impl Alone {
@@ -44,17 +45,15 @@ impl Alone {
         status: Status,
         stop: Stop,
     ) -> Self {
-        let fill_watch = parameters.sizing().map(FillWatch::new);
         let started = Instant::now();
-        let fill = Fill::of(&parameters, store.engine.gauges());
-        let report = report(fill, Counts::default(), (dispatcher.asked(), 0), started, 0, 0);
+        let report = report_of(&parameters, &store, &dispatcher, started);
         let live = watch::Sender::new(Live::new(status, report));
-        Self { store, dispatcher, parameters, when_full, fill_watch, live, started, stop }
+        Self { store, dispatcher, board: Board { parameters, when_full, live, started }, stop }
     }
 
     /// How it goes, for others to look at while it runs.
     pub(crate) fn live(&self) -> watch::Receiver<Live> {
-        self.live.subscribe()
+        self.board.live.subscribe()
     }
 
     /// Brings the filter back, and answers until it is told to stop. `show` is called with a report
@@ -67,19 +66,32 @@ impl Alone {
         self.enter(Phase::Recovering);
         info!("{}", self.recover()?);
         self.enter(Phase::Working);
-        let ended = self.answer(every, show).await;
-        match &ended {
-            Ok(()) => self.enter(Phase::Stopping),
-            Err(failure) => self.enter(Phase::Failed { reason: failure.to_string() }),
+        let Self { store, dispatcher, board, stop } = self;
+        // Nothing comes, and the flow ends with it.
+        let (held, receiver) = mpsc::channel(1);
+        let (mut stop, live) = (stop.clone(), board.live.clone());
+        tokio::spawn(async move {
+            let _ = stop.wait_for(|stop| *stop).await;
+            live.send_modify(|live| live.status.phase = Phase::Stopping);
+            drop(held);
+        });
+        let flow = Flow {
+            store,
+            pages: Pages { expected: 0, receiver },
+            effect: &mut (),
+            dispatcher,
+            fill: board.parameters.sizing().map(FillWatch::new),
+            remedy: REMEDY,
+            audience: &mut Teller { board, every, due: Instant::now(), show },
+        };
+        match flow.run().await {
+            Ok(_) => Ok(Ending::Stopped),
+            Err(broken) => {
+                let failure = RunError::from(broken);
+                self.enter(Phase::Failed { reason: failure.to_string() });
+                Err(failure)
+            }
         }
-        ended?;
-        self.dispatcher.drain(&mut self.store).await?;
-        self.store.engine.settled().await?;
-        if let Some(Err(error)) = self.store.wait_for_snapshot() {
-            warn!("no snapshot could be taken ({error}); the log has it all");
-        }
-        self.store.rest_as_it_is().map_err(RunError::Folder)?;
-        Ok(Ending::Stopped)
     }
 
     /// Reads on a thread of its own, as a runtime's thread may not wait for the engine's. There is
@@ -93,97 +105,93 @@ impl Alone {
         })
     }
 
-    async fn answer(
-        &mut self,
-        every: Option<Duration>,
-        show: &mut dyn FnMut(&Report),
-    ) -> Result<(), RunError> {
-        let mut stop = self.stop.clone();
-        let (mut look, mut tell) = (ticks(LOOK), every.map(ticks));
-        loop {
-            if self.dispatcher.has_extras() {
-                self.dispatcher.do_extras(&mut self.store).await?;
-            }
-            let Self { store, dispatcher, .. } = self;
-            let (may_ask, is_asked) = (store.engine.has_room_to_ask(), store.engine.asking() > 0);
-            tokio::select! {
-                biased;
-                _ = stop.wait_for(|stop| *stop) => return Ok(()),
-                _ = look.tick() => {
-                    store.check().map_err(RunError::Log)?;
-                    self.look();
-                }
-                () = tick(tell.as_mut()) => show(&self.report()),
-                heard = store.engine.heard(), if is_asked => {
-                    if let Heard::Answers(answers) = heard? {
-                        dispatcher.answered(answers, store).map_err(RunError::Log)?;
-                    }
-                }
-                query = dispatcher.next(), if may_ask => {
-                    dispatcher.hand_on(query, &mut store.engine);
-                }
-            }
-        }
+    fn enter(&self, phase: Phase) {
+        self.board.live.send_modify(|live| live.status.phase = phase);
+        self.board.publish(&self.store, &self.dispatcher);
     }
 
-    /// Looks after the filter and its folder, and tells everybody how it goes if there is news.
-    fn look(&mut self) {
-        if let Some(error) = self.store.tend() {
-            warn!("no snapshot could be taken ({error}); the log grows on");
-        }
-        let keys = self.store.engine.gauges().keys();
-        if let Some(crossing) = self.fill_watch.as_mut().and_then(|watch| watch.observe(&keys)) {
-            warn!("{crossing}. {REMEDY}");
-        }
-        let is_past = |capacity: u64| keys.iter().sum::<u64>() >= capacity;
-        let capacity = self.parameters.sizing().map(|sizing| sizing.capacity().get());
-        let is_full = self.when_full == WhenFull::Stop && capacity.is_some_and(is_past);
-        if is_full && !self.dispatcher.is_full() {
+    /// Returns the state of the run.
+    pub(crate) fn report(&self) -> Report {
+        self.board.report(&self.store, &self.dispatcher)
+    }
+}
+
+impl Board {
+    fn report(&self, store: &Local, dispatcher: &QueryDispatcher) -> Report {
+        report_of(&self.parameters, store, dispatcher, self.started)
+    }
+
+    fn publish(&self, store: &Local, dispatcher: &QueryDispatcher) {
+        let (report, kept) = (self.report(store, dispatcher), store.footprint());
+        self.live.send_modify(|live| live.update(report, kept));
+    }
+}
+
+/// Tells everybody how it goes.
+struct Teller<'a> {
+    board: &'a Board,
+    /// Time between two calls of `show`, and time of the next.
+    every: Option<Duration>,
+    due: Instant,
+    show: &'a mut dyn FnMut(&Report),
+}
+
+impl Audience for Teller<'_> {
+    fn say(&mut self, words: &str) {
+        warn!("{words}");
+    }
+
+    fn bad(&mut self, _: &Bad) {}
+
+    fn progress(&mut self, _: &Progress) {}
+
+    fn look(&mut self, store: &Local, dispatcher: &mut QueryDispatcher) {
+        let board = self.board;
+        let keys: u64 = store.engine.gauges().keys().iter().sum();
+        let capacity = board.parameters.sizing().map(|sizing| sizing.capacity().get());
+        let is_past = capacity.is_some_and(|capacity| keys >= capacity);
+        let is_full = board.when_full == WhenFull::Stop && is_past;
+        if is_full && !dispatcher.is_full() {
             warn!(
                 "the filter holds as many fingerprints as it is made for, and filter.when_full is \
                  \"stop\": nothing is added any more. {REMEDY}"
             );
         }
-        self.dispatcher.set_full(is_full);
-        if self.live.borrow().status.asked != self.dispatcher.asked() {
-            debug!("{:?}", self.dispatcher.asked());
-            self.publish();
+        dispatcher.set_full(is_full);
+        if board.live.borrow().status.asked != dispatcher.asked() {
+            debug!("{:?}", dispatcher.asked());
+            board.publish(store, dispatcher);
+        }
+        let now = Instant::now();
+        if let Some(every) = self.every.filter(|_| self.due <= now) {
+            (self.show)(&board.report(store, dispatcher));
+            self.due = now.max(self.due + every);
         }
     }
+}
 
-    fn enter(&mut self, phase: Phase) {
-        self.live.send_modify(|live| live.status.phase = phase);
-        self.publish();
+impl From<FlowError> for RunError {
+    fn from(error: FlowError) -> Self {
+        match error {
+            FlowError::Output(error) | FlowError::Storage(error) => Self::Log(error),
+            FlowError::Engine(died) => died.into(),
+            FlowError::Query(error) => error.into(),
+        }
     }
+}
 
-    fn publish(&mut self) {
-        let (report, kept) = (self.report(), self.store.footprint());
-        self.live.send_modify(|live| live.update(report, kept));
-    }
-
-    /// What the run looks like now.
-    pub(crate) fn report(&self) -> Report {
-        let gauges = self.store.engine.gauges();
-        let asked = (self.dispatcher.asked(), gauges.tombstones());
-        report(Fill::of(&self.parameters, gauges), Counts::default(), asked, self.started, 0, 0)
-    }
+fn report_of(
+    parameters: &Parameters,
+    store: &Local,
+    dispatcher: &QueryDispatcher,
+    started: Instant,
+) -> Report {
+    let gauges = store.engine.gauges();
+    let asked = (dispatcher.asked(), gauges.tombstones());
+    report(Fill::of(parameters, gauges), Counts::default(), asked, started, 0, 0)
 }
 
 /// Remedy for a full filter without a source.
 const REMEDY: &str = "It cannot be made larger. Raise filter.capacity (or set filter.kind = \
      \"redisbloom\", which grows), and delete the storage folder while no daemon runs: all that \
      was added is forgotten, except what urlseen import brings back from lists of fingerprints";
-
-/// The next tick of an interval that may not be there.
-async fn tick(ticks: Option<&mut Interval>) {
-    match ticks {
-        Some(ticks) => drop(ticks.tick().await),
-        None => pending().await,
-    }
-}
-
-fn ticks(every: Duration) -> Interval {
-    let mut ticks = interval(every);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    ticks
-}

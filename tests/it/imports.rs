@@ -61,6 +61,7 @@ const MAY_USE: &[Rule] = &[
         "engine::flow",
         &[
             "core::fingerprint",
+            "core::filter",
             "core::storage",
             "core::redis",
             "engine::config",
@@ -105,6 +106,7 @@ const MAY_USE: &[Rule] = &[
             "engine::config",
             "engine::item",
             "engine::engine",
+            "engine::flow",
             "cli::crawl",
         ],
     ),

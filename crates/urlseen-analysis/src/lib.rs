@@ -16,6 +16,6 @@ pub use plan::{
 };
 pub use plot::{Axis, Plot, PlotError, Scale, Series, Stroke};
 pub use replay::{
-    Audience, Ending, Input, KeyRead, LaneReport, LaneSpec, Meter, Point, Reason, Report, Seen,
-    Setup, Tally, run as replay,
+    Ending, Input, KeyRead, LaneReport, LaneSpec, Point, Reason, Report, Seen, Setup, Tally,
+    run as replay,
 };

@@ -9,25 +9,26 @@ use std::time::Instant;
 
 use crate::admin::printable::{json_text, say, stdout};
 use anyhow::Context;
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use indicatif::HumanCount;
 use serde_json::{Value, json};
 use urlseen_core::filter::{FillWatch, FilterSpec, Parameters};
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::engine::store::Local;
-use urlseen_engine::engine::{Engine, Fill};
-use urlseen_engine::flow::import::{self, Bad, Format, ImportAudience, ImportCount, Meter, Origin};
+use urlseen_engine::engine::{Fill, query};
+use urlseen_engine::flow::driver::{Count, Flow, Progress};
+use urlseen_engine::flow::feed::Bad;
+use urlseen_engine::flow::import::{Format, Origin};
 use urlseen_engine::item::{Form, Options};
 
+use super::bar::Bar;
 use super::context::runtime;
 use super::settings::Settings;
 use super::shape::{self, Shape};
 use super::start::UsageError;
+use super::teller::Teller;
 use super::{Outcome, moving, start};
-
-/// How much that is bad is named; the rest is counted.
-const NAMED: usize = 10;
 
 /// Take over the fingerprints of a crawl that used something else: they count as seen from then on.
 ///
@@ -125,31 +126,34 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     for warning in how.warnings() {
         say(format_args!("urlseen: {warning}"));
     }
-    let mut teller = ImportTeller {
-        bar: ProgressBar::new(0),
+    let (started, checkpoints) = (Instant::now(), store.checkpoints());
+    let mut teller = Teller::new(Bar::of("{percent} %, {msg}", ""), draw);
+    let flow = Flow {
+        store: &mut store,
+        pages: origin.open(checkpoints)?.spawn()?,
+        effect: &mut (),
+        dispatcher: &mut query::open(0).1,
         fill: parameters.sizing().map(FillWatch::new),
-        count: ImportCount::default(),
-        named: Vec::new(),
+        remedy: "It cannot be made larger: raise its capacity and import again, into an empty \
+                 storage folder",
+        audience: &mut teller,
     };
-    let started = Instant::now();
-    let runtime = runtime()?;
-    let result = runtime.block_on(import::run(origin, &mut store, &mut teller));
-    teller.bar.finish_and_clear();
+    let result = runtime()?.block_on(flow.run());
+    let read = teller.read;
+    let result = result.map_err(anyhow::Error::from);
+    let result = result.and_then(|(count, ended)| Ok(ended.map(|()| count)?));
     let count = match result {
         // Nothing was begun.
-        Err(error) if teller.count.read == 0 => return Err(error.into()),
+        Err(error) if read == 0 => return Err(error),
         result => result.with_context(|| {
-            let read = HumanCount(teller.count.read);
+            let read = HumanCount(read);
             format!("stopped after {read} fingerprints; give the same command again to go on")
         })?,
     };
-    if count.bad > teller.named.len() as u64 {
-        let more = HumanCount(count.bad - teller.named.len() as u64);
-        say(format_args!("urlseen: … and {more} more that are no fingerprints"));
-    }
+    let named = teller.end(count.bad, "are no fingerprints");
     let fill = Fill::counted(&parameters, store.engine.gauges());
     let seconds = started.elapsed().as_secs_f64();
-    let summary = Summary { count, seconds, fill, named: teller.named };
+    let summary = Summary { count, seconds, fill, named };
     summary.print(args.json)?;
     Ok(if count.bad > 0 { Outcome::BadInput } else { Outcome::Done })
 }
@@ -212,66 +216,15 @@ fn check_algorithm(args: &ImportArgs, config: &Config) -> Result<(), UsageError>
     }
 }
 
-/// Tells what goes on on standard error.
-struct ImportTeller {
-    bar: ProgressBar,
-    fill: Option<FillWatch>,
-    /// As of the last time that progress was told.
-    count: ImportCount,
-    named: Vec<Bad>,
-}
-
-impl ImportTeller {
-    fn say(&self, line: &str) {
-        self.bar.suspend(|| say(format_args!("urlseen: {line}")));
-    }
-}
-
-impl ImportAudience for ImportTeller {
-    fn goes_on(&mut self, place: &str) {
-        self.say(&format!("an earlier import had {place}; this one goes on there"));
-    }
-
-    fn bad(&mut self, bad: &Bad) {
-        if self.named.len() < NAMED {
-            self.say(&bad.to_string());
-            self.named.push(bad.clone());
-        }
-    }
-
-    fn progress(&mut self, count: &ImportCount, meter: &Meter, engine: &Engine) {
-        self.count = *count;
-        let observed = self.fill.as_mut();
-        if let Some(crossing) = observed.and_then(|it| it.observe(&engine.gauges().keys())) {
-            self.say(&format!(
-                "{crossing}. It cannot be made larger: raise its capacity and import again, into \
-                 an empty storage folder"
-            ));
-        }
-        let all = meter.expected();
-        if self.bar.length() != Some(all) && all > 0 {
-            let style = "{wide_bar} {percent} %, {msg}, {eta} left";
-            self.bar.set_style(ProgressStyle::with_template(style).expect("known fields"));
-            self.bar.set_length(all);
-        } else if all == 0 {
-            self.bar.set_style(ProgressStyle::with_template("{msg}").expect("a known field"));
-        }
-        self.bar.set_message(format!(
-            "{} read, {} new",
-            HumanCount(count.read),
-            HumanCount(count.new)
-        ));
-        self.bar.set_position(meter.read());
-    }
-
-    fn trouble(&mut self, words: &str) {
-        self.say(words);
-    }
+/// Draws how far the import is.
+fn draw(bar: &Bar, &Progress { count, read, expected }: &Progress) {
+    let words = format!("{} read, {} new", HumanCount(count.read), HumanCount(count.new));
+    if expected > 0 { bar.show_with(words, read, expected) } else { bar.tell(words) }
 }
 
 /// What was done, and what the filter holds now.
 struct Summary {
-    count: ImportCount,
+    count: Count,
     seconds: f64,
     fill: Fill,
     named: Vec<Bad>,
@@ -293,7 +246,7 @@ impl Summary {
             return Ok(());
         }
         let rate = count.read as f64 / seconds.max(1e-9);
-        let ImportCount { read, new, seen, bad } = count;
+        let Count { read, new, seen, bad } = count;
         writeln!(out, "read       {read:>12}   {seconds:.2} s, {rate:.0} a second")?;
         writeln!(out, "new        {new:>12}   count as seen from now on")?;
         writeln!(out, "seen       {seen:>12}   were in the filter, or came twice")?;
@@ -309,5 +262,5 @@ impl Summary {
 
 fn to_json(bad: &Bad) -> Value {
     let Bad { source, offset, line, reason } = bad;
-    json!({ "source": source, "offset": offset, "line": line, "reason": reason.to_string() })
+    json!({ "source": source, "offset": offset, "line": line, "reason": reason })
 }

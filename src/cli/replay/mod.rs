@@ -9,22 +9,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::admin::printable::say;
 use crate::pipeline::shutdown;
 use anyhow::Context;
-use indicatif::HumanCount;
-use urlseen_analysis::{
-    Audience, Ending, Input, LaneSpec, Meter, Plot, Report, Seen, Setup, Tally, replay,
-};
+use urlseen_analysis::{Ending, Input, LaneSpec, Plot, Report, Seen, Setup, replay};
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{Capacity, ErrorRate, Sizing};
 use urlseen_engine::config::{Config, ItemForm, Kind, choose};
+use urlseen_engine::flow::driver::Progress;
 
 use super::bar::Bar;
 use super::context::runtime;
 use super::settings::Settings;
 use super::start::UsageError;
+use super::teller::Teller;
 use super::{Outcome, start};
-
-/// How much of what counts as seen and is none is named; the rest is counted.
-const NAMED: usize = 10;
 
 /// Tell what urlseen would do with a crawl's links, and how often it would be wrong, without doing
 /// anything.
@@ -100,15 +96,13 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
         most: args.count.map(Capacity::get),
         config: &config,
     };
-    let mut teller = ReplayTeller { bar: None, named: 0 };
+    let is_bytes = matches!(setup.input, Input::Files(_));
+    let bar = if is_bytes { Bar::new("read") } else { Bar::counting("items") };
+    let mut teller = Teller::new(bar, draw);
     let stop = listen()?;
     let report = replay(setup, &stop, &mut teller)?;
-    teller.bar = None;
-    let (tally, named) = (&report.tally, teller.named as u64);
-    if tally.given_bad > named {
-        let more = HumanCount(tally.given_bad - named);
-        say(format_args!("urlseen: … and {more} more that count as seen and are no fingerprints"));
-    }
+    let tally = &report.tally;
+    teller.end(tally.given_bad, "count as seen and are no fingerprints");
     let is_bad = tally.rejected + tally.given_bad + tally.without > 0;
     let is_nothing = tally.items == 0;
     let report = match report {
@@ -206,30 +200,8 @@ fn listen() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// Tells what goes on on standard error.
-struct ReplayTeller {
-    bar: Option<Bar>,
-    named: usize,
-}
-
-impl Audience for ReplayTeller {
-    fn progress(&mut self, tally: &Tally, meter: &Meter) {
-        let bar = self.bar.get_or_insert_with(|| {
-            if meter.counts_items() { Bar::counting("items") } else { Bar::new("read") }
-        });
-        let (read, all) = (meter.read(), meter.expected());
-        // Of a pipe nobody knows how long it is.
-        if all > 0 { bar.show(read, all) } else { bar.tell(format!("{} items", tally.items)) }
-    }
-
-    fn bad_seen(&mut self, what: &str) {
-        if self.named < NAMED {
-            let tell = || say(format_args!("urlseen: {what}"));
-            match &self.bar {
-                Some(bar) => bar.above(tell),
-                None => tell(),
-            }
-            self.named += 1;
-        }
-    }
+/// Draws how far the replay is.
+fn draw(bar: &Bar, &Progress { count, read, expected }: &Progress) {
+    // Of a pipe nobody knows how long it is.
+    if expected > 0 { bar.show(read, expected) } else { bar.tell(format!("{} items", count.read)) }
 }

@@ -6,18 +6,17 @@ use urlseen_core::filter::AllocationError;
 use urlseen_core::filter::memory::Available;
 use urlseen_core::filter::redisbloom::ReserveError;
 use urlseen_core::redis::error::LinkError;
-use urlseen_engine::flow::import::ImportError;
-use urlseen_engine::flow::input::InputError;
+use urlseen_engine::flow::feed::FeedError;
 
 /// Why there is no replay, or no more of it.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// A file.
+    /// The input.
     #[error(transparent)]
-    Input(#[from] InputError),
+    Feed(#[from] FeedError),
     /// What counts as seen.
     #[error("of what counts as seen: {0}")]
-    Seen(#[from] ImportError),
+    Seen(FeedError),
     /// Redis, or the way to it.
     #[error(transparent)]
     Redis(#[from] LinkError),

@@ -4,12 +4,15 @@
 use std::collections::HashMap;
 
 use redis::{Cmd, FromRedisValue, cmd};
+use tokio::runtime::{Builder, Runtime};
 
 use super::error::ReplayError;
+use super::report::KeyRead;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{Link, Page as Scanned, Reply};
 use urlseen_engine::config::Config;
+use urlseen_engine::flow::feed::{FeedError, Page, Place};
 use urlseen_engine::flow::source::{self, Source};
 use urlseen_engine::item::Items;
 
@@ -20,28 +23,37 @@ const PAGE_ITEMS: u64 = 10_000;
 /// Items of the first page, before it is known how long they are.
 const FIRST: u64 = 100;
 
-/// A server, and the keys that are to be read there.
-pub(super) struct Redis {
+/// Keys of a server, as a feed of their items.
+pub(super) struct Keys {
+    runtime: Runtime,
+    redis: Redis,
+    keys: Vec<Key>,
+    /// The key that is read.
+    turn: usize,
+    /// Items that may come yet, and items that came.
+    left: u64,
+    read: u64,
+}
+
+/// A server, and how it is read.
+struct Redis {
     link: Link,
     source: Box<dyn Source>,
     field: String,
-    pub(super) keys: Vec<Key>,
 }
 
 /// A key, and how far it is read.
-pub(super) struct Key {
-    pub(super) name: String,
-    pub(super) kind: Kind,
-    /// How long it was when the replay began.
-    pub(super) length: u64,
-    place: Place,
+struct Key {
+    row: KeyRead,
+    kind: Kind,
+    place: Position,
     /// Bytes of an item, by the last page.
     item_bytes: u64,
 }
 
 /// What a key holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+enum Kind {
     List,
     /// In the order in which scrapy-redis takes requests: by score.
     Sorted,
@@ -53,7 +65,7 @@ impl Kind {
     const ALL: [Self; 4] = [Self::List, Self::Sorted, Self::Set, Self::Stream];
 
     /// As `TYPE` says it.
-    pub(super) fn name(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::List => "list",
             Self::Sorted => "zset",
@@ -73,7 +85,7 @@ impl Kind {
 }
 
 /// How far a key is read.
-enum Place {
+enum Position {
     /// Behind so many items, by their number.
     At(u64),
     /// A set's cursor.
@@ -83,29 +95,25 @@ enum Place {
     End,
 }
 
-/// What was read at once.
-pub(super) struct Page {
-    pub(super) items: Items,
-    /// How many entries of a stream do not have the field.
-    pub(super) without: u64,
-}
-
 /// An entry of a stream: its id, its fields and their values.
 type Entry = (String, HashMap<String, Vec<u8>>);
 
-impl Redis {
-    /// Connects, and looks at what the keys hold.
-    pub(super) async fn open(
+impl Keys {
+    /// Connects, and looks at what the keys hold; `most` items are read at most.
+    pub(super) fn open(
         config: &Config,
         names: Vec<String>,
         field: String,
+        most: u64,
     ) -> Result<Self, ReplayError> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(ReplayError::Thread)?;
         let address = &config.redis.url;
-        let link = connect(address, Timeouts::default()).await?;
-        let source = source::open(&config.source);
-        let mut redis = Self { link, source, field, keys: Vec::new() };
+        let link = runtime.block_on(connect(address, Timeouts::default()))?;
+        let mut redis = Redis { link, source: source::open(&config.source), field };
+        let mut keys = Vec::new();
         for name in names {
-            let found: String = redis.ask(cmd("TYPE").arg(&name)).await?;
+            let found: String = runtime.block_on(redis.ask(cmd("TYPE").arg(&name)))?;
             let kind = Kind::ALL.into_iter().find(|kind| kind.name() == found);
             let Some(kind) = kind else {
                 return Err(match found.as_str() {
@@ -113,36 +121,80 @@ impl Redis {
                     _ => ReplayError::OtherType { key: name, found },
                 });
             };
-            let length = redis.ask(cmd(kind.length()).arg(&name)).await?;
+            let before = runtime.block_on(redis.ask(cmd(kind.length()).arg(&name)))?;
             let place = match kind {
-                Kind::List | Kind::Sorted => Place::At(0),
-                Kind::Set => Place::Cursor(0),
-                Kind::Stream => Place::Behind("-".to_owned()),
+                Kind::List | Kind::Sorted => Position::At(0),
+                Kind::Set => Position::Cursor(0),
+                Kind::Stream => Position::Behind("-".to_owned()),
             };
-            let item_bytes = PAGE_BYTES / FIRST;
-            redis.keys.push(Key { name, kind, length, place, item_bytes });
+            let row = KeyRead { key: name, kind: found, before, after: None, read: 0 };
+            keys.push(Key { row, kind, place, item_bytes: PAGE_BYTES / FIRST });
         }
-        Ok(redis)
+        Ok(Self { runtime, redis, keys, turn: 0, left: most, read: 0 })
     }
 
-    /// How long a key is now.
-    pub(super) async fn length(&mut self, key: &Key) -> Result<u64, LinkError> {
-        self.ask(cmd(key.kind.length()).arg(&key.name)).await
+    /// Returns how many items come, by how long the keys are.
+    pub(super) fn expected(&self) -> u64 {
+        self.keys.iter().map(|key| key.row.before).sum::<u64>().min(self.left)
     }
 
+    /// Asks how long the keys are by now that were not read to their ends.
+    pub(super) fn finish(&mut self) -> Result<(), FeedError> {
+        while self.turn < self.keys.len() {
+            self.end_key()?;
+        }
+        Ok(())
+    }
+
+    /// Returns what was read, of the keys that reading has come to.
+    pub(super) fn into_rows(self) -> Vec<KeyRead> {
+        self.keys.into_iter().take(self.turn + 1).map(|key| key.row).collect()
+    }
+
+    fn end_key(&mut self) -> Result<(), LinkError> {
+        let Key { row, kind, .. } = &mut self.keys[self.turn];
+        let mut length = cmd(kind.length());
+        row.after = Some(self.runtime.block_on(self.redis.ask(length.arg(&row.key)))?);
+        self.turn += 1;
+        Ok(())
+    }
+
+    fn page(&mut self) -> Result<Option<Page>, FeedError> {
+        while let Some(key) = self.keys.get_mut(self.turn) {
+            let Some(page) = self.runtime.block_on(self.redis.page(key, self.left))? else {
+                self.end_key()?;
+                continue;
+            };
+            let number = key.row.read + 1;
+            let place = Place { name: key.row.key.as_str().into(), unit: "item", number };
+            let items = (page.items.len() as u64).min(self.left);
+            key.row.read += items;
+            self.left -= items;
+            self.read += items;
+            return Ok(Some(Page { place, read: self.read, ..page }));
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for Keys {
+    type Item = Result<Page, FeedError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.page().transpose()
+    }
+}
+
+impl Redis {
     /// The next items, in the order of taking; `None` once there are no more of those that there
     /// were when the replay began, or no more at all.
-    pub(super) async fn page(
-        &mut self,
-        key: &mut Key,
-        wanted: u64,
-    ) -> Result<Option<Page>, LinkError> {
+    async fn page(&mut self, key: &mut Key, wanted: u64) -> Result<Option<Page>, LinkError> {
         let count = (PAGE_BYTES / key.item_bytes.max(1)).clamp(1, PAGE_ITEMS).min(wanted);
         let page = match &key.place {
-            Place::End => return Ok(None),
-            &Place::At(from) => self.window(key, from, count).await?,
-            &Place::Cursor(cursor) => self.scan(key, cursor, count).await?,
-            Place::Behind(entry) => {
+            Position::End => return Ok(None),
+            &Position::At(from) => self.window(key, from, count).await?,
+            &Position::Cursor(cursor) => self.scan(key, cursor, count).await?,
+            Position::Behind(entry) => {
                 let after = entry.clone();
                 self.entries(key, &after, count).await?
             }
@@ -151,56 +203,56 @@ impl Redis {
         if items > 0 {
             key.item_bytes = bytes.div_ceil(items);
         }
-        let is_end = matches!(key.place, Place::End) && items == 0 && page.without == 0;
+        let is_end = matches!(key.place, Position::End) && items == 0 && page.bad_count == 0;
         Ok((!is_end).then_some(page))
     }
 
     /// So many items behind the first `from`. Of a list or queue that moves meanwhile some are
     /// passed over or met twice: nobody can hold it still by reading alone.
     async fn window(&mut self, key: &mut Key, from: u64, count: u64) -> Result<Page, LinkError> {
-        let count = count.min(key.length - from);
+        let count = count.min(key.row.before - from);
         if count == 0 {
-            key.place = Place::End;
-            return Ok(Page { items: Items::from_iter([]), without: 0 });
+            key.place = Position::End;
+            return Ok(Page::default());
         }
         let items = if key.kind == Kind::List {
-            let command = self.source.window(&key.name, from, count);
+            let command = self.source.window(&key.row.key, from, count);
             let reply = self.reply(&command).await?;
             self.source.items(reply)
         } else {
             let mut command = cmd("ZRANGE");
-            command.arg(&key.name).arg(from).arg(from + count - 1);
+            command.arg(&key.row.key).arg(from).arg(from + count - 1);
             let strings = self.reply(&command).await?.into_strings();
             strings.map(|(bytes, places)| Items::new(bytes, places))
         };
         let items = items.ok_or_else(garbled)?;
-        key.place = if items.is_empty() { Place::End } else { Place::At(from + count) };
-        Ok(Page { items, without: 0 })
+        key.place = if items.is_empty() { Position::End } else { Position::At(from + count) };
+        Ok(Page { items, ..Page::default() })
     }
 
     /// A page of a set.
     async fn scan(&mut self, key: &mut Key, cursor: u64, count: u64) -> Result<Page, LinkError> {
         let mut command = cmd("SSCAN");
-        command.arg(&key.name).arg(cursor).arg("COUNT").arg(count);
+        command.arg(&key.row.key).arg(cursor).arg("COUNT").arg(count);
         let page = self.reply(&command).await?.into_page();
         let Scanned { cursor, bytes, members } = page.ok_or_else(garbled)?;
-        key.place = if cursor == 0 { Place::End } else { Place::Cursor(cursor) };
-        Ok(Page { items: Items::new(bytes, members), without: 0 })
+        key.place = if cursor == 0 { Position::End } else { Position::Cursor(cursor) };
+        Ok(Page { items: Items::new(bytes, members), ..Page::default() })
     }
 
     /// Entries of a stream.
     async fn entries(&mut self, key: &mut Key, after: &str, count: u64) -> Result<Page, LinkError> {
         let mut command = cmd("XRANGE");
-        command.arg(&key.name).arg(after).arg("+").arg("COUNT").arg(count);
+        command.arg(&key.row.key).arg(after).arg("+").arg("COUNT").arg(count);
         let entries: Vec<Entry> = self.ask(&command).await?;
         key.place = match entries.last() {
-            Some((id, _)) => Place::Behind(format!("({id}")),
-            None => Place::End,
+            Some((id, _)) => Position::Behind(format!("({id}")),
+            None => Position::End,
         };
         let found = entries.iter().filter_map(|(_, fields)| fields.get(&self.field));
         let items: Items = found.map(Vec::as_slice).collect();
-        let without = (entries.len() - items.len()) as u64;
-        Ok(Page { items, without })
+        let bad_count = (entries.len() - items.len()) as u64;
+        Ok(Page { items, bad_count, ..Page::default() })
     }
 
     async fn reply(&mut self, command: &Cmd) -> Result<Reply, LinkError> {

@@ -20,7 +20,7 @@ mod report;
 mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 pub use curve::Point;
 pub(crate) use error::ReplayError;
 use exact::Exact;
+use feed::ReplayFeed;
 pub use feed::{Input, Seen};
 pub use lane::LaneSpec;
 use lane::{Judgable, Lane};
@@ -37,6 +38,7 @@ pub use report::{Ending, KeyRead, LaneReport, Reason, Report, Tally};
 use urlseen_core::filter::memory;
 use urlseen_core::filter::native::Native;
 use urlseen_engine::config::Config;
+use urlseen_engine::flow::driver::{Audience, Progress};
 use urlseen_engine::item::Options;
 
 /// How many batches wait at each station.
@@ -71,39 +73,6 @@ pub struct Setup<'a> {
     pub most: Option<u64>,
 }
 
-/// How much was read of how much: bytes of files as they lie there, or items.
-#[derive(Debug, Default)]
-pub struct Meter {
-    read: AtomicU64,
-    expected: AtomicU64,
-    counts_items: AtomicBool,
-}
-
-impl Meter {
-    /// How much was read.
-    pub fn read(&self) -> u64 {
-        self.read.load(Ordering::Relaxed)
-    }
-
-    /// How much there is; 0 if nobody knows.
-    pub fn expected(&self) -> u64 {
-        self.expected.load(Ordering::Relaxed)
-    }
-
-    /// Whether that is items; else it is bytes.
-    pub fn counts_items(&self) -> bool {
-        self.counts_items.load(Ordering::Relaxed)
-    }
-}
-
-/// Who is told about a replay while it goes on.
-pub trait Audience {
-    /// So much was done.
-    fn progress(&mut self, tally: &Tally, meter: &Meter);
-    /// Something of what counts as seen is no fingerprint.
-    fn bad_seen(&mut self, what: &str);
-}
-
 /// Replays until the input ends, or until `stop` is set: then the report is of what was read.
 ///
 /// # Errors
@@ -111,12 +80,11 @@ pub trait Audience {
 pub fn run(
     setup: Setup<'_>,
     stop: &Arc<AtomicBool>,
-    audience: &mut impl Audience,
+    audience: &mut dyn Audience,
 ) -> Result<Report, ReplayError> {
     let Setup { config, items, native, specs, threads, seen, input, most } = setup;
-    let meter = Arc::<Meter>::default();
-    let feed = feed::open(config, input, seen, most, Arc::clone(&meter), Arc::clone(stop))?;
-    let memory = Memory::of(&specs, feed.expected());
+    let feed = ReplayFeed::open(config, input, seen, most, Arc::clone(stop))?;
+    let (expected, memory) = (feed.expected(), Memory::of(&specs, feed.items()));
     memory.check()?;
     let lanes: Result<Vec<_>, _> =
         specs.into_iter().map(|spec| Lane::start(spec, native)).collect();
@@ -137,7 +105,8 @@ pub fn run(
 
     let started = Instant::now();
     let mut judging = Judging { exact: Exact::new(), tally: Tally::default(), lanes };
-    let out_of_memory = judging.all(&read, stop, &meter, audience);
+    let mut progress = Progress { expected, ..Progress::default() };
+    let out_of_memory = judging.all(&read, stop, &mut progress, audience);
     // Whoever waits to hand something over gives up.
     drop(read);
     let fed = ended(feeding);
@@ -149,7 +118,7 @@ pub fn run(
         (Ok(()), false) if stop.load(Ordering::Relaxed) => Ending::Stopped,
         (Ok(()), false) => Ending::Whole,
     };
-    audience.progress(&judging.tally, &meter);
+    judging.tell(&mut progress, audience);
     let Judging { exact, tally, lanes } = judging;
     let kinds = lanes.into_iter().map(Running::end).collect();
     Ok(Report {
@@ -201,19 +170,20 @@ impl Judging {
         &mut self,
         read: &[Receiver<reading::Readings>],
         stop: &AtomicBool,
-        meter: &Meter,
-        audience: &mut impl Audience,
+        progress: &mut Progress,
+        audience: &mut dyn Audience,
     ) -> bool {
         let (mut told, mut looked) = (Instant::now(), 0);
         // Batches were handed out in turn, and come back so.
         for done in read.iter().cycle() {
             let Ok(readings) = done.recv() else { return false };
-            for what in &readings.bad_seen {
-                audience.bad_seen(what);
+            readings.bad.iter().for_each(|bad| audience.bad(bad));
+            if !readings.is_given {
+                progress.read = readings.read;
             }
             self.take(readings);
             if told.elapsed() >= TELL {
-                audience.progress(&self.tally, meter);
+                self.tell(progress, audience);
                 told = Instant::now();
             }
             if self.exact.len() >= looked + LOOK {
@@ -226,6 +196,11 @@ impl Judging {
             }
         }
         unreachable!("somebody reads")
+    }
+
+    fn tell(&self, progress: &mut Progress, audience: &mut dyn Audience) {
+        progress.count.read = self.tally.items;
+        audience.progress(progress);
     }
 
     fn take(&mut self, readings: reading::Readings) {

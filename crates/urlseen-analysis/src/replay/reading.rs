@@ -1,43 +1,19 @@
 //! Items, read: by several threads, batch by batch in turn.
 
-use std::ops::Range;
-use std::sync::Arc;
-
 use crossbeam_channel::{Receiver, Sender};
 
 use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_engine::config::ItemForm;
-use urlseen_engine::item::{Form, Identity, Items, Options, Reader, Unreadable};
+use urlseen_engine::flow::feed::{Bad, Page};
+use urlseen_engine::item::{Form, Identity, Options, Reader, Unreadable};
 
 /// A batch to be read.
 #[derive(Debug)]
 pub(super) struct Work {
-    pub(super) items: Arc<Items>,
-    pub(super) range: Range<usize>,
-    pub(super) kind: Kind,
-}
-
-/// What a batch is.
-#[derive(Debug)]
-pub(super) enum Kind {
-    /// Items of what is replayed.
-    Items(From),
-    /// Raw digests that count as seen from the begin on; beside them was what is none.
-    Given { bad: Vec<String>, bad_count: u64 },
-}
-
-/// Where the first item of a batch stands.
-#[derive(Debug, Clone)]
-pub(super) struct From {
-    /// A file or a key.
-    pub(super) name: Arc<str>,
-    /// What is counted there.
-    pub(super) unit: &'static str,
-    /// The number of the first, from 1.
-    pub(super) first: u64,
-    /// How many entries before it had no item, as they lack the field that has it.
-    pub(super) without: u64,
+    pub(super) page: Page,
+    /// Its items are raw digests that count as seen from the start.
+    pub(super) is_given: bool,
 }
 
 /// What a batch says.
@@ -54,9 +30,11 @@ pub(super) struct Readings {
     pub(super) passed: Vec<u16>,
     /// Where an item stands that cannot be read, the item, and why.
     pub(super) rejects: Vec<(String, Vec<u8>, Unreadable)>,
-    pub(super) without: u64,
-    pub(super) bad_seen: Vec<String>,
-    pub(super) bad_seen_count: u64,
+    /// The first malformed entries, and how many there are.
+    pub(super) bad: Vec<Bad>,
+    pub(super) bad_count: u64,
+    /// Amount of the input that is read.
+    pub(super) read: u64,
 }
 
 /// A thread that reads.
@@ -83,70 +61,44 @@ impl Worker {
         }
     }
 
-    fn read(&mut self, Work { items, range, kind }: Work) -> Readings {
+    fn read(&mut self, Work { mut page, is_given }: Work) -> Readings {
+        let items = std::mem::take(&mut page.items);
         let mut readings = Readings {
-            fingerprints: Vec::with_capacity(range.len()),
-            key_hashes: Vec::with_capacity(range.len()),
+            is_given,
+            items: items.len() as u64,
+            fingerprints: Vec::with_capacity(items.len()),
+            key_hashes: Vec::with_capacity(items.len()),
+            bad: std::mem::take(&mut page.bad),
+            bad_count: page.bad_count,
+            read: page.read,
             ..Readings::default()
         };
-        match kind {
-            Kind::Given { bad, bad_count } => {
-                readings.is_given = true;
-                (readings.bad_seen, readings.bad_seen_count) = (bad, bad_count);
-                for index in range {
-                    // What is cut for digests is one.
-                    if let Ok(item) = self.digests.read(items.get(index))
-                        && let Identity::Fingerprint(fingerprint) = item.identity
-                    {
-                        readings.push(self.native, fingerprint);
-                    }
+        for (index, item) in items.iter().enumerate() {
+            // An empty one has no form.
+            let has_form = !is_given && !item.is_empty();
+            if let Some(form) = has_form.then(|| self.options.form.of(item)).flatten() {
+                match readings.forms.iter_mut().find(|(known, _)| *known == form) {
+                    Some((_, count)) => *count += 1,
+                    None => readings.forms.push((form, 1)),
                 }
             }
-            Kind::Items(from) => {
-                readings.items = range.len() as u64;
-                readings.without = from.without;
-                let mut forms = Vec::new();
-                for (index, place) in range.zip(0..) {
-                    self.item(items.get(index), &from, place, &mut forms, &mut readings);
+            let reader = if is_given { &mut self.digests } else { &mut self.reader };
+            match reader.read(item) {
+                Err(reason) => {
+                    // Enough to know it by.
+                    let shown = item[..item.len().min(1 << 10)].to_vec();
+                    readings.rejects.push((page.place(index).to_string(), shown, reason));
                 }
-                readings.forms = forms;
+                Ok(item) => match item.identity {
+                    Identity::Unfiltered => {
+                        readings.unfiltered += 1;
+                        readings.passed.extend(item.passed);
+                    }
+                    Identity::Fingerprint(fingerprint) => readings.push(self.native, fingerprint),
+                },
             }
         }
         readings
-    }
-
-    fn item(
-        &mut self,
-        bytes: &[u8],
-        from: &From,
-        place: u64,
-        forms: &mut Vec<(ItemForm, u64)>,
-        readings: &mut Readings,
-    ) {
-        // An empty one has no form.
-        let form = if bytes.is_empty() { None } else { self.options.form.of(bytes) };
-        if let Some(form) = form {
-            match forms.iter_mut().find(|(known, _)| *known == form) {
-                Some((_, count)) => *count += 1,
-                None => forms.push((form, 1)),
-            }
-        }
-        match self.reader.read(bytes) {
-            Err(reason) => {
-                let From { name, unit, first, .. } = from;
-                let place = format!("{name}, {unit} {}", first + place);
-                // Enough to know it by.
-                let shown = bytes[..bytes.len().min(1 << 10)].to_vec();
-                readings.rejects.push((place, shown, reason));
-            }
-            Ok(item) => match item.identity {
-                Identity::Unfiltered => {
-                    readings.unfiltered += 1;
-                    readings.passed.extend(item.passed);
-                }
-                Identity::Fingerprint(fingerprint) => readings.push(self.native, fingerprint),
-            },
-        }
     }
 }
 

@@ -9,15 +9,20 @@ use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{Capacity, ErrorRate, Kind, Seed, Sizing};
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_engine::config::{ItemForm, Sources};
+use urlseen_engine::flow::feed::Bad;
 
 struct Silent;
 
 impl Audience for Silent {
-    fn progress(&mut self, _: &Tally, _: &Meter) {}
-
-    fn bad_seen(&mut self, what: &str) {
-        panic!("{what}");
+    fn say(&mut self, words: &str) {
+        panic!("{words}");
     }
+
+    fn bad(&mut self, bad: &Bad) {
+        panic!("{bad}");
+    }
+
+    fn progress(&mut self, _: &Progress) {}
 }
 
 fn config(set: &[&str]) -> Config {

@@ -1,7 +1,6 @@
-//! Lines from files and standard input, a block at a time.
+//! Files and standard input, plain or compressed; and their lines as a feed.
 
-use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,137 +8,63 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::feed::{Feed, FeedError, InputName, Page, Place, STANDARD_INPUT};
 use crate::item::Items;
 
-/// How many bytes of lines are handed on together, if that many are there.
-pub(crate) const BLOCK: usize = 1 << 19;
+/// Bytes that are handed on together, if that many are there.
+pub(super) const BLOCK: usize = 1 << 19;
 
 /// The longest line that is read, in bytes: as much as Redis takes as one item.
 const LINE_MAX: usize = 512 << 20;
 
-/// What stands for standard input.
-const STANDARD_INPUT: &str = "-";
+/// An input that is read page by page.
+pub(super) trait FileReader: Send + 'static {
+    /// Returns what comes next; `None` at the end.
+    fn next(&mut self) -> Result<Option<Page>, FeedError>;
 
-/// Some lines of an input.
-#[derive(Debug)]
-pub struct Block {
-    /// The lines, without their line feeds.
-    pub lines: Items,
-    name: Arc<Path>,
-    first: u64,
-    consumed: u64,
+    /// Bytes that were read so far, compressed as they are.
+    fn consumed(&self) -> u64;
 }
 
-/// Where a line stands, for messages: `FILE, line N`.
-#[derive(Debug, Clone, Copy)]
-pub struct LinePlace<'a> {
-    name: &'a Path,
-    line: u64,
-}
-
-/// Why an input cannot be read on.
-#[derive(Debug, thiserror::Error)]
-pub enum InputError {
-    /// It cannot be opened.
-    #[error("cannot open {}: {reason}", InputName(name))]
-    Open {
-        /// The file.
-        name: PathBuf,
-        /// Why.
-        reason: io::Error,
-    },
-    /// Reading, or decompressing, failed.
-    #[error("cannot read {} beyond line {line}: {reason}", InputName(name))]
-    Read {
-        /// The file.
-        name: PathBuf,
-        /// The last line that was read whole.
-        line: u64,
-        /// Why.
-        reason: io::Error,
-    },
-    /// A line has no end.
-    #[error("{}, line {line} is longer than 512 MiB; is this a file of lines?", InputName(name))]
-    Endless {
-        /// The file.
-        name: PathBuf,
-        /// The line.
-        line: u64,
-    },
-}
-
-impl Block {
-    /// Where the line at `index` of the block stands.
-    pub fn place(&self, index: usize) -> LinePlace<'_> {
-        LinePlace { name: &self.name, line: self.first + index as u64 }
-    }
-
-    /// The input that it is of.
-    pub fn name(&self) -> &Arc<Path> {
-        &self.name
-    }
-
-    /// The number of its first line, from 1.
-    pub fn first_line(&self) -> u64 {
-        self.first
-    }
-
-    /// How many bytes of the input were read by then, compressed as they are.
-    pub fn consumed(&self) -> u64 {
-        self.consumed
-    }
-}
-
-impl fmt::Display for LinePlace<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, line {}", InputName(self.name), self.line)
-    }
-}
-
-/// The name of an input for messages: shows `-` as what it stands for.
-#[derive(Debug, Clone, Copy)]
-pub struct InputName<'a>(pub &'a Path);
-
-impl fmt::Display for InputName<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.as_os_str() == STANDARD_INPUT {
-            f.write_str("standard input")
-        } else {
-            write!(f, "{}", self.0.display())
-        }
-    }
-}
-
-/// The lines of `files` one after the other, in blocks; of standard input where there are none or
+/// Returns the lines of `files` one after the other; of standard input where there are none or
 /// where one is `-`. What is compressed with gzip or Zstandard is decompressed. A last line
 /// without a line feed is a line like any other.
-pub fn blocks(files: Vec<PathBuf>) -> impl Iterator<Item = Result<Block, InputError>> {
+pub fn lines(files: Vec<PathBuf>) -> Feed {
+    feed(files, |name| Ok(LineReader::new(&name, open(&name)?)))
+}
+
+/// Returns the pages of `files` one after the other, each opened once the one before is read.
+pub(super) fn feed<R: FileReader>(
+    files: Vec<PathBuf>,
+    open: impl Fn(PathBuf) -> Result<R, FeedError> + Send + 'static,
+) -> Feed {
     let files = if files.is_empty() { vec![PathBuf::from(STANDARD_INPUT)] } else { files };
-    files.into_iter().flat_map(|name| match open(&name) {
-        Ok(reader) => Blocks::Open(LineReader::new(name, reader)),
-        Err(reason) => Blocks::Failed(Some(InputError::Open { name, reason })),
-    })
-}
-
-/// The blocks of one input.
-enum Blocks {
-    Open(LineReader),
-    Failed(Option<InputError>),
-}
-
-impl Iterator for Blocks {
-    type Item = Result<Block, InputError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self {
-            Self::Open(lines) => lines.next().transpose(),
-            Self::Failed(error) => error.take().map(Err),
+    let size = |name: &PathBuf| {
+        let file = fs::metadata(name).ok().filter(fs::Metadata::is_file)?;
+        Some(file.len())
+    };
+    // The length of anything but a file is unknown.
+    let expected = files.iter().map(size).sum::<Option<u64>>().unwrap_or(0);
+    let (mut files, mut current, mut before) = (files.into_iter(), None::<R>, 0);
+    let mut next = move || loop {
+        let input = match &mut current {
+            Some(input) => input,
+            None => match files.next() {
+                Some(name) => current.insert(open(name)?),
+                None => return Ok(None),
+            },
+        };
+        if let Some(page) = input.next()? {
+            return Ok(Some(Page { read: before + page.read, ..page }));
         }
-    }
+        before += input.consumed();
+        current = None;
+    };
+    Feed { expected, pages: Box::new(std::iter::from_fn(move || next().transpose())) }
 }
 
 /// An input that can be read, whatever it is and however it is compressed.
-pub(crate) struct ByteSource {
+pub(super) struct ByteSource {
     reader: Box<dyn Read + Send>,
     /// Whether what comes in is to go on at once, as somebody may be typing it.
     is_live: bool,
@@ -162,7 +87,12 @@ impl<R: Read> Read for Counted<R> {
 
 /// Opens a file, or standard input for `-`. What is compressed with gzip or Zstandard is
 /// decompressed.
-pub(crate) fn open(name: &Path) -> io::Result<ByteSource> {
+pub(super) fn open(name: &Path) -> Result<ByteSource, FeedError> {
+    let failed = |reason| FeedError::Open { name: name.to_owned(), reason };
+    open_source(name).map_err(failed)
+}
+
+fn open_source(name: &Path) -> io::Result<ByteSource> {
     let is_live = name.as_os_str() == STANDARD_INPUT;
     let reader: Box<dyn Read + Send> =
         if is_live { Box::new(io::stdin()) } else { Box::new(File::open(name)?) };
@@ -178,9 +108,10 @@ pub(crate) fn open(name: &Path) -> io::Result<ByteSource> {
     Ok(ByteSource { reader, is_live, consumed })
 }
 
-/// Cuts an input into blocks of whole lines.
+/// Cuts an input into pages of whole lines.
 struct LineReader {
-    name: Arc<Path>,
+    file: PathBuf,
+    name: Arc<str>,
     source: ByteSource,
     /// What is read goes here. Longer than `filled`, so that it is not zeroed for each read.
     buffer: Vec<u8>,
@@ -192,18 +123,14 @@ struct LineReader {
     end: Option<io::Result<()>>,
 }
 
-impl LineReader {
-    fn new(name: PathBuf, source: ByteSource) -> Self {
-        Self { name: name.into(), source, buffer: Vec::new(), filled: 0, line: 1, end: None }
-    }
-
-    fn next(&mut self) -> Result<Option<Block>, InputError> {
+impl FileReader for LineReader {
+    fn next(&mut self) -> Result<Option<Page>, FeedError> {
         let lines = self.fill()?;
         if lines == 0 {
             return match self.end.replace(Ok(())) {
                 Some(Err(reason)) => {
-                    let name = self.name.to_path_buf();
-                    Err(InputError::Read { name, line: self.line - 1, reason })
+                    let (name, place) = (self.file.clone(), format!("line {}", self.line - 1));
+                    Err(FeedError::Read { name, place, reason })
                 }
                 _ => Ok(None),
             };
@@ -220,22 +147,32 @@ impl LineReader {
             self.buffer.truncate(BLOCK);
             self.buffer.shrink_to_fit();
         }
-        let lines = Items::from_lines(bytes);
-        let first = self.line;
-        self.line += lines.len() as u64;
-        let consumed = self.source.consumed();
-        Ok(Some(Block { lines, name: Arc::clone(&self.name), first, consumed }))
+        let items = Items::from_lines(bytes);
+        let place = Place { name: Arc::clone(&self.name), unit: "line", number: self.line };
+        self.line += items.len() as u64;
+        Ok(Some(Page { items, place, read: self.consumed(), ..Page::default() }))
+    }
+
+    fn consumed(&self) -> u64 {
+        self.source.consumed()
+    }
+}
+
+impl LineReader {
+    fn new(file: &Path, source: ByteSource) -> Self {
+        let name = InputName(file).to_string().into();
+        let file = file.to_owned();
+        Self { file, name, source, buffer: Vec::new(), filled: 0, line: 1, end: None }
     }
 
     /// Reads until the buffer holds a block of whole lines, or all whole lines that will come; how
     /// many bytes they have.
-    fn fill(&mut self) -> Result<usize, InputError> {
+    fn fill(&mut self) -> Result<usize, FeedError> {
         let mut lines = 0;
         while self.end.is_none() && (lines == 0 || (self.filled < BLOCK && !self.source.is_live)) {
             let begun = self.filled;
             if begun > LINE_MAX {
-                let name = self.name.to_path_buf();
-                return Err(InputError::Endless { name, line: self.line });
+                return Err(FeedError::Endless { name: self.file.clone(), line: self.line });
             }
             let room = if begun < BLOCK { BLOCK } else { 2 * begun };
             self.buffer.resize(self.buffer.len().max(room), 0);
@@ -254,22 +191,22 @@ impl LineReader {
 
 impl ByteSource {
     /// Whether what comes in is to go on at once.
-    pub(crate) fn is_live(&self) -> bool {
+    pub(super) fn is_live(&self) -> bool {
         self.is_live
     }
 
     /// How many bytes were read so far, compressed as they are.
-    pub(crate) fn consumed(&self) -> u64 {
+    pub(super) fn consumed(&self) -> u64 {
         self.consumed.load(Ordering::Relaxed)
     }
 
     /// Reads past so many bytes, or to the end.
-    pub(crate) fn skip(&mut self, bytes: u64) -> io::Result<()> {
+    pub(super) fn skip(&mut self, bytes: u64) -> io::Result<()> {
         io::copy(&mut self.reader.by_ref().take(bytes), &mut io::sink()).map(drop)
     }
 
     /// Reads what is there; 0 at the end. An interrupted call is made again.
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.reader.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -289,10 +226,10 @@ mod tests {
         let file = folder.path().join("lines");
         std::fs::write(&file, bytes).unwrap();
         let mut all = Vec::new();
-        for block in blocks(vec![file]) {
-            let block = block.unwrap();
-            for (index, line) in block.lines.iter().enumerate() {
-                let place = block.place(index).to_string();
+        for page in lines(vec![file]).pages {
+            let page = page.unwrap();
+            for (index, line) in page.items.iter().enumerate() {
+                let place = page.place(index).to_string();
                 all.push((place.rsplit(", ").next().unwrap().to_owned(), line.to_vec()));
             }
         }
@@ -340,7 +277,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named() {
-        let missing = blocks(vec!["no/such/file".into()]).next().unwrap().unwrap_err();
+        let missing = lines(vec!["no/such/file".into()]).pages.next().unwrap().unwrap_err();
         assert!(missing.to_string().starts_with("cannot open no/such/file: "), "{missing}");
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("cut.gz");
@@ -348,7 +285,7 @@ mod tests {
         encoder.write_all(b"a\nb\n").unwrap();
         let whole = encoder.finish().unwrap();
         std::fs::write(&file, &whole[..whole.len() - 4]).unwrap();
-        let error = blocks(vec![file]).find_map(Result::err).unwrap().to_string();
+        let error = lines(vec![file]).pages.find_map(Result::err).unwrap().to_string();
         assert!(error.starts_with("cannot read ") && error.contains("cut.gz"), "{error}");
     }
 }

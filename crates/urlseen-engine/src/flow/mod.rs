@@ -1,7 +1,7 @@
-//! Ways of items through the engine without a crawl in Redis: a pipe and an import; and the source
-//! of a crawl.
+//! Ways of items through the engine without a crawl in Redis; and the source of a crawl.
 
+pub mod driver;
+pub mod feed;
 pub mod import;
 pub mod input;
-pub mod pipe;
 pub mod source;

@@ -221,7 +221,7 @@ impl<Stage: AsRef<Judged>> Batch<Stage> {
     }
 
     /// The items that were seen before, as received, in order.
-    pub(crate) fn seen(&self) -> impl Iterator<Item = &[u8]> {
+    pub fn seen(&self) -> impl Iterator<Item = &[u8]> {
         let Judged { onward, rejects, .. } = self.stage.as_ref();
         let mut others = (onward.iter().peekable(), rejects.iter().peekable());
         self.items.iter().zip(0u32..).filter_map(move |(item, index)| {

@@ -63,6 +63,15 @@ impl Items {
         self.places.iter().map(|place| &self.bytes[place.clone()])
     }
 
+    /// Returns the items at `range`, in the same memory.
+    ///
+    /// # Panics
+    /// If it is not within `0..`[`Items::len`].
+    #[must_use]
+    pub(crate) fn slice(&self, range: Range<usize>) -> Self {
+        Self::new(self.bytes.clone(), self.places[range].to_vec())
+    }
+
     /// The items at `range`, in memory of their own: they are not to keep all the others.
     ///
     /// # Panics

@@ -312,7 +312,7 @@ impl Local {
     }
 
     /// How far imports into the filter came.
-    pub(crate) fn checkpoints(&self) -> Vec<Checkpoint> {
+    pub fn checkpoints(&self) -> Vec<Checkpoint> {
         match &self.memory {
             StoreKind::Volatile(_) | StoreKind::Shared { .. } => Vec::new(),
             StoreKind::Kept(kept) => kept.folder.checkpoints(),

@@ -5,41 +5,17 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::Format;
 use super::cut::{Cut, CutError, shown};
 use super::frames::{self, Frames};
 use super::lines::{self, LineCutter};
-use super::{Bad, Format, ImportError, Meter, Page, Sender};
-use crate::flow::input::{self, BLOCK, ByteSource, InputName};
+use crate::flow::feed::{Bad, Feed, FeedError, InputName, Page, Place};
+use crate::flow::input::{self, BLOCK, ByteSource, FileReader};
 use urlseen_core::storage::Checkpoint;
 
-/// Reads all of `files`, each from where an earlier import of it ended, and hands it over page by
-/// page, until nobody takes it any more.
-pub(super) fn read(
-    files: Vec<PathBuf>,
-    format: Format,
-    checkpoints: &[Checkpoint],
-    meter: &Meter,
-    sender: &Sender,
-) -> Result<(), ImportError> {
-    let files = if files.is_empty() { vec![PathBuf::from("-")] } else { files };
-    let size = |name: &PathBuf| {
-        let file = fs::metadata(name).ok().filter(fs::Metadata::is_file)?;
-        Some(file.len())
-    };
-    // Of anything but a file nobody knows how much comes.
-    meter.expect(files.iter().map(size).sum::<Option<u64>>().unwrap_or(0));
-    for name in files {
-        let before = meter.read();
-        let mut input = Input::open(name, format, checkpoints)?;
-        while let Some(page) = input.next()? {
-            meter.advance_to(before + input.source.consumed());
-            if sender.blocking_send(Ok(page)).is_err() {
-                return Ok(());
-            }
-        }
-        meter.advance_to(before + input.source.consumed());
-    }
-    Ok(())
+/// Returns the digests of all `files`, each from where an earlier import of it ended.
+pub(super) fn feed(files: Vec<PathBuf>, format: Format, checkpoints: Vec<Checkpoint>) -> Feed {
+    input::feed(files, move |name| Input::open(name, format, &checkpoints))
 }
 
 /// An input that is read.
@@ -74,16 +50,9 @@ enum Cutter {
 }
 
 impl Input {
-    fn open(
-        name: PathBuf,
-        format: Format,
-        checkpoints: &[Checkpoint],
-    ) -> Result<Self, ImportError> {
+    fn open(name: PathBuf, format: Format, checkpoints: &[Checkpoint]) -> Result<Self, FeedError> {
         let identity = FileIdentity::of(&name, format);
-        let source = match input::open(&name) {
-            Ok(source) => source,
-            Err(reason) => return Err(ImportError::Open { name, reason }),
-        };
+        let source = input::open(&name)?;
         let is_this = |checkpoint: &&Checkpoint| {
             identity.as_ref().is_some_and(|it| {
                 it.source == checkpoint.source && it.version == checkpoint.version
@@ -104,9 +73,10 @@ impl Input {
             resumed,
         })
     }
+}
 
-    /// What comes next; `None` at the end.
-    fn next(&mut self) -> Result<Option<Page>, ImportError> {
+impl FileReader for Input {
+    fn next(&mut self) -> Result<Option<Page>, FeedError> {
         loop {
             self.fill();
             if self.cutter.is_none() {
@@ -144,6 +114,12 @@ impl Input {
         }
     }
 
+    fn consumed(&self) -> u64 {
+        self.source.consumed()
+    }
+}
+
+impl Input {
     /// Reads a block, or what there is.
     fn fill(&mut self) {
         while self.end.is_none() && self.filled < BLOCK {
@@ -186,7 +162,7 @@ impl Input {
     }
 
     /// Passes over what an earlier import had.
-    fn skip_to(&mut self, at: u64) -> Result<(), ImportError> {
+    fn skip_to(&mut self, at: u64) -> Result<(), FeedError> {
         let held = usize::try_from(at).unwrap_or(usize::MAX).min(self.filled);
         self.drop_front(held);
         let rest = at - self.offset;
@@ -205,25 +181,26 @@ impl Input {
 
     fn page(&self, cut: Cut, resumed: Option<Checkpoint>) -> Page {
         let bad_count = cut.bad_count();
-        let (digests, bad) = cut.into_parts();
+        let (items, bad) = cut.into_parts();
         let source = InputName(&self.name).to_string();
         let bad = bad.into_iter().map(|(at, line, reason)| Bad {
             source: source.clone(),
             offset: Some(at),
             line,
-            reason,
+            reason: reason.to_string(),
         });
-        let checkpoint =
-            self.identity.as_ref().map(|FileIdentity { source, version }| Checkpoint {
-                source: source.clone(),
-                version: version.clone(),
-                at: self.offset,
-                count: self.cutter.as_ref().map_or(0, Cutter::count),
-            });
+        let cursor = self.identity.as_ref().map(|FileIdentity { source, version }| Checkpoint {
+            source: source.clone(),
+            version: version.clone(),
+            at: self.offset,
+            count: self.cutter.as_ref().map_or(0, Cutter::count),
+        });
         let resumed = resumed.map(|checkpoint| {
             format!("{source} up to byte {} ({} read)", checkpoint.at, checkpoint.count)
         });
-        Page { digests, bad: bad.collect(), bad_count, checkpoint, resumed }
+        let (bad, read) = (bad.collect(), self.consumed());
+        let place = Place { name: source.into(), ..Place::default() };
+        Page { items, place, bad, bad_count, read, cursor, resumed }
     }
 
     /// Gives up an input that holds something else.
@@ -235,8 +212,9 @@ impl Input {
         self.page(cut, None)
     }
 
-    fn broken(&self, reason: io::Error) -> ImportError {
-        ImportError::Read { name: self.name.clone(), at: self.offset + self.filled as u64, reason }
+    fn broken(&self, reason: io::Error) -> FeedError {
+        let place = format!("byte {}", self.offset + self.filled as u64);
+        FeedError::Read { name: self.name.clone(), place, reason }
     }
 }
 

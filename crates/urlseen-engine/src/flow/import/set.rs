@@ -3,7 +3,7 @@
 use redis::cmd;
 
 use super::cut::{Cut, CutError, shown};
-use super::{Bad, ImportError, Meter, Page, Sender};
+use crate::flow::feed::{Bad, Feed, FeedError, Page};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
@@ -14,22 +14,23 @@ use urlseen_core::storage::Checkpoint;
 /// About how many members a page has: Redis serves nobody else meanwhile, for some milliseconds.
 const COUNT: u64 = 10_000;
 
-/// Reads all members of the set, from where an earlier import of it ended, and hands them over
-/// page by page, until nobody takes them any more. What was in the set all the time comes at least
-/// once, and may come twice.
-pub(super) async fn read(
+/// Connects, and returns all members of the set, from where an earlier import of it ended. What was
+/// in the set all the time comes at least once, and may come twice.
+pub(super) fn feed(
     address: &RedisAddress,
-    key: &str,
+    key: String,
     checkpoints: &[Checkpoint],
-    meter: &Meter,
-    sender: &Sender,
-) -> Result<(), ImportError> {
-    let mut link = connect(address, Timeouts::default()).await?;
-    let size = size(&mut link, address, key).await?;
-    meter.expect(size);
-    let source = format!("redis {address} {key}");
+) -> Result<Feed, FeedError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(FeedError::Thread)?;
     // A cursor means something to the process alone that gave it.
-    let process = run_id(&mut link).await?;
+    let (mut link, expected, process) = runtime.block_on(async {
+        let mut link = connect(address, Timeouts::default()).await?;
+        let size = size(&mut link, address, &key).await?;
+        let process = run_id(&mut link).await?;
+        Ok::<_, FeedError>((link, size, process))
+    })?;
+    let source = format!("redis {address} {key}");
     let is_this = |checkpoint: &&Checkpoint| {
         checkpoint.source == source && Some(&checkpoint.version) == process.as_ref()
     };
@@ -37,61 +38,65 @@ pub(super) async fn read(
     let resumed = checkpoints
         .iter()
         .find(is_this)
-        .filter(|checkpoint| checkpoint.at > 0 && checkpoint.count <= size);
-    let (mut cursor, mut count) =
-        resumed.map_or((0, 0), |checkpoint| (checkpoint.at, checkpoint.count));
+        .filter(|checkpoint| checkpoint.at > 0 && checkpoint.count <= expected);
+    let (at, mut count) = resumed.map_or((0, 0), |checkpoint| (checkpoint.at, checkpoint.count));
     let mut resumed =
         resumed.map(|checkpoint| format!("the set {key} ({} members read)", checkpoint.count));
-    meter.advance_to(count);
-    loop {
-        let link::Page { cursor: next, bytes, members } = scan(&mut link, key, cursor).await?;
-        let mut cut = Cut::new(0);
-        let read = members.len() as u64;
-        for member in members {
-            let member = &bytes[member];
-            match Fingerprint::from_hex(member) {
-                Some(fingerprint) => cut.push(fingerprint.as_bytes()),
-                None => cut.bad(0, None, || CutError::NoHex { shown: shown(member) }),
-            }
-        }
-        (cursor, count) = (next, count + read);
-        meter.advance_to(count);
-        let bad_count = cut.bad_count();
-        let (digests, bad) = cut.into_parts();
-        let bad = bad.into_iter().map(|(_, _, reason)| Bad {
-            source: format!("a member of the set {key}"),
-            offset: None,
-            line: None,
-            reason,
-        });
+    let mut next = Some(at);
+    let pages = std::iter::from_fn(move || {
+        let scanned = match runtime.block_on(scan(&mut link, &key, next?)) {
+            Ok(scanned) => scanned,
+            Err(error) => return Some(Err(error)),
+        };
         // Behind the last page the cursor is 0: a later import begins anew.
-        let checkpoint = process.as_ref().map(|process| Checkpoint {
+        next = Some(scanned.cursor).filter(|&cursor| cursor > 0);
+        count += scanned.members.len() as u64;
+        let cursor = process.as_ref().map(|process| Checkpoint {
             source: source.clone(),
             version: process.clone(),
-            at: cursor,
+            at: scanned.cursor,
             count,
         });
-        let resumed = resumed.take();
-        let page = Page { digests, bad: bad.collect(), bad_count, checkpoint, resumed };
-        if sender.send(Ok(page)).await.is_err() || cursor == 0 {
-            return Ok(());
+        Some(Ok(Page { read: count, cursor, resumed: resumed.take(), ..cut(&key, &scanned) }))
+    });
+    Ok(Feed { expected, pages: Box::new(pages) })
+}
+
+/// Cuts the members of a page of the set `key`.
+fn cut(key: &str, scanned: &link::Page) -> Page {
+    let mut cut = Cut::new(0);
+    for member in &scanned.members {
+        let member = &scanned.bytes[member.clone()];
+        match Fingerprint::from_hex(member) {
+            Some(fingerprint) => cut.push(fingerprint.as_bytes()),
+            None => cut.bad(0, None, || CutError::NoHex { shown: shown(member) }),
         }
     }
+    let bad_count = cut.bad_count();
+    let (items, bad) = cut.into_parts();
+    let source = format!("a member of the set {key}");
+    let bad = bad.into_iter().map(|(_, _, reason)| Bad {
+        source: source.clone(),
+        offset: None,
+        line: None,
+        reason: reason.to_string(),
+    });
+    Page { items, bad: bad.collect(), bad_count, ..Page::default() }
 }
 
 /// How many members the set has, which there must be.
-async fn size(link: &mut Link, address: &RedisAddress, key: &str) -> Result<u64, ImportError> {
+async fn size(link: &mut Link, address: &RedisAddress, key: &str) -> Result<u64, FeedError> {
     let found: String = cmd("TYPE").arg(key).query_async(link).await.map_err(LinkError::from)?;
     let key_of = || key.to_owned();
     match found.as_str() {
         "set" => Ok(cmd("SCARD").arg(key).query_async(link).await.map_err(LinkError::from)?),
-        "none" => Err(ImportError::NoSet { key: key_of(), address: address.to_string() }),
-        _ => Err(ImportError::OtherType { key: key_of(), found }),
+        "none" => Err(FeedError::NoSet { key: key_of(), address: address.to_string() }),
+        _ => Err(FeedError::OtherType { key: key_of(), found }),
     }
 }
 
 /// The random id that the server drew when it started; `None` where it does not say.
-async fn run_id(link: &mut Link) -> Result<Option<String>, ImportError> {
+async fn run_id(link: &mut Link) -> Result<Option<String>, FeedError> {
     let info: Result<String, _> = cmd("INFO").arg("server").query_async(link).await;
     match info.map_err(LinkError::from) {
         Ok(info) => {
@@ -103,7 +108,7 @@ async fn run_id(link: &mut Link) -> Result<Option<String>, ImportError> {
     }
 }
 
-async fn scan(link: &mut Link, key: &str, cursor: u64) -> Result<link::Page, ImportError> {
+async fn scan(link: &mut Link, key: &str, cursor: u64) -> Result<link::Page, FeedError> {
     link.send(cmd("SSCAN").arg(key).arg(cursor).arg("COUNT").arg(COUNT));
     let reply = link.receive().await?;
     let strange = || LinkError::Garbled { cause: "the answer to SSCAN is no page".to_owned() };
