@@ -14,7 +14,7 @@ use urlseen_core::filter::{FilterSpec, Parameters, Seed, Shards, Sizing};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_core::redis::lease::RunId;
-use urlseen_core::storage::{Folder, Head, StorageSpec};
+use urlseen_core::storage::{Folder, StorageSpec};
 use urlseen_engine::config::{Config, Fsync, ItemForm, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{self, Engine};
@@ -127,12 +127,12 @@ fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     store.recover_to(None, None).expect("an empty folder");
     let (first, second) = items.split_at(items.len() / 2);
     let first = judged(&mut store, first);
-    let first = store.append(Head::START, first).expect("room on the disk");
+    store.append(first).expect("room on the disk");
     let mut batch = Some(judged(&mut store, second));
     let mut logged = None;
     count_once("log a batch", "unseen item", second.len(), || {
         let batch = batch.take().expect("once");
-        logged = Some(store.append(first.proof().head(), batch).expect("room on the disk"));
+        logged = Some(store.append(batch).expect("room on the disk"));
     });
     let logged = logged.expect("written");
 

@@ -1,4 +1,4 @@
-//! What the log costs: items a second through the daemon's pipeline with nothing kept, with each
+//! What the log costs: items a second through the daemon's pipeline with each
 //! `storage.fsync`, and while a snapshot is taken, against a Redis of its own. `scripts/bench
 //! --only log` puts it into a table:
 //!
@@ -27,7 +27,7 @@ use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::storage::{Folder, Moment, StorageSpec};
 use urlseen_engine::config::{Config, Fsync, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
-use urlseen_engine::engine::{self, Engine, query};
+use urlseen_engine::engine::{self, Engine, Works, query};
 use urlseen_engine::item::Options;
 use util::redis::RedisServer;
 
@@ -37,15 +37,12 @@ const STOCK: &str = "stock";
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// Nothing is kept.
-    Off,
     Kept(Fsync),
     /// `fsync = "interval"`, and a snapshot under way all the time.
     Snapshot,
 }
 
-const MODES: [Mode; 5] = [
-    Mode::Off,
+const MODES: [Mode; 4] = [
     Mode::Kept(Fsync::Never),
     Mode::Kept(Fsync::Interval),
     Mode::Snapshot,
@@ -63,7 +60,6 @@ fn main() {
     let mut log = Rounds::new("log", "items/s");
     for mode in MODES {
         let name = match mode {
-            Mode::Off => "nothing kept".to_owned(),
             Mode::Kept(fsync) => format!("fsync = {fsync}"),
             Mode::Snapshot => "fsync = interval, while a snapshot is taken".to_owned(),
         };
@@ -143,7 +139,8 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
     };
     let (_ask, stop) = watch::channel(false);
     let (_, desk) = query::open(0);
-    let mut pipeline = Pipeline::new(parts, store, desk, stop);
+    let (engine, storage) = store.started().unwrap();
+    let mut pipeline = Pipeline::new(parts, Works::new(engine, storage, desk), stop);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(pipeline.run(None, &mut |_| ())).unwrap();
     let report = pipeline.report();
@@ -165,7 +162,6 @@ fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Loca
         Engine::start(&engine::Parts { hashing, items, threads: 1, place: engine::Place::Here })
             .unwrap();
     let fsync = match mode {
-        Mode::Off => return (sizing, Local::volatile(engine)),
         Mode::Kept(fsync) => fsync,
         Mode::Snapshot => Fsync::Interval,
     };

@@ -144,7 +144,7 @@ async fn read(link: &mut Link, opened: &Opened, all: u64, store: &Local) -> anyh
         let bytes = opening::get(link, &opened.filter, shard, length).await?;
         let ones = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
         let count = Count { keys: opened.native.geometry().keys_from_ones(ones), ones };
-        store.engine.load(shard, bytes, count);
+        store.engine.handle().load(shard, bytes, count);
         done += length as u64;
         bar.show(done, all);
     }

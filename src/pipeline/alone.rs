@@ -123,7 +123,10 @@ impl Board {
 
     fn publish(&self, store: &Local, dispatcher: &QueryDispatcher) {
         let (report, kept) = (self.report(store, dispatcher), store.footprint());
-        self.live.send_modify(|live| live.update(report, kept));
+        self.live.send_modify(|live| {
+            live.update(report);
+            live.status.storage = kept.map(Into::into);
+        });
     }
 }
 

@@ -3,54 +3,43 @@
 use std::future::Future;
 use std::pin::pin;
 
+use tracing::error;
+
 use super::{Pipeline, RunError};
 use urlseen_engine::engine::query::QueryError;
-use urlseen_engine::engine::{EngineError, Heard};
+use urlseen_engine::engine::{Event, WorksError};
 
 impl Pipeline {
     /// Whether somebody who asks may be heard now: the filter stands where Redis stands, as far as
-    /// this run knows, and the engine has room.
+    /// this run knows.
     pub(super) fn may_ask(&self) -> bool {
-        self.queue.is_some() && self.store.as_ref().is_some_and(|it| it.engine.has_room_to_ask())
+        self.queue.is_some()
     }
 
-    /// Whether the engine has something to say.
-    pub(super) fn is_hearing(&self) -> bool {
-        self.is_judging() || self.is_asking()
-    }
-
-    fn is_asking(&self) -> bool {
-        self.store.as_ref().is_some_and(|store| store.engine.asking() > 0)
-    }
-
-    /// Takes what the engine has to say.
-    pub(super) fn take_heard(&mut self, heard: Result<Heard, EngineError>) -> Result<(), RunError> {
-        match heard {
-            Ok(Heard::Judged(judged)) => self.take_judged(Ok(judged)),
-            Ok(Heard::Answers(answers)) => {
-                let store = self.store.as_mut().expect("its engine was heard");
-                self.dispatcher.answered(answers, store).map_err(RunError::Log)
+    /// Takes what has happened to the filter and its batches.
+    pub(super) fn take(&mut self, event: Result<Event, WorksError>) -> Result<(), RunError> {
+        match event? {
+            Event::Ready(batch) => self.queue_up(batch, true),
+            Event::Sifted(batch) => self.queue_parts(batch),
+            Event::Full(why) => {
+                error!("{why}. What was judged before is committed, then the run ends");
             }
-            Err(died) => self.take_judged(Err(died)),
+            Event::Asked => {}
+            Event::SnapshotDue => self.is_snapshot_due = true,
+            Event::Snapshot(finished) => self.tell_snapshot(finished),
+            Event::NoSnapshot(error) => Self::tell_no_snapshot(&error),
+            Event::Footprint(footprint) => self.keep_footprint(footprint),
         }
+        Ok(())
     }
 
     /// Waits until all that was asked is answered.
     pub(super) async fn answer_all(&mut self) -> Result<(), RunError> {
-        while self.is_asking() {
-            let heard = self.store().engine.heard().await;
-            self.take_heard(heard)?;
+        while self.works.is_asked() {
+            let event = self.works.next(false).await;
+            self.take(event)?;
         }
-        self.do_extras().await
-    }
-
-    /// Does what is wanted beside answers.
-    pub(super) async fn do_extras(&mut self) -> Result<(), RunError> {
-        if self.dispatcher.has_extras() {
-            let store = self.store.as_mut().expect("somebody asked its engine");
-            self.dispatcher.do_extras(store).await?;
-        }
-        Ok(())
+        Ok(self.works.count().await?)
     }
 
     /// Does `work`, which has no part in the filter, and answers those who ask meanwhile.
@@ -60,17 +49,23 @@ impl Pipeline {
     ) -> Result<T, RunError> {
         let mut work = pin!(work);
         loop {
-            self.do_extras().await?;
-            let (may_ask, is_asking) = (self.may_ask(), self.is_asking());
-            let Some(store) = &mut self.store else { return Ok(work.await) };
+            self.works.count().await?;
+            let may_ask = self.may_ask();
             tokio::select! {
                 biased;
                 done = &mut work => return Ok(done),
-                query = self.dispatcher.next(), if may_ask => {
-                    self.dispatcher.hand_on(query, &mut store.engine);
-                }
-                heard = store.engine.heard(), if is_asking => self.take_heard(heard)?,
+                event = self.works.next(may_ask) => self.take(event)?,
             }
+        }
+    }
+}
+
+impl From<WorksError> for RunError {
+    fn from(error: WorksError) -> Self {
+        match error {
+            WorksError::Engine(died) => died.into(),
+            WorksError::Storage(died) => died.into(),
+            WorksError::Log(error) => Self::Log(error),
         }
     }
 }

@@ -7,50 +7,65 @@ use super::{Pipeline, RunError};
 use crate::crawl::protocol::Rejects;
 use urlseen_core::redis::reject::bounded::most_made;
 use urlseen_core::redis::reject::{self, Written};
-use urlseen_engine::item::batch::{Batch, Judged, Logged};
+use urlseen_core::storage::Head;
+use urlseen_engine::item::batch::{Batch, Ready, Sifted};
 
 impl Pipeline {
-    /// Queues what the engine still judges: it was read before the connection failed.
+    /// Queues what is still judged or logged: it was read before the connection failed.
     pub(super) async fn gather(&mut self) -> Result<(), RunError> {
-        while self.in_progress() > 0 {
-            let heard = self.store().engine.heard().await;
-            self.take_heard(heard)?;
+        while self.works.in_progress() > 0 {
+            let event = self.works.next(false).await;
+            self.take(event)?;
         }
         Ok(())
     }
 
     /// Drops what is judged and not committed, and waits until the filter threads have done all
     /// that they were told, so that the numbers at the end are whole.
-    pub(super) async fn settle_engine(&mut self) -> Result<(), RunError> {
-        let head = self.queue.as_ref().expect("a session has one").head();
-        self.store().abort(head).map_err(RunError::Log)?;
-        self.store().engine.settled().await?;
+    pub(super) async fn settle_engine(&mut self, head: Head) -> Result<(), RunError> {
+        self.abort(head).await?;
+        self.works.engine.settled().await?;
         self.watch_fill();
         Ok(())
     }
 
-    /// Logs a batch and queues it to be committed: in parts, where Redis judges it and that would
-    /// take too long at once.
-    pub(super) fn prepare(&mut self, judged: Batch<Judged>) -> Result<(), RunError> {
-        let mut parts = match self.parts.protocol.most_judged() {
-            Some(most) => judged.parts(most).into_iter(),
-            None => vec![judged].into_iter(),
-        };
-        while let Some(part) = parts.next() {
-            let base = self.queue.as_ref().expect("batches are read in a session").next_base();
-            let batch = self.store().append(base, part).map_err(RunError::Log)?;
-            let rejects = rejects(&batch);
-            let is_last = parts.len() == 0;
-            let queue = self.queue.as_mut().expect("it was there");
-            queue.push(Prepared { batch, rejects, is_last });
+    /// Aborts the batches that were judged and not committed, here and in the log: `head` is the
+    /// last one committed, and the next batch follows it.
+    pub(super) async fn abort(&mut self, head: Head) -> Result<(), RunError> {
+        self.works.engine.abort();
+        match &self.works.storage {
+            Some(storage) => {
+                storage.call(move |store| store.cut(head)).await?.map_err(RunError::Log)
+            }
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Queues a batch that Redis judges: in parts, where that would take too long at once.
+    pub(super) fn queue_parts(&mut self, batch: Batch<Sifted>) {
+        let most = self.parts.protocol.most_judged().unwrap_or(usize::MAX);
+        let mut parts = batch.parts(most).into_iter();
+        while let (Some(part), Some(queue)) = (parts.next(), &self.queue) {
+            let ready = part.after(queue.next_base());
+            self.queue_up(ready, parts.len() == 0);
+        }
+    }
+
+    /// Queues a batch to be committed. What was read for a queue that was given up is dropped.
+    pub(super) fn queue_up(&mut self, batch: Batch<Ready>, is_last: bool) {
+        match &mut self.queue {
+            Some(queue) => {
+                let rejects = rejects(&batch);
+                queue.push(Prepared { batch, rejects, is_last });
+            }
+            None => self.note_aborted(1),
+        }
     }
 
     /// A connection was lost while the oldest commit was on its way.
     pub(super) fn suspect(&mut self) {
         if let Some(oldest) = self.queue.as_ref().and_then(|queue| queue.get(0)) {
-            self.suspicion.lost(oldest.batch.proof().head());
+            self.suspicion.lost(oldest.batch.head());
         }
     }
 
@@ -69,7 +84,7 @@ impl Pipeline {
             self.suspicion.committed(batch.items().len());
         }
         for Prepared { batch, .. } in all.iter().filter(|prepared| prepared.is_last) {
-            self.store().committed(batch);
+            self.works.engine.committed(batch.position());
         }
         for rule in all.iter().flat_map(|prepared| prepared.batch.passed()).map(usize::from) {
             if rule >= self.passed.len() {
@@ -83,7 +98,7 @@ impl Pipeline {
 }
 
 /// What is kept of the items of a batch that could not be read.
-fn rejects(batch: &Logged) -> Rejects {
+fn rejects(batch: &Batch<Ready>) -> Rejects {
     let now = SystemTime::now();
     let mut rejects = Rejects::default();
     for (place, (item, reason)) in batch.rejected_at().zip(batch.rejects()) {

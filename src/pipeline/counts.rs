@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use urlseen_engine::item::batch::Logged;
+use urlseen_engine::item::batch::{Batch, Ready};
 
 /// Declares the counters: a new one is one line here, and one where it counts.
 macro_rules! counters {
@@ -58,7 +58,7 @@ impl Counts {
     /// them.
     pub(crate) fn add<'a>(
         &mut self,
-        batches: impl IntoIterator<Item = &'a Logged>,
+        batches: impl IntoIterator<Item = &'a Batch<Ready>>,
         unseen: Option<u64>,
     ) {
         let before = *self;
@@ -70,7 +70,7 @@ impl Counts {
         }
     }
 
-    fn add_batch(&mut self, batch: &Logged) {
+    fn add_batch(&mut self, batch: &Batch<Ready>) {
         let count = |number: usize| number as u64;
         let (items, onward) = (count(batch.items().len()), count(batch.onward_len()));
         let rejected = count(batch.rejects().len());

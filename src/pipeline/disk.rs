@@ -3,17 +3,15 @@
 //! A daemon that cannot log cannot commit. If its network goes on renewing the lease, no other
 //! daemon takes over. So the lease is renewed only while the disk answers.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{RecvTimeoutError, Sender};
 use tracing::{info, warn};
 
-use super::RunError;
 use urlseen_core::redis::lease::{LEASE, RENEWAL};
 use urlseen_core::storage::{Request, Requests};
-use urlseen_engine::engine::store::Local;
+use urlseen_engine::engine::store::Storage;
 
 /// Longest time that the disk may take for one request without costing the lease a renewal. One
 /// interval between renewals: a lease lapses 13 s after the last one, so a disk may be silent for
@@ -44,10 +42,9 @@ pub struct Hang {
 }
 
 impl Disk {
-    /// The disk that `store` is kept on, if it is kept on one.
-    pub(super) fn of(store: &Local) -> Option<Self> {
-        let (dir, requests) = store.disk()?;
-        Some(Self { dir: dir.to_owned(), requests: requests.clone() })
+    /// The disk that a filter is kept on.
+    pub(super) fn of(storage: &Storage) -> Self {
+        Self { dir: storage.dir().to_owned(), requests: storage.requests().clone() }
     }
 
     /// Returns the request that has waited for longer than the bound.
@@ -68,44 +65,23 @@ impl Disk {
     }
 }
 
-/// A thread that tells of a disk that hangs. The session cannot: it may be what waits.
-#[derive(Debug)]
-pub(super) struct Watch {
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Watch {
-    pub(super) fn start(disk: Disk) -> Result<Self, RunError> {
-        let (stop, stopped) = crossbeam_channel::bounded::<()>(0);
-        let life = move || {
-            let mut told = false;
-            while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                let hang = disk.hang();
-                match &hang {
-                    Some(hang) if !told => warn!(
-                        "{hang}. Until it answers, the lease is not renewed: it ends {} s after \
-                         its last renewal, and another daemon may take over. Look at the disk, or \
-                         at the network between",
-                        LEASE.as_secs()
-                    ),
-                    None if told => info!("the disk answers again"),
-                    _ => {}
-                }
-                told = hang.is_some();
-            }
-        };
-        let thread = thread::Builder::new().name("disk-watch".to_owned()).spawn(life);
-        Ok(Self { stop: Some(stop), thread: Some(thread.map_err(RunError::Thread)?) })
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            // Its panic was printed.
-            let _ = thread.join();
+/// Tells of a disk that hangs, if there is one.
+pub(super) async fn watch(disk: Option<Disk>) -> Infallible {
+    let Some(disk) = disk else { return std::future::pending().await };
+    let mut told = false;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let hang = disk.hang();
+        match &hang {
+            Some(hang) if !told => warn!(
+                "{hang}. Until it answers, the lease is not renewed: it ends {} s after its last \
+                 renewal, and another daemon may take over. Look at the disk, or at the network \
+                 between",
+                LEASE.as_secs()
+            ),
+            None if told => info!("the disk answers again"),
+            _ => {}
         }
+        told = hang.is_some();
     }
 }

@@ -11,7 +11,7 @@ use urlseen_core::redis::preflight::PreflightError;
 use urlseen_core::redis_filter::opening::RedisOpenError;
 use urlseen_core::storage::descriptors;
 use urlseen_engine::engine::EngineError;
-use urlseen_engine::engine::store::MismatchError;
+use urlseen_engine::engine::store::{MismatchError, StorageDied};
 
 /// Why work stopped. Whatever it is, items that were not committed wait in Redis.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +34,9 @@ pub enum RunError {
     /// A filter thread panicked.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// What keeps the filter panicked.
+    #[error(transparent)]
+    Storage(#[from] StorageDied),
     /// A thread could not be had.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(io::Error),
@@ -91,6 +94,7 @@ impl RunError {
             Self::Lapsed | Self::Hanging(_) => true,
             Self::Mismatch(_) | Self::Folder(_) | Self::Log(_) => self.is_for_want_of_descriptors(),
             Self::Engine(_)
+            | Self::Storage(_)
             | Self::Thread(_)
             | Self::Standby(_)
             | Self::Shared(_)

@@ -1,22 +1,14 @@
 //! How full the filter is, and what comes of that.
 
 use indicatif::{BinaryBytes, HumanCount};
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
-use super::{Pipeline, RunError};
+use super::Pipeline;
 use urlseen_core::filter::{REMEDY_IN_FOLDER, REMEDY_IN_REDIS, Sizing};
 use urlseen_engine::config::WhenFull;
-use urlseen_engine::engine::store::Local;
-use urlseen_engine::engine::{EngineError, Whole};
-use urlseen_engine::item::batch::{Batch, Judged};
+use urlseen_engine::engine::Whole;
 
 impl Pipeline {
-    /// Whether the engine has something to hand back, or to say.
-    pub(super) fn is_judging(&self) -> bool {
-        let is_told = |store: &Local| store.engine.in_progress() > 0 || store.engine.is_full();
-        self.no_room.is_none() && self.store.as_ref().is_some_and(is_told)
-    }
-
     /// Warns where the filter is newly past one of its marks; tells where it has grown.
     pub(super) fn watch_fill(&mut self) {
         let observed = self.fill_watch.as_mut();
@@ -42,8 +34,8 @@ impl Pipeline {
     /// Whether the filter holds what it is made for, and that is to end the run, or has no room for
     /// what was found unseen. What was judged before that is committed first.
     pub(super) fn is_full(&self) -> bool {
-        if self.no_room.is_some() {
-            return self.in_progress() == 0
+        if self.works.is_full() {
+            return self.works.in_progress() == 0
                 && self.queue.as_ref().is_none_or(|it| it.batches() == 0);
         }
         let keys = || match &self.parts.shared {
@@ -53,21 +45,5 @@ impl Pipeline {
         let is_past = |sizing: Sizing| keys() >= sizing.capacity().get();
         self.parts.config.filter.when_full == WhenFull::Stop
             && self.parts.parameters.sizing().is_some_and(is_past)
-    }
-
-    /// Takes a batch that is judged, or notes that the filter had no room for it.
-    pub(super) fn take_judged(
-        &mut self,
-        judged: Result<Batch<Judged>, EngineError>,
-    ) -> Result<(), RunError> {
-        match judged {
-            Ok(judged) => self.prepare(judged),
-            Err(EngineError::Full(why)) => {
-                error!("{why}. What was judged before is committed, then the run ends");
-                self.no_room = Some(why);
-                Ok(())
-            }
-            Err(died) => Err(died.into()),
-        }
     }
 }

@@ -36,7 +36,7 @@ use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 pub(crate) use alone::Alone;
 pub use counts::Counts;
-use disk::{Disk, Hang, Watch};
+use disk::{Disk, Hang};
 pub(crate) use error::RunError;
 pub(crate) use queue::Queue;
 pub(crate) use report::Live;
@@ -44,7 +44,6 @@ pub use report::Report;
 pub(crate) use shared::Shared;
 pub use status::{Archive, FilterStatus, Head, Lists, Passed, Status, Storage};
 use suspicion::Suspicion;
-use urlseen_core::filter::redisbloom::AddError;
 use urlseen_core::filter::{FillWatch, Parameters};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::backoff::Backoff;
@@ -54,10 +53,8 @@ use urlseen_core::redis::lease::{LeaseHolder, RunId};
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::preflight::{Needs, preflight};
 use urlseen_engine::config::Config;
-use urlseen_engine::engine::Gauges;
 pub use urlseen_engine::engine::query::Asked;
-use urlseen_engine::engine::query::QueryDispatcher;
-use urlseen_engine::engine::store::Local;
+use urlseen_engine::engine::{Gauges, Works};
 use urlseen_engine::item::Options;
 
 /// How often a lease that is waited for is asked for.
@@ -108,12 +105,10 @@ pub enum Ending {
 pub struct Pipeline {
     parts: Parts,
     run: RunId,
-    /// The filter; not here while a thread of its own brings it to where Redis stands.
-    store: Option<Local>,
+    /// The filter, what keeps it, and who asks about single fingerprints.
+    works: Works,
     /// Where it is kept, if it is kept on a disk.
     disk: Option<Disk>,
-    /// Who asks about single fingerprints.
-    dispatcher: QueryDispatcher,
     gauges: Arc<Gauges>,
     /// Who wants to know how it goes.
     live: watch::Sender<Live>,
@@ -128,6 +123,8 @@ pub struct Pipeline {
     dead: Option<Vec<RunId>>,
     /// What Redis said of how far back it may come.
     persistence: Persistence,
+    /// Whether a snapshot is to be begun once Redis has said that again.
+    is_snapshot_due: bool,
     /// Whether it was said that the storage folder goes back less far than it should.
     told_cut: bool,
     /// Who was last said to hold the lease that is waited for.
@@ -137,8 +134,6 @@ pub struct Pipeline {
     fill_watch: Option<FillWatch>,
     /// Layers of a filter that grows, as last told.
     layers: usize,
-    /// Why the filter has no room for what is unseen, if it has none.
-    no_room: Option<AddError>,
     counts: Counts,
     /// How many items passed by each rule, by its number.
     passed: Vec<u64>,
@@ -150,22 +145,20 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Ready to run with the filter in `store`, and to answer those who ask at the `dispatcher`;
-    /// `stop` tells when to end.
-    pub fn new(parts: Parts, store: Local, dispatcher: QueryDispatcher, stop: Stop) -> Self {
-        let gauges = Arc::clone(store.engine.gauges());
+    /// Ready to run with the filter of `works`; `stop` tells when to end.
+    pub fn new(parts: Parts, works: Works, stop: Stop) -> Self {
+        let gauges = Arc::clone(works.engine.gauges());
         let (counts, started) = (Counts::default(), Instant::now());
         let fill = report::fill(&parts, &gauges);
-        let report = report::report(fill, counts, (dispatcher.asked(), 0), started, 0, 0);
+        let report = report::report(fill, counts, (works.dispatcher.asked(), 0), started, 0, 0);
         let live = Live::new(parts.status.clone(), report);
         Self {
             fill_watch: parts.parameters.sizing().map(FillWatch::new),
             layers: gauges.whole().map_or(0, |whole| whole.layers),
             parts,
             run: RunId::random(),
-            disk: Disk::of(&store),
-            store: Some(store),
-            dispatcher,
+            disk: works.storage.as_ref().map(Disk::of),
+            works,
             gauges,
             live: watch::Sender::new(live),
             queue: None,
@@ -174,10 +167,10 @@ impl Pipeline {
             has_asked_for_lease: false,
             dead: None,
             persistence: Persistence::default(),
+            is_snapshot_due: false,
             told_cut: false,
             told_holder: None,
             backoff: Backoff::default(),
-            no_room: None,
             counts,
             passed: Vec::new(),
             unseen: 0,
@@ -199,12 +192,34 @@ impl Pipeline {
         interval: Option<Duration>,
         show: &mut dyn FnMut(&Report),
     ) -> Result<Ending, RunError> {
-        let _watch = self.disk.clone().map(Watch::start).transpose()?;
+        let disk = self.disk.clone();
+        let ended = tokio::select! {
+            ended = self.sessions(interval, show) => ended,
+            never = disk::watch(disk) => match never {},
+        };
+        match ended {
+            Err(failure) if !matches!(failure, RunError::Away(_) | RunError::Hanging(_)) => {
+                self.enter(Phase::Failed { reason: failure.to_string() });
+                self.release().await;
+                Err(self.diagnosed(failure).await)
+            }
+            ended => ended,
+        }
+    }
+
+    /// One session after the other.
+    async fn sessions(
+        &mut self,
+        interval: Option<Duration>,
+        show: &mut dyn FnMut(&Report),
+    ) -> Result<Ending, RunError> {
         loop {
-            let session = self.session(interval, show).await;
-            let (wait, failure) = match session.map_err(|failure| self.checked(failure)) {
+            let failure = match self.session(interval, show).await {
                 Ok(ending) => return Ok(ending),
-                Err(failure) if failure.is_mendable() => {
+                Err(failure) => self.checked(failure).await?,
+            };
+            let (wait, failure) = match failure {
+                failure if failure.is_mendable() => {
                     let wait = self.backoff.next_wait(urlseen_core::filter::id::random());
                     warn!("{failure}. Trying again in {} ms", wait.as_millis());
                     if failure.is_for_want_of_descriptors() {
@@ -215,15 +230,11 @@ impl Pipeline {
                     }
                     (wait, Some(failure))
                 }
-                Err(RunError::Redis(ProtocolError::Held { holder, .. })) if self.parts.standby => {
+                RunError::Redis(ProtocolError::Held { holder, .. }) if self.parts.standby => {
                     self.tell_standby(holder.as_deref());
                     (STANDBY, None)
                 }
-                Err(failure) => {
-                    self.enter(Phase::Failed { reason: failure.to_string() });
-                    self.release().await;
-                    return Err(self.diagnosed(failure).await);
-                }
+                failure => return Err(failure),
             };
             let mut stop = self.stop.clone();
             let told = async move { stop.wait_for(|stop| *stop).await.is_ok() };
@@ -238,13 +249,13 @@ impl Pipeline {
 
     /// Replaces the failure of a daemon that would wait for the lease, if its filter does not
     /// belong to the crawl: it could not take over.
-    fn checked(&self, failure: RunError) -> RunError {
-        let RunError::Redis(ProtocolError::Held { head, filter, .. }) = failure else {
-            return failure;
-        };
-        match self.store.as_ref().map(|store| store.check_fit(head, filter)) {
-            Some(Err(unfit)) if self.parts.standby => RunError::Standby(Box::new(unfit)),
-            _ => failure,
+    async fn checked(&self, failure: RunError) -> Result<RunError, RunError> {
+        match failure {
+            RunError::Redis(ProtocolError::Held { head, filter, .. }) if self.parts.standby => {
+                let unfit = self.check_fit(head, filter).await?;
+                Ok(unfit.err().map_or(failure, |unfit| RunError::Standby(Box::new(unfit))))
+            }
+            failure => Ok(failure),
         }
     }
 
@@ -275,19 +286,18 @@ impl Pipeline {
         told != phase
             || *counts != self.counts
             || lists.source != Some(self.source_length)
-            || *asked != self.dispatcher.asked()
+            || *asked != self.works.dispatcher.asked()
     }
 
     /// Tells everybody how it goes.
     fn publish(&mut self) {
         let report = self.report();
         let head = self.queue.as_ref().map(Queue::head);
-        let kept = self.store.as_ref().and_then(Local::footprint);
         self.live.send_modify(|live| {
             if let Some(head) = head {
                 live.status.head = Some(head.into());
             }
-            live.update(report, kept);
+            live.update(report);
             for (passed, items) in live.status.passed.iter_mut().zip(&self.passed) {
                 passed.items = *items;
             }
@@ -297,16 +307,6 @@ impl Pipeline {
     /// The request to the disk that has waited for too long.
     fn hang(&self) -> Option<Hang> {
         self.disk.as_ref().and_then(Disk::hang)
-    }
-
-    /// The filter.
-    fn store(&mut self) -> &mut Local {
-        self.store.as_mut().expect("only a recovery takes it, and gives it back")
-    }
-
-    /// Batches that are being judged.
-    fn in_progress(&self) -> usize {
-        self.store.as_ref().map_or(0, |store| store.engine.in_progress())
     }
 
     /// Releases the lease at the end of a run that failed, so that the next start need not wait
@@ -352,7 +352,7 @@ impl Pipeline {
     pub fn report(&self) -> Report {
         let processing = self.queue.as_ref().map_or(0, Queue::processing);
         let fill = report::fill(&self.parts, &self.gauges);
-        let asked = (self.dispatcher.asked(), self.gauges.tombstones());
+        let asked = (self.works.dispatcher.asked(), self.gauges.tombstones());
         report::report(fill, self.counts, asked, self.started, self.source_length, processing)
     }
 

@@ -1,16 +1,16 @@
-//! The batches that are logged and not known to be committed yet.
+//! The batches that are ready and not known to be committed yet.
 
 use std::collections::VecDeque;
 
 use crate::crawl::protocol::{Rejects, Standing};
 use urlseen_core::storage::Head;
-use urlseen_engine::item::batch::Logged;
+use urlseen_engine::item::batch::{Batch, Ready};
 
 /// A batch ready to be committed.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     /// The batch.
-    pub(crate) batch: Logged,
+    pub(crate) batch: Batch<Ready>,
     /// Its rejects.
     pub(crate) rejects: Rejects,
     /// Whether it is the last part of what was judged together.
@@ -24,7 +24,7 @@ impl Prepared {
     }
 }
 
-/// Logged batches in the order of their commits, and where the crawl stood before the first.
+/// Ready batches in the order of their commits, and where the crawl stood before the first.
 #[derive(Debug)]
 pub(crate) struct Queue {
     head: Head,
@@ -82,14 +82,14 @@ impl Queue {
         self.batches.iter().map(|prepared| prepared.batch.items().len() as u64).sum()
     }
 
-    /// The head that the next batch to be logged follows.
+    /// The head that the next batch follows.
     pub(crate) fn next_base(&self) -> Head {
-        self.batches.back().map_or(self.head, |last| last.batch.proof().head())
+        self.batches.back().map_or(self.head, |last| last.batch.head())
     }
 
-    /// Adds a batch that was logged upon [`Queue::next_base`].
+    /// Adds a batch that follows [`Queue::next_base`].
     pub(crate) fn push(&mut self, prepared: Prepared) {
-        debug_assert_eq!(prepared.batch.proof().base(), self.next_base());
+        debug_assert_eq!(prepared.batch.base(), self.next_base());
         self.batches.push_back(prepared);
     }
 
@@ -106,7 +106,7 @@ impl Queue {
     /// The oldest batch, which is committed.
     pub(crate) fn committed(&mut self) -> Option<Prepared> {
         let prepared = self.batches.pop_front()?;
-        self.head = prepared.batch.proof().head();
+        self.head = prepared.batch.head();
         self.processing = self.processing.saturating_sub(prepared.batch.items().len() as u64);
         Some(prepared)
     }
@@ -125,7 +125,7 @@ impl Queue {
     pub(crate) fn settle(&mut self, standing: Standing) -> Result<Settled, Diverged> {
         let diverged = Diverged { theirs: standing.head, ours: self.head };
         let theirs = standing.head.ok_or_else(|| diverged.clone())?;
-        let mut heads = self.batches.iter().map(|prepared| prepared.batch.proof().head());
+        let mut heads = self.batches.iter().map(|prepared| prepared.batch.head());
         let committed = match heads.position(|head| head == theirs) {
             Some(index) => index + 1,
             None if theirs == self.head => 0,
@@ -141,9 +141,8 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use urlseen_core::storage::{Log, Volatile};
     use urlseen_engine::item::Items;
-    use urlseen_engine::item::batch::{Batch, Judged};
+    use urlseen_engine::item::batch::Findings;
 
     /// A queue of three batches of two items, at the start of a crawl with ten items claimed.
     fn queue() -> (Queue, Vec<Head>) {
@@ -151,10 +150,9 @@ mod tests {
         let mut heads = vec![Head::START];
         for _ in 0..3 {
             let items: Items = [&b"a"[..], b"b"].into_iter().collect();
-            let judged = Batch::new(items).judged(Judged::default());
-            let record = Volatile::default().append(queue.next_base(), judged.added()).unwrap();
-            let batch = judged.with_proof(record);
-            heads.push(batch.proof().head());
+            let found = Batch::new(items).found(Findings::default());
+            let batch = found.sifted().after(queue.next_base());
+            heads.push(batch.head());
             queue.push(Prepared { batch, rejects: Rejects::default(), is_last: true });
         }
         (queue, heads)

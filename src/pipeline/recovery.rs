@@ -1,23 +1,23 @@
 //! Taking the lease, and recovering the filter to where Redis stands: what each session begins
 //! with.
 
-use std::thread;
+use std::pin::pin;
 
 use indicatif::BinaryBytes;
-use tokio::sync::oneshot;
 use tokio::time::{Instant, interval_at};
 use tracing::{info, warn};
 
 use super::queue::{Queue, Settled};
 use super::suspicion::Suspicion;
-use super::{Pipeline, RunError};
+use super::{Pipeline, RunError, Shared};
 use crate::crawl::protocol::Standing;
 use crate::pipeline::phase::Phase;
+use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::lease::{LEASE, MARGIN, RENEWAL, RunId, Token};
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::link::Link;
-use urlseen_engine::engine::EngineError;
-use urlseen_engine::engine::store::Recovery;
+use urlseen_core::storage::Head;
+use urlseen_engine::engine::store::{How, MismatchError, Recovery};
 
 /// The lease, and what was found under it.
 pub(super) struct Held {
@@ -35,7 +35,11 @@ impl Pipeline {
     pub(super) async fn own(&mut self, link: &mut Link) -> Result<Held, RunError> {
         let (token, run) = (self.run.token(), self.run);
         if self.dead.is_none() {
-            let runs = self.store().announce(run.get()).map_err(RunError::Folder)?;
+            let runs = match &self.works.storage {
+                Some(storage) => storage.call(move |store| store.announce(run.get())).await?,
+                None => Ok(Vec::new()),
+            };
+            let runs = runs.map_err(RunError::Folder)?;
             self.dead = Some(runs.into_iter().map(RunId::new).collect());
         }
         let protocol = &self.parts.protocol;
@@ -76,7 +80,7 @@ impl Pipeline {
             self.answer_all().await?;
         }
         match self.queue.as_mut().map(|queue| queue.settle(standing)) {
-            Some(Ok(settled)) => self.settle(settled, standing)?,
+            Some(Ok(settled)) => self.settle(settled, standing).await?,
             Some(Err(diverged)) => {
                 warn!("{diverged}");
                 self.suspicion = Suspicion::default();
@@ -92,10 +96,15 @@ impl Pipeline {
     /// Gives up what is judged and not committed: the filter has to be recovered.
     pub(super) fn abort_queue(&mut self) {
         let forgotten = self.queue.take().map_or(0, |queue| queue.batches());
-        self.counts.batches_aborted += forgotten as u64;
+        self.note_aborted(forgotten);
     }
 
-    fn settle(&mut self, settled: Settled, standing: Standing) -> Result<(), RunError> {
+    /// Counts batches that are read and judged again.
+    pub(super) fn note_aborted(&mut self, batches: usize) {
+        self.counts.batches_aborted += batches as u64;
+    }
+
+    async fn settle(&mut self, settled: Settled, standing: Standing) -> Result<(), RunError> {
         let Settled { committed, stale } = settled;
         let unseen =
             self.parts.shared.is_some().then(|| standing.unseen.saturating_sub(self.unseen));
@@ -108,8 +117,8 @@ impl Pipeline {
         let forgotten = if stale { queue.clear() } else { 0 };
         let (again, head) = (queue.batches(), queue.head());
         if stale {
-            self.counts.batches_aborted += forgotten as u64;
-            self.store().abort(head).map_err(RunError::Log)?;
+            self.note_aborted(forgotten);
+            self.abort(head).await?;
         }
         info!(
             "connected again: {} batches had been committed, {again} are sent again, {forgotten} \
@@ -139,26 +148,28 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Does the reading on a thread of its own, and keeps the lease meanwhile.
+    /// Keeps the lease while the filter is recovered.
     async fn recover_to(&mut self, link: &mut Link, held: &mut Held) -> Result<Recovery, RunError> {
         let Standing { head: theirs, filter, .. } = held.standing;
-        let (tell, mut told) = oneshot::channel();
-        let mut store = self.store.take().expect("a session has the store");
-        let life = move || {
-            let recovered = store.recover_to(theirs, filter);
-            // Nobody listens only where the whole run has ended.
-            let _ = tell.send((store, recovered));
+        self.gather().await?;
+        let threads = self.works.engine.restoring();
+        let Some(storage) = &self.works.storage else {
+            self.check_fit(theirs, filter).await??;
+            threads.clear();
+            let ours = self.parts.shared.as_ref().map_or_else(RandomId::random, Shared::id);
+            let head = theirs.unwrap_or(Head::START);
+            return Ok(Recovery { head, filter: ours, how: How::Shared });
         };
-        thread::Builder::new().name("recovery".to_owned()).spawn(life).map_err(RunError::Thread)?;
+        let recovering = storage.call(move |store| {
+            let recovered = store.recover_to(theirs, filter);
+            (recovered, store.footprint())
+        });
+        let mut recovering = pin!(recovering);
         let mut renewal = interval_at(Instant::now() + RENEWAL, RENEWAL);
         let mut lost = None;
-        let recovered = loop {
+        let (recovered, footprint) = loop {
             tokio::select! {
-                told = &mut told => {
-                    let (store, recovered) = told.map_err(|_| EngineError::Panicked)?;
-                    self.store = Some(store);
-                    break recovered;
-                }
+                recovered = &mut recovering => break recovered?,
                 _ = renewal.tick(), if lost.is_none() => {
                     if self.hang().is_none() {
                         lost = self.renew(link, held).await.err();
@@ -166,11 +177,26 @@ impl Pipeline {
                 }
             }
         };
-        match lost {
-            // What was read stays, and is not read again by the session that comes next.
-            Some(failure) => Err(failure),
-            None => Ok(recovered?),
-        }
+        self.works.engine.restored().await?;
+        self.keep_footprint(footprint);
+        // What was read stays, and is not read again by the session that comes next.
+        lost.map_or(Ok(()), Err)?;
+        Ok(recovered?)
+    }
+
+    /// Checks that the filter can belong to where Redis stands.
+    pub(super) async fn check_fit(
+        &self,
+        theirs: Option<Head>,
+        filter: Option<RandomId>,
+    ) -> Result<Result<(), MismatchError>, RunError> {
+        Ok(match (&self.works.storage, &self.parts.shared) {
+            (Some(storage), _) => {
+                storage.call(move |store| store.check_fit(theirs, filter)).await?
+            }
+            (None, Some(shared)) => shared.check_fit(theirs, filter),
+            (None, None) => Ok(()),
+        })
     }
 
     async fn renew(&self, link: &mut Link, held: &mut Held) -> Result<(), RunError> {

@@ -9,7 +9,6 @@ use super::counts::Counts;
 use super::status::{FilterStatus, Status};
 use urlseen_core::filter::Estimate;
 use urlseen_engine::engine::query::Asked;
-use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::engine::{Fill, Gauges};
 
 /// What a run looks like at some moment.
@@ -43,20 +42,17 @@ pub(crate) struct Live {
 impl Live {
     pub(super) fn new(status: Status, report: Report) -> Self {
         let mut live = Self { status, lease_until: None };
-        live.update(report, None);
+        live.update(report);
         live
     }
 
-    /// Takes over a report, and what is kept of the filter, if that is known.
-    pub(super) fn update(&mut self, report: Report, kept: Option<Footprint>) {
+    /// Takes over a report.
+    pub(super) fn update(&mut self, report: Report) {
         let Report { counts, asked, source, processing, filter, seconds: _ } = report;
         let status = &mut self.status;
         (status.counts, status.asked, status.filter) = (counts, asked, Some(filter));
         if status.head.is_some() {
             (status.lists.source, status.lists.processing) = (Some(source), Some(processing));
-        }
-        if let Some(kept) = kept {
-            status.storage = Some(kept.into());
         }
     }
 }

@@ -6,9 +6,12 @@ use redis::{Cmd, Value};
 use tracing::warn;
 
 use super::{Pipeline, RunError};
+use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::{Estimate, Placing, RedisFilterKeys};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{Opened, RedisOpenError, Sample, Samples, Wanted};
+use urlseen_core::storage::Head;
+use urlseen_engine::engine::store::MismatchError;
 
 /// A filter in Redis, and how full it is.
 pub struct Shared {
@@ -27,6 +30,26 @@ impl Shared {
     /// Its keys.
     pub(crate) fn filter(&self) -> Arc<RedisFilterKeys> {
         Arc::clone(&self.opened.filter)
+    }
+
+    /// Its id.
+    pub(super) fn id(&self) -> RandomId {
+        self.opened.id
+    }
+
+    /// Checks that it can belong to where Redis stands.
+    pub(super) fn check_fit(
+        &self,
+        theirs: Option<Head>,
+        filter: Option<RandomId>,
+    ) -> Result<(), MismatchError> {
+        let ours = self.id();
+        // At batch 0 nothing is lost that the state could be tied to.
+        let is_tied = theirs.is_some_and(|head| head.seq > 0);
+        match filter.filter(|&theirs| is_tied && theirs != ours) {
+            Some(theirs) => Err(MismatchError::OtherFilterInRedis { ours, theirs }),
+            None => Ok(()),
+        }
     }
 
     /// How many bytes of Redis's it takes once all of it is there.
@@ -73,7 +96,7 @@ impl Pipeline {
                 "somebody emptied the filter {} in Redis: what was in it counts as unseen",
                 shared.opened.filter.base()
             );
-            self.store().evict_seen();
+            self.works.engine.evict_seen();
         }
     }
 }

@@ -95,7 +95,7 @@ impl Suspicion {
 
     fn doubts(&mut self, queue: &Queue) -> bool {
         let Some(oldest) = queue.get(0) else { return false };
-        let head = oldest.batch.proof().head();
+        let head = oldest.batch.head();
         let items = oldest.batch.items().len();
         let most = if items == 1 { BREAKS_MAX_ALONE } else { BREAKS_MAX };
         if !self.broke.is_some_and(|(broke, times)| broke == head && times >= most) {

@@ -23,6 +23,7 @@ use urlseen_core::filter::{Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
+use urlseen_engine::engine::Works;
 use urlseen_engine::engine::query::{self, Asker};
 use urlseen_engine::engine::store::Local;
 
@@ -229,7 +230,7 @@ async fn prepare(args: &RunArgs, config: &Config) -> anyhow::Result<Option<(Work
             };
             let engine = start::shared_engine(config, &opened)?;
             let parameters = Parameters::native(&opened.sizing, None);
-            (parameters, Local::shared(engine, opened.id), Some(Shared::new(wanted, opened)))
+            (parameters, Local::volatile(engine), Some(Shared::new(wanted, opened)))
         }
     };
     let (asker, dispatcher) = query::open(config.forget.max_len);
@@ -243,7 +244,9 @@ async fn prepare(args: &RunArgs, config: &Config) -> anyhow::Result<Option<(Work
         }
         SourceKind::List => {
             let parts = parts(config, parameters, shared, args);
-            Work::Queue(Box::new(Pipeline::new(parts, store, dispatcher, stop)))
+            let (engine, storage) = store.started().map_err(RunError::Thread)?;
+            let works = Works::new(engine, storage, dispatcher);
+            Work::Queue(Box::new(Pipeline::new(parts, works, stop)))
         }
     };
     let view = Daemon::new(config, work.live(), filter);

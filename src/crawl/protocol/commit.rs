@@ -9,7 +9,7 @@ use urlseen_core::redis::lease::Token;
 use urlseen_core::redis::packed::Packed;
 use urlseen_core::redis::sink::PlainSink;
 use urlseen_core::redis_filter::judge::{Judge, Question};
-use urlseen_engine::item::batch::Logged;
+use urlseen_engine::item::batch::{Batch, Ready};
 
 /// What is to be committed, and as what.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ pub struct Order<'a> {
     /// By whom.
     pub token: &'a Token,
     /// The batch.
-    pub batch: &'a Logged,
+    pub batch: &'a Batch<Ready>,
     /// Its rejects.
     pub rejects: &'a Rejects,
     /// How many items are claimed before.
@@ -166,7 +166,7 @@ impl Protocol {
     /// What both kinds of commits begin with.
     fn begin_commit(order: Order<'_>, mut command: Cmd) -> Cmd {
         let Order { token, batch, processing, .. } = order;
-        let (base, head) = (batch.proof().base(), batch.proof().head());
+        let (base, head) = (batch.base(), batch.head());
         command.arg(token.as_str()).arg(base.seq).arg(base.commit_id.to_string());
         command.arg(head.seq).arg(head.commit_id.to_string());
         command.arg(processing).arg(batch.items().len());
@@ -195,7 +195,7 @@ impl Protocol {
 }
 
 /// Whether a script pushes what goes on at less cost than a transaction does.
-fn is_small(batch: &Logged) -> bool {
+fn is_small(batch: &Batch<Ready>) -> bool {
     batch.onward_len() <= SMALL_ITEMS
         && batch.onward().map(<[u8]>::len).sum::<usize>() <= SMALL_BYTES
 }

@@ -49,8 +49,9 @@ impl Session<'_> {
     /// Queues what was read to be judged, with the bound on what is sent of each item.
     pub(super) fn take_items(&mut self, items: Items) {
         let queue = self.queue();
-        let is_next =
-            queue.batches() == 0 && self.pipeline.in_progress() == 0 && self.backlog.is_empty();
+        let is_next = queue.batches() == 0
+            && self.pipeline.works.in_progress() == 0
+            && self.backlog.is_empty();
         let is_condemned = is_next && self.pipeline.suspicion.condemns(queue.head());
         let most = if is_condemned { 0 } else { self.pipeline.limits.word };
         let parts = self.window.split(items);

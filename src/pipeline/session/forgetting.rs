@@ -12,7 +12,7 @@ use crate::crawl::protocol::Rejects;
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::reject::{self, Written};
 use urlseen_engine::engine::query::Reply;
-use urlseen_engine::engine::{Answer, Question, Wanted};
+use urlseen_engine::engine::{Answer, Question, Wanted, Works};
 use urlseen_engine::item::{Identity, Reader};
 
 /// The time between two looks at the list.
@@ -79,7 +79,7 @@ impl Session<'_> {
     /// Has the threads forget what Redis has.
     pub(super) fn forget(&mut self, items: &[Vec<u8>]) {
         self.forgetting = Forgetting::Idle;
-        if items.is_empty() || self.waiter.is_none() || !self.pipeline.may_ask() {
+        if items.is_empty() || self.waiter.is_none() || !self.pipeline.works.has_room_to_ask() {
             return;
         }
         let mut reader = Reader::new(self.pipeline.parts.forgets);
@@ -106,8 +106,8 @@ impl Session<'_> {
         if !rejects.is_empty() {
             warn!("{} items to be forgotten cannot be read; they are rejected", rejects.len());
         }
-        let store = self.pipeline.store.as_mut().expect("a session has the store");
-        let answer = self.pipeline.dispatcher.put(questions, &mut store.engine);
+        let Works { dispatcher, engine, .. } = &mut self.pipeline.works;
+        let answer = dispatcher.put(questions, engine);
         self.forgetting = Forgetting::Answering { answer, count: items.len(), rejects };
     }
 

@@ -133,7 +133,6 @@ impl Pipeline {
             } else {
                 self.acquit(failure);
             }
-            self.gather().await?;
         }
         result
     }
@@ -153,6 +152,7 @@ impl<'a> Session<'a> {
             let facts = facts.map_err(RunError::Preflight)?;
             pipeline.parts.protocol.use_version(facts.version);
         }
+        pipeline.gather().await?;
         let mut held = pipeline.own(&mut link).await?;
         pipeline.ask_limits(&mut link).await?;
         pipeline.reopen_shared(&mut link).await?;
@@ -225,12 +225,10 @@ impl<'a> Session<'a> {
                 return Ok(ending);
             }
             self.wait_if_idle();
-            self.pipeline.do_extras().await?;
-            let (may_ask, is_hearing) = (self.pipeline.may_ask(), self.pipeline.is_hearing());
+            self.ask_for_snapshot();
+            self.pipeline.works.count().await?;
             let control = self.control;
             let Self { pipeline, link, waiter, forgetting, linger, .. } = self;
-            let Pipeline { store, dispatcher, .. } = &mut **pipeline;
-            let engine = &mut store.as_mut().expect("a session has the store").engine;
             tokio::select! {
                 // What the clock and people ask for comes first: work never runs out when it is
                 // most.
@@ -241,7 +239,6 @@ impl<'a> Session<'a> {
                 _ = lengths.tick() => self.ask_lengths(),
                 _ = poll.tick(), if self.backpressure.is_some() => self.look_again(),
                 _ = look.tick() => {
-                    self.pipeline.store().check().map_err(RunError::Log)?;
                     self.look();
                     self.renew_if_due();
                     self.ask_fill();
@@ -249,10 +246,8 @@ impl<'a> Session<'a> {
                 _ = forgets.tick() => self.look_for_forgets(),
                 () = tick(report.as_mut()) => show(&self.pipeline.report()),
                 _ = consumers.tick() => self.look_for_stopped_consumers(),
-                // Groups of questions are few, so this keeps nothing else waiting for long.
-                query = dispatcher.next(), if may_ask => dispatcher.hand_on(query, engine),
                 reply = link.receive() => self.take_note(reply?)?,
-                heard = engine.heard(), if is_hearing => self.pipeline.take_heard(heard)?,
+                event = pipeline.works.next(true) => self.pipeline.take(event)?,
                 Some(reply) = forgetting::answered(forgetting) => self.forgot(&reply),
                 found = receive(waiter.as_mut()) => self.woken(&found?.into_value()?),
                 () = linger.end() => {}
@@ -275,15 +270,15 @@ impl<'a> Session<'a> {
         self.pipeline.gather().await?;
         self.pipeline.answer_all().await?;
         self.queue_mut().clear();
-        self.pipeline.settle_engine().await?;
+        let head = self.queue().head();
+        self.pipeline.settle_engine(head).await?;
         self.pipeline.look_at_shared(&mut self.link).await?;
         let protocol = &self.pipeline.parts.protocol;
         let reply = self.link.call(&protocol.give_back(&self.token, GIVE_BACK_MAX)).await?;
         let given = protocol.given_back(reply)?;
         self.queue_mut().claimed(given.left);
         self.pipeline.source_length = given.source;
-        let head = self.queue().head();
-        self.pipeline.store().rest(head).map_err(RunError::Folder)?;
+        self.pipeline.rest(head).await?;
         Pipeline::tell_given_back(given);
         Ok(())
     }
@@ -291,8 +286,6 @@ impl<'a> Session<'a> {
     /// Tells everybody how it goes, if there is news, and looks after the filter and its folder.
     fn look(&mut self) {
         self.pipeline.watch_fill();
-        self.pipeline.tell_snapshot();
-        self.ask_for_snapshot();
         let (sink, rejected) = (Some(self.sink_length), Some(self.rejected_length));
         let lease_until = Some(self.lease_until.into_std());
         let is_new = self.pipeline.live.send_if_modified(|live| {
@@ -332,10 +325,11 @@ impl<'a> Session<'a> {
 
     /// Gives the engine what was read, in order.
     fn submit(&mut self) {
-        while self.pipeline.store().engine.has_room()
+        let engine = &mut self.pipeline.works.engine;
+        while engine.has_room()
             && let Some(batch) = self.backlog.pop_front()
         {
-            self.pipeline.store().engine.submit(batch);
+            engine.submit(batch);
         }
     }
 
@@ -356,7 +350,10 @@ impl<'a> Session<'a> {
 
     /// Batches between source and commit.
     fn on_their_way(&self) -> usize {
-        self.windows + self.backlog.len() + self.pipeline.in_progress() + self.queue().batches()
+        self.windows
+            + self.backlog.len()
+            + self.pipeline.works.in_progress()
+            + self.queue().batches()
     }
 
     /// Claims what the source holds once all that was claimed is committed.

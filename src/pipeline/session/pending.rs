@@ -101,7 +101,7 @@ impl Session<'_> {
 
     /// Asks how far back the storage folder must reach where a snapshot is due.
     pub(super) fn ask_for_snapshot(&mut self) {
-        if self.pipeline.store().wants_snapshot() {
+        if self.pipeline.is_snapshot_due {
             self.ask_for_persistence();
         }
     }
@@ -109,7 +109,10 @@ impl Session<'_> {
     /// Asks how far back Redis may come, where there is a folder that must reach as far.
     pub(super) fn ask_for_persistence(&mut self) {
         let pending = Pending::Persistence { asked: Moment::now() };
-        if self.pipeline.store().filter().is_some() && !self.is_asking(&pending) {
+        if self.pipeline.works.storage.is_some()
+            && !self.is_asking(&pending)
+            && self.link.has_room()
+        {
             let persistence = self.pipeline.parts.protocol.persistence();
             self.ask(pending, &persistence);
         }

@@ -46,34 +46,6 @@ impl Record {
     pub fn position(&self) -> Position {
         self.position
     }
-
-    /// The proof for the batch that follows `base` and was written down as `position`.
-    pub(super) fn new(base: Head, position: Position) -> Self {
-        Self { base, position }
-    }
-}
-
-/// Takes down each batch before it is committed, so that the filter can be brought back to what
-/// Redis knows.
-pub trait Log {
-    /// Writes the new fingerprints of the batch that follows `base`. They have been written when
-    /// this returns.
-    fn append(&mut self, base: Head, added: &[Fingerprint]) -> io::Result<Record>;
-}
-
-/// Remembers nothing: the next start begins with an empty filter.
-#[derive(Debug, Default)]
-pub struct Volatile {
-    /// The number of the last record.
-    number: u64,
-}
-
-impl Log for Volatile {
-    fn append(&mut self, base: Head, _: &[Fingerprint]) -> io::Result<Record> {
-        self.number += 1;
-        let position = Position { number: self.number, head: base.next() };
-        Ok(Record::new(base, position))
-    }
 }
 
 /// The log of a storage folder, open to be written to. One thread has it.
@@ -156,13 +128,36 @@ impl Journal {
         self.bytes
     }
 
+    /// Begins records that are synced together.
+    pub fn group(&mut self) -> Group<'_> {
+        Group { journal: self, records: Vec::new() }
+    }
+
+    /// Writes the new fingerprints of the batch that follows `base`. They have been written when
+    /// this returns.
+    ///
+    /// # Errors
+    /// Where the disk fails; where `base` is not the last batch of the log; where the filter was
+    /// brought elsewhere since the journal was made.
+    pub fn append(&mut self, base: Head, added: &[Fingerprint]) -> io::Result<Record> {
+        let Position { number, head } = self.position;
+        if base != head {
+            return Err(io::Error::other(format!("the log ends with {head}, not with {base}")));
+        }
+        let next = Position { number: number + 1, head: base.next() };
+        self.write(Kind::Batch, next, added)?;
+        self.flush()?;
+        Ok(Record { base, position: next })
+    }
+
     /// Writes down fingerprints that count whatever becomes of the batches around them, in as many
     /// records as they need.
     ///
     /// # Errors
     /// The disk fails. Some of the records may have been written then.
     pub fn append_adds(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
-        self.append_always(Kind::Adds, fingerprints)
+        let position = self.append_always(Kind::Adds, fingerprints)?;
+        self.flush().map(|()| position)
     }
 
     /// The same of fingerprints that are to pass once more.
@@ -170,7 +165,8 @@ impl Journal {
     /// # Errors
     /// As [`Journal::append_adds`].
     pub fn append_forgets(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
-        self.append_always(Kind::Forgets, fingerprints)
+        let position = self.append_always(Kind::Forgets, fingerprints)?;
+        self.flush().map(|()| position)
     }
 
     fn append_always(&mut self, kind: Kind, all: &[Fingerprint]) -> io::Result<Position> {
@@ -214,6 +210,11 @@ impl Journal {
         self.bytes += written;
         self.position = next;
         self.unsynced.wrote(next.number);
+        Ok(())
+    }
+
+    /// Syncs what was written, if that is to be on the disk before it counts.
+    fn flush(&self) -> io::Result<()> {
         if self.fsync == Fsync::Always { self.unsynced.sync() } else { Ok(()) }
     }
 
@@ -328,18 +329,55 @@ impl Journal {
     }
 }
 
-impl Log for Journal {
+/// Records that are written one by one and synced together.
+#[derive(Debug)]
+pub struct Group<'a> {
+    journal: &'a mut Journal,
+    records: Vec<Record>,
+}
+
+impl Group<'_> {
+    /// Writes a batch that follows the last one.
+    ///
     /// # Errors
-    /// Where the disk fails; where `base` is not the last batch of the log; where the filter was
-    /// brought elsewhere since the journal was made.
-    fn append(&mut self, base: Head, added: &[Fingerprint]) -> io::Result<Record> {
-        let Position { number, head } = self.position;
-        if base != head {
-            return Err(io::Error::other(format!("the log ends with {head}, not with {base}")));
-        }
-        let next = Position { number: number + 1, head: base.next() };
-        self.write(Kind::Batch, next, added)?;
-        Ok(Record::new(base, next))
+    /// As [`Journal::append`].
+    pub fn append(&mut self, added: &[Fingerprint]) -> io::Result<()> {
+        let Position { number, head } = self.journal.position;
+        let next = Position { number: number + 1, head: head.next() };
+        self.journal.write(Kind::Batch, next, added)?;
+        self.records.push(Record { base: head, position: next });
+        Ok(())
+    }
+
+    /// Writes what [`Journal::append_adds`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn append_adds(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
+        self.journal.append_always(Kind::Adds, fingerprints)
+    }
+
+    /// Writes what [`Journal::append_forgets`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn append_forgets(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
+        self.journal.append_always(Kind::Forgets, fingerprints)
+    }
+
+    /// Where the log stands.
+    pub fn position(&self) -> Position {
+        self.journal.position
+    }
+
+    /// The proofs for the batches, in their order. All records are on the disk when this returns,
+    /// if `fsync` asks for that.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn finish(self) -> io::Result<Vec<Record>> {
+        self.journal.flush()?;
+        Ok(self.records)
     }
 }
 

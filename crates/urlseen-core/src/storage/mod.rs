@@ -73,7 +73,7 @@ pub use header::{Header, StorageSpec};
 pub use imports::Checkpoint;
 pub use inspect::header as header_of;
 pub use inspect::{Look, Named, SegmentLook, SnapshotLook, look, named};
-pub use journal::{Journal, Log, Record, Volatile};
+pub use journal::{Group, Journal, Record};
 pub use prune::Retention;
 pub use reader::{AtRest, Beside};
 pub use rebase::Rebase;

@@ -152,10 +152,11 @@ async fn a_filter_is_put_in_its_place_added_to_and_emptied() {
     let fingerprints = |numbers| -> Vec<_> {
         digests(numbers).iter().map(|it| Fingerprint::from_text(it.as_bytes())).collect()
     };
-    engine.clear();
-    engine.replace(Some(other.frozen()));
-    engine.set(&fingerprints(400..1200));
-    engine.stand(Position { number: 9, ..Position::START });
+    let filter = engine.restoring();
+    filter.clear();
+    filter.replace(Some(other.frozen()));
+    filter.set(&fingerprints(400..1200));
+    filter.stand(Position { number: 9, ..Position::START });
     engine.settled().await.unwrap();
     add_all(&mut other, &digests(400..1200));
     let frozen = engine.handle().freeze().unwrap();
@@ -163,7 +164,7 @@ async fn a_filter_is_put_in_its_place_added_to_and_emptied() {
     assert!(dump(&frozen.filter) == dump(&other));
     assert_eq!(engine.gauges().keys().iter().sum::<u64>(), other.size());
 
-    engine.clear();
+    engine.restoring().clear();
     assert_eq!(engine.handle().test(&fingerprints(0..1)).unwrap(), [Verdict::Unseen]);
     let empty = engine.handle().freeze().unwrap().filter;
     assert!(dump(&empty) == dump(&reserved.reserve(LIMIT).unwrap()));

@@ -10,8 +10,8 @@ use urlseen_core::fingerprint::Fingerprint;
 /// engine; then nothing answers.
 #[derive(Debug, Clone)]
 pub struct Handle {
-    hashing: Hashing,
-    owners: Vec<Sender<Job>>,
+    pub(super) hashing: Hashing,
+    pub(super) owners: Vec<Sender<Job>>,
 }
 
 impl Handle {

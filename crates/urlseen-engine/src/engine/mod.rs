@@ -22,6 +22,7 @@ pub mod query;
 mod restoring;
 pub mod store;
 mod tombstones;
+mod works;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender, select_biased};
 use tokio::sync::mpsc;
 
-use crate::item::batch::{Batch, Claimed, Judged};
+use crate::item::batch::{Batch, Claimed, Findings, Judged, Sifted};
 use crate::item::{Options, Reader};
 pub(crate) use asking::Answers;
 pub use asking::{Answer, Question, Wanted};
@@ -51,6 +52,7 @@ use tombstones::Tombstones;
 use urlseen_core::filter::Hashing;
 use urlseen_core::filter::redisbloom::AddError;
 use urlseen_core::storage::Position;
+pub use works::{Event, Works, WorksError};
 
 /// How many batches may be submitted and not yet committed or forgotten.
 pub(crate) const BATCHES_MAX: usize = 32;
@@ -77,8 +79,10 @@ pub struct Parts {
 /// What an engine has to say.
 #[derive(Debug)]
 pub enum Heard {
-    /// A batch is judged.
+    /// A batch is judged, by a filter that is here.
     Judged(Batch<Judged>),
+    /// A batch was compared with what is remembered of a filter in Redis.
+    Sifted(Batch<Sifted>),
     /// Questions are answered.
     Answers(Answers),
 }
@@ -87,13 +91,15 @@ pub enum Heard {
 #[derive(Debug)]
 pub struct Engine {
     hashing: Hashing,
+    /// True if the threads hold the filter.
+    is_here: bool,
     owners: Vec<Sender<Job>>,
     reads: Sender<Read>,
     threads: Vec<JoinHandle<()>>,
     done: mpsc::UnboundedReceiver<Done>,
     gauges: Arc<Gauges>,
     /// Batches submitted and not yet handed back, oldest first; `None` while they are judged.
-    progress: VecDeque<Option<Batch<Judged>>>,
+    progress: VecDeque<Option<Batch<Findings>>>,
     /// The number of the batch at the front of `progress`.
     front: u64,
     /// Answers not handed back yet, in the order in which they were given.
@@ -124,6 +130,7 @@ impl Engine {
         let (owners, todo): (Vec<_>, Vec<_>) = (0..parts.threads).map(|_| jobs()).unzip();
         let mut engine = Self {
             hashing: parts.hashing,
+            is_here: parts.place.shared().is_none(),
             owners,
             reads,
             threads: Vec::new(),
@@ -213,6 +220,9 @@ impl Engine {
     pub async fn judged(&mut self) -> Result<Batch<Judged>, EngineError> {
         match self.heard().await? {
             Heard::Judged(judged) => Ok(judged),
+            Heard::Sifted(_) => {
+                unreachable!("who keeps no filter does not wait for what it judges")
+            }
             Heard::Answers(_) => unreachable!("whoever asks listens for the answers"),
         }
     }
@@ -227,10 +237,14 @@ impl Engine {
                 self.unremembered += 1;
                 return Ok(Heard::Answers(answers));
             }
-            if let Some(judged) = self.progress.pop_front_if(|front| front.is_some()).flatten() {
+            if let Some(found) = self.progress.pop_front_if(|front| front.is_some()).flatten() {
                 self.front += 1;
                 self.uncommitted += 1;
-                return Ok(Heard::Judged(judged));
+                return Ok(if self.is_here {
+                    Heard::Judged(found.judged())
+                } else {
+                    Heard::Sifted(found.sifted())
+                });
             }
             if let (true, 0, Some(full)) = (self.progress.is_empty(), self.asking, &self.full) {
                 return Err(EngineError::Full(full.clone()));
@@ -250,23 +264,12 @@ impl Engine {
         Ok(())
     }
 
-    /// The same for those that cannot await, and must not be called by those that can.
-    pub(crate) fn settled_blocking(&mut self) -> Result<(), EngineError> {
-        self.marks += self.owners.len();
-        self.tell_all(|| Job::Mark);
-        while self.marks > 0 {
-            let done = self.done.blocking_recv().ok_or(EngineError::Panicked)?;
-            self.take_note(done)?;
-        }
-        self.full.clone().map_or(Ok(()), |full| Err(EngineError::Full(full)))
-    }
-
     /// The oldest batch handed back is committed, which brings the filter to `at`: from now on its
     /// fingerprints are seen.
     ///
     /// # Panics
     /// If there is none.
-    pub(crate) fn committed(&mut self, at: Position) {
+    pub fn committed(&mut self, at: Position) {
         self.uncommitted = self.uncommitted.checked_sub(1).expect("only what was judged commits");
         self.tell_all(|| Job::Commit { at });
     }
@@ -281,25 +284,15 @@ impl Engine {
     ///
     /// # Panics
     /// If a batch is in progress: it was judged against those.
-    pub(crate) fn abort(&mut self) {
+    pub fn abort(&mut self) {
         assert!(self.progress.is_empty(), "batches are forgotten from the last one back");
         self.uncommitted = 0;
         self.tell_all(|| Job::Abort);
     }
 
     /// Where the filter is in Redis: nothing is known to be seen any more.
-    pub(crate) fn evict_seen(&mut self) {
+    pub fn evict_seen(&mut self) {
         self.tell_all(|| Job::EvictSeen);
-    }
-
-    /// Empties the filter, and drops the batches handed back and not committed.
-    ///
-    /// # Panics
-    /// If a batch is in progress.
-    pub(crate) fn clear(&mut self) {
-        assert!(self.progress.is_empty(), "no batch is judged by a filter that is emptied");
-        self.uncommitted = 0;
-        self.tell_all(|| Job::Clear);
     }
 
     /// For others to look at the filter while it is worked with.

@@ -13,7 +13,7 @@ use super::in_flight::InFlight;
 use super::memory::Memory;
 use super::progress::{Found, Progress};
 use super::tombstones::Tombstones;
-use crate::item::batch::{Batch, Judged};
+use crate::item::batch::{Batch, Findings};
 use crate::item::{Identity, Item, Reader, Unreadable};
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::redisbloom::{AddError, Filter};
@@ -102,7 +102,7 @@ pub(crate) struct Frozen {
 #[derive(Debug)]
 pub(super) enum Done {
     /// A batch is judged, by all threads.
-    Judged { number: u64, batch: Batch<Judged> },
+    Judged { number: u64, batch: Batch<Findings> },
     /// Questions are answered.
     Answered(Answers),
     /// All that was told before the mark is done.

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::owner::Readings;
 use crate::item::Items;
-use crate::item::batch::{Batch, Claimed, Judged};
+use crate::item::batch::{Batch, Claimed, Findings};
 
 /// A batch that is being read and judged, by several threads at once. The last of them makes what
 /// they have found into one.
@@ -62,7 +62,7 @@ impl Progress {
     }
 
     /// Takes what a thread has found, which is done with the batch. Gives the last one all of it.
-    pub(super) fn done(&self, found: Found) -> Option<Batch<Judged>> {
+    pub(super) fn done(&self, found: Found) -> Option<Batch<Findings>> {
         let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(found);
         (all.len() == self.threads).then(|| self.finish(std::mem::take(&mut all)))
@@ -70,7 +70,7 @@ impl Progress {
 
     /// The batch, all of it judged.
     #[allow(clippy::stable_sort_primitive)] // the stable sort merges runs, the other one sorts them
-    fn finish(&self, all: Vec<Found>) -> Batch<Judged> {
+    fn finish(&self, all: Vec<Found>) -> Batch<Findings> {
         let mut unseen = Vec::new();
         let mut readings = Vec::with_capacity(self.parts);
         for found in all {
@@ -80,7 +80,7 @@ impl Progress {
         readings.sort_by_key(|&(part, _)| part);
         // Each thread found them in order, but only those of its own shards.
         unseen.sort();
-        let mut judged = Judged::default();
+        let mut judged = Findings::default();
         let mut places = unseen.iter().peekable();
         for (_, reading) in readings {
             let Readings { fingerprints, unfiltered, passed, rejects, emitted, scores } = reading;
@@ -97,6 +97,6 @@ impl Progress {
         }
         judged.onward.append(&mut unseen);
         judged.onward.sort();
-        self.batch.judged(judged)
+        self.batch.found(judged)
     }
 }

@@ -1,13 +1,49 @@
 //! Putting a filter in place that is recovered from somewhere.
 
-use super::Engine;
 use super::owner::Job;
+use super::{Engine, EngineError, Handle};
 use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::{Count, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::Position;
 
 impl Engine {
+    /// Drops the batches handed back and not committed, as another filter takes the place of this
+    /// one: what puts it there.
+    ///
+    /// # Panics
+    /// If a batch is in progress.
+    pub fn restoring(&mut self) -> Handle {
+        assert!(self.progress.is_empty(), "no batch is judged by a filter that is replaced");
+        self.uncommitted = 0;
+        self.handle()
+    }
+
+    /// Fails if the threads found the filter to be full while it was recovered; waits until they
+    /// have done all of it.
+    pub async fn restored(&mut self) -> Result<(), EngineError> {
+        self.settled().await?;
+        self.full.clone().map_or(Ok(()), |full| Err(EngineError::Full(full)))
+    }
+
+    /// The same for those that cannot await, and must not be called by those that can.
+    pub(crate) fn restored_blocking(&mut self) -> Result<(), EngineError> {
+        self.marks += self.owners.len();
+        self.tell_all(|| Job::Mark);
+        while self.marks > 0 {
+            let done = self.done.blocking_recv().ok_or(EngineError::Panicked)?;
+            self.take_note(done)?;
+        }
+        self.full.clone().map_or(Ok(()), |full| Err(EngineError::Full(full)))
+    }
+}
+
+impl Handle {
+    /// Empties the filter.
+    pub fn clear(&self) {
+        self.tell_all(|| Job::Clear);
+    }
+
     /// Puts a shard's bits, as [`Shards::bytes`](urlseen_core::filter::Shards::bytes) gave them, in
     /// place of what it holds. Waits until that is done: shards are large, and none are to queue
     /// up.
@@ -27,12 +63,9 @@ impl Engine {
     }
 
     /// Sets fingerprints that belong in the filter. Waits while the threads have much to do.
-    ///
-    /// # Panics
-    /// If a batch is in progress: threads that pass parts of it on to each other must not have to
+    /// None may be in progress: threads that pass parts of it on to each other must not have to
     /// wait.
     pub(crate) fn set<'a>(&self, fingerprints: impl IntoIterator<Item = &'a Fingerprint>) {
-        assert!(self.progress.is_empty(), "nothing is set while batches are judged");
         let owners = self.owners.len();
         let mut parts = vec![Vec::new(); owners];
         for fingerprint in fingerprints {
@@ -66,5 +99,14 @@ impl Engine {
     /// The filter stands at `at`, all shards of it.
     pub(crate) fn stand(&self, at: Position) {
         self.tell_all(|| Job::Stand { at });
+    }
+
+    fn tell_all(&self, job: impl Fn() -> Job) {
+        (0..self.owners.len()).for_each(|owner| self.tell(owner, job()));
+    }
+
+    /// An owner that is gone is noticed by the engine.
+    fn tell(&self, owner: usize, job: Job) {
+        let _ = self.owners[owner].send(job);
     }
 }

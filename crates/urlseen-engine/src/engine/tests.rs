@@ -192,16 +192,17 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
     from.judged().await.unwrap();
     from.committed(at);
     let mut to = engine(2);
-    to.set(&fingerprints(&urls(5000..5100)));
-    to.clear();
+    let filter = to.restoring();
+    filter.set(&fingerprints(&urls(5000..5100)));
+    filter.clear();
     for shard in ShardId::all() {
         let Copied { bytes, count, at: copied_at, .. } =
             from.handle().copy(shard, Vec::new()).unwrap();
         assert_eq!(copied_at, at);
-        to.load(shard, bytes, count);
+        filter.load(shard, bytes, count);
     }
-    to.set(&fingerprints(&urls(1000..1010)));
-    to.stand(at);
+    filter.set(&fingerprints(&urls(1000..1010)));
+    filter.stand(at);
     to.settled().await.unwrap();
     assert_eq!(to.gauges().keys().iter().sum::<u64>(), 1010);
     assert_eq!(to.handle().copy(ShardId::all().next().unwrap(), vec![9]).unwrap().at, at);
@@ -217,7 +218,7 @@ async fn an_emptied_filter_has_seen_nothing_and_remembers_no_batch() {
     engine.committed(Position::START);
     engine.submit(batch(&urls(10..20)));
     engine.judged().await.unwrap();
-    engine.clear();
+    engine.restoring().clear();
     engine.submit(batch(&urls(0..20)));
     assert_eq!(engine.judged().await.unwrap().onward_len(), 20);
 }

@@ -193,6 +193,7 @@ impl Driver<'_> {
                     Heard::Answers(answers) => {
                         dispatcher.answered(answers, store).map_err(FlowError::Storage)?;
                     }
+                    Heard::Sifted(_) => unreachable!("a filter in Redis has no flow"),
                 },
                 query = dispatcher.next(), if may_ask => dispatcher.hand_on(query, engine),
             }

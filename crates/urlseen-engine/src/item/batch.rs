@@ -1,13 +1,15 @@
 //! A batch: the items taken, judged and committed together.
 //!
-//! Its stage is in its type. `Batch<Claimed>` becomes `Batch<Judged>` only in the engine, and that
-//! `Batch<Logged>` only in the log, whose proof of having written no one else can make. A commit
-//! takes logged batches alone, so none can be committed before it is logged.
+//! Its stage is in its type. The engine makes a `Batch<Judged>` of a `Batch<Claimed>` if its
+//! threads hold the filter, and a `Batch<Sifted>` if they only remember some of what a filter in
+//! Redis holds. A commit takes a `Batch<Ready>`. A judged batch becomes one by the record that the
+//! log gave for it, so none is committed before it is logged. A sifted batch becomes one as it is:
+//! its commit judges it.
 
 use std::sync::Arc;
 
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::Record;
+use urlseen_core::storage::{Head, Position, Record};
 
 use crate::item::{Items, Unreadable};
 
@@ -25,8 +27,25 @@ pub struct Batch<Stage> {
 pub struct Claimed;
 
 /// Judged against the filter and the fingerprints in flight; nothing is remembered of it yet.
+#[derive(Debug)]
+pub struct Judged(Findings);
+
+/// Looked up in what the threads remember of a filter in Redis, and in the fingerprints in flight:
+/// what goes on may have been seen.
+#[derive(Debug)]
+pub struct Sifted(Findings);
+
+/// Ready to be committed.
+#[derive(Debug)]
+pub struct Ready {
+    findings: Findings,
+    base: Head,
+    position: Position,
+}
+
+/// What the items of a batch were found to be.
 #[derive(Debug, Default)]
-pub struct Judged {
+pub struct Findings {
     /// The items that go on to the sink, ascending: unseen ones and those that are not filtered.
     pub(crate) onward: Vec<u32>,
     /// Those of `onward` that were passed on unchecked, as they asked (`dont_filter`) or as a rule
@@ -46,10 +65,7 @@ pub struct Judged {
     pub(crate) added: Vec<Fingerprint>,
 }
 
-/// A batch that the log has.
-pub type Logged = Batch<(Judged, Record)>;
-
-impl Judged {
+impl Findings {
     /// Takes out what is said of the items before `end`.
     fn take_before(&mut self, end: usize) -> Self {
         let before = |index: u32| (index as usize) < end;
@@ -100,27 +116,47 @@ impl Batch<Claimed> {
         Self { most, ..self }
     }
 
-    /// What its items were found to be.
-    pub fn judged(&self, stage: Judged) -> Batch<Judged> {
-        Batch { items: Arc::clone(&self.items), most: self.most, stage }
+    /// The same batch with what its items were found to be.
+    pub fn found(&self, findings: Findings) -> Batch<Findings> {
+        Batch { items: Arc::clone(&self.items), most: self.most, stage: findings }
+    }
+}
+
+impl Batch<Findings> {
+    /// The threads that looked hold all of the filter.
+    pub(crate) fn judged(self) -> Batch<Judged> {
+        self.map(Judged)
+    }
+
+    /// The threads that looked hold none of the filter.
+    pub fn sifted(self) -> Batch<Sifted> {
+        self.map(Sifted)
     }
 }
 
 impl Batch<Judged> {
+    /// The same batch once the log has it: `record` is what the log gave for it.
+    pub fn logged(self, record: &Record) -> Batch<Ready> {
+        let (base, position) = (record.base(), record.position());
+        self.map(|Judged(findings)| Ready { findings, base, position })
+    }
+}
+
+impl Batch<Sifted> {
     /// The same in parts, in order, of which none has more than `most` items that go on.
     ///
     /// # Panics
     /// If `most` is 0.
     pub fn parts(self, most: usize) -> Vec<Self> {
-        if self.stage.onward.len() <= most {
+        if self.onward_len() <= most {
             return vec![self];
         }
-        let Self { items, most: bytes, stage: mut rest } = self;
+        let Self { items, most: bytes, stage: Sifted(mut rest) } = self;
         let (mut parts, mut from) = (Vec::new(), 0);
         loop {
             // The part ends before the first item that is one too many.
             let to = rest.onward.get(most).map_or(items.len(), |&index| index as usize);
-            let stage = rest.take_before(to).moved(from);
+            let stage = Sifted(rest.take_before(to).moved(from));
             parts.push(Self { items: Arc::new(items.part(from..to)), most: bytes, stage });
             if to == items.len() {
                 return parts;
@@ -129,16 +165,28 @@ impl Batch<Judged> {
         }
     }
 
-    /// The same batch once the log has it: `proof` is what the log gave for it.
-    pub fn with_proof<Proof>(self, proof: Proof) -> Batch<(Judged, Proof)> {
-        Batch { items: self.items, most: self.most, stage: (self.stage, proof) }
+    /// The same batch, to be judged by its commit, which follows that of `base`.
+    pub fn after(self, base: Head) -> Batch<Ready> {
+        // Where there is no log, nothing is numbered in it.
+        let position = Position { head: base.next(), ..Position::START };
+        self.map(|Sifted(findings)| Ready { findings, base, position })
     }
 }
 
-impl<Proof> Batch<(Judged, Proof)> {
-    /// What the log gave for this batch.
-    pub fn proof(&self) -> &Proof {
-        &self.stage.1
+impl Batch<Ready> {
+    /// The head that the batch follows.
+    pub fn base(&self) -> Head {
+        self.stage.base
+    }
+
+    /// The head that the batch becomes when it is committed.
+    pub fn head(&self) -> Head {
+        self.stage.position.head
+    }
+
+    /// The position of the log with this batch as its last.
+    pub fn position(&self) -> Position {
+        self.stage.position
     }
 }
 
@@ -152,9 +200,13 @@ impl<Stage> Batch<Stage> {
     pub fn most(&self) -> usize {
         self.most
     }
+
+    fn map<Next>(self, next: impl FnOnce(Stage) -> Next) -> Batch<Next> {
+        Batch { items: self.items, most: self.most, stage: next(self.stage) }
+    }
 }
 
-impl<Stage: AsRef<Judged>> Batch<Stage> {
+impl<Stage: AsRef<Findings>> Batch<Stage> {
     /// How many items go on to the sink.
     pub fn onward_len(&self) -> usize {
         self.stage.as_ref().onward.len()
@@ -177,7 +229,7 @@ impl<Stage: AsRef<Judged>> Batch<Stage> {
 
     /// What goes on to the sink, in order.
     pub fn onward(&self) -> impl Iterator<Item = &[u8]> {
-        let Judged { onward, emitted, .. } = self.stage.as_ref();
+        let Findings { onward, emitted, .. } = self.stage.as_ref();
         let mut emitted = emitted.iter().peekable();
         onward.iter().map(move |&index| {
             while emitted.next_if(|(other, _)| *other < index).is_some() {}
@@ -190,7 +242,7 @@ impl<Stage: AsRef<Judged>> Batch<Stage> {
 
     /// The scores of what goes on, in order.
     pub fn onward_scores(&self) -> impl Iterator<Item = f64> {
-        let Judged { onward, scores, .. } = self.stage.as_ref();
+        let Findings { onward, scores, .. } = self.stage.as_ref();
         let mut scores = scores.iter().peekable();
         onward.iter().map(move |&index| {
             while scores.next_if(|(other, _)| *other < index).is_some() {}
@@ -201,7 +253,7 @@ impl<Stage: AsRef<Judged>> Batch<Stage> {
     /// What the items that go on are judged by, in their order; `None` for those that are passed on
     /// unchecked.
     pub fn onward_fingerprints(&self) -> impl Iterator<Item = Option<&Fingerprint>> {
-        let Judged { onward, unfiltered, added, .. } = self.stage.as_ref();
+        let Findings { onward, unfiltered, added, .. } = self.stage.as_ref();
         let (mut unfiltered, mut added) = (unfiltered.iter().peekable(), added.iter());
         onward.iter().map(move |index| match unfiltered.next_if_eq(&index) {
             Some(_) => None,
@@ -222,7 +274,7 @@ impl<Stage: AsRef<Judged>> Batch<Stage> {
 
     /// The items that were seen before, as received, in order.
     pub fn seen(&self) -> impl Iterator<Item = &[u8]> {
-        let Judged { onward, rejects, .. } = self.stage.as_ref();
+        let Findings { onward, rejects, .. } = self.stage.as_ref();
         let mut others = (onward.iter().peekable(), rejects.iter().peekable());
         self.items.iter().zip(0u32..).filter_map(move |(item, index)| {
             let goes_on = others.0.next_if(|&&other| other == index).is_some();
@@ -232,15 +284,21 @@ impl<Stage: AsRef<Judged>> Batch<Stage> {
     }
 }
 
-impl AsRef<Judged> for Judged {
-    fn as_ref(&self) -> &Judged {
-        self
+impl AsRef<Findings> for Judged {
+    fn as_ref(&self) -> &Findings {
+        &self.0
     }
 }
 
-impl<Proof> AsRef<Judged> for (Judged, Proof) {
-    fn as_ref(&self) -> &Judged {
+impl AsRef<Findings> for Sifted {
+    fn as_ref(&self) -> &Findings {
         &self.0
+    }
+}
+
+impl AsRef<Findings> for Ready {
+    fn as_ref(&self) -> &Findings {
+        &self.findings
     }
 }
 
@@ -248,9 +306,9 @@ impl<Proof> AsRef<Judged> for (Judged, Proof) {
 mod tests {
     use super::*;
 
-    fn batch() -> Batch<Judged> {
+    fn batch() -> Batch<Sifted> {
         let items = [&b"0"[..], b"1", b"2", b"3", b"4"].into_iter().collect();
-        Batch::new(items).judged(Judged {
+        let found = Batch::new(items).found(Findings {
             onward: vec![1, 4],
             unfiltered: vec![1],
             passed: vec![(1, 7)],
@@ -258,7 +316,8 @@ mod tests {
             emitted: vec![(0, b"zero"[..].into()), (4, b"four"[..].into())],
             scores: vec![(0, 1.0), (4, -4.0)],
             added: vec![Fingerprint::Raw20([4; 20])],
-        })
+        });
+        found.sifted()
     }
 
     #[test]
@@ -283,7 +342,7 @@ mod tests {
             let parts = batch().parts(most);
             assert_eq!(parts.len(), if most == 1 { 2 } else { 1 });
             assert!(parts.iter().all(|part| part.onward_len() <= most));
-            let all = |of: fn(&Batch<Judged>) -> Vec<Vec<u8>>| parts.iter().flat_map(of).collect();
+            let all = |of: fn(&Batch<Sifted>) -> Vec<Vec<u8>>| parts.iter().flat_map(of).collect();
             let items: Vec<Vec<u8>> = all(|part| part.items().iter().map(<[u8]>::to_vec).collect());
             assert_eq!(items, [b"0", b"1", b"2", b"3", b"4"]);
             let onward: Vec<Vec<u8>> = all(|part| part.onward().map(<[u8]>::to_vec).collect());
@@ -302,9 +361,9 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_changes_nothing_else() {
-        let batch = batch().with_proof("proof");
-        assert_eq!(*batch.proof(), "proof");
+    fn a_batch_that_is_ready_follows_its_base() {
+        let batch = batch().after(Head::START);
+        assert_eq!((batch.base(), batch.head().seq), (Head::START, 1));
         assert_eq!(batch.onward().count(), 2);
     }
 }

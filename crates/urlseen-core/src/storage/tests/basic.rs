@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::super::{Folder, Journal, Log as _, OpenError, RecoveryError, Retention, Target};
+use super::super::{Folder, Journal, OpenError, RecoveryError, Retention, Target};
 use super::filter::{Exact, Key, batch, fingerprints, head, shard_of, spec, write_all};
 use super::sim::SimDisk;
 use crate::filter::ShardId;

@@ -12,7 +12,6 @@ use super::sim::SimDisk;
 use crate::filter::choice::Fsync;
 use crate::filter::native::Native;
 use crate::filter::{Count, ShardId, Shards, Verdict};
-use crate::storage::Log as _;
 use crate::storage::head::{Head, Position};
 
 fn at_rest(disk: &SimDisk) -> Result<AtRest, OpenError> {

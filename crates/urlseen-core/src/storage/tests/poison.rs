@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-use super::super::{Journal, Log as _, Target};
+use super::super::{Journal, Target};
 use super::basic::{append, begun, keep_all, open, recover};
 use super::filter::{Exact, batch, fingerprints, write_all};
 use super::sim::{Fault, SimDisk};

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 
-use super::super::{AtRest, Folder, Log as _, OpenError, Target, header_of, look};
+use super::super::{AtRest, Folder, OpenError, Target, header_of, look};
 use super::basic::{append, keep_all, recover};
 use super::filter::{batch, fingerprints, shard_of, spec, write_all};
 use crate::filter::ShardId;

@@ -8,9 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::{
-    AtRest, Folder, Journal, Log as _, Moment, RecoveryError, Retention, Target, snapshot,
-};
+use super::super::{AtRest, Folder, Journal, Moment, RecoveryError, Retention, Target, snapshot};
 use super::basic::DIR;
 use super::filter::{Exact, Key, batch, fingerprints, key, shard_of, spec};
 use super::random::Random;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use super::{Local, StoreKind};
+use super::Store;
 use crate::config::Fsync;
 use urlseen_core::storage::{Journal, Usage};
 
@@ -27,22 +27,21 @@ pub struct Footprint {
     pub last_snapshot: Option<SystemTime>,
 }
 
-impl Local {
-    /// What is kept, if anything is.
-    pub fn footprint(&self) -> Option<Footprint> {
-        let StoreKind::Kept(kept) = &self.memory else { return None };
+impl Store {
+    /// What is kept.
+    pub fn footprint(&self) -> Footprint {
         // What cannot be listed is told by whoever has to read or write it.
-        let usage = kept.folder.usage().unwrap_or_default();
+        let usage = self.folder.usage().unwrap_or_default();
         let Usage { snapshots, log_bytes, archive_bytes } = usage;
-        let has_archive = kept.archive.is_on || archive_bytes > 0;
-        Some(Footprint {
-            dir: kept.folder.dir().to_owned(),
-            fsync: kept.keeping.fsync,
-            logged: kept.logged + kept.journal.as_ref().map_or(0, Journal::bytes),
+        let has_archive = self.archive.is_on || archive_bytes > 0;
+        Footprint {
+            dir: self.folder.dir().to_owned(),
+            fsync: self.keeping.fsync,
+            logged: self.logged + self.journal.as_ref().map_or(0, Journal::bytes),
             snapshots,
             log_bytes,
-            archive: has_archive.then_some((archive_bytes, kept.archive.lacks_before.is_none())),
-            last_snapshot: kept.last_snapshot,
-        })
+            archive: has_archive.then_some((archive_bytes, self.archive.lacks_before.is_none())),
+            last_snapshot: self.last_snapshot,
+        }
     }
 }

@@ -1,30 +1,34 @@
-//! The local store: the filter in this process's memory, and what is kept of it in a folder.
+//! The storage folder of a filter in this process's memory: the log, snapshots, recovery.
 //!
-//! Knows when what is judged is logged, when it is set, and how the filter is recovered to a
-//! batch that somebody else names. It never talks to Redis.
+//! Knows when what is judged is logged, and how the filter is recovered to a batch that somebody
+//! else names. It never talks to Redis. Everything here waits for the disk; [`Storage`] is the
+//! thread that does it for a task that must not wait.
 
 mod error;
 mod footprint;
+mod local;
 mod recovering;
 mod snapshotting;
+mod thread;
 
 use std::io;
-use std::path::Path;
+use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use crate::config::Fsync;
-use crate::engine::Engine;
-use crate::item::batch::{Batch, Judged, Logged};
+use crate::engine::{Engine, Gauges, Handle};
+use crate::item::batch::{Batch, Judged, Ready};
 pub use error::MismatchError;
 pub use footprint::Footprint;
+pub use local::Local;
 pub use recovering::{How, Recovery};
 use snapshotting::Snapshotting;
-use urlseen_core::filter::id::RandomId;
+pub(crate) use thread::Recorded;
+pub use thread::{Reach, Storage, StorageDied, Stored};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::descriptors::{self, Waits};
 use urlseen_core::storage::{
-    Checkpoint, Finished, Folder, Head, Journal, Log, Moment, Position, Requests, Retention,
-    Standing, StorageSpec, Volatile,
+    Checkpoint, Finished, Folder, Head, Journal, Moment, Position, Retention, Standing, StorageSpec,
 };
 
 /// The share of the filter's size that the log grows by at least before a snapshot is taken: with
@@ -53,16 +57,6 @@ pub struct Keeping {
     pub archive: Option<bool>,
 }
 
-/// The filter, what judges by it, and what is kept of it.
-#[derive(Debug)]
-pub struct Local {
-    /// Ended before the engine that it copies from.
-    snapshotting: Option<Snapshotting>,
-    /// Judges.
-    pub engine: Engine,
-    memory: StoreKind,
-}
-
 /// What is written down of a fingerprint that no batch has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
@@ -72,24 +66,15 @@ pub(crate) enum Change {
     Forget,
 }
 
+/// The folder of a filter, which the engine's threads have in memory.
 #[derive(Debug)]
-enum StoreKind {
-    /// Nothing is kept.
-    Volatile(Volatile),
-    /// A folder.
-    Kept(Box<Kept>),
-    /// Redis has the filter; here it is but numbered what goes there.
-    Shared {
-        log: Volatile,
-        /// The id of the filter.
-        filter: RandomId,
-    },
-}
-
-#[derive(Debug)]
-struct Kept {
+pub struct Store {
+    /// Ended before all else.
+    snapshotting: Option<Snapshotting>,
     folder: Folder,
     keeping: Keeping,
+    threads: Handle,
+    gauges: Arc<Gauges>,
     /// Once the filter stands where the log goes on.
     journal: Option<Journal>,
     /// Where the filter stands, while no batch is between log and commit.
@@ -108,29 +93,35 @@ struct Kept {
     archive: Standing,
 }
 
-impl Local {
-    /// A filter of which nothing is kept.
-    pub fn volatile(engine: Engine) -> Self {
-        Self { snapshotting: None, engine, memory: StoreKind::Volatile(Volatile::default()) }
-    }
+/// What is to be written to the log.
+#[derive(Debug)]
+pub(crate) enum Write<Of> {
+    /// A batch, which follows the last one.
+    Batch(Batch<Judged>),
+    /// What was answered outside of batches, and what that changes, whatever becomes of those: what
+    /// is seen from now on, and what is to pass once more, in its order.
+    Changes(Of, Vec<(Change, Fingerprint)>),
+}
 
-    /// The filter of this id, which Redis has.
-    pub fn shared(engine: Engine, filter: RandomId) -> Self {
-        let memory = StoreKind::Shared { log: Volatile::default(), filter };
-        Self { snapshotting: None, engine, memory }
-    }
+/// What the log has.
+#[derive(Debug)]
+pub(crate) enum Written<Of> {
+    /// The batch can be committed.
+    Batch(Batch<Ready>),
+    /// The changes lead the log to there.
+    Changes(Of, Position),
+}
 
-    /// Where Redis has the filter: nothing is known to be seen any more.
-    pub fn evict_seen(&mut self) {
-        self.engine.evict_seen();
-    }
-
-    /// A filter kept in `folder`; [`Local::recover_to`] or [`Local::recover`] comes before
-    /// anything is judged by it.
-    pub fn kept(engine: Engine, folder: Folder, keeping: Keeping) -> Self {
-        let kept = Kept {
+impl Store {
+    /// A filter kept in `folder`; [`Store::recover_to`] or [`Store::recover`] comes before anything
+    /// is judged by it.
+    pub fn new(engine: &Engine, folder: Folder, keeping: Keeping) -> Self {
+        Self {
+            snapshotting: None,
             folder,
             keeping,
+            threads: engine.handle(),
+            gauges: Arc::clone(engine.gauges()),
             journal: None,
             at: None,
             logged: 0,
@@ -139,94 +130,88 @@ impl Local {
             not_before: None,
             waits: Waits::default(),
             archive: Standing::default(),
-        };
-        Self { snapshotting: None, engine, memory: StoreKind::Kept(Box::new(kept)) }
+        }
     }
 
-    /// Writes a batch down as the one that follows `base`. It has been written when this returns.
-    pub fn append(&mut self, base: Head, batch: Batch<Judged>) -> io::Result<Logged> {
-        let record = match &mut self.memory {
-            StoreKind::Volatile(log) | StoreKind::Shared { log, .. } => {
-                log.append(base, batch.added())?
-            }
-            StoreKind::Kept(kept) => {
-                kept.at = None;
-                kept.journal()?.append(base, batch.added())?
-            }
-        };
-        Ok(batch.with_proof(record))
-    }
-
-    /// Takes note that a batch is committed: only now are its fingerprints seen.
-    pub fn committed(&mut self, batch: &Logged) {
-        self.engine.committed(batch.proof().position());
-    }
-
-    /// Adds what a batch has that is new, whatever becomes of the crawl's batches: its fingerprints
-    /// are written down, and then are seen.
-    pub(crate) fn add(&mut self, batch: &Batch<Judged>) -> io::Result<()> {
-        let at = match &mut self.memory {
-            StoreKind::Volatile(_) | StoreKind::Shared { .. } => Position::START,
-            StoreKind::Kept(kept) if batch.added().is_empty() => kept.journal()?.position(),
-            StoreKind::Kept(kept) => kept.journal()?.append_adds(batch.added())?,
-        };
-        self.engine.committed(at);
-        Ok(())
-    }
-
-    /// Writes down what a thread of the engine has answered outside of batches, whatever becomes of
-    /// those: what is seen from now on, and what is to pass once more, in its order. It has been
-    /// written when this returns, and is set soon.
-    pub(crate) fn record(
+    /// Writes batches and changes down, in their order. They have been written when this returns,
+    /// and are on the disk if that is asked for.
+    pub(crate) fn write<Of>(
         &mut self,
-        owner: usize,
-        changes: impl Iterator<Item = (Change, Fingerprint)>,
-    ) -> io::Result<()> {
-        let mut changes = changes.peekable();
-        while let Some((change, fingerprint)) = changes.next() {
-            let mut run = vec![fingerprint];
-            while let Some((_, next)) = changes.next_if(|&(other, _)| other == change) {
-                run.push(next);
-            }
-            if let StoreKind::Kept(kept) = &mut self.memory {
-                let journal = kept.journal()?;
-                match change {
-                    Change::Add => journal.append_adds(&run)?,
-                    Change::Forget => journal.append_forgets(&run)?,
-                };
+        all: impl IntoIterator<Item = Write<Of>>,
+    ) -> io::Result<Vec<Written<Of>>> {
+        let Self { journal, at, .. } = self;
+        let mut group = journal.as_mut().ok_or_else(closed)?.group();
+        let mut unproved = Vec::new();
+        for write in all {
+            match write {
+                Write::Batch(batch) => {
+                    *at = None;
+                    group.append(batch.added())?;
+                    unproved.push(Write::Batch(batch));
+                }
+                Write::Changes(of, changes) => {
+                    let mut changes = changes.into_iter().peekable();
+                    while let Some((change, fingerprint)) = changes.next() {
+                        let mut run = vec![fingerprint];
+                        while let Some((_, next)) = changes.next_if(|&(other, _)| other == change) {
+                            run.push(next);
+                        }
+                        match change {
+                            Change::Add => group.append_adds(&run)?,
+                            Change::Forget => group.append_forgets(&run)?,
+                        };
+                    }
+                    unproved.push(Write::Changes((of, group.position()), Vec::new()));
+                }
             }
         }
-        let at = match &mut self.memory {
-            // What is logged and not committed lies before it, and is not in the filter.
-            _ if self.engine.uncommitted() > 0 => None,
-            StoreKind::Volatile(_) | StoreKind::Shared { .. } => Some(Position::START),
-            StoreKind::Kept(kept) => Some(kept.journal()?.position()),
-        };
-        self.engine.remember(owner, at);
-        Ok(())
+        let mut records = group.finish()?.into_iter();
+        let proved = unproved.into_iter().filter_map(|write| match write {
+            Write::Batch(batch) => {
+                records.next().map(|record| Written::Batch(batch.logged(&record)))
+            }
+            Write::Changes((of, at), _) => Some(Written::Changes(of, at)),
+        });
+        Ok(proved.collect())
     }
 
-    /// Aborts the batches that were judged and not committed, here and in the log: `head` is the
-    /// last one committed, and the next batch follows it.
-    pub fn abort(&mut self, head: Head) -> io::Result<()> {
-        self.engine.abort();
-        let StoreKind::Kept(kept) = &mut self.memory else { return Ok(()) };
-        kept.journal()?.cut(head)?;
-        Ok(())
+    /// Writes a batch down as the one that follows the last. It has been written when this returns.
+    pub fn append(&mut self, batch: Batch<Judged>) -> io::Result<Batch<Ready>> {
+        self.at = None;
+        let journal = self.journal()?;
+        let record = journal.append(journal.position().head, batch.added())?;
+        Ok(batch.logged(&record))
+    }
+
+    /// Writes down what a batch has that is new, whatever becomes of the crawl's batches.
+    pub(crate) fn add(&mut self, batch: &Batch<Judged>) -> io::Result<Position> {
+        let journal = self.journal()?;
+        if batch.added().is_empty() {
+            return Ok(journal.position());
+        }
+        journal.append_adds(batch.added())
+    }
+
+    /// Cuts off the batches behind `head`, the last one that is committed: the next one follows it.
+    pub fn cut(&mut self, head: Head) -> io::Result<()> {
+        let cut = self.journal()?.cut(head).map(drop);
+        if cut.is_err() {
+            // What it holds is known again once the filter is recovered.
+            self.drop_journal();
+        }
+        cut
     }
 
     /// Fails if what was logged is lost to the next start, as far as that can be seen at a glance.
     pub fn check(&self) -> io::Result<()> {
-        let StoreKind::Kept(kept) = &self.memory else { return Ok(()) };
-        kept.journal.as_ref().map_or(Ok(()), Journal::check)
+        self.journal.as_ref().map_or(Ok(()), Journal::check)
     }
 
     /// Whether the log has grown so long that a snapshot should be begun, and none is under way.
     pub fn wants_snapshot(&self) -> bool {
-        let StoreKind::Kept(kept) = &self.memory else { return false };
-        let may = kept.not_before.is_none_or(|time| time <= Instant::now());
-        let is_due = |journal: &Journal| may && journal.bytes() >= kept.snapshot_at;
-        self.snapshotting.is_none() && kept.journal.as_ref().is_some_and(is_due)
+        let may = self.not_before.is_none_or(|time| time <= Instant::now());
+        let is_due = |journal: &Journal| may && journal.bytes() >= self.snapshot_at;
+        self.snapshotting.is_none() && self.journal.as_ref().is_some_and(is_due)
     }
 
     /// Begins a snapshot, which goes on while batches are judged. The folder is to reach back to
@@ -242,18 +227,15 @@ impl Local {
     }
 
     fn start_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
-        let StoreKind::Kept(kept) = &mut self.memory else { return Ok(()) };
-        let every = kept.keeping.every(&self.engine);
-        let bytes = kept.journal()?.bytes();
-        kept.snapshot_at = bytes + every;
+        self.snapshot_at = self.journal()?.bytes() + self.keeping.every(&self.gauges);
         // First: an attempt that cannot open this file must not leave one more file of the log.
-        let writer = kept.folder.snapshot_writer()?;
-        let journal = kept.journal()?;
+        let writer = self.folder.snapshot_writer()?;
+        let journal = self.journal()?;
         journal.roll()?;
         let log = journal.handle();
-        let retention = Retention { horizon, horizon_bytes: kept.keeping.horizon_bytes };
-        let begun = Snapshotting::begin(self.engine.handle(), writer, log, retention)?;
-        self.snapshotting = Some(begun);
+        let retention = Retention { horizon, horizon_bytes: self.keeping.horizon_bytes };
+        self.snapshotting =
+            Some(Snapshotting::begin(self.threads.clone(), writer, log, retention)?);
         Ok(())
     }
 
@@ -273,107 +255,65 @@ impl Local {
     }
 
     fn note(&mut self, finished: Option<&io::Result<Finished>>) {
-        match (&mut self.memory, finished) {
-            (StoreKind::Kept(kept), Some(Ok(_))) => {
-                kept.last_snapshot = Some(SystemTime::now());
-                kept.waits = Waits::default();
+        match finished {
+            Some(Ok(_)) => {
+                self.last_snapshot = Some(SystemTime::now());
+                self.waits = Waits::default();
             }
-            (_, Some(Err(error))) => self.put_off(Some(error)),
-            _ => {}
+            Some(Err(error)) => self.put_off(Some(error)),
+            None => {}
         }
     }
 
     /// After a snapshot that failed for want of file descriptors, the next one is due soon.
     fn put_off(&mut self, error: Option<&io::Error>) {
-        let StoreKind::Kept(kept) = &mut self.memory else { return };
         let is_soon = error.is_some_and(descriptors::are_exhausted);
-        kept.not_before = is_soon.then(|| Instant::now() + kept.waits.grow());
+        self.not_before = is_soon.then(|| Instant::now() + self.waits.grow());
         if is_soon {
-            kept.snapshot_at = kept.journal.as_ref().map_or(0, Journal::bytes);
+            self.snapshot_at = self.journal.as_ref().map_or(0, Journal::bytes);
         }
     }
 
-    /// Begins a snapshot where the log has grown long, without a Redis that says how far it may
-    /// come back; says why none could be taken, if that is so.
-    pub fn tend(&mut self) -> Option<io::Error> {
-        if let Some(Err(error)) = self.finished_snapshot() {
-            return Some(error);
-        }
-        if self.wants_snapshot() { self.begin_snapshot(self.horizon()).err() } else { None }
-    }
-
-    /// Where batches were committed, the folder goes on reaching back as far as it does; else there
-    /// is nothing to come back to.
+    /// How far the folder is to reach back without a Redis that says so. Where batches were
+    /// committed, it goes on reaching back as far as it does; else there is nothing to come back
+    /// to.
     fn horizon(&self) -> Option<Moment> {
-        let StoreKind::Kept(kept) = &self.memory else { return None };
         let is_of = |journal: &Journal| journal.position().head != Head::START;
-        let has_batches = kept.journal.as_ref().is_some_and(is_of);
+        let has_batches = self.journal.as_ref().is_some_and(is_of);
         (!has_batches).then(Moment::now)
     }
 
     /// How far imports into the filter came.
     pub fn checkpoints(&self) -> Vec<Checkpoint> {
-        match &self.memory {
-            StoreKind::Volatile(_) | StoreKind::Shared { .. } => Vec::new(),
-            StoreKind::Kept(kept) => kept.folder.checkpoints(),
-        }
+        self.folder.checkpoints()
     }
 
     /// Records how far imports came: all that lies before was added. It and the checkpoints are on
     /// the disk when this returns.
     pub(crate) fn record_checkpoints(&mut self, checkpoints: &[Checkpoint]) -> io::Result<()> {
-        let StoreKind::Kept(kept) = &mut self.memory else { return Ok(()) };
-        kept.journal()?.sync()?;
-        kept.folder.record_checkpoints(checkpoints)
+        self.journal()?.sync()?;
+        self.folder.record_checkpoints(checkpoints)
     }
 
     /// The run ends, with `head` as the last batch committed: leaves the folder as Redis is, and
-    /// all of it on the disk.
-    pub fn rest(&mut self, head: Head) -> io::Result<()> {
+    /// all of it on the disk. Without `head`, the last one logged is.
+    pub fn rest(&mut self, head: Option<Head>) -> io::Result<()> {
         self.snapshotting = None;
-        let StoreKind::Kept(kept) = &mut self.memory else { return Ok(()) };
-        match kept.journal.take() {
-            Some(journal) => journal.close(head).map(drop),
-            None => Ok(()),
-        }
-    }
-
-    /// The same where no Redis names the last batch.
-    pub fn rest_as_it_is(&mut self) -> io::Result<()> {
-        let StoreKind::Kept(kept) = &mut self.memory else { return Ok(()) };
-        match &kept.journal {
-            Some(journal) => {
-                let head = journal.position().head;
-                self.rest(head)
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// The folder that it is kept in, and what its disk has not answered.
-    pub fn disk(&self) -> Option<(&Path, &Requests)> {
-        let StoreKind::Kept(kept) = &self.memory else { return None };
-        Some((kept.folder.dir(), kept.folder.requests()))
-    }
-
-    /// The id of the filter, where it is kept and not new.
-    pub fn filter(&self) -> Option<RandomId> {
-        let StoreKind::Kept(kept) = &self.memory else { return None };
-        kept.folder.header().map(|header| RandomId::new(header.filter()))
+        let Some(journal) = self.journal.take() else { return Ok(()) };
+        let head = head.unwrap_or(journal.position().head);
+        self.logged += journal.bytes();
+        journal.close(head).map(drop)
     }
 
     /// Records that `run` is about to take the lease; the runs before it are dead, as they held
     /// the folder's lock, and this process does now.
     pub fn announce(&mut self, run: u64) -> io::Result<Vec<u64>> {
-        let StoreKind::Kept(kept) = &mut self.memory else { return Ok(Vec::new()) };
-        let dead: Vec<u64> = kept.folder.runs().into_iter().filter(|&other| other != run).collect();
+        let dead: Vec<u64> = self.folder.runs().into_iter().filter(|&other| other != run).collect();
         let all: Vec<u64> = std::iter::once(run).chain(dead.iter().copied()).collect();
-        kept.folder.record_runs(&all)?;
+        self.folder.record_runs(&all)?;
         Ok(dead)
     }
-}
 
-impl Kept {
     /// Closes the log without another word: what was written stays written.
     fn drop_journal(&mut self) {
         self.at = None;
@@ -381,17 +321,20 @@ impl Kept {
     }
 
     fn journal(&mut self) -> io::Result<&mut Journal> {
-        let missing = || io::Error::other("the log is not open: the filter was not recovered");
-        self.journal.as_mut().ok_or_else(missing)
+        self.journal.as_mut().ok_or_else(closed)
     }
+}
+
+fn closed() -> io::Error {
+    io::Error::other("the log is not open: the filter was not recovered")
 }
 
 impl Keeping {
     /// By how many bytes the log grows before a snapshot is taken.
-    fn every(&self, engine: &Engine) -> u64 {
+    fn every(&self, gauges: &Gauges) -> u64 {
         let bytes = match self.spec.filter.parameters.sizing() {
             Some(sizing) => sizing.geometry().bytes(),
-            None => engine.gauges().whole().map_or(0, |whole| whole.bytes),
+            None => gauges.whole().map_or(0, |whole| whole.bytes),
         };
         self.snapshot_bytes.max(bytes / SHARE)
     }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{BinaryBytes, HumanCount};
 
-use super::{Kept, LOGGED, Local, MismatchError, StoreKind};
-use crate::engine::{Engine, EngineError};
+use super::{LOGGED, MismatchError, Store};
+use crate::engine::{EngineError, Handle};
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::{Count, ShardId};
@@ -49,7 +49,15 @@ pub enum How {
     },
 }
 
-impl Local {
+impl Recovery {
+    /// The empty filter, at where Redis stands.
+    pub(super) fn empty(theirs: Option<Head>) -> Self {
+        let (head, filter) = (theirs.unwrap_or(Head::START), RandomId::random());
+        Self { head, filter, how: How::New }
+    }
+}
+
+impl Store {
     /// Checks that the filter can belong to where Redis stands, as far as the folder's header
     /// tells.
     pub fn check_fit(
@@ -59,21 +67,14 @@ impl Local {
     ) -> Result<(), MismatchError> {
         // At batch 0 nothing is lost that the state could be tied to.
         let Some(head) = theirs.filter(|head| head.seq > 0) else { return Ok(()) };
-        let other_than = |ours| filter.filter(|&theirs| theirs != ours);
-        let unfit = match &self.memory {
-            StoreKind::Volatile(_) => None,
-            &StoreKind::Shared { filter: ours, .. } => {
-                other_than(ours).map(|theirs| MismatchError::OtherFilterInRedis { ours, theirs })
+        match (self.filter(), filter) {
+            (None, _) if !self.keeping.emit_again => Err(self.knows_nothing_of(head)),
+            (Some(ours), Some(theirs)) if ours != theirs => {
+                let dir = self.folder.dir().to_owned();
+                Err(MismatchError::OtherFilter { dir, ours, theirs })
             }
-            StoreKind::Kept(kept) if kept.folder.header().is_none() => {
-                (!kept.keeping.emit_again).then(|| kept.knows_nothing_of(head))
-            }
-            StoreKind::Kept(kept) => {
-                let (dir, ours) = (kept.folder.dir().to_owned(), kept.filter());
-                other_than(ours).map(|theirs| MismatchError::OtherFilter { dir, ours, theirs })
-            }
-        };
-        unfit.map_or(Ok(()), Err)
+            _ => Ok(()),
+        }
     }
 
     /// Brings the filter to where Redis stands: at `theirs`, tied to `filter`. Redis knows nothing
@@ -84,35 +85,19 @@ impl Local {
         filter: Option<RandomId>,
     ) -> Result<Recovery, MismatchError> {
         self.check_fit(theirs, filter)?;
-        let Self { engine, memory, snapshotting } = self;
-        let head = theirs.unwrap_or(Head::START);
-        let kept = match memory {
-            StoreKind::Kept(kept) => kept,
-            StoreKind::Volatile(_) => {
-                engine.clear();
-                return Ok(Recovery { head, filter: RandomId::random(), how: How::New });
-            }
-            StoreKind::Shared { filter: ours, .. } => {
-                engine.clear();
-                return Ok(Recovery { head, filter: *ours, how: How::Shared });
-            }
-        };
-        if kept.folder.header().is_none() {
-            return kept.begin(engine, theirs);
-        }
-        let ours = kept.filter();
+        let Some(ours) = self.filter() else { return self.begin(theirs) };
         let target = match theirs {
             Some(theirs) => theirs,
-            None => kept.without_redis()?,
+            None => self.without_redis()?,
         };
-        if kept.at == Some(target) {
+        if self.at == Some(target) {
             return Ok(Recovery { head: target, filter: ours, how: How::Stayed });
         }
-        *snapshotting = None;
-        match kept.load(engine, Target::At(target)) {
+        self.snapshotting = None;
+        match self.load(Target::At(target)) {
             Ok((_, how)) => Ok(Recovery { head: target, filter: ours, how }),
-            Err(lacking) if kept.keeping.emit_again && lacking.is_lack() => {
-                kept.load_partly(engine, target, lacking)
+            Err(lacking) if self.keeping.emit_again && lacking.is_lack() => {
+                self.load_partly(target, lacking)
             }
             Err(unfit) => Err(unfit),
         }
@@ -120,55 +105,49 @@ impl Local {
 
     /// Brings the filter back as far as the folder goes, where no Redis says how far that is.
     pub fn recover(&mut self) -> Result<How, MismatchError> {
-        let Self { engine, memory, .. } = self;
-        let StoreKind::Kept(kept) = memory else { return Ok(How::New) };
-        if kept.folder.header().is_none() {
-            return kept.begin(engine, None).map(|recovered| recovered.how);
+        match self.filter() {
+            None => self.begin(None).map(|recovered| recovered.how),
+            Some(_) => self.load(Target::Last).map(|(_, how)| how),
         }
-        kept.load(engine, Target::Last).map(|(_, how)| how)
     }
 
     /// Has the folder remember the filter as it is in memory, in place of what it did, at `head`.
     /// Where that fails, it can be done again.
     pub fn replace(&mut self, head: Head) -> Result<(), MismatchError> {
-        let Self { engine, memory, .. } = self;
-        let StoreKind::Kept(kept) = memory else { return Ok(()) };
-        kept.rebase(engine, head)
+        self.rebase(head)
     }
 
-    /// Empties the filter in memory, and returns the head to [`Local::replace`] it at in the
+    /// Empties the filter in memory, and returns the head to [`Store::replace`] it at in the
     /// folder: only then it is empty for good. Nothing may be judged, asked or uncommitted.
     pub(crate) fn empty(&mut self) -> Result<Head, MismatchError> {
         self.snapshotting = None;
-        self.engine.clear();
-        Ok(match &mut self.memory {
-            StoreKind::Kept(kept) => kept.journal()?.position().head,
-            StoreKind::Volatile(_) | StoreKind::Shared { .. } => Head::START,
-        })
+        self.threads.clear();
+        Ok(self.journal()?.position().head)
     }
 
     /// Keeps the filter as the folder has it, as the one that belongs to where Redis stands:
     /// `theirs`, or where the folder stands if Redis knows nothing. Answers where that is.
     pub fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, MismatchError> {
-        let Self { engine, memory, .. } = self;
-        let StoreKind::Kept(kept) = memory else { return Ok(theirs.unwrap_or(Head::START)) };
-        if kept.folder.header().is_none() {
+        if self.filter().is_none() {
             let at = theirs.unwrap_or(Head::START);
-            kept.folder.begin(&kept.keeping.spec, RandomId::random().get(), at)?;
+            self.folder.begin(&self.keeping.spec, RandomId::random().get(), at)?;
             return Ok(at);
         }
-        let (ours, _) = kept.load(engine, Target::Last)?;
+        let (ours, _) = self.load(Target::Last)?;
         match theirs {
-            Some(theirs) if theirs != ours => kept.rebase(engine, theirs)?,
+            Some(theirs) if theirs != ours => self.rebase(theirs)?,
             _ => {}
         }
         Ok(theirs.unwrap_or(ours))
     }
-}
 
-impl Kept {
-    fn filter(&self) -> RandomId {
-        RandomId::new(self.folder.header().expect("the folder is not new").filter())
+    /// The id of the filter, where the folder is not new.
+    pub fn filter(&self) -> Option<RandomId> {
+        self.folder.header().map(|header| RandomId::new(header.filter()))
+    }
+
+    fn begun(&self) -> RandomId {
+        self.filter().expect("the folder was begun")
     }
 
     /// The new folder's lack of what Redis knows.
@@ -177,20 +156,16 @@ impl Kept {
     }
 
     /// Makes the new folder the memory of an empty filter.
-    fn begin(
-        &mut self,
-        engine: &mut Engine,
-        theirs: Option<Head>,
-    ) -> Result<Recovery, MismatchError> {
+    fn begin(&mut self, theirs: Option<Head>) -> Result<Recovery, MismatchError> {
         let at = theirs.unwrap_or(Head::START);
         let lacking = (at.seq > 0).then(|| self.knows_nothing_of(at));
         self.folder.begin(&self.keeping.spec, RandomId::random().get(), at)?;
-        self.load(engine, Target::At(at))?;
+        self.load(Target::At(at))?;
         let how = match lacking {
             Some(lacking) => How::Partly { best: None, lacking },
             None => How::New,
         };
-        Ok(Recovery { head: at, filter: self.filter(), how })
+        Ok(Recovery { head: at, filter: self.begun(), how })
     }
 
     /// Where the crawl stands when Redis knows nothing of it: at its beginning, if no batch was
@@ -210,7 +185,7 @@ impl Kept {
     }
 
     /// Brings the filter to `target`, and opens the log to go on from there.
-    fn load(&mut self, engine: &mut Engine, target: Target) -> Result<(Head, How), MismatchError> {
+    fn load(&mut self, target: Target) -> Result<(Head, How), MismatchError> {
         let begun = Instant::now();
         self.drop_journal();
         // Before anything is pruned.
@@ -218,10 +193,9 @@ impl Kept {
             self.folder.keep_archive(archive)?;
         }
         let dir = self.folder.dir().to_owned();
-        let recovered = self.folder.recover(target, &mut Filling(engine));
+        let recovered = self.folder.recover(target, &mut Filling(&self.threads));
         let recovered = recovered.map_err(|error| MismatchError::Recovery(dir, Box::new(error)))?;
-        engine.settled_blocking()?;
-        self.open(engine, recovered.position)?;
+        self.open(recovered.position)?;
         // What was replayed is to be covered by a snapshot soon.
         let replayed = recovered.fingerprints * LOGGED;
         self.snapshot_at = self.snapshot_at.saturating_sub(replayed);
@@ -232,7 +206,6 @@ impl Kept {
     /// Keeps what the folder has of what Redis knows, and ties it to `target`.
     fn load_partly(
         &mut self,
-        engine: &mut Engine,
         target: Head,
         lacking: MismatchError,
     ) -> Result<Recovery, MismatchError> {
@@ -240,17 +213,17 @@ impl Kept {
         // What was imported may be lacking as well.
         self.folder.drop_checkpoints()?;
         match best {
-            Some(best) => drop(self.load(engine, Target::At(best))?),
-            None => engine.clear(),
+            Some(best) => drop(self.load(Target::At(best))?),
+            None => self.threads.clear(),
         }
-        self.rebase(engine, target)?;
+        self.rebase(target)?;
         let how = How::Partly { best, lacking };
-        Ok(Recovery { head: target, filter: self.filter(), how })
+        Ok(Recovery { head: target, filter: self.begun(), how })
     }
 
-    fn rebase(&mut self, engine: &mut Engine, at: Head) -> Result<(), MismatchError> {
+    fn rebase(&mut self, at: Head) -> Result<(), MismatchError> {
         self.drop_journal();
-        let handle = engine.handle();
+        let handle = &self.threads;
         let mut rebase = self.folder.rebase(at)?;
         if handle.is_whole() {
             let frozen = handle.freeze().ok_or(EngineError::Panicked)?;
@@ -266,22 +239,22 @@ impl Kept {
             }
         }
         let position = rebase.finish()?;
-        self.open(engine, position)
+        self.open(position)
     }
 
     /// The filter stands at `position`, and the log goes on from there.
-    fn open(&mut self, engine: &Engine, position: Position) -> Result<(), MismatchError> {
-        engine.stand(position);
+    fn open(&mut self, position: Position) -> Result<(), MismatchError> {
+        self.threads.stand(position);
         self.journal = Some(self.folder.journal(position, self.keeping.fsync)?);
         self.at = Some(position.head);
         self.archive = self.folder.archive()?;
-        self.snapshot_at = self.keeping.every(engine);
+        self.snapshot_at = self.keeping.every(&self.gauges);
         Ok(())
     }
 }
 
 /// The filter of an engine, being filled.
-struct Filling<'a>(&'a mut Engine);
+struct Filling<'a>(&'a Handle);
 
 impl Restore for Filling<'_> {
     fn clear(&mut self) {

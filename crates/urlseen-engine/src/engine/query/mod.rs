@@ -3,17 +3,23 @@
 //! Clients hold an [`Asker`] each. The run has the [`QueryDispatcher`], hands on what was asked to
 //! the engine, has what that changes written down, and answers then, not before.
 
+mod asked;
+
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
-use crate::engine::store::{Change, Local, MismatchError};
+use crate::engine::store::{Change, Local, MismatchError, Recorded, Storage};
 use crate::engine::{Answer, Answers, Engine, EngineError, Heard, Question, Wanted, Whole};
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::storage::Position;
 use urlseen_core::storage::descriptors::Waits;
+
+pub use asked::Asked;
+use asked::Refused;
 
 /// How many queries may wait; whoever has another one waits to hand it in.
 const WAITING_MAX: usize = 256;
@@ -60,19 +66,6 @@ pub struct Counts {
     pub keys: u64,
     /// What a filter in one piece says of itself.
     pub whole: Option<Whole>,
-}
-
-/// Questions answered.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
-    /// With "seen", where that was all that was wanted, or it was to be added.
-    pub seen: u64,
-    /// With "unseen"; those that were to be added are.
-    pub unseen: u64,
-    /// With "there is no room".
-    pub full: u64,
-    /// Fingerprints that are to pass once more.
-    pub forgotten: u64,
 }
 
 /// Where the queries come in.
@@ -201,27 +194,61 @@ impl QueryDispatcher {
         self.finish_groups();
     }
 
-    /// Takes what a thread has answered: has written down what that changes, and replies to
-    /// whoever has all answers then.
+    /// Takes what a thread has answered: writes down what that changes, and replies to whoever has
+    /// all answers then.
     pub fn answered(&mut self, answers: Answers, store: &mut Local) -> io::Result<()> {
-        let Answers { group, owner, answers } = answers;
-        let Some(group) = self.groups.iter_mut().find(|other| other.number == group) else {
-            // Asked for the sake of what else is wanted.
-            return store.record(owner, std::iter::empty());
-        };
-        let questions = &group.questions;
-        let changes = answers.iter().filter_map(|&(place, answer)| {
+        let at = store.record(self.changes(&answers))?;
+        self.finish(answers, Some(at), &mut store.engine);
+        Ok(())
+    }
+
+    /// The same where a thread writes: the answers come back by [`QueryDispatcher::recorded`]. What
+    /// changes nothing waits as well, as all who ask are answered in order.
+    pub(crate) fn hand_over(
+        &mut self,
+        answers: Answers,
+        storage: &mut Storage,
+        engine: &mut Engine,
+    ) {
+        let changes = self.changes(&answers);
+        if changes.is_empty() && storage.answers() == 0 {
+            self.finish(answers, None, engine);
+        } else {
+            storage.record(answers, changes);
+        }
+    }
+
+    /// The log has all changes: has them set, and replies to whoever has all answers then.
+    pub(crate) fn recorded(&mut self, recorded: Recorded, engine: &mut Engine) {
+        let Recorded { answers, at } = recorded;
+        self.finish(answers, Some(at), engine);
+    }
+
+    fn changes(&self, answers: &Answers) -> Vec<(Change, Fingerprint)> {
+        let group = self.groups.iter().find(|group| group.number == answers.group);
+        // Without a group it was asked for the sake of what else is wanted.
+        let Some(Group { questions, refused, .. }) = group else { return Vec::new() };
+        let changes = answers.answers.iter().filter_map(|&(place, answer)| {
             let Question { wanted, fingerprint } = &questions[place as usize];
             let change = match (wanted, answer) {
-                (Wanted::Add, Answer::Unseen) if !group.refused.adds => Change::Add,
-                (Wanted::Forget, Answer::Seen) if !group.refused.forgets => Change::Forget,
+                (Wanted::Add, Answer::Unseen) if !refused.adds => Change::Add,
+                (Wanted::Forget, Answer::Seen) if !refused.forgets => Change::Forget,
                 _ => return None,
             };
             Some((change, fingerprint.clone()))
         });
-        store.record(owner, changes)?;
+        changes.collect()
+    }
+
+    fn finish(&mut self, answers: Answers, at: Option<Position>, engine: &mut Engine) {
+        let Answers { group, owner, answers } = answers;
+        // What is logged and not committed lies before it, and is not in the filter.
+        engine.remember(owner, at.filter(|_| engine.uncommitted() == 0));
+        let Some(group) = self.groups.iter_mut().find(|other| other.number == group) else {
+            return;
+        };
         for (place, answer) in answers {
-            let wanted = questions[place as usize].wanted;
+            let wanted = group.questions[place as usize].wanted;
             let answer = match (wanted, answer) {
                 (Wanted::Add, Answer::Unseen) if group.refused.adds => Answer::Full,
                 (Wanted::Forget, Answer::Seen) if group.refused.forgets => Answer::Full,
@@ -232,7 +259,6 @@ impl QueryDispatcher {
         }
         group.left -= 1;
         self.finish_groups();
-        Ok(())
     }
 
     /// Replies to those whose group is answered.
@@ -260,6 +286,16 @@ impl QueryDispatcher {
         !self.extras.is_empty()
     }
 
+    /// Replies to those who want to know how much the filter holds. What was added before is set by
+    /// then.
+    pub(crate) async fn count(&mut self, engine: &mut Engine) -> Result<(), EngineError> {
+        while let Some(Member { answers, reply, .. }) = self.extras.pop_front() {
+            engine.settled().await?;
+            let _ = reply.send(Reply { answers, counts: Some(Counts::of(engine)) });
+        }
+        Ok(())
+    }
+
     /// Does what is wanted beside answers. Only where no batches are judged can the filter be
     /// emptied.
     ///
@@ -272,8 +308,7 @@ impl QueryDispatcher {
             }
             // What was added before is set.
             store.engine.settled().await?;
-            let gauges = store.engine.gauges();
-            let counts = Counts { keys: gauges.keys().iter().sum(), whole: gauges.whole() };
+            let counts = Counts::of(&store.engine);
             if extra == Extra::Empty {
                 empty(store).await.map_err(|unfit| QueryError::Mismatch(Box::new(unfit)))?;
             }
@@ -322,39 +357,10 @@ async fn empty(store: &mut Local) -> Result<(), MismatchError> {
     Ok(())
 }
 
-impl Asked {
-    /// How many that are.
-    pub fn all(&self) -> u64 {
-        self.seen + self.unseen + self.full + self.forgotten
-    }
-
-    fn count(&mut self, wanted: Wanted, answer: Answer) {
-        *match (wanted, answer) {
-            (Wanted::Forget, Answer::Seen) => &mut self.forgotten,
-            (Wanted::Forget, Answer::Unseen) => return,
-            (_, Answer::Seen) => &mut self.seen,
-            (_, Answer::Unseen) => &mut self.unseen,
-            (_, Answer::Full) => &mut self.full,
-        } += 1;
-    }
-}
-
-/// What of a group of questions is only looked up, as there is no room for it.
-#[derive(Debug, Clone, Copy)]
-struct Refused {
-    adds: bool,
-    forgets: bool,
-}
-
-impl Refused {
-    fn without(self, question: &Question) -> Question {
-        let Question { wanted, fingerprint } = question.clone();
-        let is_refused = match wanted {
-            Wanted::Add => self.adds,
-            Wanted::Forget => self.forgets,
-            Wanted::Test => false,
-        };
-        Question { wanted: if is_refused { Wanted::Test } else { wanted }, fingerprint }
+impl Counts {
+    fn of(engine: &Engine) -> Self {
+        let gauges = engine.gauges();
+        Self { keys: gauges.keys().iter().sum(), whole: gauges.whole() }
     }
 }
 

@@ -1,0 +1,301 @@
+//! The thread that keeps a filter: it waits for the disk, so that nobody else does.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Change, Footprint, Store, Write, Written};
+use crate::engine::asking::Answers;
+use crate::engine::{BATCHES_MAX, GROUPS_MAX};
+use crate::item::batch::{Batch, Judged, Ready};
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::storage::{Finished, Moment, Position, Requests};
+
+/// How often the folder is looked after.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// How many records share a sync at most.
+const GROUP: usize = BATCHES_MAX + GROUPS_MAX;
+
+/// The thread that has the folder of a filter. It does all that it is told in order.
+#[derive(Debug)]
+pub struct Storage {
+    jobs: Option<Sender<Job>>,
+    stored: mpsc::UnboundedReceiver<Stored>,
+    /// Batches that are not written yet.
+    batches: usize,
+    /// Answers whose changes are not.
+    answers: usize,
+    dir: PathBuf,
+    requests: Requests,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread has to say.
+#[derive(Debug)]
+pub enum Stored {
+    /// The log has a batch.
+    Batch(Batch<Ready>),
+    /// The log has what some answers change.
+    Answers(Recorded),
+    /// The log has grown so long that a snapshot should be begun.
+    SnapshotDue,
+    /// A snapshot is finished.
+    Snapshot(Finished),
+    /// None could be begun, or finished.
+    NoSnapshot(io::Error),
+    /// What the folder holds now.
+    Footprint(Footprint),
+    /// The log cannot be written any more, or would not be found by the next start.
+    Failed(io::Error),
+}
+
+/// How far back a snapshot lets the folder reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// To there, as Redis says; as far as it does, if Redis does not say.
+    To(Option<Moment>),
+    /// As far as a filter without a source needs.
+    Alone,
+}
+
+/// Answers of which the log has all changes.
+#[derive(Debug)]
+pub struct Recorded {
+    pub(crate) answers: Answers,
+    pub(crate) at: Position,
+}
+
+enum Job {
+    Write(Write<Answers>),
+    Do(Box<dyn FnOnce(&mut Store) + Send>),
+    Snapshot(Reach),
+}
+
+/// The thread has panicked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the thread that keeps the filter panicked")]
+pub struct StorageDied;
+
+impl Storage {
+    pub(super) fn start(store: Store) -> io::Result<Self> {
+        let (jobs, todo) = unbounded();
+        let (tell, stored) = mpsc::unbounded_channel();
+        let (dir, requests) = (store.folder.dir().to_owned(), store.folder.requests().clone());
+        let keeper = Keeper { store, tell, shown: None, has_news: true, is_due_told: false };
+        let thread = std::thread::Builder::new().name("storage".to_owned());
+        let thread = thread.spawn(move || keeper.live(&todo))?;
+        let (jobs, thread) = (Some(jobs), Some(thread));
+        Ok(Self { jobs, stored, batches: 0, answers: 0, dir, requests, thread })
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What its disk has not answered.
+    pub fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    /// How many batches are being written.
+    pub fn batches(&self) -> usize {
+        self.batches
+    }
+
+    /// How many answers wait for their changes to be written.
+    pub fn answers(&self) -> usize {
+        self.answers
+    }
+
+    /// Has a batch written down as the one that follows the last.
+    pub fn write(&mut self, batch: Batch<Judged>) {
+        self.batches += 1;
+        self.tell(Job::Write(Write::Batch(batch)));
+    }
+
+    /// Has written down what a thread of the engine has answered.
+    pub(crate) fn record(&mut self, answers: Answers, changes: Vec<(Change, Fingerprint)>) {
+        self.answers += 1;
+        self.tell(Job::Write(Write::Changes(answers, changes)));
+    }
+
+    /// Begins a snapshot, if one is due.
+    pub fn begin_snapshot(&self, reach: Reach) {
+        self.tell(Job::Snapshot(reach));
+    }
+
+    /// Waits until the thread has done some work, after all that it was told before. It does the
+    /// work even if the future is dropped.
+    pub fn call<T, Work>(
+        &self,
+        work: Work,
+    ) -> impl Future<Output = Result<T, StorageDied>> + use<T, Work>
+    where
+        T: Send + 'static,
+        Work: FnOnce(&mut Store) -> T + Send + 'static,
+    {
+        let (tell, told) = oneshot::channel();
+        self.tell(Job::Do(Box::new(move |store| drop(tell.send(work(store))))));
+        async { told.await.map_err(|_| StorageDied) }
+    }
+
+    /// What the thread says next. Nothing is lost when the future is dropped.
+    pub async fn stored(&mut self) -> Result<Stored, StorageDied> {
+        let stored = self.stored.recv().await.ok_or(StorageDied)?;
+        match stored {
+            Stored::Batch(_) => self.batches -= 1,
+            Stored::Answers(_) => self.answers -= 1,
+            _ => {}
+        }
+        Ok(stored)
+    }
+
+    /// A thread that is gone is noticed by whoever listens.
+    fn tell(&self, job: Job) {
+        if let Some(jobs) = &self.jobs {
+            let _ = jobs.send(job);
+        }
+    }
+}
+
+impl Drop for Storage {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            // Its panic was printed, and told to whoever listened.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread has.
+struct Keeper {
+    store: Store,
+    tell: mpsc::UnboundedSender<Stored>,
+    /// What was last said of the folder.
+    shown: Option<Footprint>,
+    /// Something may have changed in the folder since.
+    has_news: bool,
+    /// It was said that a snapshot is due.
+    is_due_told: bool,
+}
+
+impl Keeper {
+    fn live(mut self, todo: &Receiver<Job>) {
+        let mut look = Instant::now() + LOOK;
+        loop {
+            match todo.recv_deadline(look) {
+                Ok(job) => self.work(job, todo),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if look <= Instant::now() {
+                self.look();
+                look = Instant::now() + LOOK;
+            }
+        }
+    }
+
+    /// Does a job, and those that wait behind it: what they write shares a sync.
+    fn work(&mut self, first: Job, todo: &Receiver<Job>) {
+        let (mut writes, mut next) = (Vec::new(), Some(first));
+        while let Some(job) = next.take() {
+            match job {
+                Job::Write(write) => writes.push(write),
+                Job::Do(work) => {
+                    self.write(&mut writes);
+                    work(&mut self.store);
+                }
+                Job::Snapshot(reach) => {
+                    self.write(&mut writes);
+                    self.begin_snapshot(reach);
+                }
+            }
+            if writes.len() < GROUP {
+                next = todo.try_recv().ok();
+            }
+        }
+        self.write(&mut writes);
+    }
+
+    fn write(&mut self, writes: &mut Vec<Write<Answers>>) {
+        self.has_news = true;
+        if writes.is_empty() {
+            return;
+        }
+        match self.store.write(writes.drain(..)) {
+            Ok(written) => {
+                for written in written {
+                    self.say(match written {
+                        Written::Batch(batch) => Stored::Batch(batch),
+                        Written::Changes(answers, at) => Stored::Answers(Recorded { answers, at }),
+                    });
+                }
+            }
+            Err(error) => self.say(Stored::Failed(error)),
+        }
+        self.tell_due();
+    }
+
+    fn begin_snapshot(&mut self, reach: Reach) {
+        let horizon = match reach {
+            Reach::To(horizon) => horizon,
+            Reach::Alone => self.store.horizon(),
+        };
+        if self.store.wants_snapshot()
+            && let Err(error) = self.store.begin_snapshot(horizon)
+        {
+            self.say(Stored::NoSnapshot(error));
+        }
+    }
+
+    /// Says that a snapshot is due, once.
+    fn tell_due(&mut self) {
+        let is_due = self.store.wants_snapshot();
+        if is_due && !self.is_due_told {
+            self.say(Stored::SnapshotDue);
+        }
+        self.is_due_told = is_due;
+    }
+
+    /// Looks after the folder, and tells of it if there is news.
+    fn look(&mut self) {
+        if let Err(error) = self.store.check() {
+            self.say(Stored::Failed(error));
+        }
+        if let Some(finished) = self.store.finished_snapshot() {
+            self.has_news = true;
+            self.say(finished.map_or_else(Stored::NoSnapshot, Stored::Snapshot));
+        }
+        self.tell_due();
+        if std::mem::take(&mut self.has_news) {
+            let footprint = self.store.footprint();
+            if self.shown.as_ref() != Some(&footprint) {
+                self.shown = Some(footprint.clone());
+                self.say(Stored::Footprint(footprint));
+            }
+        }
+    }
+
+    /// Whoever is gone does not want to know.
+    fn say(&self, stored: Stored) {
+        let _ = self.tell.send(stored);
+    }
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Write(_) => "Write",
+            Self::Do(_) => "Do",
+            Self::Snapshot(_) => "Snapshot",
+        })
+    }
+}
