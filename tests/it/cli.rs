@@ -53,7 +53,7 @@ fn help_is_a_result_and_tells_the_statuses() {
 }
 
 #[test]
-fn what_is_wrong_with_a_configuration_is_told_at_once_with_status_2() {
+fn all_errors_of_a_configuration_are_shown_at_once_with_status_2() {
     let folder = folder(&[(
         "bad.toml",
         "[filter]\ncapacity = 0\ncapasity = 1\n[redis]\nurl = 'redis://ann:hunter2@host#insecure'",

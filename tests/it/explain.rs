@@ -36,7 +36,7 @@ fn place<'a>(explained: &'a Value, kind: &str) -> &'a Value {
 }
 
 #[test]
-fn a_url_is_explained_where_nothing_runs() {
+fn a_url_is_explained_without_a_daemon() {
     let output = urlseen(["explain", URL]).output();
     assert_eq!((output.code(), output.stderr.as_str()), (Some(0), ""), "{output:?}");
     let mut said = output.text();
@@ -71,7 +71,7 @@ fn a_url_is_explained_where_nothing_runs() {
 }
 
 #[test]
-fn what_cannot_be_read_says_why_and_is_bad_input() {
+fn an_unreadable_item_has_a_reason_and_is_bad_input() {
     for (item, reason) in [
         ("HTTP://h:99999/", "the port is over 65535"),
         ("{\"url\":1}", "`url` is"),
@@ -165,7 +165,7 @@ fn a_daemon_and_its_folder_say_whether_an_item_was_seen() {
 
 /// Without its log, the folder cannot be certain.
 #[test]
-fn what_no_log_names_is_as_sure_as_the_filter_is_empty() {
+fn without_a_log_certainty_depends_on_the_fill() {
     let crawl = Crawl::new().set("filter.capacity=1000").set("filter.error_rate=0.1");
     let redis = Crawl::new().set("filter.place=redis").set("filter.seed=7");
     let redis = redis.set("filter.capacity=1000").set("filter.error_rate=0.1");

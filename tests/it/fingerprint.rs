@@ -211,7 +211,7 @@ fn command_refuses_wrong_use() {
 
 /// Writes more than a pipe holds, and nothing reads it.
 #[test]
-fn command_ends_quietly_when_nobody_reads() {
+fn command_ends_quietly_without_a_reader() {
     let folder = tempfile::tempdir().unwrap();
     let links = folder.path().join("links.txt");
     std::fs::write(&links, "https://example.com/\n".repeat(100_000)).unwrap();

@@ -24,7 +24,7 @@ fn panic_of<T>(test: impl FnOnce() -> T) -> String {
 }
 
 #[test]
-fn a_server_keeps_nothing_over_a_restart_unless_told_to() {
+fn a_server_keeps_data_over_a_restart_only_if_configured() {
     for (arguments, kept) in [
         (&[][..], None),
         (&["--appendonly", "yes", "--appendfsync", "always"], Some("value".to_owned())),
@@ -145,7 +145,7 @@ fn a_run_has_an_empty_folder_of_its_own_unless_given_one() {
 }
 
 #[test]
-fn a_run_does_not_see_the_settings_of_whoever_runs_the_tests() {
+fn a_run_does_not_see_the_settings_of_the_test_process() {
     // The test's own process cannot set variables safely, so it runs itself with one set.
     let inner = "harness::a_run_of_env_shows_no_settings";
     let status = Command::new(std::env::current_exe().unwrap())
@@ -198,7 +198,7 @@ fn a_dropped_daemon_is_killed() {
 }
 
 #[test]
-fn waiting_ends_with_the_condition_or_says_what_did_not_come() {
+fn waiting_ends_with_the_condition_or_names_it() {
     let mut looks = 0;
     wait_until(SOON, "third look", || {
         looks += 1;

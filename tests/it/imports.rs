@@ -137,7 +137,7 @@ const MAY_USE: &[Rule] = &[
 ];
 
 #[test]
-fn rooms_name_only_what_they_may() {
+fn rooms_name_only_permitted_rooms() {
     let files = rust_files();
     let sources = files.iter().filter(|file| place(&file.path).is_some()).collect::<Vec<_>>();
     for (_, _, folder) in CRATES {
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_room_names_itself_and_what_its_row_gives() {
+    fn a_room_names_itself_and_the_rooms_of_its_row() {
         for (path, text) in [
             (core("middle.rs"), "use crate::low::Thing;\nuse crate::middle::Other;"),
             (core("middle/deep/er.rs"), "fn a() { crate::low::f() }"),
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_found_however_it_is_written() {
+    fn every_other_name_is_found_in_any_spelling() {
         for (file, text, wrong) in [
             ("middle.rs", "use crate::side;", "core::side"),
             ("middle/mod.rs", "pub(in crate::top) fn a() {}", "core::top"),

@@ -256,7 +256,7 @@ async fn missing_keys_come_with_the_rule_that_grants_them_all() {
 }
 
 #[tokio::test]
-async fn where_even_the_questions_are_denied_the_rest_is_found_at_once() {
+async fn other_problems_are_found_even_if_questions_are_denied() {
     let server = Server::start(&[]);
     add_ann(&server, "~demo:in +multi +discard +lrange");
     let expected = [
@@ -290,7 +290,7 @@ async fn without_multi_nothing_is_tried() {
 }
 
 #[tokio::test]
-async fn a_missing_discard_is_said_and_nothing_is_run() {
+async fn a_missing_discard_is_reported_and_nothing_runs() {
     let server = Server::start(&[]);
     add_ann(&server, "~* +@all -discard -exec");
     let expected =

@@ -111,7 +111,7 @@ fn the_spider_makes_the_same_request_of_it() {
 }
 
 #[test]
-fn only_what_there_is_goes_on() {
+fn a_start_url_has_only_the_given_fields() {
     let mut reader = reader();
     let mut emitted = |item: &[u8]| {
         let emitted = reader.read(item).unwrap().emitted.unwrap();

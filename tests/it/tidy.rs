@@ -201,7 +201,7 @@ fn long_functions_are_found() {
 }
 
 #[test]
-fn long_files_are_found_by_what_they_are() {
+fn long_files_are_found_by_their_kind() {
     for (path, allowed) in [
         ("src/a.rs", FILE),
         ("src/a/contests.rs", FILE),

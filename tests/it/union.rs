@@ -109,7 +109,7 @@ fn folders_are_compared_and_united() {
 /// Sets of any size and overlap, in filters that can be far too small for them, in the log and in
 /// snapshots.
 #[test]
-fn whatever_either_has_seen_the_union_has_seen() {
+fn the_union_has_seen_all_that_either_has_seen() {
     for seed in seeds(&[1, 2, 3, 4]) {
         let mut random = Random::new(seed);
         let folders = Folders::new();
@@ -244,7 +244,7 @@ fn filters_in_redis_are_compared_and_united() {
 
 /// State after a kill in the middle: no part of it counts as a filter.
 #[test]
-fn what_is_half_made_is_none() {
+fn an_incomplete_union_is_no_filter() {
     let folders = Folders::new();
     folders.feed("a", SHAPE, &urls(0, 100));
     std::fs::create_dir(folders.path("c.uniting")).unwrap();
@@ -301,7 +301,7 @@ fn a_folder_and_a_filter_in_redis_are_compared_beside_a_daemon() {
 
 /// A URL passes again if it is forgotten in both, or in one and not seen in the other.
 #[test]
-fn what_was_forgotten_is_seen_if_either_has_seen_it() {
+fn a_forgotten_url_is_seen_if_either_filter_has_seen_it() {
     let [one, other] = crawls(&["filter.seed=7"]);
     let forget = |crawl: &Crawl, items: &[&str]| {
         let daemon = crawl.start();

@@ -24,7 +24,7 @@ fn every_item_has_a_verdict_in_order() {
 }
 
 #[test]
-fn what_is_no_question_is_refused() {
+fn an_invalid_question_is_refused() {
     let endpoint = Endpoint::new();
     for body in [
         "",
@@ -44,7 +44,7 @@ fn what_is_no_question_is_refused() {
 }
 
 #[test]
-fn a_body_has_to_be_said_to_be_json() {
+fn a_body_must_be_declared_as_json() {
     let endpoint = Endpoint::new();
     let body = r#"{"items": ["s1"]}"#;
     let ask = |header: &str| {

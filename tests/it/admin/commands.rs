@@ -59,7 +59,7 @@ filter                    31   fingerprints, 25.0 % of 124; error rate now 1.0e-
 }
 
 #[test]
-fn status_as_json_is_what_the_daemon_says() {
+fn status_as_json_is_the_daemons_answer() {
     let endpoint = Endpoint::new();
     let output = run("status", &endpoint).arg("--json").output();
     let back: Status = serde_json::from_str(output.text()).unwrap();
@@ -90,7 +90,7 @@ fn the_folder_is_the_one_that_the_configuration_names() {
 }
 
 #[test]
-fn where_no_daemon_runs_that_is_said() {
+fn a_missing_daemon_is_reported() {
     let folder = TempDir::new().unwrap();
     let missing = folder.path().join("missing");
     for command in [&["status"][..], &["check", "http://a/"]] {

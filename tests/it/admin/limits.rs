@@ -52,7 +52,7 @@ fn a_body_that_does_not_come_is_not_waited_for() {
 }
 
 #[test]
-fn a_connection_ends_whatever_it_waits_for() {
+fn every_slow_connection_ends() {
     let (let_go, hang) = mpsc::channel::<()>();
     let hang = std::sync::Mutex::new(hang);
     let endpoint = Endpoint::with(Limits { connection: BRIEF, ..patient() }, move |items| {
@@ -70,7 +70,7 @@ fn a_connection_ends_whatever_it_waits_for() {
 }
 
 #[test]
-fn what_is_too_large_is_refused() {
+fn a_too_large_request_is_refused() {
     let endpoint = endpoint(Limits { body_bytes: 1000, ..patient() });
     let items = |bytes: usize| format!(r#"{{"items": ["{}"]}}"#, "u".repeat(bytes));
     assert_eq!(endpoint.post("/check", &items(900)).status, 200);
@@ -139,7 +139,7 @@ fn the_oldest_idle_connection_yields_to_a_new_one() {
 }
 
 #[test]
-fn a_check_that_is_worked_on_yields_to_nobody() {
+fn a_running_check_keeps_its_place() {
     let (tell, begun) = mpsc::channel::<()>();
     let (let_go, hang) = mpsc::channel::<()>();
     let hang = std::sync::Mutex::new(hang);

@@ -72,7 +72,7 @@ fn other_paths_and_methods_are_told_apart() {
 }
 
 #[test]
-fn tcp_answers_the_same_where_it_is_asked_for() {
+fn tcp_answers_the_same_if_configured() {
     let endpoint = Endpoint::new();
     let address = endpoint.listen();
     assert!(address.ip().is_loopback());

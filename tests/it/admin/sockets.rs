@@ -88,7 +88,7 @@ fn a_folder_with_too_long_a_path_for_a_socket_works_on_both_sides() {
 }
 
 #[test]
-fn why_there_is_no_endpoint_is_said() {
+fn the_reason_for_a_missing_endpoint_is_reported() {
     let folder = TempDir::new().unwrap();
     let mut server = AdminServer::start(pretender(), Limits::default()).unwrap();
     let absent = folder.path().join("absent");
@@ -104,7 +104,7 @@ fn why_there_is_no_endpoint_is_said() {
 }
 
 #[test]
-fn no_daemon_is_told_apart_from_one_that_may_not_be_asked() {
+fn no_daemon_is_told_apart_from_a_forbidden_one() {
     let folder = TempDir::new().unwrap();
     for folder in [folder.path(), &folder.path().join("absent")] {
         let error = asked_in(folder).unwrap_err();

@@ -70,7 +70,7 @@ fn parts(crawl: &Crawl) -> u64 {
 }
 
 #[test]
-fn killed_again_and_again_the_archive_has_what_the_sink_has() {
+fn after_many_kills_the_archive_has_all_items_of_the_sink() {
     let crawl = crawl();
     let mut pushed = 0;
     for round in 0..4 {
@@ -131,7 +131,7 @@ fn a_batch_that_redis_does_not_know_is_not_exported() {
 }
 
 #[test]
-fn what_is_forgotten_imported_or_text_is_told_apart() {
+fn forgotten_imported_and_text_keys_are_told_apart() {
     let crawl = crawl().set("source.item=fingerprint");
     crawl.push(&["a key".to_owned(), hex(1), hex(2), format!("{:064x}", 3)]);
     crawl.drain();

@@ -174,7 +174,7 @@ fn certificates_are_checked_with_the_authorities_of_the_system() {
 }
 
 #[test]
-fn a_certificate_whose_time_is_over_is_refused() {
+fn an_expired_certificate_is_refused() {
     let server = TlsServer::with("20200102000000Z", "tls-auth-clients no");
     let said = server.answer();
     let start = format!("Never: no TLS connection to Redis at {}/0: ", server.url("localhost"));

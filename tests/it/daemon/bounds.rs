@@ -55,7 +55,7 @@ fn a_full_list_of_rejects_holds_the_daemon_up_until_there_is_room() {
 }
 
 #[test]
-fn the_oldest_rejects_make_room_where_the_config_says_so_and_are_counted() {
+fn the_oldest_rejects_are_dropped_and_counted_if_configured() {
     let crawl = Crawl::new()
         .set("source.batch=2")
         .set("rejects.max_len=3")
@@ -70,7 +70,7 @@ fn the_oldest_rejects_make_room_where_the_config_says_so_and_are_counted() {
 }
 
 #[test]
-fn a_full_filter_stops_the_daemon_where_the_config_says_so() {
+fn a_full_filter_stops_the_daemon_if_configured() {
     let crawl = Crawl::new()
         .set("filter.capacity=1000")
         .set("filter.when_full=stop")
@@ -92,7 +92,7 @@ fn a_full_filter_stops_the_daemon_where_the_config_says_so() {
 }
 
 #[test]
-fn a_full_filter_goes_on_where_the_config_says_so() {
+fn a_full_filter_continues_if_configured() {
     let crawl = Crawl::new().set("filter.capacity=1000").set("filter.when_full=warn");
     crawl.push(&urls(0, 3000));
     let summary = crawl.drain();

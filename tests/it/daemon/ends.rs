@@ -8,7 +8,7 @@ fn doubled(items: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn items_keep_their_order_from_whichever_end_to_whichever_end() {
+fn items_keep_their_order_between_all_ends() {
     let items = urls(0, 100);
     for (take_from, push_to, is_reversed) in [
         ("left", "right", false),
@@ -31,7 +31,7 @@ fn items_keep_their_order_from_whichever_end_to_whichever_end() {
 }
 
 #[test]
-fn rejects_are_kept_in_the_order_of_taking_whichever_end_that_is() {
+fn rejects_keep_the_order_of_taking_from_both_ends() {
     for (take_from, expected) in [("left", ["{1", "{2", "{3"]), ("right", ["{3", "{2", "{1"])] {
         let crawl = Crawl::new().set(&format!("source.take_from={take_from}"));
         crawl.push(&["{1", "{2", "{3"]);

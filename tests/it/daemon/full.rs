@@ -38,7 +38,7 @@ fn a_warning_names_the_fill_as_it_is() {
 
 /// Follows the advice of the warning, and of the message that ends the run.
 #[test]
-fn what_a_full_filter_advises_works() {
+fn the_advice_of_a_full_filter_works() {
     let full = |crawl: Crawl| crawl.set("filter.capacity=1000").set("filter.when_full=stop");
     for shared in [false, true] {
         let crawl = full(if shared { crawl(LAYOUTS[0]) } else { Crawl::new() });

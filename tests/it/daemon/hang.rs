@@ -100,7 +100,7 @@ fn check_takeover_with(fsync: &str) {
 
 /// A thread does the sync, and the session continues without it.
 #[test]
-fn a_daemon_whose_disk_hangs_loses_the_lease_to_one_that_stands_by() {
+fn a_daemon_with_a_hanging_disk_loses_the_lease_to_a_standby() {
     check_takeover_with("interval");
 }
 
@@ -112,7 +112,7 @@ fn a_daemon_that_waits_for_a_hanging_disk_commits_nothing_after_it() {
 
 /// The recovery does the sync, under the lease.
 #[test]
-fn a_daemon_whose_disk_hangs_in_its_recovery_loses_the_lease() {
+fn a_disk_that_hangs_in_the_recovery_loses_the_lease() {
     let crawl = Crawl::new();
     crawl.push(&urls(0, 20));
     crawl.drain();

@@ -134,7 +134,7 @@ fn a_drain_does_not_linger() {
 
 /// Rule C4. The trap: commits wait for the sink, and the claim lingers in addition.
 #[test]
-fn a_daemon_whose_commits_wait_does_not_linger() {
+fn a_daemon_with_waiting_commits_does_not_linger() {
     let crawl = Crawl::new().set("source.linger=1s").set("sink.max_len=5").set("source.batch=5");
     crawl.push(&urls(0, 10));
     let mut daemon = crawl.start();

@@ -12,7 +12,7 @@ use crate::util::wait::{SOON, poll, wait_until};
 const ELSEWHERE: &[&str] = &["--drain", "--set", "storage.dir=elsewhere"];
 
 #[test]
-fn a_second_daemon_on_the_same_source_is_told_who_runs_it() {
+fn a_second_daemon_on_the_same_source_names_the_first() {
     let crawl = Crawl::new();
     let daemon = crawl.start();
     let lease: String = crawl.connection().get(LEASE).unwrap();
@@ -51,7 +51,7 @@ fn a_crawl_of_another_source_on_the_same_server_is_not_in_the_way() {
 }
 
 #[test]
-fn a_killed_daemon_keeps_its_lease_until_that_runs_out_where_its_folder_is_not() {
+fn without_its_folder_a_killed_daemon_keeps_its_lease_until_it_ends() {
     let crawl = Crawl::new();
     let mut daemon = crawl.start();
     daemon.signal(Signal::KILL);
@@ -228,7 +228,7 @@ fn a_daemon_that_stands_by_ends_when_asked() {
 }
 
 #[test]
-fn a_daemon_whose_folder_knows_nothing_of_the_crawl_does_not_stand_by() {
+fn a_daemon_with_a_foreign_folder_does_not_stand_by() {
     let crawl = Crawl::new();
     let first = crawl.start();
     let elsewhere = |setting: &str| {

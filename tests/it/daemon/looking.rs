@@ -24,7 +24,7 @@ fn verdicts(output: &Output) -> Vec<&str> {
 }
 
 #[test]
-fn a_running_daemon_tells_what_it_does() {
+fn a_running_daemon_reports_its_state() {
     let crawl = Crawl::new();
     let daemon = crawl.start();
     crawl.push(&[urls(0, 30), urls(0, 10)].concat());
@@ -55,7 +55,7 @@ fn a_running_daemon_tells_what_it_does() {
 }
 
 #[test]
-fn what_was_seen_is_told_running_and_at_rest_and_nothing_is_set() {
+fn seen_items_are_reported_running_and_at_rest_without_a_write() {
     let crawl = Crawl::new().set("filter.capacity=2000").set("storage.snapshot_bytes=4096");
     let daemon = crawl.start();
     crawl.push(&urls(0, 1000));
@@ -90,7 +90,7 @@ fn what_was_seen_is_told_running_and_at_rest_and_nothing_is_set() {
 
 /// A clean exit leaves the folder as Redis is, without the logged and uncommitted batches.
 #[test]
-fn what_waited_for_its_commit_is_unseen_at_rest() {
+fn uncommitted_items_are_unseen_at_rest() {
     let crawl = Crawl::new().set("source.batch=5").set("sink.max_len=5");
     crawl.push(&urls(0, 20));
     let mut daemon = crawl.start();
@@ -105,7 +105,7 @@ fn what_waited_for_its_commit_is_unseen_at_rest() {
 
 /// A killed daemon leaves its socket.
 #[test]
-fn a_socket_that_was_left_behind_is_replaced() {
+fn a_stale_socket_is_replaced() {
     let crawl = Crawl::new();
     let mut daemon = crawl.start();
     daemon.signal(Signal::KILL);

@@ -248,7 +248,7 @@ impl Trial {
 
 /// (10) Every item that goes in comes out once.
 #[test]
-fn nothing_is_lost_doubled_or_invented_whatever_happens_to_redis() {
+fn nothing_is_lost_doubled_or_invented_in_any_trouble_of_redis() {
     for seed in seeds(&[1, 2, 3]) {
         let mut trial = Trial::new(seed);
         for _ in 0..40 {
@@ -262,7 +262,7 @@ fn nothing_is_lost_doubled_or_invented_whatever_happens_to_redis() {
 }
 
 #[test]
-fn what_somebody_puts_among_the_claimed_items_comes_out_like_any_other() {
+fn items_put_among_claimed_ones_come_out_like_others() {
     for seed in seeds(&[4, 5]) {
         let mut trial = Trial::new(seed);
         trial.keep_running();
@@ -290,7 +290,7 @@ fn what_somebody_puts_among_the_claimed_items_comes_out_like_any_other() {
 }
 
 #[test]
-fn order_is_kept_whatever_happens_to_redis() {
+fn order_is_kept_in_any_trouble_of_redis() {
     for seed in seeds(&[6, 7]) {
         let mut trial = Trial::new(seed);
         let items: Vec<Item> = (0..10_000).map(|_| item(&mut trial.random, 3000)).collect();

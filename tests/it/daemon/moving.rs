@@ -76,7 +76,7 @@ fn bits_are_the_same_in_both_places() {
 }
 
 #[test]
-fn what_was_broken_off_cannot_be_opened_and_is_done_again() {
+fn an_interrupted_export_cannot_be_opened_and_is_repeated() {
     let crawl = Crawl::new();
     crawl.push(&urls(0, 1000));
     crawl.drain();
@@ -94,7 +94,7 @@ fn what_was_broken_off_cannot_be_opened_and_is_done_again() {
 }
 
 #[test]
-fn what_is_there_is_not_written_over() {
+fn an_existing_filter_is_not_overwritten() {
     let crawl = Crawl::new();
     crawl.push(&urls(0, 10));
     crawl.drain();

@@ -144,7 +144,7 @@ fn a_replica_without_its_primary() {
 }
 
 #[test]
-fn a_script_of_somebody_else() {
+fn a_script_of_another_client() {
     let mut runner = None;
     outlast(
         Crawl::new(),

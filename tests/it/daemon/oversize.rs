@@ -88,7 +88,7 @@ fn bytes(items: Vec<String>) -> Vec<Bytes> {
 }
 
 #[test]
-fn an_invalid_item_whose_reject_redis_would_not_take_is_kept_beside_it() {
+fn an_invalid_item_with_a_too_large_reject_is_kept_beside_it() {
     each(small_server, |crawl, from_left| {
         let links = bytes(urls(0, 4));
         let items = [&links[..2], &[control(), b"bad".to_vec(), control()], &links[2..]].concat();
@@ -222,7 +222,7 @@ fn a_commit_that_happened_before_its_connection_broke_is_not_made_again() {
 }
 
 #[test]
-fn what_cannot_be_forgotten_and_is_too_large_is_kept_too() {
+fn a_too_large_item_that_cannot_be_forgotten_is_kept_too() {
     let crawl = Crawl::on(small_server());
     let daemon = crawl.start();
     let mut connection = crawl.connection();

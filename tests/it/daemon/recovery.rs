@@ -38,7 +38,7 @@ fn storage(crawl: &Crawl, command: &str) -> String {
 }
 
 #[test]
-fn a_start_knows_what_was_seen_before() {
+fn a_start_knows_earlier_items() {
     for crawl in [Crawl::new(), with_snapshots()] {
         crawl.push(&urls(0, 1500));
         assert_eq!(crawl.drain().count("unseen"), 1500);
@@ -104,7 +104,7 @@ fn a_redis_that_went_back_takes_the_running_daemon_with_it() {
 
 /// (5) Also back to the start of the run, and to before that, in a run with and without batches.
 #[test]
-fn a_redis_that_went_back_to_where_the_run_began_or_before_takes_it_along() {
+fn a_redis_that_went_back_to_the_start_of_the_run_or_before_takes_it_along() {
     for (before, since) in [(0, 0), (0, 500), (500, 0), (500, 500)] {
         let mut crawl = Crawl::new();
         crawl.push(&urls(0, 500));
@@ -154,7 +154,7 @@ fn a_redis_that_went_back_while_nothing_ran_takes_the_next_start_with_it() {
 }
 
 #[test]
-fn a_redis_that_lost_everything_is_told_and_there_are_two_ways_on() {
+fn a_redis_that_lost_everything_stops_the_start_and_has_two_remedies() {
     for (way, unseen) in [("adopt", 10), ("reset --yes", 110)] {
         let mut crawl = Crawl::new();
         crawl.push(&urls(0, 100));
@@ -188,7 +188,7 @@ fn a_damaged_log_is_not_taken_for_that_of_a_new_crawl() {
 }
 
 #[test]
-fn a_running_daemon_ends_where_redis_lost_everything() {
+fn a_running_daemon_ends_if_redis_lost_everything() {
     let mut crawl = Crawl::new();
     let mut daemon = crawl.start();
     crawl.push(&urls(0, 10));
@@ -200,7 +200,7 @@ fn a_running_daemon_ends_where_redis_lost_everything() {
 }
 
 #[test]
-fn a_state_that_somebody_deleted_is_not_taken_for_a_new_crawl() {
+fn a_deleted_state_is_not_taken_for_a_new_crawl() {
     let crawl = Crawl::new();
     let daemon = crawl.start();
     crawl.push(&urls(0, 10));
@@ -214,7 +214,7 @@ fn a_state_that_somebody_deleted_is_not_taken_for_a_new_crawl() {
 }
 
 #[test]
-fn a_crawl_without_its_folder_is_told_and_there_are_two_ways_on() {
+fn a_crawl_without_its_folder_stops_and_has_two_remedies() {
     for way in ["adopt", "reset --yes"] {
         let crawl = Crawl::new();
         crawl.push(&urls(0, 100));
@@ -279,7 +279,7 @@ fn put_back(crawl: &Crawl, copy: &tempfile::TempDir) {
 }
 
 #[test]
-fn an_old_copy_of_the_folder_is_told_with_what_it_lacks() {
+fn an_old_copy_of_the_folder_is_reported_with_its_gap() {
     for way in ["adopt", "reset --yes", "on_rollback"] {
         let crawl = Crawl::new().set("source.batch=10");
         crawl.push(&urls(0, 100));
@@ -307,7 +307,7 @@ fn an_old_copy_of_the_folder_is_told_with_what_it_lacks() {
 
 /// (5) The `commit_id` tells histories of the same length apart.
 #[test]
-fn another_history_of_the_same_length_is_told() {
+fn another_history_of_the_same_length_is_noticed() {
     let mut crawl = Crawl::new();
     crawl.push(&urls(0, 10));
     crawl.drain();
@@ -346,7 +346,7 @@ fn a_crawl_can_be_given_up() {
 }
 
 #[test]
-fn what_would_be_gone_for_good_is_asked_about() {
+fn an_irreversible_command_asks_first() {
     let crawl = Crawl::new();
     crawl.push(&urls(0, 10));
     crawl.drain();
@@ -387,7 +387,7 @@ fn a_folder_made_for_something_else_is_refused_with_both_values() {
 }
 
 #[test]
-fn a_folder_in_use_is_refused_with_who_uses_it() {
+fn a_folder_in_use_is_refused_with_its_user() {
     let crawl = Crawl::new();
     let daemon = crawl.start();
     let stderr = refused(&crawl, &["is in use"]);
@@ -433,7 +433,7 @@ fn snapshots_come_and_go_while_items_pass() {
 }
 
 #[test]
-fn a_server_that_keeps_all_is_gone_on_with_wherever_both_were_killed() {
+fn a_crawl_continues_on_a_durable_server_after_kills_of_both() {
     let durable = ["--appendonly", "yes", "--appendfsync", "always"];
     let mut crawl = Crawl::on(RedisServer::start_with(&durable)).set("source.batch=7");
     for part in 0..5 {

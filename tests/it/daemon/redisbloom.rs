@@ -51,7 +51,7 @@ fn assert_answers(crawl: &Crawl, model: &Filter, items: &[String]) {
 }
 
 #[test]
-fn a_killed_daemon_comes_back_with_exactly_what_was_committed() {
+fn a_killed_daemon_recovers_exactly_the_committed_fingerprints() {
     let crawl = growing();
     let mut pushed = 0;
     for round in 1..=8 {
@@ -112,7 +112,7 @@ fn a_redis_that_went_back_takes_the_filter_with_it() {
 }
 
 #[test]
-fn growth_is_told_and_when_full_does_not_end_it() {
+fn growth_is_logged_and_ignores_when_full() {
     let crawl = growing().set("filter.when_full=stop");
     crawl.push(&digests(0, 1000));
     let summary = crawl.drain();
@@ -127,7 +127,7 @@ fn growth_is_told_and_when_full_does_not_end_it() {
 }
 
 #[test]
-fn a_filter_that_may_not_grow_takes_what_it_was_reserved_for_and_no_more() {
+fn a_filter_that_may_not_grow_takes_only_its_capacity() {
     let crawl = with(&["filter.capacity=100", "filter.error_rate=1e-9", "filter.expansion=0"]);
     crawl.push(&digests(0, 150));
     let output = crawl.run(&["--drain", "--json"]).output();
@@ -167,7 +167,7 @@ fn a_folder_of_another_layout_or_reservation_is_refused_with_both_values() {
 }
 
 #[test]
-fn one_that_is_larger_than_the_memory_is_refused_at_the_start() {
+fn a_filter_larger_than_the_memory_is_refused_at_the_start() {
     let crawl = with(&["filter.capacity=1e12", "filter.error_rate=1e-12"]);
     let output = crawl.run(&["--drain"]).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
@@ -175,7 +175,7 @@ fn one_that_is_larger_than_the_memory_is_refused_at_the_start() {
 }
 
 #[test]
-fn its_bits_cannot_live_in_redis() {
+fn a_filter_of_redisbloom_cannot_be_in_redis() {
     let output = growing().set("filter.place=redis").run(&["--drain"]).output();
     assert_eq!(output.code(), Some(2), "{output:?}");
     assert!(output.stderr.contains("filter.kind is \"redisbloom\", and"), "{output:?}");

@@ -74,7 +74,7 @@ fn settings_that_contradict_the_crawl_are_refused_by_name() {
 /// Rule C5. The trap: keys had other names in an earlier version. So its crawl looks like a new
 /// one, which begins beside the old items.
 #[test]
-fn what_an_earlier_version_left_is_refused_by_name() {
+fn keys_of_an_earlier_version_are_refused_by_name() {
     let filter = ["--drain", "--set", "filter.place=redis"];
     for (arguments, leave) in [
         (&filter[..1], &["RPUSH", "urlseen:{demo:discovered}:taken", "item"][..]),
@@ -210,7 +210,7 @@ fn a_key_that_changes_its_type_stops_the_daemon_with_nothing_half_done() {
 }
 
 #[test]
-fn a_daemon_that_had_to_stop_leaves_no_lease_behind() {
+fn a_daemon_that_had_to_stop_releases_its_lease() {
     let crawl = Crawl::new();
     let daemon = crawl.start();
     let () = crawl.connection().set(SOURCE, "string").unwrap();
@@ -283,7 +283,7 @@ pub(super) fn deny_on_key(crawl: &Crawl, command: &str, denied: &str) {
 }
 
 #[test]
-fn what_giving_back_needs_is_checked_before_it_begins() {
+fn needs_of_giving_back_are_checked_before_it_begins() {
     for command in ["lmove", "rename", "del"] {
         let crawl = Crawl::new().with_user("crawler").set("sink.max_len=5").set("source.batch=5");
         crawl.push(&urls(0, 30));

@@ -52,7 +52,7 @@ fn mixed(seed: u64, count: usize) -> (Vec<String>, Vec<String>, usize) {
 }
 
 #[test]
-fn every_layout_passes_what_is_unseen_once_and_in_order() {
+fn every_layout_passes_unseen_items_once_and_in_order() {
     for kind in LAYOUTS {
         // The daemon remembers so little that it asks Redis about nearly every item.
         for recent in ["filter.recent=1", "filter.recent=100_000"] {
@@ -78,7 +78,7 @@ fn every_layout_passes_what_is_unseen_once_and_in_order() {
 }
 
 #[test]
-fn what_was_seen_is_asked_and_never_written() {
+fn seen_items_are_asked_for_and_never_written() {
     for kind in LAYOUTS {
         let crawl = crawl(kind).set("filter.recent=1");
         crawl.push(&urls(0, 500));
@@ -190,7 +190,7 @@ fn a_commit_judges_no_more_than_is_bounded() {
 }
 
 #[test]
-fn a_filter_that_somebody_emptied_is_empty() {
+fn a_filter_that_another_program_emptied_is_empty() {
     for kind in LAYOUTS {
         let crawl = crawl(kind);
         crawl.push(&urls(0, 300));
@@ -225,7 +225,7 @@ fn a_server_that_answers_nothing_for_a_while_is_not_asked_more_and_more() {
 }
 
 #[test]
-fn what_redis_forgot_is_not_remembered_here() {
+fn items_that_redis_forgot_leave_the_cache() {
     for kind in [LAYOUTS[0], LAYOUTS[5]] {
         let mut crawl = crawl(kind);
         let mut daemon = crawl.start();

@@ -69,7 +69,7 @@ fn a_filter_made_for_something_else() {
 }
 
 #[test]
-fn bits_whose_seed_is_gone() {
+fn bits_without_their_seed() {
     let crawl = crawl(LAYOUTS[0]);
     crawl.push(&urls(0, 10));
     crawl.drain();
@@ -129,7 +129,7 @@ fn a_server_without_the_memory() {
 }
 
 #[test]
-fn what_the_user_may_not_do_is_named() {
+fn a_missing_permission_is_named() {
     for (kind, denied) in [
         (LAYOUTS[0], &["setrange", "getrange"][..]),
         (LAYOUTS[1], &["bitfield", "bitfield_ro"]),

@@ -114,7 +114,7 @@ fn many_unread_items_go_back_in_pieces_and_whole() {
 }
 
 #[test]
-fn where_both_lists_are_long_claimed_items_stay_claimed_and_come_first_next_time() {
+fn with_two_long_lists_claimed_items_stay_claimed_and_come_first() {
     let crawl = Crawl::new().set("sink.max_len=1").set("source.batch=1");
     crawl.push(&urls(0, 100_002));
     let mut daemon = crawl.start();
@@ -176,7 +176,7 @@ fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn asked_to_end_while_redis_is_away_it_says_where_things_are() {
+fn a_daemon_that_ends_without_redis_says_where_the_items_are() {
     let mut crawl = Crawl::new();
     crawl.push(&urls(0, 10));
     let mut daemon = crawl.start();
@@ -192,7 +192,7 @@ fn asked_to_end_while_redis_is_away_it_says_where_things_are() {
 }
 
 #[test]
-fn a_crawl_goes_on_where_a_killed_daemon_left_it() {
+fn a_crawl_continues_after_a_killed_daemon() {
     let (crawl, mut daemon) = backpressure("left");
     daemon.signal(Signal::KILL);
     daemon.wait(SOON);

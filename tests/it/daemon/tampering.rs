@@ -35,7 +35,7 @@ fn many_producers_push_at_both_ends() {
 }
 
 #[test]
-fn what_stays_in_a_source_that_others_change_comes_out_once() {
+fn remaining_items_of_a_changed_source_come_out_once() {
     let crawl = Crawl::new().set("source.batch=5");
     let daemon = crawl.start();
     let mut connection = crawl.connection();
@@ -141,7 +141,7 @@ fn a_changed_list_of_claimed_items_is_read_and_judged_again() {
 /// After the last commit of claimed items, the next claim is on its way already. If Redis refuses
 /// that commit, the claim must not replace the items that are still there.
 #[test]
-fn a_claim_behind_a_refused_commit_leaves_claimed_items_alone() {
+fn a_claim_after_a_refused_commit_leaves_claimed_items_alone() {
     let crawl = Crawl::new().set("sink.max_len=1");
     let mut connection = crawl.connection();
     let () = connection.rpush(SINK, "full").unwrap();

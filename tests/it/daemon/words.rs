@@ -76,7 +76,7 @@ fn a_password_on_the_command_line_is_refused() {
 }
 
 #[test]
-fn all_problems_of_a_config_are_said_at_once() {
+fn all_problems_of_a_config_are_reported_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let text = "[source]\nbatch = 0\ntake_form = \"left\"\n[sink]\npush_to = 3\n";
     fs::write(folder.path().join("config.toml"), text).unwrap();
@@ -114,7 +114,7 @@ fn a_line_of_progress_comes_as_often_as_the_config_says() {
 }
 
 #[test]
-fn no_line_of_progress_comes_where_the_config_says_never() {
+fn no_line_of_progress_comes_if_configured() {
     let crawl = Crawl::new().set("log.progress=0s").set("log.level=trace");
     let mut daemon = crawl.start();
     // Every tick of the clock has come by the second wait for the source.
@@ -129,7 +129,7 @@ fn no_line_of_progress_comes_where_the_config_says_never() {
 }
 
 #[test]
-fn the_log_is_json_where_the_config_says_so() {
+fn the_log_is_json_if_configured() {
     let crawl = Crawl::new().set("log.format=json");
     let output = crawl.run(&["--drain"]).output();
     for line in output.stderr.lines() {

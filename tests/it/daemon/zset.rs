@@ -116,7 +116,7 @@ fn a_full_sorted_set_holds_the_daemon_up() {
 
 /// (2) A commit does everything or nothing: members that were there before stay, with their scores.
 #[test]
-fn what_stops_a_commit_leaves_the_sorted_set_alone() {
+fn a_stopped_commit_leaves_the_sorted_set_alone() {
     for key in &KEYS[1..] {
         let put_set = |crawl: &Crawl| {
             let mut connection = crawl.connection();
@@ -147,7 +147,7 @@ fn what_stops_a_commit_leaves_the_sorted_set_alone() {
 }
 
 #[test]
-fn what_a_sorted_set_needs_is_proved_at_the_start() {
+fn needs_of_a_sorted_set_are_checked_at_the_start() {
     for crawl in crawls() {
         crawl.push(&urls(0, 3));
         let () = crawl.connection().rpush(SINK, "a list").unwrap();
@@ -236,7 +236,7 @@ fn a_refused_commit_adds_nothing() {
 
 /// Requests go in as scrapy-redis queues them, and come out of its own queue by their priority.
 #[test]
-fn scrapy_redis_pops_what_is_unseen_by_priority() {
+fn scrapy_redis_pops_unseen_requests_by_priority() {
     const PUSH: &str = "
 import random, sys
 from redis import Redis

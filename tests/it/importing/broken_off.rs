@@ -17,7 +17,7 @@ fn kill_midway(mut import: Daemon, state: &Path) {
 }
 
 #[test]
-fn an_import_that_was_killed_goes_on_where_it_was() {
+fn a_killed_import_continues() {
     const ALL: u64 = 2_000_000;
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("requests.seen");
@@ -72,7 +72,7 @@ fn lines_are_numbered_on_in_a_later_import() {
 }
 
 #[test]
-fn an_import_of_a_set_that_was_killed_goes_on_where_it_was() {
+fn a_killed_import_of_a_set_continues() {
     const ALL: u64 = 400_000;
     let crawl = Crawl::new();
     let members: Vec<String> = raw(0..ALL).map(|digest| hex(&digest)).collect();
@@ -91,7 +91,7 @@ fn an_import_of_a_set_that_was_killed_goes_on_where_it_was() {
 }
 
 #[test]
-fn an_import_of_a_set_begins_anew_where_its_cursor_means_nothing_any_more() {
+fn an_import_of_a_set_begins_anew_if_its_cursor_is_invalid() {
     let mut crawl = Crawl::new();
     let members: Vec<String> = raw(0..200_000).map(|digest| hex(&digest)).collect();
     crawl.add(&members);

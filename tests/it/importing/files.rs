@@ -16,7 +16,7 @@ fn unhex(digits: &str) -> [u8; 20] {
 }
 
 #[test]
-fn a_crawl_goes_on_without_what_was_imported_from_either_format() {
+fn a_crawl_skips_fingerprints_imported_from_either_format() {
     let crawl = Crawl::new();
     assert_eq!(crawl.crawl(&urls(0..10)), urls(0..10));
     let binary = fingerprints(&urls(10..5_000));

@@ -106,7 +106,7 @@ fn options_that_do_not_go_together_are_refused() {
 }
 
 #[test]
-fn a_file_that_is_not_there_ends_it_after_what_came_before() {
+fn a_missing_file_ends_an_import_after_the_files_before() {
     let crawl = Crawl::new();
     crawl.write("requests.seen", frames(raw(0..10)));
     let output = crawl.command("import", &["requests.seen", "missing"]).output();

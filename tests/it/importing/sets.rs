@@ -3,7 +3,7 @@
 use super::{Crawl, SET, fingerprints, hex, raw, urls};
 
 #[test]
-fn a_crawl_goes_on_without_what_was_imported_from_a_set() {
+fn a_crawl_skips_fingerprints_imported_from_a_set() {
     let crawl = Crawl::new();
     crawl.add(&fingerprints(&urls(0..10_000)));
     crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]).check([10_000, 10_000, 0, 0]);
@@ -19,7 +19,7 @@ fn a_crawl_goes_on_without_what_was_imported_from_a_set() {
 
 /// After a restart Redis knows nothing of the crawl. The imported fingerprints count all the same.
 #[test]
-fn what_was_imported_stays_when_redis_goes_back() {
+fn imported_fingerprints_stay_when_redis_goes_back() {
     let mut crawl = Crawl::new();
     crawl.server.cli(&["save"]);
     crawl.add(&fingerprints(&urls(0..100)));

@@ -65,7 +65,7 @@ fn a_command_and_a_program_take_turns_with_a_folder() {
 }
 
 #[test]
-fn what_the_daemon_was_told_to_forget_is_new_to_a_program_once() {
+fn urls_that_the_daemon_forgot_are_new_to_a_program_once() {
     let (server, folder) = (RedisServer::start(), TempDir::new().unwrap());
     let dir = folder.path().join("storage");
     let settings =

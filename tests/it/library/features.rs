@@ -43,7 +43,7 @@ fn a_filter_brings_nothing_of_the_command() {
 }
 
 #[test]
-fn a_feature_brings_what_it_needs_and_no_more() {
+fn a_feature_brings_only_its_dependencies() {
     assert_eq!(
         crates("urlseen", "").iter().filter(|name| ["redis", "tokio"].contains(&&***name)).count(),
         0

@@ -54,7 +54,7 @@ fn bits_and_hashes_are_those_of_the_layouts() {
 }
 
 #[test]
-fn keys_may_be_any_text_where_the_layout_takes_it() {
+fn keys_may_be_any_text_if_the_layout_takes_it() {
     let server = RedisServer::start();
     for (kind, _) in LAYOUTS {
         let filter = RedisFilter::open(&server.url(), &format!("{kind:?}"), kind).unwrap();
@@ -70,7 +70,7 @@ fn keys_may_be_any_text_where_the_layout_takes_it() {
 }
 
 #[test]
-fn what_was_new_when_its_answer_was_lost_is_new_still() {
+fn a_key_with_a_lost_answer_is_still_new() {
     let server = RedisServer::start();
     let proxy = Cutting::before(&server);
     for (kind, _) in LAYOUTS {
@@ -103,7 +103,7 @@ fn it_gives_up_at_last_and_goes_on_when_redis_is_back() {
 }
 
 #[test]
-fn of_those_who_add_a_key_at_once_one_is_told_that_it_is_new() {
+fn a_key_added_at_once_by_several_is_new_to_one() {
     let server = RedisServer::start();
     let add = || {
         let filter = RedisFilter::open(&server.url(), "f", NATIVE).unwrap();

@@ -4,7 +4,7 @@ use super::urls;
 use crate::util::binary::urlseen;
 
 #[test]
-fn a_filter_that_does_not_fit_is_refused_with_what_it_would_take() {
+fn a_filter_that_does_not_fit_is_refused_with_its_size() {
     let huge = ["filter", "--capacity", "1e12", "--error-rate", "1e-8"];
     let output = urlseen(huge).stdin("http://a/\n").output();
     assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");

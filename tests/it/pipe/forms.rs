@@ -12,7 +12,7 @@ fn a_pickle_is_no_line() {
 }
 
 #[test]
-fn each_form_is_read_as_told() {
+fn each_form_is_read_as_configured() {
     let cases: &[(&str, &[&str], &[&str], &str)] = &[
         // Form, unseen lines, then seen lines, a line of another form.
         ("url", &["http://a/?b&a", "http://a/"], &["HTTP://A/?a&b#c"], SHA1),
@@ -48,7 +48,7 @@ fn each_form_is_read_as_told() {
 }
 
 #[test]
-fn what_asks_not_to_be_filtered_is_printed_every_time() {
+fn unfiltered_lines_are_printed_every_time() {
     let unfiltered = r#"{"url": "http://a/", "dont_filter": true}"#;
     let input = format!("{unfiltered}\nhttp://a/\n{unfiltered}\nhttp://a/\n");
     check(&filtered(&[], &*input), 0, &format!("{unfiltered}\nhttp://a/\n{unfiltered}\n"), "");
@@ -56,7 +56,7 @@ fn what_asks_not_to_be_filtered_is_printed_every_time() {
 }
 
 #[test]
-fn fingerprints_are_computed_as_told() {
+fn fingerprints_are_computed_as_configured() {
     // For Scrapy a verbatim URL stays as it is; scrapy-redis canonicalizes it all the same.
     let verbatim = r#"{"url": "http://a/?b&a", "meta": {"verbatim_url": true}}"#;
     let input = format!("http://a/?b&a\n{verbatim}\n");

@@ -53,7 +53,7 @@ fn a_line_that_cannot_be_read_is_named_and_nothing_else_is_lost() {
 }
 
 #[test]
-fn what_was_read_before_a_file_that_fails_is_printed() {
+fn lines_before_a_failing_file_are_printed() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("good"), "http://a/\nhttp://b/\n").unwrap();
     fs::create_dir(folder.path().join("folder")).unwrap();
@@ -67,7 +67,7 @@ fn what_was_read_before_a_file_that_fails_is_printed() {
 }
 
 #[test]
-fn what_can_be_read_of_a_file_that_is_cut_is_printed() {
+fn the_readable_part_of_a_cut_file_is_printed() {
     let folder = tempfile::tempdir().unwrap();
     // More than a block, so some of it is decompressed before the missing end is noticed.
     let links = urls(100_000);

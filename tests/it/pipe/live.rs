@@ -107,7 +107,7 @@ fn a_line_is_answered_while_the_pipe_stays_open() {
 
 /// Runs `urlseen filter | head -1` on a stream that never ends and has nothing new.
 #[test]
-fn it_ends_when_nobody_reads_even_if_nothing_is_left_to_print() {
+fn it_ends_without_a_reader_even_if_nothing_is_left_to_print() {
     let mut live = Live::start(&["filter"], Stdio::piped());
     let mut stdin = live.stdin();
     let endless = thread::spawn(move || {
@@ -125,7 +125,7 @@ fn it_ends_when_nobody_reads_even_if_nothing_is_left_to_print() {
 
 /// Runs the same on a pipe without further input.
 #[test]
-fn it_ends_when_nobody_reads_even_if_nobody_writes() {
+fn it_ends_without_a_reader_even_without_input() {
     let mut live = Live::start(&["filter"], Stdio::piped());
     let stdin = live.stdin();
     drop(live.stdout());

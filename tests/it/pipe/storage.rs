@@ -29,7 +29,7 @@ fn lines(numbers: impl Iterator<Item = u32>) -> String {
 }
 
 #[test]
-fn what_one_run_printed_the_next_one_has_seen() {
+fn the_next_run_has_seen_printed_lines() {
     let folder = TempDir::new().unwrap();
     let run = |input: String| done(&filter(folder.path(), &[]).stdin(input).output());
     assert_eq!(run(lines(0..1000)), lines(0..1000));
@@ -41,7 +41,7 @@ fn what_one_run_printed_the_next_one_has_seen() {
 }
 
 #[test]
-fn what_a_folder_was_made_for_need_not_be_said_again_and_must_not_be_said_otherwise() {
+fn parameters_of_a_folder_are_optional_and_must_not_differ() {
     let folder = TempDir::new().unwrap();
     let made =
         ["--capacity", "1000", "--error-rate", "1e-9", "--algorithm", "scrapy-2.6", "--seed", "3"];
@@ -147,7 +147,7 @@ impl Shared {
 
 /// (12) Keys that a pipe adds to a crawl's folder count, independent of the state of Redis.
 #[test]
-fn a_crawl_has_seen_what_a_pipe_added_to_its_folder() {
+fn a_crawl_has_seen_lines_that_a_pipe_added_to_its_folder() {
     let mut shared = Shared { server: RedisServer::start(), folder: TempDir::new().unwrap() };
     assert_eq!(shared.crawl(0..10), 10);
     assert_eq!(shared.pipe(5..20), lines(10..20));

@@ -45,7 +45,7 @@ fn crawl(server: &RedisServer, place: &Place, dump: &Dump, command: &str) -> Run
 
 /// The daemon, killed in the middle, makes the same filter of a stream of fingerprints as `BF.ADD`.
 #[test]
-fn what_a_crawl_fills_is_to_the_byte_what_the_server_filled() {
+fn a_crawl_and_the_server_fill_equal_filters() {
     for dump in DUMPS.iter() {
         let (place, server) = (Place::new(), RedisServer::start());
         let mut connection = server.connection();
@@ -65,7 +65,7 @@ fn what_a_crawl_fills_is_to_the_byte_what_the_server_filled() {
 }
 
 #[test]
-fn an_imported_filter_goes_on_where_it_was() {
+fn an_imported_filter_continues() {
     let dump = Dump::named("scaled");
     let place = Place::new();
     let file = place.write("in", &file_of(&dump.chunks()));
@@ -134,7 +134,7 @@ fn files_that_hold_no_whole_dump_are_refused_by_name_and_byte() {
 }
 
 #[test]
-fn what_is_there_already_stays() {
+fn an_existing_filter_stays() {
     let place = Place::new();
     let file = place.write("in", &file_of(&Dump::named("scaled").chunks()));
     done(&place.import("storage", &file));

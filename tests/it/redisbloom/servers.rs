@@ -49,7 +49,7 @@ fn a_key_that_was_half_loaded_is_removed_again() {
 }
 
 #[test]
-fn what_is_no_filter_or_does_not_hold_still_is_refused() {
+fn a_key_without_a_filter_or_with_a_changing_one_is_refused() {
     let (place, server) = (Place::new(), Fake::start());
     refused(&run(&place, &server.url(), "import", "none"), 3, "there is no key none at unix");
     refused(&run(&place, &server.url(), "import", "list"), 3, "the key list holds a list");
@@ -64,7 +64,7 @@ fn what_is_no_filter_or_does_not_hold_still_is_refused() {
 }
 
 #[test]
-fn a_server_without_the_module_is_told_from_others() {
+fn a_server_without_the_module_has_its_own_message() {
     let (place, server) = (Place::new(), RedisServer::start());
     server.cli(&["set", "text", "x"]);
     refused(&run(&place, &server.url(), "import", "text"), 3, "the key text holds a string");

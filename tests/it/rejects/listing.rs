@@ -14,7 +14,7 @@ fn items(output: &Output) -> Vec<&str> {
 }
 
 #[test]
-fn the_newest_come_last_and_how_many_more_there_are_is_said() {
+fn the_newest_come_last_and_the_rest_is_counted() {
     let mut lists = Lists::new();
     let output = lists.run(&["list"]).output();
     assert_eq!((output.code(), output.text(), output.stderr.as_str()), (Some(0), "", ""));
@@ -46,7 +46,7 @@ fn a_reason_narrows_the_list() {
 }
 
 #[test]
-fn what_others_wrote_reaches_no_terminal_as_it_is() {
+fn foreign_rejects_are_escaped_for_a_terminal() {
     let mut lists = Lists::new();
     let odd = "a\u{1b}[2J\u{9b}\u{202e}\t\n\u{7f}".as_bytes();
     lists.reject(&[(odd, Unreadable::Empty), (b"\xff\x00\x1b", Unreadable::NoTab)]);
@@ -96,7 +96,7 @@ fn json_is_all_of_it_unless_a_limit_is_set() {
 }
 
 #[test]
-fn what_somebody_left_aside_comes_first() {
+fn rejects_left_aside_come_first() {
     let mut lists = Lists::new();
     lists.reject_numbers(0..1500);
     let () = lists.connection.rename(REJECTED, ASIDE).unwrap();

@@ -13,7 +13,7 @@ fn assert_says(output: &Output, code: i32, stdout: &str, stderr: &str) {
 }
 
 #[test]
-fn items_go_back_byte_for_byte_behind_all_that_wait() {
+fn items_go_back_byte_for_byte_after_waiting_ones() {
     let every_byte: Vec<u8> = (0..=255).collect();
     let large = vec![0xc3; 3_000_000];
     let items = [&b"\0"[..], b"", &every_byte, &large, "\u{feff}ü".as_bytes(), b"{\"a\": \"\\n\"}"];
@@ -37,7 +37,7 @@ fn items_go_back_byte_for_byte_behind_all_that_wait() {
 }
 
 #[test]
-fn what_the_daemon_rejected_can_be_taken_again() {
+fn rejected_items_can_be_taken_again() {
     let mut lists = Lists::new();
     let bad = [&b"0123456789abcdef0123456789abcdef01234567"[..], b"\x80\x04\xff", b"", b"/path"];
     let good = b"https://example.com/";
@@ -76,7 +76,7 @@ fn a_reason_chooses_and_the_others_stay_in_their_order() {
 }
 
 #[test]
-fn what_urlseen_did_not_write_stays_and_is_named() {
+fn foreign_rejects_stay_and_are_named() {
     let mut lists = Lists::new();
     lists.push(REJECTED, [&b"{\"url\": 1}\x1b"[..]]);
     lists.reject_numbers(0..10);
@@ -125,7 +125,7 @@ fn nothing_is_dropped_unasked() {
 }
 
 #[test]
-fn what_was_left_aside_is_sorted_and_dropped_too() {
+fn rejects_left_aside_are_sorted_and_dropped_too() {
     let mut lists = Lists::new();
     let leave_aside = |lists: &mut Lists| {
         lists.reject_numbers(0..25_000);

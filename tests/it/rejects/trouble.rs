@@ -23,7 +23,7 @@ fn assert_all_there(lists: &mut Lists, count: usize) {
 }
 
 #[test]
-fn what_is_rejected_meanwhile_stays_on_the_list() {
+fn new_rejects_stay_on_the_list() {
     const AT_FIRST: usize = 50_000;
     for arguments in [&["requeue"][..], &["requeue", "--reason", NO_TAB]] {
         let mut lists = Lists::new();
@@ -50,7 +50,7 @@ fn what_is_rejected_meanwhile_stays_on_the_list() {
 }
 
 #[test]
-fn one_who_is_killed_loses_and_doubles_nothing() {
+fn a_killed_command_loses_and_doubles_nothing() {
     const COUNT: usize = 60_000;
     let mut lists = Lists::new();
     lists.reject_numbers(0..COUNT);
@@ -78,7 +78,7 @@ fn one_who_is_killed_loses_and_doubles_nothing() {
 
 /// Between read and move, another program moves one reject or gives all back.
 #[test]
-fn what_others_changed_is_read_again() {
+fn rejects_changed_meanwhile_are_read_again() {
     type Change = fn(&mut Connection);
     const COUNT: usize = 2000;
     let changes: [(Change, usize); 3] = [

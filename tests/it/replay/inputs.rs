@@ -18,7 +18,7 @@ use crate::util::wait::{SOON, wait_until};
 
 /// The data of scrapy-redis in Redis, for a user who may only read.
 #[test]
-fn a_running_scrapy_redis_crawl_is_asked_by_a_user_who_may_only_read() {
+fn a_read_only_user_is_enough_for_a_running_scrapy_redis_crawl() {
     let crawl = Crawl::new();
     let mut connection = crawl.connection();
     let (mut read, mut unfiltered, mut refused) = (std::collections::BTreeSet::new(), 0, 0);
@@ -105,7 +105,7 @@ fn entries_of_a_stream_have_their_items_in_a_field() {
 
 /// Producers push and crawlers pop all the time.
 #[test]
-fn a_list_that_moves_meanwhile_is_read_all_the_same_and_that_is_said() {
+fn a_list_that_changes_meanwhile_is_read_and_reported() {
     let crawl = Crawl::new();
     crawl.push(&urls(100_000));
     let ended = Arc::new(AtomicBool::new(false));
@@ -143,7 +143,7 @@ fn a_list_that_moves_meanwhile_is_read_all_the_same_and_that_is_said() {
 }
 
 #[test]
-fn files_of_every_kind_count_and_what_was_seen_comes_first() {
+fn files_of_every_kind_count_after_the_seen_fingerprints() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name);
     let urls = urls(1000);
@@ -170,7 +170,7 @@ fn files_of_every_kind_count_and_what_was_seen_comes_first() {
 }
 
 #[test]
-fn a_rule_passes_what_it_names() {
+fn a_rule_passes_its_pages() {
     let folder = TempDir::new().unwrap();
     let rule = "[[pass]]\nname = \"lists\"\npath = '^/list/'\n";
     std::fs::write(folder.path().join("config.toml"), rule).unwrap();
@@ -183,7 +183,7 @@ fn a_rule_passes_what_it_names() {
 
 /// Stops in the middle of an input that never ends.
 #[test]
-fn a_replay_that_is_stopped_reports_what_it_read() {
+fn a_stopped_replay_reports_its_items_so_far() {
     let folder = TempDir::new().unwrap();
     let pipe = folder.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -215,7 +215,7 @@ fn a_replay_that_is_stopped_reports_what_it_read() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_refused_with_the_way_on() {
+fn input_that_cannot_be_replayed_is_refused_with_the_remedy() {
     let crawl = Crawl::new();
     crawl.server.cli(&["set", "text", "x"]);
     let folder = TempDir::new().unwrap();

@@ -84,7 +84,7 @@ fn fingerprints(urls: &[String]) -> Vec<Fingerprint> {
 
 /// The daemon commits exactly the foretold items, and the replay changed nothing.
 #[test]
-fn the_daemon_does_what_was_foretold_whatever_judges() {
+fn the_daemon_does_as_foretold_with_every_filter() {
     let kinds: [&[&str]; 5] = [
         &["filter.kind=native", "filter.seed=7"],
         &["filter.kind=redisbloom"],

@@ -20,7 +20,7 @@ fn start(crawl: &Crawl) -> Running {
 }
 
 #[test]
-fn what_is_asked_is_seen_by_the_queue_and_back_and_survives_a_kill() {
+fn the_queue_and_clients_see_each_others_urls_even_after_a_kill() {
     let crawl = crawl();
     let (mut running, all) = (start(&crawl), urls(0..3000));
     let mut redis = crawl.connection();
@@ -88,7 +88,7 @@ fn each_url_is_new_to_one_of_them_alone_while_the_daemon_is_killed() {
 }
 
 #[test]
-fn who_asks_is_answered_while_redis_is_away_and_redis_may_come_back_with_less() {
+fn clients_are_answered_without_redis_which_may_come_back_with_less() {
     let mut crawl = crawl();
     let mut running = start(&crawl);
     let all = urls(0..300);

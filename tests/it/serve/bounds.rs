@@ -16,7 +16,7 @@ fn says(socket: &mut Socket, bytes: impl AsRef<[u8]>, expected: &str) {
 }
 
 #[test]
-fn what_is_no_command_is_told_and_the_connection_ends() {
+fn an_invalid_command_gets_an_error_and_the_connection_ends() {
     let served = Served::new("demo").set("serve.request_bytes=2000");
     let running = served.start();
     let long = packed(&["SADD", "demo", &"x".repeat(2000)]);
@@ -41,7 +41,7 @@ fn what_is_no_command_is_told_and_the_connection_ends() {
 }
 
 #[test]
-fn who_has_not_given_the_password_may_do_nothing_else() {
+fn a_client_without_the_password_may_do_nothing_else() {
     let mut served = Served::new("demo");
     served.password = Some("a-secret-word");
     let running = served.start();
@@ -104,7 +104,7 @@ fn many_commands_at_once_are_answered_in_order() {
 }
 
 #[test]
-fn who_asks_much_and_does_not_read_makes_the_daemon_keep_little() {
+fn a_client_that_never_reads_makes_the_daemon_keep_little() {
     const CLIENTS: usize = 16;
     let served = Served::new("demo");
     let running = served.start();
@@ -131,7 +131,7 @@ fn who_asks_much_and_does_not_read_makes_the_daemon_keep_little() {
 }
 
 #[test]
-fn a_filter_is_emptied_only_where_that_is_allowed() {
+fn a_filter_is_emptied_only_if_allowed() {
     let all = urls(0..100);
     let refusing = Served::new("demo");
     let running = refusing.start();
@@ -174,7 +174,7 @@ fn a_full_filter_says_so_and_goes_on_answering() {
 }
 
 #[test]
-fn what_cannot_be_served_is_refused_before_anything_starts() {
+fn impossible_serve_settings_are_refused_before_anything_starts() {
     for (settings, said) in [
         (&["source.kind=none"][..], "nothing to do unless somebody may ask"),
         (&["serve.listen=127.0.0.1:0", "filter.place=redis"], "ask that Redis itself"),

@@ -14,7 +14,7 @@ fn add(running: &Running, items: &[String]) -> Vec<bool> {
 }
 
 #[test]
-fn what_was_added_survives_every_end_in_every_mode_and_layout() {
+fn additions_survive_every_end_in_every_mode_and_layout() {
     for (kind, fsync) in [
         ("native", "interval"),
         ("native", "always"),

@@ -9,7 +9,7 @@ use crate::util::binary::Output;
 use crate::util::wait::{SOON, wait_until};
 
 #[test]
-fn what_is_forgotten_passes_once_more_also_after_a_kill() {
+fn forgotten_urls_pass_once_more_also_after_a_kill() {
     for kind in ["native", "redisbloom"] {
         let served =
             Served::new("demo").set(&format!("filter.kind={kind}")).set("forget.max_len=60");
@@ -47,7 +47,7 @@ fn what_is_forgotten_passes_once_more_also_after_a_kill() {
 }
 
 #[test]
-fn a_snapshot_has_what_was_forgotten() {
+fn a_snapshot_has_the_forgotten_fingerprints() {
     let served = Served::new("demo")
         .set("storage.snapshot_bytes=4096")
         .set("filter.capacity=5000")
@@ -87,7 +87,7 @@ fn a_snapshot_has_what_was_forgotten() {
 /// By the list that spiders push to, and by the command, while the daemon runs and while it does
 /// not.
 #[test]
-fn what_is_on_the_list_passes_once_more() {
+fn listed_urls_pass_once_more() {
     let crawl = Crawl::new().set("forget.max_len=40");
     let all = urls(0..300);
     crawl.push(&all);
@@ -125,7 +125,7 @@ fn what_is_on_the_list_passes_once_more() {
 }
 
 #[test]
-fn what_is_on_the_list_at_the_start_is_forgotten_before_the_first_item_is_judged() {
+fn a_start_works_off_the_forget_list_before_the_first_item() {
     let crawl = Crawl::new();
     let all = urls(0..3000);
     crawl.push(&all);

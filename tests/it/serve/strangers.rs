@@ -130,7 +130,7 @@ fn a_silent_stranger_loses_its_place() {
 }
 
 #[test]
-fn a_stranger_without_the_password_loses_its_place_whatever_it_says() {
+fn a_stranger_without_the_password_loses_its_place() {
     let mut served = Served::new("demo").set("serve.greeting_timeout=500ms");
     served.password = Some("a-secret-word");
     let running = served.start();

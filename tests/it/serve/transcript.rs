@@ -70,7 +70,7 @@ fn servers() -> Vec<(&'static str, Served)> {
 }
 
 #[test]
-fn replies_are_those_of_a_redis_with_redisbloom_but_for_what_is_listed() {
+fn replies_are_those_of_redisbloom_except_the_listed_ones() {
     let text = include_str!("../../vectors/redisbloom-replies.jsonl");
     let lines: Vec<Line> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut differ: BTreeMap<String, usize> = BTreeMap::new();

@@ -112,7 +112,7 @@ fn threads_fetch_each_page_once_until_nothing_is_pending() {
 
 /// Rule 7: a consumer that stops gives back its requests, which does not count as a delivery.
 #[test]
-fn a_dropped_consumer_gives_back_what_it_holds() {
+fn a_dropped_consumer_gives_back_its_requests() {
     let crawl = prepared(Crawl::new(), 3);
     let consumer = open(&crawl);
     let first = pop(&consumer);

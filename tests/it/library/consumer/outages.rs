@@ -78,7 +78,7 @@ fn a_consumer_that_was_cut_off_finds_that_another_has_its_page() {
 
 /// Rule H4: no daemon runs. The idle consumer requeues the requests of the other one.
 #[test]
-fn an_idle_consumer_requeues_what_a_stopped_one_held() {
+fn an_idle_consumer_requeues_requests_of_a_stopped_one() {
     let crawl = prepared(hasty(), 1);
     let proxy = Cutting::before(&crawl.server);
     let (stopped, idle) = (open_at(&proxy.url()), open(&crawl));
