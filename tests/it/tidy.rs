@@ -16,8 +16,8 @@ const LONG_FILE: usize = 600;
 /// Files that are one long table.
 const DATA_TABLES: &[&str] = &[];
 
-/// Words that nothing that lands may hold, each with the remedy. They are in halves because this
-/// file is checked too.
+/// Words that no source may contain, each with its remedy. They are in halves because this file is
+/// checked too.
 const FORBIDDEN: &[(&str, &str)] = &[
     (concat!("to", "do!("), "write it, or leave it out"),
     (concat!("unimple", "mented!("), "write it, or leave it out"),

@@ -1,4 +1,4 @@
-//! Errors that a real server can be brought to, each told apart, outside scripts and inside.
+//! Errors of real servers in trouble, each told apart, outside of scripts and inside.
 
 use std::thread;
 

@@ -27,7 +27,7 @@ COMMANDS = {
 
 @pytest.fixture
 def lossy(redis_server, proxy):
-    """Makes a queue behind a proxy, whose scripts the server knows."""
+    """Makes a queue that connects through a proxy, with scripts that the server knows."""
     for script in SCRIPTS:
         redis_server.client.script_load(script._text)
     queue = make_queue(FifoQueue, redis_server, {"REDIS_URL": proxy.url}, through=proxy)

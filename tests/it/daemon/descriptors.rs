@@ -1,4 +1,4 @@
-//! A daemon that has no file descriptors left.
+//! Daemons without free file descriptors.
 
 use redis::Commands;
 

@@ -162,7 +162,7 @@ fn needs_of_a_sorted_set_are_checked_at_the_start() {
     }
 }
 
-/// Items that were popped do not come back, whatever is killed and cut off meanwhile.
+/// Popped items do not come back after kills and cut connections.
 #[test]
 fn each_item_is_added_once_though_the_daemon_is_killed_and_cut_off() {
     let seed = seeds(&[5])[0];
