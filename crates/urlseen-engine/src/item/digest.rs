@@ -1,4 +1,4 @@
-//! The raw bytes of a digest: what an import reads.
+//! Item form of raw digests, which an import reads.
 
 use super::{Item, Unreadable};
 use urlseen_core::fingerprint::Fingerprint;

@@ -1,4 +1,4 @@
-//! A ready fingerprint and nothing else.
+//! Item form of a bare fingerprint.
 
 use super::{Item, Unreadable};
 use urlseen_core::fingerprint::{Fingerprint, lanes};

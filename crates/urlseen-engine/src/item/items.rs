@@ -1,31 +1,32 @@
-//! Many items, one after the other in one buffer.
+//! Many items in one buffer.
 
 use std::ops::Range;
 
 use bytes::Bytes;
 
-/// A run of items, kept where they were read: an item costs no allocation and is not copied.
+/// Sequence of items that stay in the buffer where they were read. An item costs no allocation and
+/// no copy.
 #[derive(Debug, Default, Clone)]
 pub struct Items {
     bytes: Bytes,
-    /// Where each item is in `bytes`.
+    /// Position of each item in `bytes`.
     places: Vec<Range<usize>>,
-    /// The length of all items together.
+    /// Total length of all items.
     len: usize,
 }
 
 impl Items {
-    /// The items at `places` of `bytes`, in that order.
+    /// Makes items of the bytes at `places`, in that order.
     ///
     /// # Panics
-    /// When an item is looked at whose place is not within `bytes`.
+    /// Panics when an item is accessed whose place is not within `bytes`.
     pub fn new(bytes: Bytes, places: Vec<Range<usize>>) -> Self {
         let len = places.iter().map(Range::len).sum();
         Self { bytes, places, len }
     }
 
-    /// Takes over text whose every line, the last one too, ends in a line feed; an item is a line
-    /// without it.
+    /// Takes over text in which every line, even the last, ends in a line feed. An item is a line
+    /// without its line feed.
     pub(crate) fn from_lines(bytes: Vec<u8>) -> Self {
         debug_assert!(bytes.last().is_none_or(|&last| last == b'\n'));
         let mut start = 0;
@@ -34,31 +35,31 @@ impl Items {
         Self::new(bytes.into(), places)
     }
 
-    /// How many items there are.
+    /// Number of items in the sequence.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no items.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// The length of all items together, in bytes.
+    /// Total length of all items in bytes.
     pub fn bytes_len(&self) -> usize {
         self.len
     }
 
-    /// The item at `index`.
+    /// Item at the position `index`.
     ///
     /// # Panics
-    /// If `index` is not below [`Items::len`].
+    /// Panics if `index` is not below [`Items::len`].
     #[inline]
     pub fn get(&self, index: usize) -> &[u8] {
         &self.bytes[self.places[index].clone()]
     }
 
-    /// All items, in order.
+    /// Iterates over all items in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.places.iter().map(|place| &self.bytes[place.clone()])
     }
@@ -66,16 +67,16 @@ impl Items {
     /// Returns the items at `range`, in the same memory.
     ///
     /// # Panics
-    /// If it is not within `0..`[`Items::len`].
+    /// Panics if `range` is not within `0..`[`Items::len`].
     #[must_use]
     pub(crate) fn slice(&self, range: Range<usize>) -> Self {
         Self::new(self.bytes.clone(), self.places[range].to_vec())
     }
 
-    /// The items at `range`, in memory of their own: they are not to keep all the others.
+    /// Copies the items at `range`, so that they do not keep the whole buffer in memory.
     ///
     /// # Panics
-    /// If it is not within `0..`[`Items::len`].
+    /// Panics if `range` is not within `0..`[`Items::len`].
     #[must_use]
     pub fn part(&self, range: Range<usize>) -> Self {
         self.places[range].iter().map(|place| &self.bytes[place.clone()]).collect()

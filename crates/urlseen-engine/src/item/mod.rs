@@ -1,6 +1,6 @@
-//! An item: one element of the source, and the forms it can have.
+//! Items of the source, and the forms that they can have.
 //!
-//! A new form is one new file with a `read` function, a variant of [`ItemForm`], and one line in
+//! A new form needs one new file with a `read` function, a variant of [`ItemForm`], and one line in
 //! [`Reader::read`].
 
 pub mod batch;
@@ -30,39 +30,39 @@ use urlseen_core::fingerprint::canonical::CanonicalizeError;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter, lanes};
 use urlseen_core::redis::reject::bounded::{TooLong, most_made};
 
-/// What an item says.
+/// Item as read from its bytes.
 #[derive(Debug, PartialEq)]
 pub struct Item<'a> {
-    /// What it is judged by.
+    /// Identity by which the item is judged.
     pub identity: Identity,
-    /// Its URL as received, for the forms that have one.
+    /// URL as received, for the forms that have one.
     pub(crate) url: Option<Cow<'a, str>>,
-    /// What goes on in its place; nothing where it goes on as received.
+    /// Replacement for the sink; `None` if the item is pushed as received.
     pub emitted: Option<Box<[u8]>>,
-    /// The number of the rule that it passes by, unchecked ([`Options::pass`]).
+    /// Number of the rule that lets the item pass unchecked ([`Options::pass`]).
     pub passed: Option<u16>,
-    /// Where it belongs in a sink that sorts: the less, the sooner.
+    /// Score in a sink that sorts; the lowest score is popped first.
     pub score: f64,
 }
 
 impl From<Fingerprint> for Item<'_> {
-    /// One that says nothing else.
+    /// Makes an item that has only a fingerprint.
     fn from(fingerprint: Fingerprint) -> Self {
         let identity = Identity::Fingerprint(fingerprint);
         Item { identity, url: None, emitted: None, passed: None, score: 0.0 }
     }
 }
 
-/// What an item is judged by.
+/// Identity by which an item is judged.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// Unseen unless this was seen before.
+    /// Fingerprint. The item is unseen unless the filter holds it.
     Fingerprint(Fingerprint),
-    /// `dont_filter`, or a rule: passed on unchecked and unrecorded.
+    /// Item that passes unchecked and unrecorded, by `dont_filter` or by a rule.
     Unfiltered,
 }
 
-/// Why an item could not be read.
+/// Reason why an item could not be read.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // each variant is its message
 pub enum Unreadable {
@@ -78,7 +78,7 @@ pub enum Unreadable {
     Json(#[from] JsonError),
     #[error("there is no tab between a fingerprint and a payload")]
     NoTab,
-    #[error("a fingerprint has no tab in it; with a payload behind it the item form is `tab`")]
+    #[error("a fingerprint has no tab in it; use the item form `tab` for one with a payload")]
     TabInFingerprint,
     #[error("{0}")]
     Pickle(#[from] PickleError),
@@ -89,68 +89,69 @@ pub enum Unreadable {
          number"
     )]
     Priority { found: &'static str },
-    #[error("{length} bytes are no digest, which has 16, 20 or 32")]
+    #[error("{length} bytes are not a digest, which has 16, 20 or 32")]
     NoDigest { length: usize },
     #[error("the filter's kind has no place for it: {0}")]
     NoPlace(PlacementError),
     #[error(
-        "what would go on in its place (sink.emit) has more than {most} bytes: more than twice as \
-         much as the item"
+        "the replacement (sink.emit) has more than {most} bytes, more than twice as much as the \
+         item"
     )]
     Grown { most: usize },
     #[error(
-        "{length} bytes would go on, which is more than Redis, or what lies before it, takes at \
-         once (proto-max-bulk-len, client-query-buffer-limit)"
+        "the output has {length} bytes, more than Redis, or a proxy before it, accepts at once \
+         (proto-max-bulk-len, client-query-buffer-limit)"
     )]
     TooLarge { length: usize },
 }
 
-/// Reads items: their form, and from it what they are judged by. One a thread; it keeps the
-/// buffers that fingerprints are computed in.
+/// Reads items in their form and finds the identity of each. Each thread has its own reader, with
+/// its own buffers for fingerprints.
 #[derive(Debug)]
 pub struct Reader {
     options: Options,
     fingerprinter: Fingerprinter,
     pickles: Pickles,
-    /// Each reader has its own: a pattern's memory is not for two at once.
+    /// Patterns of the rules. Each reader has its own copy, because two threads cannot share the
+    /// memory of a pattern.
     pass: Vec<PassRule>,
 }
 
-/// How items are read.
+/// Options for reading items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// What they look like.
+    /// Form of all items to be read.
     pub form: Form,
-    /// What of them goes on.
+    /// Content that is pushed to the sink.
     pub emit: Emit,
-    /// How the fingerprints are computed that they do not bring along.
+    /// Algorithm for fingerprints that an item does not bring along.
     pub algorithm: Algorithm,
-    /// Whether URLs that differ in their fragments differ.
+    /// True if URLs that differ only in their fragments are different.
     pub keep_fragments: bool,
-    /// Whether each needs a score ([`Item::score`]).
+    /// True if each item needs a score ([`Item::score`]).
     pub scored: bool,
-    /// The rules by which items pass unchecked and unrecorded.
+    /// Rules that let items pass unchecked and unrecorded.
     pub pass: &'static [PassRule],
 }
 
 impl Options {
-    /// Items go on as received and without a score.
+    /// Options under which items are pushed as received and have no score.
     pub const fn new(form: Form, algorithm: Algorithm, keep_fragments: bool) -> Self {
         Self { form, emit: Emit::Item, algorithm, keep_fragments, scored: false, pass: &[] }
     }
 }
 
-/// What items look like.
+/// Form of the items to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// As a source holds them.
+    /// Form of the items in a source.
     Item(ItemForm),
-    /// The raw bytes of digests, which others have made sure of: no source holds such.
+    /// Raw bytes of digests that the caller has checked. No source holds such items.
     Digest,
 }
 
 impl Form {
-    /// The form of an item that is not empty, as it is read; `None` for a digest.
+    /// Form of a non-empty item as it is read; `None` for a digest.
     pub fn of(self, bytes: &[u8]) -> Option<ItemForm> {
         match self {
             Self::Digest => None,
@@ -167,13 +168,13 @@ impl From<ItemForm> for Form {
 }
 
 impl Reader {
-    /// A reader.
+    /// Makes a reader with these options.
     pub fn new(options: Options) -> Self {
         let fingerprinter = Fingerprinter::new(options.algorithm, options.keep_fragments);
         Self { options, fingerprinter, pickles: Pickles::default(), pass: options.pass.to_vec() }
     }
 
-    /// Reads one item.
+    /// Reads one item in any form.
     pub fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Item<'a>, Unreadable> {
         if bytes.is_empty() {
             return Err(Unreadable::Empty);
@@ -203,7 +204,7 @@ impl Reader {
         Ok(Item { identity, url: said.url, emitted, passed, score })
     }
 
-    /// What a request is judged by.
+    /// Finds the identity of a request.
     #[inline]
     fn identity(&mut self, said: &Said<'_>) -> Result<Identity, Unreadable> {
         match (said.dont_filter, &said.fingerprint, said.request()) {
@@ -216,14 +217,14 @@ impl Reader {
         }
     }
 
-    /// The same where there are rules, and by which of them it passes.
+    /// Finds the identity of a request when there are rules, and the rule that lets it pass.
     fn pass(&mut self, said: &Said<'_>) -> Result<(Identity, Option<u16>), Unreadable> {
         let Some(request) = said.request().filter(|_| !said.dont_filter) else {
             return Ok((self.identity(said)?, None));
         };
         let url = match (self.fingerprinter.canonical(&request), &said.fingerprint) {
             (Ok(url), _) => url,
-            // What brings its fingerprint along may have any URL.
+            // A request with its own fingerprint may have any URL, even an invalid one.
             (Err(_), Some(given)) => return Ok((Identity::Fingerprint(given.clone()), None)),
             (Err(refusal), None) => return Err(refusal.into()),
         };
@@ -239,7 +240,7 @@ impl Reader {
         Ok((Identity::Fingerprint(fingerprint), None))
     }
 
-    /// What goes on of a request as a start URL.
+    /// Writes a request as a start URL for the sink.
     fn start_url(
         &self,
         said: &Said<'_>,
@@ -259,9 +260,9 @@ impl Reader {
     }
 }
 
-/// Tells the forms apart by an item's first bytes.
+/// Tells the forms apart by the first bytes of an item.
 fn detect(bytes: &[u8]) -> ItemForm {
-    /// What pickle protocols 2 and up begin with; no character of UTF-8 does.
+    /// First byte of pickles of protocol 2 and up. No character of UTF-8 begins with it.
     const PICKLE: u8 = 0x80;
     match bytes[0] {
         b'{' => return ItemForm::Json,
@@ -271,7 +272,7 @@ fn detect(bytes: &[u8]) -> ItemForm {
         }
         _ => {}
     }
-    // One more than there can be.
+    // One digit more than the longest fingerprint has.
     let begin = &bytes[..bytes.len().min(65)];
     let digits = lanes::position(begin, |lanes| !lanes::hex_digits(lanes)).unwrap_or(begin.len());
     match (digits, bytes.get(digits)) {

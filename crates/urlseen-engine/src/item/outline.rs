@@ -1,4 +1,4 @@
-//! What an item says, for people who ask what becomes of it.
+//! Outline of an item, for people who ask what happens to it.
 
 use super::said::Said;
 use super::{Form, Identity, Item, Reader, Unreadable, detect, fingerprint, json, tab, url};
@@ -6,34 +6,34 @@ use crate::config::ItemForm;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::fingerprint::request::Request;
 
-/// What an item says of itself. Nothing of it has been judged.
+/// Content of an item as its producer wrote it, without any judgement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
-    /// What it looks like: told apart by its first bytes, where any form will do.
+    /// Form of the item. If any form is allowed, its first bytes decide.
     pub form: ItemForm,
-    /// The request that it stands for, where it has a URL.
+    /// Request that the item stands for, if it has a URL.
     pub request: Option<OwnedRequest>,
-    /// The fingerprint that it brings along.
+    /// Fingerprint that the item brings along.
     pub given: Option<Fingerprint>,
-    /// Whether it asks to pass unchecked and unrecorded.
+    /// True if the item asks to pass unchecked and unrecorded.
     pub dont_filter: bool,
 }
 
-/// A [`Request`] by itself.
+/// Copy of a [`Request`] that borrows nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnedRequest {
-    /// As the producer wrote it.
+    /// HTTP method as the producer wrote it.
     pub method: String,
-    /// As discovered.
+    /// URL as it was discovered.
     pub url: String,
-    /// The body's bytes.
+    /// Bytes of the request's body.
     pub body: Vec<u8>,
     /// Scrapy's `meta.verbatim_url`.
     pub verbatim_url: bool,
 }
 
 impl OwnedRequest {
-    /// What a fingerprint is computed from.
+    /// Request from which a fingerprint is computed.
     pub fn as_request(&self) -> Request<'_> {
         let Self { method, url, body, verbatim_url } = self;
         Request { method, url, body, verbatim_url: *verbatim_url }
@@ -41,10 +41,11 @@ impl OwnedRequest {
 }
 
 impl Reader {
-    /// What an item says.
+    /// Reads the outline of an item.
     ///
     /// # Errors
-    /// It has another form, or none. A URL that no fingerprint can be computed from is no error.
+    /// Returns an error if the item has another form or none. A URL that has no fingerprint is no
+    /// error.
     pub fn outline(&mut self, bytes: &[u8]) -> Result<Outline, Unreadable> {
         if bytes.is_empty() {
             return Err(Unreadable::Empty);
@@ -72,7 +73,7 @@ impl Reader {
     }
 }
 
-/// An item that is a fingerprint.
+/// Outline of an item that has only a fingerprint.
 fn ready(form: ItemForm, item: Item<'_>) -> Outline {
     let given = match item.identity {
         Identity::Fingerprint(fingerprint) => Some(fingerprint),

@@ -1,4 +1,4 @@
-//! What an item says of the request that it stands for, in whatever form.
+//! Content of a request, common to all forms of an item.
 
 use std::borrow::Cow;
 
@@ -6,24 +6,24 @@ use super::Unreadable;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::fingerprint::request::Request;
 
-/// A request as an item has it. There is a URL or a fingerprint.
+/// Request as an item states it. It has a URL or a fingerprint.
 #[derive(Debug)]
 pub(super) struct Said<'a> {
     pub(super) url: Option<Cow<'a, str>>,
     pub(super) method: Cow<'a, str>,
     pub(super) body: Cow<'a, [u8]>,
     pub(super) verbatim_url: bool,
-    /// The one that the producer gave; it goes before a computed one.
+    /// Fingerprint that the producer gave. It replaces a computed one.
     pub(super) fingerprint: Option<Fingerprint>,
     pub(super) dont_filter: bool,
     pub(super) priority: Priority,
 }
 
-/// How urgent a request is; the higher, the sooner.
+/// Urgency of a request; the highest comes first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Priority {
     Number(f64),
-    /// It is something else: this.
+    /// Value that is not a number, with its description.
     Wrong(&'static str),
 }
 
@@ -34,7 +34,7 @@ impl Default for Priority {
 }
 
 impl Said<'_> {
-    /// What to compute a fingerprint from.
+    /// Request from which a fingerprint is computed.
     pub(super) fn request(&self) -> Option<Request<'_>> {
         self.url.as_deref().map(|url| Request {
             method: &self.method,
@@ -46,10 +46,10 @@ impl Said<'_> {
 }
 
 impl Priority {
-    /// The score in a sorted set that is taken from at its low end, as scrapy-redis has it.
+    /// Score in a sorted set that is popped at its low end, as in scrapy-redis.
     pub(super) fn score(self) -> Result<f64, Unreadable> {
         match self {
-            // Not -0.
+            // Avoids a score of -0.
             Self::Number(0.0) => Ok(0.0),
             Self::Number(number) if number.is_finite() => Ok(-number),
             Self::Number(_) => Err(Unreadable::Priority { found: "not finite" }),

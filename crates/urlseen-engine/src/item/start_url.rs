@@ -1,6 +1,6 @@
-//! What goes on as a start URL: the JSON that scrapy-redis's `RedisMixin.make_request_from_data`
-//! reads, which knows `url`, `method` and `meta`. Any other key would become form data, and on a
-//! GET replace the query.
+//! Start URLs for the sink: JSON that scrapy-redis's `RedisMixin.make_request_from_data` reads. It
+//! knows `url`, `method` and `meta`. It would make form data of any other key, and on a GET replace
+//! the query by that.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use super::json::{JsonError, unmarked};
 use super::said::Said;
 use urlseen_core::redis::reject::bounded::{Bounded, TooLong};
 
-/// JSON for the request to `url` with this `meta`, which is JSON, or nothing; at most `most` bytes.
+/// Writes JSON of at most `most` bytes for the request to `url`. `meta` is JSON, or absent.
 pub(super) fn write(
     url: &str,
     said: &Said<'_>,
@@ -35,9 +35,9 @@ pub(super) fn write(
     Ok(json.into_bytes().into())
 }
 
-/// The `meta` of an item in JSON, as it stands there; nothing where nothing is in it.
+/// Cuts the `meta` out of an item in JSON, unchanged. Returns `None` if it is empty.
 pub(super) fn meta_of_json(item: &[u8]) -> Result<Option<&[u8]>, JsonError> {
-    /// A key, borrowed where it has no escapes.
+    /// Key of a field, borrowed if it has no escapes.
     #[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
     struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 

@@ -1,4 +1,5 @@
-//! `FINGERPRINT<TAB>PAYLOAD`: a ready fingerprint, and a payload that is none of our business.
+//! Item form `FINGERPRINT<TAB>PAYLOAD`: a given fingerprint, and a payload that urlseen does not
+//! read.
 
 use super::{Item, Unreadable};
 use urlseen_core::fingerprint::{Fingerprint, lanes};

@@ -1,4 +1,4 @@
-//! Tests of reading items.
+//! Tests of reading items in all forms.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -39,18 +39,18 @@ fn auto_tells_the_forms_apart_by_their_first_bytes() {
 }
 
 #[test]
-fn auto_rejects_what_no_form_reads() {
+fn auto_rejects_items_that_no_form_reads() {
     let read = |item| read(ItemForm::Auto, Emit::Item, item).unwrap_err().to_string();
     assert_eq!(read(b""), "the item is empty");
     assert_eq!(read(b"http://a/\xff"), "the URL is not UTF-8: byte 9 begins no character");
     assert_eq!(read(b"\x80\x04\x95"), "the pickle is cut short");
-    // One digit short of a SHA-1: not a fingerprint, so it is read as a URL.
+    // This is one digit short of a SHA-1, so it is read as a URL.
     assert!(read(&SHA1.as_bytes()[1..]).contains("scheme"));
     assert!(read(b"{\"url\": 1}").contains("url"));
 }
 
 #[test]
-fn a_tab_item_is_judged_by_what_stands_before_its_first_tab() {
+fn a_tab_item_is_judged_by_the_text_before_its_first_tab() {
     for (item, key) in [("a key\tpayload\tmore", "a key"), ("\tpayload", "")] {
         let read = read(ItemForm::Tab, Emit::Item, item.as_bytes()).unwrap();
         assert_eq!(read.identity, given(key));
@@ -79,9 +79,9 @@ fn a_json_item_brings_its_own_fingerprint_or_asks_not_to_be_filtered() {
 }
 
 #[test]
-fn a_digest_is_read_as_what_its_hex_digits_stand_for() {
+fn a_digest_is_read_like_its_hex_digits() {
     let mut reader = Reader::new(Options::new(Form::Digest, Algorithm::Scrapy, false));
-    // Begins like JSON, and has a tab in it.
+    // This digest begins like JSON, and has a tab in it.
     let raw = *b"{\t\n1234567890123456\xff";
     let hex = "7b090a31323334353637383930313233343536ff";
     assert_eq!(reader.read(&raw).unwrap().identity, given(hex));
@@ -156,7 +156,7 @@ fn a_score_is_the_negative_of_a_priority_that_is_a_number() {
 }
 
 #[test]
-fn what_has_no_url_cannot_be_emitted_as_one() {
+fn an_item_without_a_url_cannot_be_emitted_as_one() {
     let read = |item| read(ItemForm::Auto, Emit::Url, item);
     let json = read(br#"{"url": "http://a/\u00e9"}"#).unwrap();
     assert_eq!(json.url.as_deref(), Some("http://a/\u{e9}"));
@@ -189,7 +189,7 @@ fn other_text_with_a_url_in_it_is_not_taken_for_a_url() {
 }
 
 #[test]
-fn white_space_behind_an_item_does_not_count_but_behind_bare_digits() {
+fn white_space_after_an_item_counts_only_after_bare_digits() {
     let read =
         |item: String| read(ItemForm::Auto, Emit::Item, item.as_bytes()).map(|it| it.identity);
     for space in ["\r", " \t\r", "\r\n"] {
@@ -200,12 +200,12 @@ fn white_space_behind_an_item_does_not_count_but_behind_bare_digits() {
     }
 }
 
-/// White space as JSON has it, around a byte order mark or without one.
+/// Generates white space of JSON, with or without a byte order mark in it.
 fn before_json() -> impl Strategy<Value = String> {
     "[ \\t\\r\\n]{0,3}\u{feff}?[ \\t\\r\\n]{0,3}"
 }
 
-/// A request with everything in it that counts.
+/// Generates a request with every field that matters.
 fn request() -> impl Strategy<Value = serde_json::Value> {
     let url = prop_oneof![Just("http://a/?b&a"), Just("HTTP://A/?a&b"), Just("nothing")];
     let method = prop_oneof![Just("GET"), Just("post")];

@@ -1,4 +1,4 @@
-//! A bare URL: a GET of it, without a body.
+//! Bare URL, which stands for a GET request without a body.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::Unreadable;
 use super::json::MARK;
 use super::said::{Priority, Said};
 
-/// What no scheme has in it and other text begins with: the bytes, and the words of the refusal.
+/// Beginnings of other text that no scheme contains: the bytes, their name and the advice.
 const OTHERS: [(&[u8], &str, &str); 4] = [
     (b"[", "`[`", ", as in a list in JSON; make an item of each of its requests"),
     (
@@ -34,10 +34,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<Said<'_>, Unreadable> {
     })
 }
 
-/// Takes an item for a URL, as discovered.
+/// Reads an item as a URL as discovered.
 ///
 /// # Errors
-/// Where the item is not UTF-8, or other text with a URL in it. Scrapy would take that for a URL.
+/// Returns an error if the item is not UTF-8, or is other text with a URL in it. Scrapy would
+/// accept that text as a URL.
 #[inline]
 pub fn text(bytes: &[u8]) -> Result<&str, Unreadable> {
     if !bytes.starts_with(b"http") {
@@ -46,7 +47,7 @@ pub fn text(bytes: &[u8]) -> Result<&str, Unreadable> {
     std::str::from_utf8(bytes).map_err(|error| Unreadable::NotUtf8 { offset: error.valid_up_to() })
 }
 
-/// Refuses an item that has text of another kind before its first colon.
+/// Refuses an item with text of another kind before its first colon.
 #[cold]
 fn check_scheme(bytes: &[u8]) -> Result<(), Unreadable> {
     let scheme = &bytes[..memchr(b':', bytes).unwrap_or(bytes.len())];

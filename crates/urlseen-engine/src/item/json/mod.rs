@@ -1,5 +1,5 @@
-//! The JSON form of an item: an object with a URL or a fingerprint, and what else its producer put
-//! there.
+//! JSON form of an item: an object with a URL or a fingerprint, and any other fields of its
+//! producer.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,7 +20,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Said<'_>, JsonError> {
     Ok(Said { url, method, body, verbatim_url, fingerprint, dont_filter, priority })
 }
 
-/// A request as JSON, read as far as its identity goes; text without escapes is borrowed.
+/// Request in JSON, read as far as its identity needs. Text without escapes is borrowed.
 ///
 /// ```json
 /// {"url": "https://example.com/", "method": "POST", "body": "a=1", "meta": {"depth": 3}}
@@ -36,8 +36,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Said<'_>, JsonError> {
 /// | `meta.verbatim_url` | boolean: see [`Request::verbatim_url`] | false |
 /// | `priority` | number: how urgent it is, for sinks that sort by that | 0 |
 ///
-/// `null` stands for a field that is not there. Other fields may hold anything. Where a key is
-/// repeated, the last one counts, as in Python.
+/// `null` means that the field is absent. Other fields may hold anything. If a key is repeated, the
+/// last one counts, as in Python.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonRequest<'a> {
     url: Option<Cow<'a, str>>,
@@ -49,56 +49,56 @@ pub struct JsonRequest<'a> {
     priority: Priority,
 }
 
-/// UTF-8's byte order mark, which some programs write before text.
+/// Byte order mark of UTF-8, which some programs write before text.
 pub(super) const MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// The first byte of [`MARK`].
+/// First byte of the byte order mark.
 pub(super) const MARK_START: u8 = MARK[0];
 
-/// Tells by the first character whether text is a JSON object. White space and a byte order mark
-/// before it do not count.
+/// Returns true if text is a JSON object, judged by its first character. White space and a byte
+/// order mark before it are skipped.
 pub fn is_object(text: &[u8]) -> bool {
     unmarked(text).trim_ascii_start().starts_with(b"{")
 }
 
-/// Removes a byte order mark before JSON text, which `serde_json` does not take.
+/// Removes a byte order mark before JSON text, because `serde_json` refuses it.
 pub(super) fn unmarked(text: &[u8]) -> &[u8] {
     text.trim_ascii_start().strip_prefix(MARK).unwrap_or(text)
 }
 
-/// Why a line is not a request in JSON.
+/// Reason why a line is not a request in JSON.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonError {
-    /// Not JSON, not UTF-8, or JSON that is no object.
+    /// Text that is not JSON or not UTF-8, or JSON that is not an object.
     #[error("not a JSON object: {0}")]
     Syntax(#[from] serde_json::Error),
-    /// A field holds a value of another type.
+    /// Field with a value of another type.
     #[error("`{field}` is {found}; it must be {expected}")]
     Type {
-        /// The field's name.
+        /// Name of the faulty field.
         field: &'static str,
-        /// What it must be.
+        /// Description of an allowed value.
         expected: &'static str,
-        /// What it is.
+        /// Description of the value found.
         found: &'static str,
     },
-    /// `body_base64` cannot be decoded.
+    /// `body_base64` that cannot be decoded.
     #[error("`body_base64` is not standard base64 with padding: {0}")]
     Base64(base64::DecodeError),
-    /// Two bodies.
+    /// Object with two bodies.
     #[error("there are both `body` and `body_base64`; give one of them")]
     TwoBodies,
-    /// Neither a URL nor a fingerprint.
+    /// Object with neither a URL nor a fingerprint.
     #[error("there is neither `url` nor `fingerprint`; give one of them")]
     NoIdentity,
-    /// A fingerprint without a character would make all such items one.
+    /// Empty fingerprint, which would make all such items equal.
     #[error("`fingerprint` is empty; leave it out to have it computed from `url`")]
     EmptyFingerprint,
 }
 
 impl<'a> JsonRequest<'a> {
-    /// Reads one JSON object, which must be all there is in `line` but for white space around it
-    /// and a byte order mark before it.
+    /// Reads one JSON object. `line` may hold nothing else except white space around it and a byte
+    /// order mark before it.
     pub fn parse(line: &'a [u8]) -> Result<Self, JsonError> {
         let fields: JsonFields<'a> = serde_json::from_slice(unmarked(line))?;
         let meta = match fields.meta {
@@ -133,7 +133,7 @@ impl<'a> JsonRequest<'a> {
         }
     }
 
-    /// What to compute a fingerprint from; `None` without a URL, and then there is a
+    /// Request from which a fingerprint is computed. Without a URL it is `None`, and there is a
     /// [`fingerprint`](Self::fingerprint).
     pub fn request(&self) -> Option<Request<'_>> {
         self.url.as_deref().map(|url| Request {
@@ -144,14 +144,14 @@ impl<'a> JsonRequest<'a> {
         })
     }
 
-    /// The ready-made fingerprint, if the producer gave one; it goes before a computed one.
+    /// Fingerprint that the producer gave, if any. It replaces a computed one.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         self.fingerprint.as_ref().map(|text| Fingerprint::from_text(text.as_bytes()))
     }
 }
 
-/// The known fields as they came; what is wrong with them is said with the field's name, and only
-/// of the last of its name.
+/// Known fields with their values as found. An error names the field, and reports only the last of
+/// several fields with one name.
 #[derive(Default)]
 struct JsonFields<'a> {
     url: FieldValue<'a>,
@@ -164,16 +164,16 @@ struct JsonFields<'a> {
     meta: Meta<'a>,
 }
 
-/// A value of any type, of which only text, booleans and numbers are kept.
+/// Value of any type. Only text, booleans and numbers keep their value.
 #[derive(Default)]
 enum FieldValue<'a> {
     #[default]
     Null,
     Text(Cow<'a, str>),
     Boolean(bool),
-    /// Rounded as Redis does it.
+    /// Number, rounded as Redis does it.
     Number(f64),
-    /// What else it is, for a message.
+    /// Description of any other value, for a message.
     Other(&'static str),
 }
 
@@ -206,7 +206,7 @@ impl<'a> FieldValue<'a> {
         JsonError::Type { field, expected, found: self.kind() }
     }
 
-    /// What it is, for a message.
+    /// Description of the value's type, for a message.
     fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -218,7 +218,7 @@ impl<'a> FieldValue<'a> {
     }
 }
 
-/// The value of `meta`: of an object, the value of `verbatim_url`.
+/// Value of `meta`: its `verbatim_url` if it is an object.
 enum Meta<'a> {
     Object(FieldValue<'a>),
     Other(FieldValue<'a>),
@@ -266,7 +266,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
-/// A key, borrowed where it has no escapes.
+/// Key of a field, borrowed if it has no escapes.
 #[derive(Deserialize)]
 struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
 

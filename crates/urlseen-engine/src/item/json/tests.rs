@@ -75,7 +75,7 @@ fn a_ready_fingerprint_needs_no_url() {
 }
 
 #[test]
-fn null_is_as_good_as_nothing() {
+fn null_means_an_absent_field() {
     let nulls = r#"{"url": "u", "method": null, "body": null, "body_base64": null, "meta": null,
         "fingerprint": null, "dont_filter": null}"#;
     assert_eq!(parse(nulls).unwrap(), parse(r#"{"url": "u"}"#).unwrap());
@@ -116,7 +116,7 @@ fn wrong_types_are_named() {
 }
 
 #[test]
-fn what_is_no_object_is_refused() {
+fn any_other_json_is_refused() {
     for line in ["", "{", "[]", "\"u\"", "1", r#"{"url": "u"} x"#, r#"{"url": "\ud800"}"#] {
         assert!(refused(line).starts_with("not a JSON object: "), "{line}");
     }

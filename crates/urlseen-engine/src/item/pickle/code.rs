@@ -1,9 +1,9 @@
-//! A pickle as a run of bytes that opcodes and what belongs to them are taken off.
+//! Bytes of a pickle, from which opcodes and their arguments are taken.
 
 use super::PickleError;
 use super::value::Span;
 
-/// A pickle, and how far it has run.
+/// Bytes of a pickle, and the position in them.
 pub(super) struct Code<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
@@ -57,7 +57,7 @@ impl Code<'_> {
         self.take(usize::try_from(count).map_err(|_| PickleError::Short)?)
     }
 
-    /// What stands before the next line feed, which is passed.
+    /// Takes the bytes before the next line feed, and passes the line feed.
     pub(super) fn line(&mut self) -> Result<Span, PickleError> {
         let length = memchr::memchr(b'\n', &self.bytes[self.at..]).ok_or(PickleError::Short)?;
         let line = self.take(length)?;

@@ -1,17 +1,17 @@
-//! The `meta` of a pickled request as JSON, where JSON says just the same.
+//! Conversion of a pickled request's `meta` to JSON, if JSON can express it exactly.
 
 use super::PickleError;
 use super::value::{Heap, PickleValue};
 use urlseen_core::redis::reject::bounded::{Bounded, TooLong, most_made};
 
-/// How deep containers may be nested.
+/// Deepest allowed nesting of containers.
 const DEEPEST: usize = 100;
 
-/// What writes a value.
+/// Writer of values as JSON.
 pub(super) struct Writer<'a> {
     pickle: &'a [u8],
     heap: &'a Heap,
-    /// Bounded, as what a pickle names again stands in JSON again.
+    /// The text is bounded, because JSON repeats a value that the pickle only refers to again.
     json: Bounded,
 }
 
@@ -20,7 +20,7 @@ impl<'a> Writer<'a> {
         Self { pickle, heap, json: Bounded::new(most_made(pickle.len())) }
     }
 
-    /// The JSON of a dict; nothing where nothing is in it.
+    /// Writes a dict as JSON. Returns `None` if the dict is empty.
     pub(super) fn meta(mut self, meta: PickleValue) -> Result<Option<Vec<u8>>, PickleError> {
         match meta {
             PickleValue::Dict(dict) if !self.heap.is_empty(dict) => {

@@ -1,36 +1,38 @@
-//! The machine that a pickle is a program for. It builds data and never objects: what would make
-//! one is [`PickleValue::Opaque`], whatever was to be made of what. Nothing is imported or called.
+//! Machine that runs a pickle as a program. It builds data but never objects: an opcode that would
+//! make an object makes [`PickleValue::Opaque`], whatever its arguments are. Nothing is imported or
+//! called.
 //!
-//! Each opcode takes a bounded time and makes a bounded number of values, and there may be
-//! [`MOST_OPCODES`]; nothing is nested, as containers hold numbers of others. So no pickle,
-//! whatever it says, takes much time or memory: what it names again through the memo is there once.
+//! Each opcode takes a bounded time and makes a bounded number of values, and a pickle may have
+//! [`MOST_OPCODES`]. Values are not nested: containers hold the numbers of other containers. A
+//! value that the memo names again exists only once. Therefore no pickle takes much time or memory.
 
 use super::PickleError;
 use super::code::Code;
 use super::opcode as op;
 use super::value::{Heap, PickleValue, Span};
 
-/// How many opcodes a pickle may have: a request with some hundred thousand values in its `meta`.
+/// Most opcodes of a pickle: enough for a request with some hundred thousand values in its `meta`.
 const MOST_OPCODES: usize = 1 << 20;
 
-/// For how many values room is kept from one pickle to the next.
+/// Number of values for which memory is kept from one pickle to the next.
 const KEPT: usize = 1 << 14;
 
-/// The highest protocol that is known.
+/// Highest known protocol of pickles.
 const PROTOCOL: u8 = 5;
 
-/// What runs pickles, one after the other.
+/// Machine that runs pickles, one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Machine {
     stack: Vec<PickleValue>,
-    /// How long the stack was at each mark.
+    /// Length of the stack at each mark.
     marks: Vec<usize>,
     memo: Vec<Option<PickleValue>>,
     pub(super) heap: Heap,
 }
 
 impl Machine {
-    /// Runs a pickle. Answers what it makes; what that holds is in the heap until the next run.
+    /// Runs a pickle and returns its value. The contents of containers stay in the heap until the
+    /// next run.
     pub(super) fn run(&mut self, pickle: &[u8]) -> Result<PickleValue, PickleError> {
         self.clear();
         let mut code = Code { bytes: pickle, at: 0 };
@@ -56,8 +58,8 @@ impl Machine {
         self.heap.shrink(KEPT);
     }
 
-    /// Does what one opcode says; `None` where that is impossible. Opcodes of a kind are together,
-    /// the most frequent first.
+    /// Runs one opcode. Returns `None` if that is impossible. Opcodes of a kind are together, the
+    /// most frequent kind first.
     fn step(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
         let value = match opcode {
             op::SHORT_BINUNICODE => PickleValue::Text(code.counted_by_one()?),
@@ -67,7 +69,7 @@ impl Machine {
             op::SHORT_BINBYTES => PickleValue::Bytes(code.counted_by_one()?),
             op::BINBYTES => PickleValue::Bytes(code.counted_by_four()?),
             op::BINBYTES8 => PickleValue::Bytes(code.counted_by_eight()?),
-            // The texts of Python 2, which Python 3 takes for ASCII.
+            // Python 2 text, which Python 3 reads as ASCII.
             op::SHORT_BINSTRING => plain(code.counted_by_one()?, code.bytes),
             op::BINSTRING => plain(code.counted_by_four()?, code.bytes),
             op::STRING | op::PERSID => {
@@ -84,7 +86,7 @@ impl Machine {
         Ok(Some(()))
     }
 
-    /// Puts values into the memo, or gets them from there.
+    /// Runs an opcode that stores a value in the memo or pushes one from it.
     #[inline]
     fn remember(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
         Ok(match opcode {
@@ -105,7 +107,7 @@ impl Machine {
         })
     }
 
-    /// Pushes numbers, and what is written like them.
+    /// Runs an opcode that pushes a number, a constant, or an old form of text.
     #[inline]
     fn count(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
         let value = match opcode {
@@ -145,7 +147,7 @@ impl Machine {
         Ok(Some(()))
     }
 
-    /// Begins a pickle, a frame or a mark, and takes values or a mark from the stack.
+    /// Runs an opcode that begins a pickle, a frame or a mark, or that drops values or a mark.
     #[inline]
     fn frame(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
         Ok(match opcode {
@@ -169,7 +171,7 @@ impl Machine {
         })
     }
 
-    /// Makes a container or an object of nothing but the code.
+    /// Runs an opcode that makes a container or an object without values from the stack.
     #[inline]
     fn make(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
         let value = match opcode {
@@ -200,7 +202,7 @@ impl Machine {
         Ok(Some(()))
     }
 
-    /// Does what an opcode says that makes something of what is on the stack.
+    /// Runs an opcode that combines values on the stack.
     fn combine(&mut self, opcode: u8, code: &Code<'_>) -> Result<Option<()>, PickleError> {
         Ok(match opcode {
             op::TUPLE1 => self.tuple(1),
@@ -232,7 +234,7 @@ impl Machine {
         })
     }
 
-    /// How much of the stack is behind the last mark: no opcode takes more.
+    /// Number of values on the stack after the last mark. No opcode takes more.
     fn marked(&self) -> usize {
         self.stack.len() - self.marks.last().copied().unwrap_or(0)
     }
@@ -247,13 +249,13 @@ impl Machine {
         Some(top)
     }
 
-    /// Takes away the last mark. Answers where it stood.
+    /// Removes the last mark and returns its position.
     fn pop_mark(&mut self) -> Option<usize> {
         self.marks.pop()
     }
 
-    /// Remembers what is on top. Pickles number what they remember one by one, so that no number
-    /// is larger than the place it stands at; nor is one here.
+    /// Stores the top of the stack in the memo. Pickles number their memo entries one by one, so a
+    /// valid number is smaller than the opcode's position. Larger numbers are refused.
     fn put(&mut self, index: usize, at: usize) -> Option<()> {
         let top = self.top()?;
         if index >= at.min(MOST_OPCODES) {
@@ -280,7 +282,8 @@ impl Machine {
         Some(())
     }
 
-    /// Makes one container of what is behind the mark: so many values belong together.
+    /// Makes one container of the values after the mark. The number of values must be a multiple of
+    /// `width`.
     fn collect(&mut self, container: fn(u32) -> PickleValue, width: usize) -> Option<()> {
         let from = self.pop_mark()?;
         let values = &self.stack[from..];
@@ -301,8 +304,8 @@ impl Machine {
         self.add(from, pairs)
     }
 
-    /// Adds the stack's values from `from` on to what stands before them: to a list, to a dict
-    /// (pairs), or to a set (`None`). An object may do with them what it likes.
+    /// Adds the stack's values from `from` on to the value before them: a list, a dict (pairs) or a
+    /// set (`None`). An object ignores them.
     fn add(&mut self, from: usize, pairs: Option<bool>) -> Option<()> {
         let fence = self.marks.last().copied().unwrap_or(0);
         let to = from.checked_sub(1).filter(|&to| to >= fence)?;
@@ -328,7 +331,7 @@ impl Machine {
         Some(())
     }
 
-    /// A call. Only those are understood by which protocol 2 writes bytes.
+    /// Runs a call. It understands only the calls by which protocol 2 writes bytes.
     fn reduce(&mut self, bytes: &[u8]) -> Option<()> {
         let (arguments, callable) = (self.pop()?, self.pop()?);
         let PickleValue::Tuple(arguments) = arguments else { return None };
@@ -347,13 +350,13 @@ impl Machine {
         Some(())
     }
 
-    /// Gives an object its state.
+    /// Discards the state of an object.
     fn build(&mut self) -> Option<()> {
         self.pop()?;
         self.top().filter(|top| *top == PickleValue::Opaque).map(drop)
     }
 
-    /// Makes an object of what is on top.
+    /// Makes an object of the topmost `count` values.
     fn object_of(&mut self, count: usize) -> Option<()> {
         let from = self.stack.len().checked_sub(count).filter(|_| self.marked() >= count)?;
         self.stack.truncate(from);
@@ -362,13 +365,13 @@ impl Machine {
     }
 }
 
-/// Text in an old form: what has escapes or is not ASCII is not read.
+/// Reads text in an old form. Text with escapes or outside ASCII becomes opaque.
 fn plain(span: Span, bytes: &[u8]) -> PickleValue {
     let is_plain = |byte: &u8| byte.is_ascii() && *byte != b'\\';
     if span.of(bytes).iter().all(is_plain) { PickleValue::Text(span) } else { PickleValue::Opaque }
 }
 
-/// A whole number in two's complement, the least byte first.
+/// Reads an integer in two's complement, the least significant byte first.
 fn integer(bytes: &[u8]) -> PickleValue {
     let mut whole = match bytes.last() {
         Some(0x80..) => [0xff; 8],

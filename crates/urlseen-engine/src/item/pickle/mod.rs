@@ -1,8 +1,8 @@
-//! The pickled form of an item: a request as scrapy-redis queues it, `pickle.dumps` of
+//! Pickled form of an item: a request as scrapy-redis queues it. That is `pickle.dumps` of
 //! `Request.to_dict`, protocols 2 to 5.
 //!
-//! Only data is read. Objects, which `meta` and `cb_kwargs` may hold, are passed over and never
-//! made; one in a place that matters makes the item unreadable.
+//! Only data is read. `meta` and `cb_kwargs` may hold objects; these are skipped and never made. An
+//! object in a field that is needed makes the item unreadable.
 
 mod code;
 mod json;
@@ -17,15 +17,15 @@ use machine::Machine;
 use urlseen_core::fingerprint::Fingerprint;
 use value::PickleValue;
 
-/// What reads pickles, one after the other; it keeps its memory from one to the next.
+/// Reader of pickles, one after the other. It reuses its memory.
 #[derive(Debug, Default)]
 pub(crate) struct Pickles {
     machine: Machine,
-    /// The `meta` of the request read last.
+    /// `meta` of the request that was read last.
     meta: Option<PickleValue>,
 }
 
-/// Why a pickle is not a request.
+/// Reason why a pickle is not a request.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // each variant is its message
 pub enum PickleError {
@@ -35,9 +35,9 @@ pub enum PickleError {
     Protocol { found: u8 },
     #[error("the pickle is cut short")]
     Short,
-    #[error("the pickle is damaged: byte {at} ({opcode:#04x}) is no opcode")]
+    #[error("the pickle is damaged: byte {at} ({opcode:#04x}) is not an opcode")]
     Opcode { opcode: u8, at: usize },
-    #[error("the pickle is damaged: what byte {at} says cannot be done")]
+    #[error("the pickle is damaged: the opcode at byte {at} cannot be run")]
     Broken { at: usize },
     #[error("the pickle has more than {most} opcodes")]
     TooLong { most: usize },
@@ -50,8 +50,8 @@ pub enum PickleError {
     #[error("`body` of the pickled request is a str in an encoding other than UTF-8")]
     Encoding,
     #[error(
-        "`meta` of the pickled request holds {found}, which JSON cannot say; what goes on as a \
-         start URL (sink.emit) is JSON"
+        "`meta` of the pickled request holds {found}, which JSON cannot say; start URLs \
+         (sink.emit) are written as JSON"
     )]
     NotJson { found: &'static str },
     #[error("the pickled request has neither `url` nor `fingerprint`")]
@@ -60,7 +60,7 @@ pub enum PickleError {
     EmptyFingerprint,
 }
 
-/// The values of a request that are looked into.
+/// Values of a request that are read.
 struct PickleFields {
     url: PickleValue,
     method: PickleValue,
@@ -74,7 +74,7 @@ struct PickleFields {
 }
 
 impl Pickles {
-    /// Reads a request.
+    /// Reads the request that `pickle` holds.
     pub(super) fn read<'a>(&mut self, pickle: &'a [u8]) -> Result<Said<'a>, PickleError> {
         self.meta = None;
         let fields = self.fields(pickle)?;
@@ -84,7 +84,8 @@ impl Pickles {
         let fingerprint = match fields.fingerprint {
             PickleValue::Text(span) => Some(Fingerprint::from_text(span.of(pickle))),
             other => bytes(pickle, "fingerprint", other, "a str or bytes")?.map(|bytes| {
-                // Digits go before the digest of the same length, which never looks like that.
+                // Digits take precedence over a digest of the same length, which never consists of
+                // digits.
                 let digits = Fingerprint::from_hex(&bytes);
                 let digest = digits.or_else(|| Fingerprint::from_raw(&bytes));
                 digest.unwrap_or_else(|| Fingerprint::from_text(&bytes))
@@ -108,13 +109,13 @@ impl Pickles {
         })
     }
 
-    /// The `meta` of the request read last, which `pickle` holds, as JSON; nothing where nothing is
-    /// in it.
+    /// Writes the `meta` of the request read last as JSON. `pickle` is that request. Returns `None`
+    /// if `meta` is empty.
     pub(super) fn meta(&self, pickle: &[u8]) -> Result<Option<Vec<u8>>, PickleError> {
         json::Writer::new(pickle, &self.machine.heap).meta(self.meta.unwrap_or(PickleValue::None))
     }
 
-    /// The fields of the request that a pickle holds.
+    /// Finds the fields of the request that a pickle holds.
     fn fields(&mut self, pickle: &[u8]) -> Result<PickleFields, PickleError> {
         if pickle.first() != Some(&opcode::PROTO) {
             return Err(PickleError::NoPickle);
@@ -163,7 +164,7 @@ impl Pickles {
         Ok(fields)
     }
 
-    /// Whether Python takes a value for true.
+    /// Returns true if Python treats a value as true.
     fn truth(&self, field: &'static str, value: PickleValue) -> Result<bool, PickleError> {
         Ok(match value {
             PickleValue::None => false,
@@ -191,7 +192,7 @@ fn wrong(field: &'static str, expected: &'static str, found: PickleValue) -> Pic
     PickleError::Type { field, expected, found: found.kind() }
 }
 
-/// A field that holds text, if it holds anything.
+/// Reads a field as text; an absent field is `None`.
 fn text<'a>(
     pickle: &'a [u8],
     field: &'static str,
@@ -207,7 +208,7 @@ fn text<'a>(
     }
 }
 
-/// A field that holds bytes, if it holds anything.
+/// Reads a field as bytes; an absent field is `None`.
 fn bytes<'a>(
     pickle: &'a [u8],
     field: &'static str,
@@ -228,8 +229,7 @@ fn bytes<'a>(
     }
 }
 
-/// The body, which Scrapy writes as bytes; a `str` that others put there is what Scrapy makes of
-/// it.
+/// Reads the body. Scrapy writes it as bytes. A `str` is encoded as Scrapy would encode it.
 fn body<'a>(pickle: &'a [u8], fields: &PickleFields) -> Result<Cow<'a, [u8]>, PickleError> {
     if let PickleValue::Text(_) = fields.body {
         let encoding = text(pickle, "encoding", fields.encoding)?.unwrap_or("utf-8");

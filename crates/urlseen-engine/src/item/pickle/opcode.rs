@@ -1,4 +1,4 @@
-//! The opcodes of pickles, as `pickletools` of Python lists and explains them.
+//! Opcodes of pickles, as Python's `pickletools` lists and explains them.
 
 pub(super) const MARK: u8 = b'(';
 pub(super) const STOP: u8 = b'.';
@@ -42,7 +42,7 @@ pub(super) const EMPTY_TUPLE: u8 = b')';
 pub(super) const SETITEMS: u8 = b'u';
 pub(super) const BINFLOAT: u8 = b'G';
 
-// Protocol 2.
+// Opcodes of protocol 2.
 pub(super) const PROTO: u8 = 0x80;
 pub(super) const NEWOBJ: u8 = 0x81;
 pub(super) const EXT1: u8 = 0x82;
@@ -56,11 +56,11 @@ pub(super) const NEWFALSE: u8 = 0x89;
 pub(super) const LONG1: u8 = 0x8a;
 pub(super) const LONG4: u8 = 0x8b;
 
-// Protocol 3.
+// Opcodes of protocol 3.
 pub(super) const BINBYTES: u8 = b'B';
 pub(super) const SHORT_BINBYTES: u8 = b'C';
 
-// Protocol 4.
+// Opcodes of protocol 4.
 pub(super) const SHORT_BINUNICODE: u8 = 0x8c;
 pub(super) const BINUNICODE8: u8 = 0x8d;
 pub(super) const BINBYTES8: u8 = 0x8e;
@@ -72,7 +72,7 @@ pub(super) const STACK_GLOBAL: u8 = 0x93;
 pub(super) const MEMOIZE: u8 = 0x94;
 pub(super) const FRAME: u8 = 0x95;
 
-// Protocol 5.
+// Opcodes of protocol 5.
 pub(super) const BYTEARRAY8: u8 = 0x96;
 pub(super) const NEXT_BUFFER: u8 = 0x97;
 pub(super) const READONLY_BUFFER: u8 = 0x98;

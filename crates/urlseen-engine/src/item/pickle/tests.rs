@@ -1,4 +1,4 @@
-//! Tests of reading requests from pickles. tests/it/pickles.rs has those that Python made.
+//! Tests of reading requests from pickles. tests/it/pickles.rs reads pickles that Python made.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ fn read(pickle: &[u8]) -> Result<Said<'_>, String> {
     Pickles::default().read(pickle).map_err(|error| error.to_string())
 }
 
-/// A pickle of protocol 2 that holds a dict of these keys, each with the opcodes of its value.
+/// Makes a pickle of protocol 2 with a dict of these keys, each with the opcodes of its value.
 fn dict(pairs: &[(&str, &[u8])]) -> Vec<u8> {
     let mut pickle = b"\x80\x02}(".to_vec();
     for (key, value) in pairs {
@@ -59,7 +59,7 @@ fn bytes_are_read_as_each_protocol_writes_them() {
     let other: &[u8] = b"c_codecs\nencode\nX\x01\0\0\0aX\x06\0\0\0utf-16\x86R";
     let message = "`body` of the pickled request is an object; it must be bytes";
     assert_eq!(refused(&with("body", other)), message);
-    // U+0100 is no byte.
+    // U+0100 does not fit into a byte.
     let wide: &[u8] = b"c_codecs\nencode\nX\x02\0\0\0\xc4\x80X\x06\0\0\0latin1\x86R";
     assert_eq!(refused(&with("body", wide)), message);
 }
@@ -91,7 +91,7 @@ fn a_given_fingerprint_may_be_digits_or_a_digest() {
 }
 
 #[test]
-fn truth_is_what_python_takes_for_it() {
+fn truth_is_the_same_as_in_python() {
     let latin1: &[u8] = b"c_codecs\nencode\nX\x01\0\0\0aX\x06\0\0\0latin1\x86R";
     for (value, truth) in [
         (&b"\x88"[..], true),
@@ -134,7 +134,7 @@ fn priorities_are_numbers() {
     }
 }
 
-/// What makes an object, in every way there is.
+/// Opcodes that make an object, in every possible way.
 const OBJECTS: [&[u8]; 14] = [
     b"cdatetime\ndate\nC\x04\x07\xe9\x01\x01\x85R",
     b"cos\nsystem\nX\x04\0\0\0true\x85R",
@@ -153,7 +153,7 @@ const OBJECTS: [&[u8]; 14] = [
 ];
 
 #[test]
-fn objects_are_passed_over_where_nobody_needs_them() {
+fn objects_in_unused_fields_are_skipped() {
     for object in OBJECTS {
         let in_meta = [b"}X\x01\0\0\0k", object, b"s"].concat();
         for field in ["meta", "cb_kwargs", "flags", "unknown"] {
@@ -172,7 +172,7 @@ fn objects_are_passed_over_where_nobody_needs_them() {
 }
 
 #[test]
-fn what_was_remembered_is_found_again() {
+fn values_in_the_memo_are_found_again() {
     for (put, get) in [
         (&b"q\x05"[..], &b"h\x05"[..]),
         (b"r\x05\0\0\0", b"j\x05\0\0\0"),
@@ -183,7 +183,7 @@ fn what_was_remembered_is_found_again() {
         let pickle = dict(&[("url", &url)]);
         assert_eq!(read(&pickle).unwrap().method, "http://h/");
     }
-    // A container is the same one wherever it is named, so what is added later is in both.
+    // The memo refers to one container, so a value added later is in both places.
     let meta = b"}q\x07X\x01\0\0\0ah\x07sX\x0c\0\0\0verbatim_url\x88s";
     assert!(read(&with("meta", meta)).unwrap().verbatim_url);
 }
@@ -195,7 +195,7 @@ fn the_last_of_equal_keys_counts() {
 }
 
 #[test]
-fn what_is_no_request_is_refused() {
+fn pickles_without_a_request_are_refused() {
     for (pickle, message) in [
         (&b"}."[..], "does not begin with byte 0x80"),
         (b"\x80\x06}.", "a pickle of protocol 6"),
@@ -204,16 +204,16 @@ fn what_is_no_request_is_refused() {
         (b"\x80\x02X\xff\0\0\0a", "cut short"),
         (b"\x80\x04\x95\xff\0\0\0\0\0\0\0}.", "cut short"),
         (b"\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\xff", "cut short"),
-        (b"\x80\x02\xff.", "byte 2 (0xff) is no opcode"),
-        (b"\x80\x02.", "what byte 2 says cannot be done"),
-        (b"\x80\x02R.", "what byte 2 says cannot be done"),
-        (b"\x80\x02(\x85.", "what byte 3 says cannot be done"),
-        (b"\x80\x02h\0.", "what byte 2 says cannot be done"),
-        (b"\x80\x02Nr\xff\xff\xff\xff.", "what byte 3 says cannot be done"),
-        (b"\x80\x02}(Nu.", "what byte 5 says cannot be done"),
-        (b"\x80\x02(Nd.", "what byte 4 says cannot be done"),
-        (b"\x80\x02}Na.", "what byte 4 says cannot be done"),
-        (b"\x80\x02}}b.", "what byte 4 says cannot be done"),
+        (b"\x80\x02\xff.", "byte 2 (0xff) is not an opcode"),
+        (b"\x80\x02.", "the opcode at byte 2 cannot be run"),
+        (b"\x80\x02R.", "the opcode at byte 2 cannot be run"),
+        (b"\x80\x02(\x85.", "the opcode at byte 3 cannot be run"),
+        (b"\x80\x02h\0.", "the opcode at byte 2 cannot be run"),
+        (b"\x80\x02Nr\xff\xff\xff\xff.", "the opcode at byte 3 cannot be run"),
+        (b"\x80\x02}(Nu.", "the opcode at byte 5 cannot be run"),
+        (b"\x80\x02(Nd.", "the opcode at byte 4 cannot be run"),
+        (b"\x80\x02}Na.", "the opcode at byte 4 cannot be run"),
+        (b"\x80\x02}}b.", "the opcode at byte 4 cannot be run"),
         (b"\x80\x02].", "holds a list, not a request as a dict"),
         (b"\x80\x02K\x01.", "holds an int, not"),
         (b"\x80\x02}.", "neither `url` nor `fingerprint`"),
@@ -225,7 +225,8 @@ fn what_is_no_request_is_refused() {
     assert!(refused(&with("meta", b"]")).contains("`meta` of the pickled request is a list"));
 }
 
-/// What doubles with each step where values are copied, what nests, and what only goes on.
+/// Covers pickles that would double with each step if values were copied, nested ones, and endless
+/// ones.
 #[test]
 fn no_pickle_takes_much_time_or_memory() {
     let mut pickles = Pickles::default();
@@ -237,7 +238,7 @@ fn no_pickle_takes_much_time_or_memory() {
     }
     let long = [b"\x80\x04", &b"N0".repeat(1 << 20)[..]].concat();
     assert!(refused(&long).contains("more than 1048576 opcodes"));
-    // Itself within itself.
+    // This container holds itself.
     let cyclic = b"}q\x07X\x01\0\0\0ah\x07s";
     assert!(pickles.read(&with("meta", cyclic)).is_ok());
 }
@@ -252,7 +253,7 @@ fn nothing_of_one_pickle_is_left_for_the_next() {
     assert!(pickles.read(&with("method", b"N")).is_ok());
 }
 
-/// Opcodes, most of them known ones, each with a little of what may follow.
+/// Generates opcodes, most of them known ones, each with a few bytes of arguments.
 fn opcodes() -> impl Strategy<Value = Vec<u8>> {
     let known: Vec<u8> = (0..=0x98).filter(|byte| !matches!(byte, 0..0x28)).collect();
     let step = (prop::sample::select(known), prop::collection::vec(0..4_u8, 0..9));

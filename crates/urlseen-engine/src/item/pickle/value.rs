@@ -1,6 +1,6 @@
-//! What a pickle holds, as far as anybody here wants to know.
+//! Values of a pickle, as far as a request needs them.
 
-/// Where in the pickle something stands.
+/// Range of bytes in the pickle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) start: u32,
@@ -16,36 +16,36 @@ impl Span {
     }
 }
 
-/// A value. What is in a container is found through its number: a value costs nothing to copy, and
-/// one that a pickle names again and again is there once.
+/// Value in a pickle. A container is a number into the heap, so a value costs nothing to copy. A
+/// value that a pickle names again and again exists once.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum PickleValue {
     None,
     Bool(bool),
     Int(i64),
-    /// One of more than 64 bits.
+    /// Integer of more than 64 bits.
     BigInt,
     Float(f64),
-    /// UTF-8, if it is what Python writes.
+    /// Text, in UTF-8 if Python wrote it.
     Text(Span),
     Bytes(Span),
-    /// Bytes as protocol 2 has them: text in which each character stands for a byte.
+    /// Bytes as protocol 2 writes them: text in which each character stands for a byte.
     Latin1(Span),
     List(u32),
-    /// Its cells are keys and values, one after the other.
+    /// Dict whose cells are keys and values in turn.
     Dict(u32),
     Tuple(u32),
     Set,
-    /// The function `_codecs.encode`, by which protocol 2 writes bytes.
+    /// Function `_codecs.encode`, by which protocol 2 writes bytes.
     Encode,
-    /// The type `bytes`, which protocol 2 calls to have none.
+    /// Type `bytes`, which protocol 2 calls to write empty bytes.
     BytesType,
-    /// An object, or what makes one. Nobody looks into it.
+    /// Object, or a value that makes one. Its content is never read.
     Opaque,
 }
 
 impl PickleValue {
-    /// What it is, for a message.
+    /// Description of the value's type, for a message.
     pub(super) fn kind(self) -> &'static str {
         match self {
             Self::None => "None",
@@ -63,7 +63,7 @@ impl PickleValue {
     }
 }
 
-/// The containers of a pickle, and what is in them: chains of cells in one list.
+/// Containers of a pickle and their contents, as chains of cells in one list.
 #[derive(Debug, Default)]
 pub(super) struct Heap {
     chains: Vec<Chain>,
@@ -82,23 +82,23 @@ struct Cell {
     next: u32,
 }
 
-/// Where a chain ends.
+/// Marks the end of a chain.
 const END: u32 = u32::MAX;
 
 impl Heap {
-    /// Forgets everything.
+    /// Empties the heap for the next pickle.
     pub(super) fn clear(&mut self) {
         self.chains.clear();
         self.cells.clear();
     }
 
-    /// Gives back the memory that a large pickle took.
+    /// Releases the memory that a large pickle used.
     pub(super) fn shrink(&mut self, most: usize) {
         self.chains.shrink_to(most);
         self.cells.shrink_to(most);
     }
 
-    /// A new container.
+    /// Makes a new container.
     pub(super) fn container(&mut self, values: &[PickleValue]) -> u32 {
         let container = number(self.chains.len());
         self.chains.push(Chain { first: END, last: END });
@@ -123,7 +123,7 @@ impl Heap {
         self.chains[container as usize].first == END
     }
 
-    /// What is in a container, in order.
+    /// Iterates over the contents of a container, in order.
     pub(super) fn values(&self, container: u32) -> impl Iterator<Item = PickleValue> {
         let mut next = self.chains[container as usize].first;
         std::iter::from_fn(move || {
@@ -133,15 +133,15 @@ impl Heap {
         })
     }
 
-    /// The keys and values of a dict, in the order in which they were set: one that is repeated is
-    /// what it was set to last.
+    /// Iterates over the keys and values of a dict in the order in which they were set. For a
+    /// repeated key, the last value counts.
     pub(super) fn pairs(&self, dict: u32) -> impl Iterator<Item = (PickleValue, PickleValue)> {
         let mut values = self.values(dict);
         std::iter::from_fn(move || Some((values.next()?, values.next()?)))
     }
 }
 
-/// There are fewer cells and containers than a pickle may have opcodes.
+/// Converts an index. There are fewer cells and containers than a pickle may have opcodes.
 fn number(index: usize) -> u32 {
     u32::try_from(index).expect("fewer than opcodes")
 }
