@@ -1,16 +1,17 @@
-//! Names of hosts.
+//! Host names as values of the configuration.
 
 use super::raw::{Raw, ValueError};
 use super::value::{Rule, texts};
 
-/// The longest name of a host, in bytes (RFC 1035).
+/// Most bytes of a host name (RFC 1035).
 const LONGEST: usize = 253;
 
-/// Some names of hosts: an array of strings, or the names with commas between them; `""` for none.
+/// List of host names: an array of strings, or a text with commas between the names. `""` means
+/// none.
 pub(super) struct HostNames;
 
 impl HostNames {
-    /// Most names of a list.
+    /// Most names that a list may have.
     const MOST: usize = 100;
 }
 
@@ -26,7 +27,7 @@ impl Rule<Vec<String>> for HostNames {
 
     fn allowed(&self) -> String {
         format!(
-            "an array of at most {} host names in ASCII, as \"metrics.example\", without scheme \
+            "an array of at most {} host names in ASCII, like \"metrics.example\", without scheme \
              and port",
             Self::MOST
         )
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_an_array_or_stand_between_commas() {
+    fn names_are_an_array_or_separated_by_commas() {
         let read = |text: &str| HostNames.read(&Raw::Text(text.to_owned()));
         let both = || Ok(vec!["metrics.example".to_owned(), "Box_7.".to_owned()]);
         assert_eq!(read("metrics.example, Box_7."), both());

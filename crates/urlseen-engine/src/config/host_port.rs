@@ -1,19 +1,19 @@
-//! Where to listen.
+//! Address to listen on, as a value of the configuration.
 
 use std::fmt;
 
-/// A host and a port to listen at, checked for syntax; names are not resolved yet.
+/// Host and port to listen on. Only the syntax is checked; names are not resolved yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPort {
-    /// A name or an address; an IPv6 one without its brackets, as `ToSocketAddrs` wants it.
+    /// Name or address of the host. An IPv6 address has no brackets, as `ToSocketAddrs` needs it.
     pub host: String,
-    /// The port; 0 lets the system choose one.
+    /// Port number; with 0 the system chooses a port.
     pub port: u16,
 }
 
-/// What [`HostPort::parse`] takes.
+/// Syntax that [`HostPort::parse`] accepts.
 pub(super) const ALLOWED: &str =
-    "host:port, as 127.0.0.1:9090 for this machine alone, 0.0.0.0:9090 or [::]:9090 for all";
+    "host:port, like 127.0.0.1:9090 for this machine alone, 0.0.0.0:9090 or [::]:9090 for all";
 
 impl HostPort {
     /// Reads `host:port`, with brackets around an IPv6 address.
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_and_port_is_refused() {
+    fn other_text_is_refused() {
         for text in [
             "9090",
             ":9090",

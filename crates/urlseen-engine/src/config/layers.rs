@@ -1,5 +1,5 @@
-//! The places that values come from, laid over each other: one flat map from key to the values
-//! found for it, each with its origin. Whether a value makes sense is not looked at here.
+//! Layers of the configuration in one flat map. It holds the values found for each key, each with
+//! its origin. The meaning of values is checked elsewhere.
 
 use super::mask::{carries_password, masked};
 use super::nearest::nearest;
@@ -14,39 +14,39 @@ use std::path::Path;
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
-/// What environment variables begin with; the section follows, `__`, and the key.
+/// Prefix of environment variables; the section, `__` and the key follow.
 pub(super) const PREFIX: &str = "URLSEEN_";
-/// The one variable that is no key, so that a password need not stand in a URL.
+/// Variable for the password of Redis. It is no key, so that the password need not be in a URL.
 const PASSWORD: &str = "URLSEEN_REDIS_PASSWORD";
-/// The variable that has the password of those who ask.
+/// Variable for the password that clients of `serve` must give.
 const SERVE_PASSWORD: &str = "URLSEEN_SERVE_PASSWORD";
-/// A file longer than this is refused unread.
+/// Most bytes of a file. A longer file is refused unread.
 const LONGEST_FILE: u64 = 1 << 20;
 
-/// A value and where it was found.
+/// Value with the origin where it was found.
 pub(super) struct FoundValue {
     pub(super) raw: Raw,
     pub(super) origin: ValueOrigin,
 }
 
-/// Everything that was set. Layers are added in the order in which they go over each other.
+/// All values that were set. Later layers override earlier ones.
 #[derive(Default)]
 pub(super) struct Layers {
-    /// Every value of a key, the one that counts last; those that do not count are checked too.
+    /// All values of each key. The last one counts, but the others are checked, too.
     pub(super) found: BTreeMap<&'static str, Vec<FoundValue>>,
-    /// [`PASSWORD`]; never formatted.
+    /// Value of [`PASSWORD`], which is never formatted.
     pub(super) password: Option<String>,
-    /// [`SERVE_PASSWORD`]; never formatted.
+    /// Value of [`SERVE_PASSWORD`], which is never formatted.
     pub(super) serve_password: Option<String>,
-    /// The rules of the file.
+    /// Rules of the file's `[[pass]]`.
     pub(super) pass: Vec<PassRule>,
     pub(super) problems: Vec<ConfigError>,
-    /// A file's values are unknown, so that nothing can be said about how values go together.
+    /// True if the values of a file are unknown. Combinations of values can then not be checked.
     pub(super) incomplete: bool,
 }
 
 impl Layers {
-    /// Adds a file. One that is not there is a problem only if somebody asked for it.
+    /// Adds a file. A missing file is a problem only if the user named it.
     pub(super) fn add_file(&mut self, path: &Path, asked_for: bool) {
         let mut bytes = Vec::new();
         let read = std::fs::File::open(path)
@@ -70,7 +70,7 @@ impl Layers {
         }
     }
 
-    /// Adds a file's text.
+    /// Adds the text of a file.
     pub(super) fn add_toml(&mut self, path: &Path, text: &str) {
         let (document, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() {
@@ -113,7 +113,7 @@ impl Layers {
         }
     }
 
-    /// Adds the keys of a section; `at` tells where a byte of the file is.
+    /// Adds the keys of a section. `at` finds the place of a byte in the file.
     fn add_section(
         &mut self,
         section: &str,
@@ -132,7 +132,8 @@ impl Layers {
         }
     }
 
-    /// Says what the parser says, once a line: what follows on a line is mostly owed to the first.
+    /// Adds the parser's errors, at most one for each line: further errors of a line mostly follow
+    /// from the first.
     fn add_syntax_errors(&mut self, path: &Path, text: &str, errors: &[toml::de::Error]) {
         let mut lines = Vec::new();
         for error in errors {
@@ -152,7 +153,7 @@ impl Layers {
         }
     }
 
-    /// Adds the variables that are meant for urlseen.
+    /// Adds the variables that begin with the prefix of urlseen.
     pub(super) fn add_environment<K, V>(&mut self, pairs: impl IntoIterator<Item = (K, V)>)
     where
         K: Into<OsString>,
@@ -169,7 +170,7 @@ impl Layers {
                 continue;
             };
             if name == PASSWORD {
-                // Compose files and the like set what they have no value for to nothing.
+                // Compose files set a variable without a value to the empty text.
                 self.password = Some(value).filter(|value| !value.is_empty());
             } else if name == SERVE_PASSWORD {
                 self.serve_password = Some(value).filter(|value| !value.is_empty());
@@ -209,14 +210,14 @@ impl Layers {
         self.problems.push(ConfigError { origin, fault });
     }
 
-    /// As [`Self::refuse`], where the rest of the file cannot be read.
+    /// Refuses a value, and marks the rest of the file as unreadable.
     fn refuse_file(&mut self, path: &Path, place: Option<FilePlace>, fault: Fault) {
         self.incomplete = true;
         self.refuse(ValueOrigin::File(path.into(), place), fault);
     }
 }
 
-/// The environment variable that sets `key`.
+/// Environment variable that sets `key`.
 pub(super) fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.replace('.', "__").to_uppercase())
 }
@@ -242,7 +243,7 @@ fn unknown_variable(name: &str) -> Fault {
     Fault::UnknownVariable { nearest }
 }
 
-/// The key that `name` is a slip of the pen of, or is the last part of.
+/// Finds the key that `name` is a misspelling of, or the last part of.
 fn nearest_key(name: &str) -> Option<&'static str> {
     if let Some(now) = renamed(name) {
         return Some(now);
@@ -253,7 +254,7 @@ fn nearest_key(name: &str) -> Option<&'static str> {
     of_another_section.or_else(|| nearest(name, KEYS.iter().copied()))
 }
 
-/// The present name of what earlier versions named otherwise.
+/// New name of a key that earlier versions named differently.
 fn renamed(name: &str) -> Option<&'static str> {
     match name {
         "state" => Some("storage"),
@@ -263,8 +264,8 @@ fn renamed(name: &str) -> Option<&'static str> {
     }
 }
 
-/// A name that nobody knows, up to where it stops being one: what follows may be a value, even a
-/// password, that is where it does not belong.
+/// Shows an unknown name up to the first character that no name has. The rest may be a value in the
+/// wrong place, even a password.
 fn presentable(name: &str) -> String {
     let part = |c: char| c.is_alphanumeric() || "._-".contains(c);
     let end = name.char_indices().find(|(at, c)| !part(*c) || *at >= 60).map(|(at, _)| at);
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_of_the_pen_finds_its_key() {
+    fn a_misspelling_finds_its_key() {
         for (name, wanted) in [
             ("filter.capasity", Some("filter.capacity")),
             ("filtre.capacity", Some("filter.capacity")),

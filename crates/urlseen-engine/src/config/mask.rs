@@ -1,8 +1,8 @@
-//! What is said of a URL that may be malformed, so that no password in it is ever shown.
+//! Masking of URLs, even malformed ones, so that no password is ever shown.
 
 use urlseen_core::redis::RedisAddress;
 
-/// Whether a URL brings a password along, as far as one can tell of a malformed one.
+/// Returns true if a URL contains a password, as far as a malformed URL permits to tell.
 pub(super) fn carries_password(text: &str) -> bool {
     match RedisAddress::parse(text) {
         Ok(address) => address.password().is_some(),
@@ -10,16 +10,16 @@ pub(super) fn carries_password(text: &str) -> bool {
     }
 }
 
-/// A URL, or what was meant to be one, with everything replaced by `***` that might be a password:
-/// what stands before the last `@`, the query (`unix:///socket?pass=…`), and what follows a `:`
-/// without being a port (`redis://:password` with the host forgotten).
+/// Replaces with `***` every part of a URL, even a malformed one, that may be a password. These are
+/// the text before the last `@`, the query (`unix:///socket?pass=…`), and text after a `:` that is
+/// not a port (`redis://:password` without a host).
 pub(super) fn masked(text: &str) -> String {
     let (scheme, rest) = match text.split_once("://") {
         Some((scheme, rest)) if scheme.bytes().all(is_scheme) => (format!("{scheme}://"), rest),
         _ => (String::new(), text),
     };
     let (user, server) = match rest.rsplit_once('@') {
-        // An @ behind a ? may stand in a query's password as well as behind a URL's.
+        // An `@` after a `?` may be part of a password in the query, or end the login of the URL.
         Some((before, _)) if before.contains('?') => return format!("{scheme}***"),
         Some((_, server)) => ("***@", server),
         None => ("", rest),
@@ -28,7 +28,7 @@ pub(super) fn masked(text: &str) -> String {
         Some((address, _)) => (address, "?***"),
         None => (server, ""),
     };
-    // Colons inside brackets are an IPv6 address's own.
+    // Colons inside brackets belong to an IPv6 address.
     let v6_end = if address.starts_with('[') { address.find(']') } else { None };
     let host = v6_end.map_or(0, |bracket| bracket + 1);
     let port = address[host..].find(':').map(|colon| host + colon + 1);
@@ -42,7 +42,7 @@ fn is_scheme(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)
 }
 
-/// Whether all there is are a port and perhaps a database, which are numbers.
+/// Returns true if the text is only a port and perhaps a database, which are numbers.
 fn is_port_and_database(text: &str) -> bool {
     let (port, database) = text.split_once('/').unwrap_or((text, ""));
     port.parse::<u16>().is_ok() && database.bytes().all(|byte| byte.is_ascii_digit())
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Each holds `secret`, or pieces of one, where a password was meant to be.
+    /// URLs with `secret`, or pieces of it, as the intended password.
     const WITH_PASSWORD: [&str; 21] = [
         "redis://:secret@localhost:6379/0",
         "redis://user:secret@localhost",
@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    /// Everything that is ever formatted of a URL that was parsed, or not.
+    /// Collects all texts that are ever formatted of a URL, parsed or not.
     fn said_of(url: &str) -> String {
         match RedisAddress::parse(url) {
             Ok(address) => format!("{address} {address:?} {address:#?}"),
@@ -113,7 +113,7 @@ mod tests {
                 4 => format!("redis:/:{password}@"),
                 5 => format!("unix:///run/redis.sock?user=a&pass={password}&db=x"),
                 6 => format!("unix:///run/redis.sock?pass={password}"),
-                // With the host forgotten, what follows an @ cannot be told from one.
+                // Without a host, the text after an `@` cannot be told from a host.
                 _ => format!("redis://user:{}", password.replace('@', "")),
             };
             let shown = masked(&url);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_password_is_shown() {
+    fn other_parts_of_a_url_are_shown() {
         for (url, shown) in [
             ("redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
             ("redis://[::1]:6380/3", "redis://[::1]:6380/3"),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_that_bring_a_password_are_known() {
+    fn urls_that_contain_a_password_are_detected() {
         for url in [
             "redis://:secret@localhost:6379/0",
             "redis://user:sec/ret@localhost",

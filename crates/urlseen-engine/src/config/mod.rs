@@ -1,15 +1,15 @@
-//! The configuration: read, checked and typed before anything starts.
+//! Configuration, which is read, checked and typed before anything starts.
 //!
 //! ```text
-//! defaults < file < environment < --set      later ones go before earlier ones
+//! defaults < file < environment < --set      later layers override earlier ones
 //! ```
 //!
-//! The layers become one flat map from key to values with their origins; every key is then taken
-//! out by its rule. So all problems show at once, each with the place it comes from. Nothing here
-//! reads the process's environment or arguments: they are handed in. Nothing is warned about: what
-//! is not right is refused.
+//! The layers become one flat map from key to values with their origins. Then the rule of each key
+//! takes its value out. All problems therefore show at once, each with its origin. This code reads
+//! neither the process's environment nor its arguments: the caller passes them in. There are no
+//! warnings: an invalid value is refused.
 //!
-//! Rules, `[[pass]]`, are only in the file: a list of tables has no name for a variable.
+//! Rules, `[[pass]]`, can be only in the file: a list of tables has no name for a variable.
 //!
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 
@@ -59,21 +59,21 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The file that is read where none is named, if it is there.
+/// File that is read if it exists and no file is named.
 pub(crate) const DEFAULT_FILE: &str = "config.toml";
 
-/// Where a configuration comes from.
+/// Origins of a configuration.
 pub struct Sources<E> {
-    /// `--config`; [`DEFAULT_FILE`] if it is not given.
+    /// Path from `--config`; [`DEFAULT_FILE`] if it is not given.
     pub file: Option<PathBuf>,
-    /// The environment, all of it: what does not begin with `URLSEEN_` is left alone.
+    /// Whole environment. Variables that do not begin with `URLSEEN_` are ignored.
     pub env: E,
-    /// The `key=value` of each `--set`, in order.
+    /// Argument `key=value` of each `--set`, in order.
     pub set: Vec<String>,
 }
 
 impl Config {
-    /// Reads and checks a configuration. Reads the file, and touches nothing else.
+    /// Reads and checks a configuration. It reads the file and touches nothing else.
     pub fn load<E, K, V>(sources: Sources<E>) -> Result<Self, Problems>
     where
         E: IntoIterator<Item = (K, V)>,
@@ -83,8 +83,9 @@ impl Config {
         Self::load_for(sources, |_| None)
     }
 
-    /// The same for a process that works by it. `machine` tells what of it this process is not
-    /// granted, and the key to name; it is told with everything else that is wrong.
+    /// Reads and checks a configuration for a process that runs with it. `machine` returns the
+    /// limit of this process that the configuration exceeds, and the key to name. That problem is
+    /// reported with all others.
     pub fn load_for<E, K, V>(
         sources: Sources<E>,
         machine: impl FnOnce(&Self) -> Option<(&'static str, Fault)>,
@@ -109,15 +110,15 @@ impl Config {
         Keys::new(&self.source.key, &self.sink.key, &self.rejects.key, &self.forget.key)
     }
 
-    /// The configured sink.
+    /// Opens the configured sink.
     pub fn open_sink(&self) -> Box<dyn redis::sink::Sink> {
         self.sink.kind.open(self.sink.push_to)
     }
 
-    /// The spec of the configured filter.
+    /// Spec of the configured filter.
     ///
     /// # Errors
-    /// There is no such filter.
+    /// Returns an error if no such filter can exist.
     pub fn filter_spec(&self) -> Result<FilterSpec, SpecError> {
         FilterSpec::read(|name| match name {
             "fingerprint.algorithm" => Some(self.fingerprint.algorithm.name().to_owned()),
@@ -126,10 +127,10 @@ impl Config {
         })
     }
 
-    /// The filter in Redis that is configured.
+    /// Configured filter in Redis.
     ///
     /// # Errors
-    /// There is no such filter.
+    /// Returns an error if no such filter can exist.
     pub fn redis_filter(&self) -> Result<Wanted, RedisOpenError> {
         let Filter { key, capacity, error_rate, .. } = &self.filter;
         let capacity = Capacity::new(*capacity).map_err(SpecError::from)?;
@@ -137,7 +138,7 @@ impl Config {
         Wanted::new(key, self.filter_spec()?, (capacity, error_rate))
     }
 
-    /// Configures the filter of a spec, as far as the spec has its parts.
+    /// Sets the configuration to the filter of a spec, as far as the spec states its parts.
     pub fn made_for(&mut self, spec: &FilterSpec) {
         self.fingerprint.algorithm = spec.algorithm;
         self.fingerprint.keep_fragments = spec.keep_fragments;

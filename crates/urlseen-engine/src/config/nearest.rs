@@ -1,7 +1,7 @@
-//! The known word nearest to a misspelt one.
+//! Search for the known word nearest to a misspelt one.
 
-/// The one of `known` that `word` was probably meant to be, if any is near enough: the fewest
-/// edits, and no more than a third of the known word.
+/// Finds the word of `known` that `word` was probably meant to be. It needs the fewest edits, and
+/// at most a third of the known word's length.
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
@@ -13,10 +13,10 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, candidate)| candidate)
 }
 
-/// The optimal string alignment distance: how many characters to insert, delete, replace or swap
-/// with their neighbour; `None` where it is over `most`.
+/// Computes the optimal string alignment distance: the number of characters to insert, delete,
+/// replace or swap with their neighbour. Returns `None` if it is over `most`.
 fn edits(from: &str, to: &str, most: usize) -> Option<usize> {
-    // The distance is at least the difference in length, so an absurdly long word costs nothing.
+    // The distance is at least the difference in length, so a very long word costs nothing.
     if from.len().abs_diff(to.len()) > 4 * most {
         return None;
     }
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_near_is_suggested() {
+    fn only_near_words_are_suggested() {
         let known = ["filter", "fingerprint", "log"];
         assert_eq!(nearest("fliter", known), Some("filter"));
         assert_eq!(nearest("logs", known), Some("log"));

@@ -1,4 +1,4 @@
-//! `[[pass]]`: rules for pages that must pass again and again.
+//! Rules of `[[pass]]` for pages that always pass.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,37 +11,37 @@ use super::nearest::nearest;
 use super::problem::{ConfigError, Fault, ValueOrigin};
 use super::raw::Raw;
 
-/// The most rules there may be.
+/// Most rules of a configuration.
 const MOST: usize = 100;
-/// How long a name may be.
+/// Most bytes of a rule's name.
 const LONGEST_NAME: usize = 100;
-/// How many bytes a pattern may have: parsing takes time that grows with them.
+/// Most bytes of a pattern. The time to parse it grows with them.
 const LONGEST_PATTERN: usize = 4096;
-/// How much memory a compiled pattern may take, in bytes.
+/// Most bytes of memory for a compiled pattern.
 const LARGEST: usize = 1 << 20;
-/// Hosts and paths of more bytes fit no pattern. The time of a match is at most this, times the
-/// states of a pattern.
+/// Most bytes of a host or path that a pattern can match. The time of a match is at most this
+/// number times the states of the pattern.
 const LONGEST_MATCHED: usize = 2048;
-/// The keys of a rule.
 const KEYS: [&str; 3] = ["name", "host", "path"];
 
-/// Items with a URL that fits pass unchecked and unrecorded, as those that say `dont_filter` do.
+/// Rule that lets items with a matching URL pass unchecked and unrecorded, like items with
+/// `dont_filter`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassRule {
-    /// What metrics and status call it.
+    /// Name of the rule in metrics and status.
     pub name: String,
-    /// What the host must hold.
+    /// Pattern that the host must contain.
     pub(crate) host: Option<Pattern>,
-    /// What the path must hold.
+    /// Pattern that the path must contain.
     pub(crate) path: Option<Pattern>,
 }
 
-/// A regular expression.
+/// Regular expression with a bounded size.
 #[derive(Clone)]
 pub(crate) struct Pattern(Regex);
 
 impl PassRule {
-    /// Whether a URL fits, of which these are the host, in lower case, and the path.
+    /// Returns true if a URL matches. `host` is its host in lower case.
     pub(crate) fn fits(&self, host: &str, path: &str) -> bool {
         let fits = |pattern: &Option<Pattern>, text: &str| {
             let is_match = |it: &Pattern| text.len() <= LONGEST_MATCHED && it.0.is_match(text);
@@ -52,7 +52,7 @@ impl PassRule {
 }
 
 impl Pattern {
-    /// Compiles a pattern, which may not grow large.
+    /// Compiles a pattern. Its size is limited.
     fn new(pattern: &str) -> Result<Self, String> {
         let length = pattern.len();
         if length > LONGEST_PATTERN {
@@ -64,7 +64,7 @@ impl Pattern {
             regex::Error::CompiledTooBig(most) => {
                 format!("compiled, it takes more than {most} bytes; write a simpler one")
             }
-            // Several lines, of which the last one says what is wrong.
+            // The message has several lines, and the last one states the reason.
             other => {
                 let said = other.to_string();
                 let last = said.lines().last().unwrap_or_default().trim();
@@ -88,7 +88,7 @@ impl fmt::Debug for Pattern {
     }
 }
 
-/// What the value of `pass` in a file says. `at` tells where a byte of it is.
+/// Reads the value of `pass` in a file. `at` finds the place of a byte in the file.
 pub(super) fn rules(
     value: &Spanned<DeValue<'_>>,
     at: impl Fn(usize) -> ValueOrigin,
@@ -167,7 +167,8 @@ impl<At: Fn(usize) -> ValueOrigin> RuleReader<At> {
                     format!("has no name of 1 to {LONGEST_NAME} bytes, as in name = \"x\"");
                 self.refuse(place, reason);
             } else if self.rules.iter().any(|other| other.name == *name) {
-                let reason = format!("has the name {name:?}, as another has; give each its own");
+                let reason =
+                    format!("has the name {name:?}, as another rule has; give each its own");
                 self.refuse(place, reason);
             }
         }
@@ -183,7 +184,7 @@ impl<At: Fn(usize) -> ValueOrigin> RuleReader<At> {
     }
 }
 
-/// The host, in lower case, and the path of a canonical URL, or of one that is to be left as it is.
+/// Splits a URL into its host, in lower case, and its path. The URL is canonical, or verbatim.
 pub(crate) fn host_and_path(url: &str) -> (Cow<'_, str>, &str) {
     let (authority, rest) = match url.split_once("://") {
         Some((_, rest)) => rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len())),

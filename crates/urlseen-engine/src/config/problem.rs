@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, and where.
+//! Problems of a configuration, with their places.
 
 use memchr::{memchr_iter, memrchr};
 use std::fmt;
@@ -6,30 +6,30 @@ use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Where a value comes from. Later variants go before earlier ones.
+/// Origin of a value. Later variants override earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ValueOrigin {
-    /// Nobody set it.
+    /// Default value, because no layer sets the key.
     Default,
-    /// The file, and the place in it if there is one.
+    /// Configuration file, and the place in it if there is one.
     File(Arc<Path>, Option<FilePlace>),
-    /// The environment variable of this name.
+    /// Environment variable of this name.
     Environment(String),
-    /// A `--set` of this key.
+    /// Argument `--set` of this key.
     Set(String),
 }
 
-/// A place in a text file; both count from 1, columns in characters.
+/// Place in a text file. Lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FilePlace {
-    /// The line.
+    /// Line of the file, from 1.
     pub(crate) line: usize,
-    /// The character in the line.
+    /// Character in the line, from 1.
     pub(crate) column: usize,
 }
 
 impl FilePlace {
-    /// The place of a byte of `text`.
+    /// Place of a byte in `text`.
     pub(super) fn of(byte: usize, text: &[u8]) -> Self {
         let before = &text[..byte.min(text.len())];
         let line_start = memrchr(b'\n', before).map_or(0, |end| end + 1);
@@ -54,12 +54,12 @@ impl fmt::Display for ValueOrigin {
     }
 }
 
-/// One thing wrong with a configuration.
+/// One problem of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// Where it was found.
+    /// Origin of the faulty value.
     pub(crate) origin: ValueOrigin,
-    /// What it is.
+    /// Description of the fault.
     pub(crate) fault: Fault,
 }
 
@@ -69,240 +69,240 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// What is wrong. Each says in one line what was found, what is allowed, and never a password:
-/// what was found is masked before it gets here.
+/// Fault of a configuration. Each message states in one line the value found and the allowed
+/// values. It never shows a password: the value is masked before it gets here.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Fault {
-    /// The file is not there, or not for us.
+    /// File that does not exist, or that this process may not read.
     #[error("cannot be read: {0}; give the path of a file that can")]
     Unreadable(String),
-    /// The file is no text.
+    /// File that is not text.
     #[error("is not UTF-8 from here on; save the file as UTF-8 text")]
     NotUtf8,
-    /// The file is far too long to be meant.
+    /// File that is too long to be a configuration.
     #[error("is longer than {0} bytes, so it is hardly a configuration")]
     TooLong(u64),
-    /// The text is no TOML; the key if one stands twice.
+    /// Text that is not TOML. For a key that appears twice, the message names it.
     #[error("not valid TOML: {0}")]
     Syntax(String),
-    /// There is no such section.
+    /// Section that does not exist.
     #[error("there is no section [{}]{}", .section.escape_debug(), hint(.nearest.as_ref()))]
     UnknownSection {
-        /// As found.
+        /// Name of the section as found.
         section: String,
-        /// What was probably meant.
+        /// Section that was probably meant.
         nearest: Option<String>,
     },
-    /// There is no such key.
+    /// Key that does not exist.
     #[error("there is no key {}{}", .key.escape_debug(), hint(.nearest.as_ref()))]
     UnknownKey {
-        /// As found.
+        /// Name of the key as found.
         key: String,
-        /// What was probably meant.
+        /// Key that was probably meant.
         nearest: Option<String>,
     },
-    /// There is no key that this variable sets.
-    #[error("no key has this name, and what begins with URLSEEN_ must have one's{}",
+    /// Variable that sets no key.
+    #[error("no key has this name, and variables that begin with URLSEEN_ must name a key{}",
         hint(.nearest.as_ref()))]
     UnknownVariable {
-        /// What was probably meant.
+        /// Variable that was probably meant.
         nearest: Option<String>,
     },
-    /// Passwords have no key of their own.
+    /// Key for a password, which does not exist.
     #[error(
         "there is no key {}; the password is part of redis.url or in the environment as \
          URLSEEN_REDIS_PASSWORD",
         .key.escape_debug()
     )]
     PasswordKey {
-        /// As found.
+        /// Name of the key as found.
         key: String,
     },
-    /// A section's name has a value of its own.
+    /// Value in place of a section.
     #[error("{section} is {found}; allowed: a section, which begins with the line [{section}]")]
     NotASection {
-        /// The section.
+        /// Name of the faulty section.
         section: String,
-        /// What it is instead.
+        /// Type of the value found.
         found: String,
     },
-    /// A value of another type.
+    /// Value of another type.
     #[error("{key} is {found}, {is}; allowed: {allowed}")]
     WrongType {
-        /// The key.
+        /// Key with the faulty value.
         key: String,
-        /// The value, shortened.
+        /// Shortened text of the value.
         found: String,
-        /// Its type.
+        /// Type of the faulty value.
         is: &'static str,
-        /// What the key takes.
+        /// Values that the key accepts.
         allowed: String,
     },
-    /// A value of the right type that makes no sense.
+    /// Value of the right type that is not allowed.
     #[error("{key} is {found}; allowed: {allowed}")]
     NotAllowed {
-        /// The key.
+        /// Key with the faulty value.
         key: String,
-        /// The value, shortened.
+        /// Shortened text of the value.
         found: String,
-        /// What the key takes.
+        /// Values that the key accepts.
         allowed: String,
     },
-    /// As [`Fault::NotAllowed`], where the reason says more than what is allowed.
+    /// Value that is refused for a reason beyond the allowed values.
     #[error("{key} is {found}: {reason}")]
     Refused {
-        /// The key.
+        /// Key with the faulty value.
         key: String,
-        /// The value, shortened.
+        /// Shortened text of the value.
         found: String,
-        /// What is wrong with it, and what to do.
+        /// Reason of the refusal, and the remedy.
         reason: String,
     },
-    /// A value that a later version will know.
+    /// Value that a later version will accept.
     #[error("{key} is {found}, which is not in this version yet; allowed now: {allowed}")]
     NotYet {
-        /// The key.
+        /// Key with the faulty value.
         key: String,
-        /// The value.
+        /// Text of the faulty value.
         found: String,
-        /// What the key takes.
+        /// Values that the key accepts.
         allowed: String,
     },
-    /// A variable's value is no text.
+    /// Variable whose value is not text.
     #[error("is not UTF-8; set it to UTF-8 text")]
     NotText,
-    /// A `--set` that is not `key=value`.
+    /// Argument `--set` that is not `key=value`.
     #[error("has no value; write --set key=value, as in --set filter.capacity=1e9")]
     NoValue,
-    /// A password where every user of the machine can read it.
+    /// Password in a place that every user of the machine can read.
     #[error(
         "redis.url is {found:?}: a password on the command line shows in the process list; put \
         it in the environment as URLSEEN_REDIS_PASSWORD, or the URL as URLSEEN_REDIS__URL"
     )]
     PasswordShown {
-        /// The URL without the password.
+        /// URL without the password.
         found: String,
     },
-    /// Two keys of the configuration name one Redis key.
+    /// Redis key that two keys of the configuration name.
     #[error(
         "{key} is {name:?}, and so is {other} ({other_origin}); allowed: a Redis key of its \
         own for each"
     )]
     SameRedisKey {
-        /// The one.
+        /// First key of the configuration.
         key: &'static str,
-        /// The other one.
+        /// Other key of the configuration.
         other: &'static str,
-        /// Where the other one is set.
+        /// Origin of the other key's value.
         other_origin: ValueOrigin,
-        /// The Redis key.
+        /// Name of the Redis key.
         name: String,
     },
-    /// A Redis key that urlseen keeps its own records in.
+    /// Redis key that urlseen uses for its own records.
     #[error(
         "{key} is {name:?}, which is a key of urlseen's own; allowed: any that is not \
         urlseen:…:state, :lease, :processing or :spec"
     )]
     OwnRedisKey {
-        /// The key of the configuration.
+        /// Key of the configuration.
         key: &'static str,
-        /// The Redis key.
+        /// Name of the Redis key.
         name: String,
     },
-    /// URLs are to be pushed, of items that have none.
+    /// Setting that pushes URLs of items that have none.
     #[error(
-        "sink.emit is {emit:?}, but items have no URL where source.item is {item:?} \
+        "sink.emit is {emit:?}, but items have no URL if source.item is {item:?} \
         ({item_origin}); allowed: sink.emit = \"item\", or another source.item"
     )]
     NoUrl {
-        /// `sink.emit`.
+        /// Value of the setting `sink.emit`.
         emit: &'static str,
-        /// `source.item`.
+        /// Value of the setting `source.item`.
         item: &'static str,
-        /// Where that is set.
+        /// Origin of `source.item`.
         item_origin: ValueOrigin,
     },
-    /// A sorted set has no ends.
+    /// End to push to in a sorted set, which has no ends.
     #[error(
         "sink.push_to is \"left\", but sink.kind is \"zset\" ({kind_origin}), which has no ends: \
         items are sorted by their priority; leave sink.push_to out, or set sink.kind = \"list\""
     )]
     NoEnds {
-        /// Where `sink.kind` is set.
+        /// Origin of the value of `sink.kind`.
         kind_origin: ValueOrigin,
     },
-    /// A rule is none.
+    /// Invalid rule in `[[pass]]`.
     #[error("[[pass]] {reason}")]
     PassRule {
-        /// What is wrong with it, and what to do.
+        /// Fault of the rule, and the remedy.
         reason: String,
     },
-    /// No filter of that kind lives there.
+    /// Filter kind that cannot be at the configured place.
     #[error(
         "filter.kind is {kind:?}, and filter.place is {place:?} ({place_origin}), where no filter \
         of that kind can be; allowed: filter.place = {other:?}, or filter.kind = {}",
         kinds.iter().map(|kind| format!("{kind:?}")).collect::<Vec<_>>().join(", ")
     )]
     KindElsewhere {
-        /// `filter.kind`.
+        /// Value of `filter.kind`.
         kind: &'static str,
-        /// `filter.place`.
+        /// Value of `filter.place`.
         place: &'static str,
-        /// Where `filter.place` is set.
+        /// Origin of the value of `filter.place`.
         place_origin: ValueOrigin,
-        /// Where such filters can be.
+        /// Place at which the kind can be.
         other: &'static str,
-        /// The kinds of filters that can be there.
+        /// Kinds that can be at the configured place.
         kinds: Vec<&'static str>,
     },
-    /// The process may not have as many file descriptors as it needs.
+    /// Limit of file descriptors that is lower than the process needs.
     #[error(
         "{need} file descriptors are needed ({uses}), and the hard limit is {limit}; raise it \
         (LimitNOFILE= in a systemd unit, ulimit -Hn in a shell){fewer}"
     )]
     TooFewDescriptors {
-        /// How many it needs.
+        /// Number of descriptors that it needs.
         need: u64,
-        /// What for.
+        /// Purposes of the descriptors.
         uses: String,
-        /// How many it may have.
+        /// Hard limit of the process.
         limit: u64,
-        /// Another way out, if there is one.
+        /// Another remedy, if there is one.
         fewer: String,
     },
-    /// A batch of nothing but rejects would never fit.
+    /// Limit of rejects that is smaller than a batch, so that a batch of rejects would never fit.
     #[error(
         "rejects.max_len is {max_len}, less than source.batch, {batch} ({batch_origin}); \
         allowed: at least as many, since all items of a batch may be rejects"
     )]
     RejectsTooShort {
-        /// `rejects.max_len`.
+        /// Value of `rejects.max_len`.
         max_len: u64,
-        /// `source.batch`.
+        /// Value of `source.batch`.
         batch: usize,
-        /// Where that is set.
+        /// Origin of the value of `source.batch`.
         batch_origin: ValueOrigin,
     },
 }
 
-/// The end of a sentence that says what was probably meant.
+/// End of a sentence that suggests a name.
 fn hint(nearest: Option<&String>) -> String {
     nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default()
 }
 
-/// Everything that is wrong with a configuration; at least one thing. Display has a line for each,
-/// by origin, and a last line with their number.
+/// All problems of a configuration, at least one. `Display` writes a line for each, ordered by
+/// origin, and a last line with their number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problems(Vec<ConfigError>);
 
 impl Problems {
-    /// Sorts `problems`; `None` if there are none.
+    /// Sorts `problems`. Returns `None` if there are none.
     pub(super) fn new(mut problems: Vec<ConfigError>) -> Option<Self> {
         problems.sort_by(|one, other| one.origin.cmp(&other.origin));
         (!problems.is_empty()).then_some(Self(problems))
     }
 
-    /// Each of them, by origin.
+    /// Iterates over the problems, ordered by origin.
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, ConfigError> {
         self.0.iter()
     }

@@ -1,21 +1,20 @@
-//! Values as they are found, before anybody knows what they mean.
+//! Values as they were found, before they have a type.
 
 use toml::de::DeValue;
 
-/// A value as a layer has it. May hold a password, so it is never formatted but by the rule of
-/// its key.
+/// Value as a layer has it. It may hold a password, so only the rule of its key may format it.
 pub(super) enum Raw {
-    /// From the environment or `--set`: the key's type decides how it is read.
+    /// Text of the environment or of `--set`. The type of the key decides how it is read.
     Text(String),
-    /// A string of a TOML file.
+    /// String of a TOML file.
     String(String),
-    /// An integer or a float of a TOML file, in decimal.
+    /// Integer or float of a TOML file, in decimal.
     Number(String),
-    /// A boolean of a TOML file.
+    /// Boolean of a TOML file.
     Bool(bool),
-    /// An array of strings of a TOML file.
+    /// Array of strings of a TOML file.
     List(Vec<String>),
-    /// Something that no key takes, by what it is.
+    /// Description of a value that no key accepts.
     Other(&'static str),
 }
 
@@ -41,7 +40,7 @@ impl Raw {
         }
     }
 
-    /// What type this is, to say that it is the wrong one.
+    /// Type of the value, for a message about a wrong type.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "a text",
@@ -53,7 +52,7 @@ impl Raw {
         }
     }
 
-    /// The value on one line, shortened.
+    /// Text of the value on one line, shortened.
     pub(super) fn shown(&self) -> String {
         const LONGEST: usize = 80;
         match self {
@@ -68,7 +67,7 @@ impl Raw {
         }
     }
 
-    /// The text of a key that takes one.
+    /// Text of the value, for a key that accepts text.
     pub(super) fn text(&self) -> Result<&str, ValueError> {
         match self {
             Self::Text(text) | Self::String(text) => Ok(text),
@@ -76,7 +75,7 @@ impl Raw {
         }
     }
 
-    /// The digits of a key that takes a number.
+    /// Digits of the value, for a key that accepts a number.
     pub(super) fn number(&self) -> Result<&str, ValueError> {
         match self {
             Self::Text(text) | Self::Number(text) => Ok(text),
@@ -85,16 +84,16 @@ impl Raw {
     }
 }
 
-/// Why a value is not taken.
+/// Reason why a value is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ValueError {
-    /// It has another type.
+    /// Value of another type.
     Type,
-    /// It has the right type, but makes no sense.
+    /// Value of the right type that is not allowed.
     Value,
-    /// As `Value`, for this reason, which also says what to write instead.
+    /// Value that is refused for this reason. The reason also states the remedy.
     Because(String),
-    /// A later version will know it.
+    /// Value that a later version will accept.
     NotYet,
 }
 

@@ -1,11 +1,11 @@
-//! What nobody gets to see.
+//! Secrets that are never shown.
 
 use std::fmt;
 
 use sha1::{Digest, Sha1};
 use subtle::ConstantTimeEq;
 
-/// A password: never formatted.
+/// Password that is never formatted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -14,13 +14,13 @@ impl Secret {
         Self(text)
     }
 
-    /// The password, to be sent to whoever asks for it.
+    /// Text of the password, to be sent to a server that requires it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Checks a guess. Compares digests, which have one length, in constant time: so the time says
-    /// nothing of how much of a guess was right, nor of how long the password is.
+    /// Checks a guess. It compares digests of equal length in constant time. The time therefore
+    /// shows neither how much of the guess was right nor how long the password is.
     pub fn is(&self, guess: &[u8]) -> bool {
         let digest = |text: &[u8]| <[u8; 20]>::from(Sha1::digest(text));
         digest(self.0.as_bytes()).ct_eq(&digest(guess)).into()

@@ -1,13 +1,13 @@
-//! Whether the filter's seed is drawn or given.
+//! Choice between a random and a fixed seed of the filter.
 
-/// Where the seed of the filter's hash comes from.
+/// Source of the seed of the filter's hash.
 ///
-/// A seed that others know lets them craft URLs that make other URLs look seen, so it is drawn
-/// unless somebody needs the same bits twice.
+/// Attackers who know the seed can craft URLs that make other URLs look seen. The seed is therefore
+/// random unless a user needs the same bits twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeedChoice {
-    /// Drawn when the filter is made, and kept with it.
+    /// Seed that is drawn when the filter is made, and stored with it.
     Random,
-    /// This one.
+    /// Fixed seed with this value.
     Fixed(u32),
 }

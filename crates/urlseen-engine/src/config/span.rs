@@ -1,11 +1,11 @@
-//! Spans of time as people write them, always with a unit: `10s`, `500ms`.
+//! Durations as people write them, always with a unit: `10s`, `500ms`.
 
 use std::time::Duration;
 
-/// The units, the longest first.
+/// Units of time, the longest first.
 const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
-/// Reads a whole number and its unit: `ms`, `s`, `m` or `h`.
+/// Reads an integer and its unit: `ms`, `s`, `m` or `h`.
 pub(super) fn parse_span(text: &str) -> Option<Duration> {
     let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(unit_at);
@@ -13,7 +13,7 @@ pub(super) fn parse_span(text: &str) -> Option<Duration> {
     number.parse::<u64>().ok()?.checked_mul(*millis).map(Duration::from_millis)
 }
 
-/// A span as it is written, in the longest unit that it is a whole number of.
+/// Writes a duration in the longest unit of which it is a multiple.
 pub(super) fn shown(span: Duration) -> String {
     let millis = span.as_millis();
     let (unit, length) = UNITS

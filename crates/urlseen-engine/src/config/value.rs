@@ -1,4 +1,4 @@
-//! The rules that make typed values of those found, and say what they take.
+//! Rules that convert found values to typed ones, and describe the allowed values.
 
 use super::host_port::{self, HostPort};
 use super::mask::masked;
@@ -13,21 +13,21 @@ use urlseen_core::filter::choice::{self, Choice, ChoiceError, choose};
 use urlseen_core::filter::number::{grouped, parse_count};
 use urlseen_core::redis::RedisAddress;
 
-/// What a key takes, and how it becomes a `T`.
+/// Rule of a key: its allowed values, and the conversion to a `T`.
 pub(super) trait Rule<T> {
-    /// The typed value.
+    /// Converts a found value.
     fn read(&self, raw: &Raw) -> Result<T, ValueError>;
 
-    /// What is allowed, as the end of a sentence.
+    /// Describes the allowed values, as the end of a sentence.
     fn allowed(&self) -> String;
 
-    /// How messages show a value, without what nobody may see.
+    /// Shows a value in a message, without any secret in it.
     fn shown(&self, raw: &Raw) -> String {
         raw.shown()
     }
 }
 
-/// A whole number of something.
+/// Integer in a range, with the noun that it counts.
 pub struct WholeNumber(pub(super) RangeInclusive<u64>, pub(super) &'static str);
 
 impl<T: TryFrom<u64>> Rule<T> for WholeNumber {
@@ -43,7 +43,7 @@ impl<T: TryFrom<u64>> Rule<T> for WholeNumber {
     }
 }
 
-/// A number, whole or not.
+/// Number in a range, not always an integer.
 pub(super) struct Number(pub(super) RangeInclusive<f64>);
 
 impl Rule<f64> for Number {
@@ -57,7 +57,7 @@ impl Rule<f64> for Number {
     }
 }
 
-/// `true` or `false`.
+/// Boolean, `true` or `false`.
 pub(super) struct Flag;
 
 impl Rule<bool> for Flag {
@@ -74,7 +74,7 @@ impl Rule<bool> for Flag {
     }
 }
 
-/// One of a few words.
+/// One word of a fixed list.
 pub(super) struct Word;
 
 impl<T: Choice> Rule<T> for Word {
@@ -90,7 +90,7 @@ impl<T: Choice> Rule<T> for Word {
     }
 }
 
-/// A Redis key.
+/// Non-empty name of a Redis key.
 pub(super) struct RedisKey;
 
 impl Rule<String> for RedisKey {
@@ -104,11 +104,11 @@ impl Rule<String> for RedisKey {
     }
 }
 
-/// Some Redis keys: an array of strings, or their names with commas between them.
+/// List of Redis keys: an array of strings, or a text with commas between the keys.
 pub(super) struct RedisKeys;
 
 impl RedisKeys {
-    /// How many they may be.
+    /// Most keys that a list may have.
     const MOST: usize = 1000;
 }
 
@@ -125,11 +125,11 @@ impl Rule<Vec<String>> for RedisKeys {
     }
 }
 
-/// The strings of an array, or of a text with commas between them.
+/// Strings of an array, or of a text with commas between them.
 pub(super) fn texts(raw: &Raw) -> Result<Vec<String>, ValueError> {
     match raw {
         Raw::List(texts) => Ok(texts.clone()),
-        // As the file has it.
+        // The text is an array as a file would have it.
         Raw::Text(text) if text.trim_start().starts_with('[') => {
             let array = DeValue::parse(text.trim()).map_err(|_| ValueError::Value)?;
             texts(&Raw::from_toml(array.get_ref()))
@@ -139,7 +139,7 @@ pub(super) fn texts(raw: &Raw) -> Result<Vec<String>, ValueError> {
     }
 }
 
-/// A crawl's name: one that can also name a folder.
+/// Name of a crawl, which must also be a valid folder name.
 pub(super) struct NameRule;
 
 impl Rule<String> for NameRule {
@@ -160,7 +160,7 @@ impl Rule<String> for NameRule {
     }
 }
 
-/// A folder.
+/// Path of a folder, not empty.
 pub(super) struct Folder;
 
 impl Rule<PathBuf> for Folder {
@@ -175,7 +175,7 @@ impl Rule<PathBuf> for Folder {
     }
 }
 
-/// Where Redis is.
+/// Address of a Redis server.
 pub(super) struct Redis;
 
 impl Rule<RedisAddress> for Redis {
@@ -190,13 +190,13 @@ impl Rule<RedisAddress> for Redis {
     fn shown(&self, raw: &Raw) -> String {
         match raw {
             Raw::Text(text) | Raw::String(text) => Raw::Text(masked(text)).shown(),
-            // What was meant to be a password may well be a number.
+            // A password may well be a number.
             other => other.kind().to_owned(),
         }
     }
 }
 
-/// Where to listen, or `""` for nowhere.
+/// Address to listen on, or `""` for none.
 pub(super) struct Address;
 
 impl Rule<Option<HostPort>> for Address {
@@ -212,7 +212,7 @@ impl Rule<Option<HostPort>> for Address {
     }
 }
 
-/// A span of time.
+/// Duration in a range, with its unit.
 pub(super) struct DurationRange(pub(super) RangeInclusive<Duration>);
 
 impl Rule<Duration> for DurationRange {
@@ -227,7 +227,7 @@ impl Rule<Duration> for DurationRange {
     }
 }
 
-/// A span of time, or `0s` for never.
+/// Duration in a range, or `0s` for never.
 pub(super) struct Every(pub(super) RangeInclusive<Duration>);
 
 impl Rule<Option<Duration>> for Every {
@@ -245,14 +245,14 @@ impl Rule<Option<Duration>> for Every {
     }
 }
 
-/// What the filter's hash is seeded with.
+/// Seed of the filter's hash.
 pub(super) struct Seed;
 
 impl Rule<SeedChoice> for Seed {
     fn read(&self, raw: &Raw) -> Result<SeedChoice, ValueError> {
         match raw {
             Raw::Text(word) | Raw::String(word) if word == "random" => Ok(SeedChoice::Random),
-            // A number in quotes, or a misspelt word.
+            // This is a number in quotes, or a misspelt word.
             Raw::String(_) => Err(ValueError::Value),
             _ => WholeNumber(0..=u64::from(u32::MAX), "").read(raw).map(SeedChoice::Fixed),
         }
@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_an_array_or_stand_between_commas() {
+    fn keys_are_an_array_or_separated_by_commas() {
         let keys = |raw| RedisKeys.read(&raw);
         let both = || Ok(vec!["a".to_owned(), "b".to_owned()]);
         assert_eq!(keys(text("a, b")), both());
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_reads_well() {
+    fn descriptions_of_allowed_values_read_well() {
         let whole = WholeNumber(1_024..=268_435_456, " of bytes");
         assert_eq!(
             Rule::<usize>::allowed(&whole),

@@ -1,4 +1,4 @@
-//! `config.toml` and the defaults.
+//! Tests that `config.toml` and the defaults agree.
 
 use super::super::*;
 use super::{NOTHING, load};
@@ -19,7 +19,7 @@ fn the_documented_file_is_the_default() {
     assert_eq!(load("", &[], &[]), Ok(Config::default()));
 }
 
-/// A commented-out line shows what is derived from the default name.
+/// Commented-out lines show the values derived from the default name.
 #[test]
 fn the_documented_file_with_derived_names_is_the_default_too() {
     let whole: String = documented()

@@ -1,11 +1,11 @@
-//! How the layers lie over each other.
+//! Tests of layers that override each other.
 
 use super::super::*;
 use super::{NOTHING, load};
 use urlseen_core::filter::number::parse_count;
 
 #[test]
-fn later_layers_go_before_earlier_ones() {
+fn later_layers_override_earlier_ones() {
     let file = "[filter]\ncapacity = 1e3\nthreads = 3\n[source]\nbatch = 30\n[log]\nlevel='warn'";
     let env = [("URLSEEN_FILTER__CAPACITY", "2_000"), ("URLSEEN_FILTER__THREADS", "4")];
     let config = load(file, &env, &["filter.capacity=3k", "filter.capacity=4k"]).unwrap();
@@ -113,7 +113,7 @@ fn names_follow_the_crawl_unless_they_are_set() {
 }
 
 #[test]
-fn a_file_that_was_asked_for_has_to_be_there() {
+fn a_named_file_must_exist() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("latin1.toml"), b"[log]\nlevel = \"\xe9\"").unwrap();
@@ -148,7 +148,7 @@ fn a_file_that_was_asked_for_has_to_be_there() {
 
 #[cfg(unix)]
 #[test]
-fn variables_that_are_no_text_are_refused_only_where_they_are_ours() {
+fn variables_that_are_not_text_are_refused_only_if_they_are_of_urlseen() {
     use std::os::unix::ffi::OsStringExt;
     let bytes = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
     let mut layers = Layers::default();

@@ -1,4 +1,4 @@
-//! Whole configurations.
+//! Tests of whole configurations.
 
 mod documented;
 mod layered;
@@ -7,7 +7,7 @@ mod secrets;
 
 use super::*;
 
-/// A configuration from a file's text, environment variables and `--set` arguments.
+/// Loads a configuration from a file's text, environment variables and `--set` arguments.
 fn load(toml: &str, env: &[(&str, &str)], set: &[&str]) -> Result<Config, Problems> {
     let mut layers = Layers::default();
     layers.add_toml(Path::new("config.toml"), toml);
@@ -16,7 +16,7 @@ fn load(toml: &str, env: &[(&str, &str)], set: &[&str]) -> Result<Config, Proble
     Config::checked(layers, |_| None)
 }
 
-/// The lines of the problems, without the count.
+/// Lines of the problems, without the last line that counts them.
 #[track_caller]
 fn refused(toml: &str, env: &[(&str, &str)], set: &[&str]) -> Vec<String> {
     let problems = load(toml, env, set).expect_err("refused").to_string();

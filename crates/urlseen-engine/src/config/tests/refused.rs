@@ -1,4 +1,4 @@
-//! What is refused, in which words.
+//! Tests of refused configurations and their messages.
 
 use super::{load, refused};
 
@@ -40,8 +40,8 @@ capacity = 10
             "config.toml:12:9: source.batch is \"1000\", a string; allowed: a whole number from 1 \
              to 100_000",
             "config.toml:13:2: there is no section [fliter]; did you mean [filter]?",
-            "environment URLSEEN_FILTER_CAPACITY: no key has this name, and what begins with \
-             URLSEEN_ must have one's; did you mean URLSEEN_FILTER__CAPACITY?",
+            "environment URLSEEN_FILTER_CAPACITY: no key has this name, and variables that begin \
+             with URLSEEN_ must name a key; did you mean URLSEEN_FILTER__CAPACITY?",
             "environment URLSEEN_SOURCE__BATCH: source.batch is \"0\"; allowed: a whole number \
              from 1 to 100_000",
             "--set crawl.nmae: there is no key crawl.nmae; did you mean crawl.name?",
@@ -111,7 +111,7 @@ fn one_redis_key_has_one_use() {
              (config.toml:2:7); allowed: a Redis key of its own for each",
         ]
     );
-    // The default of a later key is not at fault for what an earlier one is set to.
+    // The earlier key is at fault if it is set to the default of a later key.
     assert_eq!(
         refused("", &[], &["source.key=demo:unseen"]),
         ["--set source.key: source.key is \"demo:unseen\", and so is sink.key (default); \
@@ -121,7 +121,7 @@ fn one_redis_key_has_one_use() {
 }
 
 #[test]
-fn the_keys_that_urlseen_keeps_for_itself_are_refused() {
+fn keys_that_urlseen_uses_for_its_own_records_are_refused() {
     for key in [
         "urlseen:{demo:discovered}:state",
         "urlseen:x:lease",
@@ -145,7 +145,7 @@ fn urls_can_be_emitted_only_of_items_that_have_one() {
             refused(&format!("source.item = '{item}'"), &[("URLSEEN_SINK__EMIT", emit)], &[]),
             [format!(
                 "environment URLSEEN_SINK__EMIT: sink.emit is \"{emit}\", but items have no URL \
-                 where source.item is \"{item}\" (config.toml:1:15); allowed: sink.emit = \
+                 if source.item is \"{item}\" (config.toml:1:15); allowed: sink.emit = \
                  \"item\", or another source.item"
             )]
         );
@@ -183,15 +183,16 @@ name = "none"
         refused(file, &[("URLSEEN_PASS__NAME", "a")], &["pass.name=a"]),
         [
             "config.toml:7:8: [[pass]] has path = \"(\": not a regular expression: unclosed group",
-            "config.toml:8:1: [[pass]] has the name \"lists\", as another has; give each its own",
+            "config.toml:8:1: [[pass]] has the name \"lists\", as another rule has; give each its \
+             own",
             "config.toml:11:1: [[pass]] has neither host nor path; give at least one of them",
             "config.toml:12:1: there is no key pass.hots; did you mean pass.host?",
             "config.toml:14:8: [[pass]] has path = 5; allowed: a text in quotes",
             "config.toml:16:8: [[pass]] has path = \"(a{1000}){1000}\": compiled, it takes more \
              than 1048576 bytes; write a simpler one",
             "config.toml:17:1: [[pass]] has neither host nor path; give at least one of them",
-            "environment URLSEEN_PASS__NAME: no key has this name, and what begins with URLSEEN_ \
-             must have one's; did you mean URLSEEN_CRAWL__NAME?",
+            "environment URLSEEN_PASS__NAME: no key has this name, and variables that begin with \
+             URLSEEN_ must name a key; did you mean URLSEEN_CRAWL__NAME?",
             "--set pass.name: there is no key pass.name; did you mean crawl.name?",
         ]
     );
@@ -228,7 +229,7 @@ fn a_sorted_set_has_no_ends() {
 }
 
 #[test]
-fn what_lives_in_redis_is_not_kept_locally() {
+fn kinds_that_live_in_redis_have_no_local_filter() {
     for kind in ["imooc", "pyrebloom", "scrapy-redis-bloomfilter", "scrapy-redis"] {
         assert_eq!(
             refused(&format!("filter.kind = '{kind}'"), &[], &[]),
@@ -260,6 +261,6 @@ fn a_batch_of_rejects_fits_their_list() {
         ["config.toml:1:19: rejects.max_len is 999, less than source.batch, 1000 (default); \
           allowed: at least as many, since all items of a batch may be rejects"]
     );
-    // A batch that is refused itself says nothing about the list.
+    // A batch size that is itself refused causes no complaint about the list.
     assert_eq!(refused("rejects.max_len = 999", &[], &["source.batch=many"]).len(), 1);
 }

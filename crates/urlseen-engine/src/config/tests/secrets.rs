@@ -1,4 +1,4 @@
-//! Passwords: where they may stand, and that nobody gets to see them.
+//! Tests of passwords: their allowed places, and that they are never shown.
 
 use super::{load, refused};
 
@@ -47,7 +47,7 @@ fn a_user_needs_a_password_from_somewhere() {
              no password; add one as user:password@, or set URLSEEN_REDIS_PASSWORD (any text for a \
              user with nopass)"]
     );
-    // Only the URL that counts is ever logged in with, and only a URL is.
+    // Only the URL that counts needs a login, and only a URL can have one.
     assert!(load(file, &[], &["redis.url=redis://localhost"]).is_ok());
     assert_eq!(refused(file, &[], &["redis.url=redis://"]).len(), 1);
 }
@@ -78,15 +78,15 @@ fn a_url_that_cannot_be_used_is_told_why() {
 }
 
 #[test]
-fn who_looks_for_a_key_for_the_password_is_told_where_it_goes() {
+fn a_key_for_the_password_is_refused_with_its_right_place() {
     let told = "the password is part of redis.url or in the environment as URLSEEN_REDIS_PASSWORD";
     let env = [("URLSEEN_REDIS_PASWORD", "hunter2")];
     assert_eq!(
         refused("[redis]\npassword = 'hunter2'", &env, &["redis.pasword=hunter2"]),
         [
             format!("config.toml:2:1: there is no key redis.password; {told}"),
-            "environment URLSEEN_REDIS_PASWORD: no key has this name, and what begins with \
-             URLSEEN_ must have one's; did you mean URLSEEN_REDIS_PASSWORD?"
+            "environment URLSEEN_REDIS_PASWORD: no key has this name, and variables that begin \
+             with URLSEEN_ must name a key; did you mean URLSEEN_REDIS_PASSWORD?"
                 .to_owned(),
             format!("--set redis.pasword: there is no key redis.pasword; {told}"),
         ]
