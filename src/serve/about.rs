@@ -1,4 +1,4 @@
-//! What the server says of itself.
+//! Replies about the server itself.
 
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
@@ -8,10 +8,10 @@ use super::command::{SPECS, Spec, find, shown};
 use super::filter::number;
 use super::reply::{Reply, Version};
 
-/// The Redis whose replies these are.
+/// Version of Redis whose replies these are.
 const REDIS: &str = "7.0.15";
 
-/// The reply to `HELLO`.
+/// Builds the reply to `HELLO`.
 pub(super) fn hello(version: Version, id: u64) -> Reply {
     let bulk = |text: &str| Reply::bulk(text);
     let proto = if version == Version::Resp3 { 3 } else { 2 };
@@ -26,7 +26,7 @@ pub(super) fn hello(version: Version, id: u64) -> Reply {
     ])
 }
 
-/// The reply to `INFO`.
+/// Builds the reply to `INFO`.
 pub(super) fn info(house: &House) -> String {
     let mut text = String::new();
     let mut line = |key: &str, value: &dyn std::fmt::Display| {
@@ -46,7 +46,7 @@ pub(super) fn info(house: &House) -> String {
     text
 }
 
-/// The reply to `COMMAND` and its subcommands.
+/// Builds the reply to `COMMAND` and its subcommands.
 pub(super) fn commands(subcommand: Option<&[u8]>, rest: &[&[u8]]) -> Reply {
     let Some(subcommand) = subcommand else {
         return Reply::Array(SPECS.iter().map(described).collect());
@@ -66,7 +66,7 @@ pub(super) fn commands(subcommand: Option<&[u8]>, rest: &[&[u8]]) -> Reply {
     }
 }
 
-/// A command as `COMMAND` describes it.
+/// Describes one command for `COMMAND`.
 fn described(spec: &Spec) -> Reply {
     let (first, last) = spec.keys;
     let flags = spec.flags.iter().map(|&flag| Reply::Simple(flag)).collect();
@@ -85,7 +85,7 @@ fn described(spec: &Spec) -> Reply {
     ])
 }
 
-/// What Redis says of a subcommand that it does not know.
+/// Error of Redis for an unknown subcommand.
 pub(super) fn unknown_subcommand(command: &str, subcommand: &[u8]) -> Reply {
     let found = shown(subcommand);
     Reply::error(format!("ERR unknown subcommand '{found}'. Try {command} HELP."))

@@ -1,4 +1,4 @@
-//! Warning about clients that speak HTTP: one a minute at most, however many there are.
+//! Warning about clients that speak HTTP: at most one a minute, for any number of clients.
 
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 
 use tracing::warn;
 
-/// The least time between two warnings.
+/// Shortest time between two warnings.
 const PAUSE: Duration = Duration::from_mins(1);
 
-/// The warning, shared by all clients.
+/// State of the warning, shared by all clients.
 #[derive(Debug, Default)]
 pub(super) struct Alarm(Mutex<AlarmCount>);
 
 #[derive(Debug, Default)]
 struct AlarmCount {
     last: Option<Instant>,
-    /// Clients since the last warning that got none of their own.
+    /// Clients since the last warning that caused no warning themselves.
     silent: u64,
 }
 
 impl Alarm {
-    /// Warns of a client, unless there was a warning of late.
+    /// Warns of a client, unless the last warning is recent.
     pub(super) fn raise(&self, peer: SocketAddr) {
         let mut count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(silent) = count.turn(Instant::now()) {
@@ -36,7 +36,8 @@ impl Alarm {
 }
 
 impl AlarmCount {
-    /// Counts one client. `Some` if it is time for a warning: the clients without one before it.
+    /// Counts one client. If it is time for a warning, returns the number of clients before it
+    /// without one.
     fn turn(&mut self, now: Instant) -> Option<u64> {
         if self.last.is_some_and(|last| now.duration_since(last) < PAUSE) {
             self.silent += 1;

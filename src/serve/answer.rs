@@ -1,15 +1,15 @@
-//! How answers about fingerprints become a reply.
+//! Replies made of answers about fingerprints.
 
 use super::command::ReplyShape;
 use super::reply::Reply;
 use urlseen_engine::engine::{Answer, Wanted};
 
-/// What RedisBloom says where a filter can take no more.
+/// Error of RedisBloom for a filter that is full.
 const FULL: &str = "ERR non scaling filter is full";
 
-/// The reply to a command that wanted for each of its members what was answered.
+/// Builds the reply to a command that wanted the same answer for each of its members.
 pub(super) fn reply(shape: ReplyShape, wanted: Wanted, answers: &[Answer]) -> Reply {
-    // `BF.ADD` says whether something is new, `BF.EXISTS` whether it is there.
+    // `BF.ADD` reports 1 for a new item, and `BF.EXISTS` reports 1 for one that is there.
     let is = |answer: Answer| match wanted {
         Wanted::Add => answer == Answer::Unseen,
         Wanted::Test | Wanted::Forget => answer == Answer::Seen,
@@ -29,7 +29,7 @@ pub(super) fn reply(shape: ReplyShape, wanted: Wanted, answers: &[Answer]) -> Re
     match shape {
         ReplyShape::Bool => bloom(first),
         ReplyShape::Bools => {
-            // What follows on the first that had no room is not said, as RedisBloom has it.
+            // Like RedisBloom, the reply ends with the first member that had no room.
             let end = answers.iter().position(|&answer| answer == Answer::Full);
             let said = &answers[..end.map_or(answers.len(), |end| end + 1)];
             Reply::Array(said.iter().copied().map(bloom).collect())
@@ -53,7 +53,7 @@ mod tests {
     use Answer::{Full, Seen, Unseen};
 
     #[test]
-    fn adding_says_what_is_new_and_testing_what_is_there() {
+    fn adding_reports_new_members_and_testing_reports_present_ones() {
         let all = [Seen, Unseen];
         let bools = |wanted| reply(ReplyShape::Bools, wanted, &all);
         let said = |first, second| Reply::Array(vec![Reply::Bool(first), Reply::Bool(second)]);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_behind_the_first_that_had_no_room() {
+    fn the_reply_ends_with_the_first_member_without_room() {
         let full = || Reply::error(FULL);
         let said = reply(ReplyShape::Bools, Wanted::Add, &[Unseen, Full, Full]);
         assert_eq!(said, Reply::Array(vec![Reply::Bool(true), full()]));

@@ -1,10 +1,10 @@
-//! The options of RedisBloom's commands. The filter is what the configuration makes it, so they
-//! change nothing; what RedisBloom refuses is refused in its words.
+//! Options of RedisBloom's commands. They change nothing, because the configuration defines the
+//! filter. Options that RedisBloom refuses are refused with its messages.
 
 use super::command::wrong_arity;
 use super::reply::Reply;
 
-/// What `BF.INFO` may be asked for.
+/// Field in the reply to `BF.INFO`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
     Capacity,
@@ -15,11 +15,11 @@ pub(super) enum Field {
 }
 
 impl Field {
-    /// All, in the order of the reply.
+    /// All fields, in the order of the reply.
     pub(super) const ALL: [Self; 5] =
         [Self::Capacity, Self::Size, Self::Filters, Self::Items, Self::Expansion];
 
-    /// What the reply calls it.
+    /// Name of the field in the reply.
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Capacity => "Capacity",
@@ -31,7 +31,7 @@ impl Field {
     }
 }
 
-/// The field that `BF.INFO` names behind the key, if it does.
+/// Reads the optional field after the key of `BF.INFO`.
 pub(super) fn field(words: &[&[u8]]) -> Result<Option<Field>, Reply> {
     let [word] = words else {
         return if words.is_empty() { Ok(None) } else { Err(wrong_arity("bf.info")) };
@@ -45,7 +45,7 @@ pub(super) fn field(words: &[&[u8]]) -> Result<Option<Field>, Reply> {
     }
 }
 
-/// Checks what `BF.RESERVE` says behind the key.
+/// Checks the options after the key of `BF.RESERVE`.
 pub(super) fn reserve(words: &[&[u8]]) -> Result<(), Reply> {
     let [rate, capacity, options @ ..] = words else { return Err(wrong_arity("bf.reserve")) };
     error_rate(rate)?;
@@ -56,18 +56,18 @@ pub(super) fn reserve(words: &[&[u8]]) -> Result<(), Reply> {
             let value = options.next().ok_or_else(|| Reply::error("ERR no expansion"))?;
             expansion(value)?;
         }
-        // RedisBloom passes over what it does not know here; NONSCALING has no value.
+        // RedisBloom ignores unknown options here. NONSCALING has no value.
     }
     Ok(())
 }
 
-/// What `BF.INSERT` says behind the key.
+/// Options after the key of `BF.INSERT`.
 #[derive(Debug)]
 pub(super) struct Insert<'a> {
     pub(super) items: Vec<&'a [u8]>,
 }
 
-/// Reads it.
+/// Reads the options and the members.
 pub(super) fn insert<'a>(words: &[&'a [u8]]) -> Result<Insert<'a>, Reply> {
     let mut words = words.iter();
     while let Some(option) = words.next() {

@@ -1,4 +1,4 @@
-//! One client: its commands and their replies.
+//! Client connection: its commands and their replies.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,10 +18,10 @@ use urlseen_engine::engine::query::{self, Asker, Counts, Extra};
 use urlseen_engine::engine::{Answer, Question, Wanted};
 use urlseen_engine::item::Reader;
 
-/// About how many questions of a client are asked at once; and the most commands.
+/// Approximate number of a client's questions in one batch, and the most commands in it.
 const AT_ONCE: usize = 4096;
 
-/// A client that is connected.
+/// Client that is connected to the server.
 pub struct Client {
     house: Arc<House>,
     asker: Asker,
@@ -29,19 +29,19 @@ pub struct Client {
     framing: Framing,
     reader: Reader,
     session: ClientSession,
-    /// Since `MULTI`.
+    /// Commands since `MULTI`.
     transaction: Option<Transaction>,
-    /// What `EXEC` carries out, before anything else that was received.
+    /// Commands that `EXEC` runs before any other command of the client.
     pending: VecDeque<Received>,
     is_leaving: bool,
 }
 
-/// What commands will be answered.
+/// Reply that is due for commands.
 enum Due {
-    /// So many bytes of what is said in any case.
+    /// Finished reply, with its length in bytes.
     Said(usize),
-    /// What so many answers make of it, in the version that was spoken then; those of some members
-    /// are known.
+    /// Reply to be made of `count` answers, in the protocol version of its command. `passing` lists
+    /// the members that pass without a question.
     Answers {
         version: Version,
         shape: ReplyShape,
@@ -56,7 +56,7 @@ enum Due {
 struct Batch {
     due: Vec<Due>,
     questions: Vec<Question>,
-    /// Replies that depend on no answer, as they will be sent: they take less memory so.
+    /// Replies that depend on no answer, already encoded because that takes less memory.
     said: BytesMut,
 }
 
@@ -67,25 +67,25 @@ impl Batch {
         self.due.push(Due::Said(self.said.len() - begin));
     }
 
-    /// The next so many replies are an array.
+    /// Starts an array of the next `count` replies.
     fn say_array_of(&mut self, count: usize) {
         let begin = self.said.len();
         self.said.extend_from_slice(format!("*{count}\r\n").as_bytes());
         self.due.push(Due::Said(self.said.len() - begin));
     }
 
-    /// Whether it is enough for once.
+    /// Returns true if the batch is large enough.
     fn is_enough(&self) -> bool {
         self.due.len() >= AT_ONCE || self.questions.len() >= AT_ONCE || self.said.len() >= BUFFER
     }
 }
 
-/// What ends a batch: it has to be answered before the command behind it.
+/// End of a batch: the server answers it before the next command.
 enum Last {
     Nothing,
-    /// What the filter holds makes the reply.
+    /// Builds the reply of the filter's counts.
     Counts(Box<dyn FnOnce(Counts) -> Reply + Send>),
-    /// The filter is to be emptied.
+    /// Empties the whole filter.
     Empty,
 }
 
@@ -104,14 +104,15 @@ impl Client {
         }
     }
 
-    /// Answers until the client leaves, is too slow, or says what cannot be understood.
+    /// Serves the client until it leaves, is too slow, or sends bytes that are no command.
     pub(super) async fn run(mut self) -> io::Result<()> {
         loop {
             let is_all = !self.answer_some().await;
             if !is_all && self.session.is_known {
                 self.connection.greeted();
             }
-            // A client that does not read makes the daemon keep no more replies than that.
+            // A client that does not read its replies can make the daemon keep only this many
+            // bytes.
             if self.connection.replies.len() >= BUFFER
                 || is_all && !self.connection.replies.is_empty()
             {
@@ -129,7 +130,7 @@ impl Client {
         }
     }
 
-    /// Answers some of the commands that are all there; whether there were any.
+    /// Answers some of the commands that are complete. Returns true if there were any.
     async fn answer_some(&mut self) -> bool {
         if self.is_leaving {
             return false;
@@ -155,7 +156,7 @@ impl Client {
                 continue;
             }
             let spoken = words.of(&received);
-            // Bytes of another protocol, sent here in the hope that a later line is a command.
+            // These are bytes of another protocol, sent in the hope that a later line is a command.
             let is_noise = words.are_inline() && command::find(spoken[0]).is_none();
             let parsed = Command::parse(&spoken);
             let waits = |command: &Command<'_>| !is_pending && !command.is_for_transactions();
@@ -184,7 +185,8 @@ impl Client {
         Last::Nothing
     }
 
-    /// The next command that is all there. Where there can be none any more, the client leaves.
+    /// Returns the next complete command. If no further command can follow, marks the client as
+    /// leaving.
     fn next_received(&mut self, batch: &mut Batch) -> Option<Received> {
         let limits =
             if self.session.is_known { self.house.limits } else { FramingLimits::STRANGER };
@@ -205,7 +207,7 @@ impl Client {
         }
     }
 
-    /// Why the client may not have this command.
+    /// Returns the error for a command that the client may not run.
     fn refusal(&self, command: &Command<'_>) -> Option<Reply> {
         if !self.session.is_known && !command.is_for_strangers() {
             return Some(Reply::error("NOAUTH Authentication required."));
@@ -229,7 +231,7 @@ impl Client {
         batch.say(reply, self.session.version);
     }
 
-    /// `EXEC`: the commands follow, before anything else.
+    /// Runs `EXEC`: the kept commands come before any other.
     fn execute(&mut self, batch: &mut Batch) {
         let refusal = match self.transaction.take().map(Transaction::commands) {
             None => "ERR EXEC without MULTI",
@@ -243,7 +245,7 @@ impl Client {
         batch.say(Reply::error(refusal), self.session.version);
     }
 
-    /// Takes one command.
+    /// Handles one command of the client.
     fn take(&mut self, command: Command<'_>, batch: &mut Batch) -> Last {
         if let Some(refusal) = self.refusal(&command) {
             batch.say(refusal, self.session.version);
@@ -262,7 +264,7 @@ impl Client {
                 return Last::Counts(Box::new(move |counts| {
                     let all = filter.info(field, counts);
                     match (version, field) {
-                        // As RedisBloom has it: the value alone.
+                        // Like RedisBloom, replies with the value alone.
                         (Version::Resp2, Some(_)) => {
                             Reply::Array(all.into_iter().map(|(_, value)| value).collect())
                         }
@@ -308,7 +310,7 @@ impl Client {
         Last::Nothing
     }
 
-    /// Makes questions of a command's members.
+    /// Turns the members of a command into questions.
     fn ask(&mut self, wanted: Wanted, members: &[&[u8]], shape: ReplyShape, batch: &mut Batch) {
         let (version, questions) = (self.session.version, &mut batch.questions);
         let (begin, mut passing) = (questions.len(), Vec::new());
@@ -332,7 +334,7 @@ impl Client {
         batch.due.push(Due::Answers { version, shape, wanted, count, passing });
     }
 
-    /// Has the questions answered, and writes all replies.
+    /// Gets the answers to the questions, and writes all replies.
     async fn answer(&mut self, batch: Batch, last: Last) {
         let Batch { due, questions, mut said } = batch;
         let extra = match &last {
@@ -346,7 +348,7 @@ impl Client {
             self.asker.ask(questions, extra).await
         };
         let Some(query::Reply { answers, counts }) = reply else {
-            // What was added may be in the log, so nothing can be said of it.
+            // The log may already hold added fingerprints, so the result is unknown.
             self.is_leaving = true;
             return self.reply(Reply::error(
                 "LOADING urlseen is ending, and has not said whether it added anything; ask again \

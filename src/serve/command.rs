@@ -1,7 +1,7 @@
-//! The commands that are served: their names, how many words they have, and what they say.
+//! Commands that are served: their names, their numbers of words, and their arguments.
 //!
-//! Replies and errors are those of Redis 7.0 and RedisBloom 2.8, byte for byte wherever the same
-//! can happen here. `docs/reference/serve.md` has what differs, and why.
+//! Replies and errors are those of Redis 7.0 and RedisBloom 2.8, byte for byte if the same event
+//! can happen here. `docs/reference/serve.md` lists the differences and the reasons.
 
 use std::fmt::Write;
 
@@ -9,15 +9,14 @@ use super::bloom::{self, Field, Insert};
 use super::reply::Reply;
 use urlseen_engine::engine::Wanted;
 
-/// What is known of a command.
+/// Facts about a command.
 pub(super) struct Spec {
-    /// In lower case.
     pub(super) name: &'static str,
-    /// Words that it has, with its name; at least as many where it is less than 0.
+    /// Number of words with the name. A negative number is a minimum.
     pub(super) arity: i64,
-    /// As `COMMAND` has it.
+    /// Flags in the reply to `COMMAND`.
     pub(super) flags: &'static [&'static str],
-    /// Where its first and last key stand (-1 for the last word).
+    /// Positions of the first and the last key; -1 is the last word.
     pub(super) keys: (i64, i64),
 }
 
@@ -34,7 +33,7 @@ const WRITE: &[&str] = &["write", "denyoom", "fast"];
 const READ: &[&str] = &["readonly", "fast"];
 const PLAIN: &[&str] = &["loading", "stale", "fast"];
 
-/// All of them.
+/// All commands that are served.
 pub(super) const SPECS: &[Spec] = &[
     spec("auth", -2, PLAIN, (0, 0)),
     spec("bf.add", 3, WRITE, (1, 1)),
@@ -64,24 +63,24 @@ pub(super) const SPECS: &[Spec] = &[
     spec("srem", -3, &["write", "fast"], (1, 1)),
 ];
 
-/// How answers become a reply.
+/// Shape of a reply to answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplyShape {
-    /// The one answer, as RedisBloom says it.
+    /// One answer, as RedisBloom replies.
     Bool,
-    /// Each of them, as RedisBloom says it.
+    /// All answers, as RedisBloom replies.
     Bools,
-    /// The one answer, as a set says it.
+    /// One answer, as a set of Redis replies.
     Number,
-    /// Each of them, as a set says it.
+    /// All answers, as a set of Redis replies.
     Numbers,
-    /// How many were added.
+    /// Number of members that were added.
     Added,
-    /// How many were forgotten.
+    /// Number of members that were forgotten.
     Removed,
 }
 
-/// What a client wants.
+/// Command of a client, with its arguments.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command<'a> {
     Ask { wanted: Wanted, key: &'a [u8], members: Vec<&'a [u8]>, shape: ReplyShape },
@@ -103,7 +102,7 @@ pub(super) enum Command<'a> {
     Discard,
 }
 
-/// What `HELLO` says.
+/// Arguments of the command `HELLO`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Hello<'a> {
     pub(super) version: Option<&'a [u8]>,
@@ -112,7 +111,8 @@ pub(super) struct Hello<'a> {
 }
 
 impl<'a> Command<'a> {
-    /// What `words` say; at least one, the command's name. `Err` is what the client is told.
+    /// Parses `words`, at least one. The first is the command's name. The error is the reply to the
+    /// client.
     pub(super) fn parse(words: &[&'a [u8]]) -> Result<Self, Reply> {
         let Some(spec) = find(words[0]) else { return Err(unknown(words)) };
         let count = i64::try_from(words.len()).unwrap_or(i64::MAX);
@@ -163,7 +163,7 @@ impl<'a> Command<'a> {
         })
     }
 
-    /// The keys that it names.
+    /// Keys among the arguments.
     pub(super) fn keys(&self) -> &[&'a [u8]] {
         match self {
             Self::Ask { key, .. }
@@ -175,18 +175,18 @@ impl<'a> Command<'a> {
         }
     }
 
-    /// Whether it is carried out at once even between `MULTI` and `EXEC`.
+    /// Returns true if the command runs at once even between `MULTI` and `EXEC`.
     pub(super) fn is_for_transactions(&self) -> bool {
         matches!(self, Self::Multi | Self::Exec | Self::Discard | Self::Quit)
     }
 
-    /// Whether somebody may have it who has not given the password.
+    /// Returns true if the command needs no password.
     pub(super) fn is_for_strangers(&self) -> bool {
         matches!(self, Self::Auth { .. } | Self::Hello(_) | Self::Quit)
     }
 }
 
-/// What is known of the command of that name, in whatever case.
+/// Finds a command by its name in any case.
 pub(super) fn find(name: &[u8]) -> Option<&'static Spec> {
     SPECS.iter().find(|spec| name.eq_ignore_ascii_case(spec.name.as_bytes()))
 }
@@ -213,14 +213,14 @@ fn hello<'a>(words: &[&'a [u8]]) -> Result<Hello<'a>, Reply> {
     Ok(hello)
 }
 
-/// What Redis says of a command with too few or too many words.
+/// Error of Redis for a command with too few or too many words.
 pub(super) fn wrong_arity(name: &str) -> Reply {
     Reply::error(format!("ERR wrong number of arguments for '{name}' command"))
 }
 
-/// What it says of a command that it does not know.
+/// Error of Redis for an unknown command.
 fn unknown(words: &[&[u8]]) -> Reply {
-    /// About how much of the words is shown.
+    /// Approximate number of bytes of the words that the error shows.
     const SHOWN: usize = 128;
     let mut arguments = String::new();
     for word in &words[1..] {
@@ -233,7 +233,7 @@ fn unknown(words: &[&[u8]]) -> Reply {
     Reply::error(format!("ERR unknown command '{name}', with args beginning with: {arguments}"))
 }
 
-/// A word as errors show it.
+/// Shows a word in an error.
 pub(super) fn shown(word: &[u8]) -> String {
     const LONGEST: usize = 128;
     String::from_utf8_lossy(&word[..word.len().min(LONGEST)]).into_owned()

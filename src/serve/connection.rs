@@ -1,4 +1,4 @@
-//! Connection of one client: bytes in both directions, and the time that each may take.
+//! Connection of one client: bytes in both directions, and the time limits for each.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,23 +9,23 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
-/// Time that a client has to read its replies, before it is dropped.
+/// Time that a client has to read its replies before it is dropped.
 const WRITE: Duration = Duration::from_secs(30);
 
 /// Time for the next bytes of a command that has begun.
 const REST: Duration = Duration::from_secs(30);
 
-/// Bytes that are read at once, and replies that are kept before they are sent.
+/// Bytes that are read at once, and bytes of replies that are kept before they are sent.
 pub(super) const BUFFER: usize = 64 << 10;
 
-/// A connection, with what was received and not yet understood, and what is not yet sent.
+/// Connection, with received bytes that are not yet parsed, and replies that are not yet sent.
 pub(super) struct Connection {
     stream: TcpStream,
-    /// The client's address, as the system gives it: it holds no text of the client's.
+    /// Address of the client, as the system reports it. It holds no text of the client.
     pub(super) peer: SocketAddr,
     pub(super) received: BytesMut,
     pub(super) replies: BytesMut,
-    /// Until when the client must have greeted; `None` once it has.
+    /// Time at which the client must have greeted; `None` once it has.
     greeting_end: Option<Instant>,
 }
 
@@ -40,13 +40,13 @@ impl Connection {
         }
     }
 
-    /// Ends the time for a greeting: the client has sent a command, and the password if there is
+    /// Ends the limit for the greeting. The client has sent a command, and the password if there is
     /// one. From now on it may be silent between commands.
     pub(super) fn greeted(&mut self) {
         self.greeting_end = None;
     }
 
-    /// Sends the replies.
+    /// Sends the replies to the client.
     pub(super) async fn send(&mut self) -> io::Result<()> {
         let end = self.end_of(WRITE);
         timeout_at(end, self.stream.write_all(&self.replies)).await??;
@@ -54,13 +54,13 @@ impl Connection {
         Ok(())
     }
 
-    /// Receives more bytes; 0 after the last of them.
+    /// Receives more bytes. Returns 0 at the end of the stream.
     pub(super) async fn receive(&mut self) -> io::Result<usize> {
-        // A client that always has more to read would never come to wait, and so to its end.
+        // A client that always has more to read would otherwise never reach this limit.
         if self.greeting_end.is_some_and(|end| end <= Instant::now()) {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        // Between commands there is no hurry, once the client has greeted.
+        // There is no limit between commands once the client has greeted.
         let end =
             if self.received.is_empty() { self.greeting_end } else { Some(self.end_of(REST)) };
         match end {
@@ -70,7 +70,7 @@ impl Connection {
     }
 
     async fn read(&mut self) -> io::Result<usize> {
-        // What is always readable would keep the thread from all others.
+        // A connection that is always readable would keep the thread from all others.
         tokio::task::coop::consume_budget().await;
         loop {
             if self.received.is_empty() {
@@ -87,12 +87,12 @@ impl Connection {
         }
     }
 
-    /// Closes the connection after what was sent.
+    /// Closes the connection after all replies were sent.
     pub(super) async fn close(mut self) -> io::Result<()> {
         self.stream.shutdown().await
     }
 
-    /// The end of `time` from now, or of the greeting if that is earlier.
+    /// Returns the end of `time` from now, or of the greeting if that is earlier.
     fn end_of(&self, time: Duration) -> Instant {
         let end = Instant::now() + time;
         self.greeting_end.map_or(end, |greeting| greeting.min(end))

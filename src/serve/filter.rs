@@ -1,26 +1,26 @@
-//! What is said of the filter to those who ask.
+//! Facts about the filter, for clients.
 
 use super::bloom::Field;
 use super::reply::Reply;
 use urlseen_engine::engine::query::Counts;
 
-/// What a filter was made for.
+/// Parameters of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FilterInfo {
-    /// Fingerprints that it is made for.
+    /// Number of fingerprints that the filter is made for.
     pub capacity: u64,
-    /// The memory that it takes.
+    /// Memory of the filter in bytes.
     pub bytes: u64,
-    /// How many times larger than the last its next layer is; `None` if it does not grow.
+    /// Growth factor of its next layer; `None` if it does not grow.
     pub(crate) expansion: Option<u32>,
 }
 
 impl FilterInfo {
-    /// What RedisBloom adds to the bits when it says how large a filter is: for the filter, and for
-    /// each layer.
+    /// Bytes that RedisBloom adds to the bits when it reports a filter's size: for the filter, and
+    /// for each layer.
     const OVERHEAD: [u64; 2] = [32, 64];
 
-    /// The reply to `BF.INFO`, of one field or all.
+    /// Builds the reply to `BF.INFO` for one field or all.
     pub(super) fn info(&self, field: Option<Field>, counts: Counts) -> Vec<(Reply, Reply)> {
         let fields = Field::ALL.into_iter().filter(|each| field.is_none_or(|only| only == *each));
         fields.map(|each| (Reply::Simple(each.title()), self.value(each, counts))).collect()
@@ -46,7 +46,7 @@ impl FilterInfo {
     }
 }
 
-/// A count as Redis says it.
+/// Encodes a count as Redis does.
 pub(super) fn number(count: u64) -> Reply {
     Reply::Number(i64::try_from(count).unwrap_or(i64::MAX))
 }

@@ -1,10 +1,10 @@
-//! Where one command ends and the next begins, in the bytes that a client sends.
+//! Framing of commands: the place where one ends and the next begins in a client's bytes.
 //!
-//! Both versions of the protocol have commands alike: an array of bulk strings, or a line of words
-//! ("inline"). What is no such thing, or larger than it may be, is found out as soon as it can be
-//! told, in Redis's own words, so that nobody can make the daemon keep what it will not read. Only
-//! what is whole goes to the protocol crate, which would follow nested arrays down to the end of
-//! the stack.
+//! Both versions of the protocol have the same commands: an array of bulk strings, or a line of
+//! words ("inline"). Other bytes, and commands that are too large, are refused as early as possible
+//! with the errors of Redis. So no client can make the daemon keep bytes that it will not read. The
+//! protocol crate gets only complete commands, because it would follow nested arrays down to the
+//! end of the stack.
 
 use std::ops::Range;
 
@@ -13,63 +13,63 @@ use redis_protocol::resp2::types::RangeFrame;
 
 use super::{http, inline};
 
-/// The longest line: of an inline command, and of a length.
+/// Longest line, either of an inline command or of a length.
 const LINE_MAX: usize = 64 << 10;
 const LENGTH_MAX: usize = 32;
 
-/// What a client may send.
+/// Limits on the commands of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FramingLimits {
-    /// Bytes of a command.
+    /// Most bytes of a command.
     pub(super) bytes: usize,
-    /// Words of a command.
+    /// Most words of a command.
     pub(super) words: usize,
 }
 
 impl FramingLimits {
-    /// What somebody may send who has not given the password, as Redis has it.
+    /// Limits for a client that has not given the password, as in Redis.
     pub(super) const STRANGER: Self = Self { bytes: 16 << 10, words: 10 };
 }
 
-/// A command, as far as its words go.
+/// Command, divided into its words.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Framed {
-    /// Its words; none for an empty line, which Redis passes over.
+    /// Words of the command; none for an empty line, which Redis ignores.
     pub(super) words: Words,
-    /// Bytes that it takes.
+    /// Length of the command in bytes.
     pub(super) len: usize,
 }
 
-/// The words of a command.
+/// Words that make up a command.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Words {
-    /// Where they are in what was received.
+    /// Positions of the words in the received bytes.
     Here(Vec<Range<usize>>),
-    /// Those of a line, quotes and escapes resolved.
+    /// Words of a line, with quotes and escapes resolved.
     Line(Vec<Vec<u8>>),
 }
 
-/// Bytes that are no command: the connection is of no use any more.
+/// Error for bytes that are no command. The connection is then unusable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FramingError {
-    /// In Redis's own words.
+    /// Protocol error in the words of Redis.
     #[error("Protocol error: {0}")]
     Protocol(String),
-    /// The client takes this for a server of HTTP.
+    /// Request of a client that speaks HTTP.
     #[error("HTTP")]
     Http,
 }
 
-/// Finds commands; keeps in mind how far it came with one that is not all there.
+/// Finder of commands. It remembers its position in an incomplete command.
 #[derive(Debug, Default)]
 pub(super) struct Framing {
-    /// Words that are not there yet, and where the next of them begins; of an array that has begun.
+    /// Number of missing words of an incomplete array, and the position of the next one.
     begun: Option<(usize, usize)>,
 }
 
 impl Framing {
-    /// The command at the beginning of `bytes`, once it is all there. Until then it is asked again
-    /// with the same bytes and more.
+    /// Returns the command at the start of `bytes` once it is complete. Until then, the caller
+    /// calls again with the same bytes and more.
     pub(super) fn next(
         &mut self,
         bytes: &[u8],
@@ -82,7 +82,7 @@ impl Framing {
         let Some(len) = self.array_len(bytes, limits)? else { return Ok(None) };
         self.begun = None;
         if bytes[1] == b'-' {
-            // Less than no words are passed over, as Redis does.
+            // Redis ignores an array of negative length.
             return Ok(Some(Framed { words: Words::Here(Vec::new()), len }));
         }
         let words = match decode_range(&bytes[..len]) {
@@ -100,7 +100,7 @@ impl Framing {
         Ok(Some(Framed { words: Words::Here(words.collect::<Result<_, _>>()?), len }))
     }
 
-    /// How long the array is that `bytes` begins with, once it is all there.
+    /// Returns the length of the array at the start of `bytes` once it is complete.
     fn array_len(
         &mut self,
         bytes: &[u8],
@@ -114,7 +114,7 @@ impl Framing {
             if words > most {
                 return Err(FramingError::Protocol("invalid multibulk length".to_owned()));
             }
-            // Less than none is none, as Redis has it.
+            // Redis treats a negative number as zero.
             (usize::try_from(words).unwrap_or(0), at)
         };
         while left > 0 {
@@ -147,7 +147,7 @@ impl Framing {
     }
 }
 
-/// The number behind the byte at `at`, and where its line ends, once that is there.
+/// Reads the number after the byte at `at`. Returns it and the end of its line once that is there.
 fn length(bytes: &[u8], at: usize, what: &str) -> Result<Option<(i64, usize)>, FramingError> {
     let from = &bytes[at..bytes.len().min(at + LENGTH_MAX)];
     let Some(end) = memchr::memchr(b'\n', from) else {
@@ -162,13 +162,13 @@ fn length(bytes: &[u8], at: usize, what: &str) -> Result<Option<(i64, usize)>, F
     };
     let digits = from[1..end].strip_suffix(b"\r").ok_or_else(invalid)?;
     let digits = std::str::from_utf8(digits).map_err(|_| invalid())?;
-    // Redis takes no sign and no zero that need not be there.
+    // Redis accepts no sign and no leading zero.
     let is_plain = |number: &i64| number.to_string() == digits;
     let number = digits.parse().ok().filter(is_plain).ok_or_else(invalid)?;
     Ok(Some((number, at + end + 1)))
 }
 
-/// The line that `bytes` begin with, once it is there.
+/// Returns the line at the start of `bytes` once it is complete.
 fn line(bytes: &[u8], limits: FramingLimits) -> Result<Option<Framed>, FramingError> {
     let most = LINE_MAX.min(limits.bytes);
     let begin = &bytes[..bytes.len().min(most)];
@@ -177,7 +177,7 @@ fn line(bytes: &[u8], limits: FramingLimits) -> Result<Option<Framed>, FramingEr
         return if begin.len() == most { Err(too_big()) } else { Ok(None) };
     };
     let line = &bytes[..end];
-    // Before its quotes are looked at: a URL may hold one alone.
+    // Check for HTTP before the quotes, because a URL may hold a single quote.
     if http::is_http(line) {
         return Err(FramingError::Http);
     }
@@ -191,7 +191,7 @@ fn line(bytes: &[u8], limits: FramingLimits) -> Result<Option<Framed>, FramingEr
 }
 
 impl Words {
-    /// How many they are.
+    /// Number of words in the command.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Here(words) => words.len(),
@@ -199,12 +199,12 @@ impl Words {
         }
     }
 
-    /// Checks whether they came as an inline command.
+    /// Returns true if the words came as an inline command.
     pub(super) fn are_inline(&self) -> bool {
         matches!(self, Self::Line(_))
     }
 
-    /// Them, out of what was received.
+    /// Cuts the words out of the received bytes.
     pub(super) fn of<'a>(&'a self, bytes: &'a [u8]) -> Vec<&'a [u8]> {
         match self {
             Self::Here(words) => words.iter().map(|word| &bytes[word.clone()]).collect(),
@@ -220,7 +220,7 @@ mod tests {
 
     const LIMITS: FramingLimits = FramingLimits { bytes: 1000, words: 20 };
 
-    /// Words, and bytes that they take.
+    /// Words of a command, and its length in bytes.
     type Found = (Vec<Vec<u8>>, usize);
 
     fn words(bytes: &[u8]) -> Result<Option<Found>, String> {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_command_is_told_as_soon_as_it_can_be() {
+    fn bytes_that_are_no_command_are_refused_as_early_as_possible() {
         let nested = "*1\r\n".repeat(100);
         let long = format!("*1\r\n${}\r\n", 990);
         for (bytes, wanted) in [
@@ -275,7 +275,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn however_it_is_cut_it_is_the_same_and_nothing_panics(
+        fn commands_are_the_same_for_any_split_and_nothing_panics(
             all in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..9), 0..9),
             noise in prop::collection::vec(any::<u8>(), 0..60),
             cut in 0_usize..200,

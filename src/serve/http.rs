@@ -1,11 +1,11 @@
-//! HTTP on the port of the Redis protocol. No client of Redis speaks it. Any web page can make a
-//! browser send it to this machine, with commands as the body.
+//! Detection of HTTP on the port of the Redis protocol. No client of Redis speaks HTTP. Any web
+//! page can make a browser send it to this machine, with commands as the body.
 
 /// Methods of HTTP, and the first word of HTTP/2.
 const METHODS: [&str; 10] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PATCH", "PRI"];
 
-/// Checks whether the line is a request, a response or a `Host` header of HTTP. A browser can send
+/// Returns true if the line is a request, a response or a `Host` header of HTTP. A browser can send
 /// methods of any name, so the version at the end of the line counts as well.
 pub(super) fn is_http(line: &[u8]) -> bool {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
@@ -20,7 +20,7 @@ fn is_version(word: &[u8]) -> bool {
     after(word, b"http/").is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit))
 }
 
-/// The rest of a word that starts with `prefix`, in any case.
+/// Returns the rest of a word that starts with `prefix`, in any case.
 fn after<'a>(word: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
     let (begin, rest) = word.split_at_checked(prefix.len())?;
     begin.eq_ignore_ascii_case(prefix).then_some(rest)

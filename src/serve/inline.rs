@@ -1,6 +1,6 @@
-//! A command as people type it: words with blanks between them, and quotes as Redis has them.
+//! Commands as people type them: words separated by blanks, with the quotes of Redis.
 
-/// The words of a line; `None` where a quote is not closed, or not followed by a blank.
+/// Splits a line into words. Returns `None` if a quote is not closed, or not followed by a blank.
 pub(super) fn words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut rest = line.trim_ascii_start();
     let mut words = Vec::new();
@@ -71,7 +71,7 @@ fn single_quoted<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]>
     }
 }
 
-/// A closing quote ends its word.
+/// Checks that a closing quote also ends its word.
 fn ended(rest: &[u8]) -> Option<&[u8]> {
     rest.first().is_none_or(u8::is_ascii_whitespace).then_some(rest)
 }

@@ -1,20 +1,20 @@
-//! What is asked about: a member of a set, or an item of a filter, as a client names it.
+//! Members that a client names, either of a set or of a filter.
 
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_engine::config::ItemForm;
 use urlseen_engine::item::{Form, Identity, Options, Reader, Unreadable};
 
-/// What a member says.
+/// Content of a member, once it is read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Read {
-    /// What it is judged by.
+    /// Fingerprint of the member.
     Fingerprint(Fingerprint),
-    /// Nothing: it is always unseen.
+    /// Member without a fingerprint, which is always unseen.
     Unfiltered,
 }
 
-/// Reads a member. With the form `auto`, what is in none of the forms of items is taken as it is:
-/// clients of sets and of RedisBloom have members of any kind.
+/// Reads a member. With the form `auto`, a member in no form of an item is a key by itself: clients
+/// of sets and of RedisBloom have members of any kind.
 pub(super) fn read(
     reader: &mut Reader,
     options: Options,

@@ -1,8 +1,8 @@
-//! The Redis protocol: an answer for those who ask inside the spider.
+//! Server for the Redis protocol, which answers clients such as spiders.
 //!
-//! Clients of Redis sets and of RedisBloom ask for members of the keys that are served, all of
-//! which are the one filter of the crawl. What they add is in the log before they are answered.
-//! Knows the filter by the [dispatcher](urlseen_engine::engine::query) alone.
+//! Clients of Redis sets and of RedisBloom ask for members of the served keys. All keys are the one
+//! filter of the crawl. Added fingerprints are in the log before the client gets a reply. The
+//! [dispatcher](urlseen_engine::engine::query) is the only access to the filter.
 
 mod about;
 mod alarm;
@@ -31,10 +31,10 @@ pub use server::Server;
 use urlseen_engine::config::{Config, Emit, Secret, Serve};
 use urlseen_engine::item::Options;
 
-/// The most words that a command may have, as Redis has it.
+/// Most words that a command may have, as in Redis.
 const WORDS: usize = 1 << 20;
 
-/// What all clients have in common.
+/// State that all clients share.
 #[derive(Debug)]
 struct House {
     settings: Serve,
@@ -42,7 +42,7 @@ struct House {
     filter: FilterInfo,
     password: Option<Secret>,
     limits: FramingLimits,
-    /// How many are connected.
+    /// Number of connected clients.
     clients: AtomicUsize,
     alarm: Alarm,
 }
@@ -61,7 +61,7 @@ impl House {
         }
     }
 
-    /// Whether the key is the filter's.
+    /// Returns true if the key is one of the filter's.
     fn serves(&self, key: &[u8]) -> bool {
         self.settings.keys.iter().any(|own| own.as_bytes() == key)
     }

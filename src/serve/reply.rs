@@ -1,32 +1,32 @@
-//! What a client is answered, in either version of the protocol.
+//! Replies to clients, in either version of the protocol.
 
 use bytes::{Bytes, BytesMut};
 use redis_protocol::resp2::{encode as encode2, types::BytesFrame as Frame2};
 use redis_protocol::resp3::{encode::complete as encode3, types::BytesFrame as Frame3};
 
-/// A version of the protocol.
+/// Version of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
-    /// What every client speaks.
+    /// Version that every client speaks.
     Resp2,
-    /// What a client asks for with `HELLO 3`.
+    /// Version that a client requests with `HELLO 3`.
     Resp3,
 }
 
-/// A reply.
+/// Reply of the server to one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Reply {
-    /// `+OK`
+    /// Simple string `OK` as a reply.
     Ok,
     Simple(&'static str),
     Error(String),
     Number(i64),
-    /// A number in version 2.
+    /// Boolean, encoded as a number in version 2.
     Bool(bool),
     Null,
     Bulk(Bytes),
     Array(Vec<Reply>),
-    /// By name: an array of both in version 2.
+    /// Map of names to values, encoded as an array in version 2.
     Map(Vec<(Reply, Reply)>),
 }
 
@@ -35,12 +35,12 @@ impl Reply {
         Self::Bulk(Bytes::from(text.into()))
     }
 
-    /// An error; what a client sent may be part of it, and stays on its line.
+    /// Makes an error. It may repeat text of the client, which stays on its line.
     pub(super) fn error(text: impl Into<String>) -> Self {
         Self::Error(text.into().replace(['\r', '\n'], " "))
     }
 
-    /// Writes it behind `out`.
+    /// Appends the encoded reply to `out`.
     pub(super) fn write(self, version: Version, out: &mut BytesMut) {
         let written = match version {
             Version::Resp2 => encode2::extend_encode(out, &self.into_resp2(), false),

@@ -1,4 +1,4 @@
-//! Where clients connect.
+//! Server that accepts the connections of clients.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,13 +18,13 @@ use urlseen_engine::config::{Config, HostPort};
 use urlseen_engine::engine::query::Asker;
 use urlseen_engine::item::Options;
 
-/// How long to wait where a connection cannot be accepted, for want of descriptors as a rule.
+/// Wait after a connection could not be accepted, usually for want of descriptors.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// How long a client may be silent before the system looks whether it is there.
+/// Silence of a client after which the system checks that it is still there.
 const KEEPALIVE: Duration = Duration::from_mins(5);
 
-/// Why nobody can connect.
+/// Reason why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen at serve.listen = \"{address}\": {error}; choose another port or host")]
 pub struct ServeStartError {
@@ -32,7 +32,7 @@ pub struct ServeStartError {
     error: io::Error,
 }
 
-/// A server that listens.
+/// Server that listens for clients.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -41,8 +41,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at `address`, to answer for the filter that is asked at the dispatcher by `asker`.
-    /// Whoever connects waits until the server runs.
+    /// Listens at `address`. `asker` reaches the filter through the dispatcher. Clients that
+    /// connect wait until the server runs.
     pub(crate) async fn bind(
         address: &HostPort,
         config: &Config,
@@ -56,12 +56,12 @@ impl Server {
         Ok(Self { listener, house: Arc::new(House::new(config, items, filter)), asker })
     }
 
-    /// Where it listens: port 0 lets the system choose.
+    /// Address of the listener, with the port that the system chose for port 0.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves everybody who connects, for ever.
+    /// Serves all clients that connect, for ever.
     pub(crate) async fn run(self) {
         for id in 1.. {
             let (stream, peer) = loop {
@@ -89,10 +89,10 @@ impl Server {
     }
 }
 
-/// Tells a client that there are too many. It is closed before another one is accepted, so clients
-/// never have more file descriptors than they may.
+/// Tells a client that there are too many clients. It is closed before another one is accepted, so
+/// clients never have more file descriptors than they may.
 fn refuse(stream: &TcpStream) {
-    // A client that does not take it sees the connection end.
+    // A client that does not read this sees the connection end.
     let _ = SockRef::from(stream).send(b"-ERR max number of clients reached\r\n");
 }
 
@@ -109,14 +109,14 @@ async fn serve(
     Client::new(Arc::clone(&house), asker, id, connection).run().await
 }
 
-/// One of the clients that are counted.
+/// Place among the counted clients.
 struct ConnectionSlot(Arc<House>);
 
 impl ConnectionSlot {
-    /// Takes one, if there is one left.
+    /// Takes a place if one is left.
     fn take(house: &Arc<House>) -> Option<Self> {
         let taken = house.clients.fetch_add(1, Ordering::Relaxed);
-        // Dropped, it is given back.
+        // Dropping the slot gives its place back.
         Some(Self(Arc::clone(house))).filter(|_| taken < house.settings.max_clients)
     }
 }

@@ -1,4 +1,4 @@
-//! What a client said of itself: who it is, and how it wants to be answered.
+//! Session of a client: its login, name and protocol version.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use super::command::{Hello, shown};
 use super::reply::{Reply, Version};
 use super::{House, about, filter};
 
-/// That, from its first word to its last.
+/// State of a client from its first command to its last.
 pub(super) struct ClientSession {
     house: Arc<House>,
     id: u64,
-    /// Of the protocol, from the next reply on.
+    /// Protocol version, from the next reply on.
     pub(super) version: Version,
     name: Vec<u8>,
-    /// Whether it may ask: it gave the password, or there is none.
+    /// True if the client may ask, because it gave the password or there is none.
     pub(super) is_known: bool,
 }
 
@@ -23,7 +23,7 @@ impl ClientSession {
         Self { house, id, version: Version::Resp2, name: Vec::new(), is_known }
     }
 
-    /// The reply to `HELLO`.
+    /// Runs `HELLO` and returns its reply.
     pub(super) fn hello(&mut self, hello: &Hello<'_>) -> Reply {
         let version = match hello.version {
             None => self.version,
@@ -57,7 +57,7 @@ impl ClientSession {
         about::hello(version, self.id)
     }
 
-    /// The reply to `AUTH`.
+    /// Runs `AUTH` and returns its reply.
     pub(super) fn auth(&mut self, user: Option<&[u8]>, password: &[u8]) -> Reply {
         let is_default = user.is_none_or(|user| user == b"default");
         match &self.house.password {
@@ -74,7 +74,7 @@ impl ClientSession {
         }
     }
 
-    /// The reply to `CLIENT` and its subcommands.
+    /// Runs `CLIENT` with its subcommands and returns the reply.
     pub(super) fn client(&mut self, subcommand: &[u8], rest: &[&[u8]]) -> Reply {
         let is = |name: &str| subcommand.eq_ignore_ascii_case(name.as_bytes());
         match rest {
@@ -97,9 +97,9 @@ impl ClientSession {
     }
 }
 
-/// A filter is in the first database alone.
+/// Runs `SELECT`. Only the first database has a filter.
 pub(super) fn select(database: &[u8]) -> Reply {
-    /// How many databases a server has by default.
+    /// Number of databases that a server has by default.
     const DATABASES: i64 = 16;
     let number = std::str::from_utf8(database).ok().and_then(|text| text.parse::<i64>().ok());
     match number {
@@ -110,7 +110,7 @@ pub(super) fn select(database: &[u8]) -> Reply {
     }
 }
 
-/// A key that belongs to somebody else, as far as anybody knows here.
+/// Error for a key that is not served here.
 pub(super) fn unserved(key: &[u8]) -> Reply {
     Reply::error(format!(
         "NOPERM urlseen answers for the keys in serve.keys alone, and '{}' is none of them: a \

@@ -1,10 +1,10 @@
-//! Commands between `MULTI` and `EXEC`: clients send their pipelines so.
+//! Transactions: commands between `MULTI` and `EXEC`. Clients send their pipelines as such.
 
 use bytes::Bytes;
 
 use super::framing::Words;
 
-/// A command as it was received.
+/// Command as it was received.
 pub(super) type Received = (Bytes, Words);
 
 /// Commands that wait for `EXEC`.
@@ -16,7 +16,7 @@ pub(super) struct Transaction {
 }
 
 impl Transaction {
-    /// Takes a command, if all of them together have at most so many bytes.
+    /// Adds a command, if all commands together have at most `most` bytes.
     pub(super) fn push(&mut self, command: Received, most: usize) -> bool {
         self.bytes += command.0.len();
         let fits = self.bytes <= most;
@@ -28,13 +28,13 @@ impl Transaction {
         fits
     }
 
-    /// One of the commands was refused, so none of them is to be carried out.
+    /// Marks the transaction as failed, because one of its commands was refused.
     pub(super) fn fail(&mut self) {
         self.is_broken = true;
         self.commands = Vec::new();
     }
 
-    /// What is to be carried out; `None` if that is nothing because something was refused.
+    /// Commands to run; `None` if one of them was refused.
     pub(super) fn commands(self) -> Option<Vec<Received>> {
         (!self.is_broken).then_some(self.commands)
     }
