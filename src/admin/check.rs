@@ -1,33 +1,32 @@
-//! Asking whether items have been seen: what goes over the wire.
+//! Messages of a check, which asks whether items have been seen.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-/// The body of `POST /check`.
+/// Body of `POST /check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CheckQuery {
-    /// What is asked about.
     pub(crate) items: Vec<ItemText>,
 }
 
-/// An item in JSON.
+/// Item as a value in JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum ItemText {
-    /// As it is.
+    /// Item that is UTF-8 text.
     Text(String),
-    /// Where it is not UTF-8.
+    /// Item that is not UTF-8.
     #[serde(rename_all = "snake_case")]
     Encoded {
-        /// In base64, with padding.
+        /// Bytes in base64, with padding.
         base64: String,
     },
 }
 
 impl ItemText {
-    /// The form that holds these bytes.
+    /// Chooses the form for these bytes.
     pub(crate) fn of(item: &[u8]) -> Self {
         match std::str::from_utf8(item) {
             Ok(text) => Self::Text(text.to_owned()),
@@ -35,7 +34,7 @@ impl ItemText {
         }
     }
 
-    /// The bytes; `None` if they are not base64.
+    /// Bytes of the item. `None` if they are not valid base64.
     pub(crate) fn into_bytes(self) -> Option<Vec<u8>> {
         match self {
             Self::Text(text) => Some(text.into_bytes()),
@@ -44,37 +43,37 @@ impl ItemText {
     }
 }
 
-/// The answer to `POST /check`.
+/// Answer to `POST /check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Verdicts {
-    /// One for each item, in order.
+    /// Verdicts, one for each item, in order.
     pub(crate) items: Vec<Checked>,
 }
 
-/// What is known of an item.
+/// Result of the check of one item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Checked {
-    /// It, or one with the same fingerprint, was seen before, or is in flight.
+    /// Item that was seen before or is in flight, or another item with its fingerprint was.
     Seen {
-        /// Its fingerprint as text.
+        /// Fingerprint of the item, as text.
         fingerprint: String,
     },
-    /// It was not.
+    /// Item that was not seen before.
     Unseen {
-        /// Its fingerprint as text.
+        /// Fingerprint of the item, as text.
         fingerprint: String,
     },
-    /// It asks not to be checked (`dont_filter`), and would go on.
+    /// Item that asks not to be checked (`dont_filter`) and would pass.
     Unfiltered,
-    /// It would be rejected.
+    /// Item that would be rejected.
     Unreadable {
-        /// Why.
+        /// Reason of the rejection.
         reason: String,
     },
 }
 
-/// Why nothing can be checked now, as a sentence for people.
+/// Reason why nothing can be checked now, as a sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CheckError(pub String);

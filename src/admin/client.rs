@@ -1,4 +1,4 @@
-//! Asking a running daemon through the socket in its storage folder.
+//! Client that asks a running daemon through the socket in its storage folder.
 
 use std::error::Error;
 use std::io;
@@ -11,62 +11,62 @@ use serde::de::DeserializeOwned;
 use super::socket::{SOCKET, SocketAddress};
 use super::{CheckQuery, Checked, ItemText, Limits, Verdicts};
 
-/// How long an answer may take: longer than any that a daemon gives.
+/// Time limit for an answer, longer than any answer of a daemon takes.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What an item takes in a request beside its own bytes, generously.
+/// Bytes of an item in a request beside its own bytes, as a safe estimate.
 const OVERHEAD: usize = 32;
 
-/// Bytes that JSON makes of a byte at most: a control character is `\u0000`.
+/// Most bytes that JSON makes of one byte: a control character becomes `\u0000`.
 const ESCAPED: usize = 6;
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// There is no socket, or nobody listens on it.
+    /// Missing socket, or a socket on which no process listens.
     #[error("no daemon is running on the storage folder {}", folder.display())]
     NoDaemon {
-        /// `storage.dir`.
+        /// Path of the storage folder.
         folder: PathBuf,
     },
-    /// The socket belongs to somebody else.
+    /// Socket that belongs to another user.
     #[error(
         "may not use {}: permission denied; run this as the user that the daemon runs as",
         socket.display()
     )]
     Forbidden {
-        /// The socket.
+        /// Path of the daemon's socket.
         socket: PathBuf,
     },
-    /// An answer other than 200.
+    /// Answer with another status than 200.
     #[error("the daemon answered: {reason}")]
     Refused {
-        /// Its words.
+        /// Reason that the daemon gave.
         reason: String,
     },
-    /// An answer that makes no sense here.
+    /// Answer that is not valid here.
     #[error("the daemon's answer cannot be read ({0}); it is of another version than this urlseen")]
     Nonsense(serde_json::Error),
-    /// Whatever else.
+    /// Any other failure of a request.
     #[error("the daemon on the storage folder {} does not answer: {cause}", folder.display())]
     Silent {
-        /// `storage.dir`.
+        /// Path of the storage folder.
         folder: PathBuf,
-        /// What happened.
+        /// Description of the failure.
         cause: String,
     },
 }
 
-/// A way to the daemon that works on a storage folder.
+/// Connection to the daemon that uses a storage folder.
 pub struct AdminClient {
     http: reqwest::Client,
     folder: PathBuf,
-    /// Keeps the address good.
+    /// Keeps the address valid.
     _address: SocketAddress,
 }
 
 impl AdminClient {
-    /// For the daemon on this folder. Nothing is asked yet.
+    /// Prepares requests to the daemon on this folder. It sends nothing yet.
     pub fn new(folder: &Path) -> Result<Self, ClientError> {
         let address = SocketAddress::of(folder).map_err(|error| of_io(folder, &error))?;
         let http = reqwest::Client::builder()
@@ -77,13 +77,13 @@ impl AdminClient {
         Ok(Self { http, folder: folder.to_owned(), _address: address })
     }
 
-    /// What the daemon is doing: a [`super::Status`], or whatever JSON another version answers.
+    /// Asks for the daemon's [`super::Status`], or for the JSON of another version.
     pub async fn status<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
         self.ask(self.http.get("http://daemon/status")).await
     }
 
-    /// Whether these items have been seen, one answer for each, in order. Asks as often as the
-    /// limits on a request demand.
+    /// Asks whether these items have been seen. Returns one verdict for each, in order. It splits
+    /// the items into several requests if their limits demand that.
     pub async fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, ClientError> {
         let mut checked = Vec::with_capacity(items.len());
         let mut rest = items;
@@ -111,7 +111,8 @@ impl AdminClient {
     }
 }
 
-/// How many of these items fit into a request: at least one, which may be refused.
+/// Number of these items that fit into a request. At least one item is sent, which the daemon may
+/// refuse.
 fn fitting(items: &[Vec<u8>]) -> usize {
     let mut bytes = 0;
     let fits = |item: &&Vec<u8>| {

@@ -1,4 +1,4 @@
-//! The hosts that requests at `admin.listen` may be addressed to.
+//! Allowed hosts of requests at `admin.listen`.
 //!
 //! The name server of a hostile page can lead the page's own name to this machine (DNS rebinding).
 //! A browser then lets the page read the answers, but sends the page's name as the host.
@@ -14,10 +14,10 @@ use axum::response::{IntoResponse, Response};
 
 use crate::admin::printable::printable;
 
-/// Columns of a refused host that the answer repeats.
+/// Number of columns of a refused host that the answer repeats.
 const SHOWN: usize = 100;
 
-/// Names beside `localhost` and IP addresses, in lower case and without a trailing dot.
+/// Allowed names beside `localhost` and IP addresses, in lower case and without a trailing dot.
 #[derive(Debug, Clone)]
 pub(super) struct Hosts(Arc<[String]>);
 
@@ -26,7 +26,7 @@ impl Hosts {
         Self(names.map(plain).collect())
     }
 
-    /// Answers in place of the endpoint where a request is for another host.
+    /// Answers a request for another host in place of the endpoint.
     pub(super) async fn guard(State(hosts): State<Self>, request: Request, next: Next) -> Response {
         match hosts.check(&request) {
             Ok(()) => next.run(request).await,
@@ -43,7 +43,8 @@ impl Hosts {
             [] => return Err(bad("the request has no Host header")),
             _ => return Err(bad("the request has more than one Host header")),
         };
-        // The authority of an absolute request target counts before the header (RFC 9112, 3.2.2).
+        // The authority of an absolute request target takes precedence over the header (RFC 9112,
+        // 3.2.2).
         let authority = request.uri().authority().map(Authority::as_str);
         match authority.or(field) {
             // Browsers always send a host, so no page can make such a request.
@@ -68,12 +69,12 @@ impl Hosts {
     }
 }
 
-/// A name without what makes no difference between names.
+/// Normalises a name: removes all differences that do not matter.
 fn plain(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
 
-/// The host of `host` or `host:port`: a name, an IPv4 address, or an IPv6 address in brackets.
+/// Host of `host` or `host:port`: a name, an IPv4 address, or an IPv6 address in brackets.
 fn host_of(authority: &str) -> Option<&str> {
     let end = if authority.starts_with('[') { authority.find(']')? + 1 } else { 0 };
     let (host, port) = match authority[end..].find(':') {

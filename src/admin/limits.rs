@@ -1,33 +1,33 @@
-//! What the endpoint grants to whoever asks.
+//! Limits of the endpoint for its clients.
 
 use std::time::Duration;
 
 /// Bounds on connections, requests and time. A connection has one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections served at once at each address. One more takes the place of the oldest that
-    /// waits for its client.
+    /// Most connections served at once at each address. A new one replaces the oldest that waits
+    /// for its client.
     pub connections: usize,
-    /// Bytes that the head of a request has at most; under 8 KiB counts as 8 KiB.
+    /// Most bytes of the head of a request. Values under 8 KiB count as 8 KiB.
     pub head_bytes: usize,
-    /// How long the head may take to arrive.
+    /// Time limit for the arrival of the head.
     pub head: Duration,
-    /// Bytes that the body of a request has at most.
+    /// Most bytes of the body of a request.
     pub body_bytes: usize,
-    /// How long the body may take to arrive.
+    /// Time limit for the arrival of the body.
     pub body: Duration,
-    /// Items that one request may ask about.
+    /// Most items in one request.
     pub items: usize,
-    /// How long a check may take, with its wait for the one before.
+    /// Time limit for a check, including its wait for the check before it.
     pub check: Duration,
-    /// How long a connection may last, whatever happens on it.
+    /// Time limit for a connection, in every case.
     pub connection: Duration,
 }
 
 impl Limits {
-    /// Items that [`Limits::default`] lets one request ask about.
+    /// Most items in one request under [`Limits::default`].
     pub(crate) const ITEMS: usize = 1000;
-    /// Bytes that [`Limits::default`] lets the body of a request have.
+    /// Most bytes of the body of a request under [`Limits::default`].
     pub const BODY_BYTES: usize = 1 << 20;
 }
 

@@ -1,4 +1,4 @@
-//! Accepting connections and serving one request on each, within the limits.
+//! Listener that accepts connections and serves one request on each, within the limits.
 
 use std::future::Future;
 use std::io;
@@ -17,22 +17,22 @@ use super::Limits;
 use super::places::{Busy, Places};
 use urlseen_core::storage::descriptors;
 
-/// How long to wait where a connection cannot be accepted, for want of descriptors as a rule.
+/// Wait after a connection could not be accepted, usually for want of descriptors.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Headers in a request at most.
+/// Most headers in a request.
 const HEADERS: usize = 64;
 
-/// The smallest buffer that hyper takes; the head of a request has to fit into the buffer.
+/// Smallest buffer that hyper accepts. The head of a request has to fit into the buffer.
 const BUFFER_MIN: usize = 8 << 10;
 
-/// What connections come in by.
+/// Socket that accepts connections.
 pub(super) enum Listener {
     Unix(UnixListener),
     Tcp(TcpListener),
 }
 
-/// A connection of either kind.
+/// Connection of either kind.
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
@@ -45,7 +45,7 @@ impl Listener {
         })
     }
 
-    /// Serves everybody who connects, for ever.
+    /// Serves all clients that connect, for ever.
     pub(super) async fn serve(self, router: Router, limits: Limits) {
         let mut places = Places::new(limits.connections);
         loop {
@@ -74,7 +74,7 @@ impl Listener {
     }
 }
 
-/// One request and its answer.
+/// Serves one request and its answer.
 fn connection(
     stream: Box<dyn Stream>,
     router: Router,
@@ -85,7 +85,7 @@ fn connection(
         .header_read_timeout(limits.head)
         .max_headers(HEADERS)
         .max_buf_size(limits.head_bytes.max(BUFFER_MIN))
-        // Whoever asks again connects again: so a connection that does nothing can be told.
+        // Each request needs a new connection, so an idle connection can be recognised.
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     Box::pin(async move {

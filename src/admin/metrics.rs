@@ -1,4 +1,4 @@
-//! A status as metrics. docs/reference/metrics.md lists them all, and a test compares.
+//! Status as metrics. docs/reference/metrics.md lists them all, and a test compares the two.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,13 +13,13 @@ use prometheus_client::registry::Registry;
 
 use super::{Asked, Counts, FilterStatus, Lists, Phase, Status, Storage};
 
-/// What all names begin with.
+/// Prefix of the names of all metrics.
 const PREFIX: &str = "urlseen";
 
-/// The content type of what [`text`] returns, from the `OpenMetrics` specification 1.0.
+/// Content type of [`text`], from the `OpenMetrics` specification 1.0.
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The metrics of a daemon that looks like this at the time `now`. What is not known is left out.
+/// Writes the metrics for a status at the time `now`. Unknown values are left out.
 pub(super) fn text(status: Status, now: SystemTime) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix(PREFIX);
     registry.register_collector(Box::new(Snapshot { status, now }));
@@ -37,7 +37,7 @@ struct Snapshot {
 impl Collector for Snapshot {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut metrics = Metrics { encoder };
-        // Every field is named, so that a new one is not forgotten here.
+        // All fields are named, so that a new one cannot be left out here.
         let Status {
             crawl,
             version,
@@ -64,7 +64,7 @@ impl Collector for Snapshot {
             Some(u64::from(phase.is_ready())),
         )?;
         let phases = Phase::NAMES.map(|name| (name, Some(u64::from(name == phase.name()))));
-        metrics.gauges("phase", "1 for what the daemon is doing now", "phase", &phases)?;
+        metrics.gauges("phase", "1 for the daemon's current phase", "phase", &phases)?;
         let seq = head.as_ref().map(|head| head.seq);
         metrics.gauge("seq", "Number of the last batch committed", seq)?;
         let help = "How long the lease is held unless it is renewed";
@@ -86,7 +86,7 @@ impl Collector for Snapshot {
     }
 }
 
-/// Writes metrics one after the other.
+/// Writer of metrics, one after the other.
 struct Metrics<'a> {
     encoder: DescriptorEncoder<'a>,
 }
@@ -100,7 +100,7 @@ impl Metrics<'_> {
             ("unfiltered", unfiltered),
             ("rejected", rejected),
         ];
-        self.counters("items", "Items committed, by what became of them", "fate", &fates)?;
+        self.counters("items", "Items committed, by their fate", "fate", &fates)?;
         for (name, help, value) in counts.metrics() {
             self.counter(name, help, value)?;
         }
@@ -111,7 +111,7 @@ impl Metrics<'_> {
         let Asked { seen, unseen, full, forgotten } = *asked;
         let answers =
             [("seen", seen), ("unseen", unseen), ("full", full), ("forgotten", forgotten)];
-        self.counters("queries", "Fingerprints asked for, by the answer", "answer", &answers)
+        self.counters("queries", "Fingerprints asked for, by answer", "answer", &answers)
     }
 
     fn lists(&mut self, lists: &Lists) -> fmt::Result {
@@ -128,12 +128,12 @@ impl Metrics<'_> {
     fn filter(&mut self, filter: &FilterStatus) -> fmt::Result {
         let FilterStatus { keys, capacity, fill, error_rate, bytes, forgotten } = *filter;
         self.gauge("filter_keys", "Fingerprints in the filter", Some(keys))?;
-        self.gauge("filter_capacity", "Fingerprints that it is made for", Some(capacity))?;
-        self.gauge("filter_fill_ratio", "Its keys as a share of its capacity", Some(fill))?;
-        let help = "Share of unseen items that it takes for seen, computed from its fill";
+        self.gauge("filter_capacity", "Fingerprints that the filter is made for", Some(capacity))?;
+        self.gauge("filter_fill_ratio", "Keys as a share of the capacity", Some(fill))?;
+        let help = "Share of unseen items that the filter takes for seen, computed from its fill";
         self.gauge("filter_error_ratio", help, Some(error_rate))?;
-        self.gauge("filter_bytes", "Memory that it takes", Some(bytes))?;
-        let help = "Fingerprints in it that are to pass once more";
+        self.gauge("filter_bytes", "Memory of the filter", Some(bytes))?;
+        let help = "Fingerprints in the filter that pass once more";
         self.gauge("filter_tombstones", help, Some(forgotten))
     }
 
@@ -141,7 +141,7 @@ impl Metrics<'_> {
         let Storage { snapshots, last_snapshot, log_bytes, written_bytes, .. } = storage;
         self.counter("log_written_bytes", "Bytes written to the log", *written_bytes)?;
         self.gauge("storage_snapshots", "Snapshots in the storage folder", Some(*snapshots))?;
-        // A clock that was set back makes no age of less than nothing.
+        // A clock that was set back must not make a negative age.
         let age = last_snapshot
             .map(|finished| now.duration_since(finished).unwrap_or_default().as_secs_f64());
         self.gauge("snapshot_age_seconds", "Time since the last snapshot was finished", age)?;
@@ -159,7 +159,7 @@ impl Metrics<'_> {
         ConstCounter::new(value).encode(metric)
     }
 
-    /// One counter for each value of a label.
+    /// Writes one counter for each value of a label.
     fn counters(
         &mut self,
         name: &str,
@@ -186,7 +186,7 @@ impl Metrics<'_> {
         ConstGauge::new(value).encode(metric)
     }
 
-    /// One gauge for each value of a label.
+    /// Writes one gauge for each value of a label.
     fn gauges(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! The admin endpoint: what people and Prometheus ask a running daemon, over HTTP.
+//! Admin endpoint of a running daemon, over HTTP, for people and Prometheus.
 //!
 //! | request | answer |
 //! |---|---|
@@ -9,10 +9,10 @@
 //! | `GET /metrics` | the same as metrics, as Prometheus reads them |
 //! | `POST /check` | a [`CheckQuery`] as JSON; answers a [`Verdicts`] |
 //!
-//! It listens on a Unix socket in the storage folder that only its owner can use, and at
-//! `admin.listen` where that is set, to requests for known hosts alone (`hosts.rs`). All it knows
-//! of the daemon is a [`View`]; nothing it answers changes anything. It has a thread and a runtime
-//! of its own, so that it answers while the pipeline is busy or waits.
+//! It listens on a Unix socket in the storage folder that only its owner can use. If `admin.listen`
+//! is set, it also listens there, and answers only requests for known hosts (`hosts.rs`). It sees
+//! the daemon only through a [`View`], and no answer changes anything. It has its own thread and
+//! runtime, so that it answers while the pipeline is busy or waits.
 
 mod check;
 mod client;
@@ -38,12 +38,12 @@ pub use limits::Limits;
 pub use server::{AdminServer, StartError};
 pub use socket::SOCKET;
 
-/// What the endpoint can see of a daemon.
+/// View of a daemon, as the endpoint sees it.
 pub trait View: Send + Sync + 'static {
-    /// What the daemon is doing now. Called on the endpoint's only thread: it must not wait.
+    /// Returns the current status. The endpoint's only thread calls this, so it must not wait.
     fn status(&self) -> Status;
 
-    /// Tells for each item, in order, whether it has been seen, and sets nothing. It may wait for
-    /// the threads that own the filter; one call is made at a time.
+    /// Returns for each item, in order, whether it has been seen, and sets nothing. It may wait for
+    /// the threads that own the filter. The endpoint makes one call at a time.
     fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError>;
 }

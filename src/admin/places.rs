@@ -1,4 +1,4 @@
-//! The connections that are served at once at an address.
+//! Places for the connections that are served at once at an address.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::task::AbortHandle;
 
-/// Tells that the daemon works on the request of a connection.
+/// Flag that is set while the daemon works on the request of a connection.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Busy(Arc<AtomicBool>);
 
-/// The time for which a connection is busy; ends when dropped.
+/// Guard that keeps a connection busy until it is dropped.
 pub(super) struct Working<'a>(&'a Busy);
 
 impl Busy {
@@ -30,8 +30,8 @@ impl Drop for Working<'_> {
     }
 }
 
-/// Connections in the order in which they were accepted. All but the busy ones wait for their
-/// client, and such a connection yields its place to a new one.
+/// Connections in the order in which they were accepted. All except the busy ones wait for their
+/// client, and such a connection gives its place to a new one.
 pub(super) struct Places {
     most: usize,
     taken: VecDeque<(AbortHandle, Busy)>,
@@ -42,8 +42,8 @@ impl Places {
         Self { most, taken: VecDeque::new() }
     }
 
-    /// Takes a place for a connection. Where all are taken, ends the oldest one that is idle. One
-    /// check is made at a time, so at most one connection is busy.
+    /// Takes a place for a connection. If all are taken, ends the oldest idle connection. Only one
+    /// check runs at a time, so at most one connection is busy.
     pub(super) fn take(&mut self, task: AbortHandle, busy: Busy) {
         self.taken.retain(|(task, _)| !task.is_finished());
         if self.taken.len() >= self.most {

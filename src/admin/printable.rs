@@ -1,7 +1,7 @@
-//! Text for people, in which nothing that others wrote moves the cursor or hides.
+//! Text for people, in which no foreign text moves the cursor or is invisible.
 //!
-//! Items, keys, names of files and the words of servers can hold any bytes. All that the command
-//! says to people goes through here; rows of data for programs do not.
+//! Items, keys, file names and the texts of servers can hold any bytes. All text for people passes
+//! through here. Rows of data for programs do not.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal, Write};
@@ -9,18 +9,17 @@ use std::io::{self, IsTerminal, Write};
 use serde::Serialize;
 use unicode_width::UnicodeWidthChar;
 
-/// Stands for what was cut off.
+/// Replaces the text that was cut off.
 const CUT: char = '…';
 
-/// How many columns standard output has, if it is a terminal.
+/// Number of columns of standard output, if it is a terminal.
 pub(crate) fn columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
     Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }
 
-/// The bytes as text of at most `columns`, if there is a bound. Characters that move the cursor,
-/// change colours or cannot be seen become escapes as Rust writes them, and what is not UTF-8
-/// becomes `\xff`.
+/// Shows bytes as text of at most `columns`, if there is a bound. Characters that move the cursor,
+/// change colours or are invisible become Rust escapes. Bytes that are not UTF-8 become `\xff`.
 pub(crate) fn printable(bytes: &[u8], columns: Option<usize>) -> String {
     let mut line = PrintedLine { text: String::new(), width: 0, cut: 0, columns };
     for chunk in bytes.utf8_chunks() {
@@ -42,16 +41,16 @@ pub(crate) fn printable(bytes: &[u8], columns: Option<usize>) -> String {
     line.text
 }
 
-/// A value as a line of JSON, in which all is escaped that [`printable`] escapes.
+/// Writes a value as a line of JSON, with the escapes of [`printable`].
 pub(crate) fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
     Ok(json_text(&serde_json::to_string(value)?))
 }
 
-/// JSON with all escaped that [`printable`] escapes, but for the line feeds between values.
+/// Escapes JSON like [`printable`], but keeps line feeds between values.
 pub(crate) fn json_text(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
-        // Others than these stand in strings only.
+        // All other characters occur only in strings.
         if matches!(c, '\'' | '"' | '\\' | '\n') || c.escape_debug().len() == 1 {
             text.push(c);
         } else {
@@ -63,19 +62,19 @@ pub(crate) fn json_text(json: &str) -> String {
     text
 }
 
-/// How many columns a text takes that is printable.
+/// Number of columns of a printable text.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().filter_map(UnicodeWidthChar::width).sum()
 }
 
-/// Says something in a line of its own on standard error.
+/// Writes a line to standard error.
 pub(crate) fn say(words: impl Display) {
     let line = printable(words.to_string().as_bytes(), None);
-    // Standard error is the last place to say anything.
+    // If standard error fails, no other output is left for a message.
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Standard output for people.
+/// Standard output for text for people.
 pub(crate) fn stdout() -> Plain<io::StdoutLock<'static>> {
     Plain(io::stdout().lock())
 }
@@ -85,14 +84,14 @@ pub(crate) fn stderr() -> Plain<io::StderrLock<'static>> {
     Plain(io::stderr().lock())
 }
 
-/// Standard output for rows of data: as they are, unless a person sees them on a terminal.
+/// Standard output for rows of data, unchanged unless it is a terminal.
 pub(crate) fn rows() -> Box<dyn Write> {
     let out = io::stdout().lock();
     if out.is_terminal() { Box::new(Plain(out)) } else { Box::new(out) }
 }
 
-/// A writer that escapes all that [`printable`] does, but for line feeds and tabs. A character must
-/// not be split between two writes.
+/// Writer that escapes like [`printable`], but keeps line feeds and tabs. A character must not be
+/// split between two writes.
 #[derive(Debug)]
 pub(crate) struct Plain<W>(W);
 
@@ -114,17 +113,17 @@ impl<W: Write> Write for Plain<W> {
     }
 }
 
-/// A line being written.
+/// Line that is being written.
 struct PrintedLine {
     text: String,
     width: usize,
-    /// As much of the text as leaves room for the mark of a cut.
+    /// Length of the text that leaves room for the mark of a cut.
     cut: usize,
     columns: Option<usize>,
 }
 
 impl PrintedLine {
-    /// Adds a character, if there is room for it.
+    /// Adds a character. Returns false if there is no room for it.
     fn push(&mut self, c: char) -> bool {
         let columns = self.columns.unwrap_or(usize::MAX);
         let width = self.width + c.width().unwrap_or(0);
@@ -153,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_reaches_a_terminal_that_is_not_a_plain_character() {
+    fn only_plain_characters_reach_a_terminal() {
         for (bytes, shown) in [
             (&b"http://a/?b='\"\\"[..], "http://a/?b='\"\\"),
             (b"a\x1b[31mred\x07\x7f", "a\\u{1b}[31mred\\u{7}\\u{7f}"),
@@ -179,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn json_says_the_same_without_surprises() {
+    fn escaped_json_has_the_same_value() {
         let text = "a\u{1b}\u{7f}\u{9b}\u{202e}\u{e0041}\n\"ü漢\\";
         let line = json_line(&text).unwrap();
         assert_eq!(line, r#""a\u001b\u007f\u009b\u202e\udb40\udc41\n\"ü漢\\""#);

@@ -1,4 +1,4 @@
-//! The requests, and how they are answered.
+//! Routes of the endpoint: the requests and their answers.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -16,7 +16,7 @@ use super::places::Busy;
 use super::{CheckQuery, Limits, Phase, Verdicts, View, metrics};
 use crate::admin::printable::{json_text, printable};
 
-/// What `GET /` answers.
+/// Text that answers `GET /`.
 const INDEX: &str = "\
 GET  /healthz   whether the process works
 GET  /readyz    whether it is recovered, connected and holds the lease
@@ -25,15 +25,15 @@ GET  /metrics   the same for Prometheus
 POST /check     {\"items\": [\"https://example.com/\"]}: seen or unseen, without setting
 ";
 
-/// What the answers are made from.
+/// State from which the answers are made.
 struct RouteState {
     view: Arc<dyn View>,
     limits: Limits,
-    /// Held during a check.
+    /// Permit that a check holds while it runs.
     check: Arc<Semaphore>,
 }
 
-/// All requests.
+/// Builds the router of all requests.
 pub(super) fn router(view: Arc<dyn View>, limits: Limits) -> Router {
     let desk = RouteState { view, limits, check: Arc::new(Semaphore::new(1)) };
     Router::new()
@@ -91,15 +91,15 @@ async fn check(
     }
 }
 
-/// Whether the body is said to be JSON. A page of another site cannot say so unless a preflight
-/// request allows it, and none is answered.
+/// Returns true if the request declares its body as JSON. A page of another site cannot declare
+/// that unless a preflight request allows it, and no preflight request is answered.
 fn is_json(headers: &HeaderMap) -> bool {
     let said = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media = said.and_then(|said| said.split(';').next()).unwrap_or_default();
     media.trim().eq_ignore_ascii_case("application/json")
 }
 
-/// An answer other than 200.
+/// Answer with another status than 200.
 type Refusal = (StatusCode, String);
 
 impl RouteState {
@@ -116,7 +116,8 @@ impl RouteState {
             let count = items.len();
             let check = tokio::task::spawn_blocking(move || {
                 let checked = view.check(&items);
-                // Not before: whoever gave up waiting does not let the next one in.
+                // The permit is released only now: if a client gives up waiting, the next check
+                // must not start early.
                 drop(turn);
                 checked
             });
@@ -132,7 +133,7 @@ impl RouteState {
         tokio::time::timeout(self.limits.check, checked).await.unwrap_or_else(|_| Err(late()))
     }
 
-    /// The items in the body of a request.
+    /// Reads the items in the body of a request.
     async fn items(&self, body: Body) -> Result<Vec<Vec<u8>>, Refusal> {
         let limits = &self.limits;
         let bytes = axum::body::to_bytes(body, limits.body_bytes);
@@ -140,17 +141,17 @@ impl RouteState {
             let reason = format!("the body did not arrive within {:?}", limits.body);
             return Err((StatusCode::REQUEST_TIMEOUT, reason));
         };
-        // The only other reason is a connection that is lost, and then nobody hears this.
+        // The only other reason is a lost connection, and then no client reads this answer.
         let bytes = bytes.map_err(|_| {
             let reason = format!("a body has at most {} bytes", limits.body_bytes);
             (StatusCode::PAYLOAD_TOO_LARGE, reason)
         })?;
         let bad = |reason: String| {
-            let like = r#"it is to look like {"items": ["https://example.com/"]}"#;
+            let like = r#"it must look like {"items": ["https://example.com/"]}"#;
             (StatusCode::BAD_REQUEST, format!("{reason}; {like}"))
         };
         let question: CheckQuery = serde_json::from_slice(&bytes)
-            .map_err(|error| bad(format!("the body is not as it must be: {error}")))?;
+            .map_err(|error| bad(format!("the body is not valid: {error}")))?;
         if question.items.len() > limits.items {
             let reason =
                 format!("{} items; a request has at most {}", question.items.len(), limits.items);

@@ -1,4 +1,4 @@
-//! The endpoint's thread.
+//! Thread of the admin endpoint.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -20,48 +20,48 @@ use urlseen_engine::config::HostPort;
 /// Threads that wait for the owners of the filter: one for a check, and one that may hang.
 const BLOCKING_THREADS: usize = 2;
 
-/// Why the endpoint is not there.
+/// Reason why the endpoint could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// No thread or no descriptors for it.
+    /// Missing thread, or missing descriptors for it.
     #[error("the admin endpoint has no thread to run on: {0}; is the limit on processes too low?")]
     Thread(io::Error),
-    /// The Unix socket cannot be made.
+    /// Unix socket that cannot be made.
     #[error(
         "cannot make the admin socket {}: {error}; the storage folder must be on a file system \
          that has sockets, and writable for this user",
         path.display()
     )]
     Socket {
-        /// Its path.
+        /// Path of the admin socket.
         path: PathBuf,
-        /// The system's words.
+        /// Error of the operating system.
         error: io::Error,
     },
-    /// The address cannot be listened at.
+    /// Address at which the endpoint cannot listen.
     #[error("cannot listen at admin.listen = \"{address}\": {error}; choose another port or host")]
     Listen {
-        /// As configured.
+        /// Address from the configuration.
         address: HostPort,
-        /// The system's words.
+        /// Error of the operating system.
         error: io::Error,
     },
 }
 
-/// The endpoint, until it is dropped. It listens nowhere unless told where.
+/// Endpoint that lives until it is dropped. At first it listens nowhere.
 #[derive(Debug)]
 pub struct AdminServer {
     runtime: Handle,
     router: Router,
     limits: Limits,
-    /// Dropped to end the thread.
+    /// Ends the thread when it is dropped.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     socket: Option<SocketFile>,
 }
 
 impl AdminServer {
-    /// Starts the thread.
+    /// Starts the thread of the endpoint.
     pub fn start(view: Arc<dyn View>, limits: Limits) -> Result<Self, StartError> {
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -83,9 +83,9 @@ impl AdminServer {
         })
     }
 
-    /// Listens on the socket [`SOCKET`] in the storage folder, in place of one that an ended
-    /// process left there. The caller holds the folder's lock, and drops this before it lets go of
-    /// it.
+    /// Listens on the socket [`SOCKET`] in the storage folder. It replaces a socket that an ended
+    /// process left there. The caller holds the folder's lock, and drops this value before it
+    /// releases the lock.
     pub fn listen_in(&mut self, folder: &Path) -> Result<(), StartError> {
         let failed = |error| StartError::Socket { path: folder.join(SOCKET), error };
         let (listener, file) = socket::listen(folder).map_err(failed)?;
@@ -94,8 +94,9 @@ impl AdminServer {
         Ok(())
     }
 
-    /// Listens at an address as well, and returns which: port 0 lets the system choose. Answers
-    /// requests for IP addresses, `localhost`, the address's own name and the names in `hosts`.
+    /// Listens at an address as well, and returns that address: for port 0 the system chooses one.
+    /// Answers requests for IP addresses, `localhost`, the address's own name and the names in
+    /// `hosts`.
     pub fn listen_at(
         &self,
         address: &HostPort,
@@ -126,11 +127,11 @@ impl AdminServer {
     }
 }
 
-/// The life of the thread.
+/// Runs the thread until the endpoint is dropped.
 fn run(runtime: Runtime, stopped: oneshot::Receiver<()>) {
-    // Ends when the other end is dropped, which is no error.
+    // Waiting ends when the other end is dropped, which is no error.
     let _ = runtime.block_on(stopped);
-    // A check that hangs does not keep the process from ending.
+    // A check that hangs must not keep the process from ending.
     runtime.shutdown_background();
 }
 
@@ -139,7 +140,7 @@ impl Drop for AdminServer {
         self.socket = None;
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // A panic has told its story on standard error.
+            // A panic of the thread was already reported on standard error.
             let _ = thread.join();
         }
     }

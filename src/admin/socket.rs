@@ -1,6 +1,6 @@
-//! The Unix socket in the storage folder.
+//! Unix socket in the storage folder.
 //!
-//! An address of a Unix socket has room for a path of 107 bytes. A longer one is reached through
+//! The address of a Unix socket has room for a path of 107 bytes. A longer path is reached through
 //! the folder's descriptor, as `/proc/self/fd/N/admin.sock`.
 
 use std::fmt;
@@ -14,34 +14,34 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-/// The socket's name in the storage folder.
+/// Name of the socket in the storage folder.
 pub const SOCKET: &str = "admin.sock";
 
-/// Its name until it can be used.
+/// Name of the socket until it is usable.
 const NEW: &str = "admin.sock.new";
 
-/// The longest path in `sockaddr_un`, without the zero behind it (unix(7)).
+/// Longest path in `sockaddr_un`, without the zero after it (unix(7)).
 const PATH_MAX: usize = 107;
 
-/// Connections that may wait to be accepted.
+/// Most connections that may wait to be accepted.
 const BACKLOG: i32 = 64;
 
-/// A socket in a folder, removed when dropped, if it is still there.
+/// Socket in a folder. Dropping it removes the socket if it is still there.
 pub(super) struct SocketFile {
     folder: OwnedFd,
-    /// Device and inode.
+    /// Device and inode of the socket.
     id: (u64, u64),
 }
 
-/// Makes the socket in `folder` and listens. Another one that is there, of a process that ended
-/// without removing it, is replaced: only who holds the folder's lock may call this.
+/// Makes the socket in `folder` and listens. It replaces a socket that an ended process left, so
+/// only the holder of the folder's lock may call this.
 pub(super) fn listen(folder: &Path) -> io::Result<(UnixListener, SocketFile)> {
     let descriptor = open(folder)?;
     remove(&descriptor, NEW)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     rustix::net::bind(&socket, &SocketAddrUnix::new(reach(&descriptor, folder, NEW))?)?;
-    // Nobody can connect before it listens, and then only its owner can.
+    // No client can connect before the socket listens, and afterwards only its owner can.
     rustix::fs::chmodat(&descriptor, NEW, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
     rustix::net::listen(&socket, BACKLOG)?;
     rustix::fs::renameat(&descriptor, NEW, &descriptor, SOCKET)?;
@@ -49,15 +49,15 @@ pub(super) fn listen(folder: &Path) -> io::Result<(UnixListener, SocketFile)> {
     Ok((UnixListener::from(socket), SocketFile { folder: descriptor, id }))
 }
 
-/// Where to connect to the socket in a folder.
+/// Address for connecting to the socket in a folder.
 pub(super) struct SocketAddress {
-    /// Good for as long as this lives.
+    /// Path that is valid as long as this value lives.
     pub(super) path: PathBuf,
     _folder: File,
 }
 
 impl SocketAddress {
-    /// Fails if the folder cannot be opened.
+    /// Opens the folder. Fails if that is impossible.
     pub(super) fn of(folder: &Path) -> io::Result<Self> {
         let descriptor = open(folder)?;
         let path = reach(&descriptor, folder, SOCKET);
@@ -69,7 +69,7 @@ fn open(folder: &Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// A path to `name` in the folder that a socket's address has room for.
+/// Path to `name` in the folder that fits into a socket's address.
 fn reach(descriptor: &OwnedFd, folder: &Path, name: &str) -> PathBuf {
     let path = folder.join(name);
     if path.as_os_str().as_bytes().len() <= PATH_MAX {
@@ -93,7 +93,7 @@ fn identify(folder: &OwnedFd) -> rustix::io::Result<(u64, u64)> {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if identify(&self.folder) == Ok(self.id) {
-            // It is refused to everybody in any case, and replaced by the next start.
+            // A socket that remains refuses all clients, and the next start replaces it.
             let _ = remove(&self.folder, SOCKET);
         }
     }

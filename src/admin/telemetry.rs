@@ -1,4 +1,4 @@
-//! What urlseen says while it works: log lines, and on a terminal one line of progress below them.
+//! Output of a running urlseen: log lines, and on a terminal one line of progress below them.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -12,14 +12,14 @@ use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use crate::admin::printable::{json_text, printable, say};
 use urlseen_engine::config::{Level, LogFormat};
 
-/// Standard error, with a line of progress at its foot where it is a terminal.
+/// Standard error, with a line of progress at its end if it is a terminal.
 #[derive(Debug, Clone)]
 pub(crate) struct Console {
     line: ProgressBar,
 }
 
 impl Console {
-    /// Standard error as it is.
+    /// Writes to standard error from now on.
     pub(crate) fn new() -> Self {
         let target = if io::stderr().is_terminal() {
             ProgressDrawTarget::stderr()
@@ -31,12 +31,12 @@ impl Console {
         Self { line }
     }
 
-    /// Whether the line of progress can be seen.
+    /// Returns true if the line of progress is visible.
     pub(crate) fn is_terminal(&self) -> bool {
         !self.line.is_hidden()
     }
 
-    /// Shows this as the line of progress.
+    /// Shows a text as the line of progress.
     pub(crate) fn show(&self, line: String) {
         self.line.set_message(line);
         self.line.tick();
@@ -47,13 +47,13 @@ impl Console {
         self.line.suspend(|| say(line));
     }
 
-    /// Takes the line of progress away.
+    /// Removes the line of progress.
     pub(crate) fn clear(&self) {
         self.line.finish_and_clear();
     }
 
-    /// Sends all log lines of at least `level` here from now on. Only the first call in a process
-    /// does something.
+    /// Sends all log lines of at least `level` here. Only the first call in a process has an
+    /// effect.
     pub(crate) fn log(&self, level: Level, format: LogFormat) {
         let filter = tracing_subscriber::EnvFilter::new(format!("urlseen={level}"));
         let lines = tracing_subscriber::fmt()
@@ -95,7 +95,7 @@ fn show(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::
     }
 }
 
-/// The console for lines of JSON.
+/// Console for lines of JSON.
 struct JsonLines(Console);
 
 impl<'a> MakeWriter<'a> for JsonLines {
@@ -106,7 +106,7 @@ impl<'a> MakeWriter<'a> for JsonLines {
     }
 }
 
-/// Writes lines of JSON above the line of progress, each of them at once.
+/// Writer of JSON lines above the line of progress, each of them at once.
 struct JsonAbove<'a>(Above<'a>);
 
 impl Write for JsonAbove<'_> {
@@ -120,7 +120,7 @@ impl Write for JsonAbove<'_> {
     }
 }
 
-/// Writes above the line of progress.
+/// Writer of lines above the line of progress.
 #[derive(Debug)]
 pub(crate) struct Above<'a>(&'a ProgressBar);
 

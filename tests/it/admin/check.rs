@@ -38,7 +38,7 @@ fn an_invalid_question_is_refused() {
     ] {
         let answer = endpoint.post("/check", body);
         assert_eq!(answer.status, 400, "{body}: {answer:?}");
-        assert!(answer.body.contains("it is to look like {\"items\": "), "{}", answer.body);
+        assert!(answer.body.contains("it must look like {\"items\": "), "{}", answer.body);
     }
     assert_eq!(endpoint.post("/check", r#"{"items": []}"#).body, r#"{"items":[]}"#);
 }
