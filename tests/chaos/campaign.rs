@@ -1,4 +1,4 @@
-//! Rounds, one after the other, until enough was done for a verdict.
+//! Campaign: rounds, one after the other, until there are enough for a verdict.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::plan::{Kind, Plan, Scenario};
 use crate::round::{Outcome, Round};
 use crate::tally::Tally;
 
-/// What must be counted before a campaign may pass.
+/// Least counts before a campaign may pass.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Needs {
     pub(crate) daemon_kills: u64,
@@ -32,26 +32,26 @@ impl Needs {
     }
 }
 
-/// What is to be run.
+/// Settings of a campaign.
 #[derive(Debug)]
 pub(crate) struct Campaign {
     pub(crate) program: PathBuf,
     pub(crate) seed: u64,
-    /// Exactly so many rounds, whatever they count.
+    /// Exact number of rounds, for any counts.
     pub(crate) rounds: Option<u64>,
-    /// No round begins after this.
+    /// Time after which no round begins.
     pub(crate) time: Duration,
     pub(crate) needs: Needs,
     pub(crate) scenario: Option<Scenario>,
     pub(crate) steps: usize,
     pub(crate) faults: Vec<Kind>,
     pub(crate) place: FilterPlace,
-    /// Keep the folders of rounds in which something is wrong.
+    /// Keep the folders of rounds with an error.
     pub(crate) keep: bool,
 }
 
 impl Campaign {
-    /// Runs it; says whether it passes.
+    /// Runs the campaign. Returns true if it passes.
     pub(crate) fn run(&self) -> bool {
         let started = Instant::now();
         println!("seed {}", self.seed);
@@ -91,7 +91,7 @@ impl Campaign {
         passes
     }
 
-    /// Builds the program broken in these ways, and sees that the oracle sees each.
+    /// Builds the program with each of these faults, and checks that the oracle detects it.
     pub(crate) fn run_broken(&self, broken: &[Broken]) -> Result<bool> {
         println!("seed {}", self.seed);
         let mut unseen = Vec::new();
@@ -108,7 +108,8 @@ impl Campaign {
         Ok(unseen.is_empty())
     }
 
-    /// Whether a round shows the oracle what is broken, and that the sound program is not.
+    /// Returns true if a round shows the oracle the fault. Checks that the sound program passes the
+    /// same round.
     fn sees(&self, broken: Broken, program: &Path) -> Result<bool> {
         for round in 0..ROUNDS {
             let plan = broken.plan(self.seed.wrapping_add(round));
@@ -124,7 +125,7 @@ impl Campaign {
         Ok(false)
     }
 
-    /// The command that runs a round again.
+    /// Command that runs a round again.
     fn again(&self, plan: &Plan) -> String {
         let mut words = vec![format!("scripts/chaos --seed {} --rounds 1", plan.seed)];
         if self.place == FilterPlace::Redis {
@@ -144,7 +145,7 @@ impl Campaign {
     }
 }
 
-/// Runs one round in a folder of its own. `again` is the command that does it once more.
+/// Runs one round in its own folder. `again` is the command that repeats it.
 fn run_round(plan: &Plan, program: &Path, keep: bool, again: &str) -> Result<Outcome> {
     let started = Instant::now();
     let mut folder = tempfile::Builder::new().prefix("urlseen-chaos-").tempdir()?;

@@ -1,4 +1,4 @@
-//! The daemon under test: how it is started, what it says, how it dies.
+//! Daemon under test: its start, its output and its end.
 
 use std::fmt;
 use std::fs::OpenOptions;
@@ -13,12 +13,12 @@ use rustix::process::Signal;
 
 use crate::process::{Process, SOON};
 
-/// What it says each time the filter stands where Redis does, and work begins.
+/// Output each time the filter has caught up with Redis and work begins.
 const READY: &str = "the lease is taken";
-/// What it says when it waits for its turn.
+/// Output while the daemon waits for its turn.
 const STANDING_BY: &str = "standing by";
 
-/// The keys of the crawl.
+/// Keys of the crawl in Redis.
 pub(crate) const SOURCE: &str = "demo:discovered";
 pub(crate) const SINK: &str = "demo:unseen";
 pub(crate) const REJECTED: &str = "demo:rejected";
@@ -26,7 +26,7 @@ pub(crate) const PROCESSING: &str = "urlseen:{demo:discovered}:processing";
 pub(crate) const STATE: &str = "urlseen:{demo:discovered}:state";
 pub(crate) const LEASE: &str = "urlseen:{demo:discovered}:lease";
 
-/// Where the filter is.
+/// Place that holds the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum FilterPlace {
     /// in the daemon's memory and a storage folder
@@ -35,7 +35,7 @@ pub(crate) enum FilterPlace {
     Redis,
 }
 
-/// The kinds of a filter in Redis, each large enough to err practically never.
+/// Kinds of a filter in Redis, each large enough that errors practically never occur.
 const LAYOUTS: [&[&str]; 4] = [
     &["filter.kind=native"],
     &["filter.kind=pyrebloom"],
@@ -43,7 +43,7 @@ const LAYOUTS: [&[&str]; 4] = [
     &["filter.kind=scrapy-redis"],
 ];
 
-/// How it is configured: all that a round varies, in one place.
+/// Configuration of the daemon: all values that a round varies.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) batch: u64,
@@ -55,13 +55,13 @@ pub(crate) struct Settings {
     pub(crate) horizon_bytes: u64,
     pub(crate) on_rollback: &'static str,
     pub(crate) place: FilterPlace,
-    /// For a filter in Redis: its kind, and how much is remembered of it.
+    /// Kind of a filter in Redis, and the size of its cache of seen keys.
     pub(crate) kind: &'static [&'static str],
     pub(crate) recent: u64,
 }
 
 impl Settings {
-    /// Draws them; the capacity follows from the items.
+    /// Draws the settings. The capacity follows from the items later.
     pub(crate) fn draw(random: &mut Rng, place: FilterPlace) -> Self {
         Self {
             place,
@@ -79,7 +79,7 @@ impl Settings {
         .with_layout(random)
     }
 
-    /// Draws what only a filter in Redis has.
+    /// Draws the settings that only a filter in Redis has.
     fn with_layout(mut self, random: &mut Rng) -> Self {
         if self.place == FilterPlace::Redis {
             self.kind = LAYOUTS[random.usize(0..LAYOUTS.len())];
@@ -88,7 +88,7 @@ impl Settings {
         self
     }
 
-    /// How the filter is kept, in a few words.
+    /// Describes the place and kind of the filter in a few words.
     pub(crate) fn kept(&self) -> String {
         match self.place {
             FilterPlace::Local => format!("fsync {}", self.fsync),
@@ -96,7 +96,7 @@ impl Settings {
         }
     }
 
-    /// The command of the feeder that matches [`Settings::take_from`].
+    /// Redis command of the feeder that matches [`Settings::take_from`].
     pub(crate) fn push(&self) -> &'static str {
         if self.take_from == "left" { "RPUSH" } else { "LPUSH" }
     }
@@ -124,14 +124,14 @@ impl Settings {
     }
 }
 
-/// Where and how daemons run.
+/// Runner of daemons, with the place and the settings for all of them.
 pub(crate) struct Runner {
     pub(crate) program: PathBuf,
-    /// A folder for what they say and for the storage folder.
+    /// Folder for the output of the daemons and for the storage folder.
     pub(crate) folder: PathBuf,
     pub(crate) redis: SocketAddr,
     pub(crate) settings: Settings,
-    /// How often the storage folder was moved.
+    /// Number of times that the storage folder was moved.
     moves: u32,
 }
 
@@ -150,12 +150,12 @@ impl Runner {
         self.folder.join(format!("state-{}", self.moves))
     }
 
-    /// From now on the storage folder is another one.
+    /// Uses another storage folder from now on.
     pub(crate) fn move_storage(&mut self) {
         self.moves += 1;
     }
 
-    /// Starts a daemon; it need not work yet when this returns.
+    /// Starts a daemon. It may not be ready when this function returns.
     pub(crate) fn start(&self, options: &[&str]) -> Result<Daemon> {
         let mut arguments = vec!["run".to_owned()];
         arguments.extend(options.iter().map(ToString::to_string));
@@ -163,9 +163,9 @@ impl Runner {
         Ok(self.daemon(Process::start(&self.program, arguments, &self.folder)?))
     }
 
-    /// Starts a daemon that fails to flush anything from the `first` time on.
+    /// Starts a daemon whose flushes fail from the `first` one on.
     pub(crate) fn start_with_failing_syncs(&self, first: u64) -> Result<Daemon> {
-        // Detached, so that the daemon is the child.
+        // The tracer is detached, so that the daemon is the child.
         let tracer = ["-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e"];
         let mut arguments: Vec<String> = tracer.map(str::to_owned).to_vec();
         arguments.push(format!("inject=fsync,fdatasync:error=EIO:when={first}+"));
@@ -174,18 +174,18 @@ impl Runner {
         Ok(self.daemon(Process::start(Path::new("strace"), arguments, &self.folder)?))
     }
 
-    /// Writes a line between what the daemons say.
+    /// Writes a line between the outputs of the daemons.
     pub(crate) fn note(&self, line: fmt::Arguments<'_>) -> Result<()> {
         let mut log = OpenOptions::new().create(true).append(true).open(self.log())?;
         Ok(writeln!(log, "=== {line}")?)
     }
 
-    /// Where all is written down that daemons say.
+    /// Path of the log with the outputs of all daemons.
     pub(crate) fn log(&self) -> PathBuf {
         log_in(&self.folder)
     }
 
-    /// Runs `urlseen storage` with this command to its end.
+    /// Runs `urlseen storage` with this command and waits for its end.
     pub(crate) fn storage_command(&self, command: &str) -> Result<()> {
         let mut arguments = vec!["storage".to_owned(), command.to_owned()];
         arguments.extend(self.set());
@@ -206,17 +206,17 @@ impl Runner {
     }
 }
 
-/// Where all is written down that the daemons of a round in `folder` say.
+/// Path of the log with the outputs of all daemons of a round in `folder`.
 pub(crate) fn log_in(folder: &Path) -> PathBuf {
     folder.join("daemon.log")
 }
 
-/// A daemon; what it said is in `daemon.log` once it has ended.
+/// Running daemon. Once it has ended, `daemon.log` holds its output.
 pub(crate) struct Daemon {
     process: Process,
     log: PathBuf,
     is_told: bool,
-    /// How often it had begun to work before it had to go back.
+    /// Number of times that it began to work before it last had to go back.
     readies_before: usize,
 }
 
@@ -225,12 +225,12 @@ impl Daemon {
         self.process.id()
     }
 
-    /// Whether it has begun to work, and not found since that it has to go back.
+    /// Returns true if the daemon works, and has not found since that it must go back.
     pub(crate) fn is_ready(&self) -> bool {
         self.readies() > self.readies_before
     }
 
-    /// Redis has come back with older data: its filter is not where Redis is any more.
+    /// Records that Redis has come back with older data, so that the filter must follow it.
     pub(crate) fn goes_back(&mut self) {
         self.readies_before = self.readies();
     }
@@ -247,7 +247,7 @@ impl Daemon {
         self.process.said()
     }
 
-    /// Its status if it has ended.
+    /// Exit status, if the daemon has ended.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
         let status = self.process.ended()?;
         if status.is_some() {
@@ -256,7 +256,7 @@ impl Daemon {
         Ok(status)
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the daemon.
     pub(crate) fn wait(&mut self) -> Result<ExitStatus> {
         let status = self.process.wait(SOON)?;
         self.tell()?;
@@ -267,13 +267,13 @@ impl Daemon {
         self.process.signal(signal)
     }
 
-    /// Kills it at once (SIGKILL).
+    /// Kills the daemon at once (SIGKILL).
     pub(crate) fn kill(&mut self) -> Result<()> {
         self.process.kill()?;
         self.tell()
     }
 
-    /// Writes down what it said.
+    /// Writes the daemon's output to the log.
     fn tell(&mut self) -> Result<()> {
         if self.is_told {
             return Ok(());

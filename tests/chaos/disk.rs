@@ -1,7 +1,7 @@
-//! A disk that can be full: a small file system in memory, where this program may mount one.
+//! Disk that can become full: a small file system in memory, if this program may mount one.
 //!
-//! Root may; others may where the kernel lets them have a user namespace. The mounts live in a
-//! mount namespace of this program's own, so nothing is left of them however it ends.
+//! Root may mount it. Other users may if the kernel permits them a user namespace. The mounts are
+//! in this program's own mount namespace, so they disappear with it.
 
 use std::env;
 use std::fs;
@@ -15,13 +15,13 @@ use rustix::process::geteuid;
 
 use crate::process::{SOON, wait_for};
 
-/// Set in the environment of a run that has its own mounts.
+/// Environment variable that marks a run with its own mounts.
 const MARK: &str = "CHAOS_MOUNTS";
 
-/// How large it is when it is not full.
+/// Size of the disk when it is not full.
 const SIZE: u64 = 1 << 30;
 
-/// Runs this program again with mounts of its own; returns where that is impossible or done.
+/// Runs this program again with its own mounts. Returns if that is impossible or already done.
 pub(crate) fn enter_namespace() -> Result<()> {
     if env::var_os(MARK).is_some() {
         return Ok(());
@@ -41,12 +41,12 @@ pub(crate) fn enter_namespace() -> Result<()> {
     Ok(())
 }
 
-/// A small file system.
+/// Small file system for a storage folder.
 #[derive(Debug)]
 pub(crate) struct Disk(PathBuf);
 
 impl Disk {
-    /// Mounts it at a folder; `None` where that is impossible.
+    /// Mounts the disk at a folder. Returns `None` if that is impossible.
     pub(crate) fn mount(folder: &Path) -> Result<Option<Self>> {
         if env::var_os(MARK).is_none() {
             return Ok(None);
@@ -57,9 +57,9 @@ impl Disk {
         Ok(Some(Self(folder.to_owned())))
     }
 
-    /// Leaves no more than so many bytes free.
+    /// Shrinks the disk until at most this many bytes are free.
     pub(crate) fn fill(&self, free: u64) -> Result<()> {
-        // Refused where more has been written meanwhile.
+        // The kernel refuses that if more was written meanwhile.
         wait_for("full disk", SOON, || {
             let facts = statvfs(&self.0)?;
             let used = (facts.f_blocks - facts.f_bfree) * facts.f_frsize;
@@ -67,7 +67,7 @@ impl Disk {
         })
     }
 
-    /// Makes room again.
+    /// Restores the full size.
     pub(crate) fn free(&self) -> Result<()> {
         self.resize(SIZE)
     }

@@ -1,24 +1,24 @@
-//! What Redis says of the crawl at a moment.
+//! Facts that Redis holds about the crawl at one moment.
 
 use anyhow::Result;
 use redis::Connection;
 
 use crate::daemon::{PROCESSING, SOURCE, STATE};
 
-/// The lengths of source and processing, `seq` and `commit_id`.
+/// Lengths of source and processing list, then `seq` and `commit_id`.
 type Reply = (u64, u64, (Option<u64>, Option<String>));
 
-/// Where the crawl stands.
+/// State of the crawl in Redis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Facts {
-    /// Items that are not committed: in the source, and claimed.
+    /// Number of items that are not committed, in the source or claimed.
     pub(crate) waiting: u64,
-    /// The number and the id of the last committed batch.
+    /// Number and id of the last committed batch.
     pub(crate) head: Option<(u64, String)>,
 }
 
 impl Facts {
-    /// All at one moment.
+    /// Reads all facts at one moment.
     pub(crate) fn read(connection: &mut Connection) -> Result<Self> {
         let mut pipe = redis::pipe();
         pipe.atomic()

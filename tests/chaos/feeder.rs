@@ -1,5 +1,5 @@
-//! Pushes items, and keeps the account of it in Redis itself: whatever Redis forgets, the account
-//! says exactly which items it kept.
+//! Feeder of items, which keeps its account in Redis itself. If Redis loses data, the account shows
+//! exactly which items it kept.
 
 use anyhow::{Context, Result};
 use redis::{Commands, Connection};
@@ -7,39 +7,39 @@ use redis::{Commands, Connection};
 use crate::items::{Generation, Items};
 use crate::server::Server;
 
-/// How many items were fed.
+/// Key of the number of fed items.
 const FED: &str = "chaos:fed";
-/// From which item on which generation was fed, each as `FIRST NUMBER`.
+/// Key of the list of generations, each as `FIRST NUMBER`: the first item, and the generation.
 const GENERATIONS: &str = "chaos:generations";
 
-/// Items in one transaction.
+/// Number of items in one transaction.
 const CHUNK: u64 = 2_000;
 
-/// The only producer.
+/// The only producer of a round.
 pub(crate) struct Feeder {
     items: Items,
     fed: u64,
-    /// The last generation there ever was.
+    /// Last generation that ever existed.
     generation: u64,
-    /// Whether Redis does not know of it yet.
+    /// True if Redis does not know of that generation yet.
     is_generation_new: bool,
     push: &'static str,
 }
 
 impl Feeder {
-    /// Feeds the items of `seed` to the end of the source that is not taken from.
+    /// Feeds the items of `seed` to that end of the source that the daemon does not take from.
     pub(crate) fn new(seed: u64, new_percent: u8, push: &'static str) -> Self {
         let history = vec![Generation { first: 0, number: 0 }];
         let items = Items { seed, new_percent, history };
         Self { items, fed: 0, generation: 0, is_generation_new: true, push }
     }
 
-    /// How many items Redis keeps, as last known.
+    /// Number of items that Redis keeps, as last read.
     pub(crate) fn fed(&self) -> u64 {
         self.fed
     }
 
-    /// The items that Redis keeps, as last known.
+    /// Items that Redis keeps, as last read.
     pub(crate) fn items(&self) -> &Items {
         &self.items
     }
@@ -75,8 +75,8 @@ impl Feeder {
         Ok(())
     }
 
-    /// Reads what Redis kept after a crash; says whether it forgot items. From then on what is fed
-    /// is of a new generation.
+    /// Reads the account that Redis kept after a crash. Returns true if Redis lost items; later
+    /// items are then of a new generation.
     pub(crate) fn resume(&mut self, server: &Server) -> Result<bool> {
         let mut connection = server.connection()?;
         let fed: u64 = connection.get::<_, Option<u64>>(FED)?.unwrap_or_default();

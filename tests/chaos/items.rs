@@ -1,65 +1,65 @@
-//! What is fed: every item follows from the seed, its place, and the history it belongs to, so the
-//! oracle can make it again and need not ask the program under test what it is.
+//! Items to feed. Each item follows from the seed, its position and its history. The oracle can
+//! therefore make it again, and need not ask the program under test for its identity.
 
 use fastrand::Rng;
 
-/// What must become of an item.
+/// Expected fate of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Identity {
-    /// The first with this key goes on, known by construction.
+    /// Item with this key, known by construction. The first one goes to the sink.
     Key(u64),
-    /// It goes on whatever came before.
+    /// Item that always goes to the sink.
     Unfiltered,
-    /// It is rejected.
+    /// Item that is rejected.
     Unreadable,
 }
 
-/// One element of the source.
+/// Element of the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) bytes: Vec<u8>,
     pub(crate) identity: Identity,
 }
 
-/// From which item on which generation was fed.
+/// Generation of the items from one item on.
 ///
-/// When Redis comes back with older data, what is fed then differs from what it forgot (a new
-/// generation), but half of what is new was forgotten before: a filter that still holds it loses
-/// it.
+/// When Redis comes back with older data, a new generation begins: later items differ from those
+/// that Redis lost. But half of the new keys of that generation are keys that Redis lost. A filter
+/// that still holds such a key loses the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Generation {
     pub(crate) first: u64,
     pub(crate) number: u64,
 }
 
-/// The items of a round.
+/// Items that a round feeds.
 #[derive(Debug, Clone)]
 pub(crate) struct Items {
     pub(crate) seed: u64,
-    /// How many of 100 items are new.
+    /// Percentage of items that are new.
     pub(crate) new_percent: u8,
-    /// Ascending; of two that begin at the same item the last one counts.
+    /// Generations in ascending order. If two begin at the same item, the last one counts.
     pub(crate) history: Vec<Generation>,
 }
 
-/// How far back a near repeat lies.
+/// Largest distance of a near repeat.
 const NEAR: u64 = 500;
 
-/// How far a link that was forgotten is from where it was.
+/// Largest distance between the position of a lost link and its position in a new generation.
 const MOVED: u64 = 300;
 
-/// A key is its generation and the place where it was new.
+/// A key is its generation and the position at which it was new.
 const GENERATION_SHIFT: u32 = 40;
 
 impl Items {
-    /// The item at `place`.
+    /// Item at the position `place`.
     pub(crate) fn item(&self, place: u64) -> Item {
         let mut random = self.random(self.generation(place), place, 0);
         let key = self.key(place);
         match random.u8(0..200) {
             0 => Item { bytes: garbage(&mut random, place), identity: Identity::Unreadable },
             1 => {
-                // Every second one is the same as the one before it may be: both go on.
+                // Two neighbours may have the same bytes, and both go to the sink.
                 let mark = place / 2;
                 let url = url(&mut random, key);
                 let json = format!(r#"{{"url": "{url}", "dont_filter": true, "mark": {mark}}}"#);
@@ -74,7 +74,7 @@ impl Items {
         begun.map_or(0, |generation| generation.number)
     }
 
-    /// The key of the item at `place`.
+    /// Key of the item at `place`.
     fn key(&self, mut place: u64) -> u64 {
         loop {
             let generation = self.generation(place);
@@ -94,8 +94,8 @@ impl Items {
         place == 0 || self.random(generation, place, 2).u8(0..100) < self.new_percent
     }
 
-    /// What is new at `place`: a key that nobody had before, or one of an earlier generation from
-    /// thereabouts, which may be forgotten by now.
+    /// New key at `place`: one that no item had before, or one of an earlier generation from a
+    /// position nearby, which Redis may have lost.
     fn new_key(&self, generation: u64, place: u64) -> u64 {
         let mut random = self.random(generation, place, 3);
         if generation == 0 || random.bool() {
@@ -111,13 +111,13 @@ impl Items {
 
     fn random(&self, generation: u64, place: u64, purpose: u64) -> Rng {
         let mut random = Rng::with_seed(self.seed ^ generation << 48 ^ place << 2 ^ purpose);
-        // The first number follows from the seed too closely.
+        // The first number depends too closely on the seed, so it is skipped.
         random.u64(..);
         random
     }
 }
 
-/// One of the ways to write what `key` stands for; `place` makes most of them differ.
+/// One of the spellings of `key`; `place` makes most of them differ.
 fn spelling(random: &mut Rng, key: u64, place: u64) -> Vec<u8> {
     let mut kind = Rng::with_seed(!key);
     kind.u64(..);

@@ -1,5 +1,6 @@
-//! Fault injection: kills, cuts and rolls back what urlseen runs on, at random, and holds what
-//! Redis has at the end to what must be there. `scripts/chaos --help` says how to run it.
+//! Fault injection: kills, cuts and rolls back the environment of urlseen at random. At the end it
+//! compares the content of Redis with the expected content. `scripts/chaos --help` explains the
+//! options.
 
 mod broken;
 mod campaign;
@@ -31,61 +32,62 @@ use campaign::{Campaign, Needs};
 use daemon::FilterPlace;
 use plan::{Kind, Scenario};
 
-/// What a long run must have counted before it may pass.
+/// Counts that a long run must reach before it may pass.
 const LONG: Needs =
     Needs { daemon_kills: 300, redis_kills: 60, rollbacks: 60, cuts: 300, items: 5_000_000 };
 
-/// What a short run must have.
+/// Counts that a short run must reach.
 const SHORT: Needs =
     Needs { daemon_kills: 80, redis_kills: 25, rollbacks: 20, cuts: 25, items: 300_000 };
 
-/// The seed of the short run; the first rounds from it are of all the scenarios.
+/// Seed of the short run. Its first rounds cover all scenarios.
 const SHORT_SEED: u64 = 20_260_321;
 
-/// Kills, cuts and rolls back what urlseen runs on while it works, and checks that no item is lost
-/// and none repeated.
+/// Kills, cuts and rolls back the environment of urlseen while it works, and checks that no item is
+/// lost and none repeated.
 ///
-/// Rounds go on until enough faults struck and enough items were fed, each with a Redis server and
-/// a crawl of its own. A fault counts only if a batch, a snapshot or a recovery was in progress.
-/// The exit status is 0 only if nothing was wrong and enough was counted.
+/// Rounds go on until enough faults struck and enough items were fed. Each round has its own Redis
+/// server and its own crawl. A fault counts only if a batch, a snapshot or a recovery was in
+/// progress. The exit status is 0 only if there was no error and enough was counted.
 #[derive(Debug, Parser)]
 #[command(name = "scripts/chaos")]
 struct Args {
-    /// The number that everything is drawn from; round R has the seed N + R
+    /// Number from which everything is drawn; round R has the seed N + R
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// A fixed seed and under two minutes
+    /// A fixed seed, and a run of under two minutes
     #[arg(long, conflicts_with_all = ["rounds", "minutes", "items", "faults", "broken"])]
     short: bool,
-    /// Exactly so many rounds, whatever they count
+    /// Exact number of rounds, for any counts
     #[arg(long, value_name = "R")]
     rounds: Option<u64>,
-    /// No new round after so many minutes
+    /// No new round after this many minutes
     #[arg(long, value_name = "M", default_value_t = 30)]
     minutes: u64,
-    /// Feed at least so many items
+    /// Least number of items to feed
     #[arg(long, value_name = "N", default_value_t = LONG.items)]
     items: u64,
-    /// Faults in a round
+    /// Number of faults in a round
     #[arg(long, value_name = "N", default_value_t = 40)]
     steps: usize,
-    /// These kinds of faults alone
+    /// Strike only with these kinds of faults
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     faults: Vec<Kind>,
-    /// This scenario alone
+    /// Run only this scenario
     #[arg(long, value_name = "NAME")]
     scenario: Option<Scenario>,
-    /// Where the filter is
+    /// Place that holds the filter
     #[arg(long, value_name = "STORE", default_value = "local")]
     #[arg(conflicts_with_all = ["scenario", "broken"])]
     place: FilterPlace,
-    /// The urlseen that is tested
+    /// Path of the urlseen to test
     #[arg(long, value_name = "FILE")]
     program: PathBuf,
-    /// Build urlseen broken in this way, or in `all`, and see that the oracle sees it
+    /// Build urlseen with this fault, or with each one for `all`, and check that the oracle detects
+    /// it
     #[arg(long, value_name = "NAME", value_parser = Choice::parse)]
     broken: Option<Choice>,
-    /// Keep the folders of rounds in which something is wrong
+    /// Keep the folders of rounds with an error
     #[arg(long)]
     keep: bool,
 }

@@ -1,4 +1,4 @@
-//! The oracle: what the lists must hold, and what is wrong with those there are.
+//! Oracle: computes the expected content of the lists, and finds all errors in the real ones.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,23 +9,23 @@ use base64::prelude::BASE64_STANDARD;
 
 use crate::items::{Identity, Items};
 
-/// How many examples are shown of each kind of wrong.
+/// Number of examples that are shown of each kind of error.
 const EXAMPLES: usize = 5;
 
-/// What is wrong with the lists.
+/// Kind of error in the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Wrong {
-    /// Fed and kept by Redis, and not in the sink.
+    /// Item that Redis kept and that is not in the sink.
     Lost,
-    /// In the sink once too often.
+    /// Item that is in the sink once too often.
     Repeated,
-    /// In the sink, and never fed, or not to go on.
+    /// Item in the sink that was never fed, or that should not be there.
     Invented,
-    /// Not readable, and not on the rejects list.
+    /// Unreadable item that is not on the rejects list.
     RejectLost,
-    /// On the rejects list once too often.
+    /// Item that is on the rejects list once too often.
     RejectRepeated,
-    /// On the rejects list, and readable or never fed.
+    /// Item on the rejects list that is readable or was never fed.
     RejectInvented,
 }
 
@@ -51,7 +51,7 @@ impl Wrong {
     }
 }
 
-/// What is wrong, counted, with examples.
+/// Errors, counted by kind and with examples.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verdict {
     counts: HashMap<Wrong, u64>,
@@ -67,12 +67,12 @@ impl Verdict {
         self.counts.is_empty()
     }
 
-    /// Takes repeats for right, where they were announced.
+    /// Permits repeats, because the daemon announced them.
     pub(crate) fn allow_repeats(&mut self) {
         self.counts.remove(&Wrong::Repeated);
     }
 
-    /// All counts in a line.
+    /// Counts of all kinds in one line.
     pub(crate) fn counts(&self) -> String {
         let counts = Wrong::ALL.map(|wrong| format!("{} {}", self.count(wrong), wrong.name()));
         counts.join(", ")
@@ -88,7 +88,7 @@ impl Verdict {
 }
 
 impl AddAssign<&Self> for Verdict {
-    /// Adds the counts; the examples were shown.
+    /// Adds the counts. The examples were already shown.
     fn add_assign(&mut self, other: &Self) {
         for (&wrong, count) in &other.counts {
             *self.counts.entry(wrong).or_default() += count;
@@ -108,12 +108,13 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What is known of the items that Redis kept.
+/// Facts about the items that Redis kept.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
-    /// By bytes: what they are, how often they were fed, and where first.
+    /// Identity of each item by its bytes, with the number of times it was fed and its first
+    /// position.
     fed: HashMap<Vec<u8>, Fed>,
-    /// By key: how often it is still to come.
+    /// Number of expected items of each key.
     keys: HashMap<u64, KeyState>,
 }
 
@@ -131,7 +132,7 @@ struct KeyState {
 }
 
 impl Oracle {
-    /// Of the first `count` items.
+    /// Makes an oracle for the first `count` items.
     pub(crate) fn of(items: &Items, count: u64) -> Self {
         let mut oracle = Self::default();
         for place in 0..count {
@@ -145,14 +146,14 @@ impl Oracle {
         oracle
     }
 
-    /// How many elements the sink must have.
+    /// Number of elements that the sink must have.
     #[cfg(test)]
     fn expected(&self) -> u64 {
         let unfiltered = self.fed.values().filter(|fed| fed.identity == Identity::Unfiltered);
         self.keys.len() as u64 + unfiltered.map(|fed| fed.times).sum::<u64>()
     }
 
-    /// What is wrong with a sink and a list of rejects.
+    /// Finds all errors in a sink and a list of rejects.
     pub(crate) fn judge(
         mut self,
         sink: impl IntoIterator<Item = Vec<u8>>,
@@ -215,7 +216,7 @@ impl Oracle {
     }
 }
 
-/// The items that the rejects hold, counted.
+/// Counts the items in the rejects.
 fn rejects_by_item(
     rejects: impl IntoIterator<Item = Vec<u8>>,
     verdict: &mut Verdict,
@@ -232,7 +233,7 @@ fn rejects_by_item(
     rejected
 }
 
-/// The item that a reject holds.
+/// Cuts the item out of a reject.
 fn rejected_item(reject: &[u8]) -> Option<Vec<u8>> {
     let reject: serde_json::Value = serde_json::from_slice(reject).ok()?;
     match (reject["item"].as_str(), reject["item_base64"].as_str()) {
@@ -256,7 +257,7 @@ mod tests {
         Items { seed: 3, new_percent: 30, history: Vec::new() }
     }
 
-    /// The right sink and rejects.
+    /// Correct content of sink and rejects.
     fn right() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
         let (items, mut met) = (items(), std::collections::HashSet::new());
         let (mut sink, mut rejects) = (Vec::new(), Vec::new());
@@ -335,7 +336,7 @@ mod tests {
     fn an_invented_item_is_seen() {
         let (mut sink, rejects) = right();
         sink.push(b"http://example.com/never".to_vec());
-        // One that is on the rejects list too is none of the sink's.
+        // An item that is also on the rejects list does not belong into the sink.
         sink.push(b"".to_vec());
         assert_verdict(sink, rejects, &[(Wrong::Invented, 2)]);
     }

@@ -1,4 +1,4 @@
-//! What a round does: everything in it follows from one number.
+//! Plan of a round. Everything in it follows from one number.
 
 use std::time::Duration;
 
@@ -8,46 +8,46 @@ use crate::daemon::{FilterPlace, Settings};
 use crate::proxy::{Act, Direction, Fault, Weather};
 use crate::server::Persistence;
 
-/// A kind of fault.
+/// Kind of a fault, for the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, clap::ValueEnum)]
 pub(crate) enum Kind {
-    /// kill -9 of the daemon
+    /// kill -9 of the daemon at any time
     KillDaemon,
     /// kill -9 of the daemon soon after its start
     KillInRecovery,
     /// kill -9 of the daemon while it writes a snapshot
     KillInSnapshot,
-    /// SIGTERM to the daemon
+    /// SIGTERM to the daemon, as a service manager sends it
     StopDaemon,
     /// SIGSTOP to the daemon for a while
     PauseDaemon,
-    /// kill -9 of Redis
+    /// kill -9 of the Redis server
     CrashRedis,
-    /// kill -9 of both
+    /// kill -9 of the daemon and of Redis
     CrashBoth,
-    /// Redis put back to older data while the daemon runs
+    /// Redis set back to older data while the daemon runs
     RollBackRunning,
-    /// Redis put back to older data while the daemon is down
+    /// Redis set back to older data while the daemon is down
     RollBackDown,
     /// the connection cut after some bytes
     Cut,
     /// the connection stalled after some bytes
     Stall,
-    /// the connection cut, and what was sent on it delivered late
+    /// the connection cut, and its sent bytes delivered late
     Late,
-    /// items pushed to the claimed ones by somebody else
+    /// items pushed to the claimed ones by another program
     Meddle,
     /// a bit flipped in the log or a snapshot while the daemon is down
     FlipBit,
     /// bytes cut off the end of the log while the daemon is down
     TearLog,
-    /// an old copy of the storage folder brought back
+    /// an old copy of the storage folder restored
     OldFolder,
     /// a second daemon started beside the first
     SecondDaemon,
-    /// the daemon killed or stopped while another stands by
+    /// the daemon killed or stopped while another one stands by
     TakeOver,
-    /// SIGSTOP until the lease has run out
+    /// SIGSTOP until the lease has ended
     Freeze,
     /// the disk with the storage folder full
     DiskFull,
@@ -56,7 +56,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Whether it strikes the storage folder.
+    /// Returns true if the fault strikes the storage folder.
     fn is_of_folder(self) -> bool {
         matches!(
             self,
@@ -75,7 +75,7 @@ impl Kind {
     }
 }
 
-/// How often each kind is drawn, against the others.
+/// Weights of the kinds for drawing.
 const WEIGHTS: &[(Kind, u32)] = &[
     (Kind::KillDaemon, 220),
     (Kind::KillInRecovery, 80),
@@ -95,24 +95,24 @@ const WEIGHTS: &[(Kind, u32)] = &[
     (Kind::OldFolder, 40),
     (Kind::SecondDaemon, 15),
     (Kind::TakeOver, 40),
-    // Takes as long as a lease.
+    // This fault takes as long as a lease.
     (Kind::Freeze, 7),
     (Kind::DiskFull, 30),
     (Kind::SyncFails, 15),
 ];
 
-/// What kind of round it is.
+/// Scenario that a round plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Scenario {
-    /// faults drawn one after the other
+    /// faults that are drawn one after the other
     Faults,
     /// two histories with the same number of batches
     Histories,
     /// the last record of the log torn at every byte
     Torn,
-    /// a folder that lacks what Redis knows, and the ways on
+    /// a folder that lacks batches of Redis, and the remedies
     Lacking,
-    /// Redis back with data older than the folder goes
+    /// Redis with data from before all that the folder keeps
     Horizon,
 }
 
@@ -122,7 +122,7 @@ impl Scenario {
         value.map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// Four rounds of sixteen are not of faults.
+    /// Draws the scenario: four rounds of sixteen are not of faults.
     fn of_seed(seed: u64) -> Self {
         match seed % 16 {
             1 => Self::Histories,
@@ -134,44 +134,44 @@ impl Scenario {
     }
 }
 
-/// A round.
+/// Plan of a round, drawn from its seed.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) scenario: Scenario,
     pub(crate) persistence: Persistence,
     pub(crate) settings: Settings,
-    /// How many of 100 items are new.
+    /// Percentage of items that are new.
     pub(crate) new_percent: u8,
-    /// Whether the storage folder is on a small disk of its own.
+    /// True if the storage folder is on its own small disk.
     pub(crate) own_disk: bool,
     pub(crate) steps: Vec<Step>,
 }
 
-/// A fault, and what is before it.
+/// One fault and its preparation.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
-    /// How many items are fed.
+    /// Number of items to feed before the fault.
     pub(crate) feed: u64,
-    /// Redis saves, where saves are how it keeps its data.
+    /// Saves Redis before the fault, if saves are its persistence.
     pub(crate) save: bool,
-    /// A copy of Redis's data is taken, to be put back later.
+    /// Takes a copy of the data of Redis, to be restored later.
     pub(crate) copy: bool,
     pub(crate) weather: Weather,
-    /// The fault strikes once so much of what waits, of 1000, is gone.
+    /// Share of the waiting items, of 1000, that must be done before the fault strikes.
     pub(crate) progress: u64,
-    /// And so much later.
+    /// Further delay after that.
     pub(crate) delay: Duration,
     pub(crate) kind: Kind,
-    /// What the network does, where the fault is of that kind.
+    /// Fault of the network, for faults of that kind.
     pub(crate) network: Option<Fault>,
-    /// A number for whatever else the fault has to choose.
+    /// Random number for all other choices of the fault.
     pub(crate) draw: u64,
 }
 
 impl Plan {
-    /// The round of this seed: of this scenario if there is one; so many steps, of these kinds only
-    /// if there are any.
+    /// Draws the round of this seed: with this scenario if one is given, and with this number of
+    /// steps. If `kinds` is not empty, only these kinds of faults are drawn.
     pub(crate) fn draw(
         seed: u64,
         scenario: Option<Scenario>,
@@ -180,7 +180,7 @@ impl Plan {
         place: FilterPlace,
     ) -> Self {
         let mut random = Rng::with_seed(seed);
-        // Without a folder there is nothing that could lack, or go back too little.
+        // Without a folder, the scenarios of a folder that lacks batches have no meaning.
         let by_seed = || match (kinds, place) {
             ([], FilterPlace::Local) => Scenario::of_seed(seed),
             _ => Scenario::Faults,
@@ -193,21 +193,21 @@ impl Plan {
             [Persistence::Always, Persistence::EverySecond, Persistence::Saves][random.usize(0..3)];
         let new_percent = [5, 30, 30, 60][random.usize(0..4)];
         let mut settings = Settings::draw(&mut random, place);
-        // Batches enough for the fault to strike among them.
+        // Feed enough batches for the fault to strike among them.
         let feed = (settings.batch * random.u64(10..60)).clamp(200, 15_000);
         let steps: Vec<Step> = {
             let drawn = drawn(kinds, place);
             (0..steps).map(|_| Step::draw(&mut random, feed, &drawn)).collect()
         };
         let items: u64 = steps.iter().map(|step| step.feed).sum();
-        // At the error rate of the settings; past it false positives would pass for losses. Twice:
-        // what Redis forgot is fed again, and differs.
+        // The filter must stay below its capacity: past it, false positives would look like losses.
+        // Twice that, because items that Redis lost are fed again with other keys.
         settings.capacity = (2 * items * u64::from(new_percent) / 100).max(1000);
         let own_disk = steps.iter().any(|step| step.kind == Kind::DiskFull);
         Self { seed, scenario, persistence, settings, new_percent, own_disk, steps }
     }
 
-    /// Scenarios put Redis's data back and forth, and count batches.
+    /// Plans a scenario. Scenarios replace the data of Redis, and count batches.
     fn of_scenario(seed: u64, scenario: Scenario, random: &mut Rng) -> Self {
         let mut settings = Settings::draw(random, FilterPlace::Local);
         settings.batch = random.u64(4..12);
@@ -246,9 +246,9 @@ impl Step {
     }
 }
 
-/// The kinds to draw from, and how often.
+/// Kinds to draw from, with their weights.
 fn drawn(kinds: &[Kind], place: FilterPlace) -> Vec<(Kind, u32)> {
-    // Of what there is none of, nothing can be struck.
+    // Without a folder, no fault can strike it.
     let is_drawn = |kind: Kind| {
         (place == FilterPlace::Local || !kind.is_of_folder())
             && (kinds.is_empty() || kinds.contains(&kind))
@@ -278,7 +278,8 @@ fn draw_weather(random: &mut Rng) -> Weather {
 
 fn draw_network(random: &mut Rng, kind: Kind) -> Option<Fault> {
     let direction = [Direction::ToServer, Direction::ToClient][random.usize(0..2)];
-    // Evenly by order of size: into a command, a batch, and behind several.
+    // Draw evenly by order of magnitude: within a command, within a batch, and after several
+    // batches.
     let magnitude = random.u32(1..18);
     let bytes = random.u64(0..1 << magnitude);
     let (direction, act) = match kind {

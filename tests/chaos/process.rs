@@ -1,4 +1,4 @@
-//! A program that runs beside this one, and what it says.
+//! Child programs of a round, and their output.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// Between two looks.
+/// Time between two looks.
 pub(crate) const POLL: Duration = Duration::from_micros(500);
 
-/// How long anything may take that should happen at once, on a busy machine.
+/// Time limit for anything that should happen at once, on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_mins(1);
 
-/// What `look` finds first; fails if that is nothing within `deadline`.
+/// Waits until `look` finds a value and returns it. Fails after `deadline`.
 pub(crate) fn wait_for<T>(
     what: &str,
     deadline: Duration,
@@ -36,17 +36,18 @@ pub(crate) fn wait_for<T>(
     }
 }
 
-/// A child process, killed with its group when dropped, and by the kernel when this program ends.
+/// Child process. It is killed with its group when dropped, and by the kernel when this program
+/// ends.
 pub(crate) struct Process {
     child: Child,
-    /// Standard output and error so far, whole lines.
+    /// Standard output and error so far, in whole lines.
     said: Arc<Mutex<String>>,
     readers: Vec<JoinHandle<()>>,
 }
 
 impl Process {
-    /// Starts `program` in `folder`. It must be started by the thread that lives longest: the
-    /// kernel kills it when that one ends.
+    /// Starts `program` in `folder`. The caller must be the thread that lives longest, because the
+    /// kernel kills the child when that thread ends.
     pub(crate) fn start(
         program: &Path,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -82,12 +83,12 @@ impl Process {
         self.child.id()
     }
 
-    /// What it said so far.
+    /// Output of the child so far.
     pub(crate) fn said(&self) -> String {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Its status if it has ended; what it said is whole then.
+    /// Exit status, if the child has ended. Its output is complete then.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
         let status = self.child.try_wait().context("a child cannot be waited for")?;
         if status.is_some() {
@@ -98,7 +99,7 @@ impl Process {
         Ok(status)
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the child.
     pub(crate) fn wait(&mut self, deadline: Duration) -> Result<ExitStatus> {
         wait_for("end of a process", deadline, || self.ended())
     }
@@ -107,7 +108,8 @@ impl Process {
         kill_process(Pid::from_child(&self.child), signal).context("a child takes no signal")
     }
 
-    /// Kills it and its children, as a crash of the machine would, and waits until they are gone.
+    /// Kills the child and its children, as a crash of the machine would, and waits until they are
+    /// gone.
     pub(crate) fn kill(&mut self) -> Result<()> {
         if self.child.try_wait()?.is_none() {
             kill_process_group(Pid::from_child(&self.child), Signal::KILL)
@@ -127,7 +129,7 @@ impl Drop for Process {
     }
 }
 
-/// Appends what `pipe` brings to `said`, line by line, until it ends.
+/// Appends the output of `pipe` to `said`, line by line, until it ends.
 fn collect(pipe: impl Read + Send + 'static, said: Arc<Mutex<String>>) -> JoinHandle<()> {
     thread::spawn(move || {
         let mut pipe = BufReader::new(pipe);

@@ -1,9 +1,10 @@
-//! A TCP proxy between the daemon and Redis that does what networks do at their worst.
+//! TCP proxy between the daemon and Redis that behaves like a very bad network.
 //!
-//! Own, because none that is maintained can do what matters most here: deliver what was read from
-//! a client after that client has given up (an old connection's commit that arrives late). The
-//! fault proxy of redis-server-wrapper 0.5 and noxious 1.0 drop it, trixter 0.1 has no such fault;
-//! and none says how many connections it cut and after which byte.
+//! It is part of this project because no maintained proxy can do the most important fault here:
+//! deliver the bytes of a client after that client has given up (a late commit of an old
+//! connection). The fault proxy of redis-server-wrapper 0.5 and noxious 1.0 drop these bytes, and
+//! trixter 0.1 has no such fault. None of them reports the number of cut connections, and the byte
+//! after which it cut.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -16,25 +17,25 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// Which way bytes go.
+/// Direction of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     ToServer,
     ToClient,
 }
 
-/// What becomes of a connection.
+/// Action on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Act {
-    /// Both ends are closed at once.
+    /// Closes both ends at once.
     Cut,
-    /// Nothing goes on for so long, then all of it.
+    /// Passes nothing on for this time, then everything.
     Stall(Duration),
-    /// The client's end is closed, and what was read from it goes on to the server so much later.
+    /// Closes the client's end, and sends the bytes read from it to the server after this time.
     Late(Duration),
 }
 
-/// What happens to the first connection on which so many more bytes have gone one way.
+/// Fault for the first connection on which this many more bytes have passed in one direction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fault {
     pub(crate) direction: Direction,
@@ -42,16 +43,16 @@ pub(crate) struct Fault {
     pub(crate) act: Act,
 }
 
-/// What happens to all bytes.
+/// Conditions for all bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Weather {
-    /// How many bytes go on at once, at most.
+    /// Most bytes that pass at once.
     pub(crate) piece: Option<usize>,
-    /// How long each piece takes.
+    /// Time that each piece takes.
     pub(crate) delay: Duration,
 }
 
-/// Listens on loopback until the program ends.
+/// Proxy that listens on loopback until the program ends.
 pub(crate) struct Proxy {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -63,21 +64,21 @@ struct Shared {
     weather: Mutex<Weather>,
     struck: AtomicU64,
     late: AtomicU64,
-    /// Whether new connections are joined to the server.
+    /// True if new connections are joined to the server.
     is_open: AtomicBool,
     ended: AtomicBool,
 }
 
-/// The two ends of a connection, each to be read by one thread and written by the other.
+/// Two ends of a connection. One thread reads and another thread writes each end.
 struct Ends {
     client: TcpStream,
     server: UnixStream,
-    /// The client is gone, but what it sent is not.
+    /// True if the client is gone, but its sent bytes are not yet delivered.
     is_late: AtomicBool,
 }
 
 impl Proxy {
-    /// Before the server that listens on the Unix socket `upstream`, which may come and go.
+    /// Starts a proxy for the server on the Unix socket `upstream`. The server may stop and start.
     pub(crate) fn start(upstream: PathBuf) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").context("no port on loopback")?;
         let address = listener.local_addr()?;
@@ -96,7 +97,7 @@ impl Proxy {
                 if shared.ended.load(Ordering::Relaxed) {
                     return;
                 }
-                // Where the server is away, the client finds its connection closed.
+                // If the server is away, the client's connection is closed.
                 if shared.is_open.load(Ordering::Acquire) {
                     drop(shared.join(client));
                 }
@@ -109,12 +110,12 @@ impl Proxy {
         self.address
     }
 
-    /// Prepares a fault, in place of one that did not strike yet.
+    /// Prepares a fault, and replaces one that did not strike yet.
     pub(crate) fn prepare(&self, fault: Fault) {
         *lock(&self.shared.fault) = Some(fault);
     }
 
-    /// Takes the fault back that did not strike yet.
+    /// Cancels the fault that did not strike yet.
     pub(crate) fn relent(&self) {
         *lock(&self.shared.fault) = None;
     }
@@ -123,17 +124,17 @@ impl Proxy {
         *lock(&self.shared.weather) = weather;
     }
 
-    /// Lets new connections through to the server, or closes them at once.
+    /// Joins new connections to the server, or closes them at once.
     pub(crate) fn open(&self, is_open: bool) {
         self.shared.is_open.store(is_open, Ordering::Release);
     }
 
-    /// How many faults struck so far.
+    /// Number of faults that struck so far.
     pub(crate) fn struck(&self) -> u64 {
         self.shared.struck.load(Ordering::Relaxed)
     }
 
-    /// How many bytes have arrived late so far.
+    /// Number of bytes that arrived late so far.
     pub(crate) fn late(&self) -> u64 {
         self.shared.late.load(Ordering::Relaxed)
     }
@@ -142,7 +143,7 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.ended.store(true, Ordering::Relaxed);
-        // Wakes the listener.
+        // This connection wakes the listener.
         drop(TcpStream::connect(self.address));
     }
 }
@@ -191,7 +192,7 @@ impl Shared {
         }
     }
 
-    /// How many of so many bytes go on now, and what happens behind them.
+    /// Number of the next bytes to pass on, and the action after them.
     fn next(&self, direction: Direction, piece: Option<usize>, len: usize) -> (usize, Option<Act>) {
         let len = piece.map_or(len, |piece| len.min(piece));
         let mut fault = lock(&self.fault);
@@ -214,11 +215,11 @@ impl Shared {
         }
     }
 
-    /// Closes the client's end, and hands what it has sent to the server later.
+    /// Closes the client's end, and delivers its sent bytes to the server later.
     fn deliver_late(&self, ends: &Ends, rest: &[u8], time: Duration) {
         ends.is_late.store(true, Ordering::Release);
         let mut held = rest.to_vec();
-        // What has come in until now was sent too.
+        // The bytes received until now were sent, too.
         if ends.client.set_nonblocking(true).is_ok() {
             let mut more = vec![0; 64 << 10];
             while let Ok(count) = (&ends.client).read(&mut more)
@@ -231,7 +232,7 @@ impl Shared {
         thread::sleep(time);
         if (&ends.server).write_all(&held).is_ok() {
             self.late.fetch_add(held.len() as u64, Ordering::Relaxed);
-            // The server has read it all once it answers the end with its own.
+            // The server has read everything once it answers the end with its own.
             drop(ends.server.shutdown(Shutdown::Write));
             drop(ends.server.set_read_timeout(Some(Duration::from_secs(5))));
             let mut answers = vec![0; 64 << 10];
@@ -278,7 +279,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::time::Instant;
 
-    /// A proxy, a client's end and the server's end of a connection through it.
+    /// Makes a proxy, and both ends of a connection through it: the client's and the server's.
     fn joined() -> (Proxy, TcpStream, UnixStream, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join("socket")).unwrap();

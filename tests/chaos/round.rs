@@ -1,4 +1,4 @@
-//! One round: a fresh server and a fresh crawl, faults one after the other, and the oracle's word.
+//! One round: a new server and a new crawl, faults one after the other, and the oracle's verdict.
 
 use std::fmt;
 use std::path::Path;
@@ -23,23 +23,23 @@ use crate::storage;
 use crate::strike::OldFolder;
 use crate::tally::{Phase, Tally};
 
-/// How many runs a storage folder knows, so that the next one takes their lease at once.
+/// Number of runs that a storage folder knows, so that the next one takes their lease at once.
 const RUNS_KNOWN: usize = 64;
 
-/// How long a fault waits for the moment it is meant for.
+/// Time that a fault waits for its moment.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often a daemon may stop where it should go on, before a round is given up.
+/// Most wrong stops of a daemon before the round is given up.
 const STOPS_MAX: usize = 5;
 
-/// The exit status of a run that a server or file made fail.
+/// Exit status of a run that failed because of a server or a file.
 const FAILED: i32 = 3;
 
-/// How a round ended.
+/// Result of a whole round.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) verdict: Verdict,
-    /// What daemons said that stopped where they should have gone on.
+    /// Outputs of daemons that stopped and should have gone on.
     pub(crate) stops: Vec<String>,
     pub(crate) tally: Tally,
 }
@@ -63,19 +63,18 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// A round at work.
 pub(crate) struct Round {
     pub(crate) server: Server,
     pub(crate) proxy: Proxy,
     pub(crate) feeder: Feeder,
     pub(crate) runner: Runner,
     pub(crate) daemon: Daemon,
-    /// Below the storage folder, where that has one of its own.
+    /// Disk below the storage folder, if the folder has its own.
     pub(crate) disk: Option<Disk>,
     pub(crate) old_folder: Option<OldFolder>,
     pub(crate) random: Rng,
     pub(crate) tally: Tally,
-    /// The processes that worked with the storage folder, oldest first.
+    /// Processes that used the storage folder, oldest first.
     runs: Vec<u32>,
     stops: Vec<String>,
 }
@@ -86,7 +85,7 @@ impl Round {
         Self::begin(plan, program, folder)?.tell(plan)
     }
 
-    /// Faults, one after the other.
+    /// Runs the faults, one after the other.
     pub(crate) fn faults(&mut self, steps: &[Step]) -> Result<()> {
         for (number, step) in steps.iter().enumerate() {
             self.step(step).with_context(|| format!("step {number}, {step:?}"))?;
@@ -116,7 +115,7 @@ impl Round {
             stops: Vec::new(),
         };
         round.wait_until_ready()?;
-        // A Redis that knows nothing of the crawl is another matter than one with older data.
+        // A Redis without any data of the crawl is another case than one with older data.
         round.server.settle()?;
         Ok(round)
     }
@@ -148,7 +147,7 @@ impl Round {
         self.wait_for_progress()
     }
 
-    /// Waits until so much is done as the step says.
+    /// Waits until the progress that the step requires.
     fn wait_for_the_moment(&mut self, step: &Step) -> Result<()> {
         let mut connection = self.server.connection()?;
         let waiting = Facts::read(&mut connection)?.waiting;
@@ -160,7 +159,7 @@ impl Round {
         Ok(())
     }
 
-    /// Waits until a batch is committed, or nothing waits any more.
+    /// Waits until a batch is committed, or no item waits any more.
     fn wait_for_progress(&mut self) -> Result<()> {
         let mut connection = self.server.connection()?;
         let before = Facts::read(&mut connection)?.head;
@@ -180,7 +179,7 @@ impl Round {
         })
     }
 
-    /// Waits until nothing waits any more.
+    /// Waits until no item waits any more.
     pub(crate) fn wait_until_done(&mut self) -> Result<()> {
         wait_for("end of the work", SOON, || {
             self.keep_running()?;
@@ -188,8 +187,8 @@ impl Round {
         })
     }
 
-    /// Waits until the daemon works or has stopped; then what it said. It must say so by its
-    /// status.
+    /// Waits until the daemon works or has stopped. Returns its output if it stopped; its exit
+    /// status must then show a failure.
     pub(crate) fn refusal(&mut self) -> Result<Option<String>> {
         let status = wait_for("daemon that works or stops", SOON, || {
             let status = self.daemon.ended()?;
@@ -207,7 +206,7 @@ impl Round {
         Ok(Some(said))
     }
 
-    /// Starts the daemon again if it has ended, which it should not have.
+    /// Starts the daemon again if it has ended, and records that as an error.
     pub(crate) fn keep_running(&mut self) -> Result<()> {
         if let Some(status) = self.daemon.ended()? {
             if !self.outwaits_lease()? {
@@ -218,17 +217,17 @@ impl Round {
         Ok(())
     }
 
-    /// Whether the daemon stopped because of the lease of one that is dead, and cannot know that:
-    /// Redis came back with the lease of a run that is too long ago for the folder to know, or of
-    /// one that had another folder. Then the lease is gone when this returns, as if its time had
-    /// passed.
+    /// Returns true if the daemon stopped because of a lease whose holder is dead, and cannot know
+    /// that. Redis then came back with the lease of a run that the folder no longer knows, or of a
+    /// run with another folder. The lease is removed before this function returns, as if its time
+    /// had passed.
     fn outwaits_lease(&self) -> Result<bool> {
         let said = self.daemon.said();
         let holder = said.split_once("is already run by").and_then(|(_, rest)| {
             rest.split_once("(process ")?.1.split_once(' ')?.0.parse::<u32>().ok()
         });
         let Some(holder) = holder else { return Ok(false) };
-        // Where there is no folder, nothing knows who is dead.
+        // Without a folder, the daemon cannot know which holders are dead.
         let is_local = self.runner.settings.place == FilterPlace::Local;
         let runs_since = self.runs.iter().rev().position(|&run| run == holder);
         let is_known = is_local && runs_since.is_some_and(|runs| runs < RUNS_KNOWN);
@@ -246,7 +245,7 @@ impl Round {
         Ok(())
     }
 
-    /// Starts a daemon in the place of one that has ended.
+    /// Starts a daemon in place of one that has ended.
     pub(crate) fn start_daemon(&mut self) -> Result<()> {
         self.start_daemon_with(&[])
     }
@@ -257,19 +256,19 @@ impl Round {
         Ok(())
     }
 
-    /// From now on this is the daemon.
+    /// Replaces the current daemon by this one. Returns the old one.
     pub(crate) fn go_on_with(&mut self, daemon: Daemon) -> Daemon {
         self.runs.push(daemon.id());
         std::mem::replace(&mut self.daemon, daemon)
     }
 
-    /// From now on the storage folder is another one, which knows of no runs.
+    /// Uses another storage folder from now on. It knows no earlier runs.
     pub(crate) fn move_storage(&mut self) {
         self.runner.move_storage();
         self.runs.clear();
     }
 
-    /// As if the time of the lease had passed.
+    /// Removes the lease, as if its time had passed.
     pub(crate) fn forget_lease(&self) -> Result<()> {
         Ok(self.server.connection()?.del(LEASE)?)
     }
@@ -278,7 +277,7 @@ impl Round {
         Facts::read(&mut self.server.connection()?)
     }
 
-    /// What is in progress, given where the crawl stands.
+    /// Determines the work in progress for these facts.
     pub(crate) fn phase(&self, facts: &Facts) -> Phase {
         if !self.daemon.is_ready() {
             Phase::Recovery
@@ -291,17 +290,17 @@ impl Round {
         }
     }
 
-    /// Whether a snapshot is being written, or was when the daemon was killed.
+    /// Returns true if a snapshot is being written, or was when the daemon was killed.
     pub(crate) fn is_writing_snapshot(&self) -> bool {
         storage::has_unfinished_snapshot(&self.runner.state())
     }
 
-    /// Starts the daemon again if it has ended, as it may have.
+    /// Starts the daemon again if it has ended, which is permitted here.
     pub(crate) fn restart_if_ended(&mut self) -> Result<()> {
         if self.daemon.ended()?.is_some() { self.start_daemon() } else { Ok(()) }
     }
 
-    /// Lets everything be done, and asks the oracle.
+    /// Waits until all items are done, and asks the oracle.
     pub(crate) fn end(mut self) -> Result<Outcome> {
         self.proxy.relent();
         self.proxy.set_weather(Weather::default());
@@ -321,7 +320,7 @@ impl Round {
         Ok(Outcome { verdict, stops: self.stops, tally: self.tally })
     }
 
-    /// What the oracle says of the lists as they are.
+    /// Asks the oracle about the lists as they are.
     fn verdict(&self) -> Result<Verdict> {
         let oracle = Oracle::of(self.feeder.items(), self.feeder.fed());
         let mut connection = self.server.connection()?;
@@ -329,20 +328,20 @@ impl Round {
         Ok(oracle.judge(sink, list(&mut connection, REJECTED)?))
     }
 
-    /// Holds the lists to what must be there, in the middle of a round in which all is done.
+    /// Checks the lists in the middle of a round, when all items are done.
     pub(crate) fn check(&self) -> Result<()> {
         let verdict = self.verdict()?;
         ensure!(verdict.is_clean(), "{verdict}");
         Ok(())
     }
 
-    /// Ends the daemon as a service manager would.
+    /// Stops the daemon as a service manager would.
     pub(crate) fn stop_daemon(&mut self) -> Result<()> {
-        // One that has ended already takes no signal.
+        // A daemon that has already ended accepts no signal.
         drop(self.daemon.signal(Signal::TERM));
         let status = self.daemon.wait()?;
         let said = tail(&self.daemon.said());
-        // Without a connection it cannot release the lease, and says so.
+        // Without a connection it cannot release the lease, and reports that.
         let is_away = said.contains("stopped while Redis was away");
         if !status.success() && !is_away && !self.outwaits_lease()? {
             self.note_stop(&format!("SIGTERM: {status}: {said}"))?;
@@ -351,7 +350,7 @@ impl Round {
     }
 }
 
-/// A list from left to right.
+/// Reads a list from left to right.
 fn list(connection: &mut Connection, key: &str) -> Result<Vec<Vec<u8>>> {
     const CHUNK: isize = 10_000;
     let mut elements = Vec::new();
@@ -365,7 +364,7 @@ fn list(connection: &mut Connection, key: &str) -> Result<Vec<Vec<u8>>> {
     }
 }
 
-/// The last lines.
+/// Last lines of an output.
 fn tail(said: &str) -> String {
     let lines: Vec<&str> = said.lines().collect();
     lines[lines.len().saturating_sub(3)..].join("\n    ")

@@ -1,4 +1,4 @@
-//! A Redis server that crashes, and comes back with what its way to keep data has kept.
+//! Redis server that crashes, and comes back with the data that its persistence kept.
 
 use std::collections::VecDeque;
 use std::fs::{self, OpenOptions};
@@ -13,49 +13,48 @@ use redis::{Client, Connection};
 
 use crate::process::{Process, SOON, wait_for};
 
-/// How a server keeps its data.
+/// Persistence of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Persistence {
-    /// Append-only file, flushed before every answer: a crash loses nothing.
+    /// Append-only file, flushed before every answer. A crash loses nothing.
     Always,
-    /// Append-only file, flushed every second: a crash of the machine loses a second or two.
+    /// Append-only file, flushed every second. A crash of the machine loses a second or two.
     EverySecond,
-    /// Saved now and then, as Debian installs it: a crash loses all since the last save.
+    /// Saves from time to time, as Debian installs it. A crash loses all data since the last save.
     Saves,
 }
 
-/// How much of the end of the append-only file a crash of the machine may take.
+/// Age of the writes to the append-only file that a crash of the machine may lose.
 const UNFLUSHED: Duration = Duration::from_secs(2);
 
-/// How old a copy may be that is put back: younger than the least time that the daemon's log
-/// reaches back.
+/// Greatest age of a copy that is restored. The daemon's log always reaches back further.
 const COPY_AGE: Duration = Duration::from_secs(45);
 
-/// The server, in a folder of its own.
+/// Redis server in its own folder.
 pub(crate) struct Server {
     folder: PathBuf,
     persistence: Persistence,
     process: Option<Process>,
-    /// How long the append-only file was, and when.
+    /// Earlier lengths of the append-only file, with their times.
     lengths: VecDeque<(Instant, u64)>,
     copies: Vec<Copy>,
 }
 
-/// The data as it was once.
+/// Copy of the data at an earlier moment.
 struct Copy {
     processing: Instant,
     kept: Kept,
 }
 
 enum Kept {
-    /// The append-only file up to here.
+    /// Length of the append-only file.
     Length(u64),
-    /// A dump.
+    /// Dump of the whole data set.
     Dump(Vec<u8>),
 }
 
 impl Server {
-    /// Starts a server in `folder`, which must be empty or one that a server left.
+    /// Starts a server in `folder`, which is empty or was left by a server.
     pub(crate) fn start(folder: &Path, persistence: Persistence) -> Result<Self> {
         fs::create_dir_all(folder)?;
         let mut server = Self {
@@ -78,7 +77,7 @@ impl Server {
         Ok(Client::open(url)?.get_connection_with_timeout(SOON)?)
     }
 
-    /// Starts it again after a crash, and waits until it answers.
+    /// Starts the server again after a crash, and waits until it answers.
     pub(crate) fn revive(&mut self) -> Result<()> {
         let (append, fsync) = match self.persistence {
             Persistence::Always => ("yes", "always"),
@@ -109,7 +108,8 @@ impl Server {
         self.note_length()
     }
 
-    /// Takes what there is for saved, and forgets all copies: nothing goes back behind it.
+    /// Treats the current data as saved, and drops all copies, so that the data never goes back
+    /// further.
     pub(crate) fn settle(&mut self) -> Result<()> {
         self.lengths.clear();
         self.copies.clear();
@@ -117,7 +117,7 @@ impl Server {
         self.copy()
     }
 
-    /// Notes how long the append-only file is now; to be called now and then.
+    /// Records the current length of the append-only file. The caller does that from time to time.
     pub(crate) fn note_length(&mut self) -> Result<()> {
         if self.persistence == Persistence::EverySecond {
             self.lengths.push_back((Instant::now(), fs::metadata(self.append_only()?)?.len()));
@@ -128,7 +128,7 @@ impl Server {
         Ok(())
     }
 
-    /// Takes a copy of the data, to be put back later.
+    /// Takes a copy of the data, to be restored later.
     pub(crate) fn copy(&mut self) -> Result<()> {
         let kept = if self.persistence == Persistence::Saves {
             Kept::Dump(self.dump()?)
@@ -139,31 +139,31 @@ impl Server {
         Ok(())
     }
 
-    /// The data as it is saved, of a server that keeps its data so.
+    /// Saved data of a server whose persistence is saves.
     pub(crate) fn dump(&self) -> Result<Vec<u8>> {
         let mut connection = self.connection()?;
-        // Refused while another save is under way.
+        // Redis refuses that while another save is running.
         wait_for("save", SOON, || Ok(redis::cmd("SAVE").exec(&mut connection).ok()))?;
         Ok(fs::read(self.dump_file())?)
     }
 
-    /// Kills it, and puts other data in the place of its own.
+    /// Kills the server, and replaces its data.
     pub(crate) fn put(&mut self, dump: &[u8]) -> Result<()> {
         self.kill()?;
         Ok(fs::write(self.dump_file(), dump)?)
     }
 
-    /// Saves, as Redis does by itself where it is told to.
+    /// Saves the data, as Redis does by itself if it is configured so.
     pub(crate) fn save(&self) -> Result<()> {
         if self.persistence == Persistence::Saves {
             let mut connection = self.connection()?;
-            // Refused while another save is under way.
+            // Redis refuses that while another save is running.
             wait_for("save", SOON, || Ok(redis::cmd("BGSAVE").exec(&mut connection).ok()))?;
         }
         Ok(())
     }
 
-    /// Kills it; what a crash loses of the data is gone.
+    /// Kills the server. The data that a crash loses is gone.
     pub(crate) fn crash(&mut self, random: &mut Rng) -> Result<()> {
         self.kill()?;
         if self.persistence == Persistence::EverySecond && random.bool() {
@@ -175,8 +175,7 @@ impl Server {
         Ok(())
     }
 
-    /// Kills it, and puts the data back to one of the copies that were taken; says whether there
-    /// was one.
+    /// Kills the server, and restores one of its copies. Returns true if there was one.
     pub(crate) fn roll_back(&mut self, random: &mut Rng) -> Result<bool> {
         self.kill()?;
         self.copies.retain(|copy| copy.processing.elapsed() < COPY_AGE);
@@ -193,7 +192,7 @@ impl Server {
             Kept::Length(length) => self.truncate(*length)?,
             Kept::Dump(dump) => fs::write(self.dump_file(), dump)?,
         }
-        // What is of later has never been.
+        // Later copies belong to a history that no longer exists.
         self.copies.truncate(index + 1);
         Ok(())
     }
@@ -207,16 +206,16 @@ impl Server {
         Ok(())
     }
 
-    /// Cuts off the transaction that the append-only file ends in the middle of. Redis (7.0) leaves
-    /// its beginning in the file where the end is torn in the middle of a command, appends to it,
-    /// and carries it out at the start after the next.
+    /// Cuts an incomplete transaction off the end of the append-only file. If the file ends within
+    /// a command, Redis 7.0 keeps the beginning of the transaction. It appends to that, and runs
+    /// the result at the start after the next.
     fn repair(&self) -> Result<()> {
         let manifest = self.folder.join("appendonlydir/appendonly.aof.manifest");
         let mut command = Command::new("redis-check-aof");
         command.arg("--fix").arg(manifest).stdin(Stdio::piped());
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         if let Some(mut pipe) = process.stdin.take() {
-            // It asks whether to go on only where there is something to cut off.
+            // The tool asks for permission only if there is something to cut off.
             drop(pipe.write_all(b"y\n"));
         }
         let output = process.wait_with_output()?;
@@ -233,7 +232,7 @@ impl Server {
         self.folder.join("dump.rdb")
     }
 
-    /// The file of the append-only folder that grows.
+    /// Growing file of the append-only folder.
     fn append_only(&self) -> Result<PathBuf> {
         let entries = fs::read_dir(self.folder.join("appendonlydir"))?;
         let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;

@@ -1,6 +1,6 @@
-//! The storage folder as an outsider finds it between two runs: copied, damaged, put back.
+//! Storage folder between two runs, which the tests copy, damage and restore.
 //!
-//! `lock` is left where it is: its inode tells a folder from a copy of it.
+//! They leave `lock` in its place: its inode distinguishes a folder from a copy of it.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use fastrand::Rng;
 
-/// What is in a folder, by file name.
+/// Content of a folder, by file name.
 #[derive(Debug, Clone)]
 pub(crate) struct Contents(Vec<(String, Vec<u8>)>);
 
 impl Contents {
-    /// Reads all files but the lock and the lease; none where there is no folder.
+    /// Reads all files except the lock and the lease. Without a folder there are none.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let mut files = Vec::new();
         for path in files_of(folder)? {
@@ -23,7 +23,7 @@ impl Contents {
         Ok(Self(files))
     }
 
-    /// Puts a folder's contents in the place of what is there.
+    /// Replaces the content of a folder.
     pub(crate) fn put_back(&self, folder: &Path) -> Result<()> {
         for path in files_of(folder)? {
             fs::remove_file(path)?;
@@ -35,7 +35,7 @@ impl Contents {
         Ok(())
     }
 
-    /// The same with the log's last file cut to `length` bytes.
+    /// Copies the content, with the log's last file cut to `length` bytes.
     pub(crate) fn with_log_cut(&self, length: usize) -> Result<Self> {
         let mut cut = self.clone();
         let (_, bytes) = cut.last_log().context("there is a log")?;
@@ -43,7 +43,7 @@ impl Contents {
         Ok(cut)
     }
 
-    /// How long the log's last file is, and its name.
+    /// Name and length of the log's last file.
     pub(crate) fn log_length(&self) -> Option<(&str, usize)> {
         let logs = self.0.iter().filter(|(name, _)| is_log(name));
         logs.max_by_key(|(name, _)| name).map(|(name, bytes)| (name.as_str(), bytes.len()))
@@ -55,7 +55,7 @@ impl Contents {
     }
 }
 
-/// A bit of a file that is not as it was.
+/// Bit of a file that was flipped.
 #[derive(Debug)]
 pub(crate) struct Flipped {
     pub(crate) file: String,
@@ -64,7 +64,7 @@ pub(crate) struct Flipped {
 }
 
 impl Flipped {
-    /// Flips a bit somewhere in a log or a snapshot; `None` where there is none.
+    /// Flips a random bit of a log or a snapshot. Returns `None` if there is none.
     pub(crate) fn at_random(folder: &Path, random: &mut Rng) -> Result<Option<Self>> {
         let mut files = files_of(folder)?;
         files.retain(|path| is_log(&name_of(path)) || is_snapshot(&name_of(path)));
@@ -73,7 +73,7 @@ impl Flipped {
         }
         let path = &files[random.usize(0..files.len())];
         let length = fs::metadata(path)?.len();
-        // As often at an end, where the headers are, as anywhere.
+        // Headers at both ends are hit as often as all other bytes.
         let offset = match random.u8(0..4) {
             0 => random.u64(0..length.clamp(1, 64)),
             1 => length.saturating_sub(random.u64(1..=64)),
@@ -84,13 +84,14 @@ impl Flipped {
         Ok(Some(flipped))
     }
 
-    /// Flips it back if the file is still what it was but for this bit, and what was added. What
-    /// did not matter when the daemon started would matter once it has to go back further.
+    /// Flips the bit back if the file is unchanged except for this bit and for appended bytes. A
+    /// bit that did not matter when the daemon started would matter once the daemon has to go back
+    /// further.
     pub(crate) fn mend(&self, folder: &Path, right: &Contents) -> Result<()> {
         let Some((_, right)) = right.0.iter().find(|(name, _)| *name == self.file) else {
             return Ok(());
         };
-        // The daemon may have dropped it.
+        // The daemon may have deleted the file.
         let Ok(mut now) = fs::read(folder.join(&self.file)) else { return Ok(()) };
         if let Some(byte) = now.get_mut(usize::try_from(self.offset)?) {
             *byte ^= self.bit;
@@ -109,7 +110,7 @@ impl Flipped {
     }
 }
 
-/// Cuts up to so many bytes off the end of the log; says of which file, if there is any.
+/// Cuts at most `most` bytes off the end of the log. Returns the name of the file, if there is one.
 pub(crate) fn tear_log(folder: &Path, most: u64, random: &mut Rng) -> Result<Option<String>> {
     let mut files = files_of(folder)?;
     files.retain(|path| is_log(&name_of(path)));
@@ -120,20 +121,20 @@ pub(crate) fn tear_log(folder: &Path, most: u64, random: &mut Rng) -> Result<Opt
     Ok(Some(name_of(path)))
 }
 
-/// Whether a snapshot is being written, or was when its writer was killed.
+/// Returns true if a snapshot is being written, or was when its writer was killed.
 pub(crate) fn has_unfinished_snapshot(folder: &Path) -> bool {
     let files = files_of(folder).unwrap_or_default();
     let is_unfinished = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "tmp");
     files.iter().any(|path| name_of(path).starts_with("snapshot") && is_unfinished(path))
 }
 
-/// The files that hold the filter, in the order of their names.
+/// Files that hold the filter, ordered by name.
 fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten() {
         let entry = entry?;
         let name = entry.file_name();
-        // One that has gone meanwhile is none.
+        // A file that has disappeared meanwhile is skipped.
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         if is_file && name != "lock" && name != "lease" {
             paths.push(entry.path());

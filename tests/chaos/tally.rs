@@ -1,4 +1,4 @@
-//! What was done to the crawl, counted.
+//! Counts of the faults and items of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,26 +6,26 @@ use std::ops::AddAssign;
 
 use crate::plan::Kind;
 
-/// What was in progress when a fault struck; of several the first here.
+/// Work in progress when a fault struck. If there is more than one kind, the first one here counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     Recovery,
     Snapshot,
     Batch,
-    /// Nothing: the fault does not count.
+    /// No work: the fault does not count.
     Idle,
 }
 
-/// What a fault did, apart from its kind.
+/// Effect of a fault, in addition to its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// The daemon was killed (SIGKILL).
+    /// Kill of the daemon (SIGKILL).
     DaemonKilled,
-    /// Redis was killed.
+    /// Kill of the Redis server.
     RedisKilled,
-    /// Redis came back with fewer batches than it had acknowledged.
+    /// Return of Redis with fewer batches than it had acknowledged.
     RolledBack,
-    /// A connection was cut.
+    /// Cut of one connection.
     Cut,
 }
 
@@ -39,12 +39,12 @@ pub(crate) struct Tally {
     pub(crate) rollbacks: u64,
     pub(crate) cuts: u64,
     pub(crate) late_bytes: u64,
-    /// By kind: how often in each phase.
+    /// Number of faults by kind and phase.
     faults: BTreeMap<Kind, [u64; 4]>,
 }
 
 impl Tally {
-    /// A fault struck. All but the ones that struck nothing are counted.
+    /// Counts a fault, unless no work was in progress.
     pub(crate) fn strike(&mut self, kind: Kind, phase: Phase, effects: &[Effect]) {
         self.faults.entry(kind).or_default()[phase as usize] += 1;
         if phase == Phase::Idle {
@@ -60,7 +60,7 @@ impl Tally {
         }
     }
 
-    /// How many faults struck while something was in progress.
+    /// Number of faults that struck while work was in progress.
     pub(crate) fn counted(&self) -> u64 {
         self.faults.values().flat_map(|phases| &phases[..3]).sum()
     }

@@ -1,7 +1,7 @@
-//! Builds of urlseen that are broken on purpose: the oracle must see each of them.
+//! Builds of urlseen that are broken on purpose. The oracle must detect each of them.
 //!
-//! Each is the source tree with a patch of `tests/chaos/broken/`, built in a target folder of
-//! their own.
+//! Each build is the source tree with a patch of `tests/chaos/broken/`. All of them share one
+//! target folder of their own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,31 +14,31 @@ use crate::daemon::FilterPlace;
 use crate::oracle::{Verdict, Wrong};
 use crate::plan::{Kind, Plan, Scenario};
 
-/// What is broken.
+/// Fault of a broken build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Broken {
     /// a batch is logged after it is committed
     LogAfterCommit,
-    /// histories are told apart by the number of batches alone
+    /// two histories with the same number of batches are taken for one
     NoCommitId,
-    /// what was committed is not told from what was not
+    /// committed batches are not told from others
     NoSeq,
     /// bits are set when a batch is judged
     BitsBeforeCommit,
 }
 
-/// How many rounds a broken build may pass before one shows what is wrong with it.
+/// Most rounds that a broken build may pass before one round shows its fault.
 pub(crate) const ROUNDS: u64 = 5;
 
-/// Faults in a round.
+/// Number of faults in a round.
 const STEPS: usize = 30;
 
-/// One or all of them.
+/// One broken build, or all of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Choice(pub(crate) Vec<Broken>);
 
 impl Choice {
-    /// The one of this name, or `all`.
+    /// Parses the name of a broken build, or `all`.
     pub(crate) fn parse(name: &str) -> Result<Self, String> {
         if name == "all" {
             return Ok(Self(Broken::value_variants().to_vec()));
@@ -55,7 +55,7 @@ impl Broken {
         value.map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// A round in which it does harm, and would do none otherwise.
+    /// Plans a round in which this fault does harm, and in which the sound program does none.
     pub(crate) fn plan(self, seed: u64) -> Plan {
         let with_place =
             |kinds: &[Kind], place| Plan::draw(seed, Some(Scenario::Faults), STEPS, kinds, place);
@@ -63,7 +63,8 @@ impl Broken {
         match self {
             Self::LogAfterCommit => {
                 let mut plan = faults(&[Kind::KillDaemon]);
-                // It would not start again without being told to emit again what is not logged.
+                // Without that setting the daemon would not start again, because the log lacks a
+                // batch.
                 plan.settings.on_rollback = "emit-again";
                 plan
             }
@@ -75,12 +76,12 @@ impl Broken {
         }
     }
 
-    /// Whether a verdict shows the harm.
+    /// Returns true if a verdict shows the harm of the fault.
     pub(crate) fn is_seen_in(verdict: &Verdict) -> bool {
         verdict.count(Wrong::Lost) + verdict.count(Wrong::Repeated) > 0
     }
 
-    /// Builds it.
+    /// Builds the broken program.
     pub(crate) fn build(self) -> Result<PathBuf> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let target = std::env::var_os("CARGO_TARGET_DIR");

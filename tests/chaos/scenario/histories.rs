@@ -1,4 +1,4 @@
-//! Two histories of a crawl that have the same number of batches, and share the first of them.
+//! Two histories of a crawl with the same number of batches, which share the first of them.
 
 use anyhow::{Result, ensure};
 
@@ -7,12 +7,12 @@ use crate::process::{SOON, wait_for};
 use crate::round::Round;
 use crate::storage::Contents;
 
-/// Batches before the fork, and in each history behind it.
+/// Number of batches before the fork, and in each history after it.
 const BATCHES: u64 = 6;
 
 impl Round {
-    /// The daemon is led from the one into the other, while it runs and at its start: both times
-    /// it must notice, though the numbers agree, and stop.
+    /// Leads the daemon from one history into the other, once while it runs and once at its start.
+    /// Both times it must notice that and stop, although the numbers agree.
     pub(super) fn histories(&mut self) -> Result<()> {
         self.commit(BATCHES)?;
         self.stop_daemon()?;
@@ -32,7 +32,7 @@ impl Round {
         let seq_other = self.facts()?.seq();
         ensure!(seq_one == seq_other, "{seq_one} batches and {seq_other}: not the same number");
 
-        // While it runs.
+        // Switches the history while the daemon runs.
         self.proxy.open(false);
         self.load(&redis_one)?;
         self.feeder.feed(&self.server, SOURCE, 20 * self.runner.settings.batch)?;
@@ -42,13 +42,13 @@ impl Round {
             Ok((ended || self.facts()?.waiting == 0).then_some(ended))
         })?;
         if !ended || self.refusal()?.is_none() {
-            // The oracle says what that did.
+            // The oracle finds the harm of that later.
             self.note_stop("led into another history while it ran, and went on")?;
             self.daemon.kill()?;
             return self.start_daemon();
         }
 
-        // At its start: its folder is of the one history, Redis of the other.
+        // Switches at the start: the folder has one history, and Redis the other.
         self.start_daemon()?;
         if self.refusal()?.is_none() {
             self.note_stop("started with the folder of another history, and went on")?;
@@ -60,7 +60,7 @@ impl Round {
         self.commit(BATCHES)
     }
 
-    /// Puts other data into Redis, and goes on feeding from there.
+    /// Puts other data into Redis, and feeds from there.
     pub(super) fn load(&mut self, dump: &[u8]) -> Result<()> {
         self.server.put(dump)?;
         self.server.revive()?;

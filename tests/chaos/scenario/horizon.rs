@@ -6,17 +6,19 @@ use crate::daemon::SOURCE;
 use crate::process::{SOON, wait_for};
 use crate::round::{Outcome, Round};
 
-/// Items behind the copy of Redis's data: their fingerprints take more than the folder may.
+/// Items after the copy of the data of Redis. Their fingerprints take more than the folder may
+/// keep.
 const ITEMS: u64 = 200_000;
-/// So many are fed at once, so that snapshots are taken in between.
+/// Number of items that are fed at once, so that the daemon takes snapshots in between.
 const PART: u64 = 10_000;
 
-/// The one that a folder begins with.
+/// First snapshot of a folder.
 const FIRST_SNAPSHOT: &str = "snapshot-00000000000000000000";
 
 impl Round {
-    /// The daemon says that it cannot go back so far, and stops; told to emit again, it goes on.
-    /// Nothing is lost; what Redis still knows is repeated, as was said.
+    /// Checks that the daemon reports that it cannot go back so far, and stops. With the setting to
+    /// emit again it goes on. No item is lost. Items that Redis still knows are repeated, as the
+    /// daemon announced.
     pub(super) fn horizon(mut self) -> Result<Outcome> {
         self.commit(1)?;
         let redis_before = self.server.dump()?;
@@ -24,7 +26,8 @@ impl Round {
             self.feeder.feed(&self.server, SOURCE, PART)?;
             self.wait_until_done()?;
         }
-        // The snapshot that the copy could begin with is dropped once a later one is finished.
+        // The snapshot from which the copy could be recovered is dropped once a later one is
+        // finished.
         let first = self.runner.state().join(FIRST_SNAPSHOT);
         wait_for("end of a snapshot", SOON, || Ok((!first.exists()).then_some(())))?;
         self.proxy.open(false);

@@ -1,17 +1,17 @@
-//! A folder that lacks what Redis knows, and the way on that the daemon names.
+//! A folder that lacks batches of Redis, and the remedy that the daemon names.
 
 use anyhow::Result;
 
 use crate::round::{Outcome, Round};
 use crate::storage::Contents;
 
-/// Batches before the copy of the folder, and behind it.
+/// Number of batches before the copy of the folder, and after it.
 const BATCHES: u64 = 6;
 
 impl Round {
-    /// An old copy of the folder is brought back, and nothing else is left: the daemon stops, and
-    /// goes on after `urlseen storage adopt`, or where it is told to emit again. Nothing is lost;
-    /// what the folder lacks is repeated, as was said.
+    /// Restores an old copy of the folder and keeps nothing else. The daemon must stop. It goes on
+    /// after `urlseen storage adopt`, or with the setting to emit again. No item is lost. Items
+    /// that the folder lacks are repeated, as the daemon announced.
     pub(super) fn lacking(mut self) -> Result<Outcome> {
         let folder = self.runner.state();
         for way in ["adopt", "emit-again"] {

@@ -1,5 +1,5 @@
-//! Rounds that tell a story instead of drawing faults: each takes the crawl to a place where chance
-//! would hardly take it.
+//! Rounds with a fixed story instead of drawn faults. Each leads the crawl to a state that chance
+//! would hardly reach.
 
 mod histories;
 mod horizon;
@@ -13,7 +13,7 @@ use crate::plan::{Plan, Scenario};
 use crate::round::{Outcome, Round};
 
 impl Round {
-    /// What the plan's scenario does after the beginning.
+    /// Runs the plan's scenario after the start.
     pub(crate) fn tell(mut self, plan: &Plan) -> Result<Outcome> {
         match plan.scenario {
             Scenario::Faults => self.faults(&plan.steps)?,
@@ -25,7 +25,7 @@ impl Round {
         self.end()
     }
 
-    /// Lets the daemon commit so many batches, one after the other.
+    /// Lets the daemon commit this many batches, one after the other.
     fn commit(&mut self, batches: u64) -> Result<()> {
         for _ in 0..batches {
             self.feeder.feed(&self.server, SOURCE, self.runner.settings.batch)?;

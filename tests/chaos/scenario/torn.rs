@@ -1,16 +1,17 @@
-//! The last record of the log, torn at every byte.
+//! The last record of the log, cut at every byte.
 
 use anyhow::{Context, Result};
 
 use crate::round::Round;
 use crate::storage::Contents;
 
-/// Batches before the torn one.
+/// Number of batches before the torn one.
 const BATCHES: u64 = 6;
 
 impl Round {
-    /// Where Redis does not know the torn batch, the daemon goes on rightly wherever it is torn;
-    /// where Redis knows it, the daemon says that it lacks it unless it is whole.
+    /// Checks two cases. If Redis does not know the torn batch, the daemon goes on correctly for
+    /// any cut. If Redis knows it, the daemon reports that it lacks the batch, unless the record is
+    /// whole.
     pub(super) fn torn(&mut self) -> Result<()> {
         self.commit(BATCHES)?;
         let folder = self.runner.state();
@@ -52,7 +53,7 @@ impl Round {
     }
 }
 
-/// The name of the log's last file, and how long it is.
+/// Name and length of the log's last file.
 fn length(contents: &Contents) -> Result<(String, usize)> {
     let (name, length) = contents.log_length().context("the folder has no log")?;
     Ok((name.to_owned(), length))

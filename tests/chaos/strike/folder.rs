@@ -14,21 +14,21 @@ use crate::round::Round;
 use crate::storage::{self, Contents, Flipped};
 use crate::tally::Phase;
 
-/// How long a daemon may work on with a disk that fails.
+/// Time that a daemon may go on working with a disk that fails.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A batch more or less is in the log before Redis knows of it; so many are not.
+/// Number of batches that the log is never ahead of Redis, because fewer are in flight.
 const IN_FLIGHT: u64 = 16;
 
-/// A storage folder as it once was.
+/// Storage folder at an earlier moment.
 pub(crate) struct OldFolder {
     contents: Contents,
     seq: u64,
 }
 
 impl Round {
-    /// The daemon dies, and its folder is damaged before it is started again. Then it either goes
-    /// on, and the oracle says whether rightly, or says what is damaged and stops.
+    /// Kills the daemon, damages its folder, and starts it again. Then it either goes on, and the
+    /// oracle checks the result, or it reports the damage and stops.
     pub(super) fn damage(&mut self, step: &Step) -> Result<()> {
         self.kill_daemon(Kind::KillDaemon)?;
         let (folder, random) = (self.runner.state(), &mut self.random);
@@ -54,7 +54,8 @@ impl Round {
         self.put_back_and_start(&right, &folder)
     }
 
-    /// Takes a copy of the folder while no daemon runs, to be brought back later, if there is none.
+    /// Copies the folder while no daemon runs, to be restored later. Keeps an earlier copy if there
+    /// is one.
     pub(super) fn remember_folder(&mut self, facts: &Facts) -> Result<()> {
         if self.old_folder.is_none() {
             let contents = Contents::read(&self.runner.state())?;
@@ -63,7 +64,7 @@ impl Round {
         Ok(())
     }
 
-    /// The daemon dies, and an old copy of its folder is there when it is started again.
+    /// Kills the daemon, and restores an old copy of its folder before the next start.
     pub(super) fn old_folder(&mut self, step: &Step) -> Result<()> {
         self.kill_daemon(Kind::KillDaemon)?;
         let folder = self.runner.state();
@@ -89,7 +90,7 @@ impl Round {
         self.put_back_and_start(&right, &folder)
     }
 
-    /// The disk is full for a while; the daemon may stop, if it says why.
+    /// Fills the disk for a while. The daemon may stop if it reports the reason.
     pub(super) fn fill_disk(&mut self, step: &Step) -> Result<()> {
         let Some(disk) = &self.disk else {
             self.tally.strike(step.kind, Phase::Idle, &[]);
@@ -102,7 +103,7 @@ impl Round {
         self.restart_if_ended()
     }
 
-    /// The disk fails to flush from some moment on, for a daemon of its own.
+    /// Starts a daemon whose flushes fail from some moment on.
     pub(super) fn fail_syncs(&mut self, step: &Step) -> Result<()> {
         self.kill_daemon(Kind::KillDaemon)?;
         let daemon = self.runner.start_with_failing_syncs(1 + step.draw % 8)?;
@@ -116,7 +117,7 @@ impl Round {
         self.start_daemon()
     }
 
-    /// Feeds while the disk fails, and waits until the daemon has ended or done it all.
+    /// Feeds while the disk fails, and waits until the daemon has ended or has done all items.
     fn outlast(&mut self, step: &Step, phase: Phase) -> Result<()> {
         self.tally.strike(step.kind, phase, &[]);
         self.feeder.feed(&self.server, crate::daemon::SOURCE, step.feed)?;
@@ -140,7 +141,7 @@ impl Round {
     }
 }
 
-/// How many bytes are torn off at most: of one record, or of many.
+/// Most bytes to tear off, either of one record or of many.
 fn most_torn(random: &mut Rng) -> u64 {
     1 << random.u32(3..14)
 }

@@ -1,4 +1,4 @@
-//! The faults, one function each.
+//! Faults of a round, one function each.
 
 mod folder;
 mod pair;
@@ -16,11 +16,11 @@ use crate::round::Round;
 use crate::tally::{Effect, Phase};
 pub(crate) use folder::OldFolder;
 
-/// How long a fault waits for its moment within the strike.
+/// Time that a fault waits for its moment within the strike.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl Round {
-    /// Strikes, and brings back whatever it has killed.
+    /// Runs the fault of a step, and restarts all that it has killed.
     pub(crate) fn strike(&mut self, step: &Step) -> Result<()> {
         match step.kind {
             Kind::KillDaemon => self.kill_and_start(step.kind),
@@ -84,7 +84,7 @@ impl Round {
         self.kill_and_start(kind)
     }
 
-    /// Kills, now and then, the daemon that has found Redis with older data.
+    /// Kills, sometimes, the daemon that has found Redis with older data.
     fn kill_while_it_goes_back(&mut self, step: &Step) -> Result<()> {
         if !step.draw.is_multiple_of(4) {
             return Ok(());
@@ -102,8 +102,8 @@ impl Round {
         Ok(())
     }
 
-    /// Redis dies, and the daemon with it or not; Redis comes back with what it kept, or with
-    /// older data.
+    /// Kills Redis, and the daemon if `with_daemon` is set. Redis comes back with the data that it
+    /// kept, or with older data.
     fn crash(&mut self, kind: Kind, with_daemon: bool) -> Result<()> {
         let before = self.facts()?;
         let daemon_first = with_daemon && (kind == Kind::RollBackDown || self.random.bool());
@@ -129,7 +129,7 @@ impl Round {
         if has_forgotten_items || self.facts()?.seq() < before.seq() {
             effects.push(Effect::RolledBack);
             self.daemon.goes_back();
-            // Whether it is behind Redis cannot be told by the number any more.
+            // The batch number no longer shows whether the copy is behind Redis.
             self.old_folder = None;
         }
         self.proxy.open(true);
@@ -155,7 +155,7 @@ impl Round {
     fn meddle(&mut self, step: &Step) -> Result<()> {
         let phase = self.phase(&self.facts()?);
         self.feeder.feed(&self.server, PROCESSING, 1 + step.draw % 3)?;
-        // An idle daemon looks at what is claimed when it claims.
+        // An idle daemon checks the claimed items only when it claims, so feed one item.
         self.feeder.feed(&self.server, SOURCE, 1)?;
         self.tally.strike(step.kind, phase, &[]);
         Ok(())

@@ -1,4 +1,4 @@
-//! Faults that take two daemons.
+//! Faults that need two daemons.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::round::Round;
 use crate::storage::Contents;
 use crate::tally::{Effect, Phase};
 
-/// How long a lease lasts, and a little more.
+/// Lifetime of a lease, and a little more.
 const LEASE_ENDS: Duration = Duration::from_secs(25);
 
 impl Round {
-    /// A second daemon on the same folder must stop, and leave the first alone.
+    /// Starts a second daemon on the same folder. It must stop without harm to the first.
     pub(super) fn second_daemon(&mut self, step: &Step) -> Result<()> {
         self.wait_until_ready()?;
         let phase = self.phase(&self.facts()?);
@@ -30,7 +30,7 @@ impl Round {
         Ok(())
     }
 
-    /// A daemon that stands by takes over from one that dies or is stopped.
+    /// Lets a daemon that stands by take over from one that dies or is stopped.
     pub(super) fn take_over(&mut self, step: &Step) -> Result<()> {
         self.wait_until_ready()?;
         let mut second = self.runner.start(&["--standby"])?;
@@ -46,7 +46,7 @@ impl Round {
             let phase = self.phase(&self.facts()?);
             self.tally.strike(step.kind, phase, &[Effect::DaemonKilled]);
             if self.runner.settings.place == FilterPlace::Redis {
-                // Only time tells that it is dead.
+                // Only time shows that the holder is dead.
                 self.forget_lease()?;
             }
         }
@@ -54,8 +54,8 @@ impl Round {
         Ok(())
     }
 
-    /// The daemon is stopped where it is until its lease has run out, and wakes again: alone, or
-    /// when another one with a copy of its folder has processing over.
+    /// Pauses the daemon until its lease has ended, and wakes it again. It is alone then, or
+    /// another daemon with a copy of its folder has taken over the processing list.
     pub(super) fn freeze(&mut self, step: &Step) -> Result<()> {
         self.wait_until_ready()?;
         self.daemon.signal(Signal::STOP)?;
@@ -79,7 +79,8 @@ impl Round {
             Ok(self.daemon.is_ready().then_some(()))
         })?;
         first.signal(Signal::CONT)?;
-        // It stops, or stands by where it was told to; either way it says who has the lease.
+        // The daemon stops, or stands by if it was started so. In both cases it names the holder of
+        // the lease.
         let holder = format!("(process {} on ", self.daemon.id());
         wait_for("word of a daemon behind another", SOON, || {
             Ok((first.ended()?.is_some() || first.said().contains(&holder)).then_some(()))
@@ -89,7 +90,7 @@ impl Round {
         if !said.contains(&holder) || first.ended()?.is_some_and(|it| it.code() != Some(3)) {
             self.note_stop(&format!("woke up behind another: {said}"))?;
         }
-        // Now the small disk, if there is one, is not below the folder any more.
+        // The small disk, if there is one, is no longer below the folder.
         self.disk = None;
         Ok(())
     }
