@@ -1,5 +1,5 @@
-//! Takes the values out of the layers, one key after the other, and checks how they go together.
-//! Problems are collected, never returned at the first.
+//! Takes the values out of the layers, one key after the other, and checks their combinations. It
+//! collects all problems, and never returns at the first.
 
 use super::layers::{FoundValue, Layers};
 use super::mask::masked;
@@ -14,13 +14,13 @@ use urlseen_core::filter::Kind;
 use urlseen_core::filter::choice::{Emit, End, FilterPlace, ItemForm, SourceKind};
 use urlseen_core::redis::{RedisAddress, RedisAddressError};
 
-/// Hands out typed values by key.
+/// Source of typed values by key.
 #[derive(Default)]
 pub(super) struct Taker {
     layers: Layers,
-    /// `crawl.name`, from which defaults are derived; known once that is taken.
+    /// Value of `crawl.name`, from which defaults are derived. It is empty until that key is taken.
     crawl: String,
-    /// Where the values handed out come from; none for defaults.
+    /// Origins of the values that were taken. Defaults have none.
     origins: BTreeMap<&'static str, ValueOrigin>,
     /// Keys with a value that was refused.
     wrong: BTreeSet<&'static str>,
@@ -31,13 +31,13 @@ impl Taker {
         Self { layers, ..Self::default() }
     }
 
-    /// Derives the defaults of all keys taken from here on from this crawl's name.
+    /// Derives the defaults of all later keys from this crawl's name.
     pub(super) fn derive_from(&mut self, crawl: &str) {
         crawl.clone_into(&mut self.crawl);
     }
 
-    /// Takes a key: the value of its last layer, or else the default. Where the value is refused,
-    /// what comes back is only good for looking on for more problems.
+    /// Takes a key: the value of its last layer, or else the default. If the value is refused, the
+    /// result only serves to find more problems.
     pub(super) fn take<T>(
         &mut self,
         key: &'static str,
@@ -69,16 +69,16 @@ impl Taker {
         taken.unwrap_or_else(|| default(&self.crawl))
     }
 
-    /// Takes the rules.
+    /// Takes the rules of `[[pass]]`.
     pub(super) fn take_pass(&mut self) -> &'static [PassRule] {
         std::mem::take(&mut self.layers.pass).leak()
     }
 
-    /// Adds the password that was set apart from the URL, which goes before one in it.
+    /// Adds the password that was set separately. It replaces a password in the URL.
     pub(super) fn log_in(&mut self, url: RedisAddress) -> RedisAddress {
         let url = url.with_password(self.layers.password.take());
         if url.lacks_password() && self.is_sound(&["redis.url"]) {
-            // What stands in a user's place may be a password.
+            // The text in place of the user may be a password.
             let found = format!("{:?}", masked(&url.to_string()));
             let reason = RedisAddressError::NoPassword.to_string();
             self.refuse("redis.url", Fault::Refused { key: "redis.url".to_owned(), found, reason });
@@ -86,13 +86,13 @@ impl Taker {
         url
     }
 
-    /// The password of those who ask.
+    /// Password that clients of the server must give.
     pub(super) fn serve_password(&mut self) -> Option<Secret> {
         self.layers.serve_password.take().map(Secret::new)
     }
 
-    /// Checks how the values of `config`, which came from here, go together; `machine` is what of
-    /// them, by a key, this process is not granted.
+    /// Checks the combinations of the values of `config`, which were taken here. `machine` is a
+    /// fault of the limits of this process, with the key to name.
     pub(super) fn finish(
         mut self,
         config: &Config,
@@ -114,7 +114,7 @@ impl Taker {
         Problems::new(self.layers.problems)
     }
 
-    /// One Redis key has one use.
+    /// Checks that each Redis key has only one use.
     fn check_redis_keys(&mut self, config: &Config) {
         let keys = [
             ("source.key", &config.source.key),
@@ -132,7 +132,7 @@ impl Taker {
                 if name != other_name || !self.is_sound(&["crawl.name", key, other]) {
                     continue;
                 }
-                // The one that was set is at fault, not the one left to its default.
+                // The key that was set is at fault, not the key left to its default.
                 let (key, other) =
                     if self.origin(key) < self.origin(other) { (other, key) } else { (key, other) };
                 let (name, other_origin) = ((*name).clone(), self.origin(other));
@@ -141,7 +141,7 @@ impl Taker {
         }
     }
 
-    /// A URL can be pushed only of items that have one.
+    /// Checks that URLs are pushed only of items that have one.
     fn check_emit(&mut self, config: &Config) {
         let without_url = matches!(config.source.item, ItemForm::Fingerprint | ItemForm::Tab);
         if config.sink.emit != Emit::Item
@@ -155,18 +155,19 @@ impl Taker {
         }
     }
 
-    /// A sorted set has no ends.
+    /// Checks that no end is set for a sorted set, which has none.
     fn check_push_to(&mut self, config: &Config) {
         let push_to = config.sink.push_to;
         let has_ends = config.open_sink().has_ends();
-        // The default may stand in a copy of the documented file.
+        // The default is permitted, because it may be in a copy of the documented file.
         if !has_ends && push_to == End::Left && self.is_sound(&["sink.kind"]) {
             let kind_origin = self.origin("sink.kind");
             self.refuse("sink.push_to", Fault::NoEnds { kind_origin });
         }
     }
 
-    /// A batch is committed whole, so all its items must fit into the rejects list.
+    /// Checks that all items of a batch fit into the rejects list, because a batch is committed
+    /// whole.
     fn check_rejects(&mut self, config: &Config) {
         let (max_len, batch) = (config.rejects.max_len, config.source.batch);
         let fits = usize::try_from(max_len).map_or(true, |max_len| max_len >= batch);
@@ -176,7 +177,8 @@ impl Taker {
         }
     }
 
-    /// Other projects' bits are where those projects have them.
+    /// Checks that the filter's kind can be at its place. Filters of other projects are where those
+    /// projects keep them.
     fn check_kind(&mut self, config: &Config) {
         let (kind, place) = (config.filter.kind, config.filter.place);
         if !self.is_sound(&["filter.kind", "filter.place"]) {
@@ -199,8 +201,8 @@ impl Taker {
         self.refuse("filter.kind", fault);
     }
 
-    /// Who asks gets an answer from this process's memory. A filter can be emptied only where no
-    /// batches go through it.
+    /// Checks the settings for clients. They get answers from this process's memory. A filter can
+    /// be emptied only if no batches pass through it.
     fn check_serve(&mut self, config: &Config) {
         let refuse = |taker: &mut Self, key: &'static str, found: String, reason: &str| {
             if taker.is_sound(&[key, "source.kind", "serve.listen", "filter.place"]) {
@@ -241,7 +243,7 @@ impl Taker {
     }
 }
 
-/// Whether urlseen keeps records of some crawl under this Redis key.
+/// Returns true if urlseen keeps records of some crawl under this Redis key.
 fn is_own(name: &str) -> bool {
     name.starts_with("urlseen:")
         && [

@@ -161,7 +161,7 @@ impl Config {
 }
 
 impl Filter {
-    /// A part of the filter's spec, by its name.
+    /// Value of a part of the filter's spec, by the part's name.
     fn part(&self, name: &str) -> Option<String> {
         Some(match name {
             "filter.kind" => self.kind.to_string(),
@@ -179,7 +179,7 @@ impl Filter {
         })
     }
 
-    /// Sets the parts that the parameters of a filter have.
+    /// Sets the parts that the parameters of a filter state.
     pub fn set_parts(&mut self, parameters: &Parameters) {
         for (name, value) in parameters.fields() {
             self.set_part(name, &value);

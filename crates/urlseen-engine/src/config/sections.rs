@@ -1,5 +1,5 @@
-//! The one table of all keys: section, name, type, what is allowed, default. The structs, the list
-//! of known keys and the names of the environment variables all come from it.
+//! Table of all keys: section, name, type, allowed values and default. The structs, the list of
+//! known keys and the names of the environment variables all come from it.
 
 use super::check::Taker;
 use super::host_names::HostNames;
@@ -25,7 +25,7 @@ use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::sink::SinkKind;
 
-/// Declares the sections: for each key its field, its rule, and its default as a function of the
+/// Declares the sections. Each key has its field, its rule, and its default as a function of the
 /// crawl's name.
 macro_rules! sections {
     ($(
@@ -58,236 +58,239 @@ macro_rules! sections {
             }
         )+
 
-        /// Every section, in the order of the documentation.
+        /// All sections, in the order of the documentation.
         pub(super) const SECTIONS: &[&str] = &[$( stringify!($section), )+];
 
-        /// Every key as `section.key`, in the order of the documentation.
+        /// All keys as `section.key`, in the order of the documentation.
         pub(crate) const KEYS: &[&str] =
             &[$( $( concat!(stringify!($section), ".", stringify!($key)), )+ )+];
     };
 }
 
-/// How many fingerprints a filter may be made for.
+/// Allowed capacities of a filter, in fingerprints.
 pub(crate) const CAPACITY: RangeInclusive<u64> = 1..=1_000_000_000_000;
-/// The error rates that a filter may be made for.
+/// Allowed error rates of a filter.
 pub(crate) const ERROR_RATE: RangeInclusive<f64> = 1e-12..=0.1;
-/// The most that RedisBloom takes for an expansion.
+/// Largest expansion that RedisBloom accepts.
 const EXPANSION: u64 = 32_768;
-/// The longest Redis list that this can be told to stay below.
+/// Largest limit for the length of a Redis list.
 const LONGEST_LIST: u64 = u32::MAX as u64;
-/// The most threads that own shards.
+/// Most threads that own shards.
 const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
 sections! {
-    /// The crawl.
+    /// Crawl that this configuration is for.
     crawl: Crawl {
-        /// What it is called: names the default keys, the storage folder and the metrics.
+        /// Name from which the default keys, the storage folder and the metrics are named.
         name: String = NameRule, |_| "demo".to_owned();
     }
 
-    /// The Redis server that holds the lists.
+    /// Redis server that holds the lists.
     redis: Redis {
-        /// Its address, with the password.
+        /// Address of the server, with the password.
         url: RedisAddress = RedisRule, |_| RedisAddress::local();
     }
 
-    /// Where discovered items are taken from.
+    /// Source of discovered items.
     source: Source {
-        /// What it is.
+        /// Kind of the source of items.
         kind: SourceKind = Word, |_| SourceKind::List;
-        /// A Redis list.
+        /// Redis list that holds the items.
         key: String = RedisKey, |crawl| format!("{crawl}:discovered");
-        /// The end of the list that holds the item whose turn is next.
+        /// End of the list with the next item.
         take_from: End = Word, |_| End::Left;
-        /// What the items look like.
+        /// Form of the items in the source.
         item: ItemForm = Word, |_| ItemForm::Auto;
-        /// The most items that are taken, judged and committed together.
+        /// Most items that are claimed, judged and committed together.
         batch: usize = WholeNumber(1..=100_000, ""), |_| 1000;
-        /// The most bytes that a batch's items have together, unless one item has more by itself.
+        /// Most bytes of all items of a batch, unless one item alone has more.
         batch_bytes: usize = WholeNumber(1 << 10..=64 << 20, " of bytes"), |_| 8_388_608;
-        /// The time that a claim waits for more items while few come.
+        /// Time that a claim waits for more items while few arrive.
         linger: Option<Duration> = Every(Duration::from_millis(1)..=Duration::from_secs(1)),
             |_| Some(Duration::from_millis(2));
     }
 
-    /// How fingerprints are computed.
+    /// Computation of fingerprints.
     fingerprint: Fingerprint {
-        /// Whose fingerprints they equal.
+        /// Algorithm, named after the package whose fingerprints it reproduces.
         algorithm: Algorithm = Word, |_| Algorithm::Scrapy;
-        /// Whether URLs that differ in what follows `#` are different.
+        /// True if URLs that differ only after the `#` are different.
         keep_fragments: bool = Flag, |_| false;
     }
 
-    /// The filter that knows which fingerprints have been seen.
+    /// Filter that knows the fingerprints seen before.
     filter: Filter {
-        /// How a fingerprint becomes bit positions.
+        /// Kind of the filter, which maps fingerprints to bit positions.
         kind: Kind = Word, |_| NATIVE;
-        /// Where the bits live.
+        /// Place of the filter's bits.
         place: FilterPlace = Word, |_| FilterPlace::Local;
-        /// How many fingerprints the filter holds at its error rate.
+        /// Number of fingerprints that the filter holds at its error rate.
         capacity: u64 = WholeNumber(CAPACITY, ""), |_| 10_000_000;
-        /// The chance that an unseen fingerprint passes for a seen one once `capacity` are held.
+        /// Probability that an unseen fingerprint passes for a seen one once `capacity` are held.
         error_rate: f64 = Number(ERROR_RATE), |_| 1e-6;
-        /// How many times the capacity of the last layer the next one has, for the kind
-        /// `redisbloom`; 0 for a filter that does not grow.
+        /// Growth factor from the capacity of one layer to the next, for the kind `redisbloom`; 0
+        /// for a filter that does not grow.
         expansion: u32 = WholeNumber(0..=EXPANSION, ""), |_| 2;
-        /// What the hash is seeded with.
+        /// Seed of the filter's hash.
         seed: SeedChoice = Seed, |_| SeedChoice::Random;
-        /// What happens once more than `capacity` fingerprints are held.
+        /// Reaction once more than `capacity` fingerprints are held.
         when_full: WhenFull = Word, |_| WhenFull::Warn;
-        /// Bits of a string as a power of two, as `BLOOMFILTER_BIT` has it: for the kinds
+        /// Bits of a string as a power of two, like `BLOOMFILTER_BIT`, for the kinds
         /// `scrapy-redis-bloomfilter` and `scrapy-redis-bloomfilter-block-cluster`.
         bit: u32 = WholeNumber(1..=32, ""), |_| 30;
-        /// Hashes, as `BLOOMFILTER_HASH_NUMBER` has it, for the same kinds.
+        /// Number of hashes, like `BLOOMFILTER_HASH_NUMBER`, for the same kinds.
         hash_number: u32 = WholeNumber(1..=100, ""), |_| 6;
-        /// Strings, as `BLOOMFILTER_BLOCK_NUM` has it, for the latter.
+        /// Number of strings, like `BLOOMFILTER_BLOCK_NUM`, for the latter kind.
         block_num: u32 = WholeNumber(1..=4096, ""), |_| 1;
-        /// How many fingerprints a daemon remembers that it knows to be seen, where the bits live
-        /// in Redis: so as not to ask again. Each takes 8 bytes.
+        /// Number of seen fingerprints that a daemon remembers, so that it need not ask Redis for
+        /// them again. It applies to a filter in Redis. Each takes 8 bytes.
         recent: usize = WholeNumber(1..=1 << 30, ""), |_| 1 << 22;
-        /// The Redis key, or what all the kind's keys begin with, of bits that live in Redis.
+        /// Redis key of a filter in Redis, or the prefix of all its keys.
         key: String = RedisKey, |crawl| format!("{crawl}:filter");
-        /// How many threads own shards, 0 to go by the machine: see [`Filter::owners`].
+        /// Number of threads that own shards; 0 depends on the machine: see [`Filter::owners`].
         threads: usize = WholeNumber(0..=MOST_THREADS.get() as u64, ""), |_| 0;
     }
 
-    /// Where unseen items are pushed.
+    /// Sink for unseen items.
     sink: Sink {
-        /// A Redis list, or a sorted set.
+        /// Redis list or sorted set that receives the items.
         key: String = RedisKey, |crawl| format!("{crawl}:unseen");
-        /// Which of the two.
+        /// Kind of the sink, a list or a sorted set.
         kind: SinkKind = Word, |_| SinkKind::List;
-        /// The end of the list that items are pushed to.
+        /// End of the list that items are pushed to.
         push_to: End = Word, |_| End::Right;
-        /// What is pushed of an item.
+        /// Content that is pushed of an item.
         emit: Emit = Word, |_| Emit::Item;
-        /// Nothing more is taken from the source while the sink has this many items; 0 for no end.
+        /// Number of items in the sink at which urlseen takes no more from the source; 0 for no
+        /// limit.
         max_len: u64 = WholeNumber(0..=LONGEST_LIST, ""), |_| 0;
     }
 
-    /// Where items go that cannot be read.
+    /// List of items that cannot be read.
     rejects: Rejects {
-        /// A Redis list.
+        /// Redis list that holds the rejects.
         key: String = RedisKey, |crawl| format!("{crawl}:rejected");
-        /// The most rejects that are kept; no less than [`Source::batch`].
+        /// Most rejects that are kept; at least [`Source::batch`].
         max_len: u64 = WholeNumber(1..=LONGEST_LIST, ""), |_| 1_000_000;
-        /// What happens once that many are kept.
+        /// Reaction once that many rejects are kept.
         when_full: RejectsFull = Word, |_| RejectsFull::Wait;
     }
 
     /// Fingerprints that are to pass once more.
     forget: Forget {
-        /// A Redis list of them, or of items that have them.
+        /// Redis list of the fingerprints, or of items that have them.
         key: String = RedisKey, |crawl| format!("{crawl}:forget");
-        /// How many may be forgotten and not have passed again.
+        /// Most fingerprints that are forgotten and have not passed again.
         max_len: usize = WholeNumber(1..=100_000_000, ""), |_| 1_000_000;
     }
 
     /// Requests that consumers popped and have not acknowledged.
     held: Held {
-        /// The time without a heartbeat after which a consumer counts as stopped.
+        /// Time without a heartbeat after which a consumer counts as stopped.
         timeout: Duration = DurationRange(Duration::from_secs(1)..=Duration::from_hours(24)),
             |_| Duration::from_mins(1);
-        /// The most deliveries of a request that no consumer finishes.
+        /// Most deliveries of a request that no consumer finishes.
         deliveries: u64 = WholeNumber(1..=1000, ""), |_| 3;
     }
 
-    /// The Redis protocol, for those who ask.
+    /// Server for clients that speak the Redis protocol.
     serve: Serve {
-        /// Where to listen.
+        /// Address to listen on; `None` for no server.
         listen: Option<HostPort> = Address, |_| None;
-        /// The keys that are answered for; all of them are the one filter.
+        /// Keys that the server answers for. All of them are the one filter.
         keys: Vec<String> = RedisKeys,
             |crawl| vec![crawl.to_owned(), format!("{crawl}:dupefilter")];
-        /// What is asked looks like.
+        /// Form of the items that clients ask about.
         item: ItemForm = Word, |_| ItemForm::Auto;
-        /// How many clients may be connected at once.
+        /// Most clients that are connected at once.
         max_clients: usize = WholeNumber(1..=100_000, ""), |_| 1000;
         /// Time that a new client has for its first command, and for the password if there is one.
         greeting_timeout: Duration =
             DurationRange(Duration::from_millis(100)..=Duration::from_hours(24)),
             |_| Duration::from_secs(30);
-        /// The most bytes that a command may have.
+        /// Most bytes of a command.
         request_bytes: usize = WholeNumber(1 << 10..=512 << 20, " of bytes"), |_| 1 << 20;
-        /// Whether `DEL` empties the filter.
+        /// True if `DEL` empties the filter.
         allow_delete: bool = Flag, |_| false;
     }
 
-    /// What is kept on this machine.
+    /// Storage on this machine.
     storage: Storage {
-        /// The folder it is kept in.
+        /// Folder that contains the files.
         dir: PathBuf = Folder, |crawl| PathBuf::from("storage").join(crawl);
-        /// When the log is flushed to the disk.
+        /// Policy for flushing the log to the disk.
         fsync: Fsync = Word, |_| Fsync::Interval;
-        /// By how many bytes the log grows before the filter is saved whole (a snapshot); an
-        /// eighth of the filter's size if that is more.
+        /// Bytes that the log grows by before a snapshot of the whole filter; an eighth of the
+        /// filter's size if that is more.
         snapshot_bytes: u64 = WholeNumber(1 << 12..=1 << 40, " of bytes"), |_| 64 << 20;
-        /// How many bytes all files together may have for the sake of going back further.
+        /// Most bytes of all files together, a limit on how far recovery can go back.
         horizon_bytes: u64 = WholeNumber(1 << 20..=1 << 50, " of bytes"), |_| 16 << 30;
-        /// Whether fingerprints are archived that were let through.
+        /// True if every fingerprint that passed as unseen, or was imported, is archived.
         archive: bool = Flag, |_| false;
-        /// What happens where the filter cannot be brought to just what Redis knows.
+        /// Reaction if the filter cannot be recovered to the exact state of Redis.
         on_rollback: Rollback = Word, |_| Rollback::Stop;
     }
 
     /// Metrics, health and status over HTTP.
     admin: Admin {
-        /// Where to listen beside the Unix socket in the storage folder.
+        /// Address to listen on in addition to the Unix socket in the storage folder.
         listen: Option<HostPort> = Address, |_| None;
-        /// Names of hosts that requests there may be addressed to, beside `localhost`.
+        /// Host names that requests there may have, in addition to `localhost`.
         hosts: Vec<String> = HostNames, |_| Vec::new();
     }
 
-    /// What is logged.
+    /// Log lines of the daemon.
     log: Log {
-        /// The least severe events that are.
+        /// Least severe level that is logged.
         level: Level = Word, |_| Level::Info;
-        /// What a line looks like.
+        /// Format of each log line.
         format: LogFormat = Word, |_| LogFormat::Text;
-        /// How often a line says how the work goes, if ever.
+        /// Time between lines about the progress; `None` for no such lines.
         progress: Option<Duration> = Every(Duration::from_secs(1)..=Duration::from_hours(24)),
             |_| Some(Duration::from_secs(10));
     }
 }
 
-/// A whole configuration, checked: every value is one that this version can run with, and they go
-/// together. The default is what an empty file gives.
+/// Checked configuration. This version can run with every value and with their combination. The
+/// default is the configuration of an empty file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// The crawl.
+    /// Crawl that this configuration is for.
     pub crawl: Crawl,
-    /// The Redis server that holds the lists.
+    /// Redis server that holds the lists.
     pub redis: Redis,
-    /// Where discovered items are taken from.
+    /// Source of discovered items.
     pub source: Source,
-    /// How fingerprints are computed.
+    /// Computation of fingerprints.
     pub fingerprint: Fingerprint,
-    /// The filter that knows which fingerprints have been seen.
+    /// Filter that knows the fingerprints seen before.
     pub filter: Filter,
-    /// Where unseen items are pushed.
+    /// Sink for unseen items.
     pub sink: Sink,
-    /// Where items go that cannot be read.
+    /// List of items that cannot be read.
     pub rejects: Rejects,
     /// Fingerprints that are to pass once more.
     pub forget: Forget,
     /// Requests that consumers popped and have not acknowledged.
     pub held: Held,
-    /// The Redis protocol, for those who ask.
+    /// Server for clients that speak the Redis protocol.
     pub serve: Serve,
-    /// The password that those have to give, from the environment alone.
+    /// Password that clients of the server must give. It comes only from the environment.
     pub serve_password: Option<Secret>,
-    /// What is kept on this machine.
+    /// Storage on this machine.
     pub storage: Storage,
     /// Metrics, health and status over HTTP.
     pub admin: Admin,
-    /// What is logged.
+    /// Log lines of the daemon.
     pub log: Log,
-    /// Which pages pass again and again. They live as long as the process: each thread reads them.
+    /// Rules for pages that always pass. They live as long as the process, because each thread
+    /// reads them.
     pub pass: &'static [PassRule],
 }
 
 impl Config {
-    /// Takes all keys. The crawl's name goes first: defaults of others are derived from it.
+    /// Takes all keys. The crawl's name comes first, because the defaults of other keys are derived
+    /// from it.
     pub(super) fn take(taker: &mut Taker) -> Self {
         let crawl = Crawl::take(taker);
         taker.derive_from(&crawl.name);
@@ -318,8 +321,8 @@ impl Default for Config {
 }
 
 impl Filter {
-    /// How many threads own shards on a machine of so many cores: as many as are set, or else as
-    /// many as there are cores.
+    /// Number of threads that own shards on a machine with this number of cores: the set number, or
+    /// else the number of cores.
     pub fn owners(&self, cores: NonZeroUsize) -> NonZeroUsize {
         NonZeroUsize::new(self.threads).unwrap_or(cores).min(MOST_THREADS)
     }
