@@ -37,7 +37,7 @@ impl Needs {
 pub(crate) struct Campaign {
     pub(crate) program: PathBuf,
     pub(crate) seed: u64,
-    /// Exact number of rounds, for any counts.
+    /// Exact number of rounds, regardless of the counts.
     pub(crate) rounds: Option<u64>,
     /// Time after which no round begins.
     pub(crate) time: Duration,

@@ -58,7 +58,7 @@ struct Args {
     /// A fixed seed, and a run of under two minutes
     #[arg(long, conflicts_with_all = ["rounds", "minutes", "items", "faults", "broken"])]
     short: bool,
-    /// Exact number of rounds, for any counts
+    /// Exact number of rounds, regardless of the counts
     #[arg(long, value_name = "R")]
     rounds: Option<u64>,
     /// No new round after this many minutes

@@ -43,7 +43,7 @@ pub(crate) struct Fault {
     pub(crate) act: Act,
 }
 
-/// Conditions for all bytes.
+/// Network conditions for all bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Weather {
     /// Most bytes that pass at once.

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn algorithms_hash_what_their_packages_do() {
+    fn algorithms_hash_like_their_packages() {
         let request =
             Request { method: "post", body: b"a=1", ..Request::get("https://example.com") };
         for (algorithm, expected) in [
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_count_where_they_are_kept() {
+    fn fragments_count_if_they_are_kept() {
         let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, true);
         let mut with = |url| fingerprinter.fingerprint(&Request::get(url));
         assert_ne!(with("http://h/#a"), with("http://h/"));

@@ -267,8 +267,8 @@ pub enum LinkError {
     },
     /// Reply that has no meaning in the protocol.
     #[error(
-        "what answers is not Redis, or not as urlseen knows it: {cause}; check the host and port \
-         in redis.url"
+        "the server is not Redis, or not a version that urlseen knows: {cause}; check the host \
+         and port in redis.url"
     )]
     Garbled {
         /// Fault that the reply has.

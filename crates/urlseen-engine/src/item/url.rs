@@ -14,7 +14,7 @@ const OTHERS: [(&[u8], &str, &str); 4] = [
     (
         b"{",
         "`{`",
-        ", as in a request in JSON, which the item forms auto and json read where it begins with \
+        ", as in a request in JSON, which the item forms auto and json read if it begins with \
          `{`",
     ),
     (b"\"", "`\"`", ", as in JSON or CSV; give the URL without quotes"),

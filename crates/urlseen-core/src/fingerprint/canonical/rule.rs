@@ -22,7 +22,7 @@ impl Pass {
 /// Part of a URL that a rule applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UrlPart {
-    /// The URL as a whole.
+    /// All parts of the URL together.
     Url,
     /// Scheme, such as `https`.
     Scheme,

@@ -53,7 +53,7 @@ fn a_separate_password_replaces_the_one_in_the_url() {
 }
 
 #[test]
-fn the_default_is_what_its_url_says() {
+fn the_default_equals_its_url() {
     assert_eq!(RedisAddress::new("redis://127.0.0.1:6379/0", None), Ok(RedisAddress::local()));
 }
 

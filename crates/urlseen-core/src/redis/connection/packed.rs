@@ -72,7 +72,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_what_the_crate_would_write(
+        fn it_equals_the_command_of_the_crate(
             words in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..20),
         ) {
             let packed: Packed = words.iter().map(Vec::as_slice).collect();

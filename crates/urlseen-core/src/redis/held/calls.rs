@@ -39,7 +39,7 @@ pub enum Popped {
 /// Reply to [`Calls::count`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// Requests in source, processing list and sink, and held by any consumer.
+    /// Number of requests in source, processing list and sink, and held by any consumer.
     Requests(u64),
     /// All existing consumers, because they differ from those that the caller named.
     Consumers(Vec<String>),

@@ -1,4 +1,4 @@
--- A Redis list as sink. PUSH ('LPUSH' or 'RPUSH') is how the transaction pushes.
+-- Functions for a Redis list as sink. PUSH ('LPUSH' or 'RPUSH') is the command of the transaction.
 
 -- Refuses unless `last` is the item that was pushed last.
 local function sink_refusal(sink, last)

@@ -1,4 +1,4 @@
-//! A Redis list as sink.
+//! Redis list as a sink of items.
 
 use std::borrow::Cow;
 
@@ -10,14 +10,14 @@ use crate::redis::keys::Keys;
 use crate::redis::packed::Packed;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
-/// A list that items are pushed to at one end.
+/// List that items are pushed to at one end.
 #[derive(Debug)]
 pub struct ListSink {
     push_to: End,
 }
 
 impl ListSink {
-    /// Pushes to the given end.
+    /// Creates a sink with this end.
     pub fn new(push_to: End) -> Self {
         Self { push_to }
     }
@@ -73,7 +73,8 @@ impl PlainSink for ListSink {
     }
 
     fn gate(&self, sink: &str) -> Vec<Packed> {
-        // No list is as long as that, so there is no item to answer; and nothing is trimmed.
+        // No list is that long, so `LINDEX` returns nothing. `LTRIM` with these ends removes
+        // nothing.
         let look = [b"LINDEX", sink.as_bytes(), b"9223372036854775807"];
         let trim = [b"LTRIM", sink.as_bytes(), b"0", b"-1"];
         vec![look.into_iter().collect(), trim.into_iter().collect()]

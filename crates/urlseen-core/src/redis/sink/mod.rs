@@ -1,7 +1,7 @@
-//! Sinks: where unseen items go.
+//! Sinks for unseen items.
 //!
-//! A new sink is one new file that implements [`Sink`], with the Lua functions that the commit
-//! calls on it, and its lines at [`SinkKind`].
+//! A new sink needs one new file that implements [`Sink`] and has the Lua functions that the commit
+//! calls. It also needs its lines at [`SinkKind`].
 
 mod list;
 mod zset;
@@ -18,46 +18,46 @@ use crate::filter::choice::{Choice, ChoiceError, End, choices, choose};
 use list::ListSink;
 use zset::Zset;
 
-/// Something in Redis that unseen items are pushed to.
+/// Place in Redis that unseen items are pushed to.
 pub trait Sink: Send {
-    /// How a plain command pushes, where that can be taken back.
+    /// Sink for pushes by a plain command, if a script can undo such a push.
     fn plain(&self) -> Option<&dyn PlainSink>;
 
-    /// Lua, for scripts that push by themselves: `sink_push_refusal(sink)` answers a refusal unless
-    /// they may; `sink_push(sink, items, from, to)` pushes some of `items`, each as
-    /// [`Sink::argument`] has it; `sink_length(sink)` answers how many items wait there.
+    /// Lua for scripts that push by themselves. `sink_push_refusal(sink)` returns a refusal unless
+    /// the script may push. `sink_push(sink, items, from, to)` pushes some of `items`, each in the
+    /// form of [`Sink::argument`]. `sink_length(sink)` returns the number of items in the sink.
     fn lua_push(&self) -> String;
 
-    /// How an item and its score are handed to such a script.
+    /// Form in which such a script gets an item and its score.
     fn argument<'a>(&self, item: &'a [u8], score: f64) -> Cow<'a, [u8]>;
 
-    /// Returns true if `push_to` means something for it.
+    /// Returns true if `push_to` has a meaning for the sink.
     fn has_ends(&self) -> bool;
 
-    /// Returns true if it orders items by their score.
+    /// Returns true if the sink orders items by their score.
     fn is_scored(&self) -> bool;
 
-    /// How many items wait in the sink.
+    /// Command for the number of items in the sink.
     fn length(&self, sink: &str) -> Cmd;
 
-    /// Adds what all this needs of the server.
+    /// Adds the needs of these commands to the needs of the crawl.
     fn needs(&self, keys: &Keys, needs: &mut Needs);
 }
 
-/// A sink that a plain command pushes to, with a script behind it that can take the push back: what
-/// a script hands on itself costs Redis several times as much.
+/// Sink that a plain command pushes to, followed by a script that can undo the push. A push from
+/// within a script costs Redis several times as much.
 pub trait PlainSink {
-    /// Lua, in the transaction after [`PlainSink::push`]: `sink_refusal(sink, last)` gives a
-    /// refusal unless that has pushed `last` as its last item; `sink_take_back(sink, count)` undoes
-    /// the push of so many items; `sink_length(sink)` answers how many items wait there.
+    /// Lua for the transaction after [`PlainSink::push`]. `sink_refusal(sink, last)` returns a
+    /// refusal unless `last` is the last item pushed. `sink_take_back(sink, count)` undoes the push
+    /// of `count` items. `sink_length(sink)` returns the number of items in the sink.
     fn lua(&self) -> String;
 
-    /// Commands that change nothing and answer little. A transaction begins with them, so that a
-    /// server whose user has lost what [`PlainSink::lua`] takes finds that out before it carries
-    /// anything out.
+    /// Commands that change nothing and have short replies. A transaction begins with them. If the
+    /// user has lost a permission that [`PlainSink::lua`] needs, Redis then refuses the transaction
+    /// before any of it runs.
     fn gate(&self, sink: &str) -> Vec<Packed>;
 
-    /// Pushes `count` items of about so many bytes: all of them, or none.
+    /// Pushes `count` items of about `bytes` bytes: all of them, or none.
     fn push(
         &self,
         sink: &str,
@@ -68,18 +68,17 @@ pub trait PlainSink {
 }
 
 choices! {
-    /// Kind of a sink: a file beside this one, with its word here and its line in
-    /// [`SinkKind::open`].
+    /// Kind of a sink: a file beside this one, its word here, and its line in [`SinkKind::open`].
     SinkKind {
-        /// A Redis list.
+        /// Redis list, pushed to at one end.
         List = "list",
-        /// A Redis sorted set, as scrapy-redis's priority queue.
+        /// Redis sorted set, like scrapy-redis's priority queue.
         Zset = "zset",
     } later []
 }
 
 impl SinkKind {
-    /// Opens a sink of this kind, which is pushed to at the end `push_to` if it has ends.
+    /// Opens a sink of this kind. `push_to` is its end, if it has ends.
     pub fn open(self, push_to: End) -> Box<dyn Sink> {
         match self {
             Self::List => Box::new(ListSink::new(push_to)),

@@ -1,5 +1,5 @@
--- Pushes to a Redis sorted set from within a script. An item comes as its score, a space, and what
--- is to be a member.
+-- Pushes to a Redis sorted set from within a script. An item comes as its score, a space, and the
+-- member.
 
 local function sink_push_refusal(sink)
     return permission_refusal('ZADD', sink, '0', '')

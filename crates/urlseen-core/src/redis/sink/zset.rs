@@ -1,4 +1,4 @@
-//! A Redis sorted set as sink: scrapy-redis's priority queue.
+//! Redis sorted set as a sink: scrapy-redis's priority queue.
 
 use std::borrow::Cow;
 
@@ -8,13 +8,14 @@ use super::{PlainSink, Sink};
 use crate::redis::keys::Keys;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
-/// A sorted set that items are added to by the negative of their priority, so that the most urgent
-/// one stands first.
+/// Sorted set in which the score of an item is its negative priority, so that the most urgent item
+/// comes first.
 #[derive(Debug)]
 pub struct Zset;
 
 impl Sink for Zset {
-    /// What is pushed may have been there before, with another score: it could not be taken back.
+    /// Returns `None`: an item may have been a member before, with another score, so a push cannot
+    /// be undone.
     fn plain(&self) -> Option<&dyn PlainSink> {
         None
     }
@@ -53,9 +54,9 @@ impl Sink for Zset {
     }
 }
 
-/// A score as Redis reads it back, to the bit.
+/// Writes a score so that Redis reads back the same bits.
 fn text(score: f64) -> String {
-    /// Up to here whole numbers are exact, and short.
+    /// Up to this number, integers are exact and short.
     const WHOLE: f64 = (1_u64 << 53) as f64;
     if score.fract() == 0.0 && score.abs() <= WHOLE {
         format!("{score}")

@@ -1,10 +1,9 @@
-//! Machine that runs a pickle as a program. It builds data but never objects: an opcode that would
-//! make an object makes [`PickleValue::Opaque`], whatever its arguments are. Nothing is imported or
-//! called.
+//! Machine that runs a pickle as a program. It builds data and never objects: instead of an object
+//! it makes [`PickleValue::Opaque`], for any arguments. Nothing is imported or called.
 //!
-//! Each opcode takes a bounded time and makes a bounded number of values, and a pickle may have
-//! [`MOST_OPCODES`]. Values are not nested: containers hold the numbers of other containers. A
-//! value that the memo names again exists only once. Therefore no pickle takes much time or memory.
+//! Each opcode takes bounded time and makes a bounded number of values, and a pickle may have
+//! [`MOST_OPCODES`]. Containers hold numbers of other containers, so nothing is nested. A value
+//! that the memo names again exists once. Therefore no pickle takes much time or memory.
 
 use super::PickleError;
 use super::code::Code;
@@ -20,7 +19,6 @@ const KEPT: usize = 1 << 14;
 /// Highest known protocol of pickles.
 const PROTOCOL: u8 = 5;
 
-/// Machine that runs pickles, one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Machine {
     stack: Vec<PickleValue>,
@@ -107,7 +105,7 @@ impl Machine {
         })
     }
 
-    /// Runs an opcode that pushes a number, a constant, or an old form of text.
+    /// Runs an opcode that pushes `None`, a boolean or a number.
     #[inline]
     fn count(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
         let value = match opcode {
@@ -350,7 +348,6 @@ impl Machine {
         Some(())
     }
 
-    /// Discards the state of an object.
     fn build(&mut self) -> Option<()> {
         self.pop()?;
         self.top().filter(|top| *top == PickleValue::Opaque).map(drop)
