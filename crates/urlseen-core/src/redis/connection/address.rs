@@ -13,7 +13,7 @@ pub const ALLOWED: &str = "redis://[[user]:password@]host[:port][/database], the
 
 /// Address of a Redis server with database and login: everything that opens a connection.
 ///
-/// `Display` and `Debug` show `***` for the password. No other crate shows it.
+/// `Display` and `Debug` show `***` for the password. Only `RedisAddress::password` returns it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisAddress {
     /// One of the allowed [`SCHEMES`].
