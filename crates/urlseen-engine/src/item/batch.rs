@@ -1,10 +1,10 @@
-//! A batch: the items taken, judged and committed together.
+//! Batch of items that are claimed, judged and committed together.
 //!
-//! Its stage is in its type. The engine makes a `Batch<Judged>` of a `Batch<Claimed>` if its
-//! threads hold the filter, and a `Batch<Sifted>` if they only remember some of what a filter in
-//! Redis holds. A commit takes a `Batch<Ready>`. A judged batch becomes one by the record that the
-//! log gave for it, so none is committed before it is logged. A sifted batch becomes one as it is:
-//! its commit judges it.
+//! The type of a batch states its stage. If the engine's threads hold the filter, the engine makes
+//! a `Batch<Judged>` of a `Batch<Claimed>`. If they only remember a part of a filter in Redis, it
+//! makes a `Batch<Sifted>`. A commit takes a `Batch<Ready>`. A judged batch becomes ready with the
+//! record that the log returned for it, so no batch is committed before it is logged. A sifted
+//! batch becomes ready as it is, because its commit judges it.
 
 use std::sync::Arc;
 
@@ -13,29 +13,30 @@ use urlseen_core::storage::{Head, Position, Record};
 
 use crate::item::{Items, Unreadable};
 
-/// Some items in some stage of the way from source to sink.
+/// Batch of items in one stage on their way from source to sink.
 #[derive(Debug)]
 pub struct Batch<Stage> {
     items: Arc<Items>,
-    /// Most bytes that Redis takes of one item at once.
+    /// Most bytes that Redis accepts of one item at once.
     most: usize,
     stage: Stage,
 }
 
-/// Read from the source; nothing is known of its items yet.
+/// Stage of items that were read from the source and are not judged.
 #[derive(Debug)]
 pub struct Claimed;
 
-/// Judged against the filter and the fingerprints in flight; nothing is remembered of it yet.
+/// Stage of items that were judged against the filter and the fingerprints in flight. The filter
+/// does not hold them yet.
 #[derive(Debug)]
 pub struct Judged(Findings);
 
-/// Looked up in what the threads remember of a filter in Redis, and in the fingerprints in flight:
-/// what goes on may have been seen.
+/// Stage of items that were looked up in the remembered part of a filter in Redis, and in the
+/// fingerprints in flight. Items for the sink may have been seen before.
 #[derive(Debug)]
 pub struct Sifted(Findings);
 
-/// Ready to be committed.
+/// Stage of a batch that can be committed.
 #[derive(Debug)]
 pub struct Ready {
     findings: Findings,
@@ -43,30 +44,29 @@ pub struct Ready {
     position: Position,
 }
 
-/// What the items of a batch were found to be.
+/// Findings about the items of a batch.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// The items that go on to the sink, ascending: unseen ones and those that are not filtered.
+    /// Items for the sink, ascending: unseen ones and those that are not filtered.
     pub(crate) onward: Vec<u32>,
-    /// Those of `onward` that were passed on unchecked, as they asked (`dont_filter`) or as a rule
-    /// has it, ascending.
+    /// Items of `onward` that passed unchecked, ascending. They asked for it (`dont_filter`), or a
+    /// rule lets them pass.
     pub(crate) unfiltered: Vec<u32>,
-    /// Those of `unfiltered` that a rule lets pass, ascending, and its number.
+    /// Items of `unfiltered` that a rule lets pass, ascending, with the number of the rule.
     pub(crate) passed: Vec<(u32, u16)>,
-    /// The items that could not be read, ascending, and why.
+    /// Items that could not be read, ascending, with the reason.
     pub(crate) rejects: Vec<(u32, Unreadable)>,
-    /// What goes on in an item's place, ascending by item; an item that is not here goes on as
-    /// received.
+    /// Replacements of items, ascending by item. An item without one is pushed as received.
     pub(crate) emitted: Vec<(u32, Box<[u8]>)>,
-    /// The scores of items, for a sink that sorts by them, ascending by item; 0 where an item is
-    /// not here.
+    /// Scores of items for a sink that sorts by them, ascending by item. An item without one has
+    /// score 0.
     pub(crate) scores: Vec<(u32, f64)>,
-    /// The fingerprints that were unseen, in the order of their items: what the log keeps.
+    /// Unseen fingerprints in the order of their items. The log stores these.
     pub(crate) added: Vec<Fingerprint>,
 }
 
 impl Findings {
-    /// Takes out what is said of the items before `end`.
+    /// Takes out the entries of the items before `end`.
     fn take_before(&mut self, end: usize) -> Self {
         let before = |index: u32| (index as usize) < end;
         let split = |list: &mut Vec<u32>| {
@@ -91,7 +91,7 @@ impl Findings {
         Self { onward, unfiltered, passed, rejects, emitted, scores, added }
     }
 
-    /// The same of items that are counted from `first` on.
+    /// Renumbers the entries so that item `first` becomes item 0.
     fn moved(mut self, first: usize) -> Self {
         let moved = |index: &mut u32| *index -= u32::try_from(first).expect("an index is one");
         self.onward.iter_mut().for_each(moved);
@@ -105,37 +105,37 @@ impl Findings {
 }
 
 impl Batch<Claimed> {
-    /// A batch of items as the source gave them.
+    /// Makes a batch of items as the source gave them.
     pub fn new(items: Items) -> Self {
         Self { items: Arc::new(items), most: usize::MAX, stage: Claimed }
     }
 
-    /// The same for a Redis that takes at most `most` bytes of one item.
+    /// Sets the most bytes that Redis accepts of one item.
     #[must_use]
     pub fn bounded(self, most: usize) -> Self {
         Self { most, ..self }
     }
 
-    /// The same batch with what its items were found to be.
+    /// Adds the findings about the items.
     pub fn found(&self, findings: Findings) -> Batch<Findings> {
         Batch { items: Arc::clone(&self.items), most: self.most, stage: findings }
     }
 }
 
 impl Batch<Findings> {
-    /// The threads that looked hold all of the filter.
+    /// Declares the batch judged, because the threads hold the whole filter.
     pub(crate) fn judged(self) -> Batch<Judged> {
         self.map(Judged)
     }
 
-    /// The threads that looked hold none of the filter.
+    /// Declares the batch sifted, because the threads do not hold the filter.
     pub fn sifted(self) -> Batch<Sifted> {
         self.map(Sifted)
     }
 }
 
 impl Batch<Judged> {
-    /// The same batch once the log has it: `record` is what the log gave for it.
+    /// Makes the batch ready. `record` is the value that the log returned for it.
     pub fn logged(self, record: &Record) -> Batch<Ready> {
         let (base, position) = (record.base(), record.position());
         self.map(|Judged(findings)| Ready { findings, base, position })
@@ -143,10 +143,10 @@ impl Batch<Judged> {
 }
 
 impl Batch<Sifted> {
-    /// The same in parts, in order, of which none has more than `most` items that go on.
+    /// Splits the batch in order, so that at most `most` items of each part are for the sink.
     ///
     /// # Panics
-    /// If `most` is 0.
+    /// Panics if `most` is 0.
     pub fn parts(self, most: usize) -> Vec<Self> {
         if self.onward_len() <= most {
             return vec![self];
@@ -165,38 +165,38 @@ impl Batch<Sifted> {
         }
     }
 
-    /// The same batch, to be judged by its commit, which follows that of `base`.
+    /// Makes the batch ready. Its commit judges it and follows the commit of `base`.
     pub fn after(self, base: Head) -> Batch<Ready> {
-        // Where there is no log, nothing is numbered in it.
+        // Without a log, only the head is numbered.
         let position = Position { head: base.next(), ..Position::START };
         self.map(|Sifted(findings)| Ready { findings, base, position })
     }
 }
 
 impl Batch<Ready> {
-    /// The head that the batch follows.
+    /// Head that the batch follows.
     pub fn base(&self) -> Head {
         self.stage.base
     }
 
-    /// The head that the batch becomes when it is committed.
+    /// Head after the commit of the batch.
     pub fn head(&self) -> Head {
         self.stage.position.head
     }
 
-    /// The position of the log with this batch as its last.
+    /// Position of the log with this batch as its last.
     pub fn position(&self) -> Position {
         self.stage.position
     }
 }
 
 impl<Stage> Batch<Stage> {
-    /// All items, as received.
+    /// All items as received.
     pub fn items(&self) -> &Items {
         &self.items
     }
 
-    /// Most bytes that Redis takes of one of its items.
+    /// Most bytes that Redis accepts of one of the items.
     pub fn most(&self) -> usize {
         self.most
     }
@@ -207,27 +207,27 @@ impl<Stage> Batch<Stage> {
 }
 
 impl<Stage: AsRef<Findings>> Batch<Stage> {
-    /// How many items go on to the sink.
+    /// Number of items for the sink.
     pub fn onward_len(&self) -> usize {
         self.stage.as_ref().onward.len()
     }
 
-    /// How many of those were passed on unchecked (`dont_filter`).
+    /// Number of items for the sink that passed unchecked (`dont_filter` or a rule).
     pub fn unfiltered_len(&self) -> usize {
         self.stage.as_ref().unfiltered.len()
     }
 
-    /// The numbers of the rules by which items passed, one for each item.
+    /// Number of the rule for each item that passed by a rule.
     pub fn passed(&self) -> impl Iterator<Item = u16> {
         self.stage.as_ref().passed.iter().map(|&(_, rule)| rule)
     }
 
-    /// The fingerprints that the filter holds once this batch is committed, and did not before.
+    /// Fingerprints that this batch adds to the filter once it is committed.
     pub fn added(&self) -> &[Fingerprint] {
         &self.stage.as_ref().added
     }
 
-    /// What goes on to the sink, in order.
+    /// Contents for the sink, in order: replacements, or items as received.
     pub fn onward(&self) -> impl Iterator<Item = &[u8]> {
         let Findings { onward, emitted, .. } = self.stage.as_ref();
         let mut emitted = emitted.iter().peekable();
@@ -240,7 +240,7 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
         })
     }
 
-    /// The scores of what goes on, in order.
+    /// Scores of the items for the sink, in order.
     pub fn onward_scores(&self) -> impl Iterator<Item = f64> {
         let Findings { onward, scores, .. } = self.stage.as_ref();
         let mut scores = scores.iter().peekable();
@@ -250,8 +250,7 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
         })
     }
 
-    /// What the items that go on are judged by, in their order; `None` for those that are passed on
-    /// unchecked.
+    /// Fingerprints of the items for the sink, in order; `None` for an item that passed unchecked.
     pub fn onward_fingerprints(&self) -> impl Iterator<Item = Option<&Fingerprint>> {
         let Findings { onward, unfiltered, added, .. } = self.stage.as_ref();
         let (mut unfiltered, mut added) = (unfiltered.iter().peekable(), added.iter());
@@ -261,18 +260,18 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
         })
     }
 
-    /// The items that could not be read, as received, in order, and why.
+    /// Items that could not be read, as received and in order, with the reason.
     pub fn rejects(&self) -> impl ExactSizeIterator<Item = (&[u8], &Unreadable)> {
         let rejects = self.stage.as_ref().rejects.iter();
         rejects.map(|(index, reason)| (self.items.get(*index as usize), reason))
     }
 
-    /// Where in [`Batch::items`] each item stands that could not be read.
+    /// Positions in [`Batch::items`] of the items that could not be read.
     pub fn rejected_at(&self) -> impl ExactSizeIterator<Item = usize> {
         self.stage.as_ref().rejects.iter().map(|(index, _)| *index as usize)
     }
 
-    /// The items that were seen before, as received, in order.
+    /// Items that were seen before, as received and in order.
     pub fn seen(&self) -> impl Iterator<Item = &[u8]> {
         let Findings { onward, rejects, .. } = self.stage.as_ref();
         let mut others = (onward.iter().peekable(), rejects.iter().peekable());
