@@ -53,7 +53,7 @@ def asked(server: RedisServer, **settings: object) -> tuple[DupeFilter, Callable
     return dupefilter, lambda name: crawler.stats.get_value(f"urlseen/{name}", 0)
 
 
-def test_a_crawler_that_is_done_with_is_not_kept(redis_server):
+def test_a_finished_crawler_is_not_kept_alive(redis_server):
     def is_kept(is_asked: bool) -> bool:
         crawler = make_crawler({"URLSEEN_URL": redis_server.url})
         if is_asked:
@@ -123,7 +123,7 @@ def test_a_signal_ends_the_wait_and_is_heard_by_others(redis_server, when_logged
         signal.signal(signal.SIGTERM, before)
 
 
-def test_pass_counts_what_passes_and_asks_again_later(redis_server, monkeypatch, caplog):
+def test_pass_counts_passed_requests_and_asks_again_later(redis_server, monkeypatch, caplog):
     monkeypatch.setattr("urlseen_scrapy.client.LONGEST_PAUSE_S", 0.0)
     dupefilter, count = asked(redis_server, URLSEEN_WHEN_AWAY="pass")
     dupefilter.open()
@@ -219,7 +219,7 @@ def test_forgetting_does_not_wait(redis_server):
     assert not dupefilter.request_seen(NEW)
 
 
-def test_nobody_at_the_start(tmp_path):
+def test_no_server_at_the_start(tmp_path):
     url = f"redis://127.0.0.1:{free_port()}"
     for settings in ({"URLSEEN_WHEN_AWAY": "fail"}, {"URLSEEN_WAIT_S": 0.1}):
         crawler = make_crawler({"URLSEEN_URL": url, **settings})
@@ -233,7 +233,7 @@ def test_nobody_at_the_start(tmp_path):
 @pytest.mark.parametrize(
     ("value", "why"), [("text", "WRONGTYPE|wrong kind"), (None, "NOAUTH|Authentication")]
 )
-def test_what_no_waiting_mends_is_said_at_once(redis_server, value, why, monkeypatch, caplog):
+def test_a_lasting_error_is_reported_at_once(redis_server, value, why, monkeypatch, caplog):
     closed = []
     monkeypatch.setattr("urlseen_scrapy.client.close_spider", lambda _, why: closed.append(why))
     dupefilter, _ = asked(redis_server)

@@ -117,7 +117,9 @@ def other_callback(response):
         {"meta": {"nan": float("nan")}},
     ],
 )
-def test_what_would_be_lost_goes_to_the_scheduler(redis_server, sender, more, caplog):
+def test_requests_that_an_item_cannot_express_go_to_the_scheduler(
+    redis_server, sender, more, caplog
+):
     caplog.set_level("INFO")
     request = Request("https://example.com/", **more)
     assert through(sender, request) == [request]
@@ -125,7 +127,7 @@ def test_what_would_be_lost_goes_to_the_scheduler(redis_server, sender, more, ca
     assert f"could not pass on its {list(more)[-1]}" in caplog.text
 
 
-def test_what_a_callback_yielded_before_it_failed_is_sent(redis_server, sender):
+def test_requests_of_a_callback_that_failed_later_are_sent(redis_server, sender):
     def callback():
         yield Request("https://example.com/a")
         raise RuntimeError("broken")

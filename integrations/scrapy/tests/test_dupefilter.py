@@ -70,7 +70,7 @@ def test_a_crawl_of_scrapy_redis_moves_by_settings(
             assert stats["scheduler/enqueued/redis"] == plain["scheduler/enqueued/redis"]
 
 
-def test_a_jobdir_keeps_what_urlseen_has_let_through(seen_server, site, start_crawl, tmp_path):
+def test_a_jobdir_keeps_new_requests(seen_server, site, start_crawl, tmp_path):
     settings = {
         **DUPEFILTER,
         "URLSEEN_URL": seen_server.url,
@@ -85,7 +85,7 @@ def test_a_jobdir_keeps_what_urlseen_has_let_through(seen_server, site, start_cr
     assert site.page_hits() == EVERY_PAGE_ONCE
 
 
-def test_what_is_asked_for_is_the_spiders_own_fingerprint(seen_server):
+def test_the_question_is_the_spiders_own_fingerprint(seen_server):
     crawler = make_crawler({"URLSEEN_URL": seen_server.url})
     dupefilter = DupeFilter.from_crawler(crawler)
     dupefilter.open()

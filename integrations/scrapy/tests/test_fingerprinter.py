@@ -20,7 +20,7 @@ from urlseen_scrapy import DupeFilter, ScrapyRedisFingerprinter
         Request("https://example.com/", headers={"X": "1"}, meta={"verbatim_url": True}),
     ],
 )
-def test_it_is_that_of_scrapy_redis(request_):
+def test_a_fingerprint_is_that_of_scrapy_redis(request_):
     theirs = RFPDupeFilter(None, "key").request_fingerprint(request_)
     ours = ScrapyRedisFingerprinter()
     assert ours.fingerprint(request_).hex() == theirs

@@ -12,7 +12,7 @@ from servers import until
 from urlseen_scrapy import DupeFilter, ForgetFailed, forget
 
 
-def test_what_failed_for_good_is_fetched_by_the_next_crawl(redis_server, site, start_crawl):
+def test_failed_pages_are_fetched_by_the_next_crawl(redis_server, site, start_crawl):
     settings = {
         "DUPEFILTER_CLASS": "urlseen_scrapy.DupeFilter",
         "URLSEEN_URL": redis_server.url,

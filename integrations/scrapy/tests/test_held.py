@@ -287,7 +287,7 @@ def test_h8_links_and_acknowledgement_are_one_step(redis_server, queue, monkeypa
     redis_server.client.delete("demo:discovered")
 
 
-def test_a_spider_that_closes_gives_back_what_it_did_not_finish(redis_server):
+def test_a_spider_that_closes_gives_back_unfinished_requests(redis_server):
     put(redis_server, "a", "b", "c")
     for name in ("a", "b", "c"):
         queue = make_queue(FifoQueue, redis_server)

@@ -129,7 +129,7 @@ def test_h2_a_spider_that_stands_still_for_too_long_repeats_nothing(
     until(lambda: not redis_server.client.exists(CONSUMERS), "its entry to be removed")
 
 
-def test_h3_nothing_stays_held_whatever_becomes_of_a_page(
+def test_h3_no_request_stays_held_after_any_outcome(
     redis_server, site, start_crawl, run_urlseen, any_reactor
 ):
     run_urlseen({})
@@ -223,7 +223,7 @@ def test_h1_an_acknowledgement_that_a_failover_undoes_is_done_again(redis_server
     queue.deliveries.close()
 
 
-def test_h1_a_crawl_goes_on_at_a_replica_that_lagged_behind(
+def test_h1_a_crawl_continues_at_a_replica_that_lagged(
     redis_server, proxy, replica, site, start_crawl, run_urlseen
 ):
     """The replica has lost its pops, acknowledgements and commits, and they are done again."""

@@ -45,7 +45,7 @@ def test_a_push_is_bounded_by_bytes(redis_server, monkeypatch):
     queue.deliveries.close()
 
 
-def test_what_belongs_to_no_page_is_pushed_when_work_is_asked_for(redis_server):
+def test_requests_of_no_page_are_pushed_when_work_is_asked_for(redis_server):
     queue = make_queue(FifoQueue, redis_server)
     for n in range(3):
         queue.push(to(str(n)))
@@ -55,7 +55,7 @@ def test_what_belongs_to_no_page_is_pushed_when_work_is_asked_for(redis_server):
     queue.deliveries.close()
 
 
-def test_what_redis_does_not_take_is_kept_until_it_does(redis_server, caplog):
+def test_pushes_are_kept_until_redis_takes_them(redis_server, caplog):
     caplog.set_level("INFO")
     put(redis_server, "page", "other")
     queue = make_queue(FifoQueue, redis_server)
@@ -126,7 +126,7 @@ def test_a_long_source_slows_a_spider_and_never_stops_it(redis_server, monkeypat
     queue.deliveries.close()
 
 
-def test_forgetting_goes_by_the_list_of_the_crawl(redis_server):
+def test_forgetting_uses_the_list_of_the_crawl(redis_server):
     put(redis_server, "page")
     queue = make_queue(FifoQueue, redis_server)
     crawler, page = queue.spider.crawler, next_of(queue)
@@ -142,7 +142,7 @@ def test_forgetting_goes_by_the_list_of_the_crawl(redis_server):
     queue.deliveries.close()
 
 
-def test_a_filter_that_cannot_forget_is_said(redis_server, caplog):
+def test_a_filter_that_cannot_forget_is_reported(redis_server, caplog):
     write_record(redis_server.client, forget="")
     queue = make_queue(FifoQueue, redis_server, record=False)
     assert not forget(to("a"), queue.spider.crawler)

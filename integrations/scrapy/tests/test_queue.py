@@ -95,7 +95,7 @@ def test_the_first_one_found_comes_first(redis_server):
 
 
 @pytest.mark.parametrize("cls", [PriorityQueue, FifoQueue])
-def test_h4_what_waits_is_on_its_way_or_held_counts(redis_server, cls):
+def test_h4_waiting_moving_and_held_requests_count(redis_server, cls):
     queue = make_queue(cls, redis_server)
     other = make_queue(cls, redis_server)
     assert len(queue) == 0
@@ -145,7 +145,7 @@ def test_others_may_push_urls_and_json(redis_server):
     assert len(held(redis_server)) == 5
 
 
-def test_clearing_is_refused_and_said(redis_server, caplog):
+def test_clearing_is_refused_with_a_message(redis_server, caplog):
     caplog.set_level("INFO")
     queue = make_queue(FifoQueue, redis_server)
     queue.push(Request("https://example.com/"))
@@ -177,7 +177,7 @@ def test_a_key_of_another_kind_is_refused(redis_server, cls, key, kind):
         make_queue(cls, redis_server)
 
 
-def test_what_urlseen_could_not_read_is_refused(redis_server):
+def test_items_that_urlseen_could_not_read_are_refused(redis_server):
     settings = moved(redis_server.url, "FifoQueue")
     crawler = make_crawler(settings)
 
@@ -204,7 +204,7 @@ def test_a_wrong_setting_ends_a_crawl_with_a_reason(redis_server, start_crawl, s
     assert not site.hits
 
 
-def test_it_is_said_that_urlseen_does_not_run(redis_server, monkeypatch, caplog):
+def test_a_missing_urlseen_is_reported(redis_server, monkeypatch, caplog):
     monkeypatch.setattr("urlseen_scrapy.poke.FIRST_WARNING_S", 0.0)
     monkeypatch.setattr("urlseen_scrapy.poke.CallLaterOnce.schedule", lambda *_: None)
     queue = make_queue(FifoQueue, redis_server)

@@ -9,7 +9,7 @@ from servers import RedisServer
 from urlseen_scrapy.wire import Wire
 
 
-def test_it_connects_where_hiredis_is_not_installed(redis_server: RedisServer) -> None:
+def test_it_connects_without_hiredis(redis_server: RedisServer) -> None:
     """redis-py refuses maintenance notifications of a RESP2 connection without hiredis."""
     client = Redis(port=redis_server.port)
     client.connection_pool.connection_kwargs["parser_class"] = _RESP2Parser

@@ -44,7 +44,7 @@ fn the_queue_and_clients_see_each_others_urls_even_after_a_kill() {
     assert!(seen.iter().all(|&seen| seen));
 }
 
-/// Both at full speed with the same URLs: each URL is new once, to the queue or to a client.
+/// Queue and clients run at full speed with the same URLs. Each URL is new once, to one of them.
 #[test]
 fn each_url_is_new_to_one_of_them_alone_while_the_daemon_is_killed() {
     let crawl = crawl().set("source.batch=50");

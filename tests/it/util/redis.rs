@@ -181,7 +181,7 @@ pub(crate) fn connect(url: &str) -> redis::RedisResult<Connection> {
     Client::open(url)?.get_connection_with_timeout(SOON)
 }
 
-/// Returns true if the server takes commands, even if it wants a password first.
+/// Returns true if the server takes commands, or asks for a password first.
 fn answers(url: &str) -> bool {
     match connect(url).and_then(|mut connection| redis::cmd("PING").exec(&mut connection)) {
         Ok(()) => true,

@@ -22,7 +22,7 @@ logger = logging.getLogger("urlseen_scrapy")
 PROTOCOL = "1"
 #: The request whose fingerprint the daemon writes into the record.
 PROBE = "https://example.com/?b=2&a=1"
-#: The class that computes the fingerprints of each of the daemon's algorithms.
+#: For each algorithm of the daemon: the class that computes its fingerprints.
 FINGERPRINTERS = {
     "scrapy": "scrapy.utils.request.RequestFingerprinter",
     "scrapy-redis": "urlseen_scrapy.ScrapyRedisFingerprinter",

@@ -98,8 +98,8 @@ class Wire:
                 raise Away(error, sent=False) from error
             raise Refused(str(error)) from error
         except (exceptions.RedisError, OSError) as error:
-            # LOADING is among these: an urlseen that is ending answers so. It may have added the
-            # fingerprint before that.
+            # LOADING is among these: an urlseen that is ending answers it, and may have added the
+            # fingerprint.
             self.close()
             raise Away(error, sent=True) from error
 
