@@ -30,8 +30,8 @@ another. If Redis has a machine of its own, its column alone is the limit.
 
 **What cannot go.** Redis has the mover's work and the script, which larger batches spread. The link
 has the mover's work, the log and the verdicts. Most of the rest is the filter's cache lines. In the
-daemon a line costs several times as much as in a loop of its own, because between two batches of
-lines the items go through the same caches. That is so for any program. The section on lines between
+daemon a line costs several times as much as in a loop of its own. The reason is that items go
+through the same caches between two batches of lines. That is so for any program. The section on lines between
 other work has the machine's limit: the same number of random lines, fetched ahead and nothing else.
 It takes three times as long there as alone, and urlseen's test-and-set takes at most twice the limit.
 If the host backs the guest with small pages, each line needs a walk of the host's page tables. Huge
@@ -107,8 +107,8 @@ empty. The slow ones take as many items as they can in a few seconds, or the fir
 All of these filters err less often half full than full.
 
 urlseen knows recently seen items by itself (`filter.recent`). For unseen items, *reading* and
-*writing the filter* give the server's cost, by its own count of the time in `BITFIELD_RO` and
-`BITFIELD`, `GETRANGE` and `SETRANGE`, or `SMISMEMBER` and `SADD`. The rest of the server's time is
+*writing the filter* give the server's cost. It is the server's own count of the time in
+`BITFIELD_RO` and `BITFIELD`, `GETRANGE` and `SETRANGE`, or `SMISMEMBER` and `SADD`. The rest of the server's time is
 for the script around them, for the items themselves, and for the lists. pyreBloom has 27 bits for an
 unseen item. Each takes under half a microsecond to read in `BITFIELD_RO`, and as much to set in
 `BITFIELD`. Lua takes twice that to pass its three or four arguments on, because it makes and frees

@@ -31,7 +31,7 @@ fn bag(items: impl IntoIterator<Item = Bytes>) -> Bag {
 /// Returns `all` without `part`.
 fn without(mut all: Bag, part: Bag) -> Bag {
     for (item, count) in part {
-        let left = all.get_mut(&item).unwrap_or_else(|| panic!("nobody pushed {}", shown(&item)));
+        let left = all.get_mut(&item).unwrap_or_else(|| panic!("never pushed: {}", shown(&item)));
         *left = left.checked_sub(count).unwrap_or_else(|| panic!("doubled: {}", shown(&item)));
         if *left == 0 {
             all.remove(&item);
