@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use axum::{Router, middleware};
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use super::hosts::Hosts;
 use super::listener::Listener;
@@ -56,6 +56,9 @@ pub struct AdminServer {
     limits: Limits,
     /// Ends the thread when it is dropped.
     stop: Option<oneshot::Sender<()>>,
+    /// Ends of parts of the endpoint before that.
+    ends: mpsc::UnboundedSender<()>,
+    ended: mpsc::UnboundedReceiver<()>,
     thread: Option<JoinHandle<()>>,
     socket: Option<SocketFile>,
 }
@@ -71,16 +74,29 @@ impl AdminServer {
             .map_err(StartError::Thread)?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();
+        let (ends, ended) = mpsc::unbounded_channel();
         let thread = std::thread::Builder::new().name("admin".to_owned());
-        let thread = thread.spawn(move || run(runtime, stopped)).map_err(StartError::Thread)?;
+        let last = Last(ends.clone());
+        let life = move || {
+            let _last = last;
+            run(runtime, stopped);
+        };
+        let thread = thread.spawn(life).map_err(StartError::Thread)?;
         Ok(Self {
             runtime: handle,
             router: routes::router(view, limits),
             limits,
             stop: Some(stop),
+            ends,
+            ended,
             thread: Some(thread),
             socket: None,
         })
+    }
+
+    /// Returns once a part of the endpoint has ended. None ends by itself.
+    pub(crate) async fn ended(&mut self) {
+        self.ended.recv().await;
     }
 
     /// Listens on the socket [`SOCKET`] in the storage folder. It replaces a socket that an ended
@@ -113,7 +129,7 @@ impl AdminServer {
     fn serve_unix(&self, listener: UnixListener) -> io::Result<()> {
         let _context = self.runtime.enter();
         let listener = Listener::Unix(tokio::net::UnixListener::from_std(listener)?);
-        self.runtime.spawn(listener.serve(self.router.clone(), self.limits));
+        self.spawn(listener.serve(self.router.clone(), self.limits));
         Ok(())
     }
 
@@ -122,8 +138,26 @@ impl AdminServer {
         let _context = self.runtime.enter();
         let listener = Listener::Tcp(tokio::net::TcpListener::from_std(listener)?);
         let guard = middleware::from_fn_with_state(hosts, Hosts::guard);
-        self.runtime.spawn(listener.serve(self.router.clone().layer(guard), self.limits));
+        self.spawn(listener.serve(self.router.clone().layer(guard), self.limits));
         Ok(())
+    }
+
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let last = Last(self.ends.clone());
+        self.runtime.spawn(async move {
+            let _last = last;
+            work.await;
+        });
+    }
+}
+
+/// Reports the end of its owner, also by a panic.
+struct Last(mpsc::UnboundedSender<()>);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        // At the end of the run nothing listens.
+        let _ = self.0.send(());
     }
 }
 

@@ -5,41 +5,44 @@ use std::pin::pin;
 
 use tracing::error;
 
+use super::queue::Queue;
 use super::{Pipeline, RunError};
 use urlseen_engine::engine::query::QueryError;
 use urlseen_engine::engine::{Event, WorksError};
 
 impl Pipeline {
-    /// Whether somebody who asks may be heard now: the filter stands where Redis stands, as far as
-    /// this run knows.
-    pub(super) fn may_ask(&self) -> bool {
-        self.queue.is_some()
-    }
-
-    /// Takes what has happened to the filter and its batches.
-    pub(super) fn take(&mut self, event: Result<Event, WorksError>) -> Result<(), RunError> {
-        match event? {
-            Event::Ready(batch) => self.queue_up(batch, true),
-            Event::Sifted(batch) => self.queue_parts(batch),
+    /// Tells of what has happened to the filter and its folder.
+    pub(super) fn tell(&mut self, event: Event) {
+        match event {
+            Event::Ready(_) | Event::Sifted(_) | Event::Asked => {}
             Event::Full(why) => {
                 error!("{why}. What was judged before is committed, then the run ends");
             }
-            Event::Asked => {}
             Event::SnapshotDue => self.is_snapshot_due = true,
             Event::Snapshot(finished) => self.tell_snapshot(finished),
             Event::NoSnapshot(error) => Self::tell_no_snapshot(&error),
             Event::Footprint(footprint) => self.keep_footprint(footprint),
         }
-        Ok(())
     }
 
     /// Waits until all that was asked is answered.
-    pub(super) async fn answer_all(&mut self) -> Result<(), RunError> {
+    pub(super) async fn answer_all(
+        &mut self,
+        mut queue: Option<&mut Queue>,
+    ) -> Result<(), RunError> {
         while self.works.is_asked() {
             let event = self.works.next(false).await;
-            self.take(event)?;
+            self.take(event, queue.as_deref_mut())?;
         }
         Ok(self.works.count().await?)
+    }
+
+    /// The same between two sessions.
+    pub(super) async fn answer_known(&mut self) -> Result<(), RunError> {
+        let mut known = self.known.take();
+        let answered = self.answer_all(known.as_mut()).await;
+        self.known = known;
+        answered
     }
 
     /// Does `work`, which has no part in the filter, and answers those who ask meanwhile.
@@ -50,11 +53,17 @@ impl Pipeline {
         let mut work = pin!(work);
         loop {
             self.works.count().await?;
-            let may_ask = self.may_ask();
+            // The filter stands where Redis stands then, as far as this run knows.
+            let may_ask = self.known.is_some();
             tokio::select! {
                 biased;
                 done = &mut work => return Ok(done),
-                event = self.works.next(may_ask) => self.take(event)?,
+                event = self.works.next(may_ask) => {
+                    let mut known = self.known.take();
+                    let taken = self.take(event, known.as_mut());
+                    self.known = known;
+                    taken?;
+                }
             }
         }
     }

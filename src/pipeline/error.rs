@@ -37,6 +37,9 @@ pub enum RunError {
     /// What keeps the filter panicked.
     #[error(transparent)]
     Storage(#[from] StorageDied),
+    /// A part of the daemon that is to go on for as long as it runs has ended.
+    #[error("{0} ended, and so does the daemon: what it printed before says why; start again")]
+    Ended(&'static str),
     /// A thread could not be had.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(io::Error),
@@ -95,6 +98,7 @@ impl RunError {
             Self::Mismatch(_) | Self::Folder(_) | Self::Log(_) => self.is_for_want_of_descriptors(),
             Self::Engine(_)
             | Self::Storage(_)
+            | Self::Ended(_)
             | Self::Thread(_)
             | Self::Standby(_)
             | Self::Shared(_)

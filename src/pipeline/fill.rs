@@ -4,6 +4,7 @@ use indicatif::{BinaryBytes, HumanCount};
 use tracing::{info, warn};
 
 use super::Pipeline;
+use super::queue::Queue;
 use urlseen_core::filter::{REMEDY_IN_FOLDER, REMEDY_IN_REDIS, Sizing};
 use urlseen_engine::config::WhenFull;
 use urlseen_engine::engine::Whole;
@@ -33,10 +34,9 @@ impl Pipeline {
 
     /// Whether the filter holds what it is made for, and that is to end the run, or has no room for
     /// what was found unseen. What was judged before that is committed first.
-    pub(super) fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self, queue: &Queue) -> bool {
         if self.works.is_full() {
-            return self.works.in_progress() == 0
-                && self.queue.as_ref().is_none_or(|it| it.batches() == 0);
+            return self.works.in_progress() == 0 && queue.batches() == 0;
         }
         let keys = || match &self.parts.shared {
             Some(shared) => shared.estimate().keys,

@@ -6,7 +6,6 @@
 
 mod alone;
 mod asking;
-mod batches;
 mod counts;
 mod disk;
 mod error;
@@ -112,8 +111,12 @@ pub struct Pipeline {
     gauges: Arc<Gauges>,
     /// Who wants to know how it goes.
     live: watch::Sender<Live>,
-    /// Nothing before the first session has read where the crawl stands.
-    queue: Option<Queue>,
+    /// What this run knew of the crawl when the last session ended. The session that works has it;
+    /// nothing before the first one has read where the crawl stands.
+    known: Option<Queue>,
+    /// The last commit and the items that are claimed, as last seen.
+    head: Option<urlseen_core::storage::Head>,
+    processing: u64,
     /// What the server takes at once, as last told.
     limits: Limits,
     suspicion: Suspicion,
@@ -161,7 +164,9 @@ impl Pipeline {
             works,
             gauges,
             live: watch::Sender::new(live),
-            queue: None,
+            known: None,
+            head: None,
+            processing: 0,
             limits: Limits::ASSUMED,
             suspicion: Suspicion::default(),
             has_asked_for_lease: false,
@@ -199,12 +204,17 @@ impl Pipeline {
         };
         match ended {
             Err(failure) if !matches!(failure, RunError::Away(_) | RunError::Hanging(_)) => {
-                self.enter(Phase::Failed { reason: failure.to_string() });
-                self.release().await;
+                self.give_up(&failure).await;
                 Err(self.diagnosed(failure).await)
             }
             ended => ended,
         }
+    }
+
+    /// Tells that the run has failed, and releases the lease.
+    pub(crate) async fn give_up(&mut self, failure: &RunError) {
+        self.enter(Phase::Failed { reason: failure.to_string() });
+        self.release().await;
     }
 
     /// One session after the other.
@@ -240,7 +250,7 @@ impl Pipeline {
             let told = async move { stop.wait_for(|stop| *stop).await.is_ok() };
             let wait = async { tokio::time::timeout(wait, told).await.is_ok() };
             if self.meanwhile(wait).await? {
-                self.answer_all().await?;
+                self.answer_known().await?;
                 // Who stands by has nothing to lose.
                 return failure.map(RunError::after_stop).map_or(Ok(Ending::Stopped), Err);
             }
@@ -289,12 +299,16 @@ impl Pipeline {
             || *asked != self.works.dispatcher.asked()
     }
 
+    /// Takes note of where the crawl stands.
+    fn note(&mut self, queue: &Queue) {
+        (self.head, self.processing) = (Some(queue.head()), queue.processing());
+    }
+
     /// Tells everybody how it goes.
     fn publish(&mut self) {
         let report = self.report();
-        let head = self.queue.as_ref().map(Queue::head);
         self.live.send_modify(|live| {
-            if let Some(head) = head {
+            if let Some(head) = self.head {
                 live.status.head = Some(head.into());
             }
             live.update(report);
@@ -350,10 +364,9 @@ impl Pipeline {
 
     /// What the run looks like now.
     pub fn report(&self) -> Report {
-        let processing = self.queue.as_ref().map_or(0, Queue::processing);
         let fill = report::fill(&self.parts, &self.gauges);
         let asked = (self.works.dispatcher.asked(), self.gauges.tombstones());
-        report::report(fill, self.counts, asked, self.started, self.source_length, processing)
+        report::report(fill, self.counts, asked, self.started, self.source_length, self.processing)
     }
 
     /// How many items passed by each rule, by its number; none behind the last that any passed by.

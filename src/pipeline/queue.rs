@@ -1,8 +1,11 @@
 //! The batches that are ready and not known to be committed yet.
 
 use std::collections::VecDeque;
+use std::time::SystemTime;
 
 use crate::crawl::protocol::{Rejects, Standing};
+use urlseen_core::redis::reject::bounded::most_made;
+use urlseen_core::redis::reject::{self, Written};
 use urlseen_core::storage::Head;
 use urlseen_engine::item::batch::{Batch, Ready};
 
@@ -18,6 +21,12 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
+    /// A batch, and whether it is the last part of what was judged together.
+    pub(crate) fn new(batch: Batch<Ready>, is_last: bool) -> Self {
+        let rejects = rejects(&batch);
+        Self { batch, rejects, is_last }
+    }
+
     /// Lengths of all that its commit hands to Redis of an item.
     pub(crate) fn lengths(&self) -> impl Iterator<Item = usize> {
         self.batch.onward().chain(self.rejects.iter()).map(<[u8]>::len)
@@ -138,6 +147,22 @@ impl Queue {
     }
 }
 
+/// What is kept of the items of a batch that could not be read.
+fn rejects(batch: &Batch<Ready>) -> Rejects {
+    let now = SystemTime::now();
+    let mut rejects = Rejects::default();
+    for (place, (item, reason)) in batch.rejected_at().zip(batch.rejects()) {
+        let most = most_made(item.len()).min(batch.most());
+        let Written { json, is_oversize } = reject::write(item, reason, now, most);
+        if is_oversize {
+            rejects.oversize.push((place, json));
+        } else {
+            rejects.whole.push(json);
+        }
+    }
+    rejects
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,7 +178,7 @@ mod tests {
             let found = Batch::new(items).found(Findings::default());
             let batch = found.sifted().after(queue.next_base());
             heads.push(batch.head());
-            queue.push(Prepared { batch, rejects: Rejects::default(), is_last: true });
+            queue.push(Prepared::new(batch, true));
         }
         (queue, heads)
     }

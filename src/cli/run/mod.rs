@@ -16,6 +16,7 @@ use crate::serve::{self, Server};
 use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::filter::redisbloom::Rate;
@@ -168,6 +169,14 @@ impl Work {
         }
     }
 
+    /// Ends a run that was broken off.
+    async fn give_up(&mut self, failure: &RunError) {
+        match self {
+            Self::Queue(pipeline) => pipeline.give_up(failure).await,
+            Self::Alone(_) => {}
+        }
+    }
+
     fn report(&self) -> Report {
         match self {
             Self::Queue(pipeline) => pipeline.report(),
@@ -185,8 +194,13 @@ impl Work {
 }
 
 /// Listens for those who ask, if any may.
-async fn serve(config: &Config, parameters: &Parameters, asker: Asker) -> anyhow::Result<()> {
-    let Some(address) = &config.serve.listen else { return Ok(()) };
+async fn serve(
+    config: &Config,
+    parameters: &Parameters,
+    asker: Asker,
+) -> anyhow::Result<JoinSet<()>> {
+    let mut tasks = JoinSet::new();
+    let Some(address) = &config.serve.listen else { return Ok(tasks) };
     let (bytes, expansion) = match parameters.sizing() {
         Some(sizing) => (sizing.geometry().bytes(), None),
         None => (0, Some(config.filter.expansion).filter(|&it| it > 0)),
@@ -201,13 +215,16 @@ async fn serve(config: &Config, parameters: &Parameters, asker: Asker) -> anyhow
              environment"
         );
     }
-    tokio::spawn(server.run());
-    Ok(())
+    tasks.spawn(server.run());
+    Ok(tasks)
 }
 
 /// What there is to run, with its filter, wherever that is; `None` if it was asked to stop before
 /// its turn had come.
-async fn prepare(args: &RunArgs, config: &Config) -> anyhow::Result<Option<(Work, Daemon)>> {
+async fn prepare(
+    args: &RunArgs,
+    config: &Config,
+) -> anyhow::Result<Option<(Work, Daemon, JoinSet<()>)>> {
     let mut stop = shutdown::listen().context("cannot listen for signals")?;
     let (parameters, store, shared) = match config.filter.place {
         FilterPlace::Local => {
@@ -234,7 +251,7 @@ async fn prepare(args: &RunArgs, config: &Config) -> anyhow::Result<Option<(Work
         }
     };
     let (asker, dispatcher) = query::open(config.forget.max_len);
-    serve(config, &parameters, asker).await?;
+    let tasks = serve(config, &parameters, asker).await?;
     let filter = store.engine.handle();
     let work = match config.source.kind {
         SourceKind::None => {
@@ -250,7 +267,7 @@ async fn prepare(args: &RunArgs, config: &Config) -> anyhow::Result<Option<(Work
         }
     };
     let view = Daemon::new(config, work.live(), filter);
-    Ok(Some((work, view)))
+    Ok(Some((work, view, tasks)))
 }
 
 /// Runs the daemon; `None` if it was asked to stop before its turn had come.
@@ -259,23 +276,29 @@ async fn work(
     config: &Config,
     console: &Console,
 ) -> anyhow::Result<Option<(Ending, Report, Vec<Passed>)>> {
-    let Some((mut work, view)) = prepare(args, config).await? else { return Ok(None) };
+    let Some((mut work, view, mut tasks)) = prepare(args, config).await? else { return Ok(None) };
     // Dropped before the work, which has the folder's lock.
-    let _admin = admin(config, view)?;
+    let mut admin = admin(config, view)?;
     let interval = if console.is_terminal() { Some(REDRAW) } else { config.log.progress };
     let mut last = None;
-    let ending = work
-        .run(interval, &mut |report| {
-            let (source, before) = (config.source.kind, last.as_ref());
-            let progress = RunProgress { source, now: report, before };
-            if console.is_terminal() {
-                console.show(progress.to_string());
-            } else {
-                info!("{progress}");
-            }
-            last = Some(*report);
-        })
-        .await;
+    let mut show = |report: &Report| {
+        let (source, before) = (config.source.kind, last.as_ref());
+        let progress = RunProgress { source, now: report, before };
+        if console.is_terminal() {
+            console.show(progress.to_string());
+        } else {
+            info!("{progress}");
+        }
+        last = Some(*report);
+    };
+    let ending = tokio::select! {
+        ending = work.run(interval, &mut show) => ending,
+        Some(_) = tasks.join_next() => Err(RunError::Ended("the server at serve.listen")),
+        () = admin.ended() => Err(RunError::Ended("the admin endpoint")),
+    };
+    if let Err(failure @ RunError::Ended(_)) = &ending {
+        work.give_up(failure).await;
+    }
     let (ending, report) = (ending?, work.report());
     match config.filter.kind {
         kind if kind == REDISBLOOM && ending == Ending::Full => error!(

@@ -20,7 +20,7 @@ impl Session<'_> {
     /// What the next batch has to wait for, if anything.
     pub(super) fn backpressure(&self) -> Option<Backpressure> {
         let Config { sink, rejects: list, .. } = &self.pipeline.parts.config;
-        let queue = self.queue();
+        let queue = &self.queue;
         let next = queue.get(self.sent)?;
         let sent = || (0..self.sent).filter_map(|index| queue.get(index));
         let onward: u64 = sent().map(|prepared| prepared.batch.onward_len() as u64).sum();
@@ -71,12 +71,12 @@ impl Session<'_> {
 
     /// Asks how long the lists are that commits wait for.
     pub(super) fn look_again(&mut self) {
-        if self.is_asking(&Pending::RejectedLength) {
+        if self.line.is_asking(&Pending::RejectedLength) {
             return;
         }
         let protocol = &self.pipeline.parts.protocol;
         let (sink, rejected) = (protocol.sink_length(), protocol.rejected_length());
-        self.ask(Pending::SinkLength, &sink);
-        self.ask(Pending::RejectedLength, &rejected);
+        self.line.ask(Pending::SinkLength, &sink);
+        self.line.ask(Pending::RejectedLength, &rejected);
     }
 }

@@ -52,11 +52,11 @@ impl Session<'_> {
             self.ask_for_forgets();
         } else if !self.forgetting.is_under_way()
             && self.pipeline.parts.shared.is_none()
-            && !self.is_asking(&Pending::ForgetLength)
-            && self.link.has_room()
+            && !self.line.is_asking(&Pending::ForgetLength)
+            && self.line.has_room()
         {
             let length = self.pipeline.parts.protocol.forget_length();
-            self.ask(Pending::ForgetLength, &length);
+            self.line.ask(Pending::ForgetLength, &length);
         }
     }
 
@@ -69,9 +69,9 @@ impl Session<'_> {
         // Whoever ends begins nothing new.
         let is_ending = self.waiter.is_none();
         let is_here = self.pipeline.parts.shared.is_none();
-        if is_free && is_here && !is_ending && self.link.has_room() {
-            let forgets = self.pipeline.parts.protocol.forgets(&self.token, AT_ONCE);
-            self.ask(Pending::Forgets, &forgets);
+        if is_free && is_here && !is_ending && self.line.has_room() {
+            let forgets = self.pipeline.parts.protocol.forgets(&self.lease.token, AT_ONCE);
+            self.line.ask(Pending::Forgets, &forgets);
             self.forgetting = Forgetting::Pending;
         }
     }
@@ -127,15 +127,15 @@ impl Session<'_> {
         }
         let seen = reply.answers.iter().filter(|&&answer| answer == Answer::Seen).count();
         info!("{seen} fingerprints are to pass once more");
-        let done = self.pipeline.parts.protocol.forgotten(&self.token, count, &rejects);
-        self.ask(Pending::Forgotten, &done);
+        let done = self.pipeline.parts.protocol.forgotten(&self.lease.token, count, &rejects);
+        self.line.ask(Pending::Forgotten, &done);
         self.forgetting = Forgetting::Pending;
     }
 
     /// Waits until what the threads were asked to forget is done with.
     pub(super) async fn finish_forgetting(&mut self) -> Result<(), RunError> {
         if matches!(self.forgetting, Forgetting::Answering { .. }) {
-            self.pipeline.answer_all().await?;
+            self.pipeline.answer_all(Some(&mut self.queue)).await?;
             if let Some(reply) = answered(&mut self.forgetting).await {
                 self.forgot(&reply);
             }

@@ -1,13 +1,15 @@
 //! The work on one connection, from taking the lease to releasing it.
 
 mod backpressure;
-mod committing;
+mod batches;
+mod begin;
 mod forgetting;
 mod idle;
+mod lease;
+mod line;
 mod linger;
 mod pending;
 mod reclaiming;
-mod renewing;
 mod ticks;
 
 use std::collections::VecDeque;
@@ -21,16 +23,18 @@ use super::{Ending, Live, Pipeline, Report, RunError};
 use crate::crawl::protocol::GIVE_BACK_MAX;
 use crate::pipeline::phase::{Backpressure, Phase};
 use backpressure::BACKPRESSURE_POLL;
+pub(super) use begin::Owned;
+use begin::{Connected, Recovered};
 use forgetting::{FORGETS, Forgetting};
 use idle::receive;
+pub(super) use lease::Lease;
+use line::Line;
 use linger::Linger;
 use pending::Pending;
 use ticks::{tick, ticks};
-use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::held::Reclaimer;
-use urlseen_core::redis::lease::{RENEWAL, Token};
+use urlseen_core::redis::lease::RENEWAL;
 use urlseen_core::redis::link::Link;
-use urlseen_core::redis::preflight::preflight;
 use urlseen_engine::config::Config;
 use urlseen_engine::item::batch::{Batch, Claimed};
 
@@ -66,17 +70,12 @@ enum Supply {
 /// One connection's work.
 struct Session<'a> {
     pipeline: &'a mut Pipeline,
-    link: Link,
+    line: Line,
     /// A second connection, which waits for an idle source; not while the session ends.
     waiter: Option<Link>,
-    token: Token,
-    /// When the lease counts as lost unless it is renewed before.
-    lease_until: Instant,
-    /// When the renewal was asked for that is under way.
-    renewal_asked: Instant,
-    /// The disk hung when the lease was to be renewed.
-    is_renewal_due: bool,
-    pending: VecDeque<Pending>,
+    lease: Lease,
+    /// The batches that are ready, and where the crawl stands.
+    queue: Queue,
     supply: Supply,
     /// Collects items before a claim.
     linger: Linger,
@@ -125,15 +124,14 @@ impl Pipeline {
             Ok(ending) => session.finish().await.map(|()| ending),
             Err(failure) => Err(failure),
         };
-        let is_committing = session.sent > 0;
-        drop(session);
+        let Session { queue, sent, .. } = session;
         if let Err(failure) = &result {
-            if is_committing && failure.is_lost_connection() {
-                self.suspect();
-            } else {
-                self.acquit(failure);
+            match queue.get(0).filter(|_| sent > 0 && failure.is_lost_connection()) {
+                Some(oldest) => self.suspicion.lost(oldest.batch.head()),
+                None => self.acquit(failure),
             }
         }
+        self.known = Some(queue);
         result
     }
 }
@@ -142,36 +140,24 @@ impl<'a> Session<'a> {
     /// Connects, takes the lease, and then, not before, reads where the crawl stands and brings
     /// the filter there.
     async fn begin(pipeline: &'a mut Pipeline) -> Result<Self, RunError> {
-        pipeline.hang().map_or(Ok(()), |hang| Err(RunError::Hanging(hang)))?;
-        let address = &pipeline.parts.address.clone();
-        let mut link = pipeline.meanwhile(connect(address, Timeouts::default())).await??;
-        // Not when it is first needed: nothing else would be done while a server does not answer.
-        let waiter = pipeline.meanwhile(connect(address, Timeouts::default())).await??;
-        if pipeline.queue.is_none() {
-            let facts = preflight(address, Timeouts::default(), &pipeline.parts.needs).await;
-            let facts = facts.map_err(RunError::Preflight)?;
-            pipeline.parts.protocol.use_version(facts.version);
-        }
-        pipeline.gather().await?;
-        let mut held = pipeline.own(&mut link).await?;
-        pipeline.ask_limits(&mut link).await?;
-        pipeline.reopen_shared(&mut link).await?;
-        let protocol = &pipeline.parts.protocol;
-        let sink_length = protocol.length(link.call(&protocol.sink_length()).await?)?;
-        let rejected_length = protocol.length(link.call(&protocol.rejected_length()).await?)?;
-        pipeline.go_on_from(&mut link, &mut held).await?;
-        let queue = pipeline.queue.as_ref().expect("set above");
+        let connected = Connected::open(pipeline).await?;
+        let owned = connected.own(pipeline).await?;
+        let recovered = owned.recover(pipeline).await?;
+        let mut session = Self::new(pipeline, recovered);
+        session.look();
+        Ok(session)
+    }
+
+    fn new(pipeline: &'a mut Pipeline, recovered: Recovered) -> Self {
+        let Recovered { link, waiter, lease, queue, sink_length, rejected_length } = recovered;
         let (processing, ahead) = (queue.processing(), queue.items());
         let Config { source, held: consumers, .. } = &pipeline.parts.config;
         let bytes = source.batch_bytes.min(pipeline.limits.batch);
-        let mut session = Self {
-            link,
+        Self {
+            line: Line::new(link),
             waiter: Some(waiter),
-            token: held.token,
-            lease_until: held.until,
-            renewal_asked: held.until,
-            is_renewal_due: false,
-            pending: VecDeque::new(),
+            lease,
+            queue,
             supply: if processing > 0 { Supply::Claimed } else { Supply::Unknown },
             linger: Linger::new(source.linger.unwrap_or_default()),
             control: pipeline.suspicion.control(),
@@ -189,9 +175,7 @@ impl<'a> Session<'a> {
             told_backpressure: None,
             backpressure_told: None,
             pipeline,
-        };
-        session.look();
-        Ok(session)
+        }
     }
 
     /// The main loop: sends all that can be sent, then waits for whatever comes first.
@@ -228,13 +212,13 @@ impl<'a> Session<'a> {
             self.ask_for_snapshot();
             self.pipeline.works.count().await?;
             let control = self.control;
-            let Self { pipeline, link, waiter, forgetting, linger, .. } = self;
+            let Self { pipeline, queue, line, waiter, forgetting, linger, .. } = self;
             tokio::select! {
                 // What the clock and people ask for comes first: work never runs out when it is
                 // most.
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return Ok(Ending::Stopped),
-                () = sleep_until(self.lease_until) => return Err(self.lapsed()),
+                () = sleep_until(self.lease.until) => return Err(self.lapsed()),
                 _ = renewal.tick() => self.renew(),
                 _ = lengths.tick() => self.ask_lengths(),
                 _ = poll.tick(), if self.backpressure.is_some() => self.look_again(),
@@ -244,14 +228,17 @@ impl<'a> Session<'a> {
                     self.ask_fill();
                 }
                 _ = forgets.tick() => self.look_for_forgets(),
-                () = tick(report.as_mut()) => show(&self.pipeline.report()),
+                () = tick(report.as_mut()) => {
+                    pipeline.note(queue);
+                    show(&pipeline.report());
+                }
                 _ = consumers.tick() => self.look_for_stopped_consumers(),
-                reply = link.receive() => self.take_note(reply?)?,
-                event = pipeline.works.next(true) => self.pipeline.take(event)?,
+                answer = line.answer() => self.take_note(answer?)?,
+                event = pipeline.works.next(true) => pipeline.take(event, Some(queue))?,
                 Some(reply) = forgetting::answered(forgetting) => self.forgot(&reply),
                 found = receive(waiter.as_mut()) => self.woken(&found?.into_value()?),
                 () = linger.end() => {}
-                () = sleep_until(control.unwrap_or(self.lease_until)), if control.is_some() => {
+                () = sleep_until(control.unwrap_or(self.lease.until)), if control.is_some() => {
                     self.control = None;
                 }
             }
@@ -263,21 +250,22 @@ impl<'a> Session<'a> {
         self.waiter = None;
         self.pipeline.enter(Phase::Stopping);
         self.finish_forgetting().await?;
-        while !self.pending.is_empty() {
-            let reply = self.link.receive().await?;
-            self.take_note(reply)?;
+        while !self.line.is_idle() {
+            let answer = self.line.answer().await?;
+            self.take_note(answer)?;
         }
-        self.pipeline.gather().await?;
-        self.pipeline.answer_all().await?;
-        self.queue_mut().clear();
-        let head = self.queue().head();
+        self.pipeline.gather(Some(&mut self.queue)).await?;
+        self.pipeline.answer_all(Some(&mut self.queue)).await?;
+        self.queue.clear();
+        let head = self.queue.head();
         self.pipeline.settle_engine(head).await?;
-        self.pipeline.look_at_shared(&mut self.link).await?;
+        self.pipeline.look_at_shared(self.line.link()).await?;
         let protocol = &self.pipeline.parts.protocol;
-        let reply = self.link.call(&protocol.give_back(&self.token, GIVE_BACK_MAX)).await?;
+        let reply = self.line.call(&protocol.give_back(&self.lease.token, GIVE_BACK_MAX)).await?;
         let given = protocol.given_back(reply)?;
-        self.queue_mut().claimed(given.left);
+        self.queue.claimed(given.left);
         self.pipeline.source_length = given.source;
+        self.pipeline.note(&self.queue);
         self.pipeline.rest(head).await?;
         Pipeline::tell_given_back(given);
         Ok(())
@@ -286,8 +274,9 @@ impl<'a> Session<'a> {
     /// Tells everybody how it goes, if there is news, and looks after the filter and its folder.
     fn look(&mut self) {
         self.pipeline.watch_fill();
+        self.pipeline.note(&self.queue);
         let (sink, rejected) = (Some(self.sink_length), Some(self.rejected_length));
-        let lease_until = Some(self.lease_until.into_std());
+        let lease_until = Some(self.lease.until.into_std());
         let is_new = self.pipeline.live.send_if_modified(|live| {
             let Live { status, lease_until: until } = live;
             let lists = &mut status.lists;
@@ -303,9 +292,9 @@ impl<'a> Session<'a> {
 
     /// Asks how long the lists are that others push to and take from.
     fn ask_lengths(&mut self) {
-        if !self.is_asking(&Pending::SourceLength) {
+        if !self.line.is_asking(&Pending::SourceLength) {
             let length = self.pipeline.parts.protocol.source_length();
-            self.ask(Pending::SourceLength, &length);
+            self.line.ask(Pending::SourceLength, &length);
         }
         self.look_again();
     }
@@ -313,29 +302,19 @@ impl<'a> Session<'a> {
     /// Asks how full some keys of a filter in Redis are, once it has answered that of others: a
     /// server that is slow must not be asked more and more, until nothing else can be asked.
     fn ask_fill(&mut self) {
-        if self.pending.iter().any(|pending| matches!(pending, Pending::Fill(_))) {
+        if self.line.is_filling() {
             return;
         }
         for _ in 0..FILLS {
             let Some(shared) = &mut self.pipeline.parts.shared else { return };
             let (sample, ask) = shared.ask();
-            self.ask(Pending::Fill(sample), &ask);
-        }
-    }
-
-    /// Gives the engine what was read, in order.
-    fn submit(&mut self) {
-        let engine = &mut self.pipeline.works.engine;
-        while engine.has_room()
-            && let Some(batch) = self.backlog.pop_front()
-        {
-            engine.submit(batch);
+            self.line.ask(Pending::Fill(sample), &ask);
         }
     }
 
     /// Asks for the next items while few enough batches are on their way.
     fn read_ahead(&mut self) {
-        while self.link.has_room()
+        while self.line.has_room()
             && self.windows < self.window.at_once(AHEAD_MAX)
             && self.on_their_way() < AHEAD_MAX
             && self.ahead < self.processing
@@ -344,16 +323,13 @@ impl<'a> Session<'a> {
             let window = self.pipeline.parts.protocol.window(self.ahead, items);
             self.ahead += items;
             self.windows += 1;
-            self.ask(Pending::Window { items }, &window);
+            self.line.ask(Pending::Window { items }, &window);
         }
     }
 
     /// Batches between source and commit.
     fn on_their_way(&self) -> usize {
-        self.windows
-            + self.backlog.len()
-            + self.pipeline.works.in_progress()
-            + self.queue().batches()
+        self.windows + self.backlog.len() + self.pipeline.works.in_progress() + self.queue.batches()
     }
 
     /// Claims what the source holds once all that was claimed is committed.
@@ -367,28 +343,20 @@ impl<'a> Session<'a> {
             self.supply = if drain { Supply::Unknown } else { Supply::Empty };
         }
         if self.supply == Supply::Unknown && self.linger.is_over() {
-            let claim = self.pipeline.parts.protocol.claim(&self.token);
+            let claim = self.pipeline.parts.protocol.claim(&self.lease.token);
             self.supply = Supply::Claiming;
-            self.ask(Pending::Claim, &claim);
+            self.line.ask(Pending::Claim, &claim);
         }
     }
 
     /// Whether there is a reason to end, other than being told to.
     fn ending(&self) -> Option<Ending> {
-        if self.pipeline.is_full() {
+        if self.pipeline.is_full(&self.queue) {
             return Some(Ending::Full);
         }
         let drained = self.supply == Supply::Empty
             && self.on_their_way() == 0
             && !self.forgetting.is_under_way();
         (self.pipeline.parts.drain && drained).then_some(Ending::Drained)
-    }
-
-    fn queue(&self) -> &Queue {
-        self.pipeline.queue.as_ref().expect("set at the beginning")
-    }
-
-    fn queue_mut(&mut self) -> &mut Queue {
-        self.pipeline.queue.as_mut().expect("set at the beginning")
     }
 }

@@ -3,7 +3,6 @@
 use super::{RunError, Session, Supply};
 use crate::crawl::protocol::{ProtocolError, ScriptError};
 use urlseen_core::redis::held::Stopped;
-use urlseen_core::redis::lease::{LEASE, MARGIN};
 use urlseen_core::redis::link::Reply;
 use urlseen_core::redis_filter::opening::Sample;
 use urlseen_core::storage::Moment;
@@ -29,9 +28,8 @@ pub enum Pending {
 }
 
 impl Session<'_> {
-    /// Takes note of the reply to the oldest question.
-    pub(super) fn take_note(&mut self, reply: Reply) -> Result<(), RunError> {
-        let pending = self.pending.pop_front().expect("a reply answers a question");
+    /// Takes note of the reply to a question.
+    pub(super) fn take_note(&mut self, (pending, reply): (Pending, Reply)) -> Result<(), RunError> {
         let protocol = &self.pipeline.parts.protocol;
         match pending {
             Pending::Claim => {
@@ -40,32 +38,25 @@ impl Session<'_> {
                 self.linger.note(self.processing);
                 self.supply = if self.processing > 0 { Supply::Claimed } else { Supply::Empty };
                 let processing = self.processing;
-                self.queue_mut().claimed(processing);
+                self.queue.claimed(processing);
                 self.pipeline.backoff.reset();
             }
             Pending::Window { items: wanted } => {
                 let items = protocol.items(reply)?;
                 self.windows -= 1;
                 if items.len() as u64 != wanted {
-                    let found = self.queue().processing() - wanted + items.len() as u64;
+                    let found = self.queue.processing() - wanted + items.len() as u64;
                     return Err(ProtocolError::from(ScriptError::Processing { found }).into());
                 }
                 self.take_items(items);
             }
             Pending::Commit { is_transaction } => {
                 let committed = protocol.committed(reply.into_value()?, is_transaction)?;
-                self.sink_length = committed.sink;
-                self.rejected_length = committed.rejected;
-                self.sent -= 1;
-                let prepared = self.queue_mut().committed().expect("a commit is of a batch");
-                self.pipeline.committed(&[prepared], committed.unseen);
-                self.pipeline.counts.rejects_dropped += committed.dropped;
-                self.pipeline.backoff.reset();
-                self.ask_for_snapshot();
+                self.commit_answered(committed);
             }
             Pending::Renewal => {
                 protocol.done(reply.into_value()?)?;
-                self.lease_until = self.renewal_asked + LEASE - MARGIN;
+                self.lease.renewed();
             }
             Pending::SourceLength => {
                 self.pipeline.source_length = protocol.length(reply.into_value()?)?;
@@ -110,24 +101,11 @@ impl Session<'_> {
     pub(super) fn ask_for_persistence(&mut self) {
         let pending = Pending::Persistence { asked: Moment::now() };
         if self.pipeline.works.storage.is_some()
-            && !self.is_asking(&pending)
-            && self.link.has_room()
+            && !self.line.is_asking(&pending)
+            && self.line.has_room()
         {
             let persistence = self.pipeline.parts.protocol.persistence();
-            self.ask(pending, &persistence);
+            self.line.ask(pending, &persistence);
         }
-    }
-
-    /// Whether a question of this kind still waits for its reply. Those asked by the clock are not
-    /// asked again then: a server that does not answer must not be asked more and more.
-    pub(super) fn is_asking(&self, kind: &Pending) -> bool {
-        self.pending
-            .iter()
-            .any(|pending| std::mem::discriminant(pending) == std::mem::discriminant(kind))
-    }
-
-    pub(super) fn ask(&mut self, pending: Pending, command: &redis::Cmd) {
-        self.pending.push_back(pending);
-        self.link.send(command);
     }
 }

@@ -12,9 +12,9 @@ use urlseen_core::redis::held::{Calls, Requeued, Stopped};
 impl Session<'_> {
     /// Asks for the heartbeats of all consumers, unless that is under way.
     pub(super) fn look_for_stopped_consumers(&mut self) {
-        if self.link.has_room() && !self.is_asking(&Pending::Consumers) {
+        if self.line.has_room() && !self.line.is_asking(&Pending::Consumers) {
             let consumers = self.pipeline.parts.protocol.held().consumers();
-            self.ask(Pending::Consumers, &consumers);
+            self.line.ask(Pending::Consumers, &consumers);
         }
     }
 
@@ -23,13 +23,13 @@ impl Session<'_> {
     pub(super) fn note_consumers(&mut self, reply: Value) -> Result<(), RunError> {
         let heartbeats = Calls::heartbeats(reply).map_err(LinkError::from)?;
         for stopped in self.reclaimer.observe(heartbeats, Instant::now()) {
-            if !self.link.has_room() {
+            if !self.line.has_room() {
                 break;
             }
             let Stopped { consumer, heartbeat } = &stopped;
             let held = self.pipeline.parts.protocol.held();
             let requeue = held.requeue(consumer, heartbeat, &[]).by_text();
-            self.ask(Pending::Requeued(stopped), &requeue);
+            self.line.ask(Pending::Requeued(stopped), &requeue);
         }
         Ok(())
     }
@@ -46,7 +46,7 @@ impl Session<'_> {
             info!("{put_back} requests are back in the sink: the consumer {consumer:?} stopped");
         }
         for too_often in too_often {
-            if !self.link.has_room() {
+            if !self.line.has_room() {
                 break;
             }
             warn!(
@@ -56,7 +56,7 @@ impl Session<'_> {
             );
             let held = self.pipeline.parts.protocol.held();
             let reject = held.reject_too_often(consumer, &too_often).by_text();
-            self.ask(Pending::HeldRejected, &reject);
+            self.line.ask(Pending::HeldRejected, &reject);
         }
         Ok(())
     }

@@ -1,0 +1,65 @@
+//! The lease that a session holds.
+
+use tokio::time::Instant;
+
+use super::{Pending, RunError, Session};
+use urlseen_core::redis::lease::{LEASE, MARGIN, Token};
+
+/// The lease, under the token of one connection.
+#[derive(Debug)]
+pub(in crate::pipeline) struct Lease {
+    pub(in crate::pipeline) token: Token,
+    /// When it counts as lost unless it is renewed before.
+    pub(in crate::pipeline) until: Instant,
+    /// When it was last asked for.
+    asked: Instant,
+    /// The disk hung when it was to be renewed.
+    is_due: bool,
+}
+
+impl Lease {
+    /// The lease that was asked for then.
+    pub(in crate::pipeline) fn new(token: Token, asked: Instant) -> Self {
+        Self { token, until: asked + LEASE - MARGIN, asked, is_due: false }
+    }
+
+    /// A renewal is asked for now.
+    pub(in crate::pipeline) fn ask(&mut self) {
+        self.asked = Instant::now();
+    }
+
+    /// The renewal that was asked for last is granted.
+    pub(in crate::pipeline) fn renewed(&mut self) {
+        self.until = self.asked + LEASE - MARGIN;
+    }
+}
+
+impl Session<'_> {
+    /// Asks for a renewal, unless one is under way or the disk hangs: then it is due.
+    pub(super) fn renew(&mut self) {
+        if self.line.is_asking(&Pending::Renewal) {
+            return;
+        }
+        self.lease.is_due = self.pipeline.hang().is_some();
+        if !self.lease.is_due {
+            let renew = self.pipeline.parts.protocol.renew(&self.lease.token);
+            self.lease.ask();
+            self.line.ask(Pending::Renewal, &renew);
+        }
+    }
+
+    /// Asks for a renewal that the disk has delayed, as soon as it answers.
+    pub(super) fn renew_if_due(&mut self) {
+        if self.lease.is_due {
+            self.renew();
+        }
+    }
+
+    /// Why the lease was not renewed in time.
+    pub(super) fn lapsed(&self) -> RunError {
+        let asked = self.lease.asked.into_std();
+        let disk = self.pipeline.disk.as_ref();
+        let hang = disk.and_then(|disk| disk.hang().or_else(|| disk.hang_until(asked)));
+        hang.map_or(RunError::Lapsed, RunError::Hanging)
+    }
+}
