@@ -13,8 +13,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use urlseen_core::filter::{FillWatch, FilterSpec, Parameters};
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{ItemForm, SeedChoice};
+use urlseen_engine::engine::query::{self, QueryError};
 use urlseen_engine::engine::store::Local;
-use urlseen_engine::engine::{Fill, Gauges, query};
+use urlseen_engine::engine::{Fill, Gauges};
 use urlseen_engine::flow::driver::{Audience, Count, Effect, Flow, FlowError, Progress};
 use urlseen_engine::flow::feed::Bad;
 use urlseen_engine::flow::input;
@@ -93,7 +94,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
         Err(FlowError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             return Ok(Outcome::Done);
         }
-        Err(error @ FlowError::Storage(_)) => {
+        Err(error @ FlowError::Store(QueryError::Log(_))) => {
             bail!("{error}. What is not in it is printed again")
         }
         other => other?,

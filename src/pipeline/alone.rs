@@ -45,10 +45,10 @@ impl Alone {
         status: Status,
         stop: Stop,
     ) -> Self {
-        let started = Instant::now();
-        let report = report_of(&parameters, &store, &dispatcher, started);
-        let live = watch::Sender::new(Live::new(status, report));
-        Self { store, dispatcher, board: Board { parameters, when_full, live, started }, stop }
+        let live = watch::Sender::new(Live { status, lease_until: None });
+        let board = Board { parameters, when_full, live, started: Instant::now() };
+        board.publish(&store, &dispatcher);
+        Self { store, dispatcher, board, stop }
     }
 
     /// How it goes, for others to look at while it runs.
@@ -118,7 +118,9 @@ impl Alone {
 
 impl Board {
     fn report(&self, store: &Local, dispatcher: &QueryDispatcher) -> Report {
-        report_of(&self.parameters, store, dispatcher, self.started)
+        let gauges = store.engine.gauges();
+        let (fill, asked) = (Fill::of(&self.parameters, gauges), dispatcher.asked());
+        report(fill, Counts::default(), (asked, gauges.tombstones()), self.started, 0, 0)
     }
 
     fn publish(&self, store: &Local, dispatcher: &QueryDispatcher) {
@@ -176,22 +178,10 @@ impl Audience for Teller<'_> {
 impl From<FlowError> for RunError {
     fn from(error: FlowError) -> Self {
         match error {
-            FlowError::Output(error) | FlowError::Storage(error) => Self::Log(error),
-            FlowError::Engine(died) => died.into(),
-            FlowError::Query(error) => error.into(),
+            FlowError::Output(error) => Self::Log(error),
+            FlowError::Store(error) => error.into(),
         }
     }
-}
-
-fn report_of(
-    parameters: &Parameters,
-    store: &Local,
-    dispatcher: &QueryDispatcher,
-    started: Instant,
-) -> Report {
-    let gauges = store.engine.gauges();
-    let asked = (dispatcher.asked(), gauges.tombstones());
-    report(Fill::of(parameters, gauges), Counts::default(), asked, started, 0, 0)
 }
 
 /// Remedy for a full filter without a source.

@@ -177,9 +177,9 @@ impl Judging {
         // Batches were handed out in turn, and come back so.
         for done in read.iter().cycle() {
             let Ok(readings) = done.recv() else { return false };
-            readings.bad.iter().for_each(|bad| audience.bad(bad));
+            readings.page.bad.iter().for_each(|bad| audience.bad(bad));
             if !readings.is_given {
-                progress.read = readings.read;
+                progress.read = readings.page.read;
             }
             self.take(readings);
             if told.elapsed() >= TELL {

@@ -5,7 +5,7 @@ use crossbeam_channel::{Receiver, Sender};
 use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_engine::config::ItemForm;
-use urlseen_engine::flow::feed::{Bad, Page};
+use urlseen_engine::flow::feed::Page;
 use urlseen_engine::item::{Form, Identity, Options, Reader, Unreadable};
 
 /// A batch to be read.
@@ -21,7 +21,8 @@ pub(super) struct Work {
 pub(super) struct Readings {
     /// Whether it is of what counts as seen from the begin on.
     pub(super) is_given: bool,
-    pub(super) items: u64,
+    /// The page that it is of.
+    pub(super) page: Page,
     pub(super) forms: Vec<(ItemForm, u64)>,
     pub(super) fingerprints: Vec<Fingerprint>,
     pub(super) key_hashes: Vec<KeyHash>,
@@ -30,11 +31,6 @@ pub(super) struct Readings {
     pub(super) passed: Vec<u16>,
     /// Where an item stands that cannot be read, the item, and why.
     pub(super) rejects: Vec<(String, Vec<u8>, Unreadable)>,
-    /// The first malformed entries, and how many there are.
-    pub(super) bad: Vec<Bad>,
-    pub(super) bad_count: u64,
-    /// Amount of the input that is read.
-    pub(super) read: u64,
 }
 
 /// A thread that reads.
@@ -61,19 +57,14 @@ impl Worker {
         }
     }
 
-    fn read(&mut self, Work { mut page, is_given }: Work) -> Readings {
-        let items = std::mem::take(&mut page.items);
+    fn read(&mut self, Work { page, is_given }: Work) -> Readings {
         let mut readings = Readings {
             is_given,
-            items: items.len() as u64,
-            fingerprints: Vec::with_capacity(items.len()),
-            key_hashes: Vec::with_capacity(items.len()),
-            bad: std::mem::take(&mut page.bad),
-            bad_count: page.bad_count,
-            read: page.read,
+            fingerprints: Vec::with_capacity(page.items.len()),
+            key_hashes: Vec::with_capacity(page.items.len()),
             ..Readings::default()
         };
-        for (index, item) in items.iter().enumerate() {
+        for (index, item) in page.items.iter().enumerate() {
             // An empty one has no form.
             let has_form = !is_given && !item.is_empty();
             if let Some(form) = has_form.then(|| self.options.form.of(item)).flatten() {
@@ -98,7 +89,7 @@ impl Worker {
                 },
             }
         }
-        readings
+        Readings { page, ..readings }
     }
 }
 

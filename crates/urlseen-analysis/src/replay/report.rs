@@ -156,11 +156,11 @@ impl Tally {
         let new = new.iter().filter(|&&new| new).count() as u64;
         if readings.is_given {
             self.given += new;
-            self.given_bad += readings.bad_count;
+            self.given_bad += readings.page.bad_count;
             return;
         }
-        self.items += readings.items;
-        self.without += readings.bad_count;
+        self.items += readings.page.items.len() as u64;
+        self.without += readings.page.bad_count;
         self.new += new;
         self.again += all - new;
         self.unfiltered += readings.unfiltered;

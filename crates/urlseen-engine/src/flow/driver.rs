@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use tokio::time::MissedTickBehavior;
 
 use super::feed::{Bad, FeedError, Page, Pages};
+use crate::engine::Heard;
 use crate::engine::query::{QueryDispatcher, QueryError};
 use crate::engine::store::Local;
-use crate::engine::{EngineError, Heard};
 use crate::item::batch::{Batch, Judged};
 use urlseen_core::filter::FillWatch;
 use urlseen_core::storage::Checkpoint;
@@ -114,15 +114,9 @@ pub enum FlowError {
     /// The effect failed.
     #[error("cannot write the output: {0}")]
     Output(io::Error),
-    /// The storage folder failed.
-    #[error("the storage folder cannot be written: {0}")]
-    Storage(io::Error),
-    /// The engine cannot go on.
+    /// The filter or its folder failed.
     #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// The queries cannot be answered.
-    #[error(transparent)]
-    Query(#[from] QueryError),
+    Store(#[from] QueryError),
 }
 
 impl Flow<'_> {
@@ -188,13 +182,15 @@ impl Driver<'_> {
                         Some(Ok(page)) => self.submit(page),
                     }
                 }
-                heard = engine.heard(), if is_asked || !judging.is_empty() => match heard? {
-                    Heard::Judged(judged) => self.settle(&judged)?,
-                    Heard::Answers(answers) => {
-                        dispatcher.answered(answers, store).map_err(FlowError::Storage)?;
+                heard = engine.heard(), if is_asked || !judging.is_empty() => {
+                    match heard.map_err(QueryError::from)? {
+                        Heard::Judged(judged) => self.settle(&judged)?,
+                        Heard::Sifted(_) => unreachable!("a filter in Redis has no flow"),
+                        Heard::Answers(answers) => {
+                            dispatcher.answered(answers, store).map_err(QueryError::Log)?;
+                        }
                     }
-                    Heard::Sifted(_) => unreachable!("a filter in Redis has no flow"),
-                },
+                }
                 query = dispatcher.next(), if may_ask => dispatcher.hand_on(query, engine),
             }
         }
@@ -213,7 +209,7 @@ impl Driver<'_> {
     fn settle(&mut self, judged: &Batch<Judged>) -> Result<(), FlowError> {
         let page = self.judging.pop_front().expect("every batch was a page");
         self.flow.effect.apply(judged).map_err(FlowError::Output)?;
-        self.flow.store.add(judged).map_err(FlowError::Storage)?;
+        self.flow.store.add(judged).map_err(QueryError::Log)?;
         self.tend();
         for (index, (_, reason)) in judged.rejected_at().zip(judged.rejects()) {
             let (source, reason) = (page.place(index).to_string(), reason.to_string());
@@ -239,10 +235,10 @@ impl Driver<'_> {
     }
 
     /// Records the cursors, after all before them is on the disk.
-    fn record(&mut self) -> Result<(), FlowError> {
+    fn record(&mut self) -> Result<(), QueryError> {
         let cursors: Vec<_> = std::mem::take(&mut self.cursors.latest).into_values().collect();
         if !cursors.is_empty() {
-            self.flow.store.record_checkpoints(&cursors).map_err(FlowError::Storage)?;
+            self.flow.store.record_checkpoints(&cursors)?;
         }
         self.cursors.recorded = Some(Instant::now());
         Ok(())
@@ -251,7 +247,7 @@ impl Driver<'_> {
     /// Looks after the filter and its folder, and tells how the flow goes.
     fn look(&mut self) -> Result<(), FlowError> {
         self.flow.effect.check().map_err(FlowError::Output)?;
-        self.flow.store.check().map_err(FlowError::Storage)?;
+        self.flow.store.check().map_err(QueryError::Log)?;
         self.tend();
         self.tell();
         Ok(())
@@ -275,7 +271,7 @@ impl Driver<'_> {
     }
 
     /// Answers what was asked, and leaves the folder as the filter is.
-    async fn rest(&mut self) -> Result<(), FlowError> {
+    async fn rest(&mut self) -> Result<(), QueryError> {
         self.flow.dispatcher.drain(self.flow.store).await?;
         self.flow.store.engine.settled().await?;
         if let Some(Err(error)) = self.flow.store.wait_for_snapshot() {
@@ -283,7 +279,7 @@ impl Driver<'_> {
             self.flow.audience.say(&words);
         }
         self.record()?;
-        self.flow.store.rest_as_it_is().map_err(FlowError::Storage)?;
+        self.flow.store.rest_as_it_is()?;
         self.tell();
         Ok(())
     }

@@ -17,26 +17,23 @@ pub(super) const BLOCK: usize = 1 << 19;
 /// The longest line that is read, in bytes: as much as Redis takes as one item.
 const LINE_MAX: usize = 512 << 20;
 
-/// An input that is read page by page.
-pub(super) trait FileReader: Send + 'static {
-    /// Returns what comes next; `None` at the end.
-    fn next(&mut self) -> Result<Option<Page>, FeedError>;
-
-    /// Bytes that were read so far, compressed as they are.
-    fn consumed(&self) -> u64;
+/// Cuts an input into pages.
+pub(super) trait Cutter: Send + 'static {
+    /// Returns the next page; `None` at the end.
+    fn next(&mut self, input: &mut Input) -> Result<Option<Page>, FeedError>;
 }
 
 /// Returns the lines of `files` one after the other; of standard input where there are none or
 /// where one is `-`. What is compressed with gzip or Zstandard is decompressed. A last line
 /// without a line feed is a line like any other.
 pub fn lines(files: Vec<PathBuf>) -> Feed {
-    feed(files, |name| Ok(LineReader::new(&name, open(&name)?)))
+    feed(files, |file| LineCutter { name: InputName(file).to_string().into(), line: 1, begun: 0 })
 }
 
 /// Returns the pages of `files` one after the other, each opened once the one before is read.
-pub(super) fn feed<R: FileReader>(
+pub(super) fn feed<C: Cutter>(
     files: Vec<PathBuf>,
-    open: impl Fn(PathBuf) -> Result<R, FeedError> + Send + 'static,
+    cutter: impl Fn(&Path) -> C + Send + 'static,
 ) -> Feed {
     let files = if files.is_empty() { vec![PathBuf::from(STANDARD_INPUT)] } else { files };
     let size = |name: &PathBuf| {
@@ -45,30 +42,43 @@ pub(super) fn feed<R: FileReader>(
     };
     // The length of anything but a file is unknown.
     let expected = files.iter().map(size).sum::<Option<u64>>().unwrap_or(0);
-    let (mut files, mut current, mut before) = (files.into_iter(), None::<R>, 0);
+    let (mut files, mut current, mut before) = (files.into_iter(), None::<(Input, C)>, 0);
     let mut next = move || loop {
-        let input = match &mut current {
-            Some(input) => input,
+        let (input, cutter) = match &mut current {
+            Some(open) => open,
             None => match files.next() {
-                Some(name) => current.insert(open(name)?),
+                Some(file) => {
+                    let cutter = cutter(&file);
+                    current.insert((Input::open(file)?, cutter))
+                }
                 None => return Ok(None),
             },
         };
-        if let Some(page) = input.next()? {
-            return Ok(Some(Page { read: before + page.read, ..page }));
+        let page = cutter.next(input)?;
+        let read = before + input.consumed.load(Ordering::Relaxed);
+        if let Some(page) = page {
+            return Ok(Some(Page { read, ..page }));
         }
-        before += input.consumed();
-        current = None;
+        (before, current) = (read, None);
     };
     Feed { expected, pages: Box::new(std::iter::from_fn(move || next().transpose())) }
 }
 
-/// An input that can be read, whatever it is and however it is compressed.
-pub(super) struct ByteSource {
+/// An input, plain or compressed, and what was read of it and is not cut yet.
+pub(super) struct Input {
+    pub(super) file: PathBuf,
     reader: Box<dyn Read + Send>,
     /// Whether what comes in is to go on at once, as somebody may be typing it.
     is_live: bool,
+    /// Bytes that were read so far, compressed as they are.
     consumed: Arc<AtomicU64>,
+    /// Buffer of what is read. Longer than `filled`, so that it is not zeroed for each read.
+    buffer: Vec<u8>,
+    filled: usize,
+    /// Place in the decompressed input at which the buffer begins.
+    pub(super) offset: u64,
+    /// End of the input, if it has come: told once all before is cut.
+    end: Option<io::Result<()>>,
 }
 
 /// Counts what is read.
@@ -85,134 +95,161 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Opens a file, or standard input for `-`. What is compressed with gzip or Zstandard is
-/// decompressed.
-pub(super) fn open(name: &Path) -> Result<ByteSource, FeedError> {
-    let failed = |reason| FeedError::Open { name: name.to_owned(), reason };
-    open_source(name).map_err(failed)
-}
-
-fn open_source(name: &Path) -> io::Result<ByteSource> {
-    let is_live = name.as_os_str() == STANDARD_INPUT;
-    let reader: Box<dyn Read + Send> =
-        if is_live { Box::new(io::stdin()) } else { Box::new(File::open(name)?) };
-    let consumed = Arc::<AtomicU64>::default();
-    let counted = Counted { reader, consumed: Arc::clone(&consumed) };
-    let mut plain = BufReader::with_capacity(1 << 17, counted);
-    // The first bytes tell (RFC 1952, RFC 8878): a text of URLs or JSON begins with neither.
-    let reader: Box<dyn Read + Send> = match plain.fill_buf()? {
-        [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(plain)),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::with_buffer(plain)?),
-        _ => Box::new(plain),
-    };
-    Ok(ByteSource { reader, is_live, consumed })
-}
-
-/// Cuts an input into pages of whole lines.
-struct LineReader {
-    file: PathBuf,
-    name: Arc<str>,
-    source: ByteSource,
-    /// What is read goes here. Longer than `filled`, so that it is not zeroed for each read.
-    buffer: Vec<u8>,
-    /// How much of `buffer` was read and not handed on yet: a line whose end was not read.
-    filled: usize,
-    /// The number of that line.
-    line: u64,
-    /// How the input ended, if it has: told once the lines before are handed on.
-    end: Option<io::Result<()>>,
-}
-
-impl FileReader for LineReader {
-    fn next(&mut self) -> Result<Option<Page>, FeedError> {
-        let lines = self.fill()?;
-        if lines == 0 {
-            return match self.end.replace(Ok(())) {
-                Some(Err(reason)) => {
-                    let (name, place) = (self.file.clone(), format!("line {}", self.line - 1));
-                    Err(FeedError::Read { name, place, reason })
-                }
-                _ => Ok(None),
-            };
+impl Input {
+    /// Opens a file, or standard input for `-`. What is compressed with gzip or Zstandard is
+    /// decompressed.
+    fn open(file: PathBuf) -> Result<Self, FeedError> {
+        let is_live = file.as_os_str() == STANDARD_INPUT;
+        let consumed = Arc::<AtomicU64>::default();
+        let open = || -> io::Result<Box<dyn Read + Send>> {
+            let reader: Box<dyn Read + Send> =
+                if is_live { Box::new(io::stdin()) } else { Box::new(File::open(&file)?) };
+            let counted = Counted { reader, consumed: Arc::clone(&consumed) };
+            let mut plain = BufReader::with_capacity(1 << 17, counted);
+            // The first bytes tell (RFC 1952, RFC 8878): a text of URLs or JSON begins with
+            // neither.
+            Ok(match plain.fill_buf()? {
+                [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(plain)),
+                [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::with_buffer(plain)?),
+                _ => Box::new(plain),
+            })
+        };
+        match open() {
+            Ok(reader) => {
+                let (buffer, filled, offset, end) = (vec![0; BLOCK], 0, 0, None);
+                Ok(Self { file, reader, is_live, consumed, buffer, filled, offset, end })
+            }
+            Err(reason) => Err(FeedError::Open { name: file, reason }),
         }
-        let mut bytes = Vec::with_capacity(lines + 1);
-        bytes.extend_from_slice(&self.buffer[..lines]);
-        if bytes.last() != Some(&b'\n') {
-            bytes.push(b'\n');
+    }
+
+    /// Returns what is read and not cut.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.filled]
+    }
+
+    /// Returns true if nothing comes after [`Input::bytes`], and false before the end and where
+    /// reading failed.
+    pub(super) fn is_end(&self) -> bool {
+        matches!(self.end, Some(Ok(())))
+    }
+
+    /// Returns true once nothing more is read.
+    pub(super) fn has_ended(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Fills the buffer, or reads what there is. An interrupted call is made again.
+    pub(super) fn fill(&mut self) {
+        while self.end.is_none() && self.filled < self.buffer.len() {
+            match self.reader.read(&mut self.buffer[self.filled..]) {
+                Ok(0) => self.end = Some(Ok(())),
+                Ok(read) => self.filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => self.end = Some(Err(error)),
+            }
+            if self.is_live {
+                return;
+            }
         }
-        self.buffer.copy_within(lines..self.filled, 0);
-        self.filled -= lines;
+    }
+
+    /// Drops bytes that are cut off the front.
+    pub(super) fn drop_front(&mut self, bytes: usize) {
+        self.buffer.copy_within(bytes..self.filled, 0);
+        self.filled -= bytes;
+        self.offset += bytes as u64;
         if self.filled < BLOCK && self.buffer.len() > BLOCK {
             // The room that a long line took.
             self.buffer.truncate(BLOCK);
             self.buffer.shrink_to_fit();
         }
+    }
+
+    /// Passes over all before this place.
+    pub(super) fn skip_to(&mut self, at: u64) -> Result<(), FeedError> {
+        let held = usize::try_from(at).unwrap_or(usize::MAX).min(self.filled);
+        self.drop_front(held);
+        let rest = at - self.offset;
+        io::copy(&mut self.reader.by_ref().take(rest), &mut io::sink())
+            .map_err(|reason| self.broken(self.place(), reason))?;
+        self.offset = at;
+        Ok(())
+    }
+
+    /// Makes room for more, if there is none.
+    fn grow(&mut self) {
+        if self.filled == self.buffer.len() {
+            self.buffer.resize(2 * self.filled, 0);
+        }
+    }
+
+    /// Gives up the rest.
+    pub(super) fn close(&mut self) {
+        (self.filled, self.end) = (0, Some(Ok(())));
+    }
+
+    /// Ends the cutting: fails if reading did, behind this place. Asked once more, it does not.
+    pub(super) fn finish(&mut self, place: impl FnOnce(&Self) -> String) -> Result<(), FeedError> {
+        match self.end.replace(Ok(())) {
+            Some(Err(reason)) => Err(self.broken(place(self), reason)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the place that reading has come to.
+    pub(super) fn place(&self) -> String {
+        format!("byte {}", self.offset + self.filled as u64)
+    }
+
+    fn broken(&self, place: String, reason: io::Error) -> FeedError {
+        FeedError::Read { name: self.file.clone(), place, reason }
+    }
+}
+
+/// Cuts pages of whole lines.
+struct LineCutter {
+    name: Arc<str>,
+    /// The number of the first line that is not cut.
+    line: u64,
+    /// Bytes of it that were looked at and have no end.
+    begun: usize,
+}
+
+impl Cutter for LineCutter {
+    fn next(&mut self, input: &mut Input) -> Result<Option<Page>, FeedError> {
+        let lines = loop {
+            input.fill();
+            let bytes = input.bytes();
+            let last = memchr::memrchr(b'\n', &bytes[self.begun..]);
+            // A last line needs no line feed, but one that was cut off by an error is none.
+            let lines =
+                if input.is_end() { Some(bytes.len()) } else { last.map(|at| self.begun + at + 1) };
+            match lines {
+                Some(0) => return Ok(None),
+                Some(lines) => break lines,
+                None if input.has_ended() => {
+                    input.finish(|_| format!("line {}", self.line - 1))?;
+                    return Ok(None);
+                }
+                None if bytes.len() > LINE_MAX => {
+                    return Err(FeedError::Endless { name: input.file.clone(), line: self.line });
+                }
+                None => self.begun = bytes.len(),
+            }
+            input.grow();
+        };
+        self.begun = 0;
+        let mut bytes = Vec::with_capacity(lines + 1);
+        bytes.extend_from_slice(&input.bytes()[..lines]);
+        if bytes.last() != Some(&b'\n') {
+            bytes.push(b'\n');
+        }
+        input.drop_front(lines);
         let items = Items::from_lines(bytes);
         let place = Place { name: Arc::clone(&self.name), unit: "line", number: self.line };
         self.line += items.len() as u64;
-        Ok(Some(Page { items, place, read: self.consumed(), ..Page::default() }))
-    }
-
-    fn consumed(&self) -> u64 {
-        self.source.consumed()
-    }
-}
-
-impl LineReader {
-    fn new(file: &Path, source: ByteSource) -> Self {
-        let name = InputName(file).to_string().into();
-        let file = file.to_owned();
-        Self { file, name, source, buffer: Vec::new(), filled: 0, line: 1, end: None }
-    }
-
-    /// Reads until the buffer holds a block of whole lines, or all whole lines that will come; how
-    /// many bytes they have.
-    fn fill(&mut self) -> Result<usize, FeedError> {
-        let mut lines = 0;
-        while self.end.is_none() && (lines == 0 || (self.filled < BLOCK && !self.source.is_live)) {
-            let begun = self.filled;
-            if begun > LINE_MAX {
-                return Err(FeedError::Endless { name: self.file.clone(), line: self.line });
-            }
-            let room = if begun < BLOCK { BLOCK } else { 2 * begun };
-            self.buffer.resize(self.buffer.len().max(room), 0);
-            match self.source.read(&mut self.buffer[begun..room]) {
-                Ok(0) => self.end = Some(Ok(())),
-                Ok(read) => self.filled += read,
-                Err(error) => self.end = Some(Err(error)),
-            }
-            let read = &self.buffer[begun..self.filled];
-            lines = memchr::memrchr(b'\n', read).map_or(lines, |at| begun + at + 1);
-        }
-        // A last line needs no line feed, but one that was cut off by an error is none.
-        Ok(if matches!(self.end, Some(Ok(()))) { self.filled } else { lines })
-    }
-}
-
-impl ByteSource {
-    /// Whether what comes in is to go on at once.
-    pub(super) fn is_live(&self) -> bool {
-        self.is_live
-    }
-
-    /// How many bytes were read so far, compressed as they are.
-    pub(super) fn consumed(&self) -> u64 {
-        self.consumed.load(Ordering::Relaxed)
-    }
-
-    /// Reads past so many bytes, or to the end.
-    pub(super) fn skip(&mut self, bytes: u64) -> io::Result<()> {
-        io::copy(&mut self.reader.by_ref().take(bytes), &mut io::sink()).map(drop)
-    }
-
-    /// Reads what is there; 0 at the end. An interrupted call is made again.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match self.reader.read(buffer) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                other => return other,
-            }
-        }
+        Ok(Some(Page { items, place, ..Page::default() }))
     }
 }
 

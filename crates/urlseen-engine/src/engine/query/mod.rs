@@ -371,7 +371,7 @@ pub enum QueryError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// What is added cannot be written down.
-    #[error("the log cannot be written: {0}")]
+    #[error("the storage folder cannot be written: {0}")]
     Log(#[from] io::Error),
     /// The filter cannot be emptied.
     #[error(transparent)]
