@@ -17,7 +17,7 @@ use tracing::{info, warn};
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::redisbloom::Growth;
 use urlseen_core::filter::{
-    Capacity, ErrorRate, Hashing, Parameters, Placing, Reservation, Seed, SpecError, memory,
+    Capacity, ErrorRate, Hashing, Parameters, Reservation, Seed, SpecError, memory,
 };
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::connect::{Timeouts, connect};
@@ -113,10 +113,12 @@ async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, RunError> {
     let mut link = connect(address, timeouts).await?;
     let opened = wanted.open(&mut link).await?;
     let (key, growth) = (&config.filter.key, BinaryBytes(opened.growth));
-    match opened.filter.placing() {
-        Placing::Set => info!("the filter is the set {key} in Redis, 60 to 90 bytes a fingerprint"),
-        _ if opened.growth == 0 => info!("the filter {key} is in Redis, as large as it gets"),
-        _ => info!("the filter {key} is in Redis, and grows by up to {growth} there"),
+    if opened.filter.kind().is_exact() {
+        info!("the filter is the set {key} in Redis, 60 to 90 bytes a fingerprint");
+    } else if opened.growth == 0 {
+        info!("the filter {key} is in Redis, as large as it gets");
+    } else {
+        info!("the filter {key} is in Redis, and grows by up to {growth} there");
     }
     Ok(opened)
 }

@@ -7,7 +7,7 @@ use tracing::warn;
 
 use super::{Pipeline, RunError};
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::filter::{Estimate, Placing, RedisFilterKeys};
+use urlseen_core::filter::{Estimate, RedisFilterKeys};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{Opened, RedisOpenError, Sample, Samples, Wanted};
 use urlseen_core::storage::Head;
@@ -59,7 +59,7 @@ impl Shared {
 
     /// Whether it is a set, which does not become wrong as it fills.
     pub(super) fn is_exact(&self) -> bool {
-        matches!(self.opened.filter.placing(), Placing::Set)
+        self.opened.filter.kind().is_exact()
     }
 
     /// How full it is, by what was last seen of it.

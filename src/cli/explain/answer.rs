@@ -4,7 +4,7 @@ use crate::admin::{Checked, ClientError, Status};
 use indicatif::HumanCount;
 use serde::Serialize;
 use tokio::runtime::Runtime;
-use urlseen_core::filter::{Geometry, Placing};
+use urlseen_core::filter::Geometry;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::{self, RedisOpenError};
 use urlseen_core::storage::{AtRest, Look, Named, Position, Target, look, named};
@@ -73,7 +73,7 @@ fn describe(
                 let estimate = opening::estimate(&mut link, &opened.filter).await?;
                 anyhow::Ok((opened, estimate))
             })?;
-            let is_exact = matches!(opened.filter.placing(), Placing::Set);
+            let is_exact = opened.filter.kind().is_exact();
             let fill = estimate.keys as f64 / filter.capacity as f64;
             let wrong = Wrong {
                 error_rate: Some(estimate.error_rate),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use urlseen_core::filter::kinds::{NATIVE, REDISBLOOM};
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::redisbloom::LayerBits;
-use urlseen_core::filter::{BLOCK_BITS, Kind, Placing, Reservation, Seed};
+use urlseen_core::filter::{BLOCK_BITS, Kind, Reservation, Seed};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::Opened;
 use urlseen_engine::config::{Config, FilterPlace, SeedChoice};
@@ -96,9 +96,8 @@ fn native(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
     let of_block = |(block, bits)| Bits { key: None, block: Some(block), numbers: distinct(bits) };
     place.bits = blocks.into_iter().map(of_block).collect();
     if place.is_used && subject.config.filter.place == FilterPlace::Redis {
-        let placing = Placing::Blocks(native);
-        let shared =
-            urlseen_core::filter::RedisFilterKeys::new(&subject.config.filter.key, placing);
+        let Ok(wanted) = subject.config.redis_filter() else { return };
+        let Ok(shared) = wanted.filter(native.seed()) else { return };
         let positions = shared.positions(key).unwrap_or_default();
         let numbers = distinct(positions.iter().map(|position| position.bit.into()).collect());
         let key = Some(shared.key_of(key_hash.shard()));
@@ -160,7 +159,7 @@ fn strings(place: &mut PlaceShown, kind: Kind, key: &Fingerprint, config: &Confi
             return;
         }
     };
-    if matches!(shared.placing(), Placing::Set) {
+    if shared.kind().is_exact() {
         place.note = Some(format!("a member of the set {}", shared.key(0)));
         return;
     }

@@ -5,7 +5,7 @@ use redis::FromRedisValue;
 use tokio::runtime::Runtime;
 use urlseen_analysis::{Cells, ExactOverlap, Form};
 use urlseen_core::filter::kinds::{NATIVE, REDISBLOOM};
-use urlseen_core::filter::{Parameters, Placing, RedisFilterKeys, memory};
+use urlseen_core::filter::{Parameters, RedisFilterKeys, memory};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Defined, Members};
@@ -65,7 +65,7 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
         form.set(name, value);
     }
     let (seed, mut made) = (opened.native.seed(), None);
-    if matches!(opened.filter.placing(), Placing::Blocks(_)) {
+    if opened.filter.kind().native().is_some() {
         let [positions, shards] = definition.spec.parameters.rules();
         form.set("the rule of positions", positions);
         form.set("the rule of shards", shards);
@@ -110,29 +110,25 @@ pub(in crate::cli) fn type_of(
 impl RedisOperand {
     /// Whether the kind's hashes are not evenly spread.
     pub(in crate::cli) fn is_uneven(&self) -> bool {
-        matches!(self.filter.placing(), Placing::Bits(strings) if strings.crowded_bits(0) > 0)
+        self.filter.kind().strings().is_some_and(|strings| strings.crowded_bits(0) > 0)
     }
 
     /// Whether it is an exact set.
     pub(in crate::cli) fn is_set(&self) -> bool {
-        matches!(self.filter.placing(), Placing::Set)
+        self.filter.kind().is_exact()
     }
 
     pub(super) fn parts(&self) -> Vec<Part> {
-        match self.filter.placing() {
-            Placing::Blocks(native) => shards(native.geometry()),
-            Placing::Bits(strings) => self
-                .filter
-                .used()
-                .into_iter()
-                .map(|number| {
-                    let (bits, crowded) = (strings.bits(number), strings.crowded_bits(number));
-                    let cells = Cells::crowded_string(bits, crowded, strings.spread_hashes());
-                    Part { number, bytes: bits.div_ceil(8), crowded: crowded / 8, cells }
-                })
-                .collect(),
-            Placing::Set => Vec::new(),
+        if let Some(native) = self.filter.kind().native() {
+            return shards(native.geometry());
         }
+        let Some(strings) = self.filter.kind().strings() else { return Vec::new() };
+        let part = |number| {
+            let (bits, crowded) = (strings.bits(number), strings.crowded_bits(number));
+            let cells = Cells::crowded_string(bits, crowded, strings.spread_hashes());
+            Part { number, bytes: bits.div_ceil(8), crowded: crowded / 8, cells }
+        };
+        self.filter.used().into_iter().map(part).collect()
     }
 
     pub(super) fn read(

@@ -7,7 +7,6 @@ use crate::crawl::protocol::Protocol;
 use crate::crawl::upkeep::Upkeep;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
-use urlseen_core::filter::Placing;
 use urlseen_core::redis::lease::{LeaseHolder, RunId};
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
 use urlseen_core::storage::Head;
@@ -70,7 +69,7 @@ impl CrawlInRedis {
             row(name, format!("{:>15}", HumanCount(length).to_string()))?;
         }
         let share = 100.0 * keys as f64 / filter.capacity as f64;
-        let size = if matches!(opened.filter.placing(), Placing::Set) {
+        let size = if opened.filter.kind().is_exact() {
             "exact".to_owned()
         } else {
             format!(

@@ -3,12 +3,11 @@
 use super::curve::{Curve, Point};
 use super::error::ReplayError;
 use super::report::LaneReport;
-use urlseen_core::filter::layout::BitStrings;
 use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::filter::redisbloom::{self, Forecast, Hashes};
 use urlseen_core::filter::{
-    FilterSpec, Geometry, Hashing, Kind, Parameters, Placed, Placing, SHARDS, Shards, SpecError,
-    StringFilter, Verdict, memory,
+    FilterSpec, Geometry, Hashing, Kind, Parameters, Placed, SHARDS, ScriptFilter, Shards,
+    SpecError, Verdict, memory,
 };
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -16,7 +15,7 @@ use urlseen_core::fingerprint::Fingerprint;
 #[derive(Debug)]
 pub struct LaneSpec {
     parameters: Parameters,
-    strings: Option<Box<dyn BitStrings + Send + Sync>>,
+    strings: Option<Box<dyn ScriptFilter>>,
     bytes: u64,
 }
 
@@ -28,10 +27,9 @@ impl LaneSpec {
     pub fn new(spec: &FilterSpec) -> Result<Self, SpecError> {
         let parameters = spec.parameters.clone();
         let (sizing, reservation) = (parameters.sizing(), parameters.reservation());
-        let strings = match parameters.placing() {
-            Ok(Placing::Bits(strings)) => Some(strings),
-            Err(error) if reservation.is_none() => return Err(error),
-            _ => None,
+        let strings = match reservation {
+            Some(_) => None,
+            None => parameters.in_redis()?.in_memory(),
         };
         let bytes = match (sizing, reservation, &strings) {
             (Some(sizing), ..) => sizing.geometry().bytes(),
@@ -41,7 +39,7 @@ impl LaneSpec {
                 // What cannot be made at all is refused when it is made.
                 first.ok().flatten().map_or(0, |forecast| forecast.bits / 8)
             }
-            (_, _, Some(strings)) => lengths(&**strings).iter().sum(),
+            (_, _, Some(strings)) => strings.lengths().iter().sum(),
             (_, _, None) => 0,
         };
         Ok(Self { parameters, strings, bytes })
@@ -51,11 +49,6 @@ impl LaneSpec {
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
-}
-
-/// How long the strings get that ever have a bit.
-fn lengths(layout: &(dyn BitStrings + Send + Sync)) -> Vec<u64> {
-    layout.used_strings().into_iter().map(|string| layout.max_bytes(string)).collect()
 }
 
 /// A batch, with all that is known of it.
@@ -93,7 +86,7 @@ pub(super) struct Lane {
 enum Filter {
     Native { shards: Box<Shards>, geometry: Geometry },
     RedisBloom(redisbloom::Filter),
-    Strings(StringFilter),
+    Strings(Box<dyn ScriptFilter>),
     Set,
 }
 
@@ -129,7 +122,7 @@ impl Lane {
                 // As a daemon has it, which copies the newest layer at times.
                 Filter::RedisBloom(reservation.reserve(limit / 2)?)
             }
-            (_, _, Some(strings)) => Filter::Strings(StringFilter::new(strings)),
+            (_, _, Some(strings)) => Filter::Strings(strings),
             (_, _, None) => Filter::Set,
         };
         Ok(Self {
@@ -218,7 +211,7 @@ impl Lane {
                 (Some(filter.bytes()), vec![filter.bytes()], Some(filter.capacity()))
             }
             Filter::Strings(filter) => {
-                let lengths = lengths(filter.layout());
+                let lengths = filter.lengths();
                 (Some(lengths.iter().sum()), lengths, capacity)
             }
             Filter::Set => (None, Vec::new(), capacity),
@@ -300,8 +293,9 @@ impl Filter {
                     ends.push(digits.len());
                 }
                 let starts = std::iter::once(0).chain(ends.iter().copied());
-                let texts = starts.zip(&ends).map(|(start, &end)| &digits[start..end]);
-                filter.add_all(texts, |placed| {
+                let texts: Vec<_> =
+                    starts.zip(&ends).map(|(start, &end)| &digits[start..end]).collect();
+                filter.add_all(&texts, &mut |placed| {
                     fates.push(match placed {
                         Placed::Seen => Fate::Seen,
                         Placed::Added => Fate::Unseen,
@@ -331,7 +325,7 @@ impl Filter {
                 geometry.error_rate_of(&keys)
             }
             Self::RedisBloom(filter) => filter.error_rate_now(),
-            Self::Strings(filter) => filter.layout().error_rate(given),
+            Self::Strings(filter) => filter.error_rate(given),
             Self::Set => 0.0,
         }
     }

@@ -110,10 +110,26 @@ impl fmt::Debug for StringBits {
     }
 }
 
+/// A filter of Redis in this process's memory: it judges as the scripts do.
+pub trait ScriptFilter: fmt::Debug + Send {
+    /// Tests keys and adds those that were not there, one after the other: what one sets, the next
+    /// sees.
+    fn add_all(&mut self, texts: &[&[u8]], each: &mut dyn FnMut(Placed));
+
+    /// How many keys were added.
+    fn keys(&self) -> u64;
+
+    /// The share of unseen keys that are taken for seen once so many keys were given to it.
+    fn error_rate(&self, given: u64) -> f64;
+
+    /// Bytes of each string that has bits, as they are in Redis.
+    fn lengths(&self) -> Vec<u64>;
+}
+
 /// A filter of another project's layout in this process's memory: it judges as that project does.
 #[derive(Debug)]
-pub struct StringFilter {
-    layout: Box<dyn BitStrings + Send + Sync>,
+pub(super) struct StringFilter<L> {
+    layout: L,
     bits: StringBits,
     keys: u64,
     positions: Vec<BitPosition>,
@@ -130,34 +146,35 @@ pub enum Placed {
     Nowhere(PlacementError),
 }
 
-impl StringFilter {
+impl<L: BitStrings> StringFilter<L> {
     /// An empty filter.
-    pub fn new(layout: Box<dyn BitStrings + Send + Sync>) -> Self {
-        let bits = StringBits::new(&*layout);
+    pub(super) fn new(layout: L) -> Self {
+        let bits = StringBits::new(&layout);
         Self { layout, bits, keys: 0, positions: Vec::new() }
     }
+}
 
-    /// Where its bits are.
-    pub fn layout(&self) -> &(dyn BitStrings + Send + Sync) {
-        &*self.layout
-    }
-
-    /// How many keys were added.
-    pub fn keys(&self) -> u64 {
+impl<L: BitStrings + Send> ScriptFilter for StringFilter<L> {
+    fn keys(&self) -> u64 {
         self.keys
     }
 
-    /// Tests keys and adds those that were not there, one after the other: what one sets, the next
-    /// sees.
-    pub fn add_all<'a>(
-        &mut self,
-        texts: impl Iterator<Item = &'a [u8]>,
-        mut each: impl FnMut(Placed),
-    ) {
+    fn error_rate(&self, given: u64) -> f64 {
+        self.layout.error_rate(given)
+    }
+
+    fn lengths(&self) -> Vec<u64> {
+        let used = self.layout.used_strings().into_iter();
+        used.map(|string| self.layout.max_bytes(string)).collect()
+    }
+
+    fn add_all(&mut self, texts: &[&[u8]], each: &mut dyn FnMut(Placed)) {
         let hashes = self.layout.hashes() as usize;
         self.positions.clear();
-        let placed: Vec<_> =
-            texts.map(|text| self.layout.push_positions(text, &mut self.positions)).collect();
+        let placed: Vec<_> = texts
+            .iter()
+            .map(|text| self.layout.push_positions(text, &mut self.positions))
+            .collect();
         let Self { bits, positions, .. } = self;
         let mut coming = positions.chunks(hashes);
         let mut fetch = |bits: &StringBits| {
@@ -198,7 +215,7 @@ mod tests {
     }
 
     fn check<L: BitStrings + Send + Sync + Clone + 'static>(layout: &L) {
-        let mut filter = StringFilter::new(Box::new(layout.clone()));
+        let mut filter = StringFilter::new(layout.clone());
         let texts = texts(5000);
         let (mut set, mut expected) = (HashSet::new(), Vec::new());
         for text in &texts {
@@ -210,7 +227,8 @@ mod tests {
         }
         let mut found = Vec::new();
         for part in texts.chunks(333) {
-            filter.add_all(part.iter().map(String::as_bytes), |placed| found.push(placed));
+            let part: Vec<_> = part.iter().map(String::as_bytes).collect();
+            filter.add_all(&part, &mut |placed| found.push(placed));
         }
         assert_eq!(found, expected, "{layout:?}");
         let added = expected.iter().filter(|&&placed| placed == Placed::Added).count();
@@ -230,11 +248,11 @@ mod tests {
 
     #[test]
     fn what_has_no_place_is_said_and_nothing_else_suffers() {
-        let mut filter = StringFilter::new(Box::new(BlockCluster::new(20, 4, 3).unwrap()));
+        let mut filter = StringFilter::new(BlockCluster::new(20, 4, 3).unwrap());
         let mut found = Vec::new();
         let good = "ab".repeat(20);
         let keys = [good.as_bytes(), b"zz", good.as_bytes()];
-        filter.add_all(keys.into_iter(), |placed| found.push(placed));
+        filter.add_all(&keys, &mut |placed| found.push(placed));
         assert!(
             matches!(found[..], [Placed::Added, Placed::Nowhere(_), Placed::Seen]),
             "{found:?}"

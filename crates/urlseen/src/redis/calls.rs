@@ -8,7 +8,7 @@ use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 use super::{FilterKind, RedisOptions};
 use crate::{Error, ErrorKind};
 use urlseen_core::filter::id;
-use urlseen_core::filter::{FilterSpec, Placing, RedisFilterKeys, Verdict};
+use urlseen_core::filter::{FilterSpec, RedisFilterKeys, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::script::{COMMON, Script};
 use urlseen_core::redis_filter::definition::{self, DEFINE, Definition, Found};
@@ -51,7 +51,7 @@ impl Wanted {
     pub(super) fn new(key: &str, kind: FilterKind, options: &RedisOptions) -> Result<Self, Error> {
         let fingerprints = options.fingerprints;
         // Refuses what the kind cannot be before Redis is asked.
-        let parameters = kind.parameters().and_then(|it| it.placing().map(|_| it));
+        let parameters = kind.parameters().and_then(|it| it.in_redis().map(|_| it));
         let spec = FilterSpec {
             parameters: parameters.map_err(|error| Error::new(ErrorKind::Spec, error))?,
             algorithm: fingerprints.algorithm,
@@ -76,9 +76,9 @@ impl Wanted {
             let text = format!("the filter {key} in Redis is another one: {all}");
             return Err(Error::new(ErrorKind::Mismatch, text));
         }
-        let placing = found.spec.parameters.placing();
-        let placing = placing.map_err(|error| Error::new(ErrorKind::Spec, error))?;
-        let judge = Judge::new(Arc::new(RedisFilterKeys::new(&self.key, placing)));
+        let kind = found.spec.parameters.in_redis();
+        let kind = kind.map_err(|error| Error::new(ErrorKind::Spec, error))?;
+        let judge = Judge::new(Arc::new(RedisFilterKeys::new(&self.key, kind)));
         let text = [COMMON, &judge.lua(), include_str!("add.lua")].join("\n");
         let answers = definition::answers(&self.key, id::random());
         let key = self.key.clone();
@@ -197,7 +197,7 @@ impl Calls {
         }
         let mut seen = Vec::with_capacity(counts.len());
         for &count in counts {
-            seen.push(verdict(rest.by_ref().take(count))? == Verdict::Seen);
+            seen.push(verdict(self.filter(), rest.by_ref().take(count))? == Verdict::Seen);
         }
         Ok(Ok(seen))
     }
@@ -211,27 +211,17 @@ impl Calls {
 
     /// The filter's keys.
     pub(super) fn keys(&self) -> Vec<String> {
-        self.filter().used().into_iter().map(|number| self.filter().key(number)).collect()
+        self.filter().all().collect()
     }
 
     /// How many bits it has.
     pub(super) fn bits(&self) -> u64 {
-        match self.filter().placing() {
-            Placing::Blocks(native) => native.geometry().bits(),
-            Placing::Bits(strings) => {
-                strings.used_strings().into_iter().map(|string| strings.bits(string)).sum()
-            }
-            Placing::Set => 0,
-        }
+        self.filter().kind().bits()
     }
 
     /// How many of them a key has.
     pub(super) fn hashes(&self) -> u32 {
-        match self.filter().placing() {
-            Placing::Blocks(native) => native.geometry().k(),
-            Placing::Bits(strings) => strings.hashes(),
-            Placing::Set => 0,
-        }
+        self.filter().kind().hashes()
     }
 
     /// The filter is deleted whenever it was made.

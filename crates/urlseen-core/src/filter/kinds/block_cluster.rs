@@ -8,14 +8,15 @@
 //! ```
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::imooc::SEEDS;
 use super::{BIT, HASH_NUMBER, Kind, KindParameters, Parameters, Registered, Values};
-use crate::filter::Placing;
 use crate::filter::choice::FilterPlace;
 use crate::filter::hash::murmur3_x86_32;
 use crate::filter::layout::bit_strings::{rate_of_shares, shares, used};
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
+use crate::filter::redis_kind::{InStrings, RedisKind};
 use crate::filter::spec::SpecError;
 
 pub(super) const KIND: Kind = Kind(&Registered {
@@ -56,9 +57,9 @@ impl KindParameters for BlockClusterParameters {
         ]
     }
 
-    fn placing(&self) -> Result<Placing, SpecError> {
+    fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
         let layout = BlockCluster::new(self.bit, self.hash_number, self.block_num)?;
-        Ok(Placing::Bits(Box::new(layout)))
+        Ok(Arc::new(InStrings(layout)))
     }
 }
 

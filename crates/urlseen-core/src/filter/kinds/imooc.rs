@@ -13,15 +13,17 @@
 //! filled unevenly, and of more than sixteen most stay empty. There are 100 seeds, so no more
 //! hashes than that are used.
 
+use std::sync::Arc;
+
 use super::{
     CAPACITY, ERROR_RATE, Kind, KindParameters, Parameters, Registered, Values, capacity_field,
     error_rate_field,
 };
-use crate::filter::Placing;
 use crate::filter::choice::FilterPlace;
 use crate::filter::hash::murmur3_x86_32;
 use crate::filter::layout::bit_strings::{LARGEST_STRING, rate_of_shares, shares, used};
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
+use crate::filter::redis_kind::{InStrings, RedisKind};
 use crate::filter::spec::SpecError;
 
 pub(super) const KIND: Kind = Kind(&Registered {
@@ -57,8 +59,8 @@ impl KindParameters for ImoocParameters {
         Some(self.capacity)
     }
 
-    fn placing(&self) -> Result<Placing, SpecError> {
-        Ok(Placing::Bits(Box::new(Imooc::new(self.capacity, self.error_rate)?)))
+    fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
+        Ok(Arc::new(InStrings(Imooc::new(self.capacity, self.error_rate)?)))
     }
 }
 

@@ -22,12 +22,16 @@ use std::sync::Arc;
 
 use super::choice::{Choice, ChoiceError, FilterPlace, choose};
 use super::spec::SpecError;
-use super::{Capacity, ErrorRate, Placing, Reservation, Seed, Sizing};
+use super::{Capacity, ErrorRate, RedisKind, Reservation, Seed, Sizing};
 pub use block_cluster::BlockCluster;
 pub use imooc::Imooc;
+#[cfg(test)]
+pub(super) use native::Blocks as InBlocks;
 pub use native::NATIVE;
 pub use pyrebloom::PyreBloom;
 pub use redisbloom::REDISBLOOM;
+#[cfg(test)]
+pub(super) use scrapy_redis::Set;
 pub use scrapy_redis_bloomfilter::ScrapyRedisBloomFilter;
 
 /// The registry, in the order of messages and tables.
@@ -251,11 +255,13 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Places of fingerprints in Redis, with a seed of 0 if it is open.
+    /// The filter in Redis, with a seed of 0 if it is open.
     ///
     /// # Errors
     /// The kind is none that Redis holds, or cannot be that large.
-    fn placing(&self) -> Result<Placing, SpecError>;
+    fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
+        Err(SpecError::NotInRedis(self.kind()))
+    }
 }
 
 /// A kind of filter, with all that is chosen for a filter of that kind.

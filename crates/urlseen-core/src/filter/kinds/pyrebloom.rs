@@ -19,15 +19,17 @@
 //! comes to one string too few, and reads the last one's name from behind the end of its array;
 //! here that string has the name that was meant.
 
+use std::sync::Arc;
+
 use super::{
     CAPACITY, ERROR_RATE, Kind, KindParameters, Parameters, Registered, Values, capacity_field,
     error_rate_field,
 };
-use crate::filter::Placing;
 use crate::filter::choice::FilterPlace;
 use crate::filter::hash::murmur64a;
 use crate::filter::layout::bit_strings::rate_of_shares;
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
+use crate::filter::redis_kind::{InStrings, RedisKind};
 use crate::filter::spec::SpecError;
 
 /// The kind of pyreBloom.
@@ -80,8 +82,8 @@ impl KindParameters for PyreBloomParameters {
         Some(self.capacity.into())
     }
 
-    fn placing(&self) -> Result<Placing, SpecError> {
-        Ok(Placing::Bits(Box::new((self.build)(self.capacity, self.error_rate)?)))
+    fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
+        Ok(Arc::new(InStrings((self.build)(self.capacity, self.error_rate)?)))
     }
 }
 

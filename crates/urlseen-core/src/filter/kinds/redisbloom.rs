@@ -6,7 +6,7 @@ use super::{
 };
 use crate::filter::choice::FilterPlace;
 use crate::filter::spec::SpecError;
-use crate::filter::{Capacity, ErrorRate, Placing, REDISBLOOM_RULE, Reservation};
+use crate::filter::{Capacity, ErrorRate, REDISBLOOM_RULE, Reservation};
 
 /// RedisBloom's kind.
 pub const REDISBLOOM: Kind = Kind(&Registered {
@@ -71,10 +71,6 @@ impl KindParameters for Reserved {
         // It is in one piece.
         [REDISBLOOM_RULE, ""]
     }
-
-    fn placing(&self) -> Result<Placing, SpecError> {
-        Err(SpecError::NotInRedis(REDISBLOOM))
-    }
 }
 
 impl KindParameters for Imported {
@@ -92,9 +88,5 @@ impl KindParameters for Imported {
 
     fn rules(&self) -> [&'static str; 2] {
         [REDISBLOOM_RULE, ""]
-    }
-
-    fn placing(&self) -> Result<Placing, SpecError> {
-        Err(SpecError::NotInRedis(REDISBLOOM))
     }
 }

@@ -10,11 +10,13 @@
 //! With seed 0 the hash is the plain sum of the characters: a number around 2800 for any
 //! fingerprint. Those few bits are all set after some thousand keys, and that hash tells nothing.
 
+use std::sync::Arc;
+
 use super::{BIT, HASH_NUMBER, Kind, KindParameters, Parameters, Registered, Values};
-use crate::filter::Placing;
 use crate::filter::choice::FilterPlace;
 use crate::filter::layout::bit_strings::fill;
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
+use crate::filter::redis_kind::{InStrings, RedisKind};
 use crate::filter::spec::SpecError;
 
 pub(super) const KIND: Kind = Kind(&Registered {
@@ -47,9 +49,9 @@ impl KindParameters for ScrapyRedisBloomFilterParameters {
         vec![(BIT, self.bit.to_string()), (HASH_NUMBER, self.hash_number.to_string())]
     }
 
-    fn placing(&self) -> Result<Placing, SpecError> {
+    fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
         let layout = ScrapyRedisBloomFilter::new(self.bit, self.hash_number)?;
-        Ok(Placing::Bits(Box::new(layout)))
+        Ok(Arc::new(InStrings(layout)))
     }
 }
 

@@ -1,12 +1,9 @@
 //! What is asked of a filter in Redis about a fingerprint, without setting anything.
 
-use std::collections::BTreeMap;
-
 use redis::{FromRedisValue, Pipeline, RedisError, Value};
 
 use crate::filter::layout::PlacementError;
-use crate::filter::shared::text;
-use crate::filter::{Placing, RedisFilterKeys, Verdict};
+use crate::filter::{RedisFilterKeys, Verdict};
 use crate::fingerprint::Fingerprint;
 
 /// Adds the questions about a fingerprint; answers how many.
@@ -18,22 +15,13 @@ pub fn ask(
     filter: &RedisFilterKeys,
     fingerprint: &Fingerprint,
 ) -> Result<usize, PlacementError> {
-    if matches!(filter.placing(), Placing::Set) {
-        pipeline.cmd("SMISMEMBER").arg(filter.key(0)).arg(&*text(fingerprint));
-        return Ok(1);
+    let questions = filter.ask(fingerprint)?;
+    for words in &questions {
+        let mut command = redis::Cmd::new();
+        command.arg(words);
+        pipeline.add_command(command);
     }
-    let mut by_string: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for position in filter.positions(fingerprint)? {
-        by_string.entry(position.string).or_default().push(position.bit);
-    }
-    let count = by_string.len();
-    for (string, bits) in by_string {
-        let command = pipeline.cmd("BITFIELD_RO").arg(filter.key(string));
-        for bit in bits {
-            command.arg("GET").arg("u1").arg(bit);
-        }
-    }
-    Ok(count)
+    Ok(questions.len())
 }
 
 /// What the replies to all questions about a fingerprint say.
@@ -41,12 +29,13 @@ pub fn ask(
 /// # Errors
 /// One of them is an error.
 pub fn verdict<'a>(
+    filter: &RedisFilterKeys,
     replies: impl Iterator<Item = &'a Result<Value, RedisError>>,
 ) -> Result<Verdict, RedisError> {
-    let mut is_seen = true;
-    for reply in replies {
+    let answers = replies.map(|reply| {
         let bits = Vec::<u8>::from_redis_value(reply.clone()?)?;
-        is_seen &= bits.into_iter().all(|bit| bit == 1);
-    }
-    Ok(Verdict::of(is_seen))
+        Ok(bits.into_iter().all(|bit| bit == 1))
+    });
+    let answers: Vec<bool> = answers.collect::<Result<_, RedisError>>()?;
+    Ok(Verdict::of(filter.kind().is_seen(&answers)))
 }

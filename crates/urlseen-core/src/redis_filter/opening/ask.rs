@@ -50,7 +50,7 @@ pub async fn verdicts(
             pipeline.query_async(link).await.map_err(LinkError::from)?;
         let mut replies = replies.iter();
         for questions in questions {
-            let verdict = verdict(replies.by_ref().take(questions));
+            let verdict = verdict(filter, replies.by_ref().take(questions));
             verdicts.push(verdict.map_err(LinkError::from)?);
         }
     }

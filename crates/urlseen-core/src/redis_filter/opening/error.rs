@@ -123,12 +123,43 @@ pub enum KeyError {
         /// The longest that it can be.
         most: u64,
     },
-    /// A string of a larger filter.
+    /// A key of another filter.
+    #[error("{key} is there, {why}")]
+    Foreign {
+        /// The key.
+        key: String,
+        /// What that says.
+        why: &'static str,
+    },
+    /// Something else than a number.
+    #[error("{key} holds {found:?}, and this kind counts there: filter.key is another one's")]
+    NoCount {
+        /// The key.
+        key: String,
+        /// What it holds.
+        found: String,
+    },
+    /// A record of another size.
     #[error(
-        "{key} is there, which a filter of this kind and size does not have: it was made with a \
-         larger capacity, or more blocks"
+        "{key} says that {field} is {found}, and it is {wanted} for what is configured: the \
+         filter was made with another capacity or error rate"
     )]
-    Beyond {
+    Record {
+        /// The key.
+        key: String,
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        found: String,
+        /// The value that it must have.
+        wanted: String,
+    },
+    /// Bits without a record.
+    #[error(
+        "{key} is not there, in which the filter's project keeps what it was made for, and its \
+         bits are: nobody can tell their meaning. Delete them, or choose another filter.key"
+    )]
+    NoRecord {
         /// The key.
         key: String,
     },

@@ -54,7 +54,7 @@ pub struct Opened {
 impl Opened {
     /// How many bytes its strings have at most; nothing of a set.
     pub fn bytes(&self) -> u64 {
-        self.filter.used().iter().filter_map(|&it| self.filter.max_bytes(it)).sum()
+        self.filter.used().iter().filter_map(|&it| self.filter.content(it).max_bytes()).sum()
     }
 }
 
@@ -86,8 +86,7 @@ impl Wanted {
     /// # Errors
     /// The kind cannot be that large or small, or is none that Redis holds.
     pub fn filter(&self, seed: Seed) -> Result<RedisFilterKeys, RedisOpenError> {
-        let placing = self.seeded(seed).parameters.placing()?;
-        Ok(RedisFilterKeys::new(&self.key, placing))
+        Ok(RedisFilterKeys::new(&self.key, self.seeded(seed).parameters.in_redis()?))
     }
 
     /// The spec with that seed, where its kind has one.
@@ -107,6 +106,12 @@ impl Wanted {
         needs.command(command("HSET").arg("a").arg("b"));
         let first = self.key.as_str();
         needs.command(CommandNeed::new("STRLEN").key(first));
+        if let Some(record) = self.filter(Seed::new(0)).ok().and_then(|it| it.record()) {
+            let command = |words| CommandNeed::new(words).key(record.key.as_str());
+            needs.key(KeyOwner::Setting("filter.key"), record.key.as_str(), KeyKind::Hash);
+            needs.command(command("HMGET").arg("a"));
+            needs.command(command("HSET").arg("a").arg("b"));
+        }
         needs
     }
 
@@ -118,8 +123,8 @@ impl Wanted {
         let wanted = Definition::new(&self.spec);
         let opened = self.settle(link, &wanted, None).await?;
         let strings = Strings::look(link, &opened.filter).await?;
-        let growth = strings.check_room(link, &opened.filter).await?;
-        strings.grow(link, &opened.filter).await?;
+        let growth = strings.check_room(link).await?;
+        strings.prepare(link, &opened.filter).await?;
         Ok(Opened { growth, ..opened })
     }
 
@@ -153,7 +158,7 @@ impl Wanted {
             return Err(RedisOpenError::Replaced { key: self.key.clone() });
         }
         let strings = Strings::look(link, &again.filter).await?;
-        strings.grow(link, &again.filter).await?;
+        strings.prepare(link, &again.filter).await?;
         Ok(again)
     }
 
@@ -249,9 +254,7 @@ impl Wanted {
         }
         let mut delete = redis::cmd("UNLINK");
         delete.arg(self.definition_key());
-        for number in filter.used() {
-            delete.arg(filter.key(number));
-        }
+        delete.arg(filter.all().collect::<Vec<_>>());
         Ok(strings::value(&Ok(link.call(&delete).await?))?)
     }
 

@@ -32,7 +32,7 @@ impl Wanted {
         if !is_ours && (found.is_some() || strings.are_there()) {
             return Err(RedisOpenError::Taken { key: filter.base().to_owned() });
         }
-        strings.check_room(link, &filter).await?;
+        strings.check_room(link).await?;
         let mut mark = redis::cmd("HSET");
         mark.arg(self.definition_key()).arg(&Definition::mark(id)[..]);
         link.call(&mark).await?;

@@ -3,7 +3,8 @@
 use redis::{Cmd, Pipeline, Value};
 
 use super::strings::SAMPLE;
-use crate::filter::{Estimate, Placing, RedisFilterKeys, id};
+use crate::filter::redis_kind::{Content, KeyLook};
+use crate::filter::{Estimate, RedisFilterKeys, id};
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 
@@ -24,16 +25,16 @@ enum What {
     Length,
     /// How many members the set has.
     Members,
+    /// What the number is.
+    Count,
 }
 
 /// What was seen so far.
 #[derive(Debug)]
 pub struct Samples {
     used: Vec<u32>,
-    /// The share of bits that are 1, by key; none before it was looked at.
-    fill: Vec<f64>,
-    /// How long each string is, or how many members the set has.
-    size: Vec<u64>,
+    /// What was seen of each key; nothing before it was looked at.
+    looks: Vec<KeyLook>,
     next: usize,
 }
 
@@ -41,7 +42,7 @@ impl Samples {
     /// Nothing was seen of the filter.
     pub fn new(filter: &RedisFilterKeys) -> Self {
         let used = filter.used();
-        Self { fill: vec![0.0; used.len()], size: vec![0; used.len()], used, next: 0 }
+        Self { looks: vec![KeyLook::default(); used.len()], used, next: 0 }
     }
 
     /// Looks at all keys.
@@ -73,49 +74,47 @@ impl Samples {
         self.next = (self.next + 1) % (2 * self.used.len());
         let number = self.used[place];
         let key = filter.key(number);
-        let Some(bytes) = filter.max_bytes(number) else {
-            let mut count = redis::cmd("SCARD");
-            count.arg(key);
-            return (Sample { place, what: What::Members }, count);
+        let of_all = |name: &str, what| {
+            let mut ask = redis::cmd(name);
+            ask.arg(&key);
+            (Sample { place, what }, ask)
+        };
+        let (bits, bytes) = match filter.content(number) {
+            Content::Bits { bits, max_bytes, .. } => (bits, max_bytes),
+            Content::Members => return of_all("SCARD", What::Members),
+            Content::Count => return of_all("GET", What::Count),
         };
         if !is_fill {
-            let mut length = redis::cmd("STRLEN");
-            length.arg(key);
-            return (Sample { place, what: What::Length }, length);
+            return of_all("STRLEN", What::Length);
         }
         let length = bytes.min(SAMPLE);
         // Somewhere else each time.
         let from = id::random() % (bytes - length + 1);
         let mut count = redis::cmd("BITCOUNT");
         count.arg(key).arg(from).arg(from + length - 1);
-        let in_string = match filter.placing() {
-            Placing::Bits(strings) => strings.bits(number).saturating_sub(8 * from),
-            Placing::Blocks(_) | Placing::Set => u64::MAX,
-        };
+        let in_string = bits.saturating_sub(8 * from);
         (Sample { place, what: What::Ones { bits: (8 * length).min(in_string) } }, count)
     }
 
     /// Takes note of the answer, unless it is no number. Answers whether somebody took something
     /// away since the key was last looked at: a string never becomes shorter, a set never smaller.
     pub fn note(&mut self, sample: Sample, answer: Value) -> bool {
-        let Ok(count) = redis::from_redis_value::<u64>(answer) else { return false };
+        let Ok(count) = redis::from_redis_value::<Option<u64>>(answer) else { return false };
+        let (count, look) = (count.unwrap_or(0), &mut self.looks[sample.place]);
         match sample.what {
             What::Ones { bits } => {
-                self.fill[sample.place] = (count as f64 / bits as f64).min(1.0);
+                look.fill = (count as f64 / bits as f64).min(1.0);
                 false
             }
-            What::Length | What::Members => {
-                count < std::mem::replace(&mut self.size[sample.place], count)
+            What::Length | What::Members | What::Count => {
+                count < std::mem::replace(&mut look.size, count)
             }
         }
     }
 
     /// What that says of the filter.
     pub fn estimate(&self, filter: &RedisFilterKeys) -> Estimate {
-        match filter.placing() {
-            Placing::Set => Estimate { keys: self.size[0], error_rate: 0.0 },
-            Placing::Blocks(_) | Placing::Bits(_) => filter.estimate(&self.fill),
-        }
+        filter.estimate(&self.looks)
     }
 }
 

@@ -4,7 +4,8 @@ use indicatif::BinaryBytes;
 use redis::{Pipeline, RedisResult, Value};
 
 use super::{KeyError, RedisOpenError};
-use crate::filter::{Placing, RedisFilterKeys};
+use crate::filter::RedisFilterKeys;
+use crate::filter::redis_kind::{Content, ForeignKey, Record};
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 
@@ -18,70 +19,72 @@ pub(super) const SAMPLE: u64 = 1 << 17;
 /// What Redis holds under the filter's keys.
 #[derive(Debug)]
 pub(super) struct Strings {
-    /// Those numbers of [`RedisFilterKeys::used`] that are strings which grow, with their length in
-    /// bytes.
-    lengths: Vec<(u32, u64)>,
+    /// Those of the filter's strings of bits that can grow.
+    growing: Vec<GrowingString>,
+    are_there: bool,
+}
+
+/// A string of bits that is not as long as it gets.
+#[derive(Debug, Clone, Copy)]
+struct GrowingString {
+    number: u32,
+    length: u64,
+    most: u64,
 }
 
 impl Strings {
     /// Looks at all keys, and refuses those that are not what the kind has there.
     pub async fn look(link: &mut Link, filter: &RedisFilterKeys) -> Result<Self, RedisOpenError> {
         let used = filter.used();
-        let is_set = matches!(filter.placing(), Placing::Set);
-        let needed = if is_set { "set" } else { "string" };
         let mut pipeline = Pipeline::new();
         pipeline.ignore_errors();
         for &number in &used {
             let key = filter.key(number);
             pipeline.cmd("TYPE").arg(&key);
-            pipeline.cmd("STRLEN").arg(&key);
+            let size = match filter.content(number) {
+                Content::Bits { .. } => "STRLEN",
+                Content::Members => "SCARD",
+                Content::Count => "GET",
+            };
+            pipeline.cmd(size).arg(&key);
         }
-        // A filter of a larger capacity has more keys than this one.
-        let next = beyond(filter);
-        if let Some(next) = &next {
-            pipeline.cmd("EXISTS").arg(next);
+        let foreign = filter.foreign();
+        for ForeignKey { key, .. } in &foreign {
+            pipeline.cmd("EXISTS").arg(key);
         }
         let replies: Vec<RedisResult<Value>> =
             pipeline.query_async(link).await.map_err(LinkError::from)?;
-        let mut problems = Vec::new();
-        let mut lengths = Vec::new();
-        for (&number, replies) in used.iter().zip(replies.chunks(2)) {
-            let [found, length] = replies else { break };
-            let found: String = value(found)?;
-            let key = filter.key(number);
-            if found != "none" && found != needed {
-                problems.push(KeyError::Type { key, needed, found });
-                continue;
+        let (of_used, of_foreign) = replies.split_at(2 * used.len());
+        let (mut problems, mut growing, mut are_there) = (Vec::new(), Vec::new(), false);
+        for (&number, replies) in used.iter().zip(of_used.chunks(2)) {
+            let found: String = value(&replies[0])?;
+            are_there |= found != "none";
+            match looked(filter, number, found, &replies[1])? {
+                Ok(length) => growing.extend(of_bits(filter, number, length)),
+                Err(problem) => problems.push(problem),
             }
-            let Some(most) = filter.max_bytes(number) else { continue };
-            let length: u64 = value(length)?;
-            if length > most {
-                problems.push(KeyError::TooLong { key, length, most });
-                continue;
+        }
+        for (ForeignKey { key, why }, reply) in foreign.into_iter().zip(of_foreign) {
+            if value::<u64>(reply)? > 0 {
+                problems.push(KeyError::Foreign { key, why });
             }
-            lengths.push((number, length));
         }
-        if let (Some(key), Some(reply)) = (next, replies.get(2 * used.len()))
-            && value::<u64>(reply)? > 0
-        {
-            problems.push(KeyError::Beyond { key });
+        problems.extend(record(link, filter, are_there).await?);
+        if !problems.is_empty() {
+            return Err(RedisOpenError::Keys(problems));
         }
-        if problems.is_empty() { Ok(Self { lengths }) } else { Err(RedisOpenError::Keys(problems)) }
+        Ok(Self { growing, are_there })
     }
 
     /// Whether any of them is there.
     pub(super) fn are_there(&self) -> bool {
-        self.lengths.iter().any(|&(_, length)| length > 0)
+        self.are_there
     }
 
     /// Refuses where the server has no room for all that they grow to; answers how many bytes more
     /// that is.
-    pub(super) async fn check_room(
-        &self,
-        link: &mut Link,
-        filter: &RedisFilterKeys,
-    ) -> Result<u64, RedisOpenError> {
-        let needed: u64 = self.growing(filter).map(|(_, length, most)| most - length).sum();
+    pub(super) async fn check_room(&self, link: &mut Link) -> Result<u64, RedisOpenError> {
+        let needed: u64 = self.growing.iter().map(|it| it.most - it.length).sum();
         if needed == 0 {
             return Ok(0);
         }
@@ -106,37 +109,96 @@ impl Strings {
         Ok(needed)
     }
 
-    /// Makes the large ones as long as they ever get, without changing a bit of them.
-    pub(super) async fn grow(
+    /// Writes the record beside the filter where there is none, and makes the large strings as long
+    /// as they ever get, without changing a bit of them.
+    pub(super) async fn prepare(
         &self,
         link: &mut Link,
         filter: &RedisFilterKeys,
     ) -> Result<(), LinkError> {
-        for (number, _, most) in self.growing(filter).filter(|&(_, _, most)| most > LARGE) {
+        if let Some(record) = filter.record() {
+            let mut write = redis::cmd("EVAL");
+            write.arg(include_str!("lua/record.lua")).arg(1).arg(&record.key).arg(words(&record));
+            link.call(&write).await?;
+        }
+        for it in self.growing.iter().filter(|it| it.most > LARGE) {
             let mut grow = redis::cmd("BITFIELD");
             // Adds 0 to the last bit: were it set, another's, it would stay so.
-            grow.arg(filter.key(number)).arg("INCRBY").arg("u1").arg(most * 8 - 1).arg(0);
+            grow.arg(filter.key(it.number)).arg("INCRBY").arg("u1").arg(it.most * 8 - 1).arg(0);
             link.call(&grow).await?;
         }
         Ok(())
     }
-
-    fn growing(&self, filter: &RedisFilterKeys) -> impl Iterator<Item = (u32, u64, u64)> {
-        self.lengths.iter().filter_map(|&(number, length)| {
-            let most = filter.max_bytes(number)?;
-            (length < most).then_some((number, length, most))
-        })
-    }
 }
 
-/// The key that only a filter with more strings has.
-fn beyond(filter: &RedisFilterKeys) -> Option<String> {
-    match filter.placing() {
-        Placing::Bits(strings) if filter.key(0) != filter.key(1) => {
-            Some(filter.key(strings.strings()))
+/// Judges by its type and a second reply what a key holds: the length of a string of bits, or 0.
+fn looked(
+    filter: &RedisFilterKeys,
+    number: u32,
+    found: String,
+    reply: &RedisResult<Value>,
+) -> Result<Result<u64, KeyError>, LinkError> {
+    let (key, content) = (filter.key(number), filter.content(number));
+    let needed = content.type_name();
+    if found == "none" {
+        return Ok(Ok(0));
+    }
+    if found != needed {
+        return Ok(Err(KeyError::Type { key, needed, found }));
+    }
+    Ok(match content {
+        Content::Bits { max_bytes: most, .. } => {
+            let length: u64 = value(reply)?;
+            if length > most { Err(KeyError::TooLong { key, length, most }) } else { Ok(length) }
+        }
+        Content::Members => Ok(0),
+        Content::Count => {
+            let found: Vec<u8> = value(reply)?;
+            let found = String::from_utf8_lossy(&found).into_owned();
+            if found.parse::<u64>().is_ok() { Ok(0) } else { Err(KeyError::NoCount { key, found }) }
+        }
+    })
+}
+
+/// A string of bits that is reserved at the start, where it is shorter than it gets.
+fn of_bits(filter: &RedisFilterKeys, number: u32, length: u64) -> Option<GrowingString> {
+    match filter.content(number) {
+        Content::Bits { max_bytes: most, is_reserved: true, .. } if length < most => {
+            Some(GrowingString { number, length, most })
         }
         _ => None,
     }
+}
+
+/// What is wrong with the record beside a filter.
+async fn record(
+    link: &mut Link,
+    filter: &RedisFilterKeys,
+    are_there: bool,
+) -> Result<Vec<KeyError>, LinkError> {
+    let Some(Record { key, fields, fixed }) = filter.record() else { return Ok(Vec::new()) };
+    let found: String = value(&Ok(link.call(redis::cmd("TYPE").arg(&key)).await?))?;
+    match &*found {
+        "none" if are_there => return Ok(vec![KeyError::NoRecord { key }]),
+        "none" => return Ok(Vec::new()),
+        "hash" => {}
+        _ => return Ok(vec![KeyError::Type { key, needed: "hash", found }]),
+    }
+    let mut ask = redis::cmd("HMGET");
+    ask.arg(&key).arg(fixed);
+    let found: Vec<Option<String>> = value(&Ok(link.call(&ask).await?))?;
+    let wanted = fixed.iter().map(|name| fields.iter().find(|(field, _)| field == name));
+    let differences = wanted.flatten().zip(found).filter_map(|((field, wanted), found)| {
+        let found = found.unwrap_or_else(|| "nothing".to_owned());
+        let (key, wanted) = (key.clone(), wanted.clone());
+        (found != wanted).then_some(KeyError::Record { key, field, found, wanted })
+    });
+    Ok(differences.collect())
+}
+
+/// Fields and values of a record, one after the other.
+pub(super) fn words(record: &Record) -> Vec<&str> {
+    record.fields.iter().flat_map(|(name, value)| [*name, value]).collect()
 }
 
 /// What a reply says.

@@ -5,7 +5,7 @@
 
 use redis::Value;
 
-use super::strings::{Strings, value};
+use super::strings::{Strings, value, words};
 use super::{Opened, RedisOpenError, Wanted};
 use crate::filter::id::RandomId;
 use crate::filter::kinds::NATIVE;
@@ -76,7 +76,7 @@ impl Wanted {
         if self.definition(link, None).await?.is_some() || are_any(link, &target).await? {
             return Err(RedisOpenError::Taken { key: key() });
         }
-        Strings::look(link, &target).await?.check_room(link, &target).await?;
+        Strings::look(link, &target).await?.check_room(link).await?;
         let mut aside = self.clone();
         let id = RandomId::random();
         aside.key = format!("{}:uniting:{id}", key());
@@ -135,11 +135,15 @@ impl Uniting {
     pub async fn finish(self, link: &mut Link) -> Result<(), RedisOpenError> {
         let used = self.target.used();
         let mut finish = redis::cmd("EVAL");
-        finish.arg(include_str!("lua/unite.lua")).arg(2 * used.len() + 1);
+        let (record, definition) = (self.target.record(), self.definition.words());
+        let keys = 1 + 2 * used.len() + usize::from(record.is_some());
+        finish.arg(include_str!("lua/unite.lua")).arg(keys).arg(&self.definition_key);
         for &number in &used {
             finish.arg(self.aside.key(number)).arg(self.target.key(number));
         }
-        finish.arg(&self.definition_key).arg(self.definition.words());
+        finish.arg(record.as_ref().map(|record| &record.key));
+        finish.arg(2 * used.len()).arg(definition.len()).arg(definition);
+        finish.arg(record.as_ref().map(words));
         let done: u64 = value(&Ok(link.call(&finish).await?))?;
         if done == 0 {
             return Err(RedisOpenError::Taken { key: self.target.base().to_owned() });

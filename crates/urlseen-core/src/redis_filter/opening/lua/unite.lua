@@ -1,20 +1,27 @@
 -- Gives a filter that was put together aside the names by which it counts; answers 0 and changes
 -- nothing where something has one of them.
--- KEYS: for each string what it is called aside, and what it is to be called; then the definition
--- ARGV: fields and values of the definition
-for at = 2, #KEYS - 1, 2 do
+-- KEYS: the definition; for each string what it is called aside, and what it is to be called; then
+-- the hash in which the filter's project keeps what it was made for, if it does
+-- ARGV: how many keys the strings have; how many words the definition has; these: its fields and
+-- their values; then those of that hash
+local strings, words = tonumber(ARGV[1]) + 1, tonumber(ARGV[2]) + 2
+local record = KEYS[strings + 1]
+if redis.call('EXISTS', KEYS[1]) == 1 or record and redis.call('EXISTS', record) == 1 then
+    return 0
+end
+for at = 3, strings, 2 do
     if redis.call('EXISTS', KEYS[at]) == 1 then
         return 0
     end
 end
-if redis.call('EXISTS', KEYS[#KEYS]) == 1 then
-    return 0
-end
-for at = 1, #KEYS - 1, 2 do
+for at = 2, strings, 2 do
     if redis.call('EXISTS', KEYS[at]) == 1 then
         redis.call('PERSIST', KEYS[at])
         redis.call('RENAME', KEYS[at], KEYS[at + 1])
     end
 end
-redis.call('HSET', KEYS[#KEYS], unpack(ARGV))
+redis.call('HSET', KEYS[1], unpack(ARGV, 3, words))
+if record then
+    redis.call('HSET', record, unpack(ARGV, words + 1))
+end
 return 1

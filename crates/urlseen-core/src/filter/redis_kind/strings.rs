@@ -1,0 +1,106 @@
+//! Filters of other projects that are nothing but strings of bits.
+
+use super::{
+    Asked, Content, Estimate, ForeignKey, KeyLook, PlacementError, Question, RedisKind, text,
+};
+use crate::filter::layout::{BitPosition, BitStrings};
+use crate::filter::strings::{ScriptFilter, StringFilter};
+use crate::fingerprint::Fingerprint;
+
+/// What a bit of an unseen item costs Redis, in nanoseconds.
+pub(in crate::filter) const BIT: usize = 2_300;
+
+/// A filter whose bits are where a layout has them.
+#[derive(Debug)]
+pub(in crate::filter) struct InStrings<L>(pub(in crate::filter) L);
+
+impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for InStrings<L> {
+    fn used(&self) -> Vec<u32> {
+        self.0.used_strings()
+    }
+
+    fn key(&self, base: &str, number: u32) -> String {
+        self.0.key(base, number)
+    }
+
+    fn content(&self, number: u32) -> Content {
+        let (bits, max_bytes) = (self.0.bits(number), self.0.max_bytes(number));
+        Content::Bits { bits, max_bytes, is_reserved: true }
+    }
+
+    fn foreign(&self, base: &str) -> Vec<ForeignKey> {
+        // All strings of a filter have names of their own, if not one name.
+        if self.0.key(base, 0) == self.0.key(base, 1) {
+            return Vec::new();
+        }
+        let why = "which a filter of this kind and size does not have: it was made with a larger \
+                   capacity, or more blocks";
+        vec![ForeignKey { key: self.0.key(base, self.0.strings()), why }]
+    }
+
+    fn positions(&self, fingerprint: &Fingerprint) -> Result<Vec<BitPosition>, PlacementError> {
+        let mut positions = Vec::new();
+        self.0.push_positions(&text(fingerprint), &mut positions)?;
+        Ok(positions)
+    }
+
+    fn estimate(&self, looks: &[KeyLook]) -> Estimate {
+        let hashes = self.0.spread_hashes();
+        let keys = self.used().into_iter().zip(looks).map(|(string, look)| {
+            let bits = self.0.bits(string) as f64;
+            -bits / hashes * (-look.fill.min(1.0 - 1.0 / bits)).ln_1p()
+        });
+        // Not negative, and far below 2^64.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let keys = keys.sum::<f64>().round() as u64;
+        Estimate { keys, error_rate: self.0.error_rate(keys) }
+    }
+
+    fn lua(&self) -> String {
+        format!("local WIDTH = {}\n{}", self.0.hashes(), include_str!("bits.lua"))
+    }
+
+    fn cost(&self) -> usize {
+        BIT * self.0.hashes() as usize
+    }
+
+    fn question(&self, base: &str, fingerprints: &[Option<&Fingerprint>]) -> Question {
+        let width = self.0.hashes() as usize;
+        let mut asked = Asked::new(|number| self.0.key(base, number));
+        let mut positions = Vec::with_capacity(width);
+        for fingerprint in fingerprints {
+            let Some(fingerprint) = fingerprint else {
+                asked.skip(2 * width, width);
+                continue;
+            };
+            positions.clear();
+            let text = text(fingerprint);
+            self.0.push_positions(&text, &mut positions).expect("checked when it was read");
+            for &BitPosition { string, bit } in &positions {
+                asked.string(string);
+                asked.number(bit);
+            }
+        }
+        asked.question()
+    }
+
+    fn commands(&self) -> &'static [&'static [&'static str]] {
+        &[&["BITFIELD_RO", "GET", "u1", "0"], &["BITFIELD", "SET", "u1", "0", "0"], &["BITCOUNT"]]
+    }
+
+    fn bits(&self) -> u64 {
+        self.used().into_iter().map(|string| self.0.bits(string)).sum()
+    }
+
+    fn hashes(&self) -> u32 {
+        self.0.hashes()
+    }
+
+    fn in_memory(&self) -> Option<Box<dyn ScriptFilter>> {
+        Some(Box::new(StringFilter::new(self.0.clone())))
+    }
+
+    fn strings(&self) -> Option<&(dyn BitStrings + Send + Sync)> {
+        Some(&self.0)
+    }
+}

@@ -1,0 +1,48 @@
+//! Keys, refusals and estimates of each way to have a filter in Redis.
+
+use std::sync::Arc;
+
+use super::super::kinds::{BlockCluster, Imooc, PyreBloom, Set};
+use super::super::{Blocks, Geometry, Seed};
+use super::*;
+
+fn filter(kind: impl RedisKind + 'static) -> RedisFilterKeys {
+    RedisFilterKeys::new("f", Arc::new(kind))
+}
+
+#[test]
+fn keys_are_named_as_each_layout_has_them() {
+    let native = Native::new(Seed::new(1), Geometry::new(Blocks::One, 9, 5).unwrap());
+    let native = filter(super::super::kinds::InBlocks(native));
+    assert_eq!((native.used().len(), native.key(0xab)), (256, "f:ab".to_owned()));
+    assert_eq!(native.content(3).max_bytes(), Some(320));
+    let imooc = filter(InStrings(Imooc::new(1000, 0.01).unwrap()));
+    assert_eq!((imooc.used(), imooc.key(0)), (vec![0], "f_0".to_owned()));
+    let set = filter(Set);
+    assert_eq!(
+        (set.used(), set.key(0), set.content(0).max_bytes()),
+        (vec![0], "f".to_owned(), None)
+    );
+}
+
+#[test]
+fn what_has_no_place_is_refused_where_the_layout_needs_one() {
+    let block = BlockCluster::new(20, 6, 4).unwrap();
+    let block = filter(InStrings(block));
+    assert!(block.check(&Fingerprint::Raw20([1; 20])).is_ok());
+    let text = Fingerprint::from_text(b"zz");
+    assert!(block.check(&text).is_err());
+    assert!(filter(Set).check(&text).is_ok());
+}
+
+#[test]
+fn keys_are_estimated_from_the_fill() {
+    let pyre = PyreBloom::new(10_000, 0.01).unwrap();
+    let (m, k) = (pyre.m() as f64, f64::from(pyre.hashes()));
+    let fill = -(-k * 7000.0 / m).exp_m1();
+    let shared = filter(InStrings(pyre));
+    let Estimate { keys, error_rate } = shared.estimate(&[KeyLook { size: 0, fill }]);
+    assert!((6990..=7010).contains(&keys), "{keys}");
+    assert!((1e-4..1e-2).contains(&error_rate), "{error_rate}");
+    assert_eq!(shared.estimate(&[KeyLook::default()]).keys, 0);
+}
