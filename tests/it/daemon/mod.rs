@@ -15,6 +15,7 @@ mod model;
 mod moving;
 mod outages;
 mod oversize;
+mod peer_kinds;
 mod recovery;
 mod redisbloom;
 mod refusals;

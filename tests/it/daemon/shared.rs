@@ -10,13 +10,15 @@ use super::{
 use crate::util::wait::{SOON, wait_until};
 
 /// Every kind, small, with the settings for its size.
-pub(super) const LAYOUTS: [&[&str]; 6] = [
+pub(super) const LAYOUTS: [&[&str]; 8] = [
     &["filter.kind=native"],
     &["filter.kind=pyrebloom"],
     &["filter.kind=luw2007-bloomfilter"],
     &["filter.kind=scrapy-redis-bloomfilter", "filter.bit=20", "filter.hash_number=12"],
     &["filter.kind=scrapy-redis-bloomfilter-block-cluster", "filter.bit=20", "filter.block_num=3"],
     &["filter.kind=scrapy-redis"],
+    &["filter.kind=redisson"],
+    &["filter.kind=redis-lua-scaling", "filter.capacity=100"],
 ];
 
 /// Makes a crawl with its filter in Redis.
@@ -262,7 +264,7 @@ fn check_and_status_ask_redis() {
         assert!(output.text().lines().nth(1).unwrap().starts_with("unseen\t"), "{output:?}");
         let status = crawl.command("status", &[]).output();
         let is_set = kind[0].ends_with("=scrapy-redis");
-        let size = if is_set { "exact; " } else { " % of 100,000; error rate" };
+        let size = if is_set { "exact; " } else { " % of 100" };
         for words in ["demo", "nobody", "batch ", size, "at demo:filter"] {
             assert!(status.text().contains(words), "no {words:?} in {status:?}");
         }

@@ -28,6 +28,8 @@ fn keys_that_hold_something_else() {
         (LAYOUTS[1], "demo:filter.0"),
         (LAYOUTS[3], "demo:filter"),
         (LAYOUTS[4], "demo:filter2"),
+        (LAYOUTS[6], "demo:filter"),
+        (LAYOUTS[7], "demo:filter:count"),
     ] {
         let crawl = crawl(kind);
         let () = crawl.connection().sadd(key, "member").unwrap();
@@ -58,6 +60,8 @@ fn a_filter_made_for_something_else() {
         (LAYOUTS[1], "filter.error_rate=1e-3"),
         (LAYOUTS[3], "filter.hash_number=5"),
         (LAYOUTS[4], "filter.block_num=5"),
+        (LAYOUTS[6], "filter.error_rate=1e-3"),
+        (LAYOUTS[7], "filter.capacity=200"),
     ] {
         let crawl = crawl(kind);
         crawl.push(&urls(0, 10));
@@ -134,6 +138,8 @@ fn a_missing_permission_is_named() {
         (LAYOUTS[0], &["setrange", "getrange"][..]),
         (LAYOUTS[1], &["bitfield", "bitfield_ro"]),
         (LAYOUTS[5], &["sadd", "smismember"]),
+        (LAYOUTS[6], &["bitfield", "hmget"]),
+        (LAYOUTS[7], &["bitfield_ro", "incrby"]),
     ] {
         for command in denied {
             let crawl = crawl(kind).with_user("ann");

@@ -11,7 +11,7 @@ mod tasks;
 use urlseen::{FilterKind, RedisOptions};
 
 /// Every kind that Redis holds, small, with its settings in a configuration.
-const LAYOUTS: [(FilterKind, &[&str]); 7] = [
+const LAYOUTS: [(FilterKind, &[&str]); 9] = [
     (
         FilterKind::Native { capacity: 10_000, error_rate: 1e-9 },
         &["filter.kind=native", "filter.capacity=10000", "filter.error_rate=1e-9"],
@@ -40,6 +40,14 @@ const LAYOUTS: [(FilterKind, &[&str]); 7] = [
             "filter.hash_number=12",
             "filter.block_num=3",
         ],
+    ),
+    (
+        FilterKind::Redisson { capacity: 10_000, error_rate: 1e-9 },
+        &["filter.kind=redisson", "filter.capacity=10000", "filter.error_rate=1e-9"],
+    ),
+    (
+        FilterKind::RedisLuaScaling { capacity: 100, error_rate: 1e-9 },
+        &["filter.kind=redis-lua-scaling", "filter.capacity=100", "filter.error_rate=1e-9"],
     ),
     (FilterKind::ScrapyRedis, &["filter.kind=scrapy-redis"]),
 ];

@@ -31,11 +31,16 @@ impl StringBits {
     /// # Panics
     /// If it has no string, which no layout does.
     pub fn new(layout: &(impl BitStrings + ?Sized)) -> Self {
-        let longest = (0..layout.strings()).map(|string| layout.bits(string)).max();
-        let region = longest.expect("a string").next_power_of_two().min(REGION);
-        let of_string = longest.expect("a string").div_ceil(region);
-        let of_string = usize::try_from(of_string).expect("at most 128");
-        let regions = vec![Vec::new(); of_string * layout.strings() as usize];
+        let bits: Vec<_> = (0..layout.strings()).map(|string| layout.bits(string)).collect();
+        Self::of(&bits)
+    }
+
+    /// Strings of so many bits each.
+    pub(super) fn of(bits: &[u64]) -> Self {
+        let longest = *bits.iter().max().expect("a string");
+        let region = longest.next_power_of_two().min(REGION);
+        let of_string = usize::try_from(longest.div_ceil(region)).expect("at most 128");
+        let regions = vec![Vec::new(); of_string * bits.len()];
         let region = u32::try_from(region).expect("at most 2^25");
         Self { regions, region, of_string }
     }

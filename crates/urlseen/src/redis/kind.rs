@@ -57,6 +57,20 @@ pub enum FilterKind {
         /// As its `BLOOMFILTER_BLOCK_NUM`.
         block_num: u32,
     },
+    /// That of Redisson's `RBloomFilter`, with the codec `StringCodec` or `ByteArrayCodec`.
+    Redisson {
+        /// As its `expectedInsertions`.
+        capacity: u64,
+        /// As its `falseProbability`.
+        error_rate: f64,
+    },
+    /// That of redis-lua-scaling-bloom-filter, which grows, in its plain variant.
+    RedisLuaScaling {
+        /// As the initial size that its scripts are called with.
+        capacity: u64,
+        /// As their precision.
+        error_rate: f64,
+    },
     /// That of scrapy-redis, a set of hex digits: exact, and 60 to 100 bytes a key.
     ScrapyRedis,
 }
@@ -87,6 +101,10 @@ impl FilterKind {
             }
             Self::BlockCluster { bit, hash_number, .. } => {
                 ("scrapy-redis-bloomfilter-block-cluster", bits(bit, hash_number))
+            }
+            Self::Redisson { capacity, error_rate } => ("redisson", size(capacity, error_rate)),
+            Self::RedisLuaScaling { capacity, error_rate } => {
+                ("redis-lua-scaling", size(capacity, error_rate))
             }
             Self::ScrapyRedis => ("scrapy-redis", Vec::new()),
         };

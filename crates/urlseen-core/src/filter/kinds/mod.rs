@@ -8,7 +8,9 @@ mod block_cluster;
 mod imooc;
 mod native;
 mod pyrebloom;
+mod redis_lua_scaling;
 mod redisbloom;
+mod redisson;
 mod scrapy_redis;
 mod scrapy_redis_bloomfilter;
 #[cfg(test)]
@@ -29,7 +31,9 @@ pub use imooc::Imooc;
 pub(super) use native::Blocks as InBlocks;
 pub use native::NATIVE;
 pub use pyrebloom::PyreBloom;
+pub use redis_lua_scaling::Scaling;
 pub use redisbloom::REDISBLOOM;
+pub use redisson::Redisson;
 #[cfg(test)]
 pub(super) use scrapy_redis::Set;
 pub use scrapy_redis_bloomfilter::ScrapyRedisBloomFilter;
@@ -43,6 +47,8 @@ const ALL: &[(&str, Kind)] = &[
     pyrebloom::LUW2007.entry(),
     scrapy_redis_bloomfilter::KIND.entry(),
     block_cluster::KIND.entry(),
+    redisson::KIND.entry(),
+    redis_lua_scaling::KIND.entry(),
     scrapy_redis::KIND.entry(),
 ];
 

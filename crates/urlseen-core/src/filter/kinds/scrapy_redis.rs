@@ -78,11 +78,11 @@ impl RedisKind for Set {
     }
 
     fn question(&self, base: &str, fingerprints: &[Option<&Fingerprint>]) -> Question {
-        let member = |it: &Option<&Fingerprint>| it.map_or_else(Vec::new, |it| text(it).into());
+        let member = |it: Option<&Fingerprint>| it.map_or_else(Vec::new, |it| text(it).into());
         Question {
             keys: vec![self.key(base, 0)],
             places: Vec::new(),
-            extras: fingerprints.iter().map(member).collect(),
+            extras: fingerprints.iter().copied().map(member).collect(),
         }
     }
 

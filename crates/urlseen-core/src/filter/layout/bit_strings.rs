@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::filter::redis_kind::Record;
+
 /// The most bits that a Redis string holds: 512 MiB of them.
 pub(in crate::filter) const LARGEST_STRING: u64 = 1 << 32;
 
@@ -18,6 +20,11 @@ pub trait BitStrings: fmt::Debug {
 
     /// The Redis key of a string of the filter that is named `base` in that project's settings.
     fn key(&self, base: &str, string: u32) -> String;
+
+    /// The hash beside the strings in which the project keeps what the filter was made for.
+    fn record(&self, _base: &str) -> Option<Record> {
+        None
+    }
 
     /// How many bits of a string the layout can reach, counted from its first.
     fn bits(&self, string: u32) -> u64;

@@ -15,7 +15,7 @@ pub use self::content::{Content, Estimate, ForeignKey, KeyLook, Record};
 pub use self::keys::RedisFilterKeys;
 pub(super) use self::question::Asked;
 pub use self::question::Question;
-pub(super) use self::strings::InStrings;
+pub(super) use self::strings::{BIT, InStrings};
 use super::layout::native::Native;
 use super::layout::{BitPosition, BitStrings, PlacementError};
 use super::strings::ScriptFilter;

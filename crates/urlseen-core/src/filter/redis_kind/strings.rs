@@ -1,7 +1,8 @@
 //! Filters of other projects that are nothing but strings of bits.
 
 use super::{
-    Asked, Content, Estimate, ForeignKey, KeyLook, PlacementError, Question, RedisKind, text,
+    Asked, Content, Estimate, ForeignKey, KeyLook, PlacementError, Question, Record, RedisKind,
+    text,
 };
 use crate::filter::layout::{BitPosition, BitStrings};
 use crate::filter::strings::{ScriptFilter, StringFilter};
@@ -38,6 +39,10 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for InStrings<L> {
         vec![ForeignKey { key: self.0.key(base, self.0.strings()), why }]
     }
 
+    fn record(&self, base: &str) -> Option<Record> {
+        self.0.record(base)
+    }
+
     fn positions(&self, fingerprint: &Fingerprint) -> Result<Vec<BitPosition>, PlacementError> {
         let mut positions = Vec::new();
         self.0.push_positions(&text(fingerprint), &mut positions)?;
@@ -57,7 +62,16 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for InStrings<L> {
     }
 
     fn lua(&self) -> String {
-        format!("local WIDTH = {}\n{}", self.0.hashes(), include_str!("bits.lua"))
+        let bits = format!("local WIDTH = {}\n{}", self.0.hashes(), include_str!("bits.lua"));
+        let Some(Record { fields, fixed, .. }) = self.0.record("") else { return bits };
+        let (fixed, rest): (Vec<_>, Vec<_>) =
+            fields.into_iter().partition(|(name, _)| fixed.contains(name));
+        let count = fixed.len();
+        let words =
+            fixed.into_iter().chain(rest).map(|(name, value)| format!("'{name}', '{value}'"));
+        let words: Vec<_> = words.collect();
+        let record = format!("local RECORD, FIXED = {{{}}}, {count}\n", words.join(", "));
+        [&bits, &*record, include_str!("record.lua")].join("\n")
     }
 
     fn cost(&self) -> usize {
@@ -81,7 +95,9 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for InStrings<L> {
                 asked.number(bit);
             }
         }
-        asked.question()
+        let mut question = asked.question();
+        question.keys.extend(self.0.record(base).map(|record| record.key));
+        question
     }
 
     fn commands(&self) -> &'static [&'static [&'static str]] {

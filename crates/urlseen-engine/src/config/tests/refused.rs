@@ -33,7 +33,7 @@ capacity = 10
              to 4_294_967_295 without quotes",
             "config.toml:8:8: filter.kind is \"bloom\"; allowed: native, redisbloom, imooc, \
              pyrebloom, luw2007-bloomfilter, scrapy-redis-bloomfilter, \
-             scrapy-redis-bloomfilter-block-cluster, scrapy-redis",
+             scrapy-redis-bloomfilter-block-cluster, redisson, redis-lua-scaling, scrapy-redis",
             "config.toml:9:9: filter.place is \"disk\"; allowed: local, redis",
             "config.toml:11:8: source.item is \"jsonl\"; allowed: auto, url, json, fingerprint, \
              tab, pickle",
@@ -248,7 +248,8 @@ fn kinds_that_live_in_redis_have_no_local_filter() {
              (--set filter.place), where no filter of that kind can be; allowed: filter.place = \
              \"local\", or filter.kind = \"native\", \"imooc\", \"pyrebloom\", \
              \"luw2007-bloomfilter\", \"scrapy-redis-bloomfilter\", \
-             \"scrapy-redis-bloomfilter-block-cluster\", \"scrapy-redis\""]
+             \"scrapy-redis-bloomfilter-block-cluster\", \"redisson\", \"redis-lua-scaling\", \
+             \"scrapy-redis\""]
     );
     assert!(load("filter.place = 'redis'", &[], &[]).is_ok());
 }

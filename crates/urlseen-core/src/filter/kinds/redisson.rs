@@ -1,0 +1,208 @@
+//! The kind of Redisson's `RBloomFilter`, with the codec `StringCodec` or `ByteArrayCodec`.
+//!
+//! ```text
+//! m = floor(-n ln p / (ln 2)^2)         bits, for n keys at error rate p; at most 2^32 - 2
+//! k = max(1, round(m / n ln 2))         hashes
+//! h1, h2 = HighwayHash-128 (text) under a fixed key
+//! bit i  (h & (2^63 - 1)) mod m; h is h1 at first, then h2 or h1 is added in turn
+//! key    NAME, and the hash {NAME}:config, or NAME:config where NAME has a brace
+//! ```
+//!
+//! Each call of Redisson compares the hash with what it knows, and fails where that has changed.
+
+use std::sync::Arc;
+
+use highway::{HighwayHash, HighwayHasher, Key};
+
+use super::{
+    CAPACITY, ERROR_RATE, Kind, KindParameters, Parameters, Registered, Values, capacity_field,
+    error_rate_field,
+};
+use crate::filter::choice::FilterPlace;
+use crate::filter::layout::bit_strings::rate_of_shares;
+use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
+use crate::filter::redis_kind::{InStrings, Record, RedisKind};
+use crate::filter::spec::SpecError;
+
+pub(super) const KIND: Kind = Kind(&Registered {
+    name: NAME,
+    short: NAME,
+    summary: "that of Redisson's RBloomFilter",
+    keys: &[CAPACITY, ERROR_RATE],
+    places: &[FilterPlace::Redis],
+    read,
+});
+
+const NAME: &str = "redisson";
+
+/// The most bits that Redisson takes.
+const LARGEST: u64 = 4_294_967_294;
+
+/// The key of the hash.
+const KEY: [u64; 4] =
+    [0x9e37_79b9_7f4a_7c15, 0xf39c_c060_5ced_c834, 0x1082_276b_f3a2_7251, 0xf86c_6a11_d0c1_8e95];
+
+#[derive(Debug, Clone, Copy)]
+struct RedissonParameters {
+    capacity: u64,
+    error_rate: f64,
+}
+
+fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
+    let (capacity, error_rate) = (values.part(CAPACITY)?, values.part(ERROR_RATE)?);
+    Ok(Parameters::new(RedissonParameters { capacity, error_rate }))
+}
+
+impl KindParameters for RedissonParameters {
+    fn kind(&self) -> Kind {
+        KIND
+    }
+
+    fn fields(&self) -> Vec<(&'static str, String)> {
+        vec![capacity_field(self.capacity), error_rate_field(self.error_rate)]
+    }
+
+    fn capacity(&self) -> Option<u64> {
+        Some(self.capacity)
+    }
+
+    fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
+        Ok(Arc::new(InStrings(Redisson::new(self.capacity, self.error_rate)?)))
+    }
+}
+
+/// The layout of Redisson's `RBloomFilter`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Redisson {
+    capacity: u64,
+    error_rate: f64,
+    m: u64,
+    k: u32,
+}
+
+impl Redisson {
+    /// The layout for `expectedInsertions` and `falseProbability`.
+    ///
+    /// # Errors
+    /// No key, an error rate that is not between 0 and 1, or a size that Redisson refuses.
+    pub fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
+        if capacity == 0 {
+            return Err(SizeError::new(NAME, "the capacity", capacity, "it is 1 or more"));
+        }
+        SizeError::check_error_rate(NAME, error_rate)?;
+        let (keys, ln_2) = (capacity as f64, std::f64::consts::LN_2);
+        let bits = -keys * error_rate.ln() / (ln_2 * ln_2);
+        if !(bits >= 1.0 && bits < (LARGEST + 1) as f64) {
+            let found = format!("{capacity} at the error rate {error_rate:e}");
+            let allowed = format!("that takes from 1 bit to {LARGEST}");
+            return Err(SizeError::new(NAME, "the capacity", found, allowed));
+        }
+        // Whole and positive; below 2^32, and at most 1100.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let m = bits as u64;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let k = (m as f64 / keys * ln_2 + 0.5).floor().max(1.0) as u32;
+        Ok(Self { capacity, error_rate, m, k })
+    }
+}
+
+impl BitStrings for Redisson {
+    fn strings(&self) -> u32 {
+        1
+    }
+
+    fn key(&self, base: &str, _string: u32) -> String {
+        base.to_owned()
+    }
+
+    fn record(&self, base: &str) -> Option<Record> {
+        let has_tag = base.contains('{');
+        Some(Record {
+            key: if has_tag { format!("{base}:config") } else { format!("{{{base}}}:config") },
+            fields: vec![
+                ("size", self.m.to_string()),
+                ("hashIterations", self.k.to_string()),
+                ("expectedInsertions", self.capacity.to_string()),
+                // Without an exponent.
+                ("falseProbability", self.error_rate.to_string()),
+            ],
+            fixed: &["size", "hashIterations"],
+        })
+    }
+
+    fn bits(&self, _string: u32) -> u64 {
+        self.m
+    }
+
+    fn hashes(&self) -> u32 {
+        self.k
+    }
+
+    fn push_positions(
+        &self,
+        text: &[u8],
+        positions: &mut Vec<BitPosition>,
+    ) -> Result<(), PlacementError> {
+        let [first, second] = HighwayHasher::new(Key(KEY)).hash128(text);
+        let mut hash = first;
+        positions.extend((0..self.k).map(|index| {
+            // Below 2^32.
+            #[allow(clippy::cast_possible_truncation)]
+            let bit = ((hash & (u64::MAX >> 1)) % self.m) as u32;
+            hash = hash.wrapping_add(if index % 2 == 0 { second } else { first });
+            BitPosition { string: 0, bit }
+        }));
+        Ok(())
+    }
+
+    /// (1 - (1 - 1/m)^(k n))^k.
+    fn error_rate(&self, keys: u64) -> f64 {
+        rate_of_shares(std::iter::once(1.0), keys, self.k, self.m as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Size, record and bits are those that `scripts/kind-oracle` computes from the facts of the
+    /// format.
+    #[test]
+    fn bits_are_those_of_the_oracle() {
+        let file = include_str!("../../../../../tests/vectors/kinds.jsonl");
+        let lines = file.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let mut filters = 0;
+        for line in lines.filter(|line| line["kind"] == NAME) {
+            let (capacity, rate) = (line["capacity"].as_u64(), line["error_rate"].as_f64());
+            let layout = Redisson::new(capacity.unwrap(), rate.unwrap()).unwrap();
+            assert_eq!(
+                (layout.m, layout.k.into()),
+                (line["size"].as_u64().unwrap(), line["hashes"].as_u64().unwrap())
+            );
+            let record = layout.record("f").unwrap();
+            assert_eq!(record.key, "{f}:config");
+            for (name, value) in record.fields {
+                assert_eq!(line["config"][name], value, "{name}");
+            }
+            for (text, bits) in line["items"].as_object().unwrap() {
+                let mut positions = Vec::new();
+                layout.push_positions(text.as_bytes(), &mut positions).unwrap();
+                let found: Vec<_> = positions.iter().map(|it| it.bit).collect();
+                assert_eq!(*bits, serde_json::json!(found), "{text:?} of {layout:?}");
+            }
+            filters += 1;
+        }
+        assert_eq!(filters, 6);
+    }
+
+    #[test]
+    fn a_size_that_redisson_refuses_is_refused() {
+        for (capacity, rate) in [(0, 0.1), (1, 0.0), (1, 1.0), (1, 0.9), (200_000_000, 1e-8)] {
+            assert!(Redisson::new(capacity, rate).is_err(), "{capacity} {rate}");
+        }
+        let record = Redisson::new(1000, 0.01).unwrap().record("a{b}").unwrap();
+        assert_eq!(record.key, "a{b}:config");
+    }
+}

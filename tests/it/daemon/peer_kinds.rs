@@ -1,0 +1,141 @@
+//! Filters that other programs write to, too: an oracle that knows their formats and nothing of
+//! urlseen (`scripts/kind-oracle`).
+
+use std::process::Command;
+
+use redis::Commands;
+
+use super::shared::crawl;
+use super::{Crawl, SINK};
+use crate::util::sources::root;
+use crate::util::wait::SOON;
+
+/// Digests as hex digits.
+fn keys(range: std::ops::Range<u64>) -> Vec<String> {
+    let digits = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    range.map(|number| format!("{:016x}{:024x}", digits(number), digits(number + 7))).collect()
+}
+
+/// A crawl of fingerprints.
+fn peer(kind: &str, capacity: u32) -> Crawl {
+    let kind = format!("filter.kind={kind}");
+    let capacity = format!("filter.capacity={capacity}");
+    crawl(&[&kind, &capacity, "filter.error_rate=1e-9", "source.item=fingerprint"])
+}
+
+/// How many of these the oracle says are new, or there.
+fn oracle(crawl: &Crawl, kind: &str, capacity: &str, verb: &str, keys: &[String]) -> usize {
+    let output = Command::new(root().join("scripts/kind-oracle"))
+        .args([kind, "--socket"])
+        .arg(crawl.server.socket())
+        .args(["demo:filter", capacity, "1e-9", verb])
+        .args(keys)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(lines.lines().count(), keys.len());
+    lines.lines().filter(|line| *line == "1").count()
+}
+
+/// Unseen and seen of a run.
+fn drain(crawl: &Crawl, keys: &[String]) -> [usize; 2] {
+    crawl.push(keys);
+    let summary = crawl.drain();
+    ["unseen", "seen"].map(|name| summary.count(name))
+}
+
+#[test]
+fn a_filter_of_another_project_is_joined_in_the_middle_of_a_crawl() {
+    // So small that the one which grows does so twice.
+    for (kind, size) in [("redisson", "2000"), ("redis-lua-scaling", "200")] {
+        let crawl = peer(kind, size.parse().unwrap());
+        let add = |range| oracle(&crawl, kind, size, "add", &keys(range));
+        let has = |range| oracle(&crawl, kind, size, "has", &keys(range));
+        assert_eq!(add(0..150), 150);
+        assert_eq!(drain(&crawl, &keys(0..300)), [150, 150], "{kind}");
+        assert_eq!(has(0..300), 300, "{kind}");
+        assert_eq!(has(1000..1200), 0, "{kind}");
+        assert_eq!(add(250..900), 600, "{kind}");
+        assert_eq!(drain(&crawl, &keys(850..1500)), [600, 50], "{kind}");
+        assert_eq!(has(0..1500), 1500, "{kind}");
+        let () = crawl.connection().del(SINK).unwrap();
+    }
+}
+
+#[test]
+fn a_filter_that_a_daemon_made_is_one_of_the_other_project() {
+    for kind in ["redisson", "redis-lua-scaling"] {
+        let crawl = peer(kind, 200);
+        assert_eq!(drain(&crawl, &keys(0..190)), [190, 0]);
+        assert_eq!(oracle(&crawl, kind, "200", "has", &keys(0..190)), 190, "{kind}");
+        assert_eq!(oracle(&crawl, kind, "200", "add", &keys(180..200)), 10, "{kind}");
+    }
+}
+
+/// Growth within a batch, and the count that its project keeps.
+#[test]
+fn layers_are_added_as_their_project_adds_them() {
+    let kind = "redis-lua-scaling";
+    let [ours, theirs] = [peer(kind, 50), peer(kind, 50)];
+    let all = keys(0..800);
+    assert_eq!(drain(&ours, &all), [800, 0]);
+    assert_eq!(oracle(&theirs, kind, "50", "add", &all), 800);
+    for key in ["count", "1", "2", "3", "4", "5", "6"] {
+        let of = |crawl: &Crawl| -> Vec<u8> {
+            let mut bytes: Vec<u8> =
+                crawl.connection().get(format!("demo:filter:{key}")).unwrap_or_default();
+            // The first layer is made as long as it gets.
+            bytes.truncate(bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
+            bytes
+        };
+        assert_eq!(of(&ours), of(&theirs), "layer {key}");
+    }
+}
+
+#[track_caller]
+fn refused(crawl: &Crawl, words: &[&str]) {
+    crawl.push(&keys(0..10));
+    let output = crawl.run(&["--drain"]).output();
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    for words in words {
+        assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
+    }
+    assert_eq!(crawl.len(SINK), 0);
+}
+
+#[test]
+fn a_record_of_another_size_is_refused_by_name() {
+    let crawl = peer("redisson", 300);
+    oracle(&crawl, "redisson", "200", "add", &keys(0..10));
+    let words = ["{demo:filter}:config says that size is", "another capacity or error rate"];
+    refused(&crawl, &words);
+    let () = crawl.connection().del("{demo:filter}:config").unwrap();
+    refused(&crawl, &["{demo:filter}:config is not there", "its bits are"]);
+}
+
+#[test]
+fn a_record_that_changes_in_the_middle_ends_the_run() {
+    let crawl = peer("redisson", 200);
+    let daemon = crawl.start();
+    crawl.push(&keys(0..10));
+    crawl.wait_for_sink(10);
+    let mut connection = crawl.connection();
+    let () = connection.del(("demo:filter", "{demo:filter}:config")).unwrap();
+    oracle(&crawl, "redisson", "400", "add", &keys(0..1));
+    crawl.push(&keys(20..30));
+    let output = daemon.output(SOON);
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(output.stderr.contains("made another filter in place of this one"), "{output:?}");
+    assert_eq!(crawl.len(SINK), 10);
+}
+
+#[test]
+fn the_layered_variant_is_refused() {
+    let crawl = peer("redis-lua-scaling", 200);
+    let () = crawl.connection().set("demo:filter:1:count", 5).unwrap();
+    refused(&crawl, &["demo:filter:1:count is there", "the plain one alone"]);
+    let () = crawl.connection().del("demo:filter:1:count").unwrap();
+    let () = crawl.connection().set("demo:filter:count", "many").unwrap();
+    refused(&crawl, &["demo:filter:count holds \"many\"", "counts there"]);
+}
