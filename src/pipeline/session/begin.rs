@@ -1,4 +1,4 @@
-//! The states of a session before it works. Each has what the one before it has found out.
+//! The states of a session before it works. Each has the results of the one before.
 
 use tokio::time::Instant;
 
@@ -18,7 +18,7 @@ pub(super) struct Connected {
     waiter: Link,
 }
 
-/// The lease is taken, and where the crawl stands under it is known.
+/// The lease is taken, and the position of the crawl under it is known.
 pub(in crate::pipeline) struct Owned {
     pub(in crate::pipeline) link: Link,
     waiter: Link,
@@ -26,14 +26,14 @@ pub(in crate::pipeline) struct Owned {
     pub(in crate::pipeline) standing: Standing,
 }
 
-/// The filter stands where Redis stands.
+/// The filter is at the position of Redis.
 pub(super) struct Recovered {
     pub(super) link: Link,
     pub(super) waiter: Link,
     pub(super) lease: Lease,
-    /// The batches that are to be committed, and where the crawl stands.
+    /// The batches that are to be committed, and the position of the crawl.
     pub(super) queue: Queue,
-    /// How many items wait in the sink, and on the rejects list.
+    /// Items in the sink, and on the rejects list.
     pub(super) sink_length: u64,
     pub(super) rejected_length: u64,
 }

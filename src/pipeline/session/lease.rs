@@ -9,26 +9,26 @@ use urlseen_core::redis::lease::{LEASE, MARGIN, Token};
 #[derive(Debug)]
 pub(in crate::pipeline) struct Lease {
     pub(in crate::pipeline) token: Token,
-    /// When it counts as lost unless it is renewed before.
+    /// Time at which it counts as lost unless it is renewed before.
     pub(in crate::pipeline) until: Instant,
-    /// When it was last asked for.
+    /// Time of the last request for it.
     asked: Instant,
-    /// The disk hung when it was to be renewed.
+    /// True if the disk hung when it was to be renewed.
     is_due: bool,
 }
 
 impl Lease {
-    /// The lease that was asked for then.
+    /// The lease that was asked for at `asked`.
     pub(in crate::pipeline) fn new(token: Token, asked: Instant) -> Self {
         Self { token, until: asked + LEASE - MARGIN, asked, is_due: false }
     }
 
-    /// A renewal is asked for now.
+    /// Notes that a renewal is asked for now.
     pub(in crate::pipeline) fn ask(&mut self) {
         self.asked = Instant::now();
     }
 
-    /// The renewal that was asked for last is granted.
+    /// Notes that the last renewal is granted.
     pub(in crate::pipeline) fn renewed(&mut self) {
         self.until = self.asked + LEASE - MARGIN;
     }
@@ -55,7 +55,7 @@ impl Session<'_> {
         }
     }
 
-    /// Why the lease was not renewed in time.
+    /// Returns the reason that the lease was not renewed in time.
     pub(super) fn lapsed(&self) -> RunError {
         let asked = self.lease.asked.into_std();
         let disk = self.pipeline.disk.as_ref();

@@ -1,4 +1,4 @@
-//! The connection of a session, and what each reply on it will be the answer to.
+//! The connection of a session, and the questions that wait for replies on it.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use urlseen_core::redis::packed::Packed;
 /// A connection on which questions are asked.
 pub(super) struct Line {
     link: Link,
-    /// Those that wait for their replies, oldest first.
+    /// Questions that wait for their replies, oldest first.
     pending: VecDeque<Pending>,
 }
 
@@ -21,25 +21,25 @@ impl Line {
         Self { link, pending: VecDeque::new() }
     }
 
-    /// Whether another question may be asked now.
+    /// Returns true if another question may be asked now.
     pub(super) fn has_room(&self) -> bool {
         self.link.has_room()
     }
 
-    /// Whether all questions are answered.
+    /// Returns true if all questions are answered.
     pub(super) fn is_idle(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// Whether a question of this kind still waits for its reply. Those asked by the clock are not
-    /// asked again then: a server that does not answer must not be asked more and more.
+    /// Returns true if a question of this kind waits for its reply. Questions of the clock are not
+    /// asked again then: a slow server must not be asked more and more.
     pub(super) fn is_asking(&self, kind: &Pending) -> bool {
         self.pending
             .iter()
             .any(|pending| std::mem::discriminant(pending) == std::mem::discriminant(kind))
     }
 
-    /// Whether it is asked how full a key of the filter is.
+    /// Returns true if a question about the filter's fill waits for its reply.
     pub(super) fn is_filling(&self) -> bool {
         self.pending.iter().any(|pending| matches!(pending, Pending::Fill(_)))
     }
@@ -54,12 +54,12 @@ impl Line {
         self.link.send_transaction(push, script);
     }
 
-    /// The next reply, and the question that it answers. Nothing is lost when the future is
+    /// Returns the next reply, and the question that it answers. Nothing is lost when the future is
     /// dropped.
     pub(super) async fn answer(&mut self) -> Result<(Pending, Reply), LinkError> {
         loop {
             let reply = self.link.receive().await?;
-            // A reply comes to a question only.
+            // The server replies to questions only.
             if let Some(pending) = self.pending.pop_front() {
                 return Ok((pending, reply));
             }

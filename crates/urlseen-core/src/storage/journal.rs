@@ -227,7 +227,16 @@ impl Journal {
     /// Fails if nothing may be written any more, or a start would not find what was written.
     pub fn check(&self) -> io::Result<()> {
         self.usable()?;
-        self.unsynced.poison_if(self.in_place())
+        self.unsynced.poison_if(self.is_synced().and_then(|()| self.in_place()))
+    }
+
+    fn is_synced(&self) -> io::Result<()> {
+        if self.syncing.as_ref().is_some_and(Syncing::has_ended) {
+            // As a rule it failed, and said why.
+            self.unsynced.check()?;
+            return Err(io::Error::other("the thread that syncs the log has ended"));
+        }
+        Ok(())
     }
 
     fn in_place(&self) -> io::Result<()> {

@@ -189,6 +189,13 @@ impl Syncing {
     }
 }
 
+impl Syncing {
+    /// Returns true if the thread has ended: by a failed sync, or by a panic.
+    pub(super) fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
 impl Drop for Syncing {
     fn drop(&mut self) {
         self.stop = None;

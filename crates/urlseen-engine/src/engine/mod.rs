@@ -390,3 +390,5 @@ mod asking_tests;
 mod growing_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod works_tests;

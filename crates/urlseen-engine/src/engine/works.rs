@@ -9,29 +9,29 @@ use crate::item::batch::{Batch, Ready, Sifted};
 use urlseen_core::filter::redisbloom::AddError;
 use urlseen_core::storage::Finished;
 
-/// The threads that judge, the thread that keeps the filter, and whoever asks.
+/// The threads that judge, the thread of the folder, and the queries of clients.
 #[derive(Debug)]
 pub struct Works {
-    /// What keeps the filter; nothing where Redis has it.
+    /// Thread of the folder; `None` if the filter is in Redis.
     pub storage: Option<Storage>,
-    /// What judges.
+    /// Threads that judge.
     pub engine: Engine,
-    /// Who asks about single fingerprints.
+    /// Queries about single fingerprints.
     pub dispatcher: QueryDispatcher,
-    /// The filter has no room for what is unseen; what was judged before that is ready.
+    /// True once the filter has no room for unseen items.
     is_full: bool,
 }
 
-/// What happened.
+/// Event of a filter at work.
 #[derive(Debug)]
 pub enum Event {
     /// A batch was judged, and the log has it.
     Ready(Batch<Ready>),
-    /// A batch was compared with what is remembered of a filter in Redis.
+    /// A batch was compared with the cache of a filter in Redis.
     Sifted(Batch<Sifted>),
-    /// The filter has no room for what is unseen. Nothing is judged any more.
+    /// The filter has no room for unseen items. Nothing is judged any more.
     Full(AddError),
-    /// Somebody who asks was answered, or is about to be.
+    /// A query was taken, or answered.
     Asked,
     /// A snapshot should be begun.
     SnapshotDue,
@@ -39,56 +39,56 @@ pub enum Event {
     Snapshot(Finished),
     /// No snapshot could be taken.
     NoSnapshot(io::Error),
-    /// What the folder holds now.
+    /// New contents of the folder.
     Footprint(Footprint),
 }
 
-/// Why a filter works no more.
+/// Reason that a filter cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum WorksError {
     /// The engine cannot go on.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// What keeps the filter is gone.
+    /// The thread of the folder is gone.
     #[error(transparent)]
     Storage(#[from] StorageDied),
-    /// What is judged cannot be written down.
+    /// The log cannot be written.
     #[error("the log cannot be written: {0}")]
     Log(io::Error),
 }
 
 impl Works {
-    /// What judges by a filter that `storage` keeps, and answers whoever asks at the `dispatcher`.
+    /// Joins the threads that judge, the thread of the folder, and the `dispatcher` of queries.
     pub fn new(engine: Engine, storage: Option<Storage>, dispatcher: QueryDispatcher) -> Self {
         Self { storage, engine, dispatcher, is_full: false }
     }
 
-    /// Whether nothing is judged any more, as there is no room.
+    /// Returns true if nothing is judged any more, for want of room.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// Whether another group of questions may be asked now.
+    /// Returns true if there is room for another group of questions.
     pub fn has_room_to_ask(&self) -> bool {
         self.engine.has_room_to_ask()
     }
 
-    /// How many batches are on their way: judged, or being judged, and not ready.
+    /// Counts the batches that were submitted and are not ready.
     pub fn in_progress(&self) -> usize {
         let writing = self.storage.as_ref().map_or(0, Storage::batches);
         if self.is_full { writing } else { self.engine.in_progress() + writing }
     }
 
-    /// Whether somebody who asks waits for the threads or the log.
+    /// Returns true if a query waits for the threads or the log.
     pub fn is_asked(&self) -> bool {
         self.engine.asking() > 0 || self.storage.as_ref().is_some_and(|it| it.answers() > 0)
     }
 
-    /// Waits until something happens, for ever if nothing can. New questions are taken only if they
-    /// may be. Nothing is lost when the future is dropped.
+    /// Returns the next event; waits for ever if there can be none. Takes new queries only if
+    /// `may_ask`. Nothing is lost when the future is dropped.
     ///
     /// # Errors
-    /// Where nothing can be judged, or written down, any more.
+    /// Nothing can be judged, or logged, any more.
     pub async fn next(&mut self, may_ask: bool) -> Result<Event, WorksError> {
         let may_ask = may_ask && self.has_room_to_ask();
         let is_heard = !self.is_full || self.engine.asking() > 0;
@@ -133,10 +133,10 @@ impl Works {
         }
     }
 
-    /// Replies to those who want to know how much the filter holds.
+    /// Replies to the queries for the number of keys.
     ///
     /// # Errors
-    /// Where a thread of the filter is gone.
+    /// A thread of the filter is gone.
     pub async fn count(&mut self) -> Result<(), EngineError> {
         self.dispatcher.count(&mut self.engine).await
     }

@@ -1,4 +1,4 @@
-//! A filter whose user may wait for the disk.
+//! A filter for a caller that may wait for the disk.
 
 use std::io;
 
@@ -35,7 +35,7 @@ impl Local {
     /// Hands the folder, if there is one, to a thread of its own.
     ///
     /// # Errors
-    /// Where the system has no thread.
+    /// The system has no thread.
     pub fn started(self) -> io::Result<(Engine, Option<Storage>)> {
         let storage = self.store.map(Storage::start).transpose()?;
         Ok((self.engine, storage))
@@ -44,7 +44,7 @@ impl Local {
     /// Writes a batch down as the one that follows the last. It has been written when this returns.
     ///
     /// # Errors
-    /// Where the disk fails, and where nothing is kept.
+    /// The disk fails, or nothing is kept.
     pub fn append(&mut self, batch: Batch<Judged>) -> io::Result<Batch<Ready>> {
         self.store.as_mut().ok_or_else(super::closed)?.append(batch)
     }

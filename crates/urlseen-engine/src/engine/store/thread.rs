@@ -1,4 +1,4 @@
-//! The thread that keeps a filter: it waits for the disk, so that nobody else does.
+//! The thread of a folder: it waits for the disk, so that no other thread does.
 
 use std::fmt;
 use std::io;
@@ -16,10 +16,10 @@ use crate::item::batch::{Batch, Judged, Ready};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{Finished, Moment, Position, Requests};
 
-/// How often the folder is looked after.
+/// Time between two looks at the folder.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How many records share a sync at most.
+/// Most records that share a sync.
 const GROUP: usize = BATCHES_MAX + GROUPS_MAX;
 
 /// The thread that has the folder of a filter. It does all that it is told in order.
@@ -36,31 +36,31 @@ pub struct Storage {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread has to say.
+/// Event of the thread.
 #[derive(Debug)]
 pub enum Stored {
     /// The log has a batch.
     Batch(Batch<Ready>),
-    /// The log has what some answers change.
+    /// The log has the changes of some answers.
     Answers(Recorded),
     /// The log has grown so long that a snapshot should be begun.
     SnapshotDue,
     /// A snapshot is finished.
     Snapshot(Finished),
-    /// None could be begun, or finished.
+    /// No snapshot could be begun, or finished.
     NoSnapshot(io::Error),
-    /// What the folder holds now.
+    /// New contents of the folder.
     Footprint(Footprint),
-    /// The log cannot be written any more, or would not be found by the next start.
+    /// The log cannot be written any more, or the next start would not find it.
     Failed(io::Error),
 }
 
-/// How far back a snapshot lets the folder reach.
+/// Age that the folder reaches back to after a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// To there, as Redis says; as far as it does, if Redis does not say.
+    /// The moment that Redis tells; `None` to keep all that there is.
     To(Option<Moment>),
-    /// As far as a filter without a source needs.
+    /// The age that a filter without a source needs.
     Alone,
 }
 
@@ -99,28 +99,28 @@ impl Storage {
         &self.dir
     }
 
-    /// What its disk has not answered.
+    /// Requests that its disk has not answered.
     pub fn requests(&self) -> &Requests {
         &self.requests
     }
 
-    /// How many batches are being written.
+    /// Counts the batches that are not written yet.
     pub fn batches(&self) -> usize {
         self.batches
     }
 
-    /// How many answers wait for their changes to be written.
+    /// Counts the answers whose changes are not written yet.
     pub fn answers(&self) -> usize {
         self.answers
     }
 
-    /// Has a batch written down as the one that follows the last.
+    /// Writes a batch as the one that follows the last.
     pub fn write(&mut self, batch: Batch<Judged>) {
         self.batches += 1;
         self.tell(Job::Write(Write::Batch(batch)));
     }
 
-    /// Has written down what a thread of the engine has answered.
+    /// Writes the changes of an answer of the engine.
     pub(crate) fn record(&mut self, answers: Answers, changes: Vec<(Change, Fingerprint)>) {
         self.answers += 1;
         self.tell(Job::Write(Write::Changes(answers, changes)));
@@ -131,8 +131,8 @@ impl Storage {
         self.tell(Job::Snapshot(reach));
     }
 
-    /// Waits until the thread has done some work, after all that it was told before. It does the
-    /// work even if the future is dropped.
+    /// Does some work on the thread, after all earlier jobs. The thread does it even if the future
+    /// is dropped.
     pub fn call<T, Work>(
         &self,
         work: Work,
@@ -146,7 +146,7 @@ impl Storage {
         async { told.await.map_err(|_| StorageDied) }
     }
 
-    /// What the thread says next. Nothing is lost when the future is dropped.
+    /// Returns the next event. Nothing is lost when the future is dropped.
     pub async fn stored(&mut self) -> Result<Stored, StorageDied> {
         let stored = self.stored.recv().await.ok_or(StorageDied)?;
         match stored {
@@ -157,7 +157,7 @@ impl Storage {
         Ok(stored)
     }
 
-    /// A thread that is gone is noticed by whoever listens.
+    /// The loss of the thread is noticed by [`Storage::stored`].
     fn tell(&self, job: Job) {
         if let Some(jobs) = &self.jobs {
             let _ = jobs.send(job);
@@ -169,21 +169,21 @@ impl Drop for Storage {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // Its panic was printed, and told to whoever listened.
+            // Its panic was printed, and told by `stored`.
             let _ = thread.join();
         }
     }
 }
 
-/// What the thread has.
+/// State of the thread.
 struct Keeper {
     store: Store,
     tell: mpsc::UnboundedSender<Stored>,
-    /// What was last said of the folder.
+    /// Contents of the folder that were told last.
     shown: Option<Footprint>,
-    /// Something may have changed in the folder since.
+    /// True if the folder may have changed since.
     has_news: bool,
-    /// It was said that a snapshot is due.
+    /// True if it was told that a snapshot is due.
     is_due_told: bool,
 }
 
@@ -203,7 +203,7 @@ impl Keeper {
         }
     }
 
-    /// Does a job, and those that wait behind it: what they write shares a sync.
+    /// Does a job, and those that wait after it: their writes share a sync.
     fn work(&mut self, first: Job, todo: &Receiver<Job>) {
         let (mut writes, mut next) = (Vec::new(), Some(first));
         while let Some(job) = next.take() {
@@ -256,7 +256,7 @@ impl Keeper {
         }
     }
 
-    /// Says that a snapshot is due, once.
+    /// Tells that a snapshot is due, once.
     fn tell_due(&mut self) {
         let is_due = self.store.wants_snapshot();
         if is_due && !self.is_due_told {
@@ -265,7 +265,7 @@ impl Keeper {
         self.is_due_told = is_due;
     }
 
-    /// Looks after the folder, and tells of it if there is news.
+    /// Checks the folder, and tells its contents if they changed.
     fn look(&mut self) {
         if let Err(error) = self.store.check() {
             self.say(Stored::Failed(error));
@@ -284,7 +284,7 @@ impl Keeper {
         }
     }
 
-    /// Whoever is gone does not want to know.
+    /// Tells an event. A receiver that is gone is ignored.
     fn say(&self, stored: Stored) {
         let _ = self.tell.send(stored);
     }

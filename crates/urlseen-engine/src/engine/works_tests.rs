@@ -1,0 +1,100 @@
+//! A filter at work, and a disk that does not answer.
+
+use crossbeam_channel::bounded;
+use tempfile::TempDir;
+
+use super::query::{self, Asker, Extra};
+use super::store::{Keeping, Local};
+use super::tests::{batch, engine, urls};
+use super::*;
+use crate::config::Fsync;
+use urlseen_core::filter::{FilterSpec, Parameters, Seed, Sizing};
+use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
+use urlseen_core::storage::{Folder, Head, StorageSpec};
+
+fn works(folder: &TempDir) -> (Works, Asker) {
+    let sizing = Sizing::new("10000".parse().unwrap(), "1e-12".parse().unwrap());
+    let filter = FilterSpec {
+        parameters: Parameters::native(&sizing, Some(Seed::new(1))),
+        algorithm: Algorithm::Scrapy,
+        keep_fragments: false,
+    };
+    let keeping = Keeping {
+        spec: StorageSpec { crawl: "works".to_owned(), filter },
+        fsync: Fsync::Always,
+        snapshot_bytes: u64::MAX,
+        horizon_bytes: u64::MAX,
+        emit_again: false,
+        archive: None,
+    };
+    let mut local = Local::kept(engine(2), Folder::open(folder.path()).unwrap(), keeping);
+    local.recover_to(None, None).unwrap();
+    let (engine, storage) = local.started().unwrap();
+    let (asker, dispatcher) = query::open(0);
+    (Works::new(engine, storage, dispatcher), asker)
+}
+
+fn question(wanted: Wanted, number: u32) -> Question {
+    let url = &urls([number])[0];
+    let fingerprint: Fingerprint =
+        Fingerprinter::new(Algorithm::Scrapy, false).fingerprint(&Request::get(url)).unwrap();
+    Question { wanted, fingerprint }
+}
+
+/// Works until the answer is there. No batch may become ready before.
+async fn answered<T>(works: &mut Works, answer: impl Future<Output = T>) -> T {
+    let mut answer = std::pin::pin!(answer);
+    loop {
+        tokio::select! {
+            answer = &mut answer => return answer,
+            event = works.next(true) => assert!(!matches!(event.unwrap(), Event::Ready(_))),
+        }
+    }
+}
+
+/// (4) Logged before committed. The trap: while the disk does not answer, the task waits for it, or
+/// goes on without the log.
+#[test]
+fn a_disk_that_does_not_answer_stops_commits_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut works, asker) = works(&folder);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let (answer, hang) = bounded::<()>(0);
+        let storage = works.storage.as_ref().unwrap();
+        // Blocks the thread of the folder, as a disk that does not answer.
+        let hanging = storage.call(move |_| hang.recv());
+        for numbers in [0..10, 5..15, 10..20] {
+            works.engine.submit(batch(&urls(numbers)));
+        }
+        // What changes nothing needs no disk.
+        let reply =
+            answered(&mut works, asker.ask(vec![question(Wanted::Test, 99)], Extra::Nothing)).await;
+        assert_eq!(reply.unwrap().answers, [Answer::Unseen]);
+        // What is added is answered once the log has it.
+        let adding = asker.ask(vec![question(Wanted::Add, 50)], Extra::Nothing);
+        let mut adding = std::pin::pin!(adding);
+        while works.storage.as_ref().unwrap().answers() == 0 {
+            tokio::select! {
+                biased;
+                _ = &mut adding => panic!("answered before the log has it"),
+                event = works.next(true) => assert!(!matches!(event.unwrap(), Event::Ready(_))),
+            }
+        }
+        answer.send(()).unwrap();
+        hanging.await.unwrap().unwrap();
+        let (mut base, mut added) = (Head::START, Vec::new());
+        while added.len() < 3 {
+            if let Event::Ready(batch) = works.next(false).await.unwrap() {
+                assert_eq!(batch.base(), base);
+                base = batch.head();
+                added.push(batch.added().len());
+            }
+        }
+        assert_eq!(added, [10, 5, 5]);
+        let reply = answered(&mut works, adding).await;
+        assert_eq!(reply.unwrap().answers, [Answer::Unseen]);
+        assert_eq!((works.in_progress(), works.is_asked()), (0, false));
+    });
+}
