@@ -194,7 +194,7 @@ fn key(server: &RedisServer, key: &str) -> String {
 
 #[test]
 fn filters_in_redis_are_compared_and_united() {
-    for kind in ["native", "pyrebloom", "scrapy-redis-bloomfilter", "scrapy-redis"] {
+    for kind in ["native", "pyrebloom", "redisson", "scrapy-redis-bloomfilter", "scrapy-redis"] {
         let layout_is = format!("filter.kind={kind}");
         let small = ["filter.capacity=20_000", "filter.error_rate=1e-6", "filter.bit=20"];
         let settings = [&["filter.place=redis", "filter.seed=7", &layout_is][..], &small].concat();
@@ -240,6 +240,17 @@ fn filters_in_redis_are_compared_and_united() {
         assert_eq!(again.code(), Some(3), "{kind}: {again:?}");
         assert!(again.stderr.contains("holds a filter united:filter already"), "{again:?}");
     }
+}
+
+#[test]
+fn filters_in_redis_whose_layers_grow_are_refused() {
+    let [one, _] = crawls(&["filter.place=redis", "filter.kind=redis-lua-scaling"]);
+    one.push(&urls(0, 10));
+    one.drain();
+    let a = key(&one.server, "demo:filter");
+    let refused = run("compare", &[&a, &a]);
+    assert_eq!(refused.code(), Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("redis-lua-scaling, whose layers grow"), "{refused:?}");
 }
 
 /// State after a kill in the middle: no part of it counts as a filter.

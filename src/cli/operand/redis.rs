@@ -59,6 +59,15 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
     let wanted = config.redis_filter()?;
     let found = runtime.block_on(wanted.find_as_defined(&mut link))?;
     let Defined { opened, definition } = found;
+    let kind = opened.filter.kind();
+    if kind.native().is_none() && kind.strings().is_none() && !kind.is_exact() {
+        let name = definition.spec.kind();
+        let words = format!(
+            "{what} has the kind {name}, whose layers grow: what two such filters have in common \
+             cannot be told from their bits"
+        );
+        return Err(UsageError(words).into());
+    }
     config.made_for(&definition.spec);
     let mut form = Form::default();
     for (name, value) in definition.spec.fields() {
