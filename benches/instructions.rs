@@ -18,6 +18,7 @@ use urlseen_core::storage::{Folder, StorageSpec};
 use urlseen_engine::config::{Config, Fsync, ItemForm, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{self, Engine};
+use urlseen_engine::flow::source::Cursor;
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::{Form, Items, Options, Reader};
 
@@ -143,7 +144,8 @@ fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     count("make a commit", "unseen item", second.len(), || {
         let (token, batch) = (&token, &logged);
         let rejects = Rejects::default();
-        let order = Order { token, batch, rejects: &rejects, processing: 1000, rejects_max: 0 };
+        let before = Cursor { place: 1000, left: 1000 };
+        let order = Order { token, batch, rejects: &rejects, before, rejects_max: 0 };
         let Commit::Transaction { push, script } = protocol.commit(order) else {
             panic!("a thousand items are no small batch");
         };

@@ -70,9 +70,10 @@ pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<Outcome> {
         count += context.runtime.block_on(hand_in(&context, &good))?;
     }
     let mut out = stdout();
-    match config.source.kind {
-        SourceKind::List => writeln!(out, "{count} items are on the list {}", config.forget.key)?,
-        SourceKind::None => writeln!(out, "{count} fingerprints pass once more")?,
+    if config.source.kind == SourceKind::None {
+        writeln!(out, "{count} fingerprints pass once more")?;
+    } else {
+        writeln!(out, "{count} items are on the list {}", config.forget.key)?;
     }
     Ok(outcome)
 }
@@ -80,7 +81,7 @@ pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<Outcome> {
 /// Hands items to whoever forgets them; answers how many it took.
 async fn hand_in(context: &Context, items: &[Vec<u8>]) -> anyhow::Result<usize> {
     let config = &context.config;
-    if config.source.kind == SourceKind::List {
+    if config.source.kind != SourceKind::None {
         let mut link = context.connect().await?;
         let mut push = cmd("RPUSH");
         push.arg(&config.forget.key).arg(items);

@@ -39,6 +39,8 @@ macro_rules! counters {
 counters! {
     rejects_dropped, "rejects_dropped": "Rejects dropped from a full list",
         event: "rejects were dropped from a full list";
+    source_lost, "source_lost": "Entries that went from the stream unread",
+        event: "entries went from the stream before they were read";
     batches, "batches": "Batches committed";
     batches_aborted, "batches_aborted": "Batches judged again without a commit",
         event: "batches were judged again without a commit";

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::SystemTime;
 
-use crate::crawl::protocol::{Rejects, Standing};
+use crate::crawl::protocol::{Cursor, Protocol, Rejects, Standing};
 use urlseen_core::redis::reject::bounded::most_made;
 use urlseen_core::redis::reject::{self, Written};
 use urlseen_core::storage::Head;
@@ -16,15 +16,17 @@ pub(crate) struct Prepared {
     pub(crate) batch: Batch<Ready>,
     /// Its rejects.
     pub(crate) rejects: Rejects,
+    /// Where the source stands once it is committed.
+    pub(crate) end: Cursor,
     /// Whether it is the last part of what was judged together.
     pub(crate) is_last: bool,
 }
 
 impl Prepared {
     /// A batch, and whether it is the last part of what was judged together.
-    pub(crate) fn new(batch: Batch<Ready>, is_last: bool) -> Self {
-        let rejects = rejects(&batch);
-        Self { batch, rejects, is_last }
+    pub(crate) fn new(protocol: &Protocol, batch: Batch<Ready>, is_last: bool) -> Self {
+        let (rejects, end) = (rejects(protocol, &batch), protocol.end(batch.items()));
+        Self { batch, rejects, end, is_last }
     }
 
     /// Lengths of all that its commit hands to Redis of an item.
@@ -37,8 +39,8 @@ impl Prepared {
 #[derive(Debug)]
 pub(crate) struct Queue {
     head: Head,
-    /// How many items are claimed as of `head`.
-    processing: u64,
+    /// Where the source stands as of `head`.
+    cursor: Cursor,
     batches: VecDeque<Prepared>,
 }
 
@@ -67,8 +69,8 @@ pub(crate) struct Diverged {
 
 impl Queue {
     /// Nothing queued, at the place where Redis stands.
-    pub(crate) fn new(head: Head, processing: u64) -> Self {
-        Self { head, processing, batches: VecDeque::new() }
+    pub(crate) fn new(head: Head, cursor: Cursor) -> Self {
+        Self { head, cursor, batches: VecDeque::new() }
     }
 
     /// The last batch known to be committed.
@@ -83,7 +85,15 @@ impl Queue {
 
     /// How many items are claimed as of the last commit known.
     pub(crate) fn processing(&self) -> u64 {
-        self.processing
+        self.cursor.left
+    }
+
+    /// Where the source stands before the batch at `index` from the oldest, and after the last.
+    pub(crate) fn cursor(&self, index: usize) -> Cursor {
+        match index.checked_sub(1) {
+            Some(before) => self.batches[before].end,
+            None => self.cursor,
+        }
     }
 
     /// How many items the queued batches have.
@@ -116,13 +126,13 @@ impl Queue {
     pub(crate) fn committed(&mut self) -> Option<Prepared> {
         let prepared = self.batches.pop_front()?;
         self.head = prepared.batch.head();
-        self.processing = self.processing.saturating_sub(prepared.batch.items().len() as u64);
+        self.cursor = prepared.end;
         Some(prepared)
     }
 
-    /// So many items are claimed, now that nothing is queued.
-    pub(crate) fn claimed(&mut self, processing: u64) {
-        self.processing = processing;
+    /// Items after this cursor are claimed, now that nothing is queued.
+    pub(crate) fn claimed(&mut self, cursor: Cursor) {
+        self.cursor = cursor;
     }
 
     /// Drops all batches; answers how many.
@@ -141,19 +151,22 @@ impl Queue {
             None => return Err(diverged),
         };
         let committed = (0..committed).filter_map(|_| self.committed()).collect();
-        let stale = self.processing != standing.processing;
-        self.processing = standing.processing;
+        let stale = self.cursor.place != standing.cursor.place;
+        if stale {
+            self.cursor = standing.cursor;
+        }
         Ok(Settled { committed, stale })
     }
 }
 
 /// What is kept of the items of a batch that could not be read.
-fn rejects(batch: &Batch<Ready>) -> Rejects {
+fn rejects(protocol: &Protocol, batch: &Batch<Ready>) -> Rejects {
     let now = SystemTime::now();
     let mut rejects = Rejects::default();
     for (place, (item, reason)) in batch.rejected_at().zip(batch.rejects()) {
         let most = most_made(item.len()).min(batch.most());
-        let Written { json, is_oversize } = reject::write(item, reason, now, most);
+        let reason = protocol.explain(reason, batch.items(), place);
+        let Written { json, is_oversize } = reject::write(item, &reason, now, most);
         if is_oversize {
             rejects.oversize.push((place, json));
         } else {
@@ -171,20 +184,25 @@ mod tests {
 
     /// A queue of three batches of two items, at the start of a crawl with ten items claimed.
     fn queue() -> (Queue, Vec<Head>) {
-        let mut queue = Queue::new(Head::START, 10);
+        let mut queue = Queue::new(Head::START, cursor(10));
         let mut heads = vec![Head::START];
-        for _ in 0..3 {
+        for left in [8, 6, 4] {
             let items: Items = [&b"a"[..], b"b"].into_iter().collect();
             let found = Batch::new(items).found(Findings::default());
             let batch = found.sifted().after(queue.next_base());
             heads.push(batch.head());
-            queue.push(Prepared::new(batch, true));
+            let (rejects, end) = (Rejects::default(), cursor(left));
+            queue.push(Prepared { batch, rejects, end, is_last: true });
         }
         (queue, heads)
     }
 
-    fn standing(head: Option<Head>, processing: u64) -> Standing {
-        Standing { head, filter: None, processing, unseen: 0 }
+    fn cursor(left: u64) -> Cursor {
+        Cursor { place: left.into(), left }
+    }
+
+    fn standing(head: Option<Head>, left: u64) -> Standing {
+        Standing { head, filter: None, cursor: cursor(left), unseen: 0 }
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl Pipeline {
 
     /// Brings the filter to where Redis stands, and ties the two together.
     async fn recover(&mut self, owned: &mut Owned) -> Result<Queue, RunError> {
-        let Standing { processing, unseen, .. } = owned.standing;
+        let Standing { cursor, unseen, .. } = owned.standing;
         self.unseen = unseen;
         self.answer_all(None).await?;
         self.enter(Phase::Recovering);
@@ -108,12 +108,12 @@ impl Pipeline {
         let begin = protocol.begin(&owned.lease.token, ours, head);
         protocol.done(owned.link.call(&begin).await?)?;
         self.counts.recoveries += 1;
-        info!("the lease is taken; Redis is at {head}, {processing} items are claimed. {how}");
+        info!("the lease is taken; Redis is at {head}, {} items are claimed. {how}", cursor.left);
         for warning in how.warnings() {
             warn!("{warning}");
         }
         self.watch_fill();
-        Ok(Queue::new(head, processing))
+        Ok(Queue::new(head, cursor))
     }
 
     /// Keeps the lease while the filter is recovered.

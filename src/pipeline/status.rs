@@ -58,9 +58,10 @@ impl Status {
             pid: std::process::id(),
             since: SystemTime::now(),
             phase: Phase::Starting,
-            redis: match config.source.kind {
-                SourceKind::List => config.redis.url.to_string(),
-                SourceKind::None => "none: there is no source".to_owned(),
+            redis: if config.source.kind == SourceKind::None {
+                "none: there is no source".to_owned()
+            } else {
+                config.redis.url.to_string()
             },
             head: None,
             lease_seconds: None,

@@ -57,7 +57,7 @@ impl Window {
     pub(crate) fn split(&mut self, items: Items) -> Vec<Items> {
         self.is_blind = false;
         self.alone = self.alone.saturating_sub(items.len() as u64);
-        let largest = items.iter().map(<[u8]>::len).max().unwrap_or(0);
+        let largest = items.largest();
         self.is_starting &= self.items() < self.items_max as u64;
         // A large item is remembered for a while: they seldom come alone.
         let faded = self.item - self.item / if self.is_starting { 2 } else { 8 };

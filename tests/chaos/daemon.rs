@@ -43,11 +43,21 @@ const LAYOUTS: [&[&str]; 4] = [
     &["filter.kind=scrapy-redis"],
 ];
 
+/// Settings of a list as source, and of streams.
+pub(crate) const LIST: &[&str] = &["source.kind=list"];
+pub(crate) const STREAMS: [&[&str]; 3] = [
+    &["source.kind=stream", "source.after_commit=keep"],
+    &["source.kind=stream", "source.after_commit=delete"],
+    &["source.kind=stream", "source.after_commit=trim"],
+];
+
 /// Configuration of the daemon: all values that a round varies.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) batch: u64,
     pub(crate) threads: u8,
+    pub(crate) source: &'static [&'static str],
+    /// For a list.
     pub(crate) take_from: &'static str,
     pub(crate) capacity: u64,
     pub(crate) fsync: &'static str,
@@ -69,6 +79,7 @@ impl Settings {
             recent: 1,
             batch: [1, 3, 20, 100, 400, 1000][random.usize(0..6)],
             threads: random.u8(1..=3),
+            source: LIST,
             take_from: ["left", "right"][random.usize(0..2)],
             capacity: 0,
             fsync: ["always", "interval", "never"][random.usize(0..3)],
@@ -88,17 +99,33 @@ impl Settings {
         self
     }
 
-    /// Describes the place and kind of the filter in a few words.
+    /// Uses this source.
+    pub(crate) fn from(self, source: &'static [&'static str]) -> Self {
+        let take_from = if source == LIST { self.take_from } else { "left" };
+        Self { source, take_from, ..self }
+    }
+
+    /// Returns true if the source is a stream.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.source != LIST
+    }
+
+    /// Describes the source and the filter in a few words.
     pub(crate) fn kept(&self) -> String {
+        let source = self.source.join(", ");
         match self.place {
-            FilterPlace::Local => format!("fsync {}", self.fsync),
-            FilterPlace::Redis => format!("{}, {} remembered", self.kind[0], self.recent),
+            FilterPlace::Local => format!("{source}, fsync {}", self.fsync),
+            FilterPlace::Redis => format!("{source}, {}, {} remembered", self.kind[0], self.recent),
         }
     }
 
-    /// Redis command of the feeder that matches [`Settings::take_from`].
+    /// Redis command of the feeder that matches the source.
     pub(crate) fn push(&self) -> &'static str {
-        if self.take_from == "left" { "RPUSH" } else { "LPUSH" }
+        match self.take_from {
+            _ if self.is_stream() => "XADD",
+            "left" => "RPUSH",
+            _ => "LPUSH",
+        }
     }
 
     fn lines(&self, redis: SocketAddr, state: &Path) -> Vec<String> {
@@ -115,6 +142,7 @@ impl Settings {
             format!("storage.horizon_bytes={}", self.horizon_bytes),
             format!("storage.on_rollback={}", self.on_rollback),
         ];
+        lines.extend(self.source.iter().map(ToString::to_string));
         if self.place == FilterPlace::Redis {
             lines.push("filter.place=redis".to_owned());
             lines.push(format!("filter.recent={}", self.recent));

@@ -4,9 +4,20 @@ use anyhow::Result;
 use redis::Connection;
 
 use crate::daemon::{PROCESSING, SOURCE, STATE};
+use crate::feeder::FED;
 
-/// Lengths of source and processing list, then `seq` and `commit_id`.
-type Reply = (u64, u64, (Option<u64>, Option<String>));
+/// Script that answers the number of waiting items, `seq` and `commit_id`. In a stream all items
+/// that were fed wait, except the committed ones.
+const LOOK: &str = "
+    local found = redis.call('HMGET', KEYS[3], 'seq', 'commit_id', 'entries')
+    local waiting
+    if redis.call('TYPE', KEYS[1]).ok == 'stream' then
+        waiting = redis.call('GET', KEYS[4]) - (found[3] or 0)
+    else
+        waiting = redis.call('LLEN', KEYS[1]) + redis.call('LLEN', KEYS[2])
+    end
+    return {waiting, found[1], found[2]}
+";
 
 /// State of the crawl in Redis.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,15 +31,11 @@ pub(crate) struct Facts {
 impl Facts {
     /// Reads all facts at one moment.
     pub(crate) fn read(connection: &mut Connection) -> Result<Self> {
-        let mut pipe = redis::pipe();
-        pipe.atomic()
-            .llen(SOURCE)
-            .llen(PROCESSING)
-            .cmd("HMGET")
-            .arg(STATE)
-            .arg(&["seq", "commit_id"]);
-        let (source, processing, (seq, commit_id)): Reply = pipe.query(connection)?;
-        Ok(Self { waiting: source + processing, head: seq.zip(commit_id) })
+        let mut look = redis::cmd("EVAL");
+        look.arg(LOOK).arg(4).arg(&[SOURCE, PROCESSING, STATE, FED]);
+        let (waiting, seq, commit_id): (u64, Option<u64>, Option<String>) =
+            look.query(connection)?;
+        Ok(Self { waiting, head: seq.zip(commit_id) })
     }
 
     pub(crate) fn seq(&self) -> u64 {

@@ -8,7 +8,7 @@ use crate::items::{Generation, Items};
 use crate::server::Server;
 
 /// Key of the number of fed items.
-const FED: &str = "chaos:fed";
+pub(crate) const FED: &str = "chaos:fed";
 /// Key of the list of generations, each as `FIRST NUMBER`: the first item, and the generation.
 const GENERATIONS: &str = "chaos:generations";
 
@@ -58,12 +58,19 @@ impl Feeder {
     fn feed_chunk(&mut self, connection: &mut Connection, key: &str, count: u64) -> Result<()> {
         let mut pipe = redis::pipe();
         pipe.atomic();
-        let mut push = redis::cmd(self.push);
-        push.arg(key);
-        for place in self.fed..self.fed + count {
-            push.arg(self.items.item(place).bytes);
+        let items = (self.fed..self.fed + count).map(|place| self.items.item(place).bytes);
+        if self.push == "XADD" {
+            for item in items {
+                pipe.cmd(self.push).arg(key).arg("*").arg("item").arg(item).ignore();
+            }
+        } else {
+            let push = pipe.cmd(self.push).arg(key);
+            for item in items {
+                push.arg(item);
+            }
+            push.ignore();
         }
-        pipe.add_command(push).ignore().set(FED, self.fed + count).ignore();
+        pipe.set(FED, self.fed + count).ignore();
         if self.is_generation_new {
             let generation = self.items.history.last().context("there is a generation")?;
             let entry = format!("{} {}", generation.first, generation.number);

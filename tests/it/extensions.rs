@@ -17,6 +17,8 @@ const fn example(what: &'static str, words: &'static [&'static str], most: usize
 
 const EXAMPLES: &[Example] = &[
     example("the sink zset", &["Zset"], 2),
+    example("the source stream", &["SourceKind::Stream", "Stream::new("], 2),
+    example("the key source.after_commit", &["after_commit:"], 2),
     example("the key source.batch_bytes", &["batch_bytes"], 2),
     example("the key source.linger", &["source.linger", "linger:"], 2),
     example("the key serve.request_bytes", &["settings.request_bytes", "request_bytes:"], 2),

@@ -35,7 +35,7 @@ impl Need {
     /// The need of a configuration, for a process that has so many open.
     fn of(config: &Config, open: u64) -> Self {
         let is_local = config.filter.place == FilterPlace::Local;
-        let has_redis = config.source.kind == SourceKind::List || !is_local;
+        let has_redis = config.source.kind != SourceKind::None || !is_local;
         let connections = Limits::default().connections as u64;
         let socket = if is_local { connections + 2 } else { 0 };
         let address = if config.admin.listen.is_some() { connections + 1 } else { 0 };

@@ -253,18 +253,15 @@ async fn prepare(
     let (asker, dispatcher) = query::open(config.forget.max_len);
     let tasks = serve(config, &parameters, asker).await?;
     let filter = store.engine.handle();
-    let work = match config.source.kind {
-        SourceKind::None => {
-            let (when_full, status) = (config.filter.when_full, Status::starting(config));
-            let alone = Alone::new(store, dispatcher, parameters, when_full, status, stop);
-            Work::Alone(Box::new(alone))
-        }
-        SourceKind::List => {
-            let parts = parts(config, parameters, shared, args);
-            let (engine, storage) = store.started().map_err(RunError::Thread)?;
-            let works = Works::new(engine, storage, dispatcher);
-            Work::Queue(Box::new(Pipeline::new(parts, works, stop)))
-        }
+    let work = if config.source.kind == SourceKind::None {
+        let (when_full, status) = (config.filter.when_full, Status::starting(config));
+        let alone = Alone::new(store, dispatcher, parameters, when_full, status, stop);
+        Work::Alone(Box::new(alone))
+    } else {
+        let parts = parts(config, parameters, shared, args);
+        let (engine, storage) = store.started().map_err(RunError::Thread)?;
+        let works = Works::new(engine, storage, dispatcher);
+        Work::Queue(Box::new(Pipeline::new(parts, works, stop)))
     };
     let view = Daemon::new(config, work.live(), filter);
     Ok(Some((work, view, tasks)))

@@ -25,7 +25,7 @@ impl fmt::Display for RunProgress<'_> {
         let rate = |now: u64, of: fn(&Report) -> u64| {
             (now - self.before.map_or(0, of)) as f64 / (seconds - since).max(1e-3)
         };
-        if self.source == SourceKind::List {
+        if self.source != SourceKind::None {
             let rate = rate(counts.items(), |before| before.counts.items());
             let (items, unseen) = (counts.items(), counts.unseen);
             let waiting = source + processing;
@@ -58,7 +58,7 @@ pub(super) fn summarize(
         writeln!(out, "{}", json_text(&value.to_string()))?;
         return Ok(());
     }
-    if source == SourceKind::List {
+    if source != SourceKind::None {
         items(&mut out, report, passed)?;
     }
     let Asked { seen, unseen, full, forgotten } = report.asked;

@@ -9,6 +9,7 @@ use urlseen_core::redis::lease::Token;
 use urlseen_core::redis::packed::Packed;
 use urlseen_core::redis::sink::PlainSink;
 use urlseen_core::redis_filter::judge::{Judge, Question};
+use urlseen_engine::flow::source::Cursor;
 use urlseen_engine::item::batch::{Batch, Ready};
 
 /// What is to be committed, and as what.
@@ -20,8 +21,8 @@ pub struct Order<'a> {
     pub batch: &'a Batch<Ready>,
     /// Its rejects.
     pub rejects: &'a Rejects,
-    /// How many items are claimed before.
-    pub processing: u64,
+    /// Where it was read in the source.
+    pub before: Cursor,
     /// How long the list of rejects may become before the oldest are dropped; 0: without end.
     pub rejects_max: u64,
 }
@@ -59,11 +60,12 @@ impl Rejects {
         self.whole.iter().chain(oversize).map(Vec::as_slice)
     }
 
-    /// Adds them to a script's call, which says before how many of them are whole.
-    pub(super) fn push_to(&self, command: &mut Cmd) {
+    /// Adds them to a script's call, which says before how many of them are whole. `mark` names an
+    /// item by its place.
+    pub(super) fn push_to(&self, command: &mut Cmd, mark: impl Fn(usize) -> String) {
         command.arg(&self.whole);
         for (place, json) in &self.oversize {
-            command.arg(*place).arg(json);
+            command.arg(mark(*place)).arg(json);
         }
     }
 }
@@ -114,19 +116,19 @@ impl Protocol {
         drop(items);
         // As text: that a server has forgotten it would be found out only behind the push.
         let command = eval(&self.commit, &self.own_keys(&[]));
-        let mut script = Self::begin_commit(order, command);
+        let mut script = self.begin_commit(order, command);
         script.arg(count).arg(last.unwrap_or_default()).arg(rejects_max).arg(rejects.whole.len());
-        rejects.push_to(&mut script);
+        rejects.push_to(&mut script, |place| self.source.mark(batch.items(), place));
         Commit::Transaction { push, script }
     }
 
     /// The commit by a script that pushes: the items are among its arguments.
     fn commit_pushing(&self, order: Order<'_>, script: &Script) -> Cmd {
         let Order { batch, rejects, rejects_max, .. } = order;
-        let mut command = Self::begin_commit(order, call(script, &self.own_keys(&[])));
+        let mut command = self.begin_commit(order, call(script, &self.own_keys(&[])));
         command.arg(rejects_max).arg(batch.onward_len()).arg(rejects.whole.len());
         self.push_items(order, &mut command);
-        rejects.push_to(&mut command);
+        rejects.push_to(&mut command, |place| self.source.mark(batch.items(), place));
         command
     }
 
@@ -142,12 +144,12 @@ impl Protocol {
     fn commit_shared(&self, order: Order<'_>, judge: &Judge, script: &Script) -> Cmd {
         let Order { batch, rejects, rejects_max, .. } = order;
         let Question { keys, places, extras } = judge.question(batch.onward_fingerprints());
-        let mut command = Self::begin_commit(order, call(script, &self.own_keys(&keys)));
+        let mut command = self.begin_commit(order, call(script, &self.own_keys(&keys)));
         command.arg(rejects_max).arg(batch.onward_len()).arg(extras.len());
         command.arg(rejects.whole.len()).arg(places);
         self.push_items(order, &mut command);
         command.arg(extras);
-        rejects.push_to(&mut command);
+        rejects.push_to(&mut command, |place| self.source.mark(batch.items(), place));
         command
     }
 
@@ -158,18 +160,19 @@ impl Protocol {
 
     /// The keys that both kinds of commits begin with, and then the filter's.
     fn own_keys<'a>(&'a self, filter: &'a [String]) -> Vec<&'a str> {
-        let Keys { lease, state, processing, sink, rejected, oversize, .. } = &self.keys;
-        let own: [&str; 6] = [lease, state, processing, sink, rejected, oversize];
+        let Keys { lease, state, sink, rejected, oversize, .. } = &self.keys;
+        let claimed = self.source.claimed(&self.keys);
+        let own: [&str; 6] = [lease, state, claimed, sink, rejected, oversize];
         own.into_iter().chain(filter.iter().map(String::as_str)).collect()
     }
 
     /// What both kinds of commits begin with.
-    fn begin_commit(order: Order<'_>, mut command: Cmd) -> Cmd {
-        let Order { token, batch, processing, .. } = order;
+    fn begin_commit(&self, order: Order<'_>, mut command: Cmd) -> Cmd {
+        let Order { token, batch, before, .. } = order;
         let (base, head) = (batch.base(), batch.head());
         command.arg(token.as_str()).arg(base.seq).arg(base.commit_id.to_string());
         command.arg(head.seq).arg(head.commit_id.to_string());
-        command.arg(processing).arg(batch.items().len());
+        command.arg(self.source.span(before, batch.items()).as_slice());
         command
     }
 

@@ -60,7 +60,7 @@ impl Protocol {
         let Keys { lease, forgetting, rejected, oversize, .. } = &self.keys;
         let mut command = call(&self.forgets.done, &[lease, forgetting, rejected, oversize]);
         command.arg(token.as_str()).arg(count).arg(rejects.whole.len());
-        rejects.push_to(&mut command);
+        rejects.push_to(&mut command, |place| place.to_string());
         command
     }
 

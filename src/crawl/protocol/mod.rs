@@ -7,6 +7,7 @@ mod persistence;
 mod reclaiming;
 mod record;
 mod reply;
+mod source;
 
 use std::sync::Arc;
 
@@ -23,14 +24,14 @@ use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::held;
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::{LEASE, LeaseHolder, RunId, Token};
-use urlseen_core::redis::link::Reply;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs, ServerVersion};
 use urlseen_core::redis::script::{COMMON, Script};
 use urlseen_core::redis::sink::Sink;
 use urlseen_core::redis_filter::judge::Judge;
 use urlseen_core::storage::Head;
 use urlseen_engine::config::Config;
-use urlseen_engine::flow::source::{self, Source};
+pub(crate) use urlseen_engine::flow::source::Cursor;
+use urlseen_engine::flow::source::{Source, open};
 
 /// How many items a clean exit should move at most to give back what was claimed. Giving back is
 /// one rename where one of the two lists is empty; this bounds how long Redis is held up elsewhere,
@@ -73,9 +74,9 @@ impl Protocol {
     /// sink bring their part of the scripts.
     pub fn new(config: &Config) -> Self {
         let keys = config.keys();
-        let (source, sink) = (source::open(&config.source), config.open_sink());
+        let (source, sink) = (open(&config.source), config.open_sink());
         let held = held::Calls::new(record(config, &keys));
-        let from = source.lua_commit();
+        let (from, around) = (source.lua_commit(), source.lua_session());
         let pushing =
             script(&[&from, COMMITTING, &sink.lua_push()], include_str!("lua/commit_pushing.lua"));
         let (commit, commit_small) = match sink.plain() {
@@ -86,17 +87,17 @@ impl Protocol {
             None => (pushing, None),
         };
         Self {
-            own: script(&[], include_str!("lua/own.lua")),
+            own: script(&[&around], include_str!("lua/own.lua")),
             begin: script(&[], include_str!("lua/begin.lua")),
             look: script(&[], include_str!("lua/look.lua")),
             rejected_length: Script::new(include_str!("lua/rejected_length.lua")),
             renew: script(&[], include_str!("lua/renew.lua")),
-            claim: script(&[], include_str!("lua/claim.lua")),
+            claim: script(&[&around], include_str!("lua/claim.lua")),
             commit,
             commit_small,
             has_acl_check: false,
             shared: None,
-            give_back: script(&[&source.lua_give_back()], include_str!("lua/give_back.lua")),
+            give_back: script(&[&around], include_str!("lua/give_back.lua")),
             drop: script(&[], include_str!("lua/drop.lua")),
             forgets: Forgets::new(),
             release: script(&[], include_str!("lua/release.lua")),
@@ -132,7 +133,7 @@ impl Protocol {
         let mut needs = Needs::new();
         self.source.needs(&self.keys, &mut needs);
         self.sink.needs(&self.keys, &mut needs);
-        let Keys { lease, state, processing, source, sink, rejected, oversize, .. } = &self.keys;
+        let Keys { lease, state, sink, rejected, oversize, .. } = &self.keys;
         needs.key(KeyOwner::Own("list of oversize items"), oversize.as_str(), KeyKind::List);
         needs.key(KeyOwner::Setting("rejects.key"), rejected.as_str(), KeyKind::List);
         needs.key(KeyOwner::Own("state"), state.as_str(), KeyKind::Hash);
@@ -148,8 +149,7 @@ impl Protocol {
         needs.command(command("EVALSHA").arg("0".repeat(40)).arg("1").key(lease.as_str()));
         needs.command(command("EXEC"));
         needs.command(command("EVAL").arg("return 1").arg("1").key(lease.as_str()));
-        let earlier = &self.keys.earlier_processing;
-        for key in [lease, state, processing, earlier, source, sink, rejected, oversize] {
+        for key in [lease, state, sink, rejected, oversize] {
             needs.command(command("TYPE").key(key.as_str()));
         }
         needs.command(command("GET").key(lease.as_str()));
@@ -166,8 +166,6 @@ impl Protocol {
         needs.command(command("LLEN").key(oversize.as_str()));
         needs.command(command("RPUSH").key(oversize.as_str()).arg(""));
         needs.command(command("LTRIM").key(oversize.as_str()).arg("0").arg("-1"));
-        let (from, to) = (processing.as_str(), oversize.as_str());
-        needs.command(command("LMOVE").key(from).key(to).arg("LEFT").arg("RIGHT"));
         if let Some((judge, _)) = &self.shared {
             needs.command(command("HGET").key(state.as_str()).arg("unseen"));
             judging::add(judge.filter(), &mut needs);
@@ -189,8 +187,7 @@ impl Protocol {
 
     /// Takes the lease, from an earlier connection of the same run too, and from `dead` runs.
     pub(crate) fn own(&self, token: &Token, holder: &LeaseHolder, dead: &[RunId]) -> Cmd {
-        let Keys { lease, state, processing, earlier_processing, .. } = &self.keys;
-        let mut command = call(&self.own, &[lease, state, processing, earlier_processing]);
+        let mut command = call(&self.own, &self.session_keys());
         command.arg(token.as_str()).arg(holder.to_json()).arg(milliseconds());
         for run in dead {
             command.arg(run.to_string());
@@ -211,7 +208,8 @@ impl Protocol {
         }
         answer.ok()?;
         let (seq, commit_id, format) = (answer.text()?, answer.text()?, answer.text()?);
-        let (filter, processing) = (RandomId::parse(&answer.text()?), answer.count()?);
+        let filter = RandomId::parse(&answer.text()?);
+        let cursor = self.cursor(&mut answer)?;
         let unseen = answer.text()?.parse().unwrap_or(0);
         if !format.is_empty() && format != FORMAT {
             return Err(ProtocolError::Format { found: format });
@@ -223,7 +221,7 @@ impl Protocol {
                 ProtocolError::Nonsense { what: "own", reply }
             })?),
         };
-        Ok(Standing { head, filter, processing, unseen })
+        Ok(Standing { head, filter, cursor, unseen })
     }
 
     /// Ties the crawl's state to a filter; where Redis knows nothing of the crawl, it stands at
@@ -271,48 +269,6 @@ impl Protocol {
         ScriptReply::new("a script", reply)?.ok()
     }
 
-    /// Claims what the source holds.
-    pub(crate) fn claim(&self, token: &Token) -> Cmd {
-        let Keys { lease, processing, source, .. } = &self.keys;
-        let mut command = call(&self.claim, &[lease, processing, source]);
-        command.arg(token.as_str());
-        command
-    }
-
-    /// The reply to [`Protocol::claim`]: how many items are claimed.
-    pub(crate) fn claimed(&self, reply: Value) -> Result<u64, ProtocolError> {
-        let mut answer = ScriptReply::new("claim", reply)?;
-        answer.ok()?;
-        answer.count()
-    }
-
-    /// Reads claimed items.
-    pub(crate) fn window(&self, from: u64, count: u64) -> Cmd {
-        self.source.window(&self.keys.processing, from, count)
-    }
-
-    /// The reply to [`Protocol::window`].
-    pub(crate) fn items(&self, reply: Reply) -> Result<urlseen_engine::item::Items, ProtocolError> {
-        let unexpected =
-            || ProtocolError::Nonsense { what: "a read", reply: "not a list".to_owned() };
-        self.source.items(reply).ok_or_else(unexpected)
-    }
-
-    /// Gives unread items back, unless that moves more than `most`, and releases the lease.
-    pub(crate) fn give_back(&self, token: &Token, most: usize) -> Cmd {
-        let Keys { lease, processing, source, .. } = &self.keys;
-        let mut command = call(&self.give_back, &[lease, processing, source]);
-        command.arg(token.as_str()).arg(most);
-        command
-    }
-
-    /// The reply to [`Protocol::give_back`].
-    pub(crate) fn given_back(&self, reply: Value) -> Result<GivenBack, ProtocolError> {
-        let mut answer = ScriptReply::new("give back", reply)?;
-        answer.ok()?;
-        Ok(GivenBack { back: answer.count()?, left: answer.count()?, source: answer.count()? })
-    }
-
     /// Forgets where the crawl stands.
     pub(crate) fn drop_crawl(&self, token: &Token) -> Cmd {
         let Keys { lease, state, record, .. } = &self.keys;
@@ -328,16 +284,6 @@ impl Protocol {
         command
     }
 
-    /// Blocks until the source holds an item, or for `seconds`.
-    pub(crate) fn wait(&self, seconds: f64) -> Cmd {
-        self.source.wait(&self.keys.source, seconds)
-    }
-
-    /// How long the source is.
-    pub(crate) fn source_length(&self) -> Cmd {
-        self.source.length(&self.keys.source)
-    }
-
     /// How long the sink is.
     pub(crate) fn sink_length(&self) -> Cmd {
         self.sink.length(&self.keys.sink)
@@ -350,7 +296,8 @@ impl Protocol {
 
     /// How long source, `processing`, sink and rejects are.
     pub(crate) fn lengths(&self) -> [Cmd; 4] {
-        let processing = self.source.length(&self.keys.processing);
+        let mut processing = cmd("LLEN");
+        processing.arg(&self.keys.processing);
         [self.source_length(), processing, self.sink_length(), self.rejected_length()]
     }
 

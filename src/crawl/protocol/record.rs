@@ -5,16 +5,13 @@ use urlseen_core::fingerprint::request::Request;
 use urlseen_core::redis::held::{HeldRecord, PROBE};
 use urlseen_core::redis::keys::Keys;
 use urlseen_engine::config::{Config, End, FilterPlace};
+use urlseen_engine::flow::source;
 
 /// The record of the crawl that is configured.
 pub(crate) fn record(config: &Config, keys: &Keys) -> HeldRecord {
     let Config { source, sink, fingerprint, held, filter, .. } = config;
     let (algorithm, fragments) = (fingerprint.algorithm, fingerprint.keep_fragments);
     let probe = Fingerprinter::new(algorithm, fragments).fingerprint(&Request::get(PROBE));
-    let push = match source.take_from {
-        End::Left => "RPUSH",
-        End::Right => "LPUSH",
-    };
     // So that the item found first comes first.
     let pop = match sink.push_to {
         End::Right => "LEFT",
@@ -27,7 +24,7 @@ pub(crate) fn record(config: &Config, keys: &Keys) -> HeldRecord {
     HeldRecord {
         urlseen: env!("CARGO_PKG_VERSION").to_owned(),
         source: keys.source.clone(),
-        push: push.to_owned(),
+        push: source::open(source).push().to_owned(),
         processing: keys.processing.clone(),
         sink: keys.sink.clone(),
         sink_kind: sink.kind.name().to_owned(),

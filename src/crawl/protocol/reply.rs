@@ -6,6 +6,7 @@ use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::storage::Head;
+use urlseen_engine::flow::source::Cursor;
 
 /// The version of the state's fields. Another one is refused.
 pub(super) const FORMAT: &str = "2";
@@ -17,8 +18,8 @@ pub(crate) struct Standing {
     pub(crate) head: Option<Head>,
     /// The filter that the crawl is tied to.
     pub(crate) filter: Option<RandomId>,
-    /// How many items are claimed and not committed.
-    pub(crate) processing: u64,
+    /// Where the source is committed, and what is claimed after that.
+    pub(crate) cursor: Cursor,
     /// How many items were found unseen by commits to a filter that is in Redis.
     pub(crate) unseen: u64,
 }
@@ -65,11 +66,11 @@ pub enum ScriptError {
         /// As found.
         commit_id: String,
     },
-    /// The list of claimed items is not as long as it must be: somebody else changed it.
-    #[error("somebody else changed the list of claimed items: it now holds {found}")]
-    Processing {
-        /// Its length.
-        found: u64,
+    /// The source is not where the batch was read: somebody else changed it.
+    #[error("somebody else changed {what}")]
+    Source {
+        /// Of the source, and how.
+        what: String,
     },
 }
 
@@ -103,6 +104,12 @@ pub enum ProtocolError {
     Earlier {
         /// One of the keys.
         key: String,
+    },
+    /// A script found that going on would lose or repeat items, and did nothing.
+    #[error("{what}")]
+    Never {
+        /// What it found, and what to do.
+        what: String,
     },
     /// The crawl's state was written by another version.
     #[error(
@@ -175,7 +182,8 @@ impl ScriptReply {
                 return Err(ProtocolError::Record { protocol, urlseen });
             }
             "earlier" => return Err(ProtocolError::Earlier { key: self.text()? }),
-            "processing" => ScriptError::Processing { found: self.count()? }.into(),
+            "source" => ScriptError::Source { what: self.text()? }.into(),
+            "refused" => return Err(ProtocolError::Never { what: self.text()? }),
             other => nonsense(self.what, &other),
         })
     }

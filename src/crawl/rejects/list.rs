@@ -6,7 +6,8 @@ use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis::script::COMMON;
-use urlseen_engine::config::{Config, End};
+use urlseen_engine::config::Config;
+use urlseen_engine::flow::source;
 
 /// How many rejects are read at once: of the first time, as nothing is known of their sizes yet,
 /// and at most.
@@ -26,7 +27,6 @@ pub struct RejectsList {
     /// Rejects that have their items beside them.
     pub(super) oversize: String,
     pub(super) source: String,
-    pub(super) take_from: End,
     pub(super) scripts: Scripts,
     /// How many rejects to read next.
     window: usize,
@@ -61,8 +61,7 @@ impl RejectsList {
             aside: keys.rejects_aside,
             oversize: keys.oversize,
             source: keys.source,
-            take_from: config.source.take_from,
-            scripts: Scripts::new(),
+            scripts: Scripts::new(&source::open(&config.source).lua_requeue()),
             window: FIRST,
         })
     }
@@ -168,14 +167,15 @@ impl Scan {
 }
 
 impl Scripts {
-    fn new() -> Self {
+    fn new(requeue: &str) -> Self {
         const SHARED: &str = include_str!("../protocol/lua/shared.lua");
         let script = |text: &str| Script::new(&format!("{COMMON}\n{SHARED}\n{text}"));
+        let sort = |text: &str| script(&format!("{requeue}\n{text}"));
         Self {
             set_aside: script(include_str!("lua/set_aside.lua")),
             give_back: script(include_str!("lua/give_back.lua")),
-            sort: script(include_str!("lua/sort.lua")),
-            sort_oversize: script(include_str!("lua/sort_oversize.lua")),
+            sort: sort(include_str!("lua/sort.lua")),
+            sort_oversize: sort(include_str!("lua/sort_oversize.lua")),
             drop_first: script(include_str!("lua/drop_first.lua")),
         }
     }

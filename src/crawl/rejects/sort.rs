@@ -9,7 +9,6 @@ use super::RejectsList;
 use super::list::Scripts;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::reject::{Reject, RejectedItem};
-use urlseen_engine::config::End;
 
 /// How many rejects are given back at once. This bounds how long Redis is held up elsewhere, at
 /// about a microsecond each.
@@ -133,26 +132,17 @@ impl RejectsList {
     /// Carries out one step, unless others have changed what is aside.
     async fn carry_out(&mut self, chunk: &Chunk<'_>) -> Result<bool, LinkError> {
         let digest = digest(chunk.rejects);
-        // The end that items are not taken from.
-        let push = match self.take_from {
-            End::Left => "RPUSH",
-            End::Right => "LPUSH",
-        };
         let mut call = self.scripts.sort.prepare_invoke();
         call.key(&self.aside).key(&self.source);
-        call.arg(chunk.rejects.len()).arg(digest).arg(&chunk.fates).arg(push).arg(&chunk.items);
+        call.arg(chunk.rejects.len()).arg(digest).arg(&chunk.fates).arg(&chunk.items);
         Ok(call.invoke_async(&mut self.connection).await?)
     }
 
     /// Carries out the fate of the oldest reject that has its item beside it, unless that is
     /// another one by now.
     async fn sort_oversize(&mut self, reject: &[u8], fate: &str) -> Result<bool, LinkError> {
-        let to = match self.take_from {
-            End::Left => "RIGHT",
-            End::Right => "LEFT",
-        };
         let mut call = self.scripts.sort_oversize.prepare_invoke();
-        call.key(&self.oversize).key(&self.source).arg(reject).arg(fate).arg(to);
+        call.key(&self.oversize).key(&self.source).arg(reject).arg(fate);
         Ok(call.invoke_async(&mut self.connection).await?)
     }
 

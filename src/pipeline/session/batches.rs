@@ -7,6 +7,8 @@
 //! [`Works`](urlseen_engine::engine::Works) judges and logs. A batch that is ready stays in the
 //! queue until its commit is known to have happened, or it is aborted.
 
+use tracing::warn;
+
 use super::{Pending, Session};
 use crate::crawl::protocol::{Commit, Committed, Order};
 use crate::pipeline::queue::{Prepared, Queue};
@@ -56,12 +58,26 @@ impl Pipeline {
         queue: Option<&mut Queue>,
     ) -> Result<(), RunError> {
         match (event?, queue) {
-            (Event::Ready(batch), Some(queue)) => queue.push(Prepared::new(batch, true)),
+            (Event::Ready(batch), Some(queue)) => {
+                queue.push(Prepared::new(&self.parts.protocol, batch, true));
+            }
             (Event::Sifted(batch), Some(queue)) => self.queue_parts(batch, queue),
             (Event::Ready(_) | Event::Sifted(_), None) => self.note_aborted(1),
             (event, _) => self.tell(event),
         }
         Ok(())
+    }
+
+    /// Says that entries went from the source before they were read.
+    pub(super) fn note_lost(&mut self, lost: u64) {
+        if lost > 0 {
+            self.counts.source_lost += lost;
+            warn!(
+                "{lost} entries went from {} before they were read: whatever removes them there \
+                 (XTRIM, XADD with MAXLEN, XDEL) does not wait for this crawl",
+                self.parts.protocol.keys().source
+            );
+        }
     }
 
     /// Queues a batch that Redis judges: in parts, where that would take too long at once.
@@ -70,7 +86,7 @@ impl Pipeline {
         let mut parts = batch.parts(most).into_iter();
         while let Some(part) = parts.next() {
             let ready = part.after(queue.next_base());
-            queue.push(Prepared::new(ready, parts.len() == 0));
+            queue.push(Prepared::new(&self.parts.protocol, ready, parts.len() == 0));
         }
     }
 
@@ -113,11 +129,8 @@ impl Session<'_> {
                 RejectsFull::DropOldest => config.rejects.max_len,
             };
             let Prepared { batch, rejects, .. } = prepared;
-            let (token, processing) = (&self.lease.token, self.processing);
-            let commit = protocol.commit(Order { token, batch, rejects, processing, rejects_max });
-            let items = batch.items().len() as u64;
-            self.processing -= items;
-            self.ahead -= items;
+            let (token, before) = (&self.lease.token, self.queue.cursor(self.sent));
+            let commit = protocol.commit(Order { token, batch, rejects, before, rejects_max });
             self.sent += 1;
             match commit {
                 Commit::Script(script) => {

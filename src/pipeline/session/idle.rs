@@ -13,16 +13,16 @@ impl Session<'_> {
     /// Waits where the source is idle and nothing else does.
     pub(super) fn wait_if_idle(&mut self) {
         if self.supply == Supply::Empty
-            && let Some(waiter) = &mut self.waiter
+            && let (Some(waiter), Some(after)) = (&mut self.waiter, self.read_to)
             && waiter.is_idle()
         {
-            waiter.send(&self.pipeline.parts.protocol.wait(WAIT_S));
+            waiter.send(&self.pipeline.parts.protocol.wait(after, WAIT_S));
         }
     }
 
     /// The wait for an idle source is over, whether it found something or not.
     pub(super) fn woken(&mut self, found: &Value) {
-        if self.supply == Supply::Empty && *found != Value::Nil {
+        if self.supply == Supply::Empty && self.pipeline.parts.protocol.wakes(found) {
             self.supply = Supply::Unknown;
             self.linger.begin();
         }

@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep_until};
 use super::queue::Queue;
 use super::window::Window;
 use super::{Ending, Live, Pipeline, Report, RunError};
-use crate::crawl::protocol::GIVE_BACK_MAX;
+use crate::crawl::protocol::{Cursor, GIVE_BACK_MAX};
 use crate::pipeline::phase::{Backpressure, Phase};
 use backpressure::BACKPRESSURE_POLL;
 pub(super) use begin::Owned;
@@ -82,10 +82,8 @@ struct Session<'a> {
     /// Until when the connection is watched before a commit is sent that may have broken others.
     control: Option<Instant>,
     window: Window,
-    /// How many items are claimed once all commits that were sent are done.
-    processing: u64,
-    /// How many of those are read or being read.
-    ahead: u64,
+    /// What is read or being read ends here; nothing while only the reply can tell.
+    read_to: Option<Cursor>,
     /// Windows being read.
     windows: usize,
     /// Batches read that the engine has no room for.
@@ -150,7 +148,8 @@ impl<'a> Session<'a> {
 
     fn new(pipeline: &'a mut Pipeline, recovered: Recovered) -> Self {
         let Recovered { link, waiter, lease, queue, sink_length, rejected_length } = recovered;
-        let (processing, ahead) = (queue.processing(), queue.items());
+        let (read_to, ahead) = (queue.cursor(queue.batches()), queue.items());
+        let is_claimed = queue.processing() > 0;
         let Config { source, held: consumers, .. } = &pipeline.parts.config;
         let bytes = source.batch_bytes.min(pipeline.limits.batch);
         Self {
@@ -158,12 +157,11 @@ impl<'a> Session<'a> {
             waiter: Some(waiter),
             lease,
             queue,
-            supply: if processing > 0 { Supply::Claimed } else { Supply::Unknown },
+            supply: if is_claimed { Supply::Claimed } else { Supply::Unknown },
             linger: Linger::new(source.linger.unwrap_or_default()),
             control: pipeline.suspicion.control(),
             window: Window::new(source.batch, bytes).with_alone(pipeline.suspicion.alone(ahead)),
-            processing,
-            ahead,
+            read_to: Some(read_to),
             windows: 0,
             backlog: VecDeque::new(),
             sent: 0,
@@ -263,7 +261,8 @@ impl<'a> Session<'a> {
         let protocol = &self.pipeline.parts.protocol;
         let reply = self.line.call(&protocol.give_back(&self.lease.token, GIVE_BACK_MAX)).await?;
         let given = protocol.given_back(reply)?;
-        self.queue.claimed(given.left);
+        let cursor = Cursor { left: given.left, ..self.queue.cursor(0) };
+        self.queue.claimed(cursor);
         self.pipeline.source_length = given.source;
         self.pipeline.note(&self.queue);
         self.pipeline.rest(head).await?;
@@ -317,13 +316,13 @@ impl<'a> Session<'a> {
         while self.line.has_room()
             && self.windows < self.window.at_once(AHEAD_MAX)
             && self.on_their_way() < AHEAD_MAX
-            && self.ahead < self.processing
+            && let Some(after) = self.read_to.filter(|cursor| cursor.left > 0)
         {
-            let items = self.window.items().min(self.processing - self.ahead);
-            let window = self.pipeline.parts.protocol.window(self.ahead, items);
-            self.ahead += items;
+            let items = self.window.items().min(after.left);
+            let (window, read_to) = self.pipeline.parts.protocol.read(after, items);
+            self.read_to = read_to;
             self.windows += 1;
-            self.line.ask(Pending::Window { items }, &window);
+            self.line.ask(Pending::Window { after, items }, &window);
         }
     }
 
@@ -332,9 +331,10 @@ impl<'a> Session<'a> {
         self.windows + self.backlog.len() + self.pipeline.works.in_progress() + self.queue.batches()
     }
 
-    /// Claims what the source holds once all that was claimed is committed.
+    /// Claims what the source holds once all that was claimed is sent to be committed.
     fn claim(&mut self) {
-        if self.processing > 0 {
+        let is_read = self.read_to.is_some_and(|cursor| cursor.left == 0);
+        if !is_read || self.on_their_way() > self.sent {
             return;
         }
         if self.supply == Supply::Claimed {

@@ -1,17 +1,18 @@
 //! The questions that a session has asked on its connection, and what their answers change.
 
 use super::{RunError, Session, Supply};
-use crate::crawl::protocol::{ProtocolError, ScriptError};
+use crate::crawl::protocol::Cursor;
 use urlseen_core::redis::held::Stopped;
 use urlseen_core::redis::link::Reply;
 use urlseen_core::redis_filter::opening::Sample;
 use urlseen_core::storage::Moment;
+use urlseen_engine::item::Items;
 
 /// What a reply will be the answer to.
 #[derive(Debug)]
 pub enum Pending {
     Claim,
-    Window { items: u64 },
+    Window { after: Cursor, items: u64 },
     Commit { is_transaction: bool },
     Renewal,
     SourceLength,
@@ -33,22 +34,17 @@ impl Session<'_> {
         let protocol = &self.pipeline.parts.protocol;
         match pending {
             Pending::Claim => {
-                self.processing = protocol.claimed(reply.into_value()?)?;
-                self.ahead = 0;
-                self.linger.note(self.processing);
-                self.supply = if self.processing > 0 { Supply::Claimed } else { Supply::Empty };
-                let processing = self.processing;
-                self.queue.claimed(processing);
+                let (cursor, lost) = protocol.claimed(reply.into_value()?)?;
+                self.pipeline.note_lost(lost);
+                self.read_to = Some(cursor);
+                self.linger.note(cursor.left);
+                self.supply = if cursor.left > 0 { Supply::Claimed } else { Supply::Empty };
+                self.queue.claimed(cursor);
                 self.pipeline.backoff.reset();
             }
-            Pending::Window { items: wanted } => {
-                let items = protocol.items(reply)?;
-                self.windows -= 1;
-                if items.len() as u64 != wanted {
-                    let found = self.queue.processing() - wanted + items.len() as u64;
-                    return Err(ProtocolError::from(ScriptError::Processing { found }).into());
-                }
-                self.take_items(items);
+            Pending::Window { after, items: wanted } => {
+                let items = protocol.items(reply, after, wanted)?;
+                self.read(items, after);
             }
             Pending::Commit { is_transaction } => {
                 let committed = protocol.committed(reply.into_value()?, is_transaction)?;
@@ -59,7 +55,9 @@ impl Session<'_> {
                 self.lease.renewed();
             }
             Pending::SourceLength => {
-                self.pipeline.source_length = protocol.length(reply.into_value()?)?;
+                let waiting = protocol.length(reply.into_value()?)?;
+                let claimed = self.queue.processing();
+                self.pipeline.source_length = protocol.unclaimed(waiting, claimed);
             }
             Pending::SinkLength => self.sink_length = protocol.length(reply.into_value()?)?,
             Pending::RejectedLength => {
@@ -88,6 +86,20 @@ impl Session<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Takes note of what was read after a cursor; no items are the end of the source.
+    fn read(&mut self, items: Items, after: Cursor) {
+        self.windows -= 1;
+        let end = if items.is_empty() {
+            Cursor { left: 0, ..after }
+        } else {
+            self.pipeline.parts.protocol.end(&items)
+        };
+        self.read_to.get_or_insert(end);
+        if !items.is_empty() {
+            self.take_items(items);
+        }
     }
 
     /// Asks how far back the storage folder must reach where a snapshot is due.

@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
-use crate::daemon::FilterPlace;
+use crate::daemon::{FilterPlace, LIST, STREAMS};
 use crate::oracle::{Verdict, Wrong};
 use crate::plan::{Kind, Plan, Scenario};
 
@@ -25,6 +25,8 @@ pub(crate) enum Broken {
     NoSeq,
     /// bits are set when a batch is judged
     BitsBeforeCommit,
+    /// the cursor of a stream moves when its entries are read
+    CursorBeforePush,
 }
 
 /// Most rounds that a broken build may pass before one round shows its fault.
@@ -59,7 +61,12 @@ impl Broken {
     pub(crate) fn plan(self, seed: u64) -> Plan {
         let with_place =
             |kinds: &[Kind], place| Plan::draw(seed, Some(Scenario::Faults), STEPS, kinds, place);
-        let faults = |kinds: &[Kind]| with_place(kinds, FilterPlace::Local);
+        let faults_from = |source, kinds: &[Kind]| {
+            let mut plan = with_place(kinds, FilterPlace::Local);
+            plan.settings = plan.settings.from(source);
+            plan
+        };
+        let faults = |kinds: &[Kind]| faults_from(LIST, kinds);
         match self {
             Self::LogAfterCommit => {
                 let mut plan = faults(&[Kind::KillDaemon]);
@@ -73,6 +80,7 @@ impl Broken {
             }
             Self::NoSeq => faults(&[Kind::Cut, Kind::Late]),
             Self::BitsBeforeCommit => faults(&[Kind::Meddle, Kind::KillDaemon]),
+            Self::CursorBeforePush => faults_from(STREAMS[0], &[Kind::KillDaemon]),
         }
     }
 

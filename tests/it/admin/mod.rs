@@ -62,6 +62,7 @@ fn status(phase: Phase) -> Status {
             unfiltered: 3,
             rejected: 4,
             rejects_dropped: 5,
+            source_lost: 0,
             batches: 6,
             batches_aborted: 7,
             recoveries: 8,

@@ -23,6 +23,7 @@ mod shared;
 mod shared_refusals;
 mod signals;
 mod stream;
+mod stream_source;
 mod tampering;
 mod words;
 mod zset;

@@ -13,7 +13,7 @@ use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{Link, Page as Scanned, Reply};
 use urlseen_engine::config::Config;
 use urlseen_engine::flow::feed::{FeedError, Page, Place};
-use urlseen_engine::flow::source::{self, Source};
+use urlseen_engine::flow::source::List;
 use urlseen_engine::item::Items;
 
 /// About how many bytes a page has, and the most items: Redis serves nobody else meanwhile.
@@ -38,7 +38,7 @@ pub(super) struct Keys {
 /// A server, and how it is read.
 struct Redis {
     link: Link,
-    source: Box<dyn Source>,
+    list: List,
     field: String,
 }
 
@@ -110,7 +110,8 @@ impl Keys {
         let runtime = runtime.map_err(ReplayError::Thread)?;
         let address = &config.redis.url;
         let link = runtime.block_on(connect(address, Timeouts::default()))?;
-        let mut redis = Redis { link, source: source::open(&config.source), field };
+        let list = List::new(config.source.take_from);
+        let mut redis = Redis { link, list, field };
         let mut keys = Vec::new();
         for name in names {
             let found: String = runtime.block_on(redis.ask(cmd("TYPE").arg(&name)))?;
@@ -216,9 +217,9 @@ impl Redis {
             return Ok(Page::default());
         }
         let items = if key.kind == Kind::List {
-            let command = self.source.window(&key.row.key, from, count);
+            let command = self.list.window(&key.row.key, from, count);
             let reply = self.reply(&command).await?;
-            self.source.items(reply)
+            self.list.taken(reply)
         } else {
             let mut command = cmd("ZRANGE");
             command.arg(&key.row.key).arg(from).arg(from + count - 1);

@@ -108,8 +108,20 @@ choices! {
     SourceKind {
         /// A Redis list.
         List = "list",
+        /// A Redis stream.
+        Stream = "stream",
         /// Nowhere: there are clients alone that ask. No Redis is needed.
         None = "none",
+    } later []
+
+    /// What becomes of the entries of a stream that are committed.
+    AfterCommit {
+        /// They stay.
+        Keep = "keep",
+        /// They are deleted, and no others.
+        Delete = "delete",
+        /// All entries up to them are removed.
+        Trim = "trim",
     } later []
 
     /// What items of the source look like.
@@ -231,6 +243,7 @@ mod tests {
 
     #[test]
     fn every_word_means_its_choice() {
+        each_word_reads_back::<AfterCommit>();
         each_word_reads_back::<Algorithm>();
         each_word_reads_back::<Emit>();
         each_word_reads_back::<End>();

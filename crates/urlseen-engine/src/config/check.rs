@@ -102,6 +102,7 @@ impl Taker {
             self.check_redis_keys(config);
             self.check_emit(config);
             self.check_push_to(config);
+            self.check_take_from(config);
             self.check_rejects(config);
             self.check_kind(config);
             self.check_serve(config);
@@ -163,6 +164,22 @@ impl Taker {
         if !has_ends && push_to == End::Left && self.is_sound(&["sink.kind"]) {
             let kind_origin = self.origin("sink.kind");
             self.refuse("sink.push_to", Fault::NoEnds { kind_origin });
+        }
+    }
+
+    /// Checks that only a list has ends.
+    fn check_take_from(&mut self, config: &Config) {
+        let source = &config.source;
+        let has_ends = matches!(source.kind, SourceKind::List | SourceKind::None);
+        let is_wrong = !has_ends && source.take_from == End::Right;
+        if is_wrong && self.is_sound(&["source.kind", "source.take_from"]) {
+            let (key, found) = ("source.take_from".to_owned(), "\"right\"".to_owned());
+            let kind = source.kind;
+            let reason = format!(
+                "source.kind is \"{kind}\", whose items are taken in their order; leave \
+                 source.take_from out, or set source.kind = \"list\""
+            );
+            self.refuse("source.take_from", Fault::Refused { key, found, reason });
         }
     }
 

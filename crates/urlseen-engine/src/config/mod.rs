@@ -42,8 +42,8 @@ pub use sections::{Serve, Sink};
 pub use seed::SeedChoice;
 
 pub use urlseen_core::filter::choice::{
-    Emit, End, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback, SourceKind,
-    WhenFull, choose,
+    AfterCommit, Emit, End, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback,
+    SourceKind, WhenFull, choose,
 };
 
 pub use urlseen_core::filter::Kind;

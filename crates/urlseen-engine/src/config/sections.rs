@@ -8,8 +8,8 @@ use super::pass::PassRule;
 use super::secret::Secret;
 use super::seed::SeedChoice;
 use super::value::{
-    Address, DurationRange, Every, Flag, Folder, NameRule, Number, Redis as RedisRule, RedisKey,
-    RedisKeys, Seed, WholeNumber, Word,
+    Address, DurationRange, Every, Field, Flag, Folder, NameRule, Number, Redis as RedisRule,
+    RedisKey, RedisKeys, Seed, WholeNumber, Word,
 };
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
@@ -17,8 +17,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use urlseen_core::filter::Kind;
 use urlseen_core::filter::choice::{
-    Emit, End, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback, SourceKind,
-    WhenFull,
+    AfterCommit, Emit, End, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback,
+    SourceKind, WhenFull,
 };
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::fingerprint::Algorithm;
@@ -95,10 +95,14 @@ sections! {
     source: Source {
         /// Kind of the source of items.
         kind: SourceKind = Word, |_| SourceKind::List;
-        /// Redis list that holds the items.
+        /// Redis list or stream that holds the items.
         key: String = RedisKey, |crawl| format!("{crawl}:discovered");
         /// End of the list with the next item.
         take_from: End = Word, |_| End::Left;
+        /// Field of a stream's entry that has the item.
+        field: String = Field, |_| "item".to_owned();
+        /// Treatment of a stream's entries after their commit.
+        after_commit: AfterCommit = Word, |_| AfterCommit::Keep;
         /// Form of the items in the source.
         item: ItemForm = Word, |_| ItemForm::Auto;
         /// Most items that are claimed, judged and committed together.

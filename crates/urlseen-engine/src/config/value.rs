@@ -104,6 +104,20 @@ impl Rule<String> for RedisKey {
     }
 }
 
+/// Name of a field.
+pub(super) struct Field;
+
+impl Rule<String> for Field {
+    fn read(&self, raw: &Raw) -> Result<String, ValueError> {
+        let field = raw.text()?;
+        if field.is_empty() { Err(ValueError::Value) } else { Ok(field.to_owned()) }
+    }
+
+    fn allowed(&self) -> String {
+        "the name of a field, not empty".to_owned()
+    }
+}
+
 /// List of Redis keys: an array of strings, or a text with commas between the keys.
 pub(super) struct RedisKeys;
 

@@ -13,6 +13,12 @@ pub struct Items {
     places: Vec<Range<usize>>,
     /// Total length of all items.
     len: usize,
+    /// The length of the largest.
+    largest: usize,
+    /// The place of each item in its source, where places are told one by one.
+    marks: Vec<u128>,
+    /// How many items of the source are known to come after these.
+    left: u64,
 }
 
 impl Items {
@@ -21,8 +27,41 @@ impl Items {
     /// # Panics
     /// Panics when an item is accessed whose place is not within `bytes`.
     pub fn new(bytes: Bytes, places: Vec<Range<usize>>) -> Self {
-        let len = places.iter().map(Range::len).sum();
-        Self { bytes, places, len }
+        let (mut len, mut largest) = (0, 0);
+        for place in &places {
+            len += place.len();
+            largest = largest.max(place.len());
+        }
+        Self { bytes, places, len, largest, marks: Vec::new(), left: 0 }
+    }
+
+    /// The same items, each at a place of its own in the source; `largest` is how many bytes came
+    /// for one of them at most.
+    #[must_use]
+    pub fn marked(self, marks: Vec<u128>, largest: usize) -> Self {
+        debug_assert_eq!(marks.len(), self.len());
+        Self { largest, marks, ..self }
+    }
+
+    /// The same items, before so many others of the source.
+    #[must_use]
+    pub fn before(self, left: u64) -> Self {
+        Self { left, ..self }
+    }
+
+    /// The place of each item in its source; none where places are not told one by one.
+    pub fn marks(&self) -> &[u128] {
+        &self.marks
+    }
+
+    /// How many items of the source are known to come after these.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// How many bytes the largest item has, or came with.
+    pub fn largest(&self) -> usize {
+        self.largest
     }
 
     /// Takes over text in which every line, even the last, ends in a line feed. An item is a line
@@ -79,7 +118,13 @@ impl Items {
     /// Panics if `range` is not within `0..`[`Items::len`].
     #[must_use]
     pub fn part(&self, range: Range<usize>) -> Self {
-        self.places[range].iter().map(|place| &self.bytes[place.clone()]).collect()
+        let items = self.places[range.clone()].iter().map(|place| &self.bytes[place.clone()]);
+        let marks = if self.marks.is_empty() { &[] } else { &self.marks[range.clone()] };
+        Self {
+            marks: marks.to_vec(),
+            left: self.left + (self.len() - range.end) as u64,
+            ..items.collect()
+        }
     }
 }
 
@@ -119,5 +164,15 @@ mod tests {
         let part = items.part(1..3);
         assert_eq!(part.iter().collect::<Vec<_>>(), [&b"bb"[..], b""]);
         assert_eq!((part.len(), part.bytes_len()), (2, 2));
+    }
+
+    #[test]
+    fn a_part_keeps_its_place_in_the_source() {
+        let items = Items::from_lines(b"a\nbb\n\nccc\n".to_vec());
+        let items = items.marked(vec![3, 5, 8, 9], 70).before(10);
+        let part = items.part(1..3);
+        assert_eq!((part.marks(), part.left(), part.largest()), (&[5, 8][..], 11, 2));
+        assert_eq!(items.largest(), 70);
+        assert_eq!(items.part(0..4).left(), 10);
     }
 }

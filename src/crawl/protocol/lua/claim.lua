@@ -1,19 +1,14 @@
--- Claims all that the source holds, where nothing claimed is left.
--- KEYS: lease, processing, source
+-- Claims what the source holds, where nothing claimed is left.
+-- KEYS: lease, state, the keys of the source
 -- ARGV: token
--- Answers 'ok' and how many items are claimed now.
-local lease, processing, source = unpack(KEYS)
+-- Answers 'ok', the source's place, how many items may be read after it, items newly
+-- found to have gone unread.
+local lease, state = unpack(KEYS, 1, 2)
 
 local refusal = lease_refusal(lease, ARGV[1])
 if refusal then
     return refusal
 end
--- These refuse keys of another type, too.
-local length = redis.call('LLEN', processing)
-if length == 0 then
-    length = redis.call('LLEN', source)
-    if length > 0 then
-        redis.call('RENAME', source, processing)
-    end
-end
-return {'ok', length}
+local place, left, lost
+refusal, place, left, lost = source_claim(state, {unpack(KEYS, 3)})
+return refusal or {'ok', place, left, lost}

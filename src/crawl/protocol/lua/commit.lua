@@ -4,15 +4,15 @@
 -- serves no other client in between, so nobody has seen it.
 -- Redis does not roll a script back, so all that can fail is checked before the first write here.
 -- Out of memory, Redis refuses the whole transaction.
--- KEYS: lease, state, processing, sink, rejected, oversize
--- ARGV: token, seq, commit_id, next seq, next commit_id, length of processing, items in the batch,
+-- KEYS: lease, state, claimed items, sink, rejected, oversize
+-- ARGV: token, seq, commit_id, next seq, next commit_id, the source's place and span,
 -- items pushed, the
---       last of them, longest list of rejects (0: no bound), rejects, the rejects, then place
+--       last of them, longest list of rejects (0: no bound), rejects, the rejects, then mark
 --       and reject of each item that is too large to be in one
 -- Answers 'ok', length of sink, length of rejected, rejects dropped.
-local lease, state, processing, sink, rejected, oversize = unpack(KEYS)
+local lease, state, claimed, sink, rejected, oversize = unpack(KEYS)
 local token, seq, commit_id, next_seq, next_commit_id = unpack(ARGV, 1, 5)
-local processing_len, count = tonumber(ARGV[6]), tonumber(ARGV[7])
+local before, span = ARGV[6], ARGV[7]
 local onward, last_onward, rejected_max = tonumber(ARGV[8]), ARGV[9], tonumber(ARGV[10])
 local rejects, first_reject = tonumber(ARGV[11]), 12
 local first_large = first_reject + rejects
@@ -21,8 +21,8 @@ local large = (#ARGV - first_large + 1) / 2
 local function commit()
     local refusal = lease_refusal(lease, token)
         or head_refusal(state, seq, commit_id)
-        or source_refusal(processing, processing_len)
-        or rejects_refusal(processing, rejected, oversize, rejects, large)
+        or source_refusal(claimed, state, before, span, oversize, rejects + large)
+        or rejects_refusal(rejected, oversize, rejects, large)
         or permission_refusal('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
     if refusal then
         return refusal
@@ -33,7 +33,7 @@ local function commit()
 
     -- From here on nothing fails.
     push_rejects(rejected, first_reject, first_large - 1)
-    remove_items(processing, count, oversize, first_large)
+    source_commit(claimed, state, span, oversize, first_large)
     redis.call('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
     local dropped
     rejected_len, dropped = bound_rejects(

@@ -1,15 +1,15 @@
 -- Commits one batch to a sink whose pushes cannot be taken back: items that go on come along as
 -- arguments, and are pushed once nothing can fail any more.
 -- Redis does not roll a script back, so all that can fail is done before the first write.
--- KEYS: lease, state, processing, sink, rejected, oversize
--- ARGV: token, seq, commit_id, next seq, next commit_id, length of processing, items in the batch,
+-- KEYS: lease, state, claimed items, sink, rejected, oversize
+-- ARGV: token, seq, commit_id, next seq, next commit_id, the source's place and span,
 -- longest list of
---       rejects (0: no bound), items that go on, rejects, those items, the rejects, then place and
+--       rejects (0: no bound), items that go on, rejects, those items, the rejects, then mark and
 --       reject of each item that is too large to be in one
 -- Answers 'ok', length of sink, length of rejected, rejects dropped.
-local lease, state, processing, sink, rejected, oversize = unpack(KEYS)
+local lease, state, claimed, sink, rejected, oversize = unpack(KEYS)
 local token, seq, commit_id, next_seq, next_commit_id = unpack(ARGV, 1, 5)
-local processing_len, count = tonumber(ARGV[6]), tonumber(ARGV[7])
+local before, span = ARGV[6], ARGV[7]
 local rejected_max, onward, rejects = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 local first_item = 11
 local first_reject = first_item + onward
@@ -18,9 +18,9 @@ local large = (#ARGV - first_large + 1) / 2
 
 local refusal = lease_refusal(lease, token)
     or head_refusal(state, seq, commit_id)
-    or source_refusal(processing, processing_len)
+    or source_refusal(claimed, state, before, span, oversize, rejects + large)
     or sink_push_refusal(sink)
-    or rejects_refusal(processing, rejected, oversize, rejects, large)
+    or rejects_refusal(rejected, oversize, rejects, large)
     or permission_refusal('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
 if refusal then
     return refusal
@@ -34,7 +34,7 @@ for from = first_item, first_reject - 1, CHUNK do
     sink_push(sink, ARGV, from, math.min(from + CHUNK, first_reject) - 1)
 end
 push_rejects(rejected, first_reject, first_large - 1)
-remove_items(processing, count, oversize, first_large)
+source_commit(claimed, state, span, oversize, first_large)
 redis.call('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
 local dropped
 rejected_len, dropped = bound_rejects(

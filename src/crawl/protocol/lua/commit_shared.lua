@@ -2,16 +2,16 @@
 -- unseen, pushes them, and does the rest, all at once. Whoever else shares the filter sees all of
 -- it or nothing. Redis does not roll a script back, so all that can fail is done before the first
 -- write. Only what was not there is written: a seen item adds nothing to the append-only file.
--- KEYS: lease, state, processing, sink, rejected, oversize, those of the filter
--- ARGV: token, seq, commit_id, next seq, next commit_id, length of processing, items in the batch,
+-- KEYS: lease, state, claimed items, sink, rejected, oversize, those of the filter
+-- ARGV: token, seq, commit_id, next seq, next commit_id, the source's place and span,
 -- longest list of
 --       rejects (0: no bound), items to be judged, extras, rejects, places, those items, the
---       extras, the rejects, then place and reject of each item that is too large to be in one
+--       extras, the rejects, then mark and reject of each item that is too large to be in one
 -- Places and extras are what `judge` goes by.
 -- Answers 'ok', length of sink, length of rejected, rejects dropped, items found unseen.
-local lease, state, processing, sink, rejected, oversize = unpack(KEYS, 1, 6)
+local lease, state, claimed, sink, rejected, oversize = unpack(KEYS, 1, 6)
 local token, seq, commit_id, next_seq, next_commit_id = unpack(ARGV, 1, 5)
-local processing_len, count, rejected_max = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local before, span, rejected_max = ARGV[6], ARGV[7], tonumber(ARGV[8])
 local judged, extra, rejects = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
 local places = ARGV[12]
 local first_item = 13
@@ -26,9 +26,9 @@ for index = 7, #KEYS do
 end
 local refusal = lease_refusal(lease, token)
     or head_refusal(state, seq, commit_id)
-    or source_refusal(processing, processing_len)
+    or source_refusal(claimed, state, before, span, oversize, rejects + large)
     or sink_push_refusal(sink)
-    or rejects_refusal(processing, rejected, oversize, rejects, large)
+    or rejects_refusal(rejected, oversize, rejects, large)
     or filter_refusal(filter)
     or permission_refusal('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
 if refusal then
@@ -47,7 +47,7 @@ for from = 1, #onward, CHUNK do
     sink_push(sink, onward, from, math.min(from + CHUNK - 1, #onward))
 end
 push_rejects(rejected, first_reject, first_large - 1)
-remove_items(processing, count, oversize, first_large)
+source_commit(claimed, state, span, oversize, first_large)
 redis.call(
     'HSET', state, 'seq', next_seq, 'commit_id', next_commit_id,
     'unseen', string.format('%.0f', unseen_before + unseen))

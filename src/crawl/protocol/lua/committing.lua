@@ -8,13 +8,12 @@ local function head_refusal(state, seq, commit_id)
 end
 
 -- Refuses unless so many rejects can be kept, and so many whose item is too large to be in one.
-local function rejects_refusal(processing, rejected, oversize, rejects, large)
+local function rejects_refusal(rejected, oversize, rejects, large)
     return rejects + large > 0 and (
         permission_refusal('RPUSH', rejected, '')
         or permission_refusal('LTRIM', rejected, 0, -1)
         or permission_refusal('LTRIM', oversize, 0, -1)
-        or permission_refusal('RPUSH', oversize, '')
-        or permission_refusal('LMOVE', processing, oversize, 'LEFT', 'RIGHT')) or nil
+        or permission_refusal('RPUSH', oversize, '')) or nil
 end
 
 -- How many rejects both lists have, as two numbers. A list of another type is an error.
@@ -26,25 +25,6 @@ end
 local function push_rejects(rejected, first, last)
     for from = first, last, CHUNK do
         redis.call('RPUSH', rejected, unpack(ARGV, from, math.min(from + CHUNK - 1, last)))
-    end
-end
-
--- Removes the first `count` items. Those that are too large for a reject are moved to a list of
--- their own, each after its reject: the arguments from `first` on are pairs of an item's place,
--- counted from 0, and its reject, in the order of the places.
-local function remove_items(processing, count, oversize, first)
-    local gone = 0
-    for index = first, #ARGV, 2 do
-        local place = tonumber(ARGV[index])
-        redis.call('RPUSH', oversize, ARGV[index + 1])
-        if place > gone then
-            source_remove(processing, place - gone)
-        end
-        source_move_first(processing, oversize)
-        gone = place + 1
-    end
-    if count > gone then
-        source_remove(processing, count - gone)
     end
 end
 

@@ -1,6 +1,6 @@
 -- Removes what is forgotten, now that the log has it; keeps what could not be read.
 -- KEYS: lease, forgetting, rejected, oversize
--- ARGV: token, how many items are done with, the rejects among them, those rejects, then place and
+-- ARGV: token, how many items are done with, the rejects among them, those rejects, then number and
 --       reject of each item that is too large to be in one
 local lease, forgetting, rejected, oversize = unpack(KEYS)
 local first_reject = 4
@@ -10,11 +10,10 @@ local refusal = lease_refusal(lease, ARGV[1])
     or type_refusal(forgetting, 'list')
     or type_refusal(rejected, 'list')
     or type_refusal(oversize, 'list')
-    or rejects_refusal(
-        forgetting, rejected, oversize, first_large - first_reject, #ARGV - first_large + 1)
+    or rejects_refusal(rejected, oversize, first_large - first_reject, #ARGV - first_large + 1)
 if refusal then
     return refusal
 end
 push_rejects(rejected, first_reject, first_large - 1)
-remove_items(forgetting, tonumber(ARGV[2]), oversize, first_large)
+source_commit(forgetting, nil, ARGV[2], oversize, first_large)
 return {'ok'}

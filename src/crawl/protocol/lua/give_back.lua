@@ -1,19 +1,17 @@
 -- Ends a run: gives what is claimed and not committed back to the source where that moves few
 -- items, and releases the lease.
--- KEYS: lease, processing, source
+-- KEYS: lease, state, the keys of the source
 -- ARGV: token, most items to move
--- Answers 'ok', items given back, items left in processing, length of the source.
-local lease, processing, source = unpack(KEYS)
-local most = tonumber(ARGV[2])
+-- Answers 'ok', items given back, items left that are claimed, items that wait to be claimed.
+local lease, state = unpack(KEYS, 1, 2)
+local source = {unpack(KEYS, 3)}
 
 local refusal = lease_refusal(lease, ARGV[1])
-    or type_refusal(processing, 'list')
-    or type_refusal(source, 'list')
-    or source_give_back_refusal(processing, source)
+    or source_give_back_refusal(source)
     or permission_refusal('DEL', lease)
 if refusal then
     return refusal
 end
-local back, left = source_give_back(processing, source, most)
+local back, left = source_give_back(source, tonumber(ARGV[2]))
 redis.call('DEL', lease)
-return {'ok', back, left, redis.call('LLEN', source)}
+return {'ok', back, left, source_waiting(state, source)}

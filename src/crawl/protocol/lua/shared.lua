@@ -1,5 +1,5 @@
 -- What all scripts share. A script answers with a table whose first element says how it went:
--- 'ok', or why nothing was done ('lease', 'head', 'processing'), with what was found behind it.
+-- 'ok', or why nothing was done ('lease', 'head', 'source', 'refused'), with what was found behind it.
 --
 -- A refusal is what a script answers when it does nothing; a check answers nil when all is well,
 -- so that checks are strung together with `or`.

@@ -2,20 +2,15 @@
 -- that they are in their order again once all are sorted.
 -- KEYS: aside, source
 -- ARGV: how many, the SHA-1 of them all with a line feed after each, for each '1' if it goes or
---       '0', the command that pushes to the source, items to push
+--       '0', items to push
 -- Answers 1; 0 if the first rejects are other ones, and nothing was done.
 local aside, source = unpack(KEYS)
-local count, fates, push = tonumber(ARGV[1]), ARGV[3], ARGV[4]
-local first = 5
+local count, fates = tonumber(ARGV[1]), ARGV[3]
+local first = 4
 local items = #ARGV - first + 1
 
-local function source_refusal()
-    return items > 0 and (
-        type_refusal(source, 'list') or permission_refusal(push, source, '')) or nil
-end
-
 local refusal = type_refusal(aside, 'list')
-    or source_refusal()
+    or items > 0 and source_push_refusal(source)
     or permission_refusal('LPOP', aside)
     or permission_refusal('LMOVE', aside, aside, 'LEFT', 'RIGHT')
 if refusal then
@@ -28,9 +23,7 @@ if #rejects ~= count + 1 or redis.sha1hex(table.concat(rejects, '\n')) ~= ARGV[2
 end
 
 -- From here on nothing fails, but for a lack of memory at the first push.
-for from = first, #ARGV, CHUNK do
-    redis.call(push, source, unpack(ARGV, from, math.min(from + CHUNK - 1, #ARGV)))
-end
+source_push(source, first, #ARGV)
 for index = 1, count do
     if string.sub(fates, index, index) == '1' then
         redis.call('LPOP', aside)

@@ -1,16 +1,14 @@
 -- Sorts the oldest reject whose item is kept beside it: both go, or both move to the other end.
--- None of the item passes through Lua.
 -- KEYS: oversize, source
--- ARGV: the reject, its fate ('requeue', 'drop' or 'keep'), the end that the source is pushed to
+-- ARGV: the reject, its fate ('requeue', 'drop' or 'keep')
 -- Answers 1; 0 if the oldest reject is another one, and nothing was done.
 local oversize, source = unpack(KEYS)
-local reject, fate, to = unpack(ARGV)
+local reject, fate = unpack(ARGV)
 
 local refusal = type_refusal(oversize, 'list')
-    or fate == 'requeue' and type_refusal(source, 'list')
     or permission_refusal('LTRIM', oversize, 2, -1)
     or permission_refusal('LMOVE', oversize, oversize, 'LEFT', 'RIGHT')
-    or fate == 'requeue' and permission_refusal('LMOVE', oversize, source, 'LEFT', to)
+    or fate == 'requeue' and source_push_refusal(source, oversize)
 if refusal then
     return refusal
 end
@@ -23,7 +21,7 @@ if fate == 'drop' then
     redis.call('LTRIM', oversize, 2, -1)
 elseif fate == 'requeue' then
     redis.call('LTRIM', oversize, 1, -1)
-    redis.call('LMOVE', oversize, source, 'LEFT', to)
+    source_push_from(source, oversize)
 else
     redis.call('LMOVE', oversize, oversize, 'LEFT', 'RIGHT')
     redis.call('LMOVE', oversize, oversize, 'LEFT', 'RIGHT')

@@ -248,6 +248,18 @@ impl Reply {
         Some(Page { cursor, bytes: self.bytes, members })
     }
 
+    /// What a reply to `XRANGE` says, with the values of one field; `None` if it is the reply to
+    /// something else.
+    pub fn into_entries(self, field: &[u8]) -> Option<Entries> {
+        let mut entries = Entries { bytes: self.bytes, ..Entries::default() };
+        for page::Entry { id, value, size } in page::entries(&entries.bytes, field)? {
+            entries.ids.push(id);
+            entries.values.push(value);
+            entries.largest = entries.largest.max(size);
+        }
+        Some(entries)
+    }
+
     /// Strings of an array that holds nothing else: their bytes, and their positions. `None` for
     /// any other reply.
     pub fn into_strings(self) -> Option<(Bytes, Vec<Range<usize>>)> {
@@ -264,6 +276,19 @@ pub struct Page {
     pub bytes: Bytes,
     /// Positions of the members in `bytes`.
     pub members: Vec<Range<usize>>,
+}
+
+/// Of a reply to `XRANGE`.
+#[derive(Debug, Default)]
+pub struct Entries {
+    /// What the values stand in.
+    pub bytes: Bytes,
+    /// Ids: milliseconds, then the number in the lower half.
+    pub ids: Vec<u128>,
+    /// Where the value of each entry is; of no length where it has none.
+    pub values: Vec<Range<usize>>,
+    /// How many bytes the largest entry has, with all of its fields.
+    pub largest: usize,
 }
 
 fn unreadable(malformed: ReplyError) -> RedisError {

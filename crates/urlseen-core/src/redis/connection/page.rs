@@ -1,4 +1,5 @@
-//! Page of a scan: the reply to `SSCAN`. Its members stay in the buffer that received them.
+//! Replies with more than strings in them, which stay in the buffer that received them: a page of
+//! a scan (`SSCAN`), and entries of a stream (`XRANGE`).
 
 use std::ops::Range;
 
@@ -17,6 +18,48 @@ pub fn page(reply: &[u8]) -> Option<(u64, Vec<Range<usize>>)> {
         members.push(string(reply, &mut at)?);
     }
     (at == reply.len()).then_some((cursor, members))
+}
+
+/// An entry of a stream.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Its id: milliseconds, then the number in the lower half.
+    pub(super) id: u128,
+    /// The value of the field that was asked for; nothing where there is none.
+    pub(super) value: Range<usize>,
+    /// How many bytes the whole entry has.
+    pub(super) size: usize,
+}
+
+/// The entries in a reply to `XRANGE` that is all there, with what is in the first field of this
+/// name; `None` if it is something else.
+pub(super) fn entries(reply: &[u8], field: &[u8]) -> Option<Vec<Entry>> {
+    let mut at = 0;
+    let count = length(reply, &mut at, b'*')?;
+    // Each takes more bytes than this.
+    let mut entries = Vec::with_capacity(count.min(reply.len() / 16));
+    for _ in 0..count {
+        let begin = at;
+        if length(reply, &mut at, b'*')? != 2 {
+            return None;
+        }
+        let id = entry_id(&reply[string(reply, &mut at)?])?;
+        let (mut value, mut is_found) = (0..0, false);
+        for _ in 0..length(reply, &mut at, b'*')? / 2 {
+            let (name, found) = (string(reply, &mut at)?, string(reply, &mut at)?);
+            if !is_found && &reply[name] == field {
+                (value, is_found) = (found, true);
+            }
+        }
+        entries.push(Entry { id, value, size: at - begin });
+    }
+    (at == reply.len()).then_some(entries)
+}
+
+fn entry_id(text: &[u8]) -> Option<u128> {
+    let (milliseconds, number) = std::str::from_utf8(text).ok()?.split_once('-')?;
+    let part = |text: &str| text.parse::<u64>().ok().map(u128::from);
+    Some(part(milliseconds)? << 64 | part(number)?)
 }
 
 /// Finds the string that begins at `at`, and moves `at` past it.
@@ -59,6 +102,24 @@ mod tests {
         assert_eq!(page(b"*2\r\n$1\r\n0\r\n*0\r\n"), Some((0, Vec::new())));
         let last = b"*2\r\n$20\r\n18446744073709551615\r\n*0\r\n";
         assert_eq!(page(last), Some((u64::MAX, Vec::new())));
+    }
+
+    #[test]
+    fn an_entry_has_an_id_and_the_first_value_of_the_field() {
+        let reply = b"*3\r\n*2\r\n$3\r\n1-0\r\n*4\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nu\r\n$2\r\nxy\r\n\
+                      *2\r\n$22\r\n18446744073709551615-2\r\n*2\r\n$1\r\nv\r\n$1\r\nz\r\n\
+                      *2\r\n$3\r\n9-9\r\n*4\r\n$1\r\nu\r\n$0\r\n\r\n$1\r\nu\r\n$1\r\nq\r\n";
+        let found = entries(reply, b"u").unwrap();
+        let ids = [1 << 64, u128::from(u64::MAX) << 64 | 2, 9 << 64 | 9];
+        assert_eq!(found.iter().map(|entry| entry.id).collect::<Vec<_>>(), ids);
+        let values: Vec<_> = found.iter().map(|entry| &reply[entry.value.clone()]).collect();
+        assert_eq!(values, [&b"xy"[..], b"", b""]);
+        assert_eq!(found.iter().map(|entry| entry.size).sum::<usize>(), reply.len() - 4);
+        assert_eq!(entries(b"*0\r\n", b"u"), Some(Vec::new()));
+        for end in 0..reply.len() {
+            assert_eq!(entries(&reply[..end], b"u"), None, "{end} bytes");
+        }
+        assert_eq!(entries(b"*1\r\n*2\r\n$1\r\n1\r\n*0\r\n", b"u"), None);
     }
 
     #[test]

@@ -1,22 +1,37 @@
--- A Redis list as source. TAKE_FROM ('left' or 'right') is the end that items are taken from.
+-- A Redis list as source. TAKE_FROM ('left' or 'right') is the end that items are taken from. A
+-- place is how many items come after it; a span is how many items a batch has; an item's mark is
+-- its number in the batch, counted from 0.
 
-local function source_refusal(processing, length)
-    local found = redis.call('LLEN', processing)
-    if found ~= length then
-        return {'processing', found}
+local function source_refusal(claimed, state, before, span, oversize, rejects)
+    local found = redis.call('LLEN', claimed)
+    if found ~= tonumber(before) then
+        return {'source', 'the list of claimed items: it now holds ' .. found}
     end
-    return permission_refusal('LTRIM', processing, 0, -1)
+    return permission_refusal('LTRIM', claimed, 0, -1)
+        or rejects > 0 and permission_refusal('LMOVE', claimed, oversize, 'LEFT', 'RIGHT') or nil
 end
 
--- Moves the first item to the right end of another list. It does not pass through Lua.
-local function source_move_first(processing, list)
-    redis.call('LMOVE', processing, list, TAKE_FROM == 'left' and 'LEFT' or 'RIGHT', 'RIGHT')
-end
-
-local function source_remove(processing, count)
+local function trim(claimed, count)
     if TAKE_FROM == 'left' then
-        redis.call('LTRIM', processing, count, -1)
+        redis.call('LTRIM', claimed, count, -1)
     else
-        redis.call('LTRIM', processing, 0, -count - 1)
+        redis.call('LTRIM', claimed, 0, -count - 1)
+    end
+end
+
+-- An item that moves does not pass through Lua.
+local function source_commit(claimed, state, span, oversize, first)
+    local count, gone = tonumber(span), 0
+    for index = first, #ARGV, 2 do
+        local place = tonumber(ARGV[index])
+        redis.call('RPUSH', oversize, ARGV[index + 1])
+        if place > gone then
+            trim(claimed, place - gone)
+        end
+        redis.call('LMOVE', claimed, oversize, TAKE_FROM == 'left' and 'LEFT' or 'RIGHT', 'RIGHT')
+        gone = place + 1
+    end
+    if count > gone then
+        trim(claimed, count - gone)
     end
 end

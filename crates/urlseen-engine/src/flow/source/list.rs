@@ -1,10 +1,12 @@
-//! A Redis list as source.
+//! A Redis list as source. Items are claimed by a rename, and wait in the processing list until
+//! they are committed. A cursor there is how many items come after it: nothing is pushed to that
+//! list, so the number holds while items are removed before it.
 
-use redis::{Cmd, cmd};
+use redis::{Cmd, Value, cmd};
 
-use super::Source;
+use super::{Cursor, ReadError, Source};
 use crate::config::End;
-use crate::item::Items;
+use crate::item::{Items, Unreadable};
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::link::Reply;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
@@ -17,7 +19,7 @@ pub struct List {
 
 impl List {
     /// Takes from the given end.
-    pub(crate) fn new(take_from: End) -> Self {
+    pub fn new(take_from: End) -> Self {
         Self { take_from }
     }
 
@@ -26,27 +28,10 @@ impl List {
         Self::new(End::Left)
     }
 
-    fn lua(&self, functions: &str) -> String {
-        let end = match self.take_from {
-            End::Left => "left",
-            End::Right => "right",
-        };
-        format!("local TAKE_FROM = '{end}'\n{functions}")
-    }
-}
-
-impl Source for List {
-    fn lua_commit(&self) -> String {
-        self.lua(include_str!("list.lua"))
-    }
-
-    fn lua_give_back(&self) -> String {
-        self.lua(include_str!("list_give_back.lua"))
-    }
-
-    fn window(&self, processing: &str, from: u64, count: u64) -> Cmd {
+    /// Reads `count` items behind the first `from`, in the order of taking.
+    pub fn window(&self, list: &str, from: u64, count: u64) -> Cmd {
         let mut command = cmd("LRANGE");
-        command.arg(processing);
+        command.arg(list);
         match self.take_from {
             End::Left => command.arg(from).arg(from + count - 1),
             // Indexes from the right end count from -1 down.
@@ -55,7 +40,8 @@ impl Source for List {
         command
     }
 
-    fn items(&self, reply: Reply) -> Option<Items> {
+    /// The items in the reply to [`List::window`]; `None` if it is something else.
+    pub fn taken(&self, reply: Reply) -> Option<Items> {
         let (bytes, mut places) = reply.into_strings()?;
         if self.take_from == End::Right {
             places.reverse();
@@ -63,25 +49,112 @@ impl Source for List {
         Some(Items::new(bytes, places))
     }
 
-    fn wait(&self, source: &str, seconds: f64) -> Cmd {
+    fn lua(&self, functions: &str) -> String {
+        let end = match self.take_from {
+            End::Left => "left",
+            End::Right => "right",
+        };
+        format!("local TAKE_FROM = '{end}'\nlocal PUSH = '{}'\n{functions}", self.push())
+    }
+}
+
+impl Source for List {
+    fn push(&self) -> &'static str {
+        match self.take_from {
+            End::Left => "RPUSH",
+            End::Right => "LPUSH",
+        }
+    }
+
+    fn claimed<'a>(&self, keys: &'a Keys) -> &'a str {
+        &keys.processing
+    }
+
+    fn lua_session(&self) -> String {
+        self.lua(include_str!("list_session.lua"))
+    }
+
+    fn lua_commit(&self) -> String {
+        self.lua(include_str!("list.lua"))
+    }
+
+    fn lua_requeue(&self) -> String {
+        self.lua(include_str!("list_requeue.lua"))
+    }
+
+    fn place(&self, text: &str) -> Option<u128> {
+        text.parse().ok()
+    }
+
+    fn read(&self, keys: &Keys, after: Cursor, count: u64) -> (Cmd, Option<Cursor>) {
+        let left = after.left - count;
+        let mut command = cmd("LRANGE");
+        command.arg(&keys.processing);
+        match self.take_from {
+            // Indexes from the right end count from -1 down.
+            End::Left => command.arg(format!("-{}", after.left)).arg(format!("-{}", left + 1)),
+            End::Right => command.arg(left).arg(after.left - 1),
+        };
+        (command, Some(Cursor { place: left.into(), left }))
+    }
+
+    fn items(&self, reply: Reply, after: Cursor, count: u64) -> Result<Items, ReadError> {
+        let items = self.taken(reply).ok_or(ReadError::Unexpected)?;
+        if items.len() as u64 != count {
+            let found = after.left - count + items.len() as u64;
+            let what = format!("the list of claimed items: it now holds {found}");
+            return Err(ReadError::Changed(what));
+        }
+        Ok(items.before(after.left - count))
+    }
+
+    fn end(&self, items: &Items) -> Cursor {
+        Cursor { place: items.left().into(), left: items.left() }
+    }
+
+    fn span(&self, before: Cursor, items: &Items) -> [String; 2] {
+        [before.place.to_string(), items.len().to_string()]
+    }
+
+    fn mark(&self, _: &Items, index: usize) -> String {
+        index.to_string()
+    }
+
+    fn explain(&self, reason: &Unreadable, _: &Items, _: usize) -> String {
+        reason.to_string()
+    }
+
+    fn wait(&self, keys: &Keys, _: Cursor, seconds: f64) -> Cmd {
         // Moves an item from an end to the same end, so to where it is; blocks while there is
         // none.
         let mut command = cmd("BLMOVE");
-        command.arg(source).arg(source).arg("LEFT").arg("LEFT").arg(seconds);
+        command.arg(&keys.source).arg(&keys.source).arg("LEFT").arg("LEFT").arg(seconds);
         command
     }
 
-    fn length(&self, source: &str) -> Cmd {
+    fn wakes(&self, reply: &Value) -> bool {
+        *reply != Value::Nil
+    }
+
+    fn waiting(&self, keys: &Keys) -> Cmd {
         let mut command = cmd("LLEN");
-        command.arg(source);
+        command.arg(&keys.source);
         command
+    }
+
+    fn unclaimed(&self, waiting: u64, _: u64) -> u64 {
+        waiting
     }
 
     fn needs(&self, keys: &Keys, needs: &mut Needs) {
-        let (source, processing) = (keys.source.as_str(), keys.processing.as_str());
+        let Keys { source, processing, earlier_processing: earlier, oversize, .. } = keys;
+        let [source, processing, oversize] = [source, processing, oversize].map(String::as_str);
         needs.key(KeyOwner::Setting("source.key"), source, KeyKind::List);
         needs.key(KeyOwner::Own("list of claimed items"), processing, KeyKind::List);
         let command = CommandNeed::new;
+        for key in [source, processing, earlier] {
+            needs.command(command("TYPE").key(key));
+        }
         let wait = command("BLMOVE").key(source).key(source).arg("LEFT").arg("LEFT").arg("1");
         needs.command(wait);
         needs.command(command("LTRIM").key(processing).arg("0").arg("-1"));
@@ -93,5 +166,6 @@ impl Source for List {
             needs.command(command("RENAME").key(from).key(to));
             needs.command(command("LMOVE").key(from).key(to).arg("LEFT").arg("LEFT"));
         }
+        needs.command(command("LMOVE").key(processing).key(oversize).arg("LEFT").arg("RIGHT"));
     }
 }

@@ -13,6 +13,8 @@ pub enum KeyKind {
     Set,
     /// Sorted set, `zset` in the reply to `TYPE`.
     SortedSet,
+    /// `stream`.
+    Stream,
 }
 
 impl KeyKind {
@@ -24,6 +26,7 @@ impl KeyKind {
             Self::String => "string",
             Self::Set => "set",
             Self::SortedSet => "zset",
+            Self::Stream => "stream",
         }
     }
 }

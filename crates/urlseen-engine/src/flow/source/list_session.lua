@@ -1,0 +1,73 @@
+-- A Redis list as source, around a run: claiming renames the list to the processing list.
+-- TAKE_FROM ('left' or 'right') is the end that items are taken from.
+
+local function source_own_refusal(keys)
+    local source, processing, earlier = unpack(keys)
+    local refusal = type_refusal(processing, 'list')
+    if refusal then
+        return refusal
+    end
+    -- Beside keys of an earlier version the crawl would seem to be new.
+    if redis.call('TYPE', earlier).ok ~= 'none' then
+        return {'earlier', earlier}
+    end
+end
+
+local function source_place(state, keys)
+    local length = redis.call('LLEN', keys[2])
+    return tostring(length), length
+end
+
+-- The lengths refuse keys of another type, too.
+local function source_claim(state, keys)
+    local source, processing = unpack(keys)
+    local length = redis.call('LLEN', processing)
+    if length == 0 then
+        length = redis.call('LLEN', source)
+        if length > 0 then
+            redis.call('RENAME', source, processing)
+        end
+    end
+    return nil, tostring(length), length, 0
+end
+
+local function source_waiting(state, keys)
+    return redis.call('LLEN', keys[1])
+end
+
+-- Moves all items of one list to an end of another, in their order. Redis moves them one by one:
+-- none passes through Lua, however large it is.
+local function move(from, to, to_left)
+    local pop, push = 'LEFT', 'RIGHT'
+    if to_left then
+        pop, push = push, pop
+    end
+    for _ = 1, redis.call('LLEN', from) do
+        redis.call('LMOVE', from, to, pop, push)
+    end
+end
+
+local function source_give_back_refusal(keys)
+    local source, processing = unpack(keys)
+    return type_refusal(processing, 'list')
+        or type_refusal(source, 'list')
+        or permission_refusal('LMOVE', processing, source, 'LEFT', 'LEFT')
+        or permission_refusal('LMOVE', source, processing, 'LEFT', 'LEFT')
+        or permission_refusal('RENAME', processing, source)
+end
+
+-- Items go back to the end that they were taken from; the shorter of the two lists moves.
+local function source_give_back(keys, most)
+    local source, processing = unpack(keys)
+    local claimed, waiting = redis.call('LLEN', processing), redis.call('LLEN', source)
+    if claimed == 0 or math.min(claimed, waiting) > most then
+        return 0, claimed
+    end
+    if claimed <= waiting then
+        move(processing, source, TAKE_FROM == 'left')
+    else
+        move(source, processing, TAKE_FROM == 'right')
+        redis.call('RENAME', processing, source)
+    end
+    return claimed, 0
+end

@@ -1,0 +1,55 @@
+-- A Redis stream as source, around a run. Entries stay in the stream while they are read, so
+-- nothing is claimed and nothing is given back.
+
+local function source_own_refusal(keys)
+    local source, processing = unpack(keys)
+    local refusal = type_refusal(source, 'stream')
+    if refusal then
+        return refusal
+    end
+    -- The crawl of a list that had this name claimed them.
+    if redis.call('EXISTS', processing) == 1 then
+        return {'refused', 'the key ' .. processing .. ' holds items that were claimed while '
+            .. source .. ' was a list. Put them into the stream and delete the key; or delete it, '
+            .. 'if they may be lost'}
+    end
+end
+
+local function source_place(state, keys)
+    return stream_place(state), 0
+end
+
+-- What is missing between what Redis ever added and what was read or is there yet was deleted by
+-- others before it was read. It counts once: then as many count as read.
+local function source_claim(state, keys)
+    local source = keys[1]
+    local place, known = stream_place(state)
+    local facts = stream_facts(source)
+    if not facts and place == '0-0' then
+        return nil, place, 0, 0
+    end
+    local refusal = stream_refusal(source, state, facts, place)
+    if refusal then
+        return refusal
+    end
+    local added, lost = facts['entries-added'], 0
+    -- What is gone before the crawl begins is not its loss.
+    local entries = known or added and added - facts.length
+    local left, is_exact = stream_left(facts, place, entries)
+    if added then
+        local counted = is_exact and added - left or entries
+        lost = math.max(0, counted - entries)
+        if counted ~= known then
+            redis.call('HSET', state, 'cursor', place, 'entries', string.format('%.0f', counted))
+        end
+    end
+    return nil, place, left, lost
+end
+
+local function source_give_back_refusal(keys)
+    return nil
+end
+
+local function source_give_back(keys, most)
+    return 0, 0
+end
