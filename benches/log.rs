@@ -125,7 +125,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
     }
     let protocol = Protocol::new(&config);
     let parts = Parts {
-        address: config.redis.url.clone(),
+        server: std::sync::Arc::new(config.redis.url.clone()),
         needs: protocol.needs(),
         protocol,
         parameters: Parameters::native(&sizing, None),

@@ -15,12 +15,15 @@ pub(crate) mod phase;
 mod queue;
 mod recovery;
 mod report;
+mod server;
 mod session;
 mod shared;
 pub(crate) mod shutdown;
 mod snapshots;
 mod status;
 mod suspicion;
+#[cfg(test)]
+mod tests;
 mod window;
 
 use std::sync::Arc;
@@ -40,17 +43,16 @@ pub(crate) use error::RunError;
 pub(crate) use queue::Queue;
 pub(crate) use report::Live;
 pub use report::Report;
+pub use server::Server;
 pub(crate) use shared::Shared;
 pub use status::{Archive, FilterStatus, Head, Lists, Passed, Status, Storage};
 use suspicion::Suspicion;
 use urlseen_core::filter::{FillWatch, Parameters};
-use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::backoff::Backoff;
-use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::error::{LinkError, Retry};
 use urlseen_core::redis::lease::{LeaseHolder, RunId};
 use urlseen_core::redis::limits::Limits;
-use urlseen_core::redis::preflight::{Needs, preflight};
+use urlseen_core::redis::preflight::Needs;
 use urlseen_engine::config::Config;
 pub use urlseen_engine::engine::query::Asked;
 use urlseen_engine::engine::{Gauges, Works};
@@ -64,8 +66,8 @@ const RELEASE: Duration = Duration::from_secs(2);
 
 /// What a pipeline works with.
 pub struct Parts {
-    /// How to reach Redis.
-    pub address: RedisAddress,
+    /// Redis.
+    pub server: Arc<dyn Server>,
     /// What to ask of it.
     pub protocol: Protocol,
     /// What must be proved before the first item is taken.
@@ -230,7 +232,7 @@ impl Pipeline {
             };
             let (wait, failure) = match failure {
                 failure if failure.is_mendable() => {
-                    let wait = self.backoff.next_wait(urlseen_core::filter::id::random());
+                    let wait = self.backoff.next_wait(self.parts.server.jitter());
                     warn!("{failure}. Trying again in {} ms", wait.as_millis());
                     if failure.is_for_want_of_descriptors() {
                         self.abort_queue();
@@ -329,9 +331,9 @@ impl Pipeline {
         if !self.has_asked_for_lease {
             return;
         }
-        let Parts { address, protocol, .. } = &self.parts;
+        let Parts { server, protocol, .. } = &self.parts;
         let release = async {
-            let mut link = connect(address, Timeouts::default()).await?;
+            let mut link = server.connect().await?;
             for command in protocol.load().chain([protocol.release(&self.run.token())]) {
                 link.call(&command).await?;
             }
@@ -352,8 +354,8 @@ impl Pipeline {
         else {
             return failure;
         };
-        let Parts { address, needs, .. } = &self.parts;
-        match preflight(address, Timeouts::default(), needs).await {
+        let Parts { server, needs, .. } = &self.parts;
+        match server.check(needs).await {
             Err(problems) if problems.iter().any(|it| it.retry() == Retry::Never) => {
                 RunError::Preflight(problems)
             }

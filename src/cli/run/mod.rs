@@ -115,7 +115,7 @@ fn parts(config: &Config, parameters: Parameters, shared: Option<Shared>, args: 
         protocol = protocol.with_filter(shared.filter());
     }
     Parts {
-        address: config.redis.url.clone(),
+        server: Arc::new(config.redis.url.clone()),
         needs: protocol.needs(),
         protocol,
         parameters,

@@ -7,6 +7,8 @@ mod persistence;
 mod reclaiming;
 mod record;
 mod reply;
+#[cfg(test)]
+mod scripts;
 mod source;
 
 use std::sync::Arc;
@@ -315,8 +317,10 @@ impl Protocol {
 
     /// The reply to the lengths above.
     pub(crate) fn length(&self, reply: Value) -> Result<u64, ProtocolError> {
-        count(reply)
-            .ok_or(ProtocolError::Nonsense { what: "a length", reply: "no number".to_owned() })
+        redis::from_redis_value(reply).map_err(|_| ProtocolError::Nonsense {
+            what: "a length",
+            reply: "no number".to_owned(),
+        })
     }
 }
 
@@ -340,8 +344,4 @@ fn eval(script: &Script, keys: &[&str]) -> Cmd {
 
 fn milliseconds() -> u64 {
     u64::try_from(LEASE.as_millis()).expect("a lease is short")
-}
-
-fn count(value: Value) -> Option<u64> {
-    redis::from_redis_value(value).ok()
 }

@@ -1,15 +1,15 @@
 //! The states of a session before it works. Each has the results of the one before.
 
+use std::sync::Arc;
+
 use tokio::time::Instant;
 
 use super::Lease;
 use crate::crawl::protocol::Standing;
 use crate::pipeline::queue::Queue;
 use crate::pipeline::{Pipeline, RunError};
-use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::lease::RunId;
 use urlseen_core::redis::link::Link;
-use urlseen_core::redis::preflight::preflight;
 
 /// Connected, and no more.
 pub(super) struct Connected {
@@ -41,14 +41,13 @@ pub(super) struct Recovered {
 impl Connected {
     pub(super) async fn open(pipeline: &mut Pipeline) -> Result<Self, RunError> {
         pipeline.hang().map_or(Ok(()), |hang| Err(RunError::Hanging(hang)))?;
-        let address = &pipeline.parts.address.clone();
-        let link = pipeline.meanwhile(connect(address, Timeouts::default())).await??;
+        let server = Arc::clone(&pipeline.parts.server);
+        let link = pipeline.meanwhile(server.connect()).await??;
         // Not when it is first needed: nothing else would be done while a server does not answer.
-        let waiter = pipeline.meanwhile(connect(address, Timeouts::default())).await??;
+        let waiter = pipeline.meanwhile(server.connect()).await??;
         if pipeline.known.is_none() {
-            let facts = preflight(address, Timeouts::default(), &pipeline.parts.needs).await;
-            let facts = facts.map_err(RunError::Preflight)?;
-            pipeline.parts.protocol.use_version(facts.version);
+            let version = server.check(&pipeline.parts.needs).await.map_err(RunError::Preflight)?;
+            pipeline.parts.protocol.use_version(version);
         }
         Ok(Self { link, waiter })
     }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use redis::aio::ConnectionLike;
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Value};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, Sleep};
 use tokio_util::io::poll_read_buf;
 
@@ -65,6 +66,15 @@ pub struct Reply {
 }
 
 impl Link {
+    /// Wraps a stream that is open and logged in, such as the end of a simulated server. The
+    /// connection counts as lost if commands wait and the server is silent for `silence`.
+    pub fn over(
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        silence: Duration,
+    ) -> Self {
+        Self::new(Box::new(stream), silence)
+    }
+
     /// Wraps `stream`. The connection counts as lost if commands wait and the server is silent for
     /// `silence`.
     pub(super) fn new(stream: Box<dyn Stream>, silence: Duration) -> Self {

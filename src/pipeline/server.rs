@@ -1,0 +1,45 @@
+//! The server that a pipeline works with.
+
+use std::pin::Pin;
+
+use urlseen_core::filter::id;
+use urlseen_core::redis::RedisAddress;
+use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::error::LinkError;
+use urlseen_core::redis::link::Link;
+use urlseen_core::redis::preflight::{Needs, PreflightError, ServerVersion, preflight};
+
+/// Answer of a server, once it is there.
+pub(crate) type Awaited<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Redis server: the one at an address, or a simulated one in a unit test.
+pub trait Server: Send + Sync {
+    /// Opens a connection and logs in.
+    fn connect(&self) -> Awaited<'_, Result<Link, LinkError>>;
+
+    /// Checks that the server has and grants what a crawl needs, and returns its version.
+    fn check<'a>(
+        &'a self,
+        needs: &'a Needs,
+    ) -> Awaited<'a, Result<ServerVersion, Vec<PreflightError>>>;
+
+    /// Draws a random number that spreads attempts to connect.
+    fn jitter(&self) -> u64 {
+        id::random()
+    }
+}
+
+impl Server for RedisAddress {
+    fn connect(&self) -> Awaited<'_, Result<Link, LinkError>> {
+        Box::pin(connect(self, Timeouts::default()))
+    }
+
+    fn check<'a>(
+        &'a self,
+        needs: &'a Needs,
+    ) -> Awaited<'a, Result<ServerVersion, Vec<PreflightError>>> {
+        Box::pin(async move {
+            preflight(self, Timeouts::default(), needs).await.map(|facts| facts.version)
+        })
+    }
+}

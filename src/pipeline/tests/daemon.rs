@@ -1,0 +1,120 @@
+//! The daemon on a simulated server: it is started again when it is killed or ends.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::quiet;
+use super::world::World;
+use crate::crawl::protocol::Protocol;
+use crate::pipeline::{Parts, Pipeline, Report, RunError, Status};
+use urlseen_core::filter::choice::Fsync;
+use urlseen_core::filter::native::Native;
+use urlseen_core::filter::{FilterSpec, Seed};
+use urlseen_core::redis::lease::LeaseHolder;
+use urlseen_core::storage::{Folder, StorageSpec};
+use urlseen_engine::config::{self, Config, Sources};
+use urlseen_engine::engine::store::{Keeping, Local};
+use urlseen_engine::engine::{self, Engine, Place, Works, query};
+use urlseen_engine::item::Options;
+
+/// Configuration of a crawl, and its filter: both are the same in all runs.
+pub(super) struct Crawl {
+    config: Config,
+    filter: FilterSpec,
+}
+
+impl Crawl {
+    pub(super) fn new() -> Self {
+        let set = [
+            "crawl.name=sim",
+            "source.key=source",
+            "sink.key=sink",
+            "filter.capacity=10000",
+            "filter.seed=1",
+        ];
+        let file = Some("/dev/null".into());
+        let set = set.map(str::to_owned).into();
+        let config = Config::load(Sources { file, env: [("", ""); 0], set });
+        let config = config.expect("a configuration");
+        let filter = config.filter_spec().expect("a filter");
+        Self { config, filter }
+    }
+
+    /// Sets how many items a batch has.
+    pub(super) fn with_batch(&self, batch: usize) -> Self {
+        let mut config = self.config.clone();
+        config.source.batch = batch;
+        Self { config, filter: self.filter.clone() }
+    }
+
+    pub(super) fn protocol(&self) -> Protocol {
+        Protocol::new(&self.config)
+    }
+}
+
+/// Starts a daemon on the folder.
+fn start(world: &World, crawl: &Crawl, folder: &Path) -> Pipeline {
+    let Crawl { config, filter } = crawl;
+    let folder = Folder::open(folder).expect("the folder is free");
+    let seed = Seed::new(1);
+    let parameters = filter.parameters.seeded(|| seed);
+    let sizing = parameters.sizing().expect("a filter of a size");
+    let config::Fingerprint { algorithm, keep_fragments } = config.fingerprint;
+    let items = Options::new(config.source.item.into(), algorithm, keep_fragments);
+    let hashing = Native::new(seed, sizing.geometry()).into();
+    let parts = engine::Parts { hashing, items, threads: 1, place: Place::Here };
+    let engine = Engine::start(&parts).expect("memory for a filter");
+    let keeping = Keeping {
+        spec: StorageSpec { crawl: config.crawl.name.clone(), filter: filter.clone() },
+        fsync: Fsync::Never,
+        snapshot_bytes: 4096,
+        horizon_bytes: u64::MAX,
+        emit_again: false,
+        archive: None,
+    };
+    let (engine, storage) = Local::kept(engine, folder, keeping).started().expect("a thread");
+    // Nobody asks.
+    let (_, dispatcher) = query::open(0);
+    let protocol = crawl.protocol();
+    let parts = Parts {
+        server: Arc::new(world.clone()),
+        needs: protocol.needs(),
+        protocol,
+        parameters,
+        shared: None,
+        forgets: items,
+        holder: LeaseHolder::this("sim"),
+        config: config.clone(),
+        drain: world.draw(2) == 0,
+        standby: true,
+        status: Status::starting(config),
+    };
+    Pipeline::new(parts, Works::new(engine, storage, dispatcher), world.stop())
+}
+
+/// Runs one daemon after the other until all is done.
+pub(super) async fn work(world: &World, crawl: &Crawl, folder: &Path) {
+    loop {
+        let mut daemon = quiet::track(|| start(world, crawl, folder));
+        let show = &mut |_: &Report| {};
+        let ended = tokio::select! {
+            biased;
+            () = world.killed() => None,
+            ended = daemon.run(None, show) => Some(ended),
+        };
+        drop(daemon);
+        world.note(format!("the daemon ended: {ended:?}"));
+        match ended {
+            Some(Ok(_)) if world.is_done() => return,
+            None | Some(Ok(_) | Err(RunError::Away(_))) => {}
+            Some(Err(RunError::Mismatch(unfit) | RunError::Standby(unfit))) => {
+                world.refused(&unfit.to_string());
+            }
+            Some(Err(failure)) => panic!("the daemon failed: {failure}"),
+        }
+        sleep(Duration::from_millis(10 + world.draw(1000))).await;
+    }
+}

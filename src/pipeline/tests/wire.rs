@@ -1,0 +1,86 @@
+//! The Redis protocol, as far as the simulated server speaks it.
+
+use std::io;
+
+use tokio::io::{AsyncReadExt, DuplexStream};
+
+/// A command.
+pub(super) type Words = Vec<Vec<u8>>;
+
+/// Commands as they arrive.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    bytes: Vec<u8>,
+    /// Bytes of commands that were taken out.
+    taken: usize,
+}
+
+impl Inbox {
+    /// Waits for the next command. An error means that the client is gone.
+    pub(super) async fn next(&mut self, stream: &mut DuplexStream) -> io::Result<Words> {
+        loop {
+            if let Some(words) = self.ready() {
+                return Ok(words);
+            }
+            self.receive(stream).await?;
+        }
+    }
+
+    /// Waits for more bytes.
+    pub(super) async fn receive(&mut self, stream: &mut DuplexStream) -> io::Result<()> {
+        match stream.read_buf(&mut self.bytes).await? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes the next command out, if all of it has arrived.
+    pub(super) fn ready(&mut self) -> Option<Words> {
+        let mut at = self.taken;
+        let words = (0..self.length(&mut at)?).map(|_| {
+            let length = self.length(&mut at)?;
+            let word = self.bytes.get(at..at + length)?.to_vec();
+            at += length + 2;
+            Some(word)
+        });
+        let words = words.collect::<Option<Words>>()?;
+        if at > self.bytes.len() {
+            return None;
+        }
+        self.taken = at;
+        if self.taken == self.bytes.len() {
+            (self.bytes, self.taken) = (Vec::new(), 0);
+        }
+        Some(words)
+    }
+
+    /// Reads `*N` or `$N`.
+    fn length(&self, at: &mut usize) -> Option<usize> {
+        let rest = self.bytes.get(*at..)?;
+        let end = rest.iter().position(|&byte| byte == b'\n')?;
+        let number = std::str::from_utf8(&rest[1..end - 1]).expect("a length");
+        *at += end + 1;
+        Some(number.parse().expect("a length"))
+    }
+}
+
+pub(super) fn bulk(bytes: &[u8]) -> Vec<u8> {
+    [format!("${}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
+}
+
+pub(super) fn integer(number: usize) -> Vec<u8> {
+    format!(":{number}\r\n").into_bytes()
+}
+
+pub(super) fn error(text: &str) -> Vec<u8> {
+    format!("-{text}\r\n").into_bytes()
+}
+
+pub(super) fn array(elements: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
+    let (mut count, mut bytes) = (0, Vec::new());
+    for element in elements {
+        count += 1;
+        bytes.extend(element);
+    }
+    [format!("*{count}\r\n").into_bytes(), bytes].concat()
+}
