@@ -17,7 +17,7 @@ use urlseen_core::redis::lease::RunId;
 use urlseen_core::storage::{Folder, StorageSpec};
 use urlseen_engine::config::{Config, Fsync, ItemForm, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
-use urlseen_engine::engine::{self, Engine};
+use urlseen_engine::engine::{Engine, Parts};
 use urlseen_engine::flow::source::Cursor;
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::{Form, Items, Options, Reader};
@@ -87,11 +87,13 @@ fn filter(native: Native, fingerprints: &[Fingerprint]) {
         }
     });
     let test = |shards: &Shards| {
-        black_box(shards.test_all(black_box(&key_hashes).iter().copied()));
+        let mut verdicts = Vec::new();
+        shards.test_all(black_box(&key_hashes), &mut verdicts);
+        black_box(verdicts);
     };
     count("test of an unseen key", "key", key_hashes.len(), || test(&shards));
     count_once("set", "key", key_hashes.len(), || {
-        shards.set_all(black_box(&key_hashes).iter().copied());
+        shards.set_all(black_box(&key_hashes));
     });
     count("test of a seen key", "key", key_hashes.len(), || test(&shards));
 }
@@ -106,14 +108,14 @@ fn judged(store: &mut Local, items: &[String]) -> Batch<Judged> {
 
 /// Writes two batches down, and makes the commit of one of them.
 fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
-    let (hashing, place) = (layout.into(), engine::Place::Here);
-    let parts = engine::Parts { hashing, items: OPTIONS, threads: 1, place };
-    let engine = Engine::start(&parts).expect("the engine starts");
+    let parameters = Parameters::native(sizing, Some(layout.seed()));
+    let engine =
+        Engine::start(&Parts::local(parameters.clone(), OPTIONS, 1)).expect("the engine starts");
     let keeping = Keeping {
         spec: StorageSpec {
             crawl: "instructions".to_owned(),
             filter: FilterSpec {
-                parameters: Parameters::native(sizing, Some(layout.seed())),
+                parameters,
                 algorithm: OPTIONS.algorithm,
                 keep_fragments: OPTIONS.keep_fragments,
             },

@@ -21,7 +21,6 @@ use rounds::Rounds;
 use tokio::sync::watch;
 use urlseen_cli::crawl::protocol::Protocol;
 use urlseen_cli::pipeline::{Parts, Pipeline, Report, Status};
-use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{FilterSpec, Parameters, Seed, Sizing};
 use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::storage::{Folder, Moment, StorageSpec};
@@ -157,10 +156,8 @@ fn items(config: &Config) -> Options {
 fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Local) {
     let sizing = Sizing::new("100M".parse().unwrap(), "1e-8".parse().unwrap());
     let items = items(config);
-    let hashing = Native::new(Seed::new(1), sizing.geometry()).into();
-    let engine =
-        Engine::start(&engine::Parts { hashing, items, threads: 1, place: engine::Place::Here })
-            .unwrap();
+    let parameters = Parameters::native(&sizing, Some(Seed::new(1)));
+    let engine = Engine::start(&engine::Parts::local(parameters.clone(), items, 1)).unwrap();
     let fsync = match mode {
         Mode::Kept(fsync) => fsync,
         Mode::Snapshot => Fsync::Interval,
@@ -169,7 +166,7 @@ fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Loca
         spec: StorageSpec {
             crawl: "bench".to_owned(),
             filter: FilterSpec {
-                parameters: Parameters::native(&sizing, Some(Seed::new(1))),
+                parameters,
                 algorithm: config.fingerprint.algorithm,
                 keep_fragments: false,
             },

@@ -30,8 +30,13 @@ impl Filter {
     /// Sets the keys that fall into its shards.
     pub fn fill(&mut self, keys: Range<u64>) {
         let (native, owner, owners) = (self.native, self.owner, self.owners);
-        let key_hashes = keys.map(|key| native.key_hash(&fingerprint(key)));
-        self.shards.set_all(key_hashes.filter(|key_hash| key_hash.shard().owner(owners) == owner));
+        for first in keys.clone().step_by(BATCH) {
+            let batch = first..keys.end.min(first + BATCH as u64);
+            let mut key_hashes: Vec<KeyHash> =
+                batch.map(|key| native.key_hash(&fingerprint(key))).collect();
+            key_hashes.retain(|key_hash| key_hash.shard().owner(owners) == owner);
+            self.shards.set_all(&key_hashes);
+        }
     }
 
     /// Those of the keys that fall into its shards.
@@ -57,13 +62,14 @@ impl Filter {
     }
 
     fn judge_batch(&mut self, key_hashes: &[KeyHash]) -> usize {
-        let verdicts = self.shards.test_all(key_hashes.iter().copied());
+        let mut verdicts = Vec::new();
+        self.shards.test_all(key_hashes, &mut verdicts);
         let judged = key_hashes.iter().zip(verdicts);
         let unseen: Vec<KeyHash> = judged
             .filter(|&(_, verdict)| verdict == Verdict::Unseen)
             .map(|(&key_hash, _)| key_hash)
             .collect();
-        self.shards.set_all(unseen.iter().copied());
+        self.shards.set_all(&unseen);
         unseen.len()
     }
 
@@ -73,7 +79,8 @@ impl Filter {
         let of_batch = |first: u64| {
             let batch = first..(first + BATCH as u64).min(keys.end);
             let key_hashes = batch.map(|key| self.native.key_hash(&fingerprint(key)));
-            let verdicts = self.shards.test_all(key_hashes);
+            let mut verdicts = Vec::new();
+            self.shards.test_all(&key_hashes.collect::<Vec<_>>(), &mut verdicts);
             verdicts.iter().filter(|&&verdict| verdict == Verdict::Seen).count()
         };
         std::thread::scope(|scope| {

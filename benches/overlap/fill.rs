@@ -57,7 +57,8 @@ impl Filled {
                 let native = Native::new(seed, geometry);
                 let filled = |keys: &[Fingerprint]| {
                     let mut shards = Shards::allocate(native, 0, 1).expect("a small filter");
-                    shards.set_all(keys.iter().map(|key| native.key_hash(key)).collect::<Vec<_>>());
+                    let key_hashes: Vec<_> = keys.iter().map(|key| native.key_hash(key)).collect();
+                    shards.set_all(&key_hashes);
                     shards
                 };
                 let ((a, b), mut by_book) = ((filled(a), filled(b)), 0.0);

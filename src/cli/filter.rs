@@ -13,9 +13,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use urlseen_core::filter::{FillWatch, FilterSpec, Parameters};
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{ItemForm, SeedChoice};
+use urlseen_engine::engine::Gauges;
 use urlseen_engine::engine::query::{self, QueryError};
 use urlseen_engine::engine::store::Local;
-use urlseen_engine::engine::{Fill, Gauges};
 use urlseen_engine::flow::driver::{Audience, Count, Effect, Flow, FlowError, Progress};
 use urlseen_engine::flow::feed::Bad;
 use urlseen_engine::flow::input;
@@ -76,7 +76,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     let gauges = Arc::clone(store.engine.gauges());
     let started = Instant::now();
     let fill = parameters.sizing().map(FillWatch::new);
-    let mut teller = FilterTeller { console: Console::new(), parameters, gauges, started };
+    let mut teller = FilterTeller { console: Console::new(), gauges, started };
     let flow = Flow {
         store: &mut store,
         pages: input::lines(args.files.clone()).spawn()?,
@@ -169,7 +169,6 @@ fn store(args: &FilterArgs) -> anyhow::Result<(Local, Parameters)> {
 /// Tells what goes on on standard error.
 struct FilterTeller {
     console: Console,
-    parameters: Parameters,
     gauges: Arc<Gauges>,
     started: Instant,
 }
@@ -188,7 +187,7 @@ impl Audience for FilterTeller {
         if !self.console.is_terminal() || io::stdout().is_terminal() {
             return;
         }
-        let fill = 100.0 * Fill::counted(&self.parameters, &self.gauges).share();
+        let fill = 100.0 * self.gauges.fill().counted().share();
         let rate = count.read as f64 / self.started.elapsed().as_secs_f64();
         let Count { read, new, .. } = count;
         self.console

@@ -11,10 +11,10 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use urlseen_core::filter::kinds::NATIVE;
-use urlseen_core::filter::{Count, ShardId};
+use urlseen_core::filter::{SHARDS, ShardId};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
-use urlseen_core::storage::{Folder, Head};
+use urlseen_core::storage::{Folder, Head, Position, Section};
 use urlseen_engine::config::Config;
 use urlseen_engine::engine::EngineError;
 use urlseen_engine::engine::store::Local;
@@ -53,8 +53,10 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         let (mut done, mut memory) = (0, Vec::new());
         for shard in ShardId::all() {
             let copied = handle.copy(shard, memory).ok_or(EngineError::Panicked)?;
-            opening::put(link, &filter, shard, &copied.bytes).await?;
-            memory = copied.bytes;
+            memory = copied.blob.into_buffer();
+            // Nothing is saved of a shard without bits.
+            memory.resize(usize::try_from(all / SHARDS as u64)?, 0);
+            opening::put(link, &filter, shard, &memory).await?;
             done += memory.len() as u64;
             bar.show(done, all);
         }
@@ -143,8 +145,9 @@ async fn read(link: &mut Link, opened: &Opened, all: u64, store: &Local) -> anyh
     for shard in ShardId::all() {
         let bytes = opening::get(link, &opened.filter, shard, length).await?;
         let ones = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
-        let count = Count { keys: opened.native.geometry().keys_from_ones(ones), ones };
-        store.engine.handle().load(shard, bytes, count);
+        let keys = opened.native.geometry().keys_from_ones(ones);
+        let section = Section { shard, at: Position::START, keys, len: bytes.len() as u64 };
+        store.engine.handle().load(section, &mut bytes.as_slice())?;
         done += length as u64;
         bar.show(done, all);
     }

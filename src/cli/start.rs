@@ -14,11 +14,7 @@ use crate::pipeline::shutdown::Stop;
 use anyhow::Context;
 use indicatif::BinaryBytes;
 use tracing::{info, warn};
-use urlseen_core::filter::native::Native;
-use urlseen_core::filter::redisbloom::Growth;
-use urlseen_core::filter::{
-    Capacity, ErrorRate, Hashing, Parameters, Reservation, Seed, SpecError, memory,
-};
+use urlseen_core::filter::{Parameters, Seed, SpecError};
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::lease::{LeaseHolder, RunId};
@@ -27,7 +23,7 @@ use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::{Difference, Folder, OpenError, StorageSpec};
 use urlseen_engine::config::{self, Config, ItemForm, PassRule, Rollback, SeedChoice};
 use urlseen_engine::engine::store::{Keeping, Local};
-use urlseen_engine::engine::{Engine, Parts, Place, StartError};
+use urlseen_engine::engine::{Engine, Parts};
 use urlseen_engine::item::Options;
 
 /// Starts an engine with an empty filter, if the machine has the memory for it.
@@ -37,44 +33,17 @@ pub(super) fn engine(
     items: Options,
     threads: usize,
 ) -> anyhow::Result<Engine> {
-    let in_one = |reservation| {
-        let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
-        // Its newest layer is copied while a snapshot is taken.
-        (Hashing::RedisBloom, Place::InOne { reservation, limit: limit / 2 })
-    };
-    let (hashing, place) = if let Some(sizing) = parameters.sizing() {
-        memory::check(&sizing)?;
-        (Native::new(seed, sizing.geometry()).into(), Place::Here)
-    } else if let Some(reservation) = parameters.reservation() {
-        in_one(reservation)
-    } else if parameters.is_imported() {
-        // What the folder has takes the place of this one, which is the least that there is.
-        in_one(Reservation {
-            capacity: Capacity::new(1)?,
-            error_rate: ErrorRate::new(Config::default().filter.error_rate)?,
-            growth: Growth::default(),
-        })
-    } else {
-        anyhow::bail!("the filter kind {} is one of Redis alone", parameters.kind())
-    };
-    let started = Engine::start(&Parts { hashing, items, threads, place });
-    match started {
-        Err(StartError::Reserve(refused)) => Err(anyhow::Error::new(refused).context(
-            "the filter does not fit (half of the memory that is available is its limit, as its \
-             newest layer is copied while a snapshot is taken); lower filter.capacity, raise \
-             filter.error_rate, or give the process more memory",
-        )),
-        started => Ok(started?),
-    }
+    let parameters = parameters.reseeded(seed);
+    parameters.check_memory()?;
+    Ok(Engine::start(&Parts::local(parameters, items, threads))?)
 }
 
 /// Starts an engine for a filter that is in Redis.
 pub(super) fn shared_engine(config: &Config, opened: &Opened) -> anyhow::Result<Engine> {
     let threads = threads(config);
-    let (shared, recent) = (Arc::clone(&opened.filter), config.filter.recent);
-    let place = Place::Redis { shared, recent };
-    let hashing = opened.native.into();
-    Ok(Engine::start(&Parts { hashing, items: items(config), threads, place })?)
+    let (shared, hasher) = (Arc::clone(&opened.filter), opened.native.hasher());
+    let recent = config.filter.recent;
+    Ok(Engine::start(&Parts::in_redis(shared, hasher, recent, items(config), threads))?)
 }
 
 /// How many threads test and set.

@@ -12,9 +12,9 @@ use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 use urlseen_core::filter::{FillWatch, Parameters};
 use urlseen_engine::config::WhenFull;
+use urlseen_engine::engine::EngineError;
 use urlseen_engine::engine::query::QueryDispatcher;
 use urlseen_engine::engine::store::{How, Local};
-use urlseen_engine::engine::{EngineError, Fill};
 use urlseen_engine::flow::driver::{Audience, Flow, FlowError, Progress};
 use urlseen_engine::flow::feed::{Bad, Pages};
 
@@ -119,7 +119,7 @@ impl Alone {
 impl Board {
     fn report(&self, store: &Local, dispatcher: &QueryDispatcher) -> Report {
         let gauges = store.engine.gauges();
-        let (fill, asked) = (Fill::of(&self.parameters, gauges), dispatcher.asked());
+        let (fill, asked) = ((gauges.fill(), gauges.error_rate()), dispatcher.asked());
         report(fill, Counts::default(), (asked, gauges.tombstones()), self.started, 0, 0)
     }
 

@@ -5,9 +5,8 @@ use tracing::{info, warn};
 
 use super::Pipeline;
 use super::queue::Queue;
-use urlseen_core::filter::{REMEDY_IN_FOLDER, REMEDY_IN_REDIS, Sizing};
+use urlseen_core::filter::{Fill, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, Sizing};
 use urlseen_engine::config::WhenFull;
-use urlseen_engine::engine::Whole;
 
 impl Pipeline {
     /// Warns where the filter is newly past one of its marks; tells where it has grown.
@@ -23,10 +22,8 @@ impl Pipeline {
                 if self.parts.shared.is_some() { REMEDY_IN_REDIS } else { REMEDY_IN_FOLDER };
             warn!("{crossing}. {remedy}");
         }
-        if let Some(Whole { layers, capacity, bytes, .. }) = self.gauges.whole()
-            && layers > std::mem::replace(&mut self.layers, layers)
-            && layers > 1
-        {
+        let Fill { layers, capacity, bytes, .. } = self.gauges.fill();
+        if layers > std::mem::replace(&mut self.layers, layers) && layers > 1 {
             let (capacity, bytes) = (HumanCount(capacity), BinaryBytes(bytes));
             info!("the filter has {layers} layers for {capacity} fingerprints now, {bytes}");
         }

@@ -159,7 +159,7 @@ impl Pipeline {
         let live = Live::new(parts.status.clone(), report);
         Self {
             fill_watch: parts.parameters.sizing().map(FillWatch::new),
-            layers: gauges.whole().map_or(0, |whole| whole.layers),
+            layers: gauges.fill().layers,
             parts,
             run: RunId::random(),
             disk: works.storage.as_ref().map(Disk::of),

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::Parts;
 use super::counts::Counts;
 use super::status::{FilterStatus, Status};
-use urlseen_core::filter::Estimate;
+use urlseen_core::filter::{Estimate, Fill};
+use urlseen_engine::engine::Gauges;
 use urlseen_engine::engine::query::Asked;
-use urlseen_engine::engine::{Fill, Gauges};
 
 /// What a run looks like at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -57,28 +57,24 @@ impl Live {
     }
 }
 
-/// How full the filter is.
-pub(super) fn fill(parts: &Parts, gauges: &Gauges) -> Fill {
-    let fill = Fill::of(&parts.parameters, gauges);
-    match &parts.shared {
-        Some(shared) => {
-            let Estimate { keys, error_rate } = shared.estimate();
-            Fill { keys, error_rate, bytes: shared.bytes(), ..fill }
-        }
-        None => fill,
-    }
+/// How full the filter is, and its error rate.
+pub(super) fn fill(parts: &Parts, gauges: &Gauges) -> (Fill, f64) {
+    let Some(shared) = &parts.shared else { return (gauges.fill(), gauges.error_rate()) };
+    let Estimate { keys, error_rate } = shared.estimate();
+    let capacity = parts.parameters.capacity().unwrap_or(1);
+    (Fill { keys, counted: keys, capacity, bytes: shared.bytes(), layers: 0 }, error_rate)
 }
 
 /// What it looks like now.
 pub(super) fn report(
-    fill: Fill,
+    (fill, error_rate): (Fill, f64),
     counts: Counts,
     (asked, forgotten): (Asked, usize),
     started: Instant,
     source: u64,
     processing: u64,
 ) -> Report {
-    let Fill { keys, capacity, bytes, error_rate } = fill;
+    let Fill { keys, capacity, bytes, .. } = fill;
     let (fill, forgotten) = (fill.share(), forgotten as u64);
     let filter = FilterStatus { keys, capacity, fill, error_rate, bytes, forgotten };
     let seconds = started.elapsed().as_secs_f64();

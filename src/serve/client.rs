@@ -14,7 +14,8 @@ use super::reply::{Reply, Version};
 use super::session::{self, ClientSession};
 use super::transaction::{Received, Transaction};
 use super::{House, about, answer, filter};
-use urlseen_engine::engine::query::{self, Asker, Counts, Extra};
+use urlseen_core::filter::Fill;
+use urlseen_engine::engine::query::{self, Asker, Extra};
 use urlseen_engine::engine::{Answer, Question, Wanted};
 use urlseen_engine::item::Reader;
 
@@ -83,8 +84,8 @@ impl Batch {
 /// End of a batch: the server answers it before the next command.
 enum Last {
     Nothing,
-    /// Builds the reply of the filter's counts.
-    Counts(Box<dyn FnOnce(Counts) -> Reply + Send>),
+    /// Builds the reply of how full the filter is.
+    Fill(Box<dyn FnOnce(Fill) -> Reply + Send>),
     /// Empties the whole filter.
     Empty,
 }
@@ -257,12 +258,12 @@ impl Client {
                 return Last::Nothing;
             }
             Command::Card { .. } => {
-                return Last::Counts(Box::new(|counts| filter::number(counts.keys)));
+                return Last::Fill(Box::new(|fill| filter::number(fill.keys)));
             }
             Command::Info { field, .. } => {
                 let (filter, version) = (self.house.filter, self.session.version);
-                return Last::Counts(Box::new(move |counts| {
-                    let all = filter.info(field, counts);
+                return Last::Fill(Box::new(move |fill| {
+                    let all = filter.info(field, fill);
                     match (version, field) {
                         // Like RedisBloom, replies with the value alone.
                         (Version::Resp2, Some(_)) => {
@@ -339,15 +340,15 @@ impl Client {
         let Batch { due, questions, mut said } = batch;
         let extra = match &last {
             Last::Nothing => Extra::Nothing,
-            Last::Counts(_) => Extra::Counts,
+            Last::Fill(_) => Extra::Fill,
             Last::Empty => Extra::Empty,
         };
         let reply = if questions.is_empty() && extra == Extra::Nothing {
-            Some(query::Reply { answers: Vec::new(), counts: None })
+            Some(query::Reply { answers: Vec::new(), fill: None })
         } else {
             self.asker.ask(questions, extra).await
         };
-        let Some(query::Reply { answers, counts }) = reply else {
+        let Some(query::Reply { answers, fill }) = reply else {
             // The log may already hold added fingerprints, so the result is unknown.
             self.is_leaving = true;
             return self.reply(Reply::error(
@@ -368,8 +369,8 @@ impl Client {
                 }
             }
         }
-        match (last, counts) {
-            (Last::Counts(reply), Some(counts)) => self.reply(reply(counts)),
+        match (last, fill) {
+            (Last::Fill(reply), Some(fill)) => self.reply(reply(fill)),
             (Last::Empty, _) => self.reply(Reply::Number(1)),
             _ => {}
         }

@@ -112,7 +112,14 @@ const MAY_USE: &[Rule] = &[
     ),
     (
         "cli::serve",
-        &["core::fingerprint", "core::storage", "engine::config", "engine::item", "engine::engine"],
+        &[
+            "core::fingerprint",
+            "core::filter",
+            "core::storage",
+            "engine::config",
+            "engine::item",
+            "engine::engine",
+        ],
     ),
     ("cli::admin", &["core::storage", "engine::config", "cli::pipeline"]),
     (

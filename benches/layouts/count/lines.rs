@@ -31,15 +31,14 @@ impl Lines {
 impl Fill for Lines {
     fn fill(&mut self, keys: Range<u64>) {
         for batch in batches(keys) {
-            let key_hashes = key_hashes(self.native, batch);
-            self.shards.set_all(key_hashes.iter().copied());
+            self.shards.set_all(&key_hashes(self.native, batch));
         }
     }
 
     fn seen(&self, keys: Range<u64>) -> u64 {
         let of_batch = |batch| {
-            let key_hashes = key_hashes(self.native, batch);
-            let verdicts = self.shards.test_all(key_hashes.iter().copied());
+            let mut verdicts = Vec::new();
+            self.shards.test_all(&key_hashes(self.native, batch), &mut verdicts);
             verdicts.iter().filter(|&&verdict| verdict == Verdict::Seen).count() as u64
         };
         batches(keys).map(of_batch).sum()

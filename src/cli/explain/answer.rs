@@ -7,10 +7,11 @@ use tokio::runtime::Runtime;
 use urlseen_core::filter::Geometry;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::{self, RedisOpenError};
-use urlseen_core::storage::{AtRest, Look, Named, Position, Target, look, named};
+use urlseen_core::storage::{AtRest, Look, Named, Position, look, named};
 
 use super::super::check::FilterAccess;
 use super::super::context::runtime;
+use super::super::operand;
 use super::super::settings::Place;
 use super::Subject;
 
@@ -223,7 +224,7 @@ fn at_rest(folder: &AtRest, place: &Place) -> anyhow::Result<Wrong> {
             ..Wrong::default()
         });
     }
-    let filter = folder.filter(Target::Last)?;
+    let filter = operand::redisbloom(&mut folder.reader()?)?;
     Ok(Wrong {
         error_rate: Some(filter.error_rate_now()),
         fill: Some(filter.size() as f64 / filter.capacity() as f64),

@@ -11,13 +11,13 @@ use crate::cli::migrate::{self, TransferError};
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use urlseen_core::filter::kinds::REDISBLOOM;
-use urlseen_core::storage::{AtRest, Target};
+use urlseen_core::storage::AtRest;
 
 use super::bar::Bar;
 use super::context::Context;
 use super::settings::{Folder, Place};
 use super::start::UsageError;
-use super::{Outcome, moving};
+use super::{Outcome, moving, operand};
 
 /// Export the filter of a crawl at rest: into Redis, or for RedisBloom to go on with; or the
 /// fingerprints in its archive or in a set, for scrapy-redis or Scrapy.
@@ -108,7 +108,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         }
         None => anyhow::bail!("the storage folder {} is new: it holds no filter", dir.display()),
     }
-    let filter = folder.filter(Target::Last)?;
+    let filter = operand::redisbloom(&mut folder.reader()?)?;
     let bar = Bar::new("written");
     let progress = &mut |done, all| bar.show(done, all);
     let to = match (&args.redisbloom_file, &args.redisbloom) {

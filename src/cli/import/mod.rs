@@ -11,12 +11,13 @@ use crate::admin::printable::{json_text, say, stdout};
 use anyhow::Context;
 use indicatif::HumanCount;
 use serde_json::{Value, json};
+use urlseen_core::filter::Fill;
 use urlseen_core::filter::{FillWatch, FilterSpec, Parameters};
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterPlace};
+use urlseen_engine::engine::query;
 use urlseen_engine::engine::store::Local;
-use urlseen_engine::engine::{Fill, query};
 use urlseen_engine::flow::driver::{Count, Flow, Progress};
 use urlseen_engine::flow::feed::Bad;
 use urlseen_engine::flow::import::{Format, Origin};
@@ -151,9 +152,10 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         })?,
     };
     let named = teller.end(count.bad, "are no fingerprints");
-    let fill = Fill::counted(&parameters, store.engine.gauges());
+    let gauges = store.engine.gauges();
+    let (fill, error_rate) = (gauges.fill().counted(), gauges.error_rate());
     let seconds = started.elapsed().as_secs_f64();
-    let summary = Summary { count, seconds, fill, named };
+    let summary = Summary { count, seconds, fill, error_rate, named };
     summary.print(args.json)?;
     Ok(if count.bad > 0 { Outcome::BadInput } else { Outcome::Done })
 }
@@ -227,13 +229,14 @@ struct Summary {
     count: Count,
     seconds: f64,
     fill: Fill,
+    error_rate: f64,
     named: Vec<Bad>,
 }
 
 impl Summary {
     fn print(&self, as_json: bool) -> anyhow::Result<()> {
-        let Self { count, seconds, fill, named } = self;
-        let (share, Fill { keys, error_rate, .. }) = (fill.share(), fill);
+        let Self { count, seconds, fill, error_rate, named } = self;
+        let (share, Fill { keys, .. }) = (fill.share(), fill);
         let mut out = stdout();
         if as_json {
             let mut value = serde_json::to_value(count)?;

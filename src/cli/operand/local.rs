@@ -1,5 +1,6 @@
 //! Filters in folders and files.
 
+use std::any::Any;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -7,9 +8,10 @@ use std::path::Path;
 use crate::cli::migrate;
 use urlseen_analysis::Form;
 use urlseen_core::filter::kinds::REDISBLOOM;
+use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::redisbloom::dump::MAGIC;
-use urlseen_core::filter::{Parameters, memory};
-use urlseen_core::storage::{AtRest, Beside, Header, ShardReader, StorageSpec, Target, look};
+use urlseen_core::filter::{Parameters, RedisBloomFilter, ShardId, memory};
+use urlseen_core::storage::{AtRest, Beside, Header, ShardReader, StorageSpec, look};
 use urlseen_engine::config::Config;
 
 use super::super::settings::Settings;
@@ -48,15 +50,16 @@ fn folder(path: &Path) -> anyhow::Result<Operand> {
         Some(Beside { holder: Some(holder) }) => format!(" (in use by {holder}; it goes on)"),
         Some(Beside { holder: None }) => " (in use; whoever has it goes on)".to_owned(),
     };
+    let newest = look(path)?.snapshots.last().map_or(0, |snapshot| snapshot.bytes);
+    let mut reader = ShardReader::of_folder(folder)?;
     if header.native().is_some() {
-        let reader = ShardReader::of_folder(folder)?;
         let what =
             format!("the storage folder {at}{used}: {} and the log behind it", reader.snapshot());
         return Ok(native(what, &header, reader));
     }
-    let newest = look(path)?.snapshots.last().map_or(0, |snapshot| snapshot.bytes);
     check_memory(newest, &format!("the filter in {at}"))?;
-    let (filter, forgotten) = folder.rebuilt(Target::Last)?;
+    let filter = redisbloom(&mut reader)?;
+    let tombstones = reader.tombstones().iter().map(|&(_, id)| id).collect();
     let (mut form, mut config) = (Form::default(), Config::default());
     recorded(&mut form, &mut config, &header);
     layers(&mut form, &filter);
@@ -65,8 +68,18 @@ fn folder(path: &Path) -> anyhow::Result<Operand> {
         form,
         made: Some(header.spec().filter.parameters.clone()),
         config,
-        source: Source::Whole(Box::new(filter), forgotten.into_iter().collect()),
+        source: Source::Whole(Box::new(filter), tombstones),
     })
+}
+
+/// The filter of RedisBloom that a folder has.
+pub(in crate::cli) fn redisbloom(reader: &mut ShardReader) -> anyhow::Result<Filter> {
+    let filter: Box<dyn Any> = reader.read(ShardId::WHOLE)?;
+    let filter = filter.downcast::<RedisBloomFilter>().map_err(|_| {
+        let kind = reader.header().spec().filter.kind().name();
+        anyhow::anyhow!("the filter has the kind {kind}, and is none of RedisBloom")
+    })?;
+    Ok(filter.into_filter()?)
 }
 
 fn snapshot(path: &Path) -> anyhow::Result<Operand> {
@@ -78,7 +91,9 @@ fn snapshot(path: &Path) -> anyhow::Result<Operand> {
 fn native(what: String, header: &Header, reader: ShardReader) -> Operand {
     let (mut form, mut config) = (Form::default(), Config::default());
     recorded(&mut form, &mut config, header);
-    divide(&mut form, reader.native().geometry());
+    if let Some(native) = header.native() {
+        divide(&mut form, native.geometry());
+    }
     let [positions, shards, _] = header.rules();
     form.set("the rule of positions", positions);
     form.set("the rule of shards", shards);

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use indicatif::BinaryBytes;
 use urlseen_analysis::{Cells, Form, Ones, Totals};
+use urlseen_core::filter::native::Native;
 use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::{Geometry, Parameters, SHARDS, ShardId, memory};
 use urlseen_core::storage::ShardReader;
@@ -16,6 +17,7 @@ use urlseen_engine::config::Config;
 use super::EXIT_STATUS;
 use super::settings::Settings;
 use super::start::UsageError;
+pub(super) use local::redisbloom;
 pub(super) use redis::{Address, RedisOperand, exact};
 
 /// How many bytes of a filter are read at once.
@@ -88,7 +90,7 @@ impl Operand {
     /// Its parts.
     pub(super) fn parts(&self) -> Vec<Part> {
         match &self.source {
-            Source::Shards(reader, _) => shards(reader.native().geometry()),
+            Source::Shards(reader, _) => reader.header().native().map_or_else(Vec::new, shards),
             Source::Whole(filter, _) => (0..)
                 .zip(filter.layers())
                 .map(|(number, layer)| Part {
@@ -112,7 +114,9 @@ impl Operand {
                 match last {
                     Some((read, bytes)) if *read == shard => bytes[range()].to_vec(),
                     _ => {
-                        let bytes = reader.read(shard)?;
+                        let mut bytes = reader.read(shard)?.save(shard, Vec::new()).into_buffer();
+                        // Nothing is saved of a shard without bits.
+                        bytes.resize(index(part.bytes), 0);
                         last.insert((shard, bytes)).1[range()].to_vec()
                     }
                 }
@@ -126,7 +130,8 @@ impl Operand {
 }
 
 /// The parts of a native filter.
-fn shards(geometry: Geometry) -> Vec<Part> {
+fn shards(native: Native) -> Vec<Part> {
+    let geometry = native.geometry();
     let cells = Cells::shard(geometry);
     let bytes = geometry.shard_bits() / 8;
     // 256 of them.

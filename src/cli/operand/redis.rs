@@ -129,7 +129,7 @@ impl RedisOperand {
 
     pub(super) fn parts(&self) -> Vec<Part> {
         if let Some(native) = self.filter.kind().native() {
-            return shards(native.geometry());
+            return shards(native);
         }
         let Some(strings) = self.filter.kind().strings() else { return Vec::new() };
         let part = |number| {

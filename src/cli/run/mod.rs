@@ -102,7 +102,7 @@ fn store(config: &Config, folder: Folder) -> anyhow::Result<(Parameters, Local)>
         if let Some(warning) = reservation.rate_when_full().and_then(Rate::warning) {
             warn!("{warning}");
         }
-        let bytes = BinaryBytes(store.engine.gauges().whole().map_or(0, |whole| whole.bytes));
+        let bytes = BinaryBytes(store.engine.gauges().fill().bytes);
         info!("a filter of RedisBloom is ready: {bytes} for {capacity} fingerprints at first");
     }
     Ok((parameters, store))
@@ -201,11 +201,8 @@ async fn serve(
 ) -> anyhow::Result<JoinSet<()>> {
     let mut tasks = JoinSet::new();
     let Some(address) = &config.serve.listen else { return Ok(tasks) };
-    let (bytes, expansion) = match parameters.sizing() {
-        Some(sizing) => (sizing.geometry().bytes(), None),
-        None => (0, Some(config.filter.expansion).filter(|&it| it > 0)),
-    };
-    let filter = serve::FilterInfo { capacity: config.filter.capacity, bytes, expansion };
+    let grows = parameters.reservation().is_some() && config.filter.expansion > 0;
+    let filter = serve::FilterInfo { expansion: grows.then_some(config.filter.expansion) };
     let server = Server::bind(address, config, start::items(config), filter, asker).await?;
     let bound = server.address()?;
     info!("clients of Redis may ask at {bound} for the keys {}", config.serve.keys.join(", "));

@@ -10,8 +10,9 @@ use crate::admin::printable::{json_text, say, stdout};
 use indicatif::HumanCount;
 use serde_json::json;
 use urlseen_analysis::{Interval, Totals};
+use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::redisbloom::Filter;
-use urlseen_core::filter::{Count, Parameters, ShardId};
+use urlseen_core::filter::{Parameters, Saved, ShardId};
 use urlseen_core::storage::Head;
 
 use super::Outcome;
@@ -135,7 +136,7 @@ fn to_folder(a: &mut Operand, b: &mut Operand, args: &UnionArgs) -> anyhow::Resu
         let (by_a, by_b) = (tombstones(a, shard), tombstones(b, shard));
         // Seen on one side and forgotten on the other, it is seen.
         let is_set = |bytes: &[u8], id: u128| {
-            native.positions(native.key_hash_of(shard, id)).all(|position| {
+            native.positions(KeyHash::named(shard, id)).all(|position| {
                 let byte = usize::try_from(position / 8).expect("within a shard");
                 bytes[byte] >> (position % 8) & 1 == 1
             })
@@ -152,7 +153,10 @@ fn to_folder(a: &mut Operand, b: &mut Operand, args: &UnionArgs) -> anyhow::Resu
             *byte |= other;
         }
         let keys = geometry.keys_from_ones(ones.union);
-        rebase.write(shard, Count { keys, ones: ones.union }, &of_a)?;
+        if ones.union == 0 {
+            of_a.clear();
+        }
+        rebase.write(shard, &Saved { keys, bytes: of_a })?;
         rebase.tombstones(shard, &left);
         left_tombstones += left.len();
         done += part.bytes;
@@ -249,7 +253,7 @@ fn whole(a: &mut Operand, mut b: Operand, args: &UnionArgs) -> anyhow::Result<Un
         };
         let mut folder = NewFolder::begin(Path::new(&args.output), a, made)?;
         let mut rebase = folder.rebase()?;
-        rebase.write_whole(&filter)?;
+        rebase.write(ShardId::WHOLE, &filter)?;
         rebase.tombstones(ShardId::WHOLE, &left);
         rebase.finish()?;
         folder.finish()?;

@@ -61,7 +61,7 @@ fn native(sizing: Sizing, trial: u64, a: &[Fingerprint], b: &[Fingerprint]) -> T
     let filled = |keys: &[Fingerprint]| {
         let mut shards = Shards::allocate(native, 0, 1).unwrap();
         let key_hashes: Vec<_> = keys.iter().map(|key| native.key_hash(key)).collect();
-        shards.set_all(key_hashes);
+        shards.set_all(&key_hashes);
         shards
     };
     let (a, b) = (filled(a), filled(b));

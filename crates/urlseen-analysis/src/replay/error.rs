@@ -2,9 +2,8 @@
 
 use std::io;
 
-use urlseen_core::filter::AllocationError;
+use urlseen_core::filter::BuildError;
 use urlseen_core::filter::memory::Available;
-use urlseen_core::filter::redisbloom::ReserveError;
 use urlseen_core::redis::error::LinkError;
 use urlseen_engine::flow::feed::FeedError;
 
@@ -58,12 +57,9 @@ pub enum ReplayError {
         /// What there is.
         available: Available,
     },
-    /// The system has no memory for a filter.
+    /// A filter cannot be had.
     #[error(transparent)]
-    Allocation(#[from] AllocationError),
-    /// Nor for one of RedisBloom.
-    #[error("the filter of RedisBloom does not fit: {0}")]
-    Reserve(#[from] ReserveError),
+    Build(#[from] BuildError),
     /// The system has no thread.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(io::Error),

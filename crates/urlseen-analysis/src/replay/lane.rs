@@ -3,11 +3,12 @@
 use super::curve::{Curve, Point};
 use super::error::ReplayError;
 use super::report::LaneReport;
+use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::native::{KeyHash, Native};
-use urlseen_core::filter::redisbloom::{self, Forecast, Hashes};
+use urlseen_core::filter::redisbloom::{Forecast, Rate};
 use urlseen_core::filter::{
-    FilterSpec, Geometry, Hashing, Kind, Parameters, Placed, SHARDS, ScriptFilter, Shards,
-    SpecError, Verdict, memory,
+    FilterKind, FilterSpec, Full, KeyHasher, Kind, Parameters, Placed, ScriptFilter, SpecError,
+    Verdict,
 };
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -68,6 +69,7 @@ pub(super) struct Judgable {
 #[derive(Debug)]
 pub(super) struct Lane {
     kind: Kind,
+    parameters: Parameters,
     capacity: Option<u64>,
     filter: Filter,
     report: Counts,
@@ -84,8 +86,8 @@ pub(super) struct Lane {
 /// The filter itself.
 #[derive(Debug)]
 enum Filter {
-    Native { shards: Box<Shards>, geometry: Geometry },
-    RedisBloom(redisbloom::Filter),
+    /// In a daemon's memory; with what it hashes by, where that is not what all are hashed by.
+    InMemory(Box<dyn FilterKind>, Option<KeyHasher>),
     Strings(Box<dyn ScriptFilter>),
     Set,
 }
@@ -110,24 +112,19 @@ impl Lane {
     /// Takes the memory of the filter.
     pub(super) fn start(spec: LaneSpec, native: Native) -> Result<Self, ReplayError> {
         let parameters = spec.parameters;
-        let filter = match (parameters.sizing(), parameters.reservation(), spec.strings) {
-            (Some(sizing), ..) => {
-                let geometry = sizing.geometry();
-                let native = Native::new(native.seed(), geometry);
-                let shards = Box::new(Shards::allocate(native, 0, 1)?);
-                Filter::Native { shards, geometry }
+        let filter = match spec.strings {
+            _ if parameters.kind().is_in(FilterPlace::Local) => {
+                let parameters = parameters.reseeded(native.seed());
+                let hasher = parameters.seed().is_none().then(|| parameters.hasher());
+                Filter::InMemory(parameters.build(0, 1)?, hasher)
             }
-            (_, Some(reservation), _) => {
-                let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
-                // As a daemon has it, which copies the newest layer at times.
-                Filter::RedisBloom(reservation.reserve(limit / 2)?)
-            }
-            (_, _, Some(strings)) => Filter::Strings(strings),
-            (_, _, None) => Filter::Set,
+            Some(strings) => Filter::Strings(strings),
+            None => Filter::Set,
         };
         Ok(Self {
             kind: parameters.kind(),
             capacity: parameters.capacity(),
+            parameters,
             filter,
             report: Counts::default(),
             new: 0,
@@ -173,8 +170,7 @@ impl Lane {
         }
         self.items = batch.items;
         let is_full = self.capacity.is_some_and(|capacity| self.keys() >= capacity);
-        let grows = matches!(&self.filter, Filter::RedisBloom(_));
-        if self.full_after.is_none() && is_full && !grows {
+        if self.full_after.is_none() && is_full && !self.filter.grows() {
             self.full_after = Some(self.items);
         }
         if self.curve.wants(batch.items) {
@@ -205,10 +201,18 @@ impl Lane {
         let keys = self.keys();
         let (kind, capacity) = (self.kind, self.capacity);
         let Counts { unseen, seen, wrong, no_place } = self.report;
+        let mut warning = None;
         let (filter_bytes, strings, capacity) = match &self.filter {
-            Filter::Native { geometry, .. } => (Some(geometry.bytes()), Vec::new(), capacity),
-            Filter::RedisBloom(filter) => {
-                (Some(filter.bytes()), vec![filter.bytes()], Some(filter.capacity()))
+            Filter::InMemory(filter, _) => {
+                let fill = filter.gauge().fill();
+                if let Some(reservation) = self.parameters.reservation() {
+                    let (rate, keys) = (reservation.error_rate.get(), reservation.capacity.get());
+                    let full = Forecast::of(rate, keys, reservation.growth, fill.capacity);
+                    let full = full.ok().flatten();
+                    warning = full.and_then(|forecast| Rate::warning(forecast.rate));
+                }
+                let strings = if fill.layers > 0 { vec![fill.bytes] } else { Vec::new() };
+                (Some(fill.bytes), strings, Some(fill.capacity))
             }
             Filter::Strings(filter) => {
                 let lengths = filter.lengths();
@@ -232,18 +236,14 @@ impl Lane {
             filter_bytes,
             strings,
             stopped: self.stopped,
-            warning: match &self.filter {
-                Filter::RedisBloom(filter) => filter.rate_when_full().warning(),
-                _ => None,
-            },
+            warning,
             curve: self.curve.into_points(),
         }
     }
 
     fn keys(&self) -> u64 {
         match &self.filter {
-            Filter::Native { shards, .. } => shards.counts().map(|(_, count)| count.keys).sum(),
-            Filter::RedisBloom(filter) => filter.size(),
+            Filter::InMemory(filter, _) => filter.gauge().fill().counted,
             Filter::Strings(filter) => filter.keys(),
             Filter::Set => self.members,
         }
@@ -256,32 +256,28 @@ impl Filter {
     /// Those in a daemon's memory are tested by the batch and set behind it, as the daemon does:
     /// what is twice in a batch is found by the exact set, as the daemon finds it in its own of
     /// what is in flight. Those in Redis are tested and set one by one, as its scripts do.
-    fn fates(&mut self, batch: &Judgable) -> Result<Vec<Fate>, redisbloom::AddError> {
+    fn fates(&mut self, batch: &Judgable) -> Result<Vec<Fate>, Full> {
         let Judgable { fingerprints, key_hashes, new, .. } = batch;
         let fate = |is_unseen| if is_unseen { Fate::Unseen } else { Fate::Seen };
         Ok(match self {
-            Self::Native { shards, .. } => {
-                let verdicts = shards.test_all(key_hashes.iter().copied());
+            Self::InMemory(filter, hasher) => {
+                let own: Vec<KeyHash>;
+                let key_hashes = match hasher {
+                    Some(hasher) => {
+                        own = fingerprints.iter().map(|it| hasher.key_hash(it)).collect();
+                        &own
+                    }
+                    None => key_hashes,
+                };
+                let mut verdicts = Vec::new();
+                filter.test(key_hashes, &mut verdicts);
                 let unseen = verdicts.iter().zip(new);
                 let unseen = unseen.map(|(&verdict, &new)| verdict == Verdict::Unseen && new);
                 let fates: Vec<Fate> = unseen.map(fate).collect();
                 let to_set = key_hashes.iter().zip(&fates).filter(|&(_, &it)| it == Fate::Unseen);
                 let to_set: Vec<KeyHash> = to_set.map(|(&key_hash, _)| key_hash).collect();
-                shards.set_all(to_set.iter().copied());
-                fates
-            }
-            Self::RedisBloom(filter) => {
-                let words = |it| Hashing::RedisBloom.key_hash(it).words_of_key();
-                let hashes: Vec<Hashes> =
-                    fingerprints.iter().map(|it| Hashes::from_words(words(it))).collect();
-                let judged = hashes.iter().zip(new);
-                let fates: Vec<Fate> =
-                    judged.map(|(&key, &new)| fate(new && !filter.has(key))).collect();
-                let unseen = || fates.iter().zip(&hashes).filter(|&(&it, _)| it == Fate::Unseen);
-                filter.make_room(unseen().count() as u64)?;
-                for (_, &key) in unseen() {
-                    filter.put(key)?;
-                }
+                filter.reserve(to_set.len())?;
+                filter.insert(&to_set)?;
                 fates
             }
             Self::Strings(filter) => {
@@ -308,23 +304,16 @@ impl Filter {
         })
     }
 
+    /// Returns true if it grows by layers.
+    fn grows(&self) -> bool {
+        matches!(self, Self::InMemory(filter, _) if filter.gauge().fill().layers > 0)
+    }
+
     /// The share of unseen fingerprints that it takes for seen now, as computed for what was
     /// given to it.
     fn error_rate(&self, given: u64) -> f64 {
         match self {
-            Self::Native { shards, geometry } => {
-                let counted: u64 = shards.counts().map(|(_, count)| count.keys).sum();
-                let scale = given as f64 / counted.max(1) as f64;
-                let mut keys = [0; SHARDS];
-                for (shard, count) in shards.counts() {
-                    // Not negative, and below 2^53.
-                    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-                    let given = (count.keys as f64 * scale).round() as u64;
-                    keys[shard.index()] = given;
-                }
-                geometry.error_rate_of(&keys)
-            }
-            Self::RedisBloom(filter) => filter.error_rate_now(),
+            Self::InMemory(filter, _) => filter.gauge().error_rate(),
             Self::Strings(filter) => filter.error_rate(given),
             Self::Set => 0.0,
         }

@@ -19,16 +19,15 @@ mod fill;
 mod fitting;
 mod geometry;
 pub mod hash;
-mod hashing;
 pub mod id;
 pub mod kinds;
 pub mod layout;
+mod local;
 pub mod memory;
 pub mod number;
 mod places;
 mod prefetch;
 mod rate;
-mod recent;
 pub mod redis_kind;
 pub mod redisbloom;
 mod region;
@@ -46,10 +45,12 @@ pub use error_rate::{ErrorRate, ErrorRateError};
 pub use fill::{FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 pub use geometry::BLOCK_BYTES;
 pub use geometry::{BLOCK_BITS, Blocks, Geometry};
-pub use hashing::{Hashing, REDISBLOOM_RULE};
 pub use kinds::{Kind, KindParameters, Parameters};
 pub use layout::{PlacementError, native};
-pub use recent::Recent;
+pub use local::{
+    Blob, BuildError, Fill, FilterKind, Full, Gauge, KeyHasher, Recent, RedisBloomFilter, Removal,
+    Saved,
+};
 pub use redis_kind::{Estimate, RedisFilterKeys, RedisKind};
 pub use region::AllocationError;
 pub use reservation::Reservation;

@@ -86,7 +86,7 @@ impl Places {
     pub(super) fn visit<Region: AsRef<[Block]>, const BLOCKS: usize>(
         &self,
         mut blocks: Region,
-        key_hashes: impl Iterator<Item = KeyHash> + Clone,
+        key_hashes: &[KeyHash],
         mut visit: impl FnMut(&mut Region, KeyHash, [usize; BLOCKS]),
     ) {
         let fetch = |blocks: &[Block], key_hash| {
@@ -96,15 +96,15 @@ impl Places {
             }
             places
         };
-        let mut coming = key_hashes.clone();
+        let mut coming = key_hashes.iter();
         let mut under_way = [[0; BLOCKS]; AHEAD];
-        for (places, key_hash) in under_way.iter_mut().zip(&mut coming) {
+        for (places, &key_hash) in under_way.iter_mut().zip(&mut coming) {
             *places = fetch(blocks.as_ref(), key_hash);
         }
-        for (number, key_hash) in key_hashes.enumerate() {
+        for (number, &key_hash) in key_hashes.iter().enumerate() {
             let under_way = &mut under_way[number % AHEAD];
             let places = *under_way;
-            if let Some(key_hash) = coming.next() {
+            if let Some(&key_hash) = coming.next() {
                 *under_way = fetch(blocks.as_ref(), key_hash);
             }
             visit(&mut blocks, key_hash, places);

@@ -15,6 +15,15 @@ pub struct Reservation {
 }
 
 impl Reservation {
+    /// The least that there is, for what another filter takes the place of.
+    pub(super) fn least() -> Self {
+        Self {
+            capacity: Capacity::new(1).expect("one key"),
+            error_rate: ErrorRate::new(ErrorRate::MAX).expect("a rate"),
+            growth: Growth::default(),
+        }
+    }
+
     /// As a number: how many times the capacity of the last layer the next one has, 0 for none.
     pub fn expansion(&self) -> u32 {
         match self.growth {

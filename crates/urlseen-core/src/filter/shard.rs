@@ -46,6 +46,15 @@ impl ShardId {
         usize::from(self.0)
     }
 
+    /// The shard's share of so many; those of all shards add up to them.
+    pub(super) fn share(self, of: u64) -> u64 {
+        let upto = |shards: usize| u128::from(of) * shards as u128 / SHARDS as u128;
+        // No more than `of`.
+        #[allow(clippy::cast_possible_truncation)]
+        let share = (upto(self.index() + 1) - upto(self.index())) as u64;
+        share
+    }
+
     /// Which of `owners` owners (1 to 256) this shard belongs to: they take turns, so that no two
     /// owners' shares differ by more than one shard.
     pub fn owner(self, owners: usize) -> usize {

@@ -3,6 +3,8 @@
 // What a kernel is to be compiled for must be inlined into it, see `Work::by`.
 #![allow(clippy::inline_always)]
 
+use std::io::{self, Read};
+
 use super::block::{self, Kernel, Kernels, Work};
 use super::layout::native::{KeyHash, Native};
 use super::places::Places;
@@ -24,11 +26,15 @@ use super::{Blocks, SHARDS, ShardId, Verdict};
 /// let mut shards = Shards::allocate(native, 0, 1)?;
 /// # let batch = [Fingerprint::Raw20([1; 20]), Fingerprint::Raw20([2; 20])];
 /// let key_hashes: Vec<_> = batch.iter().map(|fingerprint| native.key_hash(fingerprint)).collect();
-/// let verdicts = shards.test_all(key_hashes.iter().copied());
-/// let judged = key_hashes.iter().copied().zip(verdicts);
-/// let unseen = judged.filter(|&(_, verdict)| verdict == Verdict::Unseen).map(|(hash, _)| hash);
-/// shards.set_all(unseen);
-/// # let verdicts = shards.test_all(key_hashes.iter().copied());
+/// let mut verdicts = Vec::new();
+/// shards.test_all(&key_hashes, &mut verdicts);
+/// # assert_eq!(verdicts, [Verdict::Unseen, Verdict::Unseen]);
+/// let mut unseen = key_hashes.clone();
+/// let mut judged = verdicts.drain(..);
+/// unseen.retain(|_| judged.next() == Some(Verdict::Unseen));
+/// # drop(judged);
+/// shards.set_all(&unseen);
+/// # shards.test_all(&key_hashes, &mut verdicts);
 /// # assert_eq!(verdicts, [Verdict::Seen, Verdict::Seen]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -78,23 +84,20 @@ impl Shards {
         }
     }
 
-    /// Which of the keys were set before, in their order.
+    /// Appends a verdict on each of the keys, in their order.
     ///
     /// # Panics
     /// If a key's shard has another owner.
-    pub fn test_all(
-        &self,
-        key_hashes: impl IntoIterator<Item = KeyHash, IntoIter: Clone>,
-    ) -> Vec<Verdict> {
-        self.kernel.run(TestAll { shards: self, key_hashes: key_hashes.into_iter() })
+    pub fn test_all(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
+        self.kernel.run(TestAll { shards: self, key_hashes, verdicts });
     }
 
     /// Sets the keys.
     ///
     /// # Panics
     /// If a key's shard has another owner.
-    pub fn set_all(&mut self, key_hashes: impl IntoIterator<Item = KeyHash, IntoIter: Clone>) {
-        self.kernel.run(SetAll { shards: self, key_hashes: key_hashes.into_iter() });
+    pub fn set_all(&mut self, key_hashes: &[KeyHash]) {
+        self.kernel.run(SetAll { shards: self, key_hashes });
     }
 
     /// A whole shard's bits, as [`Shards::load`] takes them back: its blocks in order, the words of
@@ -114,14 +117,24 @@ impl Shards {
         self.counts[self.places.slot(shard)]
     }
 
-    /// Puts a shard's bits in place of what it holds.
+    /// Puts a shard's bits in place of what it holds, in which so many keys were set.
+    ///
+    /// # Errors
+    /// Where reading fails: the shard is empty then.
     ///
     /// # Panics
-    /// If the shard has another owner, or `bytes` are not as many as it has.
-    pub fn load(&mut self, shard: ShardId, bytes: &[u8], count: Count) {
-        let blocks = &mut self.region.blocks_mut()[self.places.range(shard)];
-        block::bytes_mut(blocks).copy_from_slice(bytes);
-        self.counts[self.places.slot(shard)] = count;
+    /// If the shard has another owner.
+    pub fn load(&mut self, shard: ShardId, keys: u64, from: &mut dyn Read) -> io::Result<()> {
+        let slot = self.places.slot(shard);
+        let bytes = block::bytes_mut(&mut self.region.blocks_mut()[self.places.range(shard)]);
+        let read = from.read_exact(bytes);
+        if read.is_err() {
+            bytes.fill(0);
+        }
+        let ones = bytemuck::cast_slice::<_, u64>(&self.region.blocks()[self.places.range(shard)]);
+        let ones = ones.iter().map(|word| u64::from(word.count_ones())).sum();
+        self.counts[slot] = Count { keys: if read.is_ok() { keys } else { 0 }, ones };
+        read
     }
 
     /// Empties a shard.
@@ -137,6 +150,14 @@ impl Shards {
         }
     }
 
+    /// Empties all shards owned.
+    pub fn clear_all(&mut self) {
+        let own: Vec<ShardId> = self.counts().map(|(shard, _)| shard).collect();
+        for shard in own {
+            self.clear(shard);
+        }
+    }
+
     /// What is set in each shard owned.
     pub fn counts(&self) -> impl Iterator<Item = (ShardId, Count)> {
         let owned = ShardId::all().filter(|&shard| self.has(shard));
@@ -145,49 +166,13 @@ impl Shards {
 }
 
 /// [`Shards::test_all`], to be done by some kernel.
-struct TestAll<'a, Probes> {
+struct TestAll<'a> {
     shards: &'a Shards,
-    key_hashes: Probes,
+    key_hashes: &'a [KeyHash],
+    verdicts: &'a mut Vec<Verdict>,
 }
 
-impl<Probes: Iterator<Item = KeyHash> + Clone> Work for TestAll<'_, Probes> {
-    type Done = Vec<Verdict>;
-
-    #[inline(always)]
-    fn by(self, kernel: impl Kernel) -> Vec<Verdict> {
-        match self.shards.places.native.geometry().blocks() {
-            Blocks::One => self.of_blocks::<1>(kernel),
-            Blocks::Two => self.of_blocks::<2>(kernel),
-            Blocks::Four => self.of_blocks::<4>(kernel),
-            Blocks::Eight => self.of_blocks::<8>(kernel),
-        }
-    }
-}
-
-impl<Probes: Iterator<Item = KeyHash> + Clone> TestAll<'_, Probes> {
-    #[inline(always)]
-    fn of_blocks<const BLOCKS: usize>(self, kernel: impl Kernel) -> Vec<Verdict> {
-        let Self { shards: Shards { places, region, .. }, key_hashes } = self;
-        let native = places.native;
-        let mut verdicts = Vec::with_capacity(key_hashes.size_hint().0);
-        places.visit(region.blocks(), key_hashes, |blocks, key_hash, places: [usize; BLOCKS]| {
-            let drawn = places.into_iter().enumerate();
-            let drawn = drawn.map(|(part, place)| (&blocks[place], native.draw(key_hash, part)));
-            // All blocks are looked at: they have been fetched, and nobody can foresee which key is
-            // unseen, so a branch would cost more.
-            verdicts.push(Verdict::of(kernel.hold(drawn)));
-        });
-        verdicts
-    }
-}
-
-/// [`Shards::set_all`], to be done by some kernel.
-struct SetAll<'a, Probes> {
-    shards: &'a mut Shards,
-    key_hashes: Probes,
-}
-
-impl<Probes: Iterator<Item = KeyHash> + Clone> Work for SetAll<'_, Probes> {
+impl Work for TestAll<'_> {
     type Done = ();
 
     #[inline(always)]
@@ -201,7 +186,43 @@ impl<Probes: Iterator<Item = KeyHash> + Clone> Work for SetAll<'_, Probes> {
     }
 }
 
-impl<Probes: Iterator<Item = KeyHash> + Clone> SetAll<'_, Probes> {
+impl TestAll<'_> {
+    #[inline(always)]
+    fn of_blocks<const BLOCKS: usize>(self, kernel: impl Kernel) {
+        let Self { shards: Shards { places, region, .. }, key_hashes, verdicts } = self;
+        let native = places.native;
+        verdicts.reserve(key_hashes.len());
+        places.visit(region.blocks(), key_hashes, |blocks, key_hash, places: [usize; BLOCKS]| {
+            let drawn = places.into_iter().enumerate();
+            let drawn = drawn.map(|(part, place)| (&blocks[place], native.draw(key_hash, part)));
+            // All blocks are looked at: they have been fetched, and nobody can foresee which key is
+            // unseen, so a branch would cost more.
+            verdicts.push(Verdict::of(kernel.hold(drawn)));
+        });
+    }
+}
+
+/// [`Shards::set_all`], to be done by some kernel.
+struct SetAll<'a> {
+    shards: &'a mut Shards,
+    key_hashes: &'a [KeyHash],
+}
+
+impl Work for SetAll<'_> {
+    type Done = ();
+
+    #[inline(always)]
+    fn by(self, kernel: impl Kernel) {
+        match self.shards.places.native.geometry().blocks() {
+            Blocks::One => self.of_blocks::<1>(kernel),
+            Blocks::Two => self.of_blocks::<2>(kernel),
+            Blocks::Four => self.of_blocks::<4>(kernel),
+            Blocks::Eight => self.of_blocks::<8>(kernel),
+        }
+    }
+}
+
+impl SetAll<'_> {
     #[inline(always)]
     fn of_blocks<const BLOCKS: usize>(self, kernel: impl Kernel) {
         let Self { shards: Shards { places: map, region, counts, .. }, key_hashes } = self;
@@ -237,13 +258,15 @@ mod tests {
     /// One key alone.
     impl Shards {
         fn test_one(&self, key_hash: KeyHash) -> Verdict {
-            self.test_all([key_hash])[0]
+            let mut verdicts = Vec::new();
+            self.test_all(&[key_hash], &mut verdicts);
+            verdicts[0]
         }
 
         /// How many bits that sets.
         fn set_one(&mut self, key_hash: KeyHash) -> u64 {
             let before = self.count(key_hash.shard()).ones;
-            self.set_all([key_hash]);
+            self.set_all(&[key_hash]);
             self.count(key_hash.shard()).ones - before
         }
     }
@@ -308,7 +331,7 @@ mod tests {
         let id = ShardId::all().nth(7).unwrap();
         let mut other = shards(1, 3);
         set(&mut other, 10);
-        other.load(id, full.bytes(id), full.count(id));
+        other.load(id, full.count(id).keys, &mut full.bytes(id)).unwrap();
         assert!(other.region.blocks() == full.region.blocks());
         assert_eq!(other.counts, full.counts);
         // Bit 9 of the first block is bit 1 of its second byte.
@@ -334,12 +357,13 @@ mod tests {
             let native = Native::new(Seed::new(3), geometry);
             let key_hashes: Vec<KeyHash> =
                 keys.iter().map(|&(leading, rest)| native.key_hash(&key(leading, rest))).collect();
-            let (set, asked) = (key_hashes[..key_hashes.len() / 2].iter(), key_hashes.iter());
+            let set = &key_hashes[..key_hashes.len() / 2];
             let by = |kernel| {
                 let mut shards = Shards::allocate(native, 0, 1).unwrap();
                 shards.kernel = kernel;
-                shards.set_all(set.clone().copied());
-                let verdicts = shards.test_all(asked.clone().copied());
+                shards.set_all(set);
+                let mut verdicts = Vec::new();
+                shards.test_all(&key_hashes, &mut verdicts);
                 (shards.region.blocks().to_vec(), shards.counts, verdicts)
             };
             let scalar = by(Kernels::Scalar(Scalar));

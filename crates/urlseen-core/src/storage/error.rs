@@ -62,9 +62,9 @@ pub enum OpenError {
     /// It was written by a version that this one does not understand.
     #[error(
         "the storage folder {dir} has format {found}, written by another version of urlseen; this \
-         one reads the formats {known}. Go on with the version that wrote it. Or begin with an \
+         one reads the format {known}. Go on with the version that wrote it. Or begin with an \
          empty filter: remove the folder or set another storage.dir, then urlseen storage reset",
-        dir = dir.display(), known = super::header::FORMATS
+        dir = dir.display(), known = super::header::FORMAT
     )]
     Format {
         /// The folder.

@@ -38,8 +38,7 @@ use super::segment;
 use super::snapshot;
 use super::snapshot_writer::SnapshotWriter;
 use crate::filter::choice::Fsync;
-use crate::filter::redisbloom::Filter;
-use crate::filter::{Seed, id};
+use crate::filter::{Blob, Seed, ShardId, id};
 use crate::storage::head::{Head, Position};
 
 /// A storage folder, locked: nobody else writes to it while this lives, nor while a [`Journal`] or
@@ -146,7 +145,7 @@ impl Folder {
     ///
     /// # Panics
     /// If it does not await it, or `spec` is of another filter.
-    pub fn import(&mut self, spec: &StorageSpec, id: u64, filter: &Filter) -> io::Result<()> {
+    pub fn import(&mut self, spec: &StorageSpec, id: u64, filter: &dyn Blob) -> io::Result<()> {
         assert!(
             spec.filter.parameters.is_imported() && self.awaits_import()?,
             "not to be imported"
@@ -155,7 +154,7 @@ impl Folder {
             self.begin(spec, id, Head::START)?;
         }
         let mut rebase = self.rebase(Head::START)?;
-        rebase.write_whole(filter)?;
+        rebase.write(ShardId::WHOLE, filter)?;
         rebase.finish().map(drop)
     }
 

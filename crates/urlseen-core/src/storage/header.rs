@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! urlseen storage folder
-//! format = 3
+//! format = 5
 //! filter = "2b1d9f0c66a1e4d7"
 //! crawl = "demo"
 //! kind = "native"
@@ -25,8 +25,8 @@
 //! crc = "89abcdef"
 //! ```
 //!
-//! A filter of RedisBloom has the format 4. From `kind` on to `algorithm` its header says what
-//! the filter was reserved for, or that it was imported, in which case its first layer says that:
+//! From `kind` on to `algorithm`, the header says what the filter was made for. One of RedisBloom
+//! has what it was reserved for, or that it was imported, in which case its first layer says that:
 //!
 //! ```text
 //! kind = "redisbloom"
@@ -48,12 +48,8 @@ use crate::filter::{
     Blocks, Capacity, FilterSpec, Geometry, Kind, Parameters, Reservation, Seed, Sizing,
 };
 
-/// The format of a folder with a filter of shards, and that of all logs.
-pub(crate) const FORMAT: u32 = 3;
-/// The format of a folder with a filter of RedisBloom.
-pub(super) const FORMAT_REDISBLOOM: u32 = 4;
-/// The formats that this version reads, in words.
-pub(super) const FORMATS: &str = "3 and 4";
+/// The format of the folder: of its header, its snapshots and its log.
+pub(crate) const FORMAT: u32 = 5;
 
 /// The file's name.
 pub(super) const NAME: &str = "header";
@@ -140,19 +136,9 @@ impl Header {
         Some(Native::new(parameters.seed()?, parameters.sizing()?.geometry()))
     }
 
-    /// Returns true if the filter has shards. If not, it is in one piece.
-    pub(super) fn has_shards(&self) -> bool {
-        self.spec.filter.parameters.sizing().is_some()
-    }
-
-    /// Bytes of a shard; 0 where the filter has none.
-    pub(super) fn shard_bytes(&self) -> u64 {
-        self.native().map_or(0, |native| native.geometry().shard_bits() / 8)
-    }
-
-    /// The format of the folder, and of its snapshots.
-    pub(super) fn format(&self) -> u32 {
-        if self.has_shards() { FORMAT } else { FORMAT_REDISBLOOM }
+    /// The number of the filter's shards.
+    pub fn shards(&self) -> usize {
+        self.spec.filter.parameters.shards()
     }
 
     /// The file's bytes.
@@ -164,7 +150,7 @@ impl Header {
         let mut line = |key: &str, value: &dyn fmt::Display| {
             writeln!(text, "{key} = {value}").expect("a string takes all");
         };
-        line("format", &self.format());
+        line("format", &FORMAT);
         line("filter", &quoted(&format!("{:016x}", self.filter)));
         line("crawl", &quoted(crawl));
         line("kind", &quoted(parameters.kind().name()));
@@ -205,8 +191,7 @@ impl Header {
             return Err(damaged("its CRC does not hold"));
         }
         let format = value(text, "format").and_then(|value| value.parse().ok());
-        if let Some(format) = format.filter(|format| !(FORMAT..=FORMAT_REDISBLOOM).contains(format))
-        {
+        if let Some(format) = format.filter(|&format| format != FORMAT) {
             return Err(Unreadable::Format(format));
         }
         let header = Self::parse(text).ok_or_else(|| damaged("a value cannot be read"))?;
@@ -336,25 +321,13 @@ pub(super) mod tests {
 
     #[test]
     fn another_format_is_told_from_damage() {
-        for (format, other) in [(3, 1), (3, 2), (3, 5)] {
+        for other in [1, 3, 4, 6] {
             let text = String::from_utf8(Header::new(1, &spec()).encode()).unwrap();
-            let text = text.replace(&format!("format = {format}"), &format!("format = {other}"));
+            let text = text.replace(&format!("format = {FORMAT}"), &format!("format = {other}"));
             let content = &text[..text.rfind("crc").unwrap()];
             let crc = crc32c::crc32c(content.as_bytes());
             let text = format!("{content}crc = \"{crc:08x}\"\n");
             assert_eq!(Header::decode(text.as_bytes()), Err(Unreadable::Format(other)));
         }
-    }
-
-    /// A folder of RedisBloom's kind is of a format that versions without it refuse by number.
-    #[test]
-    fn the_layouts_have_formats_of_their_own() {
-        let format = |parameters| {
-            let text = Header::new(1, &made_for(parameters)).encode();
-            value(std::str::from_utf8(&text).unwrap(), "format").unwrap().to_owned()
-        };
-        assert_eq!(format(spec().filter.parameters), "3");
-        assert_eq!(format(reserved(1000, "1e-6", 2)), "4");
-        assert_eq!(format(Parameters::imported()), "4");
     }
 }

@@ -16,7 +16,6 @@ use super::reader::read_header;
 use super::record::Kind;
 use super::segment::{self, Segment, Stop};
 use super::snapshot::{Snapshots, Summary};
-use crate::filter::Count;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
@@ -64,8 +63,6 @@ pub struct SnapshotLook {
     pub finished: u64,
     /// Keys that all shards count.
     pub keys: u64,
-    /// Bits that are set in all shards.
-    pub(crate) ones: u64,
 }
 
 /// A file of the log as it lies there.
@@ -153,32 +150,15 @@ impl Look {
         let Snapshots { sound, damaged, .. } = Snapshots::list(dir, header)?;
         self.damages = damaged;
         for summary in sound.into_iter().rev() {
-            let (mut keys, mut ones) = (0, 0);
-            let mut add = |count: Count| {
-                keys += count.keys;
-                ones += count.ones;
-            };
-            let looked = if header.has_shards() {
-                summary.sections(dir, header, |section, _| {
-                    add(section.count);
-                    Ok(Ok(()))
-                })?
-            } else {
-                summary.whole(dir)?.map(|whole| add(whole.count))
-            };
+            let mut keys = 0;
+            let looked = summary.sections(dir, header, |section, _| {
+                keys += section.keys;
+                Ok(Ok(()))
+            })?;
             self.damages.extend(looked.err());
             let Summary { name, bytes, first, last, begun, finished, .. } = summary;
             self.last = Some(last);
-            self.snapshots.push(SnapshotLook {
-                name,
-                bytes,
-                first,
-                last,
-                begun,
-                finished,
-                keys,
-                ones,
-            });
+            self.snapshots.push(SnapshotLook { name, bytes, first, last, begun, finished, keys });
         }
         Ok(())
     }

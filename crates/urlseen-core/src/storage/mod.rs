@@ -12,7 +12,8 @@
 //!           restore                 what is brought back, given to the filter
 //!
 //! log       history: all files; segment: one file; record: one record
-//! filter    snapshot/               sections by shard, or one whole filter
+//! filter    snapshot/               sections by shard
+//!           shards                  shard by shard, for those who only read
 //! archive   archive/                what pruning would lose
 //! header    header, spec, difference: what the filter was made for, and what is wanted of it
 //! notes     ages, imports, lease, lock: the small files beside them
@@ -79,7 +80,7 @@ pub use reader::{AtRest, Beside};
 pub use rebase::Rebase;
 pub use recovery::Recovered;
 pub use requests::{Request, Requests};
-pub use restore::Restore;
+pub use restore::{Restore, Section};
 pub use scan::Target;
 pub use shards::ShardReader;
 pub use snapshot_writer::{Finished, SnapshotWriter};

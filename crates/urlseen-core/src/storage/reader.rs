@@ -1,6 +1,6 @@
 //! Reading a folder: its header, and the URL-seen test on one at rest.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,14 +9,11 @@ use super::disk::{Busy, Disk, DiskFile, Entry, Lock, RealDisk};
 use super::error::{OpenError, RecoveryError};
 use super::header::{self, Header, Unreadable};
 use super::lock::{Holder, LOCK};
-use super::record::Kind;
-use super::recovery;
-use super::restore::{Rebuilt, Restore};
 use super::scan::Target;
+use super::shards::ShardReader;
 use super::{segment, snapshot};
 use crate::filter::native::KeyHash;
-use crate::filter::redisbloom::Filter;
-use crate::filter::{Hashing, ShardId, Verdict};
+use crate::filter::{ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
 
 /// A folder that nobody writes to, and that nobody can as long as this lives.
@@ -34,9 +31,6 @@ pub struct Beside {
     /// Who, if that is known.
     pub holder: Option<Holder>,
 }
-
-/// The bits that are asked for, by shard and position, and whether each is set.
-type Bits = HashMap<ShardId, HashMap<u64, bool>>;
 
 impl AtRest {
     /// Opens a folder to read, without waiting. Writes nothing.
@@ -90,6 +84,14 @@ impl AtRest {
         self.header.as_ref()
     }
 
+    /// Reads the filter as far as the folder goes: the newest snapshot and the log behind it.
+    ///
+    /// # Errors
+    /// As [`Folder::recover`](super::Folder::recover).
+    pub fn reader(&self) -> Result<ShardReader, RecoveryError> {
+        ShardReader::open(self, Target::Last, |_| false)
+    }
+
     /// What the filter would say of each fingerprint if it were brought to `target`. Reads the
     /// shards that they fall into, and the log; a snapshot that is damaged in other shards will do.
     ///
@@ -104,91 +106,25 @@ impl AtRest {
         target: Target,
     ) -> Result<Vec<Verdict>, RecoveryError> {
         let header = self.header.as_ref().ok_or(RecoveryError::Fresh)?;
-        let Some(native) = header.native() else {
-            let (filter, tombstones) = self.rebuilt(target)?;
-            let test = |fingerprint: &Fingerprint| {
-                let is_set = filter.contains(fingerprint.text(&mut [0; 64]));
-                let id = Hashing::RedisBloom.key_hash(fingerprint).id();
-                Verdict::of(is_set && !tombstones.contains(&id))
-            };
-            return Ok(fingerprints.iter().map(test).collect());
-        };
-        let key_hashes: Vec<_> = fingerprints.iter().map(|each| native.key_hash(each)).collect();
-        let mut asked = Bits::new();
-        for &key_hash in &key_hashes {
-            let bits = asked.entry(key_hash.shard()).or_default();
-            bits.extend(native.positions(key_hash).map(|position| (position, false)));
+        let hasher = header.spec().filter.parameters.hasher();
+        let mut asked = BTreeMap::<ShardId, Vec<(usize, KeyHash)>>::new();
+        for (place, key_hash) in fingerprints.iter().map(|it| hasher.key_hash(it)).enumerate() {
+            asked.entry(key_hash.shard()).or_default().push((place, key_hash));
         }
-        let mut bits = Bits::new();
-        let way = recovery::find(&self.dir, header, target, |snapshot| {
-            bits.clone_from(&asked);
-            snapshot.sections(&self.dir, header, |section, body| {
-                let Some(bits) = bits.get_mut(&section.shard) else { return Ok(Ok(())) };
-                Ok(body.read()?.map(|bytes| {
-                    if !bytes.is_empty() {
-                        for (&at, is_set) in bits.iter_mut() {
-                            *is_set = bit(&bytes, at);
-                        }
-                    }
-                }))
-            })
-        })?;
-        let tombstones = way.snapshot.tombstones(&self.dir)?;
-        let tombstones =
-            tombstones.map_err(|damage| RecoveryError::NoSnapshot { damage: Some(damage) })?;
-        let mut tombstones: HashSet<u128> = tombstones.into_iter().map(|(_, id)| id).collect();
-        way.replay(&self.dir, header, |entry| {
-            for fingerprint in entry.fingerprints() {
-                let key_hash = native.key_hash(&fingerprint);
-                if entry.head.kind == Kind::Forgets {
-                    tombstones.insert(key_hash.id());
-                    continue;
-                }
-                tombstones.remove(&key_hash.id());
-                let Some(bits) = bits.get_mut(&key_hash.shard()) else { continue };
-                for position in native.positions(key_hash) {
-                    bits.entry(position).and_modify(|is_set| *is_set = true);
+        let mut reader = ShardReader::open(self, target, |shard| asked.contains_key(&shard))?;
+        let mut verdicts = vec![Verdict::Unseen; fingerprints.len()];
+        for (shard, asked) in asked {
+            let key_hashes: Vec<KeyHash> = asked.iter().map(|&(_, key_hash)| key_hash).collect();
+            let mut found = Vec::new();
+            reader.read(shard)?.test(&key_hashes, &mut found);
+            for ((place, key_hash), verdict) in asked.into_iter().zip(found) {
+                if !reader.tombstones().contains(&(shard, key_hash.id())) {
+                    verdicts[place] = verdict;
                 }
             }
-        })?;
-        let verdict = |&key_hash: &KeyHash| {
-            let bits = &bits[&key_hash.shard()];
-            let is_set = native.positions(key_hash).all(|position| bits[&position]);
-            Verdict::of(is_set && !tombstones.contains(&key_hash.id()))
-        };
-        Ok(key_hashes.iter().map(verdict).collect())
+        }
+        Ok(verdicts)
     }
-
-    /// The filter of RedisBloom, whole, brought to `target` in memory.
-    ///
-    /// # Errors
-    /// As [`Folder::recover`](super::Folder::recover); where it is a filter of another kind, and
-    /// where there is no memory for it.
-    pub fn filter(&self, target: Target) -> Result<Filter, RecoveryError> {
-        self.rebuilt(target).map(|(filter, _)| filter)
-    }
-
-    /// The same with what of it is to pass once more: the 128 bits that the layout makes of each.
-    ///
-    /// # Errors
-    /// As [`AtRest::filter`].
-    pub fn rebuilt(&self, target: Target) -> Result<(Filter, HashSet<u128>), RecoveryError> {
-        let header = self.header.as_ref().ok_or(RecoveryError::Fresh)?;
-        let mut rebuilt = Rebuilt::new(header)?;
-        let way = recovery::find(&self.dir, header, target, |snapshot| {
-            rebuilt.clear();
-            snapshot.load(&self.dir, header, &mut rebuilt)
-        })?;
-        way.replay(&self.dir, header, |entry| recovery::restore(&mut rebuilt, entry))?;
-        rebuilt.finish()
-    }
-}
-
-/// Bit `at` of a shard's bytes: little endian words of 64 are bytes of 8.
-fn bit(bytes: &[u8], at: u64) -> bool {
-    // A shard fits into memory.
-    let byte = usize::try_from(at / 8).ok().and_then(|byte| bytes.get(byte));
-    byte.is_some_and(|byte| byte >> (at % 8) & 1 == 1)
 }
 
 /// Whether a file is part of what is remembered.

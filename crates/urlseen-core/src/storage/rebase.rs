@@ -17,8 +17,7 @@ use super::lock::{Shared, Turn};
 use super::record::HEAD;
 use super::segment;
 use super::snapshot::{self, Role, Sections, Snapshots};
-use crate::filter::redisbloom::Filter;
-use crate::filter::{Count, ShardId};
+use crate::filter::{Blob, ShardId};
 use crate::storage::head::{Head, Position};
 
 /// Writes the filter that a folder is to remember instead of all that it does. Dropped, it changes
@@ -56,13 +55,18 @@ impl<'a> Rebase<'a> {
         self.position
     }
 
-    /// Writes a shard, in order; one without bits may have no bytes.
+    /// The shards that are to be written, in order.
+    pub fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
+        self.sections.shards()
+    }
+
+    /// Writes a shard, in order.
     ///
     /// # Panics
-    /// If another shard's turn it is, or the bytes are not as many as a shard has.
-    pub fn write(&mut self, shard: ShardId, count: Count, bytes: &[u8]) -> io::Result<()> {
-        self.keys += count.keys;
-        self.sections.write(shard, count, self.position, bytes)
+    /// If another shard's turn it is.
+    pub fn write(&mut self, shard: ShardId, blob: &dyn Blob) -> io::Result<()> {
+        self.keys += blob.keys();
+        self.sections.write(shard, self.position, blob, &mut || Ok(()))
     }
 
     /// Notes what of a shard was forgotten, as [`SnapshotWriter::tombstones`] does.
@@ -70,12 +74,6 @@ impl<'a> Rebase<'a> {
     /// [`SnapshotWriter::tombstones`]: super::SnapshotWriter::tombstones
     pub fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
         self.sections.tombstones(shard, ids);
-    }
-
-    /// Writes a filter in one piece.
-    pub fn write_whole(&mut self, filter: &Filter) -> io::Result<()> {
-        self.keys += filter.size();
-        self.sections.write_whole(Some(filter), self.position, &mut || Ok(()))
     }
 
     /// Puts it in the place of everything else: what is to be handed to

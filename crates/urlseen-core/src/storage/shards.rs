@@ -1,44 +1,41 @@
-//! The bits of a native filter as a folder has them, shard by shard, for somebody who only reads.
+//! The filter of a folder, shard by shard, for somebody who only reads.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
 
 use super::damage::Damage;
 use super::dir::Dir;
-use super::disk::{DiskFile, read_exact_at};
+use super::disk::DiskFile;
 use super::error::{OpenError, RecoveryError};
 use super::header::Header;
 use super::reader::AtRest;
 use super::record::Kind;
 use super::recovery::{self, Way};
+use super::restore::Section;
 use super::scan::Target;
-use super::snapshot::Summary;
-use crate::filter::native::{KeyHash, Native};
-use crate::filter::{SHARDS, ShardId};
+use super::snapshot::{Body, Summary};
+use crate::filter::native::KeyHash;
+use crate::filter::{BuildError, FilterKind, KeyHasher, Removal, SHARDS, ShardId};
 
 /// How many fingerprints of the log are held at once. Where it has more, it is read several times.
 const MOST: u64 = 1 << 22;
 
-/// Reads the shards of a native filter in order, a shard at a time in memory.
+/// Reads the shards of a filter in order, a shard at a time in memory.
 #[derive(Debug)]
 pub struct ShardReader {
-    /// Keeps writers out, where there are none.
-    folder: AtRest,
-    native: Native,
+    dir: Dir,
+    header: Header,
+    hasher: KeyHasher,
     file: Box<dyn DiskFile>,
     snapshot: String,
-    places: Vec<Place>,
+    /// The shards in the snapshot, and where their bodies begin.
+    sections: Vec<(Section, u64)>,
     log: Option<Log>,
-    /// By shard, and what the layout makes of each.
+    /// By shard, and what the filter makes of each.
     tombstones: BTreeSet<(ShardId, u128)>,
-}
-
-/// Where a shard's bits are in the snapshot.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    offset: u64,
-    length: u64,
-    crc: u32,
+    /// Keeps writers out, where there are none.
+    _folder: Option<AtRest>,
 }
 
 /// What the log has behind the snapshot.
@@ -51,7 +48,8 @@ struct Log {
     group: usize,
     /// The first shard behind those that are held.
     end: usize,
-    keys: Vec<Vec<KeyHash>>,
+    /// What was set and what was forgotten, in order.
+    changes: Vec<Vec<(Kind, KeyHash)>>,
 }
 
 impl ShardReader {
@@ -59,16 +57,26 @@ impl ShardReader {
     /// log behind it.
     ///
     /// # Errors
-    /// Where the folder is new or has a filter of another kind, and as
-    /// [`Folder::recover`](super::Folder::recover).
+    /// Where the folder is new, and as [`Folder::recover`](super::Folder::recover).
     pub fn of_folder(folder: AtRest) -> Result<Self, RecoveryError> {
+        let reader = Self::open(&folder, Target::Last, |_| false)?;
+        Ok(Self { _folder: Some(folder), ..reader })
+    }
+
+    /// Reads the filter as it was at `target`. Those shards that are `wanted` are looked through
+    /// before a snapshot is chosen; the others may be damaged in it.
+    pub(super) fn open(
+        folder: &AtRest,
+        target: Target,
+        wanted: impl Fn(ShardId) -> bool,
+    ) -> Result<Self, RecoveryError> {
         let header = folder.header().ok_or(RecoveryError::Fresh)?.clone();
         let dir = folder.dir.clone();
-        let native = header.native().ok_or_else(other_layout)?;
-        let mut places = Vec::new();
-        let way = recovery::find(&dir, &header, Target::Last, |snapshot| {
-            let found = self::places(snapshot, &dir, &header)?;
-            Ok(found.map(|found| places = found))
+        let hasher = header.spec().filter.parameters.hasher();
+        let mut sections = Vec::new();
+        let way = recovery::find(&dir, &header, target, |snapshot| {
+            let found = self::sections(snapshot, &dir, &header, &wanted)?;
+            Ok(found.map(|found| sections = found))
         })?;
         let file = dir.open(&way.snapshot.name)?;
         let tombstones = way.snapshot.tombstones(&dir)?.map_err(damaged)?;
@@ -79,7 +87,7 @@ impl ShardReader {
             // Nothing is forgotten in most folders.
             if entry.head.kind == Kind::Forgets || !tombstones.is_empty() {
                 for fingerprint in entry.fingerprints() {
-                    let key_hash = native.key_hash(&fingerprint);
+                    let key_hash = hasher.key_hash(&fingerprint);
                     let key = (key_hash.shard(), key_hash.id());
                     if entry.head.kind == Kind::Forgets {
                         tombstones.insert(key);
@@ -96,9 +104,10 @@ impl ShardReader {
             last: walk.end.number,
             group: SHARDS.div_ceil(rounds),
             end: 0,
-            keys: Vec::new(),
+            changes: Vec::new(),
         };
-        Ok(Self { folder, native, file, snapshot, places, log: Some(log), tombstones })
+        let log = Some(log);
+        Ok(Self { dir, header, hasher, file, snapshot, sections, log, tombstones, _folder: None })
     }
 
     /// Reads one snapshot of a folder, by the path of its file.
@@ -109,29 +118,31 @@ impl ShardReader {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
         let failed = |reason| OpenError::Io { dir: parent.to_owned(), reason };
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let snapshot = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (folder, _) = AtRest::open_beside(parent)?;
-        let other = |what| failed(std::io::Error::other(what));
+        let other = |what| failed(io::Error::other(what));
         let header = folder.header().cloned().ok_or_else(|| other("the folder is new"))?;
-        let native = header.native().ok_or_else(|| other(OTHER_KIND))?;
         let dir = folder.dir.clone();
-        let damaged = |damage: Damage| failed(std::io::Error::other(damage.to_string()));
-        let summary = Summary::read(&dir, &name, &header).map_err(failed)?.map_err(damaged)?;
-        let places = self::places(&summary, &dir, &header).map_err(failed)?.map_err(damaged)?;
-        let file = dir.open(&name).map_err(failed)?;
+        let damaged = |damage: Damage| failed(io::Error::other(damage.to_string()));
+        let summary = Summary::read(&dir, &snapshot, &header).map_err(failed)?.map_err(damaged)?;
+        let sections = self::sections(&summary, &dir, &header, |_| false);
+        let sections = sections.map_err(failed)?.map_err(damaged)?;
+        let file = dir.open(&snapshot).map_err(failed)?;
         let tombstones = summary.tombstones(&dir).map_err(failed)?.map_err(damaged)?;
         let tombstones = tombstones.into_iter().collect();
-        Ok(Self { folder, native, file, snapshot: name, places, log: None, tombstones })
+        let hasher = header.spec().filter.parameters.hasher();
+        let (log, folder) = (None, Some(folder));
+        Ok(Self { dir, header, hasher, file, snapshot, sections, log, tombstones, _folder: folder })
     }
 
     /// What the folder was made for.
     pub fn header(&self) -> &Header {
-        self.folder.header().expect("it was there when this was made")
+        &self.header
     }
 
-    /// How fingerprints are placed.
-    pub fn native(&self) -> Native {
-        self.native
+    /// Makes of fingerprints what the filter knows them by.
+    pub fn hasher(&self) -> KeyHasher {
+        self.hasher
     }
 
     /// The name of the snapshot that is read.
@@ -139,99 +150,94 @@ impl ShardReader {
         &self.snapshot
     }
 
-    /// What was forgotten and has not passed again: shards, and what the layout makes of each key.
+    /// What was forgotten and has not passed again: shards, and what the filter makes of each key.
     pub fn tombstones(&self) -> &BTreeSet<(ShardId, u128)> {
         &self.tombstones
     }
 
-    /// A shard's bits, as [`Shards::bytes`](crate::filter::Shards::bytes) has them. They are asked
-    /// for in order.
+    /// The filter, of which this shard is there. Shards are asked for in order.
     ///
     /// # Errors
     /// Where the disk fails, or the snapshot is damaged there; where what is needed of the log was
-    /// dropped meanwhile by whoever writes to the folder.
-    pub fn read(&mut self, shard: ShardId) -> Result<Vec<u8>, RecoveryError> {
-        let Place { offset, length, crc } = self.places[shard.index()];
-        let full = self.native.geometry().shard_bits() / 8;
-        let mut bytes = vec![0; usize::try_from(full).map_err(std::io::Error::other)?];
-        if length > 0 {
-            read_exact_at(&*self.file, &mut bytes, offset)?;
-            if crc32c::crc32c(&bytes) != crc {
-                let what = "the bits of a shard are damaged";
-                return Err(damaged(Damage { file: self.snapshot.clone(), offset, what }));
+    /// dropped meanwhile by whoever writes to the folder; where there is no memory for the shard.
+    pub fn read(&mut self, shard: ShardId) -> Result<Box<dyn FilterKind>, RecoveryError> {
+        let failed = |error: BuildError| RecoveryError::Io(io::Error::other(error));
+        let parameters = &self.header.spec().filter.parameters;
+        let mut filter = parameters.build(shard.index(), SHARDS).map_err(failed)?;
+        let (Section { keys, len, .. }, begin) = self.sections[shard.index()];
+        let body = Body::new(&self.snapshot, &*self.file, begin, len);
+        body.read_by(|body| filter.load(shard, keys, len, body))?.map_err(damaged)?;
+        let Some(log) = &mut self.log else { return Ok(filter) };
+        if shard.index() >= log.end || shard.index() + log.changes.len() < log.end {
+            log.gather(&self.dir, &self.header, self.hasher, shard.index())?;
+        }
+        let first = log.end - log.changes.len();
+        let changes = std::mem::take(&mut log.changes[shard.index() - first]);
+        for run in changes.chunk_by(|(one, _), (next, _)| one == next) {
+            let key_hashes: Vec<KeyHash> = run.iter().map(|&(_, key_hash)| key_hash).collect();
+            if run[0].0 == Kind::Forgets {
+                // What cannot be taken out is among the tombstones.
+                let _: Vec<Removal> = key_hashes.iter().map(|&it| filter.remove(it)).collect();
+            } else {
+                let full = |full| RecoveryError::Io(io::Error::other(full));
+                filter.insert(&key_hashes).map_err(full)?;
             }
         }
-        let Some(log) = &mut self.log else { return Ok(bytes) };
-        if shard.index() >= log.end || shard.index() + log.keys.len() < log.end {
-            log.gather(&self.folder, self.native, shard.index())?;
-        }
-        let first = log.end - log.keys.len();
-        for key_hash in std::mem::take(&mut log.keys[shard.index() - first]) {
-            for position in self.native.positions(key_hash) {
-                // A shard fits into memory.
-                #[allow(clippy::cast_possible_truncation)]
-                let byte = (position / 8) as usize;
-                bytes[byte] |= 1 << (position % 8);
-            }
-        }
-        Ok(bytes)
+        Ok(filter)
     }
 }
 
 impl Log {
-    /// Gathers the keys of shards from `first` on.
+    /// Gathers what was done to shards from `first` on.
     fn gather(
         &mut self,
-        folder: &AtRest,
-        native: Native,
+        dir: &Dir,
+        header: &Header,
+        hasher: KeyHasher,
         first: usize,
     ) -> Result<(), RecoveryError> {
         self.end = (first + self.group).min(SHARDS);
-        self.keys = vec![Vec::new(); self.end - first];
-        let Self { way, last, keys, .. } = self;
-        let header = folder.header().ok_or(RecoveryError::Fresh)?;
-        let walk = way.replay(&folder.dir, header, |entry| {
-            if entry.head.kind == Kind::Forgets || entry.head.position.number > *last {
+        self.changes = vec![Vec::new(); self.end - first];
+        let Self { way, last, changes, .. } = self;
+        let walk = way.replay(dir, header, |entry| {
+            if entry.head.position.number > *last {
                 return;
             }
             for fingerprint in entry.fingerprints() {
-                let key_hash = native.key_hash(&fingerprint);
+                let key_hash = hasher.key_hash(&fingerprint);
                 let place = key_hash.shard().index().wrapping_sub(first);
-                if let Some(keys) = keys.get_mut(place) {
-                    keys.push(key_hash);
+                if let Some(changes) = changes.get_mut(place) {
+                    changes.push((entry.head.kind, key_hash));
                 }
             }
         })?;
         if walk.end.number < *last {
             let words = "the folder was worked on, and what was being read of its log is gone; \
                          give the command again";
-            return Err(RecoveryError::Io(std::io::Error::other(words)));
+            return Err(RecoveryError::Io(io::Error::other(words)));
         }
         Ok(())
     }
-}
-
-const OTHER_KIND: &str = "the filter has no shards: it has another kind than native";
-
-fn other_layout() -> RecoveryError {
-    RecoveryError::Io(std::io::Error::other(OTHER_KIND))
 }
 
 fn damaged(damage: Damage) -> RecoveryError {
     RecoveryError::NoSnapshot { damage: Some(damage) }
 }
 
-/// Where the shards' bits are in a snapshot.
-fn places(
+/// The shards of a snapshot, and where their bodies begin; those `wanted` are looked through.
+fn sections(
     snapshot: &Summary,
     dir: &Dir,
     header: &Header,
-) -> std::io::Result<Result<Vec<Place>, Damage>> {
-    let mut places = Vec::with_capacity(SHARDS);
-    let read = snapshot.sections(dir, header, |_, body| {
-        let (offset, length, crc) = body.place();
-        places.push(Place { offset, length, crc });
+    wanted: impl Fn(ShardId) -> bool,
+) -> io::Result<Result<Vec<(Section, u64)>, Damage>> {
+    let mut sections = Vec::with_capacity(header.shards());
+    let read = snapshot.sections(dir, header, |section, body| {
+        sections.push((section, body.begin()));
+        if wanted(section.shard) {
+            return body.read_by(|body| io::copy(body, &mut io::sink()).map(drop));
+        }
         Ok(Ok(()))
     })?;
-    Ok(read.map(|()| places))
+    Ok(read.map(|()| sections))
 }

@@ -11,8 +11,7 @@ use super::lock::{Shared, Turn};
 use super::prune::{self, Pruned, Retention};
 use super::snapshot::{Role, Sections, name};
 use super::sync::LogHandle;
-use crate::filter::redisbloom::Filter;
-use crate::filter::{Count, ShardId};
+use crate::filter::{Blob, ShardId};
 use crate::storage::head::Position;
 
 /// Writes a snapshot beside the log, from any thread. Dropped, it leaves nothing behind.
@@ -66,35 +65,30 @@ impl SnapshotWriter {
         Ok(Self { sections, writing, turn, header: header.clone() })
     }
 
-    /// Writes a shard as it is at `at`; one without bits may have no bytes. Shards come in order.
+    /// The shards that are to be written, in order.
+    pub fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
+        self.sections.shards()
+    }
+
+    /// Writes a shard as it is at `at`. Shards come in order. `pause` is called every now and then;
+    /// where it fails, that is the end.
     ///
     /// # Panics
-    /// If another shard's turn it is, or the bytes are not as many as a shard has.
+    /// If another shard's turn it is.
     pub fn write(
         &mut self,
         shard: ShardId,
-        count: Count,
         at: Position,
-        bytes: &[u8],
+        blob: &dyn Blob,
+        pause: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<()> {
-        self.sections.write(shard, count, at, bytes)
+        self.sections.write(shard, at, blob, pause)
     }
 
     /// Notes what of a shard was forgotten and has not passed again, when the shard was as it was
     /// written: the 128 bits that the layout makes of each fingerprint.
     pub fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
         self.sections.tombstones(shard, ids);
-    }
-
-    /// Writes a filter in one piece as it is at `at`. `pause` is called every now and then; where
-    /// it fails, that is the end.
-    pub fn write_whole(
-        &mut self,
-        filter: &Filter,
-        at: Position,
-        pause: &mut dyn FnMut() -> io::Result<()>,
-    ) -> io::Result<()> {
-        self.sections.write_whole(Some(filter), at, pause)
     }
 
     /// Makes the snapshot count, once it and the log up to it are on the disk, and drops what is

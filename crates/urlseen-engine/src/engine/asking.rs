@@ -73,7 +73,7 @@ impl Engine {
         let owners = self.owners.len();
         let mut parts = vec![Asked::new(); owners];
         for (place, Question { wanted, fingerprint }) in (0u32..).zip(questions) {
-            let key_hash = self.hashing.key_hash(fingerprint);
+            let key_hash = self.hasher.key_hash(fingerprint);
             parts[key_hash.shard().owner(owners)].push((place, key_hash, *wanted));
         }
         let mut asked = 0;
@@ -103,7 +103,9 @@ impl Owner {
     /// Answers in order, so that what is asked twice is unseen once. What is added counts as seen
     /// from here on, and is set once it is written down.
     pub(super) fn answer(&mut self, group: u64, asked: &Asked) {
-        let verdicts = self.memory.test_all(asked.iter().map(|&(_, key_hash, _)| key_hash));
+        let key_hashes: Vec<KeyHash> = asked.iter().map(|&(_, key_hash, _)| key_hash).collect();
+        let mut verdicts = Vec::new();
+        self.filter.test(&key_hashes, &mut verdicts);
         let mut added = Vec::new();
         let answers = asked.iter().zip(verdicts).map(|(&(place, key_hash, wanted), verdict)| {
             let is_set = verdict == Verdict::Seen && !self.tombstones.contains(key_hash);
@@ -111,12 +113,12 @@ impl Owner {
             let answer = match (wanted, is_seen) {
                 (Wanted::Forget, true) => {
                     self.in_flight.remove(key_hash);
-                    self.tombstones.insert(key_hash.shard(), key_hash.id());
+                    self.forget(key_hash);
                     Answer::Seen
                 }
                 (Wanted::Add, false) => {
                     self.in_flight.insert(key_hash);
-                    if self.memory.make_room(self.in_flight.len()).is_ok() {
+                    if self.filter.reserve(self.in_flight.len()).is_ok() {
                         added.push(key_hash);
                         Answer::Unseen
                     } else {
@@ -138,10 +140,7 @@ impl Owner {
     /// Sets what the oldest group of questions that is not set yet has added.
     pub(super) fn remember(&mut self, at: Option<Position>) {
         let key_hashes = self.in_flight.pop_group().expect("a group is remembered once answered");
-        self.set(&key_hashes);
+        self.set(key_hashes);
         self.at = at.unwrap_or(self.at);
-        if !key_hashes.is_empty() {
-            self.show();
-        }
     }
 }

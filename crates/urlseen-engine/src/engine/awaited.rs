@@ -70,7 +70,7 @@ mod tests {
         let batches = [0, 1, 2].map(progress);
         let mut add = |number: usize, part: usize| -> Vec<u64> {
             let batch = awaited.batch(Arc::clone(&batches[number]));
-            batch.key_hashes[part] = Some(KeyHashes::new());
+            batch.key_hashes[part] = Some(KeyHashes::default());
             let whole = std::iter::from_fn(|| awaited.next_whole());
             whole.map(|batch| batch.progress.number()).collect()
         };

@@ -1,17 +1,13 @@
 //! Why an engine did not start, or cannot go on.
 
-use urlseen_core::filter::AllocationError;
-use urlseen_core::filter::redisbloom::{AddError, ReserveError};
+use urlseen_core::filter::{BuildError, Full};
 
 /// Why an engine did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The filter's memory could not be had.
+    /// The filter cannot be had.
     #[error(transparent)]
-    Allocation(#[from] AllocationError),
-    /// A filter of RedisBloom cannot be had.
-    #[error(transparent)]
-    Reserve(#[from] ReserveError),
+    Build(#[from] BuildError),
     /// A thread could not be had.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(std::io::Error),
@@ -28,5 +24,5 @@ pub enum EngineError {
     Panicked,
     /// What was found unseen has no room in the filter any more. Nothing of it is committed.
     #[error("{0}; what was not committed waits where it was")]
-    Full(AddError),
+    Full(Full),
 }

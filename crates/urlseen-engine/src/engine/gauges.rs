@@ -1,40 +1,21 @@
-//! How full each shard is, for all to see while its owner works on.
+//! How full the filter is, for all to see while its owners work on.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use urlseen_core::filter::{SHARDS, Shards};
+use urlseen_core::filter::{Fill, Gauge, SHARDS};
 
-/// Two counts a shard. Each is written by the shard's owner alone, after every commit, so a reader
-/// sees counts that are at most a batch old.
+/// What the owners show, after every commit: a reader sees counts that are at most a batch old.
 #[derive(Debug)]
 pub struct Gauges {
-    keys: [AtomicU64; SHARDS],
-    ones: [AtomicU64; SHARDS],
-    whole: Mutex<Option<Whole>>,
+    owners: Vec<Arc<dyn Gauge>>,
     tombstones: Arc<AtomicUsize>,
 }
 
-/// What a filter in one piece says of itself.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Whole {
-    /// Fingerprints that were new when they were set.
-    pub(crate) keys: u64,
-    /// How many its layers are made for.
-    pub capacity: u64,
-    /// Its layers.
-    pub layers: usize,
-    /// The memory that they take.
-    pub bytes: u64,
-    /// The share of unseen ones that it takes for seen now.
-    pub(crate) error_rate: f64,
-}
-
 impl Gauges {
-    /// All zero; `forgotten` is counted elsewhere.
-    pub(super) fn new(tombstones: Arc<AtomicUsize>) -> Self {
-        let zeros = || std::array::from_fn(|_| AtomicU64::new(0));
-        Self { keys: zeros(), ones: zeros(), whole: Mutex::default(), tombstones }
+    /// Those of all owners; tombstones are counted elsewhere.
+    pub(super) fn new(owners: Vec<Arc<dyn Gauge>>, tombstones: Arc<AtomicUsize>) -> Self {
+        Self { owners, tombstones }
     }
 
     /// How many fingerprints were forgotten and have not passed again.
@@ -42,31 +23,21 @@ impl Gauges {
         self.tombstones.load(Ordering::Relaxed)
     }
 
-    /// What a filter in one piece says of itself; `None` for one that is not.
-    pub fn whole(&self) -> Option<Whole> {
-        *self.whole.lock().unwrap_or_else(PoisonError::into_inner)
+    /// How full the filter is.
+    pub fn fill(&self) -> Fill {
+        self.owners.iter().map(|owner| owner.fill()).sum()
+    }
+
+    /// The share of unseen fingerprints that it takes for seen now. Takes up to a millisecond.
+    pub fn error_rate(&self) -> f64 {
+        self.owners.iter().map(|owner| owner.error_rate()).sum()
     }
 
     /// How many fingerprints were set in each shard; all are in the first where the filter is in
     /// one piece.
     pub fn keys(&self) -> [u64; SHARDS] {
-        std::array::from_fn(|shard| self.keys[shard].load(Ordering::Relaxed))
-    }
-
-    /// How many bits of each shard are 1.
-    pub(crate) fn ones(&self) -> [u64; SHARDS] {
-        std::array::from_fn(|shard| self.ones[shard].load(Ordering::Relaxed))
-    }
-
-    pub(super) fn store_whole(&self, whole: Whole) {
-        self.keys[0].store(whole.keys, Ordering::Relaxed);
-        *self.whole.lock().unwrap_or_else(PoisonError::into_inner) = Some(whole);
-    }
-
-    pub(super) fn store(&self, shards: &Shards) {
-        for (shard, count) in shards.counts() {
-            self.keys[shard.index()].store(count.keys, Ordering::Relaxed);
-            self.ones[shard.index()].store(count.ones, Ordering::Relaxed);
-        }
+        let mut keys = [0; SHARDS];
+        self.owners.iter().for_each(|owner| owner.keys(&mut keys));
+        keys
     }
 }

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::config::ItemForm;
-use crate::item::Items;
 use crate::item::batch::{Batch, Judged};
-use urlseen_core::filter::redisbloom::Filter;
-use urlseen_core::filter::{Reservation, Verdict};
+use crate::item::{Items, Options};
+use urlseen_core::filter::redisbloom::{AddError, Filter, dump};
+use urlseen_core::filter::{Parameters, RedisBloomFilter, Reservation, ShardId, Verdict};
 use urlseen_core::fingerprint::{Algorithm, Fingerprint};
+use urlseen_core::storage::Section;
 
 const LIMIT: u64 = 1 << 20;
 
@@ -21,13 +22,23 @@ fn reservation(capacity: &str, error_rate: &str, expansion: u32) -> Reservation 
 }
 
 fn engine(threads: usize, reservation: Reservation, limit: u64) -> Engine {
-    Engine::start(&Parts {
-        hashing: Hashing::RedisBloom,
-        items: Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false),
-        threads,
-        place: Place::InOne { reservation, limit },
-    })
-    .unwrap()
+    let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false);
+    let parts = Parts {
+        build: Arc::new(move |owner, _| {
+            Ok(Box::new(RedisBloomFilter::reserve(reservation, limit, owner)?) as _)
+        }),
+        ..Parts::local(Parameters::reserved(reservation), items, threads)
+    };
+    Engine::start(&parts).unwrap()
+}
+
+/// The filter as it is now, as it is written, and its position.
+fn copied(engine: &Engine) -> (Vec<u8>, u64, Position) {
+    let Copied { blob, at, .. } = engine.handle().copy(ShardId::WHOLE, Vec::new()).unwrap();
+    let mut bytes = Vec::new();
+    blob.write(&mut bytes).unwrap();
+    assert_eq!(bytes.len() as u64, blob.len());
+    (bytes, blob.keys(), at)
 }
 
 fn digests(numbers: impl IntoIterator<Item = u32>) -> Vec<String> {
@@ -50,7 +61,7 @@ fn add_all(filter: &mut Filter, items: &[String]) {
 
 fn dump(filter: &Filter) -> Vec<u8> {
     let mut bytes = Vec::new();
-    urlseen_core::filter::redisbloom::dump::write(filter, &mut bytes).unwrap();
+    dump::write(filter, &mut bytes).unwrap();
     bytes
 }
 
@@ -97,11 +108,11 @@ async fn it_judges_and_grows_as_the_filter_alone_does() {
         }
         engine.settled().await.unwrap();
         assert!(wrong > 50 && model.layers().len() > 4, "{wrong}");
-        assert!(dump(&engine.handle().freeze().unwrap().filter) == dump(&model));
-        let whole = engine.gauges().whole().unwrap();
-        assert_eq!((whole.keys, whole.capacity), (model.size(), model.capacity()));
-        assert_eq!((whole.layers, whole.bytes), (model.layers().len(), model.bytes()));
-        assert!((whole.error_rate - model.error_rate_now()).abs() < f64::EPSILON);
+        assert!(copied(&engine).0 == dump(&model));
+        let fill = engine.gauges().fill();
+        assert_eq!((fill.keys, fill.capacity), (model.size(), model.capacity()));
+        assert_eq!((fill.layers, fill.bytes), (model.layers().len(), model.bytes()));
+        assert!((engine.gauges().error_rate() - model.error_rate_now()).abs() < f64::EPSILON);
         let asked: Vec<_> =
             digests(0..3000).iter().map(|it| Fingerprint::from_text(it.as_bytes())).collect();
         let told = engine.handle().test(&asked).unwrap();
@@ -122,13 +133,13 @@ async fn a_batch_that_has_no_room_is_not_handed_on() {
     assert_eq!(engine.judged().await.unwrap().onward_len(), 0);
     engine.submit(batch(&digests(100..101)));
     let full = engine.judged().await.unwrap_err();
-    assert_eq!(full, EngineError::Full(AddError::Full(100)));
+    assert_eq!(full, EngineError::Full(AddError::Full(100).into()));
     assert!(full.to_string().contains("NONSCALING"), "{full}");
     // What was handed on is committed without trouble.
     for _ in 0..3 {
         engine.committed(Position::START);
     }
-    assert_eq!(engine.handle().freeze().unwrap().filter.size(), 100);
+    assert_eq!(copied(&engine).1, 100);
 }
 
 #[tokio::test]
@@ -139,8 +150,9 @@ async fn a_filter_that_outgrows_its_memory_says_so_before_anything_is_handed_on(
     engine.judged().await.unwrap();
     engine.committed(Position::START);
     engine.submit(batch(&digests(300..400)));
-    assert!(matches!(engine.judged().await, Err(EngineError::Full(AddError::NoLayer(_)))));
-    assert!(engine.handle().freeze().unwrap().filter.size() > 290);
+    let full = engine.judged().await.unwrap_err().to_string();
+    assert!(full.contains("cannot grow"), "{full}");
+    assert!(copied(&engine).1 > 290);
 }
 
 #[tokio::test]
@@ -154,18 +166,19 @@ async fn a_filter_is_put_in_its_place_added_to_and_emptied() {
     };
     let filter = engine.restoring();
     filter.clear();
-    filter.replace(Some(other.frozen()));
+    let (keys, len) = (other.size(), dump::len(&other));
+    let section = Section { shard: ShardId::WHOLE, at: Position::START, keys, len };
+    filter.load(section, &mut dump(&other).as_slice()).unwrap();
     filter.set(&fingerprints(400..1200));
     filter.stand(Position { number: 9, ..Position::START });
     engine.settled().await.unwrap();
     add_all(&mut other, &digests(400..1200));
-    let frozen = engine.handle().freeze().unwrap();
-    assert_eq!(frozen.at.number, 9);
-    assert!(dump(&frozen.filter) == dump(&other));
+    let (bytes, _, at) = copied(&engine);
+    assert_eq!(at.number, 9);
+    assert!(bytes == dump(&other));
     assert_eq!(engine.gauges().keys().iter().sum::<u64>(), other.size());
 
     engine.restoring().clear();
     assert_eq!(engine.handle().test(&fingerprints(0..1)).unwrap(), [Verdict::Unseen]);
-    let empty = engine.handle().freeze().unwrap().filter;
-    assert!(dump(&empty) == dump(&reserved.reserve(LIMIT).unwrap()));
+    assert_eq!(copied(&engine), (Vec::new(), 0, Position::START));
 }

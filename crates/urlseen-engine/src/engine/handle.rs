@@ -2,43 +2,30 @@
 
 use crossbeam_channel::{Sender, bounded};
 
-use super::owner::{Copied, Frozen, Job};
-use urlseen_core::filter::{Hashing, ShardId, Verdict};
+use super::owner::{Copied, Job};
+use urlseen_core::filter::{KeyHasher, ShardId, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 
 /// Asks the threads of an engine, which answer between two of their other jobs. It may outlive the
 /// engine; then nothing answers.
 #[derive(Debug, Clone)]
 pub struct Handle {
-    pub(super) hashing: Hashing,
+    pub(super) hasher: KeyHasher,
     pub(super) owners: Vec<Sender<Job>>,
 }
 
 impl Handle {
-    pub(super) fn new(hashing: Hashing, owners: Vec<Sender<Job>>) -> Self {
-        Self { hashing, owners }
+    pub(super) fn new(hasher: KeyHasher, owners: Vec<Sender<Job>>) -> Self {
+        Self { hasher, owners }
     }
 
-    /// A copy of a shard, in the memory of `bytes`; `None` once the engine is gone. Waits for the
-    /// shard's thread.
-    pub fn copy(&self, shard: ShardId, bytes: Vec<u8>) -> Option<Copied> {
+    /// A copy of a shard, perhaps in the memory of `buffer`; `None` once the engine is gone. Waits
+    /// for the shard's thread.
+    pub fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied> {
         let (reply, copied) = bounded(1);
         let owner = &self.owners[shard.owner(self.owners.len())];
-        owner.send(Job::Copy { shard, bytes, reply }).ok()?;
+        owner.send(Job::Copy { shard, buffer, reply }).ok()?;
         copied.recv().ok()
-    }
-
-    /// Whether the filter is one of RedisBloom, which is in one piece.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.hashing == Hashing::RedisBloom
-    }
-
-    /// The filter of RedisBloom as it is now; `None` once the engine is gone, and for other
-    /// filters. Waits for the thread that has it.
-    pub(crate) fn freeze(&self) -> Option<Frozen> {
-        let (reply, frozen) = bounded(1);
-        self.owners[0].send(Job::Freeze { reply }).ok()?;
-        frozen.recv().ok()
     }
 
     /// What the filter says of fingerprints, in their order, without setting anything: batches that
@@ -47,7 +34,7 @@ impl Handle {
         let owners = self.owners.len();
         let mut parts = vec![(Vec::new(), Vec::new()); owners];
         for (place, fingerprint) in fingerprints.iter().enumerate() {
-            let key_hash = self.hashing.key_hash(fingerprint);
+            let key_hash = self.hasher.key_hash(fingerprint);
             let (places, key_hashes) = &mut parts[key_hash.shard().owner(owners)];
             places.push(place);
             key_hashes.push(key_hash);

@@ -9,14 +9,12 @@
 mod asking;
 mod awaited;
 mod error;
-mod fill;
 mod gauges;
-mod growing;
 mod handle;
 mod in_flight;
-mod memory;
 mod owner;
-mod place;
+mod parts;
+mod pieces;
 mod progress;
 pub mod query;
 mod restoring;
@@ -32,25 +30,22 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender, select_biased};
 use tokio::sync::mpsc;
 
+use crate::item::Reader;
 use crate::item::batch::{Batch, Claimed, Findings, Judged, Sifted};
-use crate::item::{Options, Reader};
 pub(crate) use asking::Answers;
 pub use asking::{Answer, Question, Wanted};
 use awaited::Awaited;
 pub use error::{EngineError, StartError};
-pub use fill::Fill;
-pub use gauges::{Gauges, Whole};
+pub use gauges::Gauges;
 pub use handle::Handle;
 use in_flight::InFlight;
 #[cfg(test)]
 pub(crate) use owner::Copied;
-pub(crate) use owner::Frozen;
 use owner::{Done, Job, Owner, Read};
-pub use place::Place;
+pub use parts::Parts;
 use progress::Progress;
 use tombstones::Tombstones;
-use urlseen_core::filter::Hashing;
-use urlseen_core::filter::redisbloom::AddError;
+use urlseen_core::filter::{Full, KeyHasher};
 use urlseen_core::storage::Position;
 pub use works::{Event, Works, WorksError};
 
@@ -62,19 +57,6 @@ pub(crate) const GROUPS_MAX: usize = 8;
 
 /// How many items are worth another thread to read them.
 const PART: usize = 256;
-
-/// What an engine is started with.
-#[derive(Debug)]
-pub struct Parts {
-    /// How fingerprints are hashed.
-    pub hashing: Hashing,
-    /// How items are read.
-    pub items: Options,
-    /// How many threads; each owns its share of the shards.
-    pub threads: usize,
-    /// Where the filter is.
-    pub place: Place,
-}
 
 /// What an engine has to say.
 #[derive(Debug)]
@@ -90,7 +72,7 @@ pub enum Heard {
 /// The engine, as seen by the one task that feeds it.
 #[derive(Debug)]
 pub struct Engine {
-    hashing: Hashing,
+    hasher: KeyHasher,
     /// True if the threads hold the filter.
     is_here: bool,
     owners: Vec<Sender<Job>>,
@@ -111,7 +93,7 @@ pub struct Engine {
     /// Batches handed back and neither committed nor forgotten.
     uncommitted: usize,
     /// Why a batch was not judged, if one was not for want of room; none is after it.
-    full: Option<AddError>,
+    full: Option<Full>,
     /// Threads that were told to say when they get so far, and have not yet.
     marks: usize,
 }
@@ -129,13 +111,13 @@ impl Engine {
         let (reads, to_read) = crossbeam_channel::bounded(BATCHES_MAX * parts.threads);
         let (owners, todo): (Vec<_>, Vec<_>) = (0..parts.threads).map(|_| jobs()).unzip();
         let mut engine = Self {
-            hashing: parts.hashing,
-            is_here: parts.place.shared().is_none(),
+            hasher: parts.hasher,
+            is_here: parts.shared.is_none(),
             owners,
             reads,
             threads: Vec::new(),
             done,
-            gauges: Arc::new(Gauges::new(Arc::clone(&tombstones))),
+            gauges: Arc::new(Gauges::new(Vec::new(), Arc::clone(&tombstones))),
             progress: VecDeque::new(),
             front: 0,
             answers: VecDeque::new(),
@@ -146,22 +128,23 @@ impl Engine {
             marks: 0,
         };
         for (number, todo) in todo.into_iter().enumerate() {
-            let (hashing, owners) = (parts.hashing, engine.owners.clone());
-            let place = parts.place.clone();
-            let (reader, gauges) = (Reader::new(parts.items), Arc::clone(&engine.gauges));
+            let (hasher, owners) = (parts.hasher, engine.owners.clone());
+            let (build, shared) = (Arc::clone(&parts.build), parts.shared.clone());
+            let reader = Reader::new(parts.items);
             let tombstones = Tombstones::new(Arc::clone(&tombstones));
             let (tell, tell_ready, to_read) = (tell.clone(), tell_ready.clone(), to_read.clone());
             let life = move || {
-                let memory = place.memory(hashing, number, owners.len());
-                let memory = memory.map_err(|error| drop(tell_ready.send(Err(error))));
-                let Ok(memory) = memory else { return };
-                let mut owner = Owner {
+                let filter = build(number, owners.len());
+                let filter = filter.map_err(|error| drop(tell_ready.send(Err(error))));
+                let Ok(filter) = filter else { return };
+                let _ = tell_ready.send(Ok(filter.gauge()));
+                drop(tell_ready);
+                let owner = Owner {
                     number,
-                    hashing,
-                    memory,
-                    shared: place.shared(),
+                    hasher,
+                    filter,
+                    shared,
                     reader,
-                    gauges,
                     owners,
                     tell,
                     awaited: Awaited::default(),
@@ -169,16 +152,14 @@ impl Engine {
                     tombstones,
                     at: Position::START,
                 };
-                owner.show();
-                let _ = tell_ready.send(Ok(()));
-                drop(tell_ready);
                 run(owner, &todo, &to_read);
             };
             let thread = std::thread::Builder::new().name(format!("filter-{number}"));
             engine.threads.push(thread.spawn(life).map_err(StartError::Thread)?);
         }
         drop(tell_ready);
-        ready.iter().collect::<Result<(), _>>()?;
+        let gauges = ready.iter().collect::<Result<Vec<_>, _>>()?;
+        engine.gauges = Arc::new(Gauges::new(gauges, tombstones));
         Ok(engine)
     }
 
@@ -297,7 +278,7 @@ impl Engine {
 
     /// For others to look at the filter while it is worked with.
     pub fn handle(&self) -> Handle {
-        Handle::new(self.hashing, self.owners.clone())
+        Handle::new(self.hasher, self.owners.clone())
     }
 
     /// How full each shard is; kept up to date by the threads.

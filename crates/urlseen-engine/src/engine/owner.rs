@@ -1,5 +1,6 @@
 //! One thread of the engine: it owns some of the shards, and judges what falls into them.
 
+use std::io;
 use std::sync::Arc;
 
 use crossbeam_channel::Sender;
@@ -7,19 +8,18 @@ use tokio::sync::mpsc;
 
 use super::asking::{Answers, Asked};
 use super::awaited::{Awaited, Partial};
-use super::gauges::Gauges;
-use super::growing::Growing;
 use super::in_flight::InFlight;
-use super::memory::Memory;
+use super::pieces::Pieces;
 use super::progress::{Found, Progress};
 use super::tombstones::Tombstones;
 use crate::item::batch::{Batch, Findings};
 use crate::item::{Identity, Item, Reader, Unreadable};
 use urlseen_core::filter::native::KeyHash;
-use urlseen_core::filter::redisbloom::{AddError, Filter};
-use urlseen_core::filter::{Count, Hashing, RedisFilterKeys, ShardId, Verdict};
+use urlseen_core::filter::{
+    Blob, FilterKind, Full, KeyHasher, RedisFilterKeys, Removal, ShardId, Verdict,
+};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::Position;
+use urlseen_core::storage::{Position, Section};
 
 /// After how many items the blocks of their keys are fetched: often enough for memory not to be
 /// idle while items are read, and not at each item, as nobody can foresee whether it is of an own
@@ -48,18 +48,14 @@ pub(super) enum Job {
     Mark,
     /// Empty the filter.
     Clear,
-    /// Put a shard's bits in place of what it holds.
-    Load { shard: ShardId, bytes: Vec<u8>, count: Count, reply: Sender<()> },
+    /// Put what was saved of a shard in place of what it holds.
+    Load { section: Section, body: Pieces, reply: Sender<io::Result<()>> },
     /// Set keys, all of its own shards.
     Set { key_hashes: Vec<KeyHash> },
     /// The filter stands there.
     Stand { at: Position },
-    /// Put this filter of RedisBloom, or an empty one, in the place of the one that there is.
-    Replace { filter: Option<Box<Filter>>, reply: Sender<()> },
-    /// The filter of RedisBloom as it is now.
-    Freeze { reply: Sender<Frozen> },
-    /// Copy a shard's bits into `bytes`.
-    Copy { shard: ShardId, bytes: Vec<u8>, reply: Sender<Copied> },
+    /// Copy a shard, perhaps into `buffer`.
+    Copy { shard: ShardId, buffer: Vec<u8>, reply: Sender<Copied> },
     /// Answer questions that nobody asks by a batch.
     Ask { group: u64, asked: Asked },
     /// What was added in the oldest group answered is written down: set it. All that was written
@@ -76,25 +72,12 @@ pub(super) enum Job {
 /// A shard as it stands at some moment.
 #[derive(Debug)]
 pub struct Copied {
-    /// Its bits, as [`Shards::load`](urlseen_core::filter::Shards::load) takes them back.
-    pub bytes: Vec<u8>,
-    /// What is set in it.
-    pub(crate) count: Count,
+    /// What the filter saved.
+    pub blob: Box<dyn Blob>,
     /// The last batch in it.
     pub(crate) at: Position,
-    /// What of it was forgotten and has not passed again, by the 128 bits that the layout makes of
+    /// What of it was forgotten and has not passed again, by the 128 bits that the filter makes of
     /// a fingerprint.
-    pub(crate) tombstones: Vec<u128>,
-}
-
-/// A filter of RedisBloom as it stands at some moment.
-#[derive(Debug)]
-pub(crate) struct Frozen {
-    /// The filter, which is added to no more.
-    pub(crate) filter: Filter,
-    /// The last batch in it.
-    pub(crate) at: Position,
-    /// What was forgotten and has not passed again, as [`Copied::tombstones`].
     pub(crate) tombstones: Vec<u128>,
 }
 
@@ -111,11 +94,16 @@ pub(super) enum Done {
     Engine,
     /// The filter is full, and what was found unseen, in that batch if it was in one, cannot be set
     /// any more.
-    Full { batch: Option<u64>, why: AddError },
+    Full { batch: Option<u64>, why: Full },
 }
 
-/// What a thread is to judge of a part of a batch, and where in the batch it stands.
-pub(super) type KeyHashes = Vec<(u32, KeyHash)>;
+/// What a thread is to judge of a part of a batch.
+#[derive(Debug, Clone, Default)]
+pub(super) struct KeyHashes {
+    /// Where in the batch each stands.
+    places: Vec<u32>,
+    key_hashes: Vec<KeyHash>,
+}
 
 /// What the items of a part of a batch say; items are named by their place in the batch.
 #[derive(Debug, Default)]
@@ -132,12 +120,11 @@ pub(super) struct Readings {
 #[derive(Debug)]
 pub(super) struct Owner {
     pub(super) number: usize,
-    pub(super) hashing: Hashing,
-    pub(super) memory: Memory,
+    pub(super) hasher: KeyHasher,
+    pub(super) filter: Box<dyn FilterKind>,
     /// Where in Redis the filter is, if it is there.
     pub(super) shared: Option<Arc<RedisFilterKeys>>,
     pub(super) reader: Reader,
-    pub(super) gauges: Arc<Gauges>,
     /// All owners, this one too.
     pub(super) owners: Vec<Sender<Job>>,
     /// Who wants to know what is done.
@@ -160,75 +147,53 @@ impl Owner {
             Job::Mark => drop(self.tell.send(Done::Marked)),
             Job::Commit { at } => self.commit(at),
             Job::Abort => self.in_flight.drop_batches(),
-            Job::EvictSeen => self.memory.evict_seen(),
+            Job::EvictSeen => self.filter.clear(),
             Job::Clear => self.clear(),
-            Job::Load { shard, bytes, count, reply } => {
-                if let Some(shards) = self.memory.shards() {
-                    shards.load(shard, &bytes, count);
-                }
-                self.show();
-                let _ = reply.send(());
+            Job::Load { section, mut body, reply } => {
+                let Section { shard, keys, len, .. } = section;
+                let _ = reply.send(self.filter.load(shard, keys, len, &mut body));
             }
             Job::Set { key_hashes } => {
-                if let Err(why) = self.memory.set_all(key_hashes.iter().copied()) {
+                if let Err(why) = self.filter.insert(&key_hashes) {
                     let _ = self.tell.send(Done::Full { batch: None, why });
                 }
                 for &key_hash in &key_hashes {
                     self.tombstones.remove(key_hash);
                 }
-                self.show();
             }
-            Job::Replace { filter, reply } => {
-                if let Some(growing) = self.memory.growing() {
-                    growing.replace(filter.map(|filter| *filter));
-                }
-                self.show();
-                let _ = reply.send(());
-            }
-            Job::Freeze { reply } => self.freeze(&reply),
             Job::Stand { at } => self.at = at,
             Job::Ask { group, asked } => self.answer(group, &asked),
             Job::Remember { at } => self.remember(at),
             Job::AddTombstones { shard, ids } => {
                 for id in ids {
-                    self.tombstones.insert(shard, id);
+                    self.forget(KeyHash::named(shard, id));
                 }
             }
-            Job::Copy { shard, bytes, reply } => self.copy(shard, bytes, &reply),
+            Job::Copy { shard, buffer, reply } => self.copy(shard, buffer, &reply),
             Job::Test { key_hashes, reply } => drop(reply.send(self.test(&key_hashes))),
             Job::End => unreachable!("a thread that is to end does no more work"),
         }
     }
 
-    /// Hands a filter in one piece to the snapshot.
-    fn freeze(&mut self, reply: &Sender<Frozen>) {
-        let at = self.at;
-        match self.memory.growing().map(Growing::frozen) {
-            Some(Ok(filter)) => {
-                let tombstones = self.tombstones.ids().map(|(_, id)| id).collect();
-                let _ = reply.send(Frozen { filter, at, tombstones });
-            }
-            Some(Err(why)) => drop(self.tell.send(Done::Full { batch: None, why })),
-            None => {}
-        }
+    /// Copies a shard for the snapshot.
+    fn copy(&mut self, shard: ShardId, buffer: Vec<u8>, reply: &Sender<Copied>) {
+        let blob = self.filter.save(shard, buffer);
+        let tombstones = self.tombstones.ids().filter(|&(of, _)| of == shard);
+        let tombstones = tombstones.map(|(_, id)| id).collect();
+        let _ = reply.send(Copied { blob, at: self.at, tombstones });
     }
 
-    /// Copies a shard for the snapshot.
-    fn copy(&mut self, shard: ShardId, mut bytes: Vec<u8>, reply: &Sender<Copied>) {
-        let at = self.at;
-        if let Some(shards) = self.memory.shards() {
-            bytes.clear();
-            bytes.extend_from_slice(shards.bytes(shard));
-            let tombstones = self.tombstones.ids().filter(|&(of, _)| of == shard);
-            let tombstones = tombstones.map(|(_, id)| id).collect();
-            let count = shards.count(shard);
-            let _ = reply.send(Copied { bytes, count, at, tombstones });
+    /// Lets a key pass once more.
+    pub(super) fn forget(&mut self, key_hash: KeyHash) {
+        if self.filter.remove(key_hash) == Removal::Unsupported {
+            self.tombstones.insert(key_hash.shard(), key_hash.id());
         }
     }
 
     /// Tests keys, and sets nothing.
     fn test(&mut self, key_hashes: &[KeyHash]) -> Vec<Verdict> {
-        let mut verdicts = self.memory.test_all(key_hashes.iter().copied());
+        let mut verdicts = Vec::new();
+        self.filter.test(key_hashes, &mut verdicts);
         for (verdict, &key_hash) in verdicts.iter_mut().zip(key_hashes) {
             if self.tombstones.contains(key_hash) {
                 *verdict = Verdict::Unseen;
@@ -242,7 +207,7 @@ impl Owner {
         let Read { progress, part } = read;
         let range = progress.range(part);
         let owners = self.owners.len();
-        let mut key_hashes = vec![KeyHashes::with_capacity(range.len()); owners];
+        let mut key_hashes = vec![KeyHashes::default(); owners];
         let mut readings =
             Readings { fingerprints: Vec::with_capacity(range.len()), ..Readings::default() };
         let mut fetched = 0;
@@ -270,16 +235,16 @@ impl Owner {
                                 readings.rejects.push((number, unreadable));
                                 continue;
                             }
-                            let key_hash = self.hashing.key_hash(&fingerprint);
-                            key_hashes[key_hash.shard().owner(owners)].push((number, key_hash));
+                            let key_hash = self.hasher.key_hash(&fingerprint);
+                            key_hashes[key_hash.shard().owner(owners)].push(number, key_hash);
                             readings.fingerprints.push((number, fingerprint));
                         }
                     }
                 }
             }
             if index % FETCH == 0 {
-                let own = &key_hashes[self.number];
-                own[fetched..].iter().for_each(|&(_, key_hash)| self.memory.fetch(key_hash));
+                let own = &key_hashes[self.number].key_hashes;
+                self.filter.prefetch(&own[fetched..]);
                 fetched = own.len();
             }
         }
@@ -299,10 +264,9 @@ impl Owner {
     fn judge_what_is_whole(&mut self) {
         while let Some(Partial { progress, key_hashes, readings }) = self.awaited.next_whole() {
             let number = progress.number();
-            let own = key_hashes.into_iter().flatten().collect::<Vec<_>>().concat();
-            let unseen = self.judge(&own);
+            let unseen = self.judge(&KeyHashes::concat(key_hashes));
             // Before a batch goes on there is room for it: what is committed must be set.
-            if let Err(why) = self.memory.make_room(self.in_flight.len()) {
+            if let Err(why) = self.filter.reserve(self.in_flight.len()) {
                 let _ = self.tell.send(Done::Full { batch: Some(number), why });
                 continue;
             }
@@ -313,14 +277,14 @@ impl Owner {
     }
 
     /// The items of a batch that are unseen, of those that fall into this owner's shards.
-    fn judge(&mut self, own: &[(u32, KeyHash)]) -> Vec<u32> {
-        let mut unseen = Vec::new();
-        let mut key_hashes = Vec::new();
-        let verdicts = self.memory.test_all(own.iter().map(|&(_, key_hash)| key_hash));
-        for (&(number, key_hash), verdict) in own.iter().zip(verdicts) {
+    fn judge(&mut self, own: &KeyHashes) -> Vec<u32> {
+        let (mut verdicts, mut unseen, mut key_hashes) = (Vec::new(), Vec::new(), Vec::new());
+        self.filter.test(&own.key_hashes, &mut verdicts);
+        let judged = own.places.iter().zip(&own.key_hashes).zip(verdicts);
+        for ((&place, &key_hash), verdict) in judged {
             let passes = verdict == Verdict::Unseen || self.tombstones.contains(key_hash);
             if passes && self.in_flight.insert(key_hash) {
-                unseen.push(number);
+                unseen.push(place);
                 key_hashes.push(key_hash);
             }
         }
@@ -331,37 +295,43 @@ impl Owner {
     /// Bits of a batch are set here and nowhere else: when its commit is known to have happened.
     fn commit(&mut self, at: Position) {
         let key_hashes = self.in_flight.pop_batch().expect("a batch is committed once judged");
-        self.set(&key_hashes);
+        self.set(key_hashes);
         self.at = at;
-        self.show();
     }
 
-    /// Sets what was in flight.
-    pub(super) fn set(&mut self, key_hashes: &[KeyHash]) {
-        let set = self.memory.set_all(key_hashes.iter().copied());
+    /// Sets what was in flight, but for what was forgotten since.
+    pub(super) fn set(&mut self, mut key_hashes: Vec<KeyHash>) {
+        key_hashes.retain(|&key_hash| self.in_flight.settle(key_hash));
+        let set = self.filter.insert(&key_hashes);
         set.expect("room was made for it before it was handed on");
-        for &key_hash in key_hashes {
-            if self.in_flight.settle(key_hash) {
-                self.tombstones.remove(key_hash);
-            }
+        for key_hash in key_hashes {
+            self.tombstones.remove(key_hash);
         }
     }
 
     fn clear(&mut self) {
         self.tombstones.clear();
         self.in_flight = InFlight::default();
-        self.memory.clear();
+        self.filter.clear();
         self.at = Position::START;
-        self.show();
+    }
+}
+
+impl KeyHashes {
+    fn push(&mut self, place: u32, key_hash: KeyHash) {
+        self.places.push(place);
+        self.key_hashes.push(key_hash);
     }
 
-    /// Lets all see how full the shards are.
-    pub(super) fn show(&mut self) {
-        match &self.memory {
-            Memory::Whole(shards) => self.gauges.store(shards),
-            Memory::RedisBloom(growing) => self.gauges.store_whole(growing.whole()),
-            Memory::Recent(_) | Memory::Elsewhere => {}
+    /// Those of all parts of a batch, in its order.
+    fn concat(parts: Vec<Option<Self>>) -> Self {
+        let mut parts = parts.into_iter().flatten();
+        let mut all = parts.next().unwrap_or_default();
+        for Self { places, key_hashes } in parts {
+            all.places.extend(places);
+            all.key_hashes.extend(key_hashes);
         }
+        all
     }
 }
 

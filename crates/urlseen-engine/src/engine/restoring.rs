@@ -1,11 +1,13 @@
 //! Putting a filter in place that is recovered from somewhere.
 
+use std::io::{self, Read};
+
 use super::owner::Job;
+use super::pieces::pieces;
 use super::{Engine, EngineError, Handle};
-use urlseen_core::filter::redisbloom::Filter;
-use urlseen_core::filter::{Count, ShardId};
+use urlseen_core::filter::ShardId;
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::Position;
+use urlseen_core::storage::{Position, Section};
 
 impl Engine {
     /// Drops the batches handed back and not committed, as another filter takes the place of this
@@ -44,22 +46,20 @@ impl Handle {
         self.tell_all(|| Job::Clear);
     }
 
-    /// Puts a shard's bits, as [`Shards::bytes`](urlseen_core::filter::Shards::bytes) gave them, in
-    /// place of what it holds. Waits until that is done: shards are large, and none are to queue
-    /// up.
-    pub fn load(&self, shard: ShardId, bytes: Vec<u8>, count: Count) {
+    /// Puts what was saved of a shard in place of what it holds. Waits until that is done: shards
+    /// are large, and none are to queue up.
+    ///
+    /// # Errors
+    /// As [`FilterKind::load`](urlseen_core::filter::FilterKind::load).
+    pub fn load(&self, section: Section, from: &mut dyn Read) -> io::Result<()> {
         let (reply, done) = crossbeam_channel::bounded(1);
-        self.tell(shard.owner(self.owners.len()), Job::Load { shard, bytes, count, reply });
+        let (feed, body) = pieces();
+        let owner = section.shard.owner(self.owners.len());
+        self.tell(owner, Job::Load { section, body, reply });
+        let fed = feed.all(from);
         // A thread that is gone is noticed by whoever waits for what it judges.
-        let _ = done.recv();
-    }
-
-    /// Puts a filter of RedisBloom in the place of the one that there is, and waits until it is.
-    pub(crate) fn replace(&self, filter: Option<Filter>) {
-        let (reply, done) = crossbeam_channel::bounded(1);
-        self.tell(0, Job::Replace { filter: filter.map(Box::new), reply });
-        // As with a shard.
-        let _ = done.recv();
+        let loaded = done.recv().unwrap_or(Ok(()));
+        fed.and(loaded)
     }
 
     /// Sets fingerprints that belong in the filter. Waits while the threads have much to do.
@@ -69,7 +69,7 @@ impl Handle {
         let owners = self.owners.len();
         let mut parts = vec![Vec::new(); owners];
         for fingerprint in fingerprints {
-            let key_hash = self.hashing.key_hash(fingerprint);
+            let key_hash = self.hasher.key_hash(fingerprint);
             parts[key_hash.shard().owner(owners)].push(key_hash);
         }
         for (owner, key_hashes) in
@@ -91,7 +91,7 @@ impl Handle {
         fingerprints: impl IntoIterator<Item = &'a Fingerprint>,
     ) {
         for fingerprint in fingerprints {
-            let key_hash = self.hashing.key_hash(fingerprint);
+            let key_hash = self.hasher.key_hash(fingerprint);
             self.forgive(key_hash.shard(), key_hash.id());
         }
     }

@@ -4,22 +4,17 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::config::ItemForm;
-use crate::item::Items;
-use urlseen_core::filter::native::Native;
-use urlseen_core::filter::{Seed, ShardId, Sizing, Verdict};
+use crate::item::{Items, Options};
+use urlseen_core::filter::{Parameters, Seed, ShardId, Sizing, Verdict};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
-use urlseen_core::storage::Head;
+use urlseen_core::storage::{Head, Section};
 
 pub(super) fn engine(threads: usize) -> Engine {
     let sizing = Sizing::new("10000".parse().unwrap(), "1e-12".parse().unwrap());
-    Engine::start(&Parts {
-        hashing: Native::new(Seed::new(1), sizing.geometry()).into(),
-        items: Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false),
-        threads,
-        place: Place::Here,
-    })
-    .unwrap()
+    let parameters = Parameters::native(&sizing, Some(Seed::new(1)));
+    let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false);
+    Engine::start(&Parts::local(parameters, items, threads)).unwrap()
 }
 
 pub(super) fn batch(items: &[String]) -> Batch<Claimed> {
@@ -196,10 +191,10 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
     filter.set(&fingerprints(&urls(5000..5100)));
     filter.clear();
     for shard in ShardId::all() {
-        let Copied { bytes, count, at: copied_at, .. } =
-            from.handle().copy(shard, Vec::new()).unwrap();
+        let Copied { blob, at: copied_at, .. } = from.handle().copy(shard, Vec::new()).unwrap();
         assert_eq!(copied_at, at);
-        filter.load(shard, bytes, count);
+        let section = Section { shard, at, keys: blob.keys(), len: blob.len() };
+        filter.load(section, &mut blob.into_buffer().as_slice()).unwrap();
     }
     filter.set(&fingerprints(&urls(1000..1010)));
     filter.stand(at);

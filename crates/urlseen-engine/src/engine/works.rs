@@ -6,7 +6,7 @@ use super::query::QueryDispatcher;
 use super::store::{Footprint, Storage, StorageDied, Stored};
 use super::{Engine, EngineError, Heard};
 use crate::item::batch::{Batch, Ready, Sifted};
-use urlseen_core::filter::redisbloom::AddError;
+use urlseen_core::filter::Full;
 use urlseen_core::storage::Finished;
 
 /// The threads that judge, the thread of the folder, and the queries of clients.
@@ -30,7 +30,7 @@ pub enum Event {
     /// A batch was compared with the cache of a filter in Redis.
     Sifted(Batch<Sifted>),
     /// The filter has no room for unseen items. Nothing is judged any more.
-    Full(AddError),
+    Full(Full),
     /// A query was taken, or answered.
     Asked,
     /// A snapshot should be begun.

@@ -1,7 +1,7 @@
 //! A filter in memory that is kept in a storage folder.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,14 +10,12 @@ use std::thread::JoinHandle;
 use super::Inner;
 use crate::{Error, ErrorKind, Fingerprints};
 use urlseen_core::filter::choice::Fsync;
-use urlseen_core::filter::native::{KeyHash, Native};
-use urlseen_core::filter::{
-    Count, FilterSpec, Parameters, Seed, ShardId, Shards, Sizing, id, redisbloom,
-};
+use urlseen_core::filter::native::KeyHash;
+use urlseen_core::filter::{FilterSpec, Full, Parameters, Removal, Saved, ShardId, Sizing, id};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{
-    Finished, Folder, Head, Journal, LogHandle, Moment, Position, Restore, Retention,
-    SnapshotWriter, StorageSpec, Target,
+    Finished, Folder, Head, Header, Journal, LogHandle, Moment, Position, Restore, Retention,
+    Section, SnapshotWriter, StorageSpec, Target,
 };
 
 /// The crawl of a new folder: the default of `crawl.name`, so that the daemon takes it as it is.
@@ -47,12 +45,11 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// The filter that `dir` keeps, in the memory that `allocate` gives for it.
+    /// The filter that `dir` keeps.
     pub(super) fn open(
         dir: &Path,
         sizing: &Sizing,
         Fingerprints { algorithm, keep_fragments }: Fingerprints,
-        allocate: impl Fn(&Sizing, Native) -> Result<Shards, Error>,
     ) -> Result<Inner, Error> {
         let failed = |error: io::Error| Error::new(ErrorKind::Storage, error);
         let mut folder =
@@ -70,12 +67,15 @@ impl Kept {
         if folder.header().is_none() {
             folder.begin(&spec, id::random(), Head::START).map_err(failed)?;
         }
-        let seed = folder.header().and_then(|header| header.spec().filter.parameters.seed());
-        let native = Native::new(seed.unwrap_or(Seed::new(0)), sizing.geometry());
-        let (mut shards, mut tombstones) = (allocate(sizing, native)?, HashMap::new());
-        let mut filling = Filling { native, shards: &mut shards, tombstones: &mut tombstones };
+        let recorded = folder.header().map_or(&spec, Header::spec);
+        let mut inner = Inner::new(&recorded.filter.parameters)?;
+        let mut tombstones = HashMap::new();
+        let mut filling = Filling { inner: &mut inner, tombstones: &mut tombstones, full: None };
         let recovered = folder.recover(Target::Last, &mut filling);
         let recovered = recovered.map_err(|error| Error::new(ErrorKind::Storage, error))?;
+        if let Some(full) = filling.full {
+            return Err(Error::new(ErrorKind::Memory, full));
+        }
         let journal = folder.journal(recovered.position, Fsync::Interval).map_err(failed)?;
         let every = SNAPSHOT_BYTES.max(sizing.geometry().bytes() / 8);
         let kept = Self {
@@ -88,7 +88,8 @@ impl Kept {
             // What was replayed is to be covered by a snapshot soon: 21 bytes a fingerprint.
             snapshot_at: every.saturating_sub(21 * recovered.fingerprints),
         };
-        Ok(Inner { native, shards, kept: Some(kept) })
+        inner.kept = Some(kept);
+        Ok(inner)
     }
 
     /// Whether a key is to pass once more.
@@ -137,8 +138,8 @@ impl Kept {
         let head = self.journal()?.position().head;
         self.journal = None;
         let mut rebase = self.folder.rebase(head)?;
-        for shard in ShardId::all() {
-            rebase.write(shard, Count::default(), &[])?;
+        for shard in rebase.shards() {
+            rebase.write(shard, &Saved::default())?;
         }
         let position = rebase.finish()?;
         self.journal = Some(self.folder.journal(position, Fsync::Interval)?);
@@ -249,67 +250,64 @@ fn write(
     retention: &Retention,
     stop: &AtomicBool,
 ) -> io::Result<Option<Finished>> {
-    let mut bytes = Vec::new();
-    for shard in ShardId::all() {
+    let mut buffer = Vec::new();
+    for shard in writer.shards() {
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let (count, at, tombstones) = {
+        let (blob, at, tombstones) = {
             let mut inner: MutexGuard<'_, Inner> =
                 shared.lock().unwrap_or_else(PoisonError::into_inner);
-            let Inner { shards, kept, .. } = &mut *inner;
+            let Inner { filter, kept, .. } = &mut *inner;
             let Some(kept) = kept else { return Ok(None) };
-            bytes.clear();
-            bytes.extend_from_slice(shards.bytes(shard));
             let ids = kept.tombstones.iter().filter(|(_, of)| **of == shard);
             let ids: Vec<u128> = ids.map(|(&id, _)| id).collect();
-            (shards.count(shard), kept.journal()?.position(), ids)
+            (filter.save(shard, buffer), kept.journal()?.position(), ids)
         };
-        writer.write(shard, count, at, &bytes)?;
+        writer.write(shard, at, &*blob, &mut || Ok(()))?;
         writer.tombstones(shard, &tombstones);
+        buffer = blob.into_buffer();
     }
     writer.finish(log, retention).map(Some)
 }
 
 /// A filter that is brought back.
 struct Filling<'a> {
-    native: Native,
-    shards: &'a mut Shards,
+    inner: &'a mut Inner,
     tombstones: &'a mut HashMap<u128, ShardId>,
+    /// Why something had no room.
+    full: Option<Full>,
 }
 
 impl Restore for Filling<'_> {
     fn clear(&mut self) {
-        ShardId::all().for_each(|shard| self.shards.clear(shard));
+        self.inner.filter.clear();
         self.tombstones.clear();
     }
 
-    fn load(&mut self, shard: ShardId, count: Count, _: Position, bytes: Vec<u8>) {
-        if !bytes.is_empty() {
-            self.shards.load(shard, &bytes, count);
-        }
-    }
-
-    fn load_whole(&mut self, _: Option<redisbloom::Filter>, _: Position) {
-        unreachable!("a folder of that kind is refused before");
+    fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()> {
+        let Section { shard, keys, len, .. } = section;
+        self.inner.filter.load(shard, keys, len, body)
     }
 
     fn load_tombstone(&mut self, shard: ShardId, id: u128) {
-        self.tombstones.insert(id, shard);
+        if self.inner.filter.remove(KeyHash::named(shard, id)) == Removal::Unsupported {
+            self.tombstones.insert(id, shard);
+        }
     }
 
     fn add(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
-        let key_hashes: Vec<KeyHash> =
-            fingerprints.iter().map(|it| self.native.key_hash(it)).collect();
+        let key_hashes = self.inner.key_hashes(&fingerprints);
         for key_hash in &key_hashes {
             self.tombstones.remove(&key_hash.id());
         }
-        self.shards.set_all(key_hashes);
+        let full = self.inner.filter.insert(&key_hashes).err();
+        self.full = self.full.take().or(full);
     }
 
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
-        for key_hash in fingerprints.iter().map(|it| self.native.key_hash(it)) {
-            self.tombstones.insert(key_hash.id(), key_hash.shard());
+        for key_hash in self.inner.key_hashes(&fingerprints) {
+            self.load_tombstone(key_hash.shard(), key_hash.id());
         }
     }
 }

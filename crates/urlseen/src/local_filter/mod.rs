@@ -12,9 +12,9 @@ use crate::Fingerprints;
 use crate::{Error, ErrorKind, Filter};
 #[cfg(feature = "storage")]
 use kept::{Kept, Snapshot};
-use urlseen_core::filter::native::{KeyHash, Native};
+use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{
-    Capacity, ErrorRate, SHARDS, Seed, ShardId, Shards, Sizing, Verdict, id, memory,
+    BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, Parameters, Seed, Sizing, Verdict, id,
 };
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -45,8 +45,8 @@ pub struct LocalFilter {
 /// What threads take turns with.
 #[derive(Debug)]
 struct Inner {
-    native: Native,
-    shards: Shards,
+    hasher: KeyHasher,
+    filter: Box<dyn FilterKind>,
     #[cfg(feature = "storage")]
     kept: Option<Kept>,
 }
@@ -62,13 +62,8 @@ impl LocalFilter {
         let sizing = sizing(capacity, error_rate)?;
         // Half of a random number is one.
         #[allow(clippy::cast_possible_truncation)]
-        let native = Native::new(Seed::new(id::random() as u32), sizing.geometry());
-        let inner = Inner {
-            native,
-            shards: shards(&sizing, native)?,
-            #[cfg(feature = "storage")]
-            kept: None,
-        };
+        let seed = Seed::new(id::random() as u32);
+        let inner = Inner::new(&Parameters::native(&sizing, Some(seed)))?;
         Ok(Self { sizing, inner: Arc::new(Mutex::new(inner)) })
     }
 
@@ -100,7 +95,7 @@ impl LocalFilter {
         fingerprints: Fingerprints,
     ) -> Result<Self, Error> {
         let sizing = sizing(capacity, error_rate)?;
-        let inner = Kept::open(dir.as_ref(), &sizing, fingerprints, shards)?;
+        let inner = Kept::open(dir.as_ref(), &sizing, fingerprints)?;
         Ok(Self { sizing, inner: Arc::new(Mutex::new(inner)) })
     }
 
@@ -115,7 +110,7 @@ impl LocalFilter {
 
     /// How many keys were new when they were added.
     pub fn len(&self) -> u64 {
-        self.lock().shards.counts().map(|(_, count)| count.keys).sum()
+        self.lock().filter.gauge().fill().counted
     }
 
     /// Whether none was.
@@ -130,12 +125,7 @@ impl LocalFilter {
 
     /// The share of unseen keys that it takes for seen by now, computed from how full it is.
     pub fn error_rate(&self) -> f64 {
-        let geometry = self.sizing.geometry();
-        let mut keys = [0; SHARDS];
-        for (shard, count) in self.lock().shards.counts() {
-            keys[shard.index()] = geometry.keys_from_ones(count.ones);
-        }
-        geometry.error_rate_of(&keys)
+        self.lock().filter.gauge().error_rate()
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -185,7 +175,7 @@ impl Filter for LocalFilter {
         let mut inner = self.lock();
         #[cfg(feature = "storage")]
         inner.kept.as_mut().map_or(Ok(()), Kept::empty)?;
-        ShardId::all().for_each(|shard| inner.shards.clear(shard));
+        inner.filter.clear();
         Ok(())
     }
 }
@@ -210,12 +200,25 @@ impl Drop for LocalFilter {
 }
 
 impl Inner {
+    /// An empty filter that nothing is kept of.
+    fn new(parameters: &Parameters) -> Result<Self, Error> {
+        let unbuildable = |error: BuildError| Error::new(ErrorKind::Memory, error);
+        parameters.check_memory().map_err(unbuildable)?;
+        Ok(Self {
+            hasher: parameters.hasher(),
+            filter: parameters.build(0, 1).map_err(unbuildable)?,
+            #[cfg(feature = "storage")]
+            kept: None,
+        })
+    }
+
     fn key_hashes(&self, keys: &[Fingerprint]) -> Vec<KeyHash> {
-        keys.iter().map(|key| self.native.key_hash(key)).collect()
+        keys.iter().map(|key| self.hasher.key_hash(key)).collect()
     }
 
     fn test(&self, key_hashes: &[KeyHash]) -> Vec<bool> {
-        let verdicts = self.shards.test_all(key_hashes.iter().copied());
+        let mut verdicts = Vec::new();
+        self.filter.test(key_hashes, &mut verdicts);
         let seen = verdicts.into_iter().map(|verdict| verdict == Verdict::Seen);
         #[cfg(feature = "storage")]
         if let Some(kept) = &self.kept {
@@ -243,7 +246,8 @@ impl Inner {
             }
         }
         let unseen = key_hashes.into_iter().zip(&is_new).filter(|(_, is_new)| **is_new);
-        self.shards.set_all(unseen.map(|(key_hash, _)| key_hash).collect::<Vec<_>>());
+        let unseen: Vec<KeyHash> = unseen.map(|(key_hash, _)| key_hash).collect();
+        self.filter.insert(&unseen).map_err(|full| Error::new(ErrorKind::Memory, full))?;
         Ok(is_new)
     }
 }
@@ -255,12 +259,6 @@ fn sizing(capacity: u64, error_rate: f64) -> Result<Sizing, Error> {
         Capacity::new(capacity).map_err(|error| unbuildable(error.into()))?,
         ErrorRate::new(error_rate).map_err(|error| unbuildable(error.into()))?,
     ))
-}
-
-/// The memory for it.
-fn shards(sizing: &Sizing, native: Native) -> Result<Shards, Error> {
-    memory::check(sizing).map_err(|error| Error::new(ErrorKind::Memory, error))?;
-    Shards::allocate(native, 0, 1).map_err(|error| Error::new(ErrorKind::Memory, error))
 }
 
 #[cfg(test)]

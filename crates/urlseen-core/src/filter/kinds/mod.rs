@@ -24,7 +24,10 @@ use std::sync::Arc;
 
 use super::choice::{Choice, ChoiceError, FilterPlace, choose};
 use super::spec::SpecError;
-use super::{Capacity, ErrorRate, RedisKind, Reservation, Seed, Sizing};
+use super::{
+    BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, RedisKind, Reservation, SHARDS, Seed,
+    Sizing,
+};
 pub use block_cluster::BlockCluster;
 pub use imooc::Imooc;
 #[cfg(test)]
@@ -259,6 +262,33 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
     /// Division of the bits in words, if it follows from more than the configuration.
     fn division(&self) -> Option<String> {
         None
+    }
+
+    /// Number of shards of a filter in memory.
+    fn shards(&self) -> usize {
+        SHARDS
+    }
+
+    /// Makes of fingerprints what a filter in memory knows them by; with a seed of 0 if it is open.
+    fn hasher(&self) -> KeyHasher {
+        KeyHasher::of_seed(self.seed().unwrap_or(Seed::new(0)))
+    }
+
+    /// Checks that a filter in memory fits into what this process can still have.
+    ///
+    /// # Errors
+    /// It does not.
+    fn check_memory(&self) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    /// Builds an empty filter in memory, or those shards of it that are `owner`'s, one of `owners`;
+    /// with a seed of 0 if it is open.
+    ///
+    /// # Errors
+    /// There is no memory for it, or it is of a kind that is never in memory.
+    fn build(&self, _owner: usize, _owners: usize) -> Result<Box<dyn FilterKind>, BuildError> {
+        Err(BuildError::InRedis(self.kind()))
     }
 
     /// The filter in Redis, with a seed of 0 if it is open.

@@ -9,11 +9,12 @@ use super::{
 use crate::filter::choice::FilterPlace;
 use crate::filter::layout::native::{Native, POSITION_RULE};
 use crate::filter::layout::{BitPosition, PlacementError};
+use crate::filter::local::NativeFilter;
 use crate::filter::redis_kind::{Asked, Content, KeyLook, Question};
 use crate::filter::spec::SpecError;
 use crate::filter::{
-    BLOCK_BITS, BLOCK_BYTES, Capacity, ErrorRate, Estimate, RedisKind, SHARD_RULE, SHARDS, Seed,
-    ShardId, Sizing,
+    BLOCK_BITS, BLOCK_BYTES, BuildError, Capacity, ErrorRate, Estimate, FilterKind, RedisKind,
+    SHARD_RULE, SHARDS, Seed, ShardId, Sizing, memory,
 };
 use crate::fingerprint::Fingerprint;
 
@@ -88,6 +89,15 @@ impl KindParameters for NativeParameters {
         let geometry = self.sizing.geometry();
         let (blocks, bits) = (geometry.blocks().get(), geometry.bits_per_block());
         Some(format!("{blocks} blocks of {} with {bits} bits", geometry.blocks_per_part()))
+    }
+
+    fn check_memory(&self) -> Result<(), BuildError> {
+        memory::check(&self.sizing).map_err(|large| Box::new(large).into())
+    }
+
+    fn build(&self, owner: usize, owners: usize) -> Result<Box<dyn FilterKind>, BuildError> {
+        let native = Native::new(self.seed.unwrap_or(Seed::new(0)), self.sizing.geometry());
+        Ok(Box::new(NativeFilter::allocate(&self.sizing, native, owner, owners)?))
     }
 
     fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {

@@ -5,8 +5,11 @@ use super::{
     error_rate_field,
 };
 use crate::filter::choice::FilterPlace;
+use crate::filter::redisbloom::POSITION_RULE;
 use crate::filter::spec::SpecError;
-use crate::filter::{Capacity, ErrorRate, REDISBLOOM_RULE, Reservation};
+use crate::filter::{
+    BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, RedisBloomFilter, Reservation, memory,
+};
 
 /// RedisBloom's kind.
 pub const REDISBLOOM: Kind = Kind(&Registered {
@@ -46,6 +49,13 @@ impl Parameters {
     }
 }
 
+/// The filter, at the owner that has it.
+fn build(reservation: Reservation, owner: usize) -> Result<Box<dyn FilterKind>, BuildError> {
+    let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
+    // The newest layer is copied while a snapshot is taken.
+    Ok(Box::new(RedisBloomFilter::reserve(reservation, limit / 2, owner)?))
+}
+
 impl KindParameters for Reserved {
     fn kind(&self) -> Kind {
         REDISBLOOM
@@ -69,7 +79,19 @@ impl KindParameters for Reserved {
 
     fn rules(&self) -> [&'static str; 2] {
         // It is in one piece.
-        [REDISBLOOM_RULE, ""]
+        [POSITION_RULE, ""]
+    }
+
+    fn shards(&self) -> usize {
+        1
+    }
+
+    fn hasher(&self) -> KeyHasher {
+        KeyHasher::of_redisbloom()
+    }
+
+    fn build(&self, owner: usize, _: usize) -> Result<Box<dyn FilterKind>, BuildError> {
+        build(self.0, owner)
     }
 }
 
@@ -87,6 +109,19 @@ impl KindParameters for Imported {
     }
 
     fn rules(&self) -> [&'static str; 2] {
-        [REDISBLOOM_RULE, ""]
+        [POSITION_RULE, ""]
+    }
+
+    fn shards(&self) -> usize {
+        1
+    }
+
+    fn hasher(&self) -> KeyHasher {
+        KeyHasher::of_redisbloom()
+    }
+
+    fn build(&self, owner: usize, _: usize) -> Result<Box<dyn FilterKind>, BuildError> {
+        // What is loaded takes the place of this one, which is the least that there is.
+        build(Reservation::least(), owner)
     }
 }

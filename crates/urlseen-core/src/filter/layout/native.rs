@@ -23,7 +23,7 @@
 #![allow(clippy::inline_always)]
 
 use super::super::geometry::BLOCK_BITS;
-use super::super::{Geometry, Seed, ShardId};
+use super::super::{Geometry, KeyHasher, Seed, ShardId};
 use crate::filter::hash::murmur3_x64_128;
 use crate::fingerprint::Fingerprint;
 
@@ -60,19 +60,15 @@ impl Native {
         self.geometry
     }
 
+    /// What hashes fingerprints, by themselves.
+    pub fn hasher(&self) -> KeyHasher {
+        KeyHasher::of_seed(self.seed)
+    }
+
     /// Hashes a fingerprint, once for all that is done with it.
     #[inline]
     pub fn key_hash(&self, fingerprint: &Fingerprint) -> KeyHash {
-        let (h1, h2) = murmur3_x64_128(fingerprint.as_bytes(), self.seed.get());
-        KeyHash { h1, h2, shard: ShardId::of(fingerprint, h1) }
-    }
-
-    /// The key that [`KeyHash::id`] gave this name.
-    pub fn key_hash_of(&self, shard: ShardId, id: u128) -> KeyHash {
-        // The upper half, and the lower.
-        #[allow(clippy::cast_possible_truncation)]
-        let (h1, h2) = ((id >> u64::BITS) as u64, id as u64);
-        KeyHash { h1, h2, shard }
+        key_hash(self.seed, fingerprint)
     }
 
     /// The key's bit positions within its shard, counted from its first block's first bit, in the
@@ -109,6 +105,13 @@ impl Native {
     }
 }
 
+/// Hashes a fingerprint under a seed.
+#[inline]
+pub(in crate::filter) fn key_hash(seed: Seed, fingerprint: &Fingerprint) -> KeyHash {
+    let (h1, h2) = murmur3_x64_128(fingerprint.as_bytes(), seed.get());
+    KeyHash { h1, h2, shard: ShardId::of(fingerprint, h1) }
+}
+
 /// A key as the native layout sees it: its shard, and the hash that its positions come from.
 /// It depends on the seed alone, so it outlives a change of geometry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -122,6 +125,14 @@ impl KeyHash {
     /// A key of a filter that is one whole, by the two words that its layout makes of it.
     pub(in crate::filter) fn of_whole([h1, h2]: [u64; 2]) -> Self {
         Self { h1, h2, shard: ShardId::WHOLE }
+    }
+
+    /// The key of a shard that [`KeyHash::id`] gave this name.
+    pub fn named(shard: ShardId, id: u128) -> Self {
+        // The upper half, and the lower.
+        #[allow(clippy::cast_possible_truncation)]
+        let (h1, h2) = ((id >> u64::BITS) as u64, id as u64);
+        Self { h1, h2, shard }
     }
 
     /// The two words that a layout made of the key.

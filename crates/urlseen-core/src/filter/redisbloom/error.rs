@@ -81,6 +81,13 @@ pub(crate) enum FormatError {
     },
 }
 
+impl ChunkError {
+    /// Returns true if the system gave no memory for it.
+    pub(crate) fn is_for_want_of_memory(&self) -> bool {
+        matches!(self.problem, FormatError::Memory { .. })
+    }
+}
+
 /// A number found in a header.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Number {

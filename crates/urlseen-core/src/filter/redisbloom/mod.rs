@@ -44,5 +44,9 @@ pub use loader::Loader;
 pub use places::LayerBits;
 pub use rate::Rate;
 
+/// The name of the rule by which keys of RedisBloom's layout become bit positions. Bits kept under
+/// one rule mean nothing under another.
+pub(super) const POSITION_RULE: &str = "redisbloom/hex-digits/murmur64a-chained";
+
 /// What a layer's error rate is multiplied by for the next.
 const TIGHTENING: f64 = 0.5;

@@ -3,23 +3,21 @@
 //! ```text
 //! at  bytes
 //!  0      8  "urlseenS"
-//!  8      4  format of the folder, 3
+//!  8      4  format of the folder, 5
 //! 12      8  id of the filter
-//! 20      8  bytes of a shard
+//! 20      8  number of shards: 256, or 1 where the filter is in one piece
 //! 28      8  when it was begun, in milliseconds since 1970
 //! 36      4  CRC-32C of bytes 0 to 35
-//! 40         256 sections, by shard
+//! 40         sections, by shard
 //!
 //! a section
 //!  0      1  shard
-//!  1      1  1 if no bit is set, else 0
-//!  2     24  where it stands: number, seq, commit_id of the last record it holds
-//! 26      8  keys
-//! 34      8  bits that are set
-//! 42      4  CRC-32C of the body
-//! 46      4  CRC-32C of bytes 0 to 45
-//! 50         body: the shard's bits as little endian words of 64, bit b of the shard being bit
-//!            b % 64 of word b / 64; absent where none is set
+//!  1     24  where it stands: number, seq, commit_id of the last record it holds
+//! 25      8  keys
+//! 33      8  n, the bytes of the body; 0 if nothing is in it
+//! 41      4  CRC-32C of bytes 0 to 40
+//! 45      n  body: the shard as its kind saves it
+//! 45+n    4  CRC-32C of the body
 //!
 //! behind them, what was forgotten and has not passed again
 //!  0    17n  by fingerprint: its shard, and the 128 bits that the layout makes of it
@@ -34,16 +32,12 @@
 //! 57      4  CRC-32C of bytes 0 to 56
 //! ```
 //!
-//! A filter of RedisBloom is in one piece. Its snapshots have the format 4, no bytes of a
-//! shard, and in the place of the sections:
+//! A kind saves a shard as
 //!
 //! ```text
-//!  0     24  where it stands
-//! 24      8  fingerprints in it
-//! 32      8  bits that are set
-//! 40      8  n, the bytes of the body; 0 if nothing was ever added
-//! 48      4  CRC-32C of bytes 0 to 47
-//! 52      n  body: the filter as `redisbloom::dump` writes it, which has CRCs of its own
+//! native       its bits as little endian words of 64, bit b of the shard being bit b % 64 of word
+//!              b / 64
+//! redisbloom   all of the filter, as `redisbloom::dump` writes it
 //! ```
 //!
 //! It is called `snapshot-` and the seq of its last position in 20 digits. While it is written, it
@@ -51,9 +45,8 @@
 
 mod reader;
 mod sections;
-mod whole;
 
-pub(super) use reader::{Snapshots, Summary};
+pub(super) use reader::{Body, Snapshots, Summary};
 pub(super) use sections::{Role, Sections, empty};
 
 use super::encoding::POSITION;
@@ -63,20 +56,20 @@ const PREFIX: &str = "snapshot-";
 
 /// Bytes before the sections.
 const HEADER: usize = 40;
-/// Bytes of a section before its body.
-const SECTION: usize = 26 + POSITION;
+/// Bytes of a section before its body, and behind it.
+const SECTION: usize = 21 + POSITION;
+const SECTION_END: usize = 4;
 /// Bytes behind the sections.
 const TRAILER: usize = 2 * POSITION + 13;
 /// Bytes of a fingerprint that was forgotten, and behind all of them.
 const TOMBSTONE: usize = 17;
 const TOMBSTONES_END: usize = 12;
-/// Bytes before the body of a filter in one piece.
-const WHOLE: usize = 28 + POSITION;
-/// Bytes of a snapshot without a bit, in either format.
-pub(super) const EMPTY: [u64; 2] = [
-    (HEADER + crate::filter::SHARDS * SECTION + TOMBSTONES_END + TRAILER) as u64,
-    (HEADER + WHOLE + TOMBSTONES_END + TRAILER) as u64,
-];
+/// Bytes of a snapshot with nothing in it, with many shards and with one.
+pub(super) const EMPTY: [u64; 2] = [empty_size(crate::filter::SHARDS), empty_size(1)];
+
+const fn empty_size(shards: usize) -> u64 {
+    (HEADER + shards * (SECTION + SECTION_END) + TOMBSTONES_END + TRAILER) as u64
+}
 
 /// The name of the snapshot whose last position has this seq.
 pub(super) fn name(seq: u64) -> String {

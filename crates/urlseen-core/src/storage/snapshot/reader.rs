@@ -1,16 +1,18 @@
 //! Reading snapshots.
 
 use std::cmp::Reverse;
-use std::io;
+use std::io::{self, Read};
 
 use super::super::damage::Damage;
 use super::super::dir::Dir;
 use super::super::disk::{DiskFile, read_exact_at};
 use super::super::encoding::{Fields, checked};
-use super::super::header::Header;
-use super::super::restore::Restore;
-use super::{EMPTY, HEADER, MAGIC, SECTION, TOMBSTONE, TOMBSTONES_END, TRAILER, name, seq};
-use crate::filter::{Count, ShardId};
+use super::super::header::{FORMAT, Header};
+use super::super::restore::{Restore, Section};
+use super::{
+    EMPTY, HEADER, MAGIC, SECTION, SECTION_END, TOMBSTONE, TOMBSTONES_END, TRAILER, name, seq,
+};
+use crate::filter::ShardId;
 use crate::storage::head::Position;
 
 /// What a snapshot says of itself at its two ends.
@@ -39,16 +41,6 @@ pub(in crate::storage) struct Snapshots {
     pub(in crate::storage) damaged: Vec<Damage>,
     /// The names of those that are older than the beginning of the history.
     pub(in crate::storage) void: Vec<String>,
-}
-
-/// One shard as a snapshot has it, but for its bits.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::storage) struct Section {
-    pub(in crate::storage) shard: ShardId,
-    pub(in crate::storage) at: Position,
-    pub(in crate::storage) count: Count,
-    is_empty: bool,
-    crc: u32,
 }
 
 impl Snapshots {
@@ -94,14 +86,14 @@ impl Summary {
         let Some(front) = checked(&front) else { return damage(0, "the header is damaged") };
         let Some(back) = checked(&back) else { return damage(trailer_at, "the end is damaged") };
         let mut front = Fields(front);
-        if (front.array(), front.u32()) != (*MAGIC, header.format()) {
+        if (front.array(), front.u32()) != (*MAGIC, FORMAT) {
             return damage(0, "this is no snapshot");
         }
         if front.u64() != header.filter() {
             return damage(0, "this belongs to another filter");
         }
-        if front.u64() != header.shard_bytes() {
-            return damage(0, "its shards are of another size");
+        if front.u64() != header.shards() as u64 {
+            return damage(0, "it has another number of shards");
         }
         let begun = front.u64();
         let mut back = Fields(back);
@@ -130,8 +122,13 @@ impl Summary {
         if !self.is_origin || EMPTY.contains(&self.bytes) {
             return Ok(self.is_origin);
         }
-        // Without shards it has a layer from its beginning.
-        Ok(!header.has_shards() && self.whole(dir)?.is_ok_and(|whole| whole.count.keys == 0))
+        // A filter that was imported has its layers from its beginning.
+        let mut keys = 0;
+        let read = self.sections(dir, header, |section, _| {
+            keys += section.keys;
+            Ok(Ok(()))
+        })?;
+        Ok(read.is_ok() && keys == 0)
     }
 
     /// Gives every shard to `filter`, which is empty. `Err` inside: it was damaged, and part of it
@@ -142,14 +139,13 @@ impl Summary {
         header: &Header,
         filter: &mut dyn Restore,
     ) -> io::Result<Result<(), Damage>> {
-        let loaded = if header.has_shards() {
-            self.sections(dir, header, |section, body| {
-                let bytes = body.read()?;
-                Ok(bytes.map(|bytes| filter.load(section.shard, section.count, section.at, bytes)))
-            })?
-        } else {
-            self.load_whole(dir, header, filter)?
-        };
+        if header.spec().filter.parameters.is_imported() && EMPTY.contains(&self.bytes) {
+            let what = "the import of the filter was broken off; give the same command again";
+            return Ok(Err(Damage { file: self.name.clone(), offset: HEADER as u64, what }));
+        }
+        let loaded = self.sections(dir, header, |section, body| {
+            body.read_by(|body| filter.load(section, body))
+        })?;
         match loaded {
             Ok(()) => Ok(self.tombstones(dir)?.map(|ids| {
                 for (shard, id) in ids {
@@ -198,25 +194,24 @@ impl Summary {
         let damage = |offset, what| Ok(Err(Damage { file: self.name.clone(), offset, what }));
         let (mut offset, end) = (HEADER as u64, self.end);
         let (mut lowest, mut highest) = (None::<Position>, None::<Position>);
-        for shard in ShardId::all() {
-            if end - offset < SECTION as u64 {
+        for shard in ShardId::all().take(header.shards()) {
+            if end - offset < (SECTION + SECTION_END) as u64 {
                 return damage(offset, "the file was cut");
             }
             let mut head = [0; SECTION];
             read_exact_at(&*file, &mut head, offset)?;
-            let Some(section) = Section::decode(&head, shard) else {
+            let Some(section) = decode(&head, shard) else {
                 return damage(offset, "the head of a shard is damaged");
             };
             offset += SECTION as u64;
-            let length = if section.is_empty { 0 } else { header.shard_bytes() };
-            if end - offset < length {
+            if end - offset - (SECTION_END as u64) < section.len {
                 return damage(offset, "the file was cut");
             }
-            let body = Body { summary: self, file: &*file, offset, length, crc: section.crc };
+            let body = Body::new(&self.name, &*file, offset, section.len);
             if let Err(damage) = visit(section, body)? {
                 return Ok(Err(damage));
             }
-            offset += length;
+            offset += section.len + SECTION_END as u64;
             if lowest.is_none_or(|lowest| section.at.number < lowest.number) {
                 lowest = Some(section.at);
             }
@@ -234,47 +229,85 @@ impl Summary {
     }
 }
 
-impl Section {
-    /// Reads the head of the section of `shard`.
-    fn decode(bytes: &[u8; SECTION], shard: ShardId) -> Option<Self> {
-        let mut fields = Fields(checked(bytes)?);
-        if usize::from(fields.u8()) != shard.index() {
-            return None;
-        }
-        let is_empty = match fields.u8() {
-            0 => false,
-            1 => true,
-            _ => return None,
-        };
-        let at = fields.position();
-        let count = Count { keys: fields.u64(), ones: fields.u64() };
-        Some(Self { shard, at, count, is_empty, crc: fields.u32() })
-    }
+/// Reads the head of the section of `shard`.
+fn decode(bytes: &[u8; SECTION], shard: ShardId) -> Option<Section> {
+    let mut fields = Fields(checked(bytes)?);
+    let is_due = usize::from(fields.u8()) == shard.index();
+    let section = Section { shard, at: fields.position(), keys: fields.u64(), len: fields.u64() };
+    is_due.then_some(section)
 }
 
-/// The bits of a shard, not read yet.
+/// The body of a section, from front to back.
 pub(in crate::storage) struct Body<'a> {
-    summary: &'a Summary,
+    name: &'a str,
     file: &'a dyn DiskFile,
-    offset: u64,
-    length: u64,
+    begin: u64,
+    len: u64,
+    read: u64,
     crc: u32,
+    /// Why the disk failed.
+    failed: Option<io::Error>,
 }
 
-impl Body<'_> {
-    /// Where in the file they are: their first byte, how many they are, and their CRC.
-    pub(in crate::storage) fn place(&self) -> (u64, u64, u32) {
-        (self.offset, self.length, self.crc)
+impl<'a> Body<'a> {
+    /// The body of so many bytes at `begin`.
+    pub(in crate::storage) fn new(
+        name: &'a str,
+        file: &'a dyn DiskFile,
+        begin: u64,
+        len: u64,
+    ) -> Self {
+        Self { name, file, begin, len, read: 0, crc: 0, failed: None }
     }
 
-    /// Reads all of them.
-    pub(in crate::storage) fn read(self) -> io::Result<Result<Vec<u8>, Damage>> {
-        let mut bytes = vec![0; usize::try_from(self.length).map_err(io::Error::other)?];
-        read_exact_at(self.file, &mut bytes, self.offset)?;
-        if crc32c::crc32c(&bytes) != self.crc {
-            let (file, offset) = (self.summary.name.clone(), self.offset);
-            return Ok(Err(Damage { file, offset, what: "the bits of a shard are damaged" }));
+    /// Has all of it read, and checks that it is as it was written.
+    pub(in crate::storage) fn read_by(
+        mut self,
+        read: impl FnOnce(&mut dyn Read) -> io::Result<()>,
+    ) -> io::Result<Result<(), Damage>> {
+        use io::ErrorKind::{InvalidData, UnexpectedEof};
+        let taken = read(&mut self);
+        if let Some(error) = self.failed {
+            return Err(error);
         }
-        Ok(Ok(bytes))
+        let is_taken = match taken {
+            Ok(()) => self.read == self.len,
+            Err(error) if matches!(error.kind(), InvalidData | UnexpectedEof) => false,
+            Err(error) => return Err(error),
+        };
+        let mut crc = [0; SECTION_END];
+        if is_taken {
+            read_exact_at(self.file, &mut crc, self.begin + self.len)?;
+        }
+        if is_taken && crc == self.crc.to_le_bytes() {
+            return Ok(Ok(()));
+        }
+        let what = "the body of a shard is damaged";
+        Ok(Err(Damage { file: self.name.to_owned(), offset: self.begin, what }))
+    }
+
+    /// Where it begins.
+    pub(in crate::storage) fn begin(&self) -> u64 {
+        self.begin
+    }
+}
+
+impl Read for Body<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.len - self.read).unwrap_or(usize::MAX);
+        let most = left.min(buffer.len());
+        let read = self.file.read_at(&mut buffer[..most], self.begin + self.read);
+        match read {
+            Ok(read) => {
+                self.crc = crc32c::crc32c_append(self.crc, &buffer[..read]);
+                self.read += read as u64;
+                Ok(read)
+            }
+            Err(error) => {
+                let kind = error.kind();
+                self.failed = Some(error);
+                Err(kind.into())
+            }
+        }
     }
 }

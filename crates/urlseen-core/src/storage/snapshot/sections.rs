@@ -1,18 +1,18 @@
 //! Writing the file of a snapshot.
 
-use std::io;
+use std::io::{self, Write};
 use std::time::SystemTime;
 
 use super::super::clock::unix_ms;
 use super::super::dir::Dir;
 use super::super::disk::DiskFile;
 use super::super::encoding::{push_crc, push_position};
-use super::super::header::Header;
+use super::super::header::{FORMAT, Header};
 use super::{MAGIC, TOMBSTONE, name};
-use crate::filter::{Count, SHARDS, ShardId};
+use crate::filter::{Blob, Saved, ShardId};
 use crate::storage::head::{Head, Position};
 
-/// Bytes that are gathered before they are written.
+/// Bytes that are gathered before they are written, and the most that are written without a pause.
 const WRITE: usize = 1 << 20;
 
 /// Bytes after which the disk is made to take what it was given, so that syncing the log need not
@@ -44,13 +44,13 @@ pub(in crate::storage) struct Sections {
     dir: Dir,
     role: Role,
     file: Box<dyn DiskFile>,
-    shard_bytes: u64,
-    pub(super) buffer: Vec<u8>,
+    shards: usize,
+    buffer: Vec<u8>,
     /// Bytes handed to the file, and how many of those were synced.
     written: u64,
     synced: u64,
-    pub(super) next: usize,
-    pub(super) ends: Option<(Position, Position)>,
+    next: usize,
+    ends: Option<(Position, Position)>,
     /// As it is written.
     tombstones: Vec<u8>,
     is_done: bool,
@@ -59,11 +59,11 @@ pub(in crate::storage) struct Sections {
 impl Sections {
     pub(in crate::storage) fn begin(dir: &Dir, role: Role, header: &Header) -> io::Result<Self> {
         let file = dir.create(role.aside())?;
-        let (dir, shard_bytes) = (dir.clone(), header.shard_bytes());
+        let (dir, shards) = (dir.clone(), header.shards());
         let mut buffer = Vec::with_capacity(WRITE);
         buffer.extend(MAGIC);
-        buffer.extend(header.format().to_le_bytes());
-        for field in [header.filter(), shard_bytes, unix_ms(SystemTime::now())] {
+        buffer.extend(FORMAT.to_le_bytes());
+        for field in [header.filter(), shards as u64, unix_ms(SystemTime::now())] {
             buffer.extend(field.to_le_bytes());
         }
         push_crc(&mut buffer, 0);
@@ -71,7 +71,7 @@ impl Sections {
             dir,
             role,
             file,
-            shard_bytes,
+            shards,
             buffer,
             written: 0,
             synced: 0,
@@ -86,17 +86,20 @@ impl Sections {
         &self.dir
     }
 
+    /// The shards that are to be written, in order.
+    pub(in crate::storage) fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
+        ShardId::all().take(self.shards)
+    }
+
+    /// Writes a shard. `pause` is called whenever much was written.
     pub(in crate::storage) fn write(
         &mut self,
         shard: ShardId,
-        count: Count,
         at: Position,
-        bytes: &[u8],
+        blob: &dyn Blob,
+        pause: &mut dyn FnMut() -> io::Result<()>,
     ) -> io::Result<()> {
         assert_eq!(shard.index(), self.next, "shards are written in order");
-        let body = if count.ones == 0 { &[] } else { bytes };
-        let full = if count.ones == 0 { 0 } else { self.shard_bytes };
-        assert_eq!(body.len() as u64, full, "shard {shard} is written as a whole");
         self.next += 1;
         let (mut first, mut last) = self.ends.unwrap_or((at, at));
         if at.number < first.number {
@@ -107,15 +110,17 @@ impl Sections {
         }
         self.ends = Some((first, last));
 
-        let start = self.buffer.len();
-        self.buffer.push(u8::try_from(shard.index()).expect("there are 256 shards"));
-        self.buffer.push(u8::from(body.is_empty()));
-        push_position(&mut self.buffer, at);
-        self.buffer.extend(count.keys.to_le_bytes());
-        self.buffer.extend(count.ones.to_le_bytes());
-        self.buffer.extend(crc32c::crc32c(body).to_le_bytes());
-        push_crc(&mut self.buffer, start);
-        self.put_bytes(body)
+        let mut head = vec![u8::try_from(shard.index()).expect("there are 256 shards")];
+        push_position(&mut head, at);
+        head.extend(blob.keys().to_le_bytes());
+        head.extend(blob.len().to_le_bytes());
+        push_crc(&mut head, 0);
+        self.put_bytes(&head)?;
+        let mut body = Body { sections: self, crc: 0, written: 0, pause };
+        blob.write(&mut body)?;
+        assert_eq!(body.written, blob.len(), "shard {shard} is written as a whole");
+        let crc = body.crc;
+        self.put_bytes(&crc.to_le_bytes())
     }
 
     pub(in crate::storage) fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
@@ -126,11 +131,11 @@ impl Sections {
     }
 
     /// Writes bytes, or gathers them to be written with others.
-    pub(super) fn put_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn put_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.buffer.len() + bytes.len() > WRITE {
             self.flush()?;
         }
-        if bytes.len() > WRITE {
+        if bytes.len() >= WRITE {
             self.file.append(bytes)?;
             self.written += bytes.len() as u64;
         } else {
@@ -152,7 +157,7 @@ impl Sections {
 
     /// Writes the end, and has all of it on the disk: its last position, and its size.
     pub(in crate::storage) fn seal(&mut self) -> io::Result<(Position, u64)> {
-        assert_eq!(self.next, SHARDS, "every shard is written");
+        assert_eq!(self.next, self.shards, "every shard is written");
         let (first, last) = self.ends.expect("there are shards");
         let mut tombstones = std::mem::take(&mut self.tombstones);
         let count = (tombstones.len() / TOMBSTONE) as u64;
@@ -178,6 +183,31 @@ impl Sections {
     }
 }
 
+/// Takes the body of a section.
+struct Body<'a> {
+    sections: &'a mut Sections,
+    crc: u32,
+    written: u64,
+    pause: &'a mut dyn FnMut() -> io::Result<()>,
+}
+
+impl Write for Body<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bytes = &bytes[..bytes.len().min(WRITE)];
+        self.sections.put_bytes(bytes)?;
+        self.crc = crc32c::crc32c_append(self.crc, bytes);
+        self.written += bytes.len() as u64;
+        if bytes.len() == WRITE {
+            (self.pause)()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Drop for Sections {
     fn drop(&mut self) {
         if !self.is_done {
@@ -187,16 +217,12 @@ impl Drop for Sections {
     }
 }
 
-/// Writes the snapshot of a filter without a bit, on the disk and in place.
+/// Writes the snapshot of a filter with nothing in it, on the disk and in place.
 pub(in crate::storage) fn empty(dir: &Dir, header: &Header, at: Head) -> io::Result<Position> {
     let mut sections = Sections::begin(dir, Role::Origin, header)?;
     let position = Position { number: 0, head: at };
-    if header.has_shards() {
-        for shard in ShardId::all() {
-            sections.write(shard, Count::default(), position, &[])?;
-        }
-    } else {
-        sections.write_whole(None, position, &mut || Ok(()))?;
+    for shard in sections.shards() {
+        sections.write(shard, position, &Saved::default(), &mut || Ok(()))?;
     }
     let (last, _) = sections.seal()?;
     sections.put(last)?;

@@ -13,7 +13,7 @@ use super::random::Random;
 use super::sim::{Fault, SimDisk};
 use super::world::World;
 use crate::filter::choice::Fsync;
-use crate::filter::{Count, ShardId};
+use crate::filter::{Saved, ShardId};
 use crate::storage::head::{Head, Position};
 
 /// A folder that has an archive, and the log that it is written from.
@@ -155,7 +155,7 @@ fn emptying_the_filter_empties_the_archive() {
     crawl.add([(1, 4)]);
     let mut rebase = crawl.folder.rebase(crawl.journal.position().head).unwrap();
     for shard in ShardId::all() {
-        rebase.write(shard, Count::default(), &[]).unwrap();
+        rebase.write(shard, &Saved::default()).unwrap();
     }
     let position = rebase.finish().unwrap();
     crawl.journal = crawl.folder.journal(position, Fsync::Never).unwrap();
@@ -181,7 +181,7 @@ fn killed_while_it_empties_nothing_old_counts() {
         let mut empty = || -> std::io::Result<()> {
             let mut rebase = crawl.folder.rebase(crawl.journal.position().head)?;
             for shard in ShardId::all() {
-                rebase.write(shard, Count::default(), &[])?;
+                rebase.write(shard, &Saved::default())?;
             }
             rebase.finish().map(drop)
         };

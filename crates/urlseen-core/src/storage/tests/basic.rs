@@ -139,8 +139,7 @@ fn a_snapshot_is_taken_shard_by_shard_while_the_log_goes_on() {
             at = append(&mut journal, &[(2, 2), (150, 9)]);
             keys.extend([(2, 2), (150, 9)]);
         }
-        let (count, bytes) = shard_of(&keys, shard);
-        writer.write(shard, count, at, &bytes).unwrap();
+        writer.write(shard, at, &shard_of(&keys, shard), &mut || Ok(())).unwrap();
     }
     let finished = writer.finish(&journal.handle(), &keep_all()).unwrap();
     assert_eq!(finished.name, format!("snapshot-{:020}", 2));

@@ -328,8 +328,8 @@ fn a_snapshot_of_another_history_is_passed_over() {
         for shard in ShardId::all() {
             // The first shard may stand where they had not parted yet.
             let at = if from_start && shard.index() == 0 { start } else { at };
-            let (count, bytes) = shard_of(&BTreeSet::from([keys[0]]), shard);
-            writer.write(shard, count, at, &bytes).unwrap();
+            let saved = shard_of(&BTreeSet::from([keys[0]]), shard);
+            writer.write(shard, at, &saved, &mut || Ok(())).unwrap();
         }
         writer.finish(&journal.handle(), &keep_all()).unwrap();
         let last = append(&mut journal, &keys[1..]);

@@ -1,11 +1,12 @@
 //! A filter that is never wrong: each fingerprint of these tests has a bit of its own.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 
-use super::super::restore::Restore;
+use super::super::restore::{Restore, Section};
 use super::super::{SnapshotWriter, StorageSpec};
 use crate::filter::{
-    Blocks, Capacity, Count, FilterSpec, Geometry, Parameters, SHARDS, Seed, ShardId, Sizing,
+    Blocks, Capacity, FilterSpec, Geometry, Parameters, SHARDS, Saved, Seed, ShardId, Sizing,
 };
 use crate::fingerprint::{Algorithm, Fingerprint};
 use crate::storage::head::{Head, Position};
@@ -93,20 +94,24 @@ impl Restore for Exact {
         self.is_clear = true;
     }
 
-    fn load(&mut self, shard: ShardId, count: Count, at: Position, bytes: Vec<u8>) {
+    fn load(&mut self, section: Section, body: &mut dyn Read) -> std::io::Result<()> {
+        let Section { shard, at, keys, len } = section;
         assert!(self.is_clear && self.at[shard.index()].is_none());
-        assert_eq!(bytes.len(), if count.ones == 0 { 0 } else { SHARD });
         self.at[shard.index()] = Some(at);
+        let mut bytes = Vec::new();
+        body.read_to_end(&mut bytes)?;
+        if bytes.len() as u64 != len {
+            return Err(std::io::ErrorKind::InvalidData.into());
+        }
         let before = self.keys.len();
         let shard = u8::try_from(shard.index()).unwrap();
         let is_set = |bit: &u16| bytes[usize::from(bit / 8)] >> (bit % 8) & 1 == 1;
         let bits = (0..).take(8 * bytes.len()).filter(is_set);
         self.keys.extend(bits.map(|bit| (shard, bit)));
-        assert_eq!(count, count_of(self.keys.len() - before));
-    }
-
-    fn load_whole(&mut self, _: Option<crate::filter::redisbloom::Filter>, _: Position) {
-        panic!("this filter has shards");
+        if keys != keys_of(self.keys.len() - before) {
+            return Err(std::io::ErrorKind::InvalidData.into());
+        }
+        Ok(())
     }
 
     fn load_tombstone(&mut self, shard: ShardId, id: u128) {
@@ -130,13 +135,13 @@ impl Restore for Exact {
     }
 }
 
-fn count_of(keys: usize) -> Count {
-    // As if each key had set half of a bit: both numbers must come back.
-    Count { keys: 2 * keys as u64, ones: keys as u64 }
+fn keys_of(keys: usize) -> u64 {
+    // As if each key had set half of a bit.
+    2 * keys as u64
 }
 
 /// What a snapshot of `keys` has for a shard.
-pub(super) fn shard_of(keys: &BTreeSet<Key>, shard: ShardId) -> (Count, Vec<u8>) {
+pub(super) fn shard_of(keys: &BTreeSet<Key>, shard: ShardId) -> Saved {
     let mut bytes = vec![0; SHARD];
     let number = u8::try_from(shard.index()).unwrap();
     let mut count = 0;
@@ -144,7 +149,10 @@ pub(super) fn shard_of(keys: &BTreeSet<Key>, shard: ShardId) -> (Count, Vec<u8>)
         bytes[usize::from(bit / 8)] |= 1 << (bit % 8);
         count += 1;
     }
-    (count_of(count), bytes)
+    if count == 0 {
+        bytes.clear();
+    }
+    Saved { keys: keys_of(count), bytes }
 }
 
 /// Writes all shards as they hold `keys` at `at`.
@@ -153,8 +161,7 @@ pub(super) fn write_all(
     keys: &BTreeSet<Key>,
     at: Position,
 ) -> std::io::Result<()> {
-    ShardId::all().try_for_each(|shard| {
-        let (count, bytes) = shard_of(keys, shard);
-        writer.write(shard, count, at, &bytes)
-    })
+    writer
+        .shards()
+        .try_for_each(|shard| writer.write(shard, at, &shard_of(keys, shard), &mut || Ok(())))
 }

@@ -1,5 +1,5 @@
 //! A folder with something of everything, the same each time but for the clock; and the copy of it
-//! in `tests/data/storage-3` that every later version must read.
+//! in `tests/data/storage-5` that every later version must read.
 //!
 //! `WRITE_FIXTURE=1 cargo test --lib fixture` writes that copy anew. Do so only for a new format,
 //! into a new folder.
@@ -101,7 +101,7 @@ pub(super) fn write() -> SimDisk {
 }
 
 fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/storage-3")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/storage-5")
 }
 
 /// The files of a fixture.
@@ -159,7 +159,7 @@ fn what_was_written_then_is_read_as_it_was_meant() {
     assert_eq!(look.last, Some(Position { number: last, head: batch_head(8) }));
     let segments = look.segments.iter().map(|each| (each.follows.number, each.records));
     assert_eq!(segments.collect::<Vec<_>>(), [(0, 4), (4, 1), (5, 2), (7, last - 7)]);
-    let snapshots = look.snapshots.iter().map(|each| (each.last.number, each.ones));
+    let snapshots = look.snapshots.iter().map(|each| (each.last.number, each.keys / 2));
     assert_eq!(snapshots.collect::<Vec<_>>(), [(0, 0), (4, 22), (7, 34)]);
     assert!(look.snapshots.iter().all(|each| each.begun <= each.finished && each.begun > 1 << 40));
     for seq in 0..=8 {

@@ -184,8 +184,7 @@ fn a_rebase_is_all_that_is_left() {
         let mut rebase = folder.rebase(at).unwrap();
         let keys = BTreeSet::from([(7, 7), (8, 8)]);
         for shard in ShardId::all() {
-            let (count, bytes) = shard_of(&keys, shard);
-            rebase.write(shard, count, &bytes).unwrap();
+            rebase.write(shard, &shard_of(&keys, shard)).unwrap();
         }
         let position = rebase.finish().unwrap();
         assert_eq!(position.head, at);
@@ -215,7 +214,7 @@ fn what_a_rebase_had_no_time_to_drop_does_not_count() {
     let at = head(9, 9);
     let mut rebase = folder.rebase(at).unwrap();
     for shard in ShardId::all() {
-        rebase.write(shard, crate::filter::Count::default(), &[]).unwrap();
+        rebase.write(shard, &crate::filter::Saved::default()).unwrap();
     }
     // Written, synced, renamed, and the folder synced.
     disk.fault_at(4, Fault::Killed);

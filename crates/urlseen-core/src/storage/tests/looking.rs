@@ -10,8 +10,8 @@ use super::basic::{DIR, append, begun, keep_all};
 use super::filter::{Key, batch, fingerprint, fingerprints, spec};
 use super::sim::SimDisk;
 use crate::filter::choice::Fsync;
-use crate::filter::native::Native;
-use crate::filter::{Count, ShardId, Shards, Verdict};
+use crate::filter::native::KeyHash;
+use crate::filter::{FilterKind, ShardId, Verdict};
 use crate::storage::head::{Head, Position};
 
 fn at_rest(disk: &SimDisk) -> Result<AtRest, OpenError> {
@@ -23,16 +23,15 @@ fn crawled(disk: &SimDisk) -> (Folder, super::super::Journal, Vec<Key>) {
     let mut folder = begun(disk, Head::START);
     let start = Position { number: 0, head: Head::START };
     let mut journal = folder.journal(start, Fsync::Never).unwrap();
-    let native = folder.header().unwrap().native().unwrap();
     let keys: Vec<Key> = (0..60).map(|n| (n, 8 * u16::from(n))).collect();
     append(&mut journal, &keys[..20]);
     journal.append_adds(&fingerprints(keys[20..30].iter().copied())).unwrap();
     let at = append(&mut journal, &keys[30..40]);
     journal.roll().unwrap();
+    let filter = filter_of(&folder, &keys[..40]);
     let mut writer = folder.snapshot_writer().unwrap();
     for shard in ShardId::all() {
-        let (count, bytes) = shard_bits(native, &keys[..40], shard);
-        writer.write(shard, count, at, &bytes).unwrap();
+        writer.write(shard, at, &*filter.save(shard, Vec::new()), &mut || Ok(())).unwrap();
     }
     writer.finish(&journal.handle(), &keep_all()).unwrap();
     append(&mut journal, &keys[40..50]);
@@ -40,17 +39,16 @@ fn crawled(disk: &SimDisk) -> (Folder, super::super::Journal, Vec<Key>) {
     (folder, journal, keys)
 }
 
-/// What a filter of `keys` has in a shard.
-fn shard_bits(native: Native, keys: &[Key], shard: ShardId) -> (Count, Vec<u8>) {
-    let mut bytes = vec![0_u8; 64];
-    let key_hashes = keys.iter().map(|&key| native.key_hash(&fingerprint(key)));
-    for position in
-        key_hashes.filter(|key_hash| key_hash.shard() == shard).flat_map(|p| native.positions(p))
-    {
-        bytes[usize::try_from(position / 8).unwrap()] |= 1 << (position % 8);
-    }
-    let ones = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
-    (Count { keys: 1, ones }, bytes)
+/// The folder's filter with these keys.
+fn filter_of(folder: &Folder, keys: &[Key]) -> Box<dyn FilterKind> {
+    let mut filter = folder.header().unwrap().spec().filter.parameters.build(0, 1).unwrap();
+    filter.insert(&key_hashes(folder, keys)).unwrap();
+    filter
+}
+
+fn key_hashes(folder: &Folder, keys: &[Key]) -> Vec<KeyHash> {
+    let hasher = folder.header().unwrap().spec().filter.parameters.hasher();
+    keys.iter().map(|&key| hasher.key_hash(&fingerprint(key))).collect()
 }
 
 #[test]
@@ -72,7 +70,7 @@ fn a_look_tells_what_is_there() {
     assert_eq!(look.damages, []);
     let snapshots: Vec<_> =
         look.snapshots.iter().map(|each| (each.last.number, each.keys)).collect();
-    assert_eq!(snapshots, [(0, 0), (3, 256)]);
+    assert_eq!(snapshots, [(0, 0), (3, 40)]);
     let segments: Vec<_> = look
         .segments
         .iter()
@@ -107,7 +105,9 @@ fn a_folder_at_rest_answers_as_its_filter_would() {
     };
     let last = journal.position().head;
     drop(journal);
-    let native = folder.header().unwrap().native().unwrap();
+    let all: Vec<Key> = (0..=255).flat_map(|n| [(n, 8 * u16::from(n)), (n, 3)]).collect();
+    let mut due = Vec::new();
+    filter_of(&folder, &keys).test(&key_hashes(&folder, &all), &mut due);
     drop(folder);
     let files = disk.files();
     let rest = at_rest(&disk).unwrap();
@@ -115,14 +115,10 @@ fn a_folder_at_rest_answers_as_its_filter_would() {
     assert!(matches!(read, Err(OpenError::Locked { holder: None, .. })), "nobody writes to it");
     at_rest(&disk).unwrap();
     let known: BTreeSet<_> = keys.iter().copied().collect();
-    let all: Vec<Key> = (0..=255).flat_map(|n| [(n, 8 * u16::from(n)), (n, 3)]).collect();
     let asked = fingerprints(all.iter().copied());
-    for (target, count) in [(Target::At(last), 60), (Target::Last, 60)] {
+    for target in [Target::At(last), Target::Last] {
         let verdicts = rest.verdicts(&asked, target).unwrap();
-        let mut shards = Shards::allocate(native, 0, 1).unwrap();
-        let key_hash = |&key: &Key| native.key_hash(&fingerprint(key));
-        shards.set_all(keys[..count].iter().map(key_hash));
-        assert_eq!(verdicts, shards.test_all(all.iter().map(key_hash)), "{target:?}");
+        assert_eq!(verdicts, due, "{target:?}");
         for (key, verdict) in all.iter().zip(verdicts) {
             assert!(verdict == Verdict::Seen || !known.contains(key));
         }

@@ -1,17 +1,21 @@
 //! A folder with a filter of RedisBloom, which is in one piece.
 
+use std::any::Any;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use super::super::inspect::look_on;
-use super::super::restore::Restore;
+use super::super::restore::{Restore, Section};
 use super::super::{AtRest, Folder, Journal, StorageSpec, Target};
 use super::basic::{DIR, append, keep_all, open};
 use super::filter::{Key, fingerprint, fingerprints};
 use super::sim::SimDisk;
 use crate::filter::choice::Fsync;
 use crate::filter::redisbloom::{Filter, dump};
-use crate::filter::{Count, FilterSpec, Parameters, Reservation, ShardId, Verdict};
+use crate::filter::{
+    FilterKind, FilterSpec, KeyHasher, Parameters, RedisBloomFilter, Reservation, ShardId, Verdict,
+};
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::{Head, Position};
 
@@ -32,10 +36,23 @@ fn spec(parameters: Parameters) -> StorageSpec {
 }
 
 /// What is brought back.
-#[derive(Default)]
 struct Brought {
-    pub filter: Option<Filter>,
-    is_clear: bool,
+    filter: Box<dyn FilterKind>,
+    hasher: KeyHasher,
+}
+
+impl Default for Brought {
+    fn default() -> Self {
+        let parameters = Parameters::reserved(reservation());
+        Self { filter: parameters.build(0, 1).unwrap(), hasher: parameters.hasher() }
+    }
+}
+
+impl Brought {
+    fn filter(self) -> Filter {
+        let filter: Box<dyn Any> = self.filter;
+        filter.downcast::<RedisBloomFilter>().unwrap().into_filter().unwrap()
+    }
 }
 
 fn add(filter: &mut Filter, fingerprints: &[Fingerprint]) {
@@ -46,16 +63,11 @@ fn add(filter: &mut Filter, fingerprints: &[Fingerprint]) {
 
 impl Restore for Brought {
     fn clear(&mut self) {
-        *self = Self { filter: None, is_clear: true };
+        self.filter.clear();
     }
 
-    fn load(&mut self, _: ShardId, _: Count, _: Position, _: Vec<u8>) {
-        panic!("this filter has no shards");
-    }
-
-    fn load_whole(&mut self, filter: Option<Filter>, _: Position) {
-        assert!(self.is_clear && self.filter.is_none());
-        self.filter = Some(filter.unwrap_or_else(|| reservation().reserve(LIMIT).unwrap()));
+    fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()> {
+        self.filter.load(section.shard, section.keys, section.len, body)
     }
 
     fn load_tombstone(&mut self, _: ShardId, _: u128) {
@@ -68,8 +80,8 @@ impl Restore for Brought {
 
     fn add(&mut self, fingerprints: Vec<Fingerprint>, at: Position) {
         assert!(at.number > 0);
-        let filter = self.filter.as_mut().expect("the snapshot comes first");
-        add(filter, &fingerprints);
+        let key_hashes = fingerprints.iter().map(|it| self.hasher.key_hash(it));
+        self.filter.insert(&key_hashes.collect::<Vec<_>>()).unwrap();
     }
 }
 
@@ -82,11 +94,17 @@ fn bytes(filter: &Filter) -> Vec<u8> {
 fn recover(disk: &SimDisk, target: Target) -> Filter {
     let mut brought = Brought::default();
     open(disk).recover(target, &mut brought).unwrap();
-    brought.filter.unwrap()
+    brought.filter()
 }
 
 fn at_rest(disk: &SimDisk) -> AtRest {
     AtRest::open_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap()
+}
+
+/// All that a folder at rest has.
+fn rest_of(folder: &AtRest) -> Filter {
+    let filter: Box<dyn Any> = folder.reader().unwrap().read(ShardId::WHOLE).unwrap();
+    filter.downcast::<RedisBloomFilter>().unwrap().into_filter().unwrap()
 }
 
 fn keys(batch: u8) -> Vec<Key> {
@@ -96,7 +114,7 @@ fn keys(batch: u8) -> Vec<Key> {
 fn take_snapshot(folder: &Folder, journal: &mut Journal, filter: &Filter) {
     journal.roll().unwrap();
     let mut writer = folder.snapshot_writer().unwrap();
-    writer.write_whole(filter, journal.position(), &mut || Ok(())).unwrap();
+    writer.write(ShardId::WHOLE, journal.position(), filter, &mut || Ok(())).unwrap();
     writer.finish(&journal.handle(), &keep_all()).unwrap();
 }
 
@@ -139,10 +157,10 @@ fn it_comes_back_to_the_byte_at_every_batch() {
         let disk = disk.after_kill();
         assert!(bytes(&recover(&disk, Target::At(at.head))) == bytes(filter), "{at:?}");
     }
-    let (last, filter) = steps.last().unwrap();
+    let (_, filter) = steps.last().unwrap();
     assert!(bytes(&recover(&disk.after_kill(), Target::Last)) == bytes(filter));
     let rest = at_rest(&disk);
-    assert!(bytes(&rest.filter(Target::At(last.head)).unwrap()) == bytes(filter));
+    assert!(bytes(&rest_of(&rest)) == bytes(filter));
     let (middle, filter) = &steps[5];
     let asked: Vec<_> = (0..=255).map(|shard| fingerprint((shard, 3))).collect();
     let verdicts = rest.verdicts(&asked, Target::At(middle.head)).unwrap();
@@ -158,13 +176,12 @@ fn a_folder_says_what_is_in_it() {
     let look = look_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap();
     assert_eq!(look.damages, []);
     assert_eq!(look.header.unwrap().spec().filter.parameters, Parameters::reserved(reservation()));
-    let counts = look.snapshots.iter().map(|each| (each.last, each.keys, each.ones));
-    let ones = |filter: &Filter| filter.layers().iter().map(|layer| layer.ones()).sum::<u64>();
+    let counts = look.snapshots.iter().map(|each| (each.last, each.keys));
     let (at, filter) = &steps[6];
     let found: Vec<_> = counts.collect();
     assert_eq!(found.len(), 3);
-    assert_eq!(found[0], (START, 0, 0));
-    assert_eq!(found[2], (*at, filter.size(), ones(filter)));
+    assert_eq!(found[0], (START, 0));
+    assert_eq!(found[2], (*at, filter.size()));
 }
 
 /// Whatever bit changes, it is found, and an older snapshot leads there as well.
@@ -187,7 +204,7 @@ fn a_damaged_snapshot_is_passed_over() {
         let mut brought = Brought::default();
         let recovered = open(&disk).recover(Target::At(last.head), &mut brought).unwrap();
         assert_ne!(recovered.snapshot, newest, "byte {byte}");
-        assert!(bytes(&brought.filter.unwrap()) == bytes(filter), "byte {byte}");
+        assert!(bytes(&brought.filter()) == bytes(filter), "byte {byte}");
     }
 }
 
@@ -202,7 +219,7 @@ fn an_imported_filter_is_the_beginning_and_half_an_import_is_none() {
     assert!(!folder.awaits_import().unwrap());
     drop(folder);
     assert!(bytes(&recover(&disk.after_kill(), Target::At(Head::START))) == bytes(&filter));
-    assert!(bytes(&at_rest(&disk).filter(Target::Last).unwrap()) == bytes(&filter));
+    assert!(bytes(&rest_of(&at_rest(&disk))) == bytes(&filter));
 
     // It begins, and does not come to its end.
     let disk = SimDisk::default();
@@ -228,7 +245,7 @@ fn what_lies_beyond_is_replaced_by_what_the_caller_has() {
     let mut folder = open(&disk);
     let head = super::filter::head(77, 1);
     let mut rebase = folder.rebase(head).unwrap();
-    rebase.write_whole(&steps[3].1).unwrap();
+    rebase.write(ShardId::WHOLE, &steps[3].1).unwrap();
     rebase.finish().unwrap();
     drop(folder);
     assert!(bytes(&recover(&disk, Target::At(head))) == bytes(&steps[3].1));

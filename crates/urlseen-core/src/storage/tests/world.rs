@@ -247,8 +247,7 @@ impl World {
                 self.committed = self.chain.len();
                 (keys, at) = self.filter();
             }
-            let (count, bytes) = shard_of(&keys, shard);
-            writer.write(shard, count, at, &bytes)?;
+            writer.write(shard, at, &shard_of(&keys, shard), &mut || Ok(()))?;
         }
         let handle = self.journal_mut().handle();
         writer.finish_at(&handle, &self.retention, || Moment::new("boot", Duration::ZERO)).map(drop)
@@ -269,8 +268,7 @@ impl World {
         let folder = self.folder.as_mut().expect("a folder");
         let mut rebase = folder.rebase(at)?;
         for shard in ShardId::all() {
-            let (count, bytes) = shard_of(&keys, shard);
-            rebase.write(shard, count, &bytes)?;
+            rebase.write(shard, &shard_of(&keys, shard))?;
         }
         self.rebase = Some(Logged { head: at, number: rebase.position().number, keys });
         let position = rebase.finish()?;

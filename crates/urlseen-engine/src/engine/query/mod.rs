@@ -13,7 +13,8 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
 use crate::engine::store::{Change, Local, MismatchError, Recorded, Storage};
-use crate::engine::{Answer, Answers, Engine, EngineError, Heard, Question, Wanted, Whole};
+use crate::engine::{Answer, Answers, Engine, EngineError, Heard, Question, Wanted};
+use urlseen_core::filter::Fill;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::Position;
 use urlseen_core::storage::descriptors::Waits;
@@ -45,7 +46,7 @@ pub enum Extra {
     /// Nothing.
     Nothing,
     /// How much the filter holds.
-    Counts,
+    Fill,
     /// That the filter be emptied, for good.
     Empty,
 }
@@ -56,16 +57,7 @@ pub struct Reply {
     /// To each question, in order.
     pub answers: Vec<Answer>,
     /// How much the filter held behind all that; where it was emptied, before that.
-    pub counts: Option<Counts>,
-}
-
-/// How much a filter holds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Counts {
-    /// Fingerprints.
-    pub keys: u64,
-    /// What a filter in one piece says of itself.
-    pub whole: Option<Whole>,
+    pub fill: Option<Fill>,
 }
 
 /// Where the queries come in.
@@ -271,7 +263,7 @@ impl QueryDispatcher {
                 let answers = group.answers[member.range.clone()].to_vec();
                 if member.extra == Extra::Nothing {
                     // Whoever is gone wants none.
-                    let _ = member.reply.send(Reply { answers, counts: None });
+                    let _ = member.reply.send(Reply { answers, fill: None });
                 } else {
                     member.answers = answers;
                     self.extras.push_back(member);
@@ -291,7 +283,7 @@ impl QueryDispatcher {
     pub(crate) async fn count(&mut self, engine: &mut Engine) -> Result<(), EngineError> {
         while let Some(Member { answers, reply, .. }) = self.extras.pop_front() {
             engine.settled().await?;
-            let _ = reply.send(Reply { answers, counts: Some(Counts::of(engine)) });
+            let _ = reply.send(Reply { answers, fill: Some(engine.gauges().fill().counted()) });
         }
         Ok(())
     }
@@ -308,11 +300,11 @@ impl QueryDispatcher {
             }
             // What was added before is set.
             store.engine.settled().await?;
-            let counts = Counts::of(&store.engine);
+            let fill = store.engine.gauges().fill().counted();
             if extra == Extra::Empty {
                 empty(store).await.map_err(|unfit| QueryError::Mismatch(Box::new(unfit)))?;
             }
-            let _ = reply.send(Reply { answers, counts: Some(counts) });
+            let _ = reply.send(Reply { answers, fill: Some(fill) });
         }
         Ok(())
     }
@@ -355,13 +347,6 @@ async fn empty(store: &mut Local) -> Result<(), MismatchError> {
         tokio::time::sleep(wait).await;
     }
     Ok(())
-}
-
-impl Counts {
-    fn of(engine: &Engine) -> Self {
-        let gauges = engine.gauges();
-        Self { keys: gauges.keys().iter().sum(), whole: gauges.whole() }
-    }
 }
 
 /// Why nobody is answered any more.

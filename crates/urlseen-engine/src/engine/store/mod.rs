@@ -332,10 +332,6 @@ fn closed() -> io::Error {
 impl Keeping {
     /// By how many bytes the log grows before a snapshot is taken.
     fn every(&self, gauges: &Gauges) -> u64 {
-        let bytes = match self.spec.filter.parameters.sizing() {
-            Some(sizing) => sizing.geometry().bytes(),
-            None => gauges.whole().map_or(0, |whole| whole.bytes),
-        };
-        self.snapshot_bytes.max(bytes / SHARE)
+        self.snapshot_bytes.max(gauges.fill().bytes / SHARE)
     }
 }

@@ -1,17 +1,17 @@
 //! Bringing the filter to the batch that Redis knows as its last.
 
 use std::fmt;
+use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 use indicatif::{BinaryBytes, HumanCount};
 
 use super::{LOGGED, MismatchError, Store};
 use crate::engine::{EngineError, Handle};
+use urlseen_core::filter::ShardId;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::filter::redisbloom::Filter;
-use urlseen_core::filter::{Count, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{Head, Position, Recovered, RecoveryError, Restore, Target};
+use urlseen_core::storage::{Head, Position, Recovered, RecoveryError, Restore, Section, Target};
 
 /// The filter stands where it is to stand.
 #[derive(Debug)]
@@ -225,18 +225,12 @@ impl Store {
         self.drop_journal();
         let handle = &self.threads;
         let mut rebase = self.folder.rebase(at)?;
-        if handle.is_whole() {
-            let frozen = handle.freeze().ok_or(EngineError::Panicked)?;
-            rebase.write_whole(&frozen.filter)?;
-            rebase.tombstones(ShardId::WHOLE, &frozen.tombstones);
-        } else {
-            let mut memory = Vec::new();
-            for shard in ShardId::all() {
-                let copied = handle.copy(shard, memory).ok_or(EngineError::Panicked)?;
-                rebase.write(shard, copied.count, &copied.bytes)?;
-                rebase.tombstones(shard, &copied.tombstones);
-                memory = copied.bytes;
-            }
+        let mut buffer = Vec::new();
+        for shard in rebase.shards() {
+            let copied = handle.copy(shard, buffer).ok_or(EngineError::Panicked)?;
+            rebase.write(shard, &*copied.blob)?;
+            rebase.tombstones(shard, &copied.tombstones);
+            buffer = copied.blob.into_buffer();
         }
         let position = rebase.finish()?;
         self.open(position)
@@ -261,14 +255,8 @@ impl Restore for Filling<'_> {
         self.0.clear();
     }
 
-    fn load(&mut self, shard: ShardId, count: Count, _: Position, bytes: Vec<u8>) {
-        if !bytes.is_empty() {
-            self.0.load(shard, bytes, count);
-        }
-    }
-
-    fn load_whole(&mut self, filter: Option<Filter>, _: Position) {
-        self.0.replace(filter);
+    fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()> {
+        self.0.load(section, body)
     }
 
     fn load_tombstone(&mut self, shard: ShardId, id: u128) {

@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::engine::{Frozen, Handle};
-use urlseen_core::filter::ShardId;
+use crate::engine::Handle;
 use urlseen_core::storage::{Finished, LogHandle, Retention, SnapshotWriter};
 
-/// How long the thread rests after each shard, as a multiple of what the shard took: a snapshot is
+/// How long the thread rests after each piece, as a multiple of what the piece took: a snapshot is
 /// to be hardly felt.
 const REST: u32 = 9;
 
@@ -18,7 +17,7 @@ const REST: u32 = 9;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Pace {
-    /// With a rest after each shard.
+    /// With a rest after each piece.
     Easy,
     /// Without: somebody waits for it.
     Hurry,
@@ -70,7 +69,7 @@ impl Snapshotting {
 }
 
 impl Drop for Snapshotting {
-    /// Stops it between two shards; what was written is removed.
+    /// Stops it between two pieces; what was written is removed.
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.set(Pace::Stop, &thread);
@@ -87,47 +86,26 @@ fn write(
     retention: &Retention,
     pace: &AtomicU8,
 ) -> io::Result<Option<Finished>> {
-    if filter.is_whole() {
-        return write_whole(filter, writer, log, retention, pace);
-    }
-    let mut memory = Vec::new();
-    for shard in ShardId::all() {
-        let begun = Instant::now();
-        let Some(copied) = filter.copy(shard, memory) else { return Ok(None) };
-        writer.write(shard, copied.count, copied.at, &copied.bytes)?;
-        writer.tombstones(shard, &copied.tombstones);
-        memory = copied.bytes;
-        rest(begun.elapsed() * REST, pace);
-        if is(Pace::Stop, pace) {
-            return Ok(None);
-        }
-    }
-    writer.finish(log, retention).map(Some)
-}
-
-/// A filter in one piece is written as it is at the beginning. It is copied as far as it is added
-/// to meanwhile: see [`urlseen_core::filter::redisbloom::Filter::frozen`].
-fn write_whole(
-    filter: &Handle,
-    mut writer: SnapshotWriter,
-    log: &LogHandle,
-    retention: &Retention,
-    pace: &AtomicU8,
-) -> io::Result<Option<Finished>> {
-    let Some(Frozen { filter, at, tombstones }) = filter.freeze() else { return Ok(None) };
-    let mut begun = Instant::now();
-    let written = writer.write_whole(&filter, at, &mut || {
+    let (mut buffer, mut begun) = (Vec::new(), Instant::now());
+    let mut pause = || {
         rest(begun.elapsed() * REST, pace);
         begun = Instant::now();
         if is(Pace::Stop, pace) { Err(io::Error::other("stopped")) } else { Ok(()) }
-    });
-    // Whatever it says then: nobody waits for it.
-    if is(Pace::Stop, pace) {
-        return Ok(None);
+    };
+    for shard in writer.shards() {
+        let Some(copied) = filter.copy(shard, buffer) else { return Ok(None) };
+        let written = writer.write(shard, copied.at, &*copied.blob, &mut pause);
+        // Whatever it says then: nobody waits for it.
+        if is(Pace::Stop, pace) {
+            return Ok(None);
+        }
+        written?;
+        writer.tombstones(shard, &copied.tombstones);
+        buffer = copied.blob.into_buffer();
+        if pause().is_err() {
+            return Ok(None);
+        }
     }
-    written?;
-    drop(filter);
-    writer.tombstones(ShardId::WHOLE, &tombstones);
     writer.finish(log, retention).map(Some)
 }
 

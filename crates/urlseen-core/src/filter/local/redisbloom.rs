@@ -1,0 +1,198 @@
+//! A filter of RedisBloom, in memory. It is in one piece: one shard has all keys, and so one owner
+//! has all of the filter.
+
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Blob, Fill, FilterKind, Full, Gauge, Saved};
+use crate::filter::layout::native::KeyHash;
+use crate::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
+use crate::filter::redisbloom::{AddError, Filter, Hashes, ReserveError};
+use crate::filter::{Reservation, SHARDS, Seed, ShardId, Verdict};
+use crate::fingerprint::Fingerprint;
+
+/// A filter of RedisBloom, at the owner that has it; nothing at the others.
+#[derive(Debug)]
+pub struct RedisBloomFilter {
+    reservation: Reservation,
+    limit: u64,
+    /// `None` where it is empty: the memory of an empty filter is not taken beside that of one
+    /// that is about to take its place.
+    filter: Option<Filter>,
+    gauge: Arc<Shown>,
+}
+
+impl RedisBloomFilter {
+    /// An empty filter, whose memory is taken now. Its layers never take more than `limit` bytes.
+    ///
+    /// # Errors
+    /// No such filter can be made.
+    pub fn reserve(
+        reservation: Reservation,
+        limit: u64,
+        owner: usize,
+    ) -> Result<Self, ReserveError> {
+        let is_owner = ShardId::WHOLE.index() == owner;
+        let filter = if is_owner { Some(reservation.reserve(limit)?) } else { None };
+        let capacity = if is_owner { reservation.capacity.get() } else { 0 };
+        let empty = Fill { capacity, ..Fill::default() };
+        let gauge = Arc::new(Shown { empty, now: Mutex::new((empty, 0.0)) });
+        let filter = Self { reservation, limit, filter, gauge };
+        filter.show();
+        Ok(filter)
+    }
+
+    /// The rule by which the text that RedisBloom's clients pass becomes what the filter knows.
+    pub(super) fn key_hash(_: Seed, fingerprint: &Fingerprint) -> KeyHash {
+        KeyHash::of_whole(Hashes::of(fingerprint.text(&mut [0; 64])).words())
+    }
+
+    /// The filter itself, as it is now.
+    ///
+    /// # Errors
+    /// It is empty, and there is no memory for the first layer.
+    pub fn into_filter(mut self) -> Result<Filter, Full> {
+        self.filter()?;
+        Ok(self.filter.expect("it was made"))
+    }
+
+    fn filter(&mut self) -> Result<&mut Filter, Full> {
+        let Self { reservation, limit, filter, .. } = self;
+        match filter {
+            Some(filter) => Ok(filter),
+            None => Ok(filter.insert(reservation.reserve(*limit).map_err(AddError::NoLayer)?)),
+        }
+    }
+
+    fn show(&self) {
+        let shown = match &self.filter {
+            Some(filter) => {
+                let fill = Fill {
+                    keys: filter.size(),
+                    counted: filter.size(),
+                    capacity: filter.capacity(),
+                    bytes: filter.bytes(),
+                    layers: filter.layers().len(),
+                };
+                (fill, filter.error_rate_now())
+            }
+            None => (self.gauge.empty, 0.0),
+        };
+        *self.gauge.now.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+    }
+}
+
+fn hashes(key_hash: KeyHash) -> Hashes {
+    Hashes::from_words(key_hash.words_of_key())
+}
+
+impl From<AddError> for Full {
+    fn from(error: AddError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl FilterKind for RedisBloomFilter {
+    fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
+        let has = |&key_hash| self.filter.as_ref().is_some_and(|it| it.has(hashes(key_hash)));
+        verdicts.extend(key_hashes.iter().map(|key_hash| Verdict::of(has(key_hash))));
+    }
+
+    fn reserve(&mut self, keys: usize) -> Result<(), Full> {
+        if keys == 0 { Ok(()) } else { Ok(self.filter()?.make_room(keys as u64)?) }
+    }
+
+    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        if key_hashes.is_empty() {
+            return Ok(());
+        }
+        let filter = self.filter()?;
+        let put = key_hashes.iter().try_for_each(|&it| filter.put(hashes(it)).map(drop));
+        self.show();
+        Ok(put?)
+    }
+
+    fn gauge(&self) -> Arc<dyn Gauge> {
+        Arc::clone(&self.gauge) as Arc<dyn Gauge>
+    }
+
+    /// Takes no memory until the filter is added to: then the newest layer is copied.
+    fn save(&self, shard: ShardId, _: Vec<u8>) -> Box<dyn Blob> {
+        assert_eq!(shard, ShardId::WHOLE, "the filter has one shard");
+        match &self.filter {
+            Some(filter) => Box::new(filter.frozen()),
+            None => Box::new(Saved::default()),
+        }
+    }
+
+    fn load(&mut self, shard: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()> {
+        assert_eq!(shard, ShardId::WHOLE, "the filter has one shard");
+        self.filter = None;
+        let read = if len == 0 { Ok(None) } else { dump::read(from, u64::MAX).map(Some) };
+        let loaded = read.map_err(|DumpError { problem, .. }| match problem {
+            DumpFormatError::Io(error) => error,
+            DumpFormatError::Chunk(chunk) if chunk.is_for_want_of_memory() => {
+                io::Error::new(io::ErrorKind::OutOfMemory, chunk)
+            }
+            problem => io::Error::new(io::ErrorKind::InvalidData, problem),
+        });
+        let loaded = loaded.and_then(|mut filter| {
+            if filter.as_ref().map_or(0, Filter::size) != keys {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            if let Some(filter) = &mut filter {
+                filter.set_limit(self.limit);
+            }
+            self.filter = filter;
+            Ok(())
+        });
+        self.show();
+        loaded
+    }
+
+    fn clear(&mut self) {
+        self.filter = None;
+        self.show();
+    }
+}
+
+impl Blob for Filter {
+    fn keys(&self) -> u64 {
+        self.size()
+    }
+
+    fn len(&self) -> u64 {
+        dump::len(self)
+    }
+
+    fn write(&self, to: &mut dyn Write) -> io::Result<()> {
+        dump::write(self, to)
+    }
+}
+
+/// What the filter says of itself, and its error rate.
+#[derive(Debug)]
+struct Shown {
+    empty: Fill,
+    now: Mutex<(Fill, f64)>,
+}
+
+impl Shown {
+    fn now(&self) -> (Fill, f64) {
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Gauge for Shown {
+    fn fill(&self) -> Fill {
+        self.now().0
+    }
+
+    fn error_rate(&self) -> f64 {
+        self.now().1
+    }
+
+    fn keys(&self, keys: &mut [u64; SHARDS]) {
+        keys[ShardId::WHOLE.index()] += self.fill().counted;
+    }
+}
