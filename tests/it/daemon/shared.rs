@@ -202,8 +202,9 @@ fn a_filter_that_another_program_emptied_is_empty() {
         // It looks at some keys five times a second, and at all of them first while they hold data.
         let looks = || -> usize {
             let calls = crawl.server.cli(&["info", "commandstats"]);
-            let of = |name| calls.split_once(name)?.1.split_once(',')?.0.parse().ok();
-            of("cmdstat_bitcount:calls=").or(of("cmdstat_scard:calls=")).unwrap_or(0)
+            let of = |name: &str| calls.split_once(name)?.1.split_once(',')?.0.parse().ok();
+            let names = ["bitcount", "scard", "get"].map(|name| format!("cmdstat_{name}:calls="));
+            names.iter().find_map(|name| of(name)).unwrap_or(0)
         };
         let so_far = looks();
         wait_until(SOON, "a look at all keys", || looks() > so_far + 2 * keys.len());

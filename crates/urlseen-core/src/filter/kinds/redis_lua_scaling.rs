@@ -134,7 +134,7 @@ impl Scaling {
             right += (-layer.error_rate(items as f64)).ln_1p();
             before = layer.held;
         }
-        -f64::exp_m1(right)
+        0.0 - f64::exp_m1(right)
     }
 
     /// Appends the positions of a text in all layers.
@@ -197,6 +197,11 @@ impl RedisKind for Scaling {
         #[allow(clippy::cast_possible_truncation)]
         let layers = self.layers.len() as u32;
         (0..=layers).collect()
+    }
+
+    /// The count says all.
+    fn looked_at(&self) -> Vec<u32> {
+        vec![0]
     }
 
     fn key(&self, base: &str, number: u32) -> String {

@@ -34,6 +34,11 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
     /// The numbers of the keys that ever hold anything, in order.
     fn used(&self) -> Vec<u32>;
 
+    /// The numbers of the keys whose looks make an estimate.
+    fn looked_at(&self) -> Vec<u32> {
+        self.used()
+    }
+
     /// The name of a key by its number, of the filter that is named `base` in its project's
     /// settings.
     fn key(&self, base: &str, number: u32) -> String;
@@ -81,7 +86,7 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
     }
 
     /// How many fingerprints there are, and at what share of unseen ones the filter is wrong, by
-    /// a look at each of the [`RedisKind::used`] keys.
+    /// a look at each of the [`RedisKind::looked_at`] keys.
     fn estimate(&self, looks: &[KeyLook]) -> Estimate;
 
     /// The functions that a script calls.

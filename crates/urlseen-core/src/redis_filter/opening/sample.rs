@@ -41,7 +41,7 @@ pub struct Samples {
 impl Samples {
     /// Nothing was seen of the filter.
     pub fn new(filter: &RedisFilterKeys) -> Self {
-        let used = filter.used();
+        let used = filter.kind().looked_at();
         Self { looks: vec![KeyLook::default(); used.len()], used, next: 0 }
     }
 
