@@ -336,7 +336,7 @@ mod tests {
     fn an_invented_item_is_seen() {
         let (mut sink, rejects) = right();
         sink.push(b"http://example.com/never".to_vec());
-        // An item that is also on the rejects list does not belong into the sink.
+        // An item that is also on the rejects list does not belong in the sink.
         sink.push(b"".to_vec());
         assert_verdict(sink, rejects, &[(Wrong::Invented, 2)]);
     }

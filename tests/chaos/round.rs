@@ -147,7 +147,7 @@ impl Round {
         self.wait_for_progress()
     }
 
-    /// Waits until the progress that the step requires.
+    /// Waits for the progress that the step requires.
     fn wait_for_the_moment(&mut self, step: &Step) -> Result<()> {
         let mut connection = self.server.connection()?;
         let waiting = Facts::read(&mut connection)?.waiting;
