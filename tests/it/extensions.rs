@@ -16,6 +16,8 @@ const fn example(what: &'static str, words: &'static [&'static str], most: usize
 }
 
 const EXAMPLES: &[Example] = &[
+    example("the kind redisson", &["redisson", "Redisson", "RedissonParameters"], 4),
+    example("the kind redis-lua-scaling", &["redis_lua_scaling", "RedisLuaScaling"], 4),
     example("the sink zset", &["Zset"], 2),
     example("the source stream", &["SourceKind::Stream", "Stream::new("], 2),
     example("the key source.after_commit", &["after_commit:"], 2),
