@@ -11,13 +11,12 @@ use super::world::World;
 use crate::crawl::protocol::Protocol;
 use crate::pipeline::{Parts, Pipeline, Report, RunError, Status};
 use urlseen_core::filter::choice::Fsync;
-use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{FilterSpec, Seed};
 use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::storage::{Folder, StorageSpec};
 use urlseen_engine::config::{self, Config, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
-use urlseen_engine::engine::{self, Engine, Place, Works, query};
+use urlseen_engine::engine::{self, Engine, Works, query};
 use urlseen_engine::item::Options;
 
 /// Configuration of a crawl, and its filter: both are the same in all runs.
@@ -59,13 +58,10 @@ impl Crawl {
 fn start(world: &World, crawl: &Crawl, folder: &Path) -> Pipeline {
     let Crawl { config, filter } = crawl;
     let folder = Folder::open(folder).expect("the folder is free");
-    let seed = Seed::new(1);
-    let parameters = filter.parameters.seeded(|| seed);
-    let sizing = parameters.sizing().expect("a filter of a size");
+    let parameters = filter.parameters.seeded(|| Seed::new(1));
     let config::Fingerprint { algorithm, keep_fragments } = config.fingerprint;
     let items = Options::new(config.source.item.into(), algorithm, keep_fragments);
-    let hashing = Native::new(seed, sizing.geometry()).into();
-    let parts = engine::Parts { hashing, items, threads: 1, place: Place::Here };
+    let parts = engine::Parts::local(parameters.clone(), items, 1);
     let engine = Engine::start(&parts).expect("memory for a filter");
     let keeping = Keeping {
         spec: StorageSpec { crawl: config.crawl.name.clone(), filter: filter.clone() },
