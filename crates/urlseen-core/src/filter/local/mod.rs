@@ -3,6 +3,8 @@
 //! A thread has the shards of a filter that are its own as a `Box<dyn FilterKind>`. Calls are
 //! dispatched once a batch; loops over keys are inside of the kinds.
 
+#[cfg(test)]
+mod kit_tests;
 mod native;
 mod recent;
 mod redisbloom;

@@ -1,0 +1,190 @@
+//! Test kit: what every kind of filter in memory promises, held for each kind of the registry.
+
+use std::io::Read;
+
+use super::*;
+use crate::filter::choice::FilterPlace;
+use crate::filter::{Kind, Parameters};
+
+/// Fingerprints that the filters are made for, and their error rate.
+const CAPACITY: u64 = 20_000;
+const ERROR_RATE: f64 = 0.01;
+
+/// Owners that share the shards.
+const OWNERS: usize = 3;
+
+/// A filter of some kind: the parts of all owners.
+struct Filter {
+    parameters: Parameters,
+    hasher: KeyHasher,
+    parts: Vec<Box<dyn FilterKind>>,
+}
+
+impl Filter {
+    fn new(kind: Kind, seed: u32) -> Self {
+        let value = |name| match name {
+            "filter.capacity" => Some(CAPACITY.to_string()),
+            "filter.error_rate" => Some(ERROR_RATE.to_string()),
+            "filter.expansion" => Some("2".to_owned()),
+            "filter.seed" => Some(seed.to_string()),
+            _ => None,
+        };
+        let parameters = kind.read(&value).expect("parameters of the kind");
+        let part = |owner| parameters.build(owner, OWNERS).expect("memory");
+        Self { hasher: parameters.hasher(), parts: (0..OWNERS).map(part).collect(), parameters }
+    }
+
+    fn part(&mut self, shard: ShardId) -> &mut Box<dyn FilterKind> {
+        &mut self.parts[shard.owner(OWNERS)]
+    }
+
+    fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
+        ShardId::all().take(self.parameters.shards())
+    }
+
+    fn insert(&mut self, keys: impl Iterator<Item = u64>) {
+        for key in keys {
+            let key_hash = self.key_hash(key);
+            let part = self.part(key_hash.shard());
+            part.reserve(1).expect("room");
+            part.insert(&[key_hash]).expect("room was made");
+        }
+    }
+
+    fn has(&mut self, key: u64) -> bool {
+        let key_hash = self.key_hash(key);
+        let mut verdicts = Vec::new();
+        self.part(key_hash.shard()).test(&[key_hash], &mut verdicts);
+        verdicts == [Verdict::Seen]
+    }
+
+    fn count(&mut self, keys: impl Iterator<Item = u64>) -> u64 {
+        keys.map(|key| u64::from(self.has(key))).sum()
+    }
+
+    fn key_hash(&self, key: u64) -> KeyHash {
+        // Digits that a hash would give: every byte of the fingerprint is even.
+        let spread = u128::from(key + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        let mut raw = [0; 20];
+        raw[..16].copy_from_slice(&spread.to_be_bytes());
+        raw[16..].copy_from_slice(&spread.to_le_bytes()[..4]);
+        raw[0] ^= raw[9];
+        self.hasher.key_hash(&Fingerprint::Raw20(raw))
+    }
+
+    fn fill(&self) -> Fill {
+        self.parts.iter().map(|part| part.gauge().fill()).sum()
+    }
+
+    fn error_rate(&self) -> f64 {
+        self.parts.iter().map(|part| part.gauge().error_rate()).sum()
+    }
+}
+
+/// Runs a check on a filter of every kind in memory.
+fn each(check: impl Fn(Kind, Filter)) {
+    let kinds: Vec<Kind> = Kind::all_in(FilterPlace::Local).collect();
+    assert!(kinds.len() >= 2, "{kinds:?}");
+    kinds.into_iter().for_each(|kind| check(kind, Filter::new(kind, 7)));
+}
+
+#[test]
+fn no_key_that_was_inserted_is_unseen() {
+    each(|kind, mut filter| {
+        filter.insert(0..CAPACITY);
+        assert_eq!(filter.count(0..CAPACITY), CAPACITY, "{kind}");
+    });
+}
+
+#[test]
+fn unseen_keys_are_taken_for_seen_at_the_computed_error_rate() {
+    /// Unseen keys that are tested.
+    const UNSEEN: u64 = 200_000;
+    each(|kind, mut filter| {
+        filter.insert(0..CAPACITY);
+        let rate = filter.error_rate();
+        assert!((0.0..=1.2 * ERROR_RATE).contains(&rate), "{kind}: {rate}");
+        let expected = rate * UNSEEN as f64;
+        let sigma = (expected * (1.0 - rate)).sqrt();
+        let wrong = filter.count(CAPACITY..CAPACITY + UNSEEN) as f64;
+        assert!((wrong - expected).abs() <= 3.0 * sigma, "{kind}: {wrong}, not {expected}");
+    });
+}
+
+#[test]
+fn a_filter_that_is_saved_and_loaded_is_the_same() {
+    each(|kind, mut filter| {
+        filter.insert(0..CAPACITY / 2);
+        let mut other = Filter::new(kind, 7);
+        other.insert(CAPACITY..CAPACITY + 100);
+        for shard in filter.shards() {
+            let blob = filter.part(shard).save(shard, Vec::new());
+            // What comes after it was saved is not in it.
+            filter.insert(CAPACITY + shard.index() as u64..=CAPACITY + shard.index() as u64);
+            let mut bytes = Vec::new();
+            blob.write(&mut bytes).unwrap();
+            assert_eq!(bytes.len() as u64, blob.len(), "{kind}");
+            let mut from = &bytes[..];
+            other.part(shard).load(shard, blob.keys(), blob.len(), &mut from).unwrap();
+            assert_eq!(from.read(&mut [0]).unwrap(), 0, "{kind}: all is read");
+        }
+        let mut model = Filter::new(kind, 7);
+        model.insert(0..CAPACITY / 2);
+        if filter.parameters.shards() == 1 {
+            assert_eq!(other.fill(), model.fill(), "{kind}");
+        }
+        assert_eq!(other.count(0..CAPACITY / 2), CAPACITY / 2, "{kind}");
+        let unseen = 2 * CAPACITY..4 * CAPACITY;
+        let agree = unseen.filter(|&key| other.has(key) == model.has(key)).count() as u64;
+        // Of a filter with shards, those saved late have some of the keys that came meanwhile.
+        assert!(agree >= 2 * CAPACITY - 200, "{kind}: {agree}");
+    });
+}
+
+#[test]
+fn a_key_that_was_removed_is_unseen_and_the_others_stay() {
+    each(|kind, mut filter| {
+        filter.insert(0..CAPACITY / 10);
+        for key in 0..100 {
+            let key_hash = filter.key_hash(key);
+            let removal = filter.part(key_hash.shard()).remove(key_hash);
+            assert_eq!(filter.has(key), removal == Removal::Unsupported, "{kind}");
+        }
+        assert_eq!(filter.count(100..CAPACITY / 10), CAPACITY / 10 - 100, "{kind}");
+    });
+}
+
+#[test]
+fn more_keys_than_its_capacity_are_seen_too() {
+    each(|kind, mut filter| {
+        let bytes = filter.fill().bytes;
+        filter.insert(0..4 * CAPACITY);
+        assert_eq!(filter.count(0..4 * CAPACITY), 4 * CAPACITY, "{kind}");
+        let has_grown = filter.fill().bytes > bytes;
+        let is_worse = filter.error_rate() > 2.0 * ERROR_RATE;
+        assert!(has_grown != is_worse, "{kind}: it grows, or its error rate does");
+    });
+}
+
+#[test]
+fn two_seeds_make_other_hashes() {
+    each(|kind, filter| {
+        let other = Filter::new(kind, 8);
+        let same = (0..1000).filter(|&key| filter.key_hash(key) == other.key_hash(key)).count();
+        let has_seed = filter.parameters.seed().is_some();
+        assert_eq!(same, if has_seed { 0 } else { 1000 }, "{kind}");
+    });
+}
+
+#[test]
+fn the_fill_is_that_of_the_keys_and_none_after_a_clear() {
+    each(|kind, mut filter| {
+        filter.insert(0..CAPACITY / 2);
+        let Fill { keys, counted, .. } = filter.fill();
+        let expected = (CAPACITY / 2) as f64;
+        assert!((keys as f64 / expected - 1.0).abs() < 0.02, "{kind}: {keys}");
+        assert!((counted as f64 / expected - 1.0).abs() < 0.02, "{kind}: {counted}");
+        filter.parts.iter_mut().for_each(|part| part.clear());
+        assert_eq!((filter.fill().keys, filter.count(0..CAPACITY / 2)), (0, 0), "{kind}");
+    });
+}
