@@ -75,6 +75,8 @@ struct Data {
     /// Commits that the storage folder leads to, oldest first, and how many of them for certain.
     folder: Vec<Head>,
     certain: usize,
+    /// Whether the folder led to the head that was read last with the lease.
+    is_led: bool,
     random: Rng,
     kinds: Vec<Kind>,
     /// Nothing more happens.
@@ -108,6 +110,7 @@ impl Data {
         match script {
             // The folder may be cut to here from now on, if it leads to here.
             "own" => {
+                self.is_led = self.is_certain(&self.state);
                 self.certain = place(&head).map_or(self.certain, |it| self.certain.min(it + 1));
             }
             "begin" => {
@@ -147,6 +150,7 @@ impl World {
             saves: Vec::new(),
             folder: Vec::new(),
             certain: 0,
+            is_led: false,
             random: random.fork(),
             kinds,
             is_calm: false,
@@ -365,7 +369,7 @@ impl World {
     /// then comes back with data that the folder leads to.
     pub(super) fn refused(&self, why: &str) {
         self.data(|data| {
-            assert!(!data.is_certain(&data.state), "refused without a reason: {why}");
+            assert!(!data.is_led, "refused without a reason: {why}");
             data.note(format!("refused: {why}"));
             let last = data.saves.iter().rfind(|save| data.is_certain(save)).cloned();
             data.load(last.expect("the folder leads to its beginning"));
