@@ -1,5 +1,5 @@
--- Counts a consumer's heartbeat up and lists the deliveries that it holds, so that it finds those
--- that it does not know.
+-- Counts a consumer's heartbeat up and lists the deliveries that it holds. The consumer compares
+-- the list with its own and so finds deliveries that it does not know.
 -- KEYS: consumers, held requests of the consumer
 -- ARGV: consumer
 -- Answers the delivery ids.

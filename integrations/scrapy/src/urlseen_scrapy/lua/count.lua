@@ -1,4 +1,4 @@
--- Counts at one moment what waits, is on its way through urlseen, or is held by any consumer.
+-- Counts in one step the requests that wait, are on their way through urlseen, or are held.
 -- KEYS: source, processing list, sink, consumers, held requests of each consumer that the caller
 -- knows
 -- ARGV: kind of sink, the consumers that the caller knows, in the order of their keys

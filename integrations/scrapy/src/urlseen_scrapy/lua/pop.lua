@@ -1,6 +1,6 @@
--- Pops the first request of the sink and holds it for a consumer, in one step. A consumer that
--- lost the reply sends the same delivery id again and gets the same delivery. So does a call that
--- Redis reads late, from a connection that was given up: it must not overwrite that delivery.
+-- Pops the first request of the sink and holds it for a consumer, in one step. A consumer that lost
+-- the reply sends the same delivery id again and gets the same delivery. A late call from an
+-- abandoned connection also gets the same delivery: it must not overwrite it.
 -- KEYS: sink, consumers, held requests of the consumer, requeues
 -- ARGV: kind of sink (list or zset), end of a list to pop from (LEFT or RIGHT), consumer,
 --       delivery id, most requests to hold
@@ -34,8 +34,8 @@ if redis.call('EXISTS', requeues) == 1 then
 end
 local value = score .. ' ' .. count .. ' ' .. item
 
--- Redis refuses the first write if memory is short; after it nothing fails. So the request is in
--- its new place before it leaves the old one.
+-- Redis refuses the first write if memory is short, and nothing fails after that. The request is
+-- therefore in its new place before it leaves the old one.
 redis.call('HINCRBY', consumers, consumer, 1)
 redis.call('HSET', held, delivery, value)
 sink_remove_first(kind, from, sink)

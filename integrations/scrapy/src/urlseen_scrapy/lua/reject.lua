@@ -1,5 +1,5 @@
--- Moves one held request to the rejects. A request that is too large to be in its reject goes to
--- the list of oversize rejects, after its reject.
+-- Moves one held request to the rejects. A request that is too large for its reject goes to the
+-- list of oversize rejects, after its reject.
 -- KEYS: held requests of the consumer, requeues, rejects, oversize rejects
 -- ARGV: delivery id, the reject as JSON, 1 if the request is not in it
 -- Answers 1 if it was done, 0 if the delivery is not held.

@@ -1,8 +1,8 @@
 -- Puts held requests of one consumer back into the sink: the first time in front, the second time
--- at the end. A request that was delivered too often stays held and is answered, so that the caller
+-- at the end. A request that was delivered too often stays held and is returned, so that the caller
 -- moves it to the rejects. A request that a consumer or a person gives back goes in front, and that
--- does not count as a delivery: it says nothing of what the request does to a consumer.
--- Removes the consumer's entry once everything was put back.
+-- does not count as a delivery: it does not show that the request harms a consumer. Removes the
+-- consumer's entry once everything was put back.
 -- KEYS: sink, consumers, held requests of the consumer, requeues
 -- ARGV: kind of sink, end of a list to pop from, consumer, its heartbeat as last seen ('' if a
 --       consumer or a person gives back), most deliveries, the delivery ids (none: all)
