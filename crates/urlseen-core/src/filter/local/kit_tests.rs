@@ -85,7 +85,9 @@ impl Filter {
 fn each(check: impl Fn(Kind, Filter)) {
     let kinds: Vec<Kind> = Kind::all_in(FilterPlace::Local).collect();
     assert!(kinds.len() >= 2, "{kinds:?}");
-    kinds.into_iter().for_each(|kind| check(kind, Filter::new(kind, 7)));
+    for kind in kinds {
+        check(kind, Filter::new(kind, 7));
+    }
 }
 
 #[test]
