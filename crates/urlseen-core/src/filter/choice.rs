@@ -93,6 +93,7 @@ macro_rules! choices {
     )+ };
 }
 
+#[cfg(feature = "link")]
 pub(crate) use choices;
 
 choices! {
