@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use tokio::runtime::{self, Runtime};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout_at;
 
 use super::{Change, Footprint, Store, Write, Written};
 use crate::engine::asking::Answers;
@@ -25,7 +26,7 @@ const GROUP: usize = BATCHES_MAX + GROUPS_MAX;
 /// The thread that has the folder of a filter. It does all that it is told in order.
 #[derive(Debug)]
 pub struct Storage {
-    jobs: Option<Sender<Job>>,
+    jobs: Option<mpsc::UnboundedSender<Job>>,
     stored: mpsc::UnboundedReceiver<Stored>,
     /// Batches that are not written yet.
     batches: usize,
@@ -84,12 +85,13 @@ pub struct StorageDied;
 
 impl Storage {
     pub(super) fn start(store: Store) -> io::Result<Self> {
-        let (jobs, todo) = unbounded();
+        let (jobs, mut todo) = mpsc::unbounded_channel();
+        let runtime = runtime::Builder::new_current_thread().enable_time().build()?;
         let (tell, stored) = mpsc::unbounded_channel();
         let (dir, requests) = (store.folder.dir().to_owned(), store.folder.requests().clone());
         let keeper = Keeper { store, tell, shown: None, has_news: true, is_due_told: false };
         let thread = std::thread::Builder::new().name("storage".to_owned());
-        let thread = thread.spawn(move || keeper.live(&todo))?;
+        let thread = thread.spawn(move || keeper.live(&mut todo, &runtime))?;
         let (jobs, thread) = (Some(jobs), Some(thread));
         Ok(Self { jobs, stored, batches: 0, answers: 0, dir, requests, thread })
     }
@@ -188,13 +190,14 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn live(mut self, todo: &Receiver<Job>) {
+    fn live(mut self, todo: &mut mpsc::UnboundedReceiver<Job>, runtime: &Runtime) {
         let mut look = Instant::now() + LOOK;
         loop {
-            match todo.recv_deadline(look) {
-                Ok(job) => self.work(job, todo),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
+            // Crossbeam's channels spin before they wait, which takes time from other threads.
+            match runtime.block_on(async { timeout_at(look.into(), todo.recv()).await }) {
+                Ok(Some(job)) => self.work(job, todo),
+                Ok(None) => return,
+                Err(_) => {}
             }
             if look <= Instant::now() {
                 self.look();
@@ -204,7 +207,7 @@ impl Keeper {
     }
 
     /// Does a job, and those that wait after it: their writes share a sync.
-    fn work(&mut self, first: Job, todo: &Receiver<Job>) {
+    fn work(&mut self, first: Job, todo: &mut mpsc::UnboundedReceiver<Job>) {
         let (mut writes, mut next) = (Vec::new(), Some(first));
         while let Some(job) = next.take() {
             match job {
